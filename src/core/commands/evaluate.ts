@@ -11,13 +11,23 @@ import type { ManifestDiff, ResourceChange } from "../model/manifest-diff.js";
 import type { ApplicationPlan, Evaluated, PreviewContent, Unevaluated } from "../model/plan.js";
 import { plannedSources } from "../model/planned-source.js";
 import type { LiveSubject, Subject } from "../model/subject.js";
-import type { CommandContext } from "../ports/context.js";
-import { brokenChecks, type CheckedSides, checkManifests, NOT_RENDERED } from "../render/check-manifests.js";
-import { compareRenders } from "../render/live-diff-mode.js";
+import {
+  brokenChecks,
+  checkManifests,
+  NOT_RENDERED,
+  type CheckedSides,
+  type CheckSource,
+} from "../render/check-manifests.js";
+import { compareRenders, type ComparisonSource } from "../render/live-diff-mode.js";
 import type { Previewed } from "../render/preview.js";
 import { lockOf } from "./plan-locks.js";
 import type { PlanStart, Started } from "./plan-start.js";
 import { warningsOf } from "./plan-warnings.js";
+
+/** What evaluates a rendered application. */
+interface EvaluationSource extends ComparisonSource, CheckSource {
+  readonly automatic: boolean;
+}
 
 /** What the evaluations of one plan share. */
 export interface Evaluation {
@@ -25,7 +35,7 @@ export interface Evaluation {
   readonly room: PlanRoom;
   /** Receives what the renders say about other applications. */
   readonly facts: Map<ApplicationName, RenderFacts>;
-  readonly context: CommandContext;
+  readonly context: EvaluationSource;
 }
 
 /** Compares what was rendered of these subjects. */
@@ -76,7 +86,7 @@ async function evaluated(
   subject: LiveSubject,
   sides: Started | undefined,
   facts: Map<ApplicationName, RenderFacts>,
-  context: CommandContext,
+  context: EvaluationSource,
 ): Promise<Evaluated | Unevaluated> {
   const { live, base, head, definedBy } = subject;
   // The plan of a parent shows what it changes in its children.
@@ -118,7 +128,7 @@ async function evaluated(
 function checkedOrBroken(
   { name }: LiveSubject,
   found: Evaluated | Unevaluated,
-  context: CommandContext,
+  context: Pick<EvaluationSource, "checks">,
 ): Evaluated | Unevaluated {
   const checks = found.kind === "evaluated" ? [] : checksFor(context.checks, name);
   return checks.length === 0 ? found : { ...found, checks: brokenChecks(checks, NOT_RENDERED) };
@@ -128,7 +138,7 @@ function checkedOrBroken(
 async function checked(
   subject: LiveSubject,
   sides: CheckedSides,
-  context: CommandContext,
+  context: EvaluationSource,
 ): Promise<Pick<Evaluated, "checks">> {
   const checks = await checkManifests(subject, sides, { reuse: context.automatic }, context);
   return checks.length === 0 ? {} : { checks };
@@ -138,7 +148,7 @@ async function checked(
 async function withheldPlan(
   { live, head }: LiveSubject,
   reason: string,
-  context: CommandContext,
+  context: EvaluationSource,
 ): Promise<Unevaluated> {
   const definition = await definitionDiff(live.resourceName, { from: live.spec, to: head.spec }, context);
   return { kind: "unevaluated", reason, withheld: true, definition: definition ?? ONLY_BASE };

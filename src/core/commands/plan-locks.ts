@@ -1,18 +1,36 @@
 import type { ApplicationName } from "../model/brand.js";
-import { changeRequestRef, sameChangeRequest, type ChangeRequestRef } from "../model/change-request.js";
+import {
+  changeRequestRef,
+  sameChangeRequest,
+  type ChangeRequest,
+  type ChangeRequestRef,
+  type User,
+} from "../model/change-request.js";
 import { allInTurns } from "../model/in-turns.js";
 import type { LockAttempt } from "../model/lock.js";
 import type { ApplicationPlan, Plan, PlanLock } from "../model/plan.js";
 import type { Subject } from "../model/subject.js";
+import type { Clock } from "../ports/clock.js";
 import type { CommandContext } from "../ports/context.js";
-import type { WaitStore } from "../ports/stores.js";
+import type { LockStore, WaitStore } from "../ports/stores.js";
 import { presentLock } from "../survey/present-locks.js";
+
+/** Whoever locks applications. */
+export interface Locking {
+  readonly locks: LockStore;
+  readonly change: ChangeRequest;
+  readonly user: User;
+  readonly clock: Clock;
+}
+
+/** Locks, and the queues for those that others hold. */
+type Queueing = Locking & Pick<CommandContext, "waiting">;
 
 /** Locks an application for a plan, without its revision. Applications that are not deployed from here stay unlocked. */
 export async function acquireOne(
   subject: Subject,
   into: Map<ApplicationName, LockAttempt>,
-  { locks, change, user, clock }: CommandContext,
+  { locks, change, user, clock }: Locking,
 ): Promise<void> {
   const { name, sourceFile } = subject;
   if (subject.kind === "live" && subject.notDriven !== undefined) {
@@ -33,7 +51,7 @@ export async function acquireOne(
 /** Releases the locks that an aborted plan took; earlier ones stay. */
 export async function releaseFresh(
   taken: ReadonlyMap<ApplicationName, LockAttempt>,
-  { locks, change, log }: CommandContext,
+  { locks, change, log }: Pick<CommandContext, "locks" | "change" | "log">,
 ) {
   const fresh = [...taken].filter(([, attempt]) => attempt.kind === "acquired" && attempt.fresh);
   const released = await Promise.allSettled(fresh.map(([name]) => locks.release(name, change)));
@@ -55,7 +73,7 @@ export function lockOf(attempt: LockAttempt | undefined): PlanLock {
 export async function settleLocks(
   applications: readonly ApplicationPlan[],
   taken: Map<ApplicationName, LockAttempt>,
-  context: CommandContext,
+  context: Queueing,
 ): Promise<readonly ApplicationPlan[]> {
   return allInTurns(applications, async (one): Promise<ApplicationPlan> => {
     if (one.kind === "unplanned" || one.lock.kind === "not-needed") return one;
@@ -82,7 +100,7 @@ export async function settleLocks(
 async function awaitTurn(
   one: ApplicationPlan,
   taken: Map<ApplicationName, LockAttempt>,
-  context: CommandContext,
+  context: Queueing,
 ): Promise<ApplicationPlan> {
   const { waiting, change } = context;
   const place = await waiting.join(one.application, change);
@@ -96,7 +114,7 @@ async function awaitTurn(
 
 function acquirePlanned(
   { kind, application, sourceFile }: ApplicationPlan,
-  { locks, change, user, clock }: CommandContext,
+  { locks, change, user, clock }: Locking,
 ): Promise<LockAttempt> {
   const request = {
     application,
@@ -111,7 +129,7 @@ function acquirePlanned(
 /** Releases the locks of applications that the change request no longer affects. */
 export async function releaseOthers(
   affected: ReadonlySet<string>,
-  { locks, change }: CommandContext,
+  { locks, change }: Pick<CommandContext, "locks" | "change">,
 ): Promise<readonly ApplicationName[]> {
   const held = await locks.list(change);
   const others = held.filter(({ application }) => !affected.has(application)).map(({ application }) => application);
@@ -127,7 +145,7 @@ export async function leaveQueues(
   applications: readonly ApplicationPlan[],
   planned: ReadonlySet<string> | undefined,
   earlier: Plan | undefined,
-  { waiting, change }: CommandContext,
+  { waiting, change }: Pick<CommandContext, "waiting" | "change">,
 ): Promise<void> {
   const waits = new Set(applications.filter(({ lock }) => lock.kind === "held").map(({ application }) => application));
   const waited = earlier?.applications.filter(({ lock }) => lock.kind === "held") ?? [];

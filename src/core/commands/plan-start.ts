@@ -5,9 +5,9 @@ import type { AnnouncedSubject, LiveSubject, Subject } from "../model/subject.js
 import type { CommandContext } from "../ports/context.js";
 import { uncheckedPreview } from "../render/check-manifests.js";
 import type { Previewed } from "../render/preview.js";
-import { createRenderLine, type RenderedSides } from "../render/render.js";
+import { createRenderLine, type RenderedSides, type RenderSource } from "../render/render.js";
 import type { Previews } from "../survey/previews.js";
-import { acquireOne } from "./plan-locks.js";
+import { acquireOne, type Locking } from "./plan-locks.js";
 
 /** What became of a render. `withheld`: it waits for an approval of the head. */
 export type Started = RenderedSides | { readonly kind: "withheld"; readonly reason: string };
@@ -24,12 +24,15 @@ export interface PlanStart {
   end(): Promise<void>;
 }
 
+/** What locks and renders the applications of a plan. */
+type PlanStartSource = Locking & RenderSource;
+
 /** @param locks receives every attempt; what it has already is not locked again. @param why decides about withheld renders. */
 export function createPlanStart(
   locks: Map<ApplicationName, LockAttempt>,
   why: WhyWithheld,
   previews: Previews,
-  context: CommandContext,
+  context: PlanStartSource,
 ): PlanStart {
   const renders = createRenderLine(context);
   const started = new Map<Subject, Promise<void>>();
@@ -78,7 +81,7 @@ export function createPlanStart(
 function previewOf(
   subject: AnnouncedSubject,
   previews: Previews,
-  context: CommandContext,
+  context: Pick<CommandContext, "checks">,
 ): Promise<Previewed> | undefined {
   switch (subject.kind) {
     case "new": {

@@ -6,15 +6,15 @@ import { referenceTo, type HostWords } from "../model/host-words.js";
 import { allInTurns } from "../model/in-turns.js";
 import { isPlanOf, type ApplicationPlan, type ReplacedDeployment } from "../model/plan.js";
 import type { LiveSubject, Subject } from "../model/subject.js";
-import type { CommandContext } from "../ports/context.js";
+import type { CommandContext, Commits } from "../ports/context.js";
 import { movesCluster } from "../render/live-diff-mode.js";
 import { listed, findInputGaps } from "../survey/behind-base.js";
-import { presentLock } from "../survey/present-locks.js";
+import { presentLock, type LockPorts } from "../survey/present-locks.js";
 
 /** What a plan warns of besides the diff, and what a sync may be refused for. What runs of it is added last, by `withRecords`. */
 export async function warningsOf(
   subject: LiveSubject,
-  context: CommandContext,
+  context: Commits,
 ): Promise<Pick<ApplicationPlan, "warnings" | "gaps">> {
   const { uncovered, behind } = await findInputGaps(subject, context);
   const gaps = [uncovered, behind?.wouldRevert].filter((one) => one !== undefined);
@@ -30,11 +30,14 @@ function movedSentence({ head, base }: LiveSubject): string {
   return `moves from the cluster ${from} to ${to}: everything is created there, and what runs in ${from} stays there unmanaged. Delete it afterwards`;
 }
 
+/** Where the records of deployments, and the plans that they were made by, are read. */
+type RecordSource = Pick<CommandContext, "deployments" | "plans" | "change" | "hostWords" | "log">;
+
 /** Adds what the records "deployed, not merged" say now, since a plan can take minutes. */
 export async function withRecords(
   applications: readonly ApplicationPlan[],
   subjects: readonly Subject[],
-  context: CommandContext,
+  context: RecordSource,
 ): Promise<readonly ApplicationPlan[]> {
   const { deployments, change, hostWords } = context;
   const words = hostWords[change.host];
@@ -58,7 +61,7 @@ export async function withRecords(
 /** What the other change request's plan of that commit says that it changed. */
 async function replacedOf(
   { application, change, revision }: Deployment,
-  { plans, log }: CommandContext,
+  { plans, log }: Pick<RecordSource, "plans" | "log">,
 ): Promise<ReplacedDeployment> {
   const plan = await plans.find(change).catch((error: unknown) => {
     if (!(error instanceof StoredValueUnreadable)) throw error;
@@ -96,7 +99,7 @@ const MOST_NAMED = 5;
 export async function keepEarlier(
   left: readonly Subject[],
   unplanned: (subject: Subject) => ApplicationPlan,
-  context: CommandContext,
+  context: Commits & LockPorts & Pick<CommandContext, "plans">,
 ): Promise<readonly ApplicationPlan[]> {
   if (left.length === 0) return [];
   const earlier = await context.plans.find(context.change);

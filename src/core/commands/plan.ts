@@ -15,7 +15,7 @@ import { byNameAlone } from "../policy/effect-rules.js";
 import { judge } from "../policy/judge.js";
 import type { CommandContext } from "../ports/context.js";
 import { childPreviews, type Parent } from "../survey/child-previews.js";
-import { followedChildren } from "../survey/children.js";
+import { followedChildren, type FollowedSource } from "../survey/children.js";
 import { deriveEffects } from "../survey/effects.js";
 import { createPreviews, type Previews } from "../survey/previews.js";
 import { withApplicationSets, type SurveyWithSets } from "../survey/sets/application-sets.js";
@@ -229,7 +229,7 @@ interface Planned {
 interface Replanning {
   /** Renders and compares subjects that are locked already. */
   readonly evaluate: (subjects: readonly Subject[]) => Promise<readonly ApplicationPlan[]>;
-  readonly context: CommandContext;
+  readonly context: FollowedSource;
 }
 
 /** Applications of applications of applications; more levels are a circle. */

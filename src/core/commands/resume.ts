@@ -1,6 +1,6 @@
 import { confirmHealth, failure } from "../deploy/confirm-health.js";
 import { blockedBy, type Blocked } from "../deploy/deploy-head.js";
-import { levelsOf } from "../deploy/deploy.js";
+import { levelsOf, type DeployContext, type SettleContext } from "../deploy/deploy.js";
 import { settleRollback, settleSync } from "../deploy/settle.js";
 import { endUndo, undo, undoIdOf, type NotHealthySync } from "../deploy/undo.js";
 import { specEqual } from "../model/application-spec.js";
@@ -13,7 +13,7 @@ import type { RunNotes, StartedApplication, SyncProgress } from "../model/progre
 import type { ApplicationSync, CommandResult, SyncedResult, SyncOutcome } from "../model/result.js";
 import type { CommandContext } from "../ports/context.js";
 import { rollback } from "./rollback.js";
-import { decideMerge, releaseSkipped, sync } from "./sync.js";
+import { decideMerge, releaseSkipped, sync, type MergeSource } from "./sync.js";
 
 /**
  * Finishes what an earlier attempt of this run started to deploy. Operations that reached Argo CD are followed, never
@@ -57,7 +57,7 @@ export async function resumeDeployment(
  * The noted result of a sync that was about to be merged. Decides again whether to merge: since then the change request
  * may have got another commit, lost its approval, or been closed.
  */
-export async function resumeSynced(result: SyncedResult, context: CommandContext): Promise<SyncedResult> {
+export async function resumeSynced(result: SyncedResult, context: MergeSource): Promise<SyncedResult> {
   const { state } = context.change;
   if (state === "merged") return result;
   if (state === "closed") return { ...result, merge: undefined };
@@ -123,7 +123,7 @@ function splitMissing(
 async function giveUp(
   { application, why }: BlockedChild,
   command: DeployingCommand,
-  context: CommandContext,
+  context: SettleContext & Pick<DeployContext, "runId">,
 ): Promise<ApplicationSync> {
   const records = await context.deployments.ofChange(context.change);
   const record = records.find((one) => one.application === application);
@@ -162,7 +162,7 @@ function over(operation: ApplicationSync): FollowedOperation {
 async function followStarted(
   { application, lastOperation, pins }: StartedApplication,
   command: DeployingCommand,
-  context: CommandContext,
+  context: DeployContext,
 ): Promise<FollowedOperation | undefined> {
   const { deployer, deployments, change, runId, progress } = context;
   // A dry run writes no record; one that exists is of another command.
@@ -209,7 +209,7 @@ async function followUndo(
   live: LiveApplication,
   record: Deployment | undefined,
   command: DeployingCommand,
-  context: CommandContext,
+  context: DeployContext,
 ): Promise<FollowedOperation | undefined> {
   const { deployer, runId } = context;
   if (command.name !== "sync" || command.dryRun) return undefined;
@@ -256,7 +256,7 @@ function keepsWritten(record: Deployment | undefined, live: Deployment["specBefo
   return record?.specWritten !== undefined && specEqual(record.specWritten, live);
 }
 
-function specLeft({ change, hostWords }: CommandContext): string {
+function specLeft({ change, hostWords }: Pick<DeployContext, "change" | "hostWords">): string {
   return `svc was restarted meanwhile, and its definition is still the one of this ${hostWords[change.host].short}: run the rollback command to restore it`;
 }
 
@@ -269,7 +269,7 @@ async function writeDown(
   outcome: SyncOutcome,
   record: Deployment | undefined,
   { name, dryRun }: DeployingCommand,
-  context: CommandContext,
+  context: SettleContext & Pick<DeployContext, "runId">,
 ): Promise<string | undefined> {
   if (dryRun) return undefined;
   if (name === "sync") return record?.runId === context.runId ? settleSync(record, outcome, context) : undefined;

@@ -21,6 +21,7 @@ import { barsOf, judge } from "../policy/judge.js";
 import { undoing } from "../policy/next-step.js";
 import type { CommandContext } from "../ports/context.js";
 import { labelsFor } from "./application-words.js";
+import type { Locking } from "./plan-locks.js";
 import { plannedIn, select } from "./selection.js";
 
 /**
@@ -87,7 +88,7 @@ async function deployTargets(
   { targets }: RollbackReading,
   taken: TakeOver,
   command: Command<"rollback">,
-  context: CommandContext,
+  context: DeployContext,
 ): Promise<CommandResultOf<"rolled-back">> {
   const applications = await deployAll(
     targets.map((target) => ({
@@ -144,7 +145,7 @@ type TakeOver =
 /** Locks applications for a rollback, or says who holds them. */
 export async function attemptLocks(
   applications: readonly ApplicationName[],
-  { locks, change, user, clock }: DeployContext,
+  { locks, change, user, clock }: Locking,
 ): Promise<readonly LockAttempt[]> {
   const holder = changeRequestRef(change);
   const common = { holder, user: user.login, planRevision: undefined, sourceFile: undefined };
@@ -173,7 +174,10 @@ async function isHeldByPlanAlone(
  * Takes over locks that only plans hold, all or none. A holder that starts to deploy meanwhile writes its record first and
  * then looks whether the lock is still its own, so one of the two always sees the other.
  */
-async function takeOver(held: readonly Lock[], context: DeployContext): Promise<TakeOver> {
+async function takeOver(
+  held: readonly Lock[],
+  context: Locking & Pick<DeployContext, "deployments">,
+): Promise<TakeOver> {
   const { locks, change, user, clock } = context;
   const taken: Lock[] = [];
   const lost: Lock[] = [];
@@ -196,7 +200,10 @@ async function takeOver(held: readonly Lock[], context: DeployContext): Promise<
 }
 
 /** Returns what was taken over to those who held it. */
-async function giveBack(taken: readonly Lock[], { locks, change, clock }: DeployContext): Promise<void> {
+async function giveBack(
+  taken: readonly Lock[],
+  { locks, change, clock }: Pick<Locking, "locks" | "change" | "clock">,
+): Promise<void> {
   await Promise.all(taken.map((lock) => locks.acquire(lock, clock.now(), changeRequestRef(change))));
 }
 
@@ -204,7 +211,7 @@ async function giveBack(taken: readonly Lock[], { locks, change, clock }: Deploy
 function takenOverSentence(
   application: ApplicationName,
   taken: readonly Lock[],
-  { change, hostWords }: DeployContext,
+  { change, hostWords }: Pick<DeployContext, "change" | "hostWords">,
 ): string | undefined {
   const lock = taken.find((one) => one.application === application);
   if (lock === undefined) return undefined;

@@ -1,7 +1,7 @@
 import { deployHeads, type HeadTarget } from "../deploy/deploy-head.js";
 import { retryWhileUnavailable } from "../deploy/settle.js";
-import { barredFrom } from "../facts/access.js";
-import { readFacts } from "../facts/read-facts.js";
+import { barredFrom, type AccessContext } from "../facts/access.js";
+import { readFacts, type FactSource } from "../facts/read-facts.js";
 import { readAgain, readForSync } from "../facts/read-sync.js";
 import { isLifted, readSyncChecks, withChecks, overriddenIn, type SyncChecks } from "../facts/sync-checks.js";
 import { type ApplicationName, applicationName, shortRevision } from "../model/brand.js";
@@ -19,9 +19,10 @@ import type { Bar } from "../policy/gates.js";
 import { barsOf, judge } from "../policy/judge.js";
 import { refusedBy } from "../policy/next-step.js";
 import { RULES } from "../policy/rules.js";
-import type { CommandContext } from "../ports/context.js";
+import type { CommandContext, OpenedChange } from "../ports/context.js";
 import { behindOf } from "../survey/behind-base.js";
 import { labelsFor } from "./application-words.js";
+import type { Locking } from "./plan-locks.js";
 import { plannedIn, select } from "./selection.js";
 
 /**
@@ -99,7 +100,7 @@ interface TargetOptions {
   readonly plan: Plan | undefined;
   readonly checks: SyncChecks;
   readonly parentsOf: ParentsDone;
-  readonly context: CommandContext;
+  readonly context: OpenedChange;
 }
 
 /** What a sync deploys of these applications, and after which others. */
@@ -161,7 +162,7 @@ function replacedBy(
 interface Asked {
   readonly command: Command<"sync">;
   readonly plan: Plan | undefined;
-  readonly context: CommandContext;
+  readonly context: Pick<CommandContext, "change">;
 }
 
 /** The chosen applications that the plan of this head proved unchanged, so that `skip_no_changes` leaves them out. */
@@ -188,7 +189,7 @@ function isUnchanged(planned: ApplicationPlan | undefined, named: boolean): bool
 /** Returns those whose locks were released. An unavailable store must not hide what was deployed. */
 export async function releaseSkipped(
   skipped: readonly ApplicationName[],
-  context: CommandContext,
+  context: Pick<Locking, "locks" | "change" | "clock"> & Pick<CommandContext, "log">,
 ): Promise<readonly ApplicationName[]> {
   const released = await Promise.all(
     skipped.map(async (application) => {
@@ -212,10 +213,13 @@ interface SyncedSoFar {
   readonly plan: Plan | undefined;
 }
 
+/** What a decision about a merge reads. */
+export type MergeSource = FactSource & AccessContext & Pick<CommandContext, "snapshot" | "log">;
+
 /** Whether to merge after this sync, or what blocks it; neither while auto-merge is off. */
 export async function decideMerge(
   so: SyncedSoFar,
-  context: CommandContext,
+  context: MergeSource,
 ): Promise<Pick<SyncedResult, "merge" | "notMerged">> {
   const { settings } = context;
   if (so.dryRun || !settings.autoMerge) return { merge: undefined, notMerged: [] };
@@ -240,7 +244,7 @@ interface JudgedMerge {
 }
 
 /** Asks the host only once everything is deployed: an approval can be withdrawn while the sync runs. */
-async function judgeMerge({ involved, deployed, plan }: SyncedSoFar, context: CommandContext): Promise<JudgedMerge> {
+async function judgeMerge({ involved, deployed, plan }: SyncedSoFar, context: MergeSource): Promise<JudgedMerge> {
   const notStarted = deployed.filter(({ kind }) => kind !== "succeeded").map(({ application }) => application);
   const asker = { login: context.user.login, mayWrite: true, withoutApproval: false, barred: [], selected: involved };
   const stored = await readFacts(context, { plan, review: "nothing" });

@@ -47,7 +47,11 @@ export function lookupOf(record: Deployment, live: LiveApplication, runId: strin
   return { application: { ...live, spec: record.specWritten ?? live.spec }, at, runId };
 }
 
-async function watch(deployed: Succeeded, record: Deployment, context: DeployContext): Promise<HealthEnd> {
+async function watch(
+  deployed: Succeeded,
+  record: Deployment,
+  context: Pick<DeployContext, "deployer" | "clock" | "progress" | "runId">,
+): Promise<HealthEnd> {
   const { deployer, progress, runId } = context;
   const { application, resources } = deployed;
   try {

@@ -159,7 +159,7 @@ function short(revision: string): string {
  */
 async function lockTaken(
   application: ApplicationName,
-  { locks, change, hostWords }: DeployContext,
+  { locks, change, hostWords }: Pick<DeployContext, "locks" | "change" | "hostWords">,
 ): Promise<string | undefined> {
   try {
     const lock = await locks.find(application);
@@ -208,7 +208,7 @@ interface Restored {
 
 async function restoreSpec(
   { name, live, head }: LiveSubject,
-  { change, deployer, hostWords, log }: DeployContext,
+  { change, deployer, hostWords, log }: Pick<DeployContext, "change" | "deployer" | "hostWords" | "log">,
 ): Promise<Restored> {
   try {
     const now = await deployer.findApplication(name);
@@ -266,7 +266,7 @@ export function blockedBy(after: readonly ApplicationName[], parents: readonly A
 async function findDefinition(
   { name, live, head }: LiveSubject,
   parents: readonly ApplicationSync[],
-  { deployer }: DeployContext,
+  { deployer }: Pick<DeployContext, "deployer">,
 ): Promise<{ readonly live: LiveApplication } | Blocked> {
   const [parent] = parents;
   if (parent === undefined) return { live };

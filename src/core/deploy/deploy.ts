@@ -1,15 +1,37 @@
 import { specEqual } from "../model/application-spec.js";
 import type { ApplicationSpec, LiveApplication, Pin, Destination } from "../model/application.js";
 import type { ApplicationName, Revision } from "../model/brand.js";
+import type { ChangeRequest } from "../model/change-request.js";
+import type { User } from "../model/change-request.js";
 import { changeRequestRef } from "../model/change-request.js";
 import type { DeployingCommand } from "../model/command.js";
 import { LeaseLost, neverStarted, safeMessage } from "../model/errors.js";
+import type { AllHostWords } from "../model/host-words.js";
 import { STARTED, endOf, type StartedApplication } from "../model/progress.js";
 import type { ApplicationSync, SyncOutcome } from "../model/result.js";
+import type { Settings } from "../model/settings.js";
+import type { Clock } from "../ports/clock.js";
 import type { CommandContext } from "../ports/context.js";
+import type { Deployer } from "../ports/deployer.js";
+import type { Log } from "../ports/log.js";
+import type { DeploymentStore, LockStore } from "../ports/stores.js";
 
-/** Deploying needs no repository: a rollback works while `.svc.yaml` is broken. */
-export type DeployContext = Omit<CommandContext, "snapshot" | "scanner">;
+/** Where the end of a deployment is written down. */
+export interface SettleContext {
+  readonly change: ChangeRequest;
+  readonly locks: LockStore;
+  readonly deployments: DeploymentStore;
+  readonly clock: Clock;
+  readonly log: Log;
+}
+
+/** What a deployment takes. It needs no repository: a rollback works while `.svc.yaml` is broken. */
+export interface DeployContext extends SettleContext, Pick<CommandContext, "noteStarted" | "progress" | "runId"> {
+  readonly settings: Pick<Settings, "prune">;
+  readonly deployer: Deployer;
+  readonly user: User;
+  readonly hostWords: AllHostWords;
+}
 
 /** What to deploy to one application. */
 export interface DeployRequest {
@@ -51,7 +73,7 @@ export interface DeployOptions {
  */
 export async function deployAll(
   targets: readonly DeployTarget[],
-  context: DeployContext,
+  context: Pick<DeployContext, "noteStarted" | "progress">,
   { skipped = [], prepare }: DeployOptions = {},
 ): Promise<readonly ApplicationSync[]> {
   await context.noteStarted(targets.flatMap(startedOf), skipped);
@@ -76,7 +98,7 @@ export async function deployAll(
 function ending(
   application: ApplicationName,
   result: ApplicationSync | Promise<ApplicationSync>,
-  { progress }: DeployContext,
+  { progress }: Pick<DeployContext, "progress">,
 ): Promise<ApplicationSync> {
   const ended = Promise.resolve(result).then((one) => {
     progress(application, { kind: "ended", outcome: endOf(one) });

@@ -4,8 +4,7 @@ import type { Deployment } from "../model/deployment.js";
 import { StoreUnavailable } from "../model/errors.js";
 import { endOf } from "../model/progress.js";
 import type { Clock } from "../ports/clock.js";
-import type { CommandPorts } from "../ports/context.js";
-import type { DeployContext, DeployOutcome } from "./deploy.js";
+import type { DeployOutcome, SettleContext } from "./deploy.js";
 
 /** Argo CD refused before anything was written: the record returns to what it was before. */
 interface Untouched {
@@ -17,7 +16,7 @@ interface Untouched {
 export async function settleSync(
   record: Deployment,
   outcome: DeployOutcome | Untouched,
-  context: DeployContext,
+  context: SettleContext,
 ): Promise<string | undefined> {
   const { application } = record;
   return settle(application, context, [
@@ -34,7 +33,7 @@ export async function settleRollback(
   application: ApplicationName,
   outcome: DeployOutcome["kind"],
   record: Deployment | undefined,
-  context: DeployContext,
+  context: SettleContext,
 ): Promise<string | undefined> {
   const { deployments, locks, change } = context;
   switch (outcome) {
@@ -57,7 +56,7 @@ export async function settleRollback(
 export async function endDeployment(
   application: ApplicationName,
   change: ChangeRequestRef,
-  { deployments, locks }: Pick<CommandPorts, "deployments" | "locks">,
+  { deployments, locks }: Pick<SettleContext, "deployments" | "locks">,
 ): Promise<void> {
   const records = await deployments.ofApplication(application);
   const replaced = records.filter((record) => !sameChangeRequest(record.change, change));
@@ -68,7 +67,7 @@ export async function endDeployment(
 /** What was deployed stays deployed, so each write is retried. */
 async function settle(
   application: ApplicationName,
-  { clock, log }: DeployContext,
+  { clock, log }: Pick<SettleContext, "clock" | "log">,
   writes: readonly (() => Promise<unknown>)[],
 ): Promise<string | undefined> {
   try {
@@ -84,7 +83,7 @@ async function settle(
 async function writeOutcome(
   record: Deployment,
   outcome: DeployOutcome | Untouched,
-  { deployments }: DeployContext,
+  { deployments }: Pick<SettleContext, "deployments">,
 ): Promise<void> {
   if (outcome.kind !== "untouched") {
     return deployments.save({ ...record, outcome: endOf(outcome), undoing: undefined });

@@ -7,7 +7,7 @@ import type { Deployment } from "../model/deployment.js";
 import { DeployerFailure, LeaseLost, neverStarted, safeMessage, StoreUnavailable } from "../model/errors.js";
 import { referenceTo } from "../model/host-words.js";
 import type { ApplicationSync, AutomaticRollback, SyncOutcome } from "../model/result.js";
-import type { DeployContext } from "./deploy.js";
+import type { DeployContext, SettleContext } from "./deploy.js";
 import { settleRollback, settleSync } from "./settle.js";
 
 /** A sync that left its application unhealthy, with the warnings for its answer. */
@@ -74,7 +74,7 @@ export async function endUndo(
   record: Deployment | ApplicationName,
   failed: NotHealthySync,
   outcome: SyncOutcome,
-  context: DeployContext,
+  context: SettleContext,
 ): Promise<NotHealthySync> {
   switch (outcome.kind) {
     case "succeeded": {
@@ -97,7 +97,7 @@ async function keep(
   record: Deployment | ApplicationName,
   failed: NotHealthySync,
   rollback: AutomaticRollback,
-  context: DeployContext,
+  context: SettleContext,
 ): Promise<NotHealthySync> {
   const unsettled = typeof record === "string" ? undefined : await settleSync(record, failed, context);
   return ended(failed, rollback, unsettled);

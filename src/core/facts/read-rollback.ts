@@ -11,8 +11,8 @@ import { HeadMoved, LeaseLost, safeMessage } from "../model/errors.js";
 import type { Lock, LockAttempt } from "../model/lock.js";
 import { approvalNeedsOf } from "../policy/application-state.js";
 import type { ApplicationFacts, Asker, FactName, Facts } from "../policy/facts.js";
-import type { CommandContext } from "../ports/context.js";
-import { barredFrom, needsNoApproval, needsWriteAccess } from "./access.js";
+import type { CommandContext, Commits } from "../ports/context.js";
+import { barredFrom, type AccessContext, needsNoApproval, needsWriteAccess } from "./access.js";
 import { tell, type ReadFacts } from "./read-facts.js";
 
 /** The facts of a rollback, and the applications that it deploys. */
@@ -31,6 +31,9 @@ export interface RollbackTarget {
   readonly problem: string;
 }
 
+/** What a rollback reads besides what is stored. */
+type RollbackSource = AccessContext & Commits & Pick<CommandContext, "deployer">;
+
 /**
  * Reads what a rollback has to know, right before its first call that deploys.
  * @param attempts to lock the applications; empty for a dry run.
@@ -40,7 +43,7 @@ export async function readForRollback(
   names: readonly ApplicationName[],
   attempts: readonly LockAttempt[],
   { facts, plan, records, approvals }: ReadFacts,
-  context: CommandContext,
+  context: RollbackSource,
 ): Promise<RollbackReading> {
   const { host, change, settings, user } = context;
   const untold: Partial<Record<FactName, string>> = { ...facts.untold };
@@ -113,7 +116,7 @@ export function restoredSpec(
  * Whether the target branch has what it had when the record was written, in everything that the application is deployed
  * from: then a rollback only restores what ran before, and nobody has to approve that. What is not certain is not the same.
  */
-async function isBaseKept({ live, record }: RollbackTarget, { change, snapshot }: CommandContext): Promise<boolean> {
+async function isBaseKept({ live, record }: RollbackTarget, { change, snapshot }: Commits): Promise<boolean> {
   const from = record?.baseRevision;
   if (live === undefined || from === undefined) return false;
   const { spec } = restoredSpec(live, record);

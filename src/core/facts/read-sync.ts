@@ -9,12 +9,12 @@ import { approvalNeedsOf, isAnnounced } from "../policy/application-state.js";
 import { differingFrom } from "../policy/as-planned.js";
 import { deployedOf } from "../policy/effect-rules.js";
 import type { ApplicationFacts, Asker, FactName, Facts, NowFacts } from "../policy/facts.js";
-import type { CommandContext } from "../ports/context.js";
+import type { CommandContext, Commits } from "../ports/context.js";
 import { findInputGaps, asPlanned } from "../survey/behind-base.js";
 import { withPlannedDefinitions } from "../survey/children.js";
-import { survey, type Survey } from "../survey/survey.js";
-import { barredFrom, needsNoApproval, needsWriteAccess } from "./access.js";
-import { createApprovals, createLifting, withholdingOf, type WhyWithheld } from "./approval.js";
+import { survey, type Survey, type SurveySource } from "../survey/survey.js";
+import { barredFrom, type AccessContext, needsNoApproval, needsWriteAccess } from "./access.js";
+import { createApprovals, type ApprovalContext, createLifting, withholdingOf, type WhyWithheld } from "./approval.js";
 import { tell, type ReadFacts } from "./read-facts.js";
 
 /** The facts of a sync, and the applications as it would deploy them. */
@@ -22,6 +22,9 @@ export interface SyncReading {
   readonly facts: Facts;
   readonly subjects: readonly LiveSubject[];
 }
+
+/** What a sync reads besides what is stored. */
+type SyncSource = SurveySource & AccessContext & ApprovalContext;
 
 /**
  * Reads what a sync has to know besides what is stored. Renders nothing.
@@ -31,7 +34,7 @@ export async function readForSync(
   command: Command<"sync">,
   names: readonly ApplicationName[],
   { facts, plan, approvals }: ReadFacts,
-  context: CommandContext,
+  context: SyncSource,
 ): Promise<SyncReading> {
   const { host, change, user } = context;
   const untold: Partial<Record<FactName, string>> = { ...facts.untold };
@@ -73,7 +76,7 @@ interface Looked {
 interface Around {
   readonly plan: Plan | undefined;
   readonly why: WhyWithheld;
-  readonly context: CommandContext;
+  readonly context: Commits & Pick<SyncSource, "hostWords">;
 }
 
 async function lookAtAll(
@@ -135,7 +138,7 @@ export async function readAgain(
     lifted,
     command,
   }: { readonly plan: Plan | undefined; readonly lifted: boolean; readonly command: Command<"sync"> },
-  context: CommandContext,
+  context: SyncSource & Pick<CommandContext, "locks" | "clock">,
 ): Promise<Confirmation> {
   const { host, change, settings, deployer, user } = context;
   const untold: Partial<Record<FactName, string>> = { ...facts.untold };
@@ -181,7 +184,7 @@ async function refreshed(
   application: ApplicationName,
   { applications, change }: Facts,
   dryRun: boolean,
-  { locks, clock }: CommandContext,
+  { locks, clock }: Pick<CommandContext, "locks" | "clock">,
 ): Promise<Lock | undefined> {
   const lock = applications.find((one) => one.application === application)?.lock;
   if (dryRun || lock === undefined) return locks.find(application);

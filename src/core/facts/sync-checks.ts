@@ -15,9 +15,9 @@ import { type ApplicationPlan, checksOf, isPlanOf, type Plan } from "../model/pl
 import type { LiveSubject } from "../model/subject.js";
 import type { Facts, MergeChecks, UnliftedCheck } from "../policy/facts.js";
 import type { CommandContext } from "../ports/context.js";
-import { brokenChecks, checkManifests } from "../render/check-manifests.js";
+import { brokenChecks, checkManifests, type CheckSource } from "../render/check-manifests.js";
 import { renderInputs } from "../render/render-inputs.js";
-import { createRenderLine } from "../render/render.js";
+import { createRenderLine, type RenderSource } from "../render/render.js";
 import { allowsAny } from "./access.js";
 import type { Approvals } from "./approval.js";
 
@@ -34,6 +34,9 @@ interface Failed {
   readonly by: readonly User[];
 }
 
+/** What renders and checks again what a sync deploys, and tells who approved it. */
+type SyncCheckSource = RenderSource & CheckSource & Pick<CommandContext, "host">;
+
 /**
  * Finds the required checks that fail for these applications. The plan's results count where a sync certainly deploys what
  * they were made of; everything else is rendered and checked again.
@@ -42,7 +45,7 @@ export async function readSyncChecks(
   subjects: readonly LiveSubject[],
   plan: Plan | undefined,
   approvals: Approvals,
-  context: CommandContext,
+  context: SyncCheckSource,
 ): Promise<SyncChecks> {
   const results = await resultsOf(subjects, plan, context);
   const overriding = createOverriding({ ...context, approvals });
@@ -89,7 +92,7 @@ export function overriddenIn(application: ApplicationName, { failed }: SyncCheck
 async function resultsOf(
   subjects: readonly LiveSubject[],
   plan: Plan | undefined,
-  context: CommandContext,
+  context: Omit<SyncCheckSource, "host">,
 ): Promise<ReadonlyMap<ApplicationName, readonly CheckResult[]>> {
   const required = context.checks.filter((check) => check.required);
   const concerned = subjects.filter(({ name }) => checksFor(required, name).length > 0);
@@ -121,7 +124,7 @@ function plannedResults(
   { name }: LiveSubject,
   checks: readonly Check[],
   plan: Plan | undefined,
-  { change }: CommandContext,
+  { change }: Pick<CommandContext, "change">,
 ): readonly CheckResult[] | undefined {
   const planned = isPlanOf(plan, change)
     ? plan.applications.find(({ application }) => application === name)

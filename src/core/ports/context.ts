@@ -16,12 +16,26 @@ import type { RenderCache } from "./render-cache.js";
 import type { Snapshot } from "./snapshot.js";
 import type { DeploymentStore, LockStore, PlanStore, WaitStore } from "./stores.js";
 
-/** What a command reads and acts on. */
-export interface CommandContext extends CommandPorts {
-  /** Read when the command started. */
+/** A change request, as it was when its command started, and its commits. */
+export interface Commits {
   readonly change: ChangeRequest;
-  readonly settings: Settings;
   readonly snapshot: Snapshot;
+}
+
+/** A change request, its commits, and the settings that hold for it. */
+export interface OpenedChange extends Commits {
+  readonly settings: Settings;
+}
+
+/** Work that ends with its signal and logs what failed on the way. */
+export interface Stoppable {
+  /** Stops a plan; a sync that has started is followed to its end. */
+  readonly signal: AbortSignal;
+  readonly log: Log;
+}
+
+/** Everything that a command reads and acts on. What a command calls names the members that it takes. */
+export interface CommandContext extends CommandPorts, OpenedChange, Stoppable {
   readonly host: CodeHost;
   /** Who gave the command; for an automatic plan, the author of the change request. */
   readonly user: User;
@@ -29,8 +43,6 @@ export interface CommandContext extends CommandPorts {
   readonly automatic: boolean;
   /** The run's id, as in log lines and in Argo CD's operation. */
   readonly runId: string;
-  /** Stops a plan; a sync that has started is followed to its end. */
-  readonly signal: AbortSignal;
   /** Reads settings and repository again for newer facts: the target branch may have moved since the command started. */
   readonly reload: (change: ChangeRequest) => Promise<Reloaded>;
   /** Notes what is about to be deployed, for an attempt after a crash. @throws {StoreUnavailable} */

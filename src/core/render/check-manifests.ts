@@ -4,13 +4,14 @@ import { redact } from "../../config/redaction.js";
 import { checksFor } from "../../config/rules/rule-match.js";
 import { type Application, destinationOf, type Manifest } from "../model/application.js";
 import type { ApplicationName } from "../model/brand.js";
-import { changeRequestKey } from "../model/change-request.js";
+import { changeRequestKey, type ChangeRequest } from "../model/change-request.js";
 import { definitionOf, type Check, type CheckOutcome, type CheckResult } from "../model/check.js";
 import { type JsonText, readJsonText } from "../model/json.js";
 import type { PreviewContent } from "../model/plan.js";
 import type { LiveSubject } from "../model/subject.js";
-import { computeIfLarge, tooMuch, type Task } from "../ports/compute.js";
-import type { CommandContext } from "../ports/context.js";
+import type { CheckRunner } from "../ports/check-runner.js";
+import { computeIfLarge, tooMuch, type Compute, type Task } from "../ports/compute.js";
+import type { CommandContext, Stoppable } from "../ports/context.js";
 import type { RenderedManifests } from "../ports/render-cache.js";
 import { EmbeddedTexts } from "../secrets/embedded.js";
 import { withoutCredentials, carriesParameters, hideParameters } from "../secrets/hide-in-text.js";
@@ -27,6 +28,15 @@ export interface CheckOptions {
   readonly reuse: boolean;
 }
 
+/** The server's checks, and what runs them. */
+export interface CheckSource extends Stoppable {
+  readonly change: ChangeRequest;
+  readonly checks: readonly Check[];
+  readonly checkRunner: CheckRunner;
+  readonly compute: Compute;
+  readonly redact: readonly string[];
+}
+
 /** Milliseconds for one application. */
 const WRITING_DEADLINE_MS = 60_000;
 /** Characters of the output that a plan keeps. */
@@ -40,7 +50,7 @@ export async function checkManifests(
   { name, head: { spec } }: LiveSubject,
   sides: CheckedSides,
   options: CheckOptions,
-  context: CommandContext,
+  context: CheckSource,
 ): Promise<readonly CheckResult[]> {
   const rendered = bothOf(sides);
   if (rendered === undefined) return [];
@@ -53,7 +63,7 @@ export async function runChecks(
   { name, spec }: Pick<Application, "name" | "spec">,
   manifests: CheckedManifests,
   { reuse }: CheckOptions,
-  context: CommandContext,
+  context: CheckSource,
 ): Promise<readonly CheckResult[]> {
   const checks = checksFor(context.checks, name);
   if (checks.length === 0) return [];
@@ -114,7 +124,7 @@ function resultOf(check: Check, outcome: CheckOutcome): CheckResult {
 }
 
 /** Without colours, values of the check's variables, credentials in addresses, and what the server redacts. */
-function shown(outcome: CheckOutcome, { env }: Check, { redact: patterns }: CommandContext): CheckOutcome {
+function shown(outcome: CheckOutcome, { env }: Check, { redact: patterns }: Pick<CheckSource, "redact">): CheckOutcome {
   if (outcome.kind === "passed") return outcome;
   const plain = stripVTControlCharacters(outcome.output.replace(/\r\n?/g, "\n"));
   const scrubbed = scrubberOf(env.map(({ value }) => value))(plain);

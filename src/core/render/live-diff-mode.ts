@@ -6,15 +6,15 @@ import { specEqual } from "../model/application-spec.js";
 import { type Manifest, destinationOf } from "../model/application.js";
 import { changeRequestKey } from "../model/change-request.js";
 import { safeMessage } from "../model/errors.js";
-import type { HostWords } from "../model/host-words.js";
+import type { AllHostWords, HostWords } from "../model/host-words.js";
 import { jsonEqual, type JsonText, jsonText } from "../model/json.js";
 import type { ManifestDiff } from "../model/manifest-diff.js";
 import type { Evaluated, Unevaluated } from "../model/plan.js";
 import { plannedSources } from "../model/planned-source.js";
 import type { LiveSubject } from "../model/subject.js";
-import { computeIfLarge, tooMuch } from "../ports/compute.js";
-import type { CommandContext } from "../ports/context.js";
-import type { LiveState, Trial } from "../ports/deployer.js";
+import { computeIfLarge, tooMuch, type Compute } from "../ports/compute.js";
+import type { CommandContext, OpenedChange, Stoppable } from "../ports/context.js";
+import type { Deployer, LiveState, Trial } from "../ports/deployer.js";
 import type { RenderedSides } from "./render.js";
 import { secretsInGit } from "./secrets-in-git.js";
 
@@ -22,6 +22,14 @@ import { secretsInGit } from "./secrets-in-git.js";
 export interface Compared {
   readonly planned: Evaluated | Unevaluated;
   readonly facts: RenderFacts | undefined;
+}
+
+/** What a comparison of renders reads and asks. */
+export interface ComparisonSource
+  extends OpenedChange, Stoppable, Pick<CommandContext, "diffMode" | "serverDryRun" | "redact"> {
+  readonly deployer: Pick<Deployer, "liveResources" | "tryObjects">;
+  readonly compute: Compute;
+  readonly hostWords: AllHostWords;
 }
 
 type BothSides = Extract<RenderedSides, { readonly kind: "rendered" }>;
@@ -33,7 +41,7 @@ type BothSides = Extract<RenderedSides, { readonly kind: "rendered" }>;
 export async function compareRenders(
   subject: LiveSubject,
   sides: BothSides,
-  context: CommandContext,
+  context: ComparisonSource,
 ): Promise<Compared> {
   const { deployer, diffMode, serverDryRun, redact, change, compute, hostWords, signal, log } = context;
   const branch = {
@@ -94,7 +102,7 @@ async function triedInCluster(
   diff: ManifestDiff,
   order: TrialOrder | undefined,
   subject: LiveSubject,
-  context: CommandContext,
+  context: Pick<ComparisonSource, "change" | "deployer" | "redact" | "signal">,
 ): Promise<Pick<Evaluated, "cluster"> & { readonly diff?: ManifestDiff }> {
   if (order === undefined || order.objects.length === 0) return {};
   const { live: application } = subject;

@@ -12,8 +12,9 @@ import { jsonText, type JsonText } from "../model/json.js";
 import type { PreviewContent } from "../model/plan.js";
 import { pinsOf, type Side } from "../model/subject.js";
 import { computeIfLarge, tooMuch, type Computed } from "../ports/compute.js";
-import type { CommandContext } from "../ports/context.js";
-import { runChecks } from "./check-manifests.js";
+import type { Commits, Stoppable } from "../ports/context.js";
+import type { Deployer } from "../ports/deployer.js";
+import { runChecks, type CheckSource } from "./check-manifests.js";
 
 /** A definition, with the commits of its sources in this repository. */
 export interface PreviewSide {
@@ -27,6 +28,12 @@ export interface Previewed {
   readonly facts: RenderFacts | undefined;
 }
 
+/** What renders, compares and checks a preview. */
+export interface PreviewSource extends CheckSource, Commits {
+  readonly deployer: Pick<Deployer, "renderManifests" | "liveResources">;
+  readonly automatic: boolean;
+}
+
 const NOTHING = jsonText<readonly Manifest[]>([]);
 
 /**
@@ -37,7 +44,7 @@ const NOTHING = jsonText<readonly Manifest[]>([]);
 export async function renderPreview(
   head: PreviewSide,
   base: PreviewSide | undefined,
-  context: CommandContext,
+  context: PreviewSource,
 ): Promise<Previewed> {
   const { name } = head.application;
   // Both are waited for, so that no temporary Application is left when the plan ends.
@@ -75,7 +82,7 @@ export async function renderPreview(
  * What goes with an application that is deleted, or stays behind without an owner, as Argo CD has it now.
  * @throws only the signal's reason.
  */
-export async function previewRemoval(live: LiveApplication, context: CommandContext): Promise<Previewed> {
+export async function previewRemoval(live: LiveApplication, context: PreviewSource): Promise<Previewed> {
   const { deployer, compute, redact, signal } = context;
   try {
     const input = { state: await deployer.liveResources(live, signal), cascades: live.cascades, redact };
@@ -89,7 +96,7 @@ export async function previewRemoval(live: LiveApplication, context: CommandCont
 async function rendered(
   side: "head" | "base",
   { application: written, side: { spec, positions, fixed } }: PreviewSide,
-  context: CommandContext,
+  context: Pick<PreviewSource, "change" | "deployer" | "snapshot" | "signal">,
 ): Promise<JsonText<readonly Manifest[]>> {
   const { change, deployer, snapshot, signal } = context;
   if (isHydrated(spec)) throw new NotPreviewed("it uses Argo CD's source hydrator, which is not previewed");
@@ -105,7 +112,7 @@ async function rendered(
 /** A definition that cannot be rendered under another name. */
 class NotPreviewed extends Error {}
 
-function failed(application: string, error: unknown, { log, signal }: CommandContext): Previewed {
+function failed(application: string, error: unknown, { log, signal }: Stoppable): Previewed {
   signal.throwIfAborted();
   log.warn({ application, err: error }, "could not preview an application");
   const message = error instanceof NotPreviewed ? error.message : safeMessage(error);
@@ -119,7 +126,7 @@ const PERMISSIONS =
 /** Milliseconds for one application. */
 const DEADLINE_MS = 60_000;
 
-function limitsOf({ change, signal }: CommandContext) {
+function limitsOf({ change, signal }: Pick<PreviewSource, "change" | "signal">) {
   return { owner: changeRequestKey(change), deadlineMs: DEADLINE_MS, signal };
 }
 

@@ -5,7 +5,7 @@ import { inputsOf } from "../detect/inputs/inputs.js";
 import { specEqual } from "../model/application-spec.js";
 import type { Settings } from "../model/settings.js";
 import type { LiveSubject } from "../model/subject.js";
-import type { CommandContext } from "../ports/context.js";
+import type { OpenedChange } from "../ports/context.js";
 import type { TreeEntry } from "../ports/repositories.js";
 import type { OpenedTree } from "../ports/snapshot.js";
 
@@ -21,7 +21,7 @@ export interface RenderInputs {
 export async function renderInputs(
   side: "head" | "base",
   subject: LiveSubject,
-  { change, snapshot, settings }: CommandContext,
+  { change, snapshot, settings }: OpenedChange,
 ): Promise<RenderInputs> {
   const { spec, positions, fixed } = subject[side];
   const at = side === "head" ? change.headRevision : change.baseRevision;

@@ -6,11 +6,14 @@ import { helmPositions } from "../detect/scan/application-files.js";
 import { withParameterOverrides } from "../detect/scan/parameter-overrides.js";
 import { projectOf, specEqual, specText } from "../model/application-spec.js";
 import { shortRevision } from "../model/brand.js";
+import type { Check } from "../model/check.js";
 import { safeMessage } from "../model/errors.js";
-import { type LiveSubject, pinsOf } from "../model/subject.js";
-import type { CommandContext } from "../ports/context.js";
-import type { RenderRequest } from "../ports/deployer.js";
-import type { RenderedManifests } from "../ports/render-cache.js";
+import { pinsOf, type LiveSubject } from "../model/subject.js";
+import type { Clock } from "../ports/clock.js";
+import type { CommandContext, Commits, OpenedChange, Stoppable } from "../ports/context.js";
+import type { Deployer, RenderRequest } from "../ports/deployer.js";
+import type { RenderCache, RenderedManifests } from "../ports/render-cache.js";
+import type { DeploymentStore } from "../ports/stores.js";
 import { readsTheSame, renderInputs, type RenderInputs } from "./render-inputs.js";
 
 /** Both sides of an application. `same`: its inputs are equal; its manifests are rendered only for the server's checks. */
@@ -39,11 +42,21 @@ export interface RenderLine {
   finish(): ReadonlyMap<LiveSubject, Promise<RenderedSides>>;
 }
 
+/** What renders are made with. */
+export interface RenderSource
+  extends OpenedChange, Stoppable, Pick<CommandContext, "automatic" | "diffMode" | "temporaryApps"> {
+  readonly checks: readonly Check[];
+  readonly deployer: Pick<Deployer, "renderingSettings" | "renderManifests">;
+  readonly deployments: Pick<DeploymentStore, "ofApplication">;
+  readonly renders: RenderCache;
+  readonly clock: Clock;
+}
+
 /**
  * Requests all heads before the first base: Argo CD's repo-server runs renders of one revision in parallel and makes those
  * of another wait. Automatic plans reuse what an earlier plan rendered from the same content for the base side.
  */
-export function createRenderLine(context: CommandContext): RenderLine {
+export function createRenderLine(context: RenderSource): RenderLine {
   const started: { readonly subject: LiveSubject; readonly sides: Started }[] = [];
   let last: Promise<void> = Promise.resolve();
 
@@ -82,7 +95,7 @@ type Prepared = Settled | { readonly kind: "ready"; readonly head: Task; readonl
 type Outcome = { readonly kind: "done"; readonly rendered: RenderedManifests } | Extract<Settled, { kind: "failed" }>;
 type Started = Settled | { readonly kind: "started"; readonly head: Promise<Outcome>; readonly base: Task | undefined };
 
-async function finish(sides: Started, context: CommandContext): Promise<RenderedSides> {
+async function finish(sides: Started, context: RenderSource): Promise<RenderedSides> {
   if (sides.kind !== "started") return sides;
   const [head, base] = await Promise.all([sides.head, sides.base && run(sides.base, context)]);
   if (head.kind === "failed") return head;
@@ -90,7 +103,7 @@ async function finish(sides: Started, context: CommandContext): Promise<Rendered
   return base.kind === "failed" ? base : { kind: "rendered", head: head.rendered, base: base.rendered };
 }
 
-async function prepare(order: RenderOrder, settings: string, context: CommandContext): Promise<Prepared> {
+async function prepare(order: RenderOrder, settings: string, context: RenderSource): Promise<Prepared> {
   const { subject } = order;
   try {
     const inputs = {
@@ -115,7 +128,7 @@ async function taskOf(
   side: "head" | "base",
   { subject, locked }: RenderOrder,
   { inputs, settings }: { readonly inputs: RenderInputs; readonly settings: string },
-  context: CommandContext,
+  context: Commits & Pick<RenderSource, "temporaryApps">,
 ): Promise<Task | string> {
   const { change } = context;
   const { spec } = subject[side];
@@ -155,7 +168,7 @@ function keyOf(request: RenderRequest, { fingerprint }: RenderInputs, settings: 
 }
 
 /** Never rejects. The head will be deployed, so it is always rendered at its own commit. */
-async function run({ request, subject, key, keep }: Task, context: CommandContext): Promise<Outcome> {
+async function run({ request, subject, key, keep }: Task, context: RenderSource): Promise<Outcome> {
   const { change, deployer, signal, clock, log, renders, automatic } = context;
   const { side, mode } = request;
   const kept = key === undefined || side === "head" || !automatic ? undefined : renders.find(key);
@@ -176,16 +189,19 @@ async function run({ request, subject, key, keep }: Task, context: CommandContex
 }
 
 /** Checks again: a sync that ended before we got the lock may have written another definition than the one that was read. */
-async function isUndeployed({ name }: LiveSubject, { deployments }: CommandContext): Promise<boolean> {
+async function isUndeployed(
+  { name }: LiveSubject,
+  { deployments }: Pick<RenderSource, "deployments">,
+): Promise<boolean> {
   return (await deployments.ofApplication(name)).length === 0;
 }
 
-function failure({ name }: LiveSubject, where: string, error: unknown, { log, signal }: CommandContext) {
+function failure({ name }: LiveSubject, where: string, error: unknown, { log, signal }: Stoppable) {
   if (!signal.aborted) log.warn({ application: name, where, err: error }, "rendering failed");
   return { kind: "failed", reason: `${where}: ${safeMessage(error)}` } as const;
 }
 
-function sideName(side: "head" | "base", { change }: CommandContext): string {
+function sideName(side: "head" | "base", { change }: Pick<RenderSource, "change">): string {
   const { headRevision, baseRevision, baseBranch } = change;
   return side === "head"
     ? `at the head commit ${shortRevision(headRevision)}`

@@ -12,7 +12,7 @@ import { RepositoryFailure } from "../model/errors.js";
 import { ChangedPaths, type InputSet } from "../model/input-set.js";
 import { isJsonObject, type JsonObject, type JsonText } from "../model/json.js";
 import type { LiveSubject } from "../model/subject.js";
-import type { CommandContext } from "../ports/context.js";
+import type { Commits, OpenedChange } from "../ports/context.js";
 import type { OpenedTree } from "../ports/snapshot.js";
 import { otherPatterns } from "./render-inputs.js";
 
@@ -31,7 +31,7 @@ const NO_SECRETS: SecretsInGit = { kind: "told", claims: [], files: [] };
 export async function secretsInGit(
   subject: LiveSubject,
   { base, head }: Renders,
-  context: CommandContext,
+  context: OpenedChange,
 ): Promise<SecretsInGit> {
   if (![base, head].some(({ manifests }) => manifests.includes('"Secret'))) return NO_SECRETS;
   try {
@@ -62,11 +62,7 @@ interface SideAt {
   readonly inputs: InputSet;
 }
 
-async function sideAt(
-  side: "base" | "head",
-  subject: LiveSubject,
-  { change, snapshot }: CommandContext,
-): Promise<SideAt> {
+async function sideAt(side: "base" | "head", subject: LiveSubject, { change, snapshot }: Commits): Promise<SideAt> {
   const at = side === "head" ? change.headRevision : change.baseRevision;
   const { spec, positions } = subject[side];
   return { tree: await snapshot.tree(at), inputs: await inputsOf({ ...subject.live, spec }, positions, snapshot, at) };

@@ -9,8 +9,8 @@ import { allInTurns } from "../model/in-turns.js";
 import { ChangedPaths, type InputSet } from "../model/input-set.js";
 import type { ApplicationPlan } from "../model/plan.js";
 import type { PlannedSource } from "../model/planned-source.js";
-import type { BehindBase, FixedSource, LiveSubject } from "../model/subject.js";
-import type { CommandContext } from "../ports/context.js";
+import type { BehindBase, LiveSubject, FixedSource } from "../model/subject.js";
+import type { Commits } from "../ports/context.js";
 import type { CommitRange, CommitSummary } from "../ports/repositories.js";
 import type { Snapshot } from "../ports/snapshot.js";
 
@@ -92,7 +92,7 @@ const NO_GAPS: InputGaps = { uncovered: undefined, behind: undefined };
 const MAX_NAMED = 5;
 
 /** Reads trees only; renders nothing. */
-export async function findInputGaps(subject: LiveSubject, context: CommandContext): Promise<InputGaps> {
+export async function findInputGaps(subject: LiveSubject, context: Commits): Promise<InputGaps> {
   const { change, snapshot } = context;
   const hasPaths = subject.live.annotations[GENERATE_PATHS_ANNOTATION] !== undefined;
   // Neither gap can be there, whatever the application reads.
@@ -111,7 +111,7 @@ export async function findInputGaps(subject: LiveSubject, context: CommandContex
 /** The applications whose sync reverts something of the base branch. */
 export async function behindOf(
   subjects: readonly LiveSubject[],
-  context: CommandContext,
+  context: Commits,
 ): Promise<ReadonlyMap<ApplicationName, BehindBase>> {
   const { mergeBase, baseRevision } = context.change;
   const some = mergeBase === baseRevision ? [] : subjects;
@@ -125,7 +125,7 @@ export async function behindOf(
 async function uncoveredSentence(
   { live }: LiveSubject,
   inputs: InputSet,
-  { change, snapshot }: CommandContext,
+  { change, snapshot }: Commits,
 ): Promise<string | undefined> {
   if (live.annotations[GENERATE_PATHS_ANNOTATION] === undefined) return undefined;
   const { baseRevision, mergeBase, headRevision } = change;
@@ -160,7 +160,7 @@ const MOST_PATHS = 3;
 export async function asPlanned(
   subject: LiveSubject,
   planned: ApplicationPlan | undefined,
-  context: CommandContext,
+  context: Pick<Commits, "snapshot">,
 ): Promise<AsPlanned> {
   if (subject.autoSynced || subject.notDriven !== undefined) return { kind: "as-planned", subject };
   const sources = planned?.kind === "evaluated" ? planned.sources : [];
@@ -195,7 +195,7 @@ async function movedSentence(
   { live, head }: LiveSubject,
   now: FixedSource,
   from: Revision,
-  { snapshot }: CommandContext,
+  { snapshot }: Pick<Commits, "snapshot">,
 ): Promise<string | undefined> {
   const application: Application = { ...live, spec: head.spec };
   const [before, after] = [shortRevision(from), shortRevision(now.revision)];

@@ -6,8 +6,8 @@ import type { ApplicationName } from "../model/brand.js";
 import { allInTurns } from "../model/in-turns.js";
 import type { JsonObject } from "../model/json.js";
 import type { Preview, PreviewOrigin } from "../model/plan.js";
-import type { CommandContext } from "../ports/context.js";
 import type { Naming } from "../ports/deployer.js";
+import type { DrivingSource } from "./driving-right.js";
 import { readsOnlyKnown } from "./new-reads.js";
 import type { PreviewOrder, Previews } from "./previews.js";
 import { policyOf } from "./sets/application-set-notes.js";
@@ -28,7 +28,7 @@ export async function childPreviews(
   parents: readonly Parent[],
   { found: survey, applicationSets }: SurveyWithSets,
   previews: Previews,
-  context: CommandContext,
+  context: DrivingSource,
 ): Promise<readonly Preview[]> {
   const nameOf = await context.deployer.naming();
   const running = new Map(survey.everyApplication.map((one) => [one.name, one]));
@@ -63,7 +63,7 @@ function changedChildren(
   [parent, { children }]: Parent,
   running: ReadonlyMap<ApplicationName, Application>,
   nameOf: Naming,
-  context: CommandContext,
+  context: Pick<DrivingSource, "deployer" | "signal">,
 ): readonly FoundBelow[] {
   return children.flatMap((child): readonly FoundBelow[] => {
     const { name, namespace, base, head } = child;
@@ -86,7 +86,7 @@ interface ChangedChild {
 
 function orderOf(
   { application, parent, child: { name, namespace, base, head }, running }: ChangedChild,
-  context: CommandContext,
+  context: Pick<DrivingSource, "deployer" | "signal">,
 ): PreviewOrder {
   if (head === undefined) {
     return { kind: "unread", name: application, read: () => findRemoved(application, parent, context) };
@@ -105,7 +105,7 @@ function withSpec(application: Omit<Application, "spec" | "project">, spec: Appl
 async function findRemoved(
   name: ApplicationName,
   parent: ApplicationName,
-  { deployer, signal }: CommandContext,
+  { deployer, signal }: Pick<DrivingSource, "deployer" | "signal">,
 ): Promise<LiveApplication | string> {
   const live = await deployer.findApplication(name, signal);
   if (live === undefined) return "Argo CD does not know it any more";
@@ -127,7 +127,7 @@ async function belowSet(
   rendered: RenderedSet,
   found: Survey,
   nameOf: Naming,
-  context: CommandContext,
+  context: DrivingSource,
 ): Promise<readonly FoundBelow[]> {
   const name = nameOf(rendered.namespace, rendered.name);
   const [base, head] = [rendered.base, rendered.head].map((resource) => resource && asSet(rendered, resource));

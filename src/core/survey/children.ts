@@ -4,11 +4,12 @@ import { isAutoSynced, specEqual, isHydrated } from "../model/application-spec.j
 import type { Application } from "../model/application.js";
 import type { ApplicationName } from "../model/brand.js";
 import type { AppliedChild, DefinitionChange, Member, ReachedBy } from "../model/effect.js";
+import type { AllHostWords } from "../model/host-words.js";
 import { allInTurns } from "../model/in-turns.js";
 import { isPlanOf, type NotDeployed, type Plan } from "../model/plan.js";
 import type { LiveSubject, Subject, UnreadableSubject } from "../model/subject.js";
-import type { CommandContext } from "../ports/context.js";
-import type { Naming } from "../ports/deployer.js";
+import type { Commits, OpenedChange } from "../ports/context.js";
+import type { Deployer, Naming } from "../ports/deployer.js";
 import { definitionObstacle } from "./driving-right.js";
 import { digestOf, memberOf, unknownMember } from "./members.js";
 import { sideOf } from "./sides.js";
@@ -125,6 +126,12 @@ export function reachedUnknown(
   return names.map((name) => ({ member: unknownMember(name, reachedBy, problem), deploysItself: false }));
 }
 
+/** What decides which children get the definition that their parent gives them. */
+export interface FollowedSource extends OpenedChange {
+  readonly deployer: Pick<Deployer, "naming">;
+  readonly hostWords: AllHostWords;
+}
+
 /**
  * The subjects whose definition the head of another one changes, with the one that they get: a sync deploys the parent
  * first. Without those that have it already, and those whose definition this change request may not change.
@@ -133,7 +140,7 @@ export async function followedChildren(
   subjects: readonly Subject[],
   facts: ReadonlyMap<ApplicationName, RenderFacts>,
   everyApplication: readonly Application[],
-  context: CommandContext,
+  context: FollowedSource,
 ): Promise<ReadonlyMap<Subject, LiveSubject | UnreadableSubject>> {
   const nameOf = await context.deployer.naming();
   const live = new Map(subjects.flatMap((one) => (one.kind === "live" ? [[one.name, one] as const] : [])));
@@ -157,7 +164,7 @@ function isGiven(
   parent: LiveSubject,
   child: RenderedChild,
   everyApplication: readonly Application[],
-  { change, settings, hostWords }: CommandContext,
+  { change, settings, hostWords }: Pick<FollowedSource, "change" | "settings" | "hostWords">,
 ): boolean {
   if (child.name === "" || child.head === undefined || specEqual(child.head, head.spec)) return false;
   // What only Argo CD changed is no change of this one: its controller, or a person, may have written it on purpose. But a
@@ -176,7 +183,7 @@ async function withDefinition(
   subject: LiveSubject,
   parent: LiveSubject,
   { base: before, head: spec = {} }: RenderedChild,
-  context: CommandContext,
+  context: Commits,
 ): Promise<LiveSubject | UnreadableSubject> {
   const { name, sourceFile, live } = subject;
   const shown = { kind: "unreadable", name, sourceFile, definition: { ...live, spec } } as const;
@@ -209,7 +216,7 @@ export async function withPlannedDefinitions(
   found: Survey,
   plan: Plan | undefined,
   deployed: readonly ApplicationName[],
-  context: CommandContext,
+  context: Commits,
 ): Promise<Survey> {
   if (!isPlanOf(plan, context.change)) return found;
   const planned = new Map(plan.applications.map((one) => [one.application, one.definedBy]));

@@ -6,8 +6,18 @@ import { isOwnRepository } from "../detect/tree/repository-url.js";
 import { renderingSources } from "../model/application-spec.js";
 import type { Application, ApplicationSet, LiveApplication } from "../model/application.js";
 import type { ChangeRequest } from "../model/change-request.js";
-import type { HostWords } from "../model/host-words.js";
+import type { AllHostWords, HostWords } from "../model/host-words.js";
 import type { Settings } from "../model/settings.js";
+import type { Deployer } from "../ports/deployer.js";
+
+/** Where svc looks up whether a repository may drive an application. */
+export interface DrivingSource {
+  readonly change: ChangeRequest;
+  readonly settings: Settings;
+  readonly hostWords: AllHostWords;
+  readonly deployer: Deployer;
+  readonly signal: AbortSignal;
+}
 
 interface NamedClaim {
   readonly live: Application;

@@ -5,12 +5,14 @@ import { type Effect, type Member, ruledAs, type BoundIdentity, type Identity } 
 import { DeployerFailure } from "../model/errors.js";
 import { allInTurns } from "../model/in-turns.js";
 import type { ApplicationSetPreview } from "../model/plan.js";
+import type { Settings } from "../model/settings.js";
 import type { Subject } from "../model/subject.js";
-import type { CommandContext } from "../ports/context.js";
+import type { Deployer } from "../ports/deployer.js";
+import type { Log } from "../ports/log.js";
 import { appliedChildren, reachedChildren, reachedInTurn, type Applied, type Surroundings } from "./children.js";
 import { directMember, BEFORE, identityOf } from "./members.js";
 import type { SurveyWithSets } from "./sets/application-sets.js";
-import { reachedBySet } from "./sets/rendered-sets.js";
+import { reachedBySet, type ExpansionSource } from "./sets/rendered-sets.js";
 
 /** One application of a plan, and what its renders say; without facts they could not be compared, or were proven equal. */
 export interface Examined {
@@ -23,11 +25,18 @@ export interface Derived {
   readonly applicationSets: readonly ApplicationSetPreview[];
 }
 
+/** What tells whom a deployment reaches, and their rules. */
+interface EffectSource extends ExpansionSource {
+  readonly deployer: Pick<Deployer, "naming" | "ownersOf" | "expandApplicationSet">;
+  readonly settings: Settings;
+  readonly log: Log;
+}
+
 /** Derives what a deployment of each application reaches, and whose rules hold for it. Renders nothing. */
 export async function deriveEffects(
   examined: readonly Examined[],
   { found, applicationSets }: SurveyWithSets,
-  context: CommandContext,
+  context: EffectSource,
 ): Promise<Derived> {
   const live = new Map(found.everyApplication.map((one) => [one.name, one]));
   const running = childrenByParent(found.everyApplication);
@@ -65,7 +74,7 @@ function childrenByParent(all: readonly Application[]): ReadonlyMap<ApplicationN
 async function appliedBy(
   { subject, facts }: Examined,
   around: Surroundings,
-  context: CommandContext,
+  context: ExpansionSource & Pick<EffectSource, "log">,
 ): Promise<Applied> {
   if (facts === undefined) return { digest: undefined, reached: [] };
   const children = reachedChildren(subject.name, facts, around);
@@ -87,7 +96,11 @@ type Bind = (member: Member, objects: readonly string[]) => Member;
  * it touches. Of applications with the same rules, one is enough.
  * @param touched keys of all objects that are asked about.
  */
-export async function overlapsAmong(touched: ReadonlySet<string>, live: Live, context: CommandContext): Promise<Bind> {
+export async function overlapsAmong(
+  touched: ReadonlySet<string>,
+  live: Live,
+  context: Omit<EffectSource, "change">,
+): Promise<Bind> {
   const rules = new Map([...live.values()].map((one) => [one.name, rulesOf(one, context)]));
   // Nobody's rules are stricter than anybody else's.
   if (new Set(rules.values()).size < 2) return (member) => member;
@@ -105,7 +118,7 @@ export async function overlapsAmong(touched: ReadonlySet<string>, live: Live, co
 
 const OBJECTS_UNKNOWN = "svc could not find out whose objects it changes";
 
-function rulesOf({ name, spec }: Application, { settings }: CommandContext): string {
+function rulesOf({ name, spec }: Application, { settings }: Pick<EffectSource, "settings">): string {
   const application = ruledAs(identityOf(name, spec));
   const access = (["sync", "rollback", "unlock", "plan"] as const).map((command) =>
     settings.accessTo(application, command),
@@ -173,7 +186,7 @@ type Owners = ReadonlyMap<string, readonly ApplicationName[]>;
 /** Asks only about these objects. Undefined if Argo CD does not answer. */
 async function ownersOf(
   keys: ReadonlySet<string>,
-  { deployer, signal, log }: CommandContext,
+  { deployer, signal, log }: Pick<EffectSource, "deployer" | "signal" | "log">,
 ): Promise<Owners | undefined> {
   if (keys.size === 0) return new Map();
   try {

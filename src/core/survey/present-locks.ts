@@ -3,7 +3,8 @@ import { allInTurns } from "../model/in-turns.js";
 import type { ApplicationPlan, Plan, PlanLock } from "../model/plan.js";
 import type { LockStore, WaitStore } from "../ports/stores.js";
 
-interface LockPorts {
+/** Where a lock and its queue are looked up. */
+export interface LockPorts {
   readonly locks: Pick<LockStore, "find">;
   readonly waiting: Pick<WaitStore, "of">;
 }

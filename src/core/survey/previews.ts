@@ -2,9 +2,10 @@ import type { Application, LiveApplication } from "../model/application.js";
 import type { ApplicationName } from "../model/brand.js";
 import type { Member } from "../model/effect.js";
 import { safeMessage } from "../model/errors.js";
-import type { CommandContext } from "../ports/context.js";
+import type { OpenedChange } from "../ports/context.js";
+import type { Deployer } from "../ports/deployer.js";
 import { uncheckedPreview } from "../render/check-manifests.js";
-import { previewRemoval, renderPreview, type Previewed } from "../render/preview.js";
+import { previewRemoval, renderPreview, type PreviewSource, type Previewed } from "../render/preview.js";
 import { definedHere } from "./driving-right.js";
 import { memberOf } from "./members.js";
 import { readsBeyondRunning, runningReads, type RunningReads } from "./new-reads.js";
@@ -45,12 +46,18 @@ type Why = (
   deployed: readonly { readonly application: ApplicationName; readonly members: readonly Member[] }[],
 ) => Promise<string | undefined>;
 
+/** What previews read and are made with. */
+interface PreviewsSource extends PreviewSource, OpenedChange {
+  readonly deployer: Pick<Deployer, "renderManifests" | "liveResources" | "listApplications">;
+  readonly previewLimit: number;
+}
+
 /**
  * The previews of one plan, at most `previewLimit`. A definition that reads more than the applications that this repository
  * defines, and Argo CD runs, is not rendered as long as `why` gives a reason against it: its author would read that in the
  * plan. Several previews of one name wait for each other, since they have the same temporary Application.
  */
-export function createPreviews(why: Why, context: CommandContext): Previews {
+export function createPreviews(why: Why, context: PreviewsSource): Previews {
   const last = new Map<ApplicationName, Promise<unknown>>();
   let running: Promise<RunningReads> | undefined;
   let left = context.previewLimit;
@@ -100,7 +107,7 @@ export function createPreviews(why: Why, context: CommandContext): Previews {
 }
 
 /** A check that could not run has failed. What is removed renders nothing to check. */
-function checked(order: PreviewOrder, shown: Previewed, context: CommandContext): Previewed {
+function checked(order: PreviewOrder, shown: Previewed, context: Pick<PreviewsSource, "checks">): Previewed {
   if (order.kind !== "rendered" || shown.content.kind === "compared") return shown;
   return { ...shown, content: uncheckedPreview(order.application.name, shown.content, context) };
 }
@@ -127,7 +134,12 @@ function failed(reason: string, withheld?: boolean): Previewed {
 }
 
 /** What the applications read that Argo CD runs and this repository defines. */
-async function runningHere({ deployer, change, settings, signal }: CommandContext): Promise<RunningReads> {
+async function runningHere({
+  deployer,
+  change,
+  settings,
+  signal,
+}: Pick<PreviewsSource, "deployer" | "change" | "settings" | "signal">): Promise<RunningReads> {
   return runningReads(definedHere(await deployer.listApplications(signal), change, settings));
 }
 
@@ -136,7 +148,7 @@ async function withheld(
   order: Known,
   running: RunningReads,
   why: Why,
-  { change }: Pick<CommandContext, "change">,
+  { change }: Pick<PreviewsSource, "change">,
 ): Promise<string | undefined> {
   const head = order.kind === "removed" ? undefined : order.application.spec;
   const before =

@@ -2,7 +2,7 @@ import { followedRevision, movingAmong, ownSources } from "../detect/inputs/movi
 import { isHydrated } from "../model/application-spec.js";
 import type { ApplicationSpec } from "../model/application.js";
 import type { FixedSource, Side } from "../model/subject.js";
-import type { CommandContext } from "../ports/context.js";
+import type { Commits } from "../ports/context.js";
 
 /** A side with what its sources follow. */
 export interface SideFound {
@@ -16,10 +16,7 @@ export interface SideFound {
  * something else than the base branch.
  * @throws {RepositoryFailure}
  */
-export async function sideOf(
-  spec: ApplicationSpec,
-  { change, snapshot }: Pick<CommandContext, "change" | "snapshot">,
-): Promise<SideFound> {
+export async function sideOf(spec: ApplicationSpec, { change, snapshot }: Commits): Promise<SideFound> {
   const own = ownSources(spec, change);
   const positions = movingAmong(own, spec, change);
   const others = isHydrated(spec) ? [] : own.filter(({ position }) => !positions.includes(position));

@@ -5,11 +5,14 @@ import type { ApplicationName } from "../model/brand.js";
 import { changeRequestKey, sameChangeRequest } from "../model/change-request.js";
 import { byApplication, isDeployedAt, type Deployment } from "../model/deployment.js";
 import { safeMessage } from "../model/errors.js";
+import type { AllHostWords } from "../model/host-words.js";
 import { allInTurns } from "../model/in-turns.js";
 import type { NotDeployed } from "../model/plan.js";
 import type { Subject } from "../model/subject.js";
-import type { CommandContext } from "../ports/context.js";
-import type { Naming } from "../ports/deployer.js";
+import type { CommandContext, OpenedChange, Stoppable } from "../ports/context.js";
+import type { Deployer, Naming } from "../ports/deployer.js";
+import type { ManifestScanner } from "../ports/manifest-scanner.js";
+import type { DeploymentStore } from "../ports/stores.js";
 import { definitionObstacle, drivingObstacle, type DrivingClaim } from "./driving-right.js";
 import { liveSubject, shownOf } from "./live-subject.js";
 
@@ -24,6 +27,14 @@ export interface Survey {
   readonly everySet: readonly ApplicationSet[];
   /** Every record "deployed, not merged". */
   readonly records: readonly Deployment[];
+}
+
+/** What a survey reads. */
+export interface SurveySource extends OpenedChange, Stoppable {
+  readonly deployer: Pick<Deployer, "naming" | "listApplications" | "listApplicationSets" | "findApplication">;
+  readonly deployments: Pick<DeploymentStore, "list">;
+  readonly scanner: ManifestScanner;
+  readonly hostWords: AllHostWords;
 }
 
 export interface SurveyOptions {
@@ -41,7 +52,7 @@ const NO_SETS: LiveSets = { found: [], notes: [] };
  * @param isEnough Whether the answer does not depend on that.
  */
 export async function surveyAfresh(
-  context: CommandContext,
+  context: SurveySource & Pick<CommandContext, "clock">,
   options: SurveyOptions,
   isEnough: (found: Survey) => boolean,
 ): Promise<Survey> {
@@ -59,7 +70,7 @@ export async function surveyAfresh(
 
 /** Finds the affected applications and what each would be deployed from. One failing application does not hide others. */
 export async function survey(
-  context: CommandContext,
+  context: SurveySource,
   { withLiveSets = false, onSubject }: SurveyOptions = {},
 ): Promise<Survey> {
   const { change, settings, snapshot, deployer, deployments, scanner, signal } = context;
@@ -97,7 +108,7 @@ export async function survey(
 function withDeployed(
   detected: readonly AffectedApplication[],
   records: readonly Deployment[],
-  { change }: CommandContext,
+  { change }: Pick<SurveySource, "change">,
 ): readonly AffectedApplication[] {
   const known = new Set(detected.map(({ name }) => name));
   const missed = records.filter(
@@ -122,7 +133,7 @@ async function baseTipApplications(
   affected: readonly AffectedApplication[],
   records: readonly Deployment[],
   nameOf: Naming,
-  { change, settings, snapshot, scanner, signal }: CommandContext,
+  { change, settings, snapshot, scanner, signal }: SurveySource,
 ): Promise<ReadonlyMap<ApplicationName, Application>> {
   const names = new Set(affected.map(({ name }) => name));
   const needed = records.some((record) => record.specWritten !== undefined && names.has(record.application));
@@ -143,7 +154,7 @@ interface Surroundings {
   readonly everyApplication: readonly Application[];
   readonly recordsOf: ReadonlyMap<ApplicationName, readonly Deployment[]>;
   readonly baseTip: ReadonlyMap<ApplicationName, Application>;
-  readonly context: CommandContext;
+  readonly context: SurveySource;
 }
 
 async function lookAt(affected: AffectedApplication, around: Surroundings): Promise<Subject | NotDeployed> {
@@ -201,7 +212,10 @@ interface LiveSets {
   readonly notes: readonly string[];
 }
 
-async function readLiveSets({ deployer, signal, log }: CommandContext, since?: Date): Promise<LiveSets> {
+async function readLiveSets(
+  { deployer, signal, log }: Stoppable & Pick<SurveySource, "deployer">,
+  since?: Date,
+): Promise<LiveSets> {
   try {
     return { found: await deployer.listApplicationSets(signal, since), notes: [] };
   } catch (error) {

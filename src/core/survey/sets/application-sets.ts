@@ -7,12 +7,12 @@ import { DeployerFailure, safeMessage } from "../../model/errors.js";
 import { allInTurns } from "../../model/in-turns.js";
 import { isJsonObject } from "../../model/json.js";
 import type { ApplicationSetPreview } from "../../model/plan.js";
-import type { CommandContext } from "../../ports/context.js";
+import type { Stoppable } from "../../ports/context.js";
 import { memberOf, unknownMember } from "../members.js";
 import { readsOnlyKnown } from "../new-reads.js";
 import type { Survey } from "../survey.js";
 import { notesOf, type Expansion, type NoteSurroundings } from "./application-set-notes.js";
-import { applyExpansions, warnOfUnpreviewed, type HasRoom } from "./generated-applications.js";
+import { applyExpansions, type AppliedSource, warnOfUnpreviewed, type HasRoom } from "./generated-applications.js";
 import { changesToPreview, type WithGenerated } from "./generated-previews.js";
 
 /** The survey includes what the sets do to the applications that they own. */
@@ -35,6 +35,10 @@ interface Surroundings extends NoteSurroundings {
   readonly unseen: ReadonlySet<ApplicationName>;
 }
 
+/** What previews ApplicationSets. */
+type SetSource = AppliedSource & Stoppable;
+type OwnedSource = Pick<SetSource, "change" | "deployer" | "signal" | "log">;
+
 /**
  * Previews what changed ApplicationSets generate on both sides. A set that cannot be previewed says why; so does one that
  * could show what its author may not read, as long as `why` gives a reason against it.
@@ -43,7 +47,7 @@ export async function withApplicationSets(
   found: Survey,
   why: (applications: readonly ApplicationName[]) => Promise<string | undefined>,
   hasRoom: HasRoom,
-  context: CommandContext,
+  context: SetSource,
 ): Promise<SurveyWithSets> {
   const { change, snapshot } = context;
   const { applicationSets } = found.detection;
@@ -125,7 +129,7 @@ async function withheld(
   set: ChangedApplicationSet,
   live: readonly ApplicationSet[],
   why: (applications: readonly ApplicationName[]) => Promise<string | undefined>,
-  context: CommandContext,
+  context: OwnedSource,
 ): Promise<Unpreviewed | undefined> {
   const named = set.base ?? set.head;
   const running = live.find(({ name, namespace }) => name === named?.name && namespace === named.namespace);
@@ -142,7 +146,7 @@ async function withheld(
 /** Empty if Argo CD does not list them: then no set counts as running. */
 async function liveSets(
   changed: readonly ChangedApplicationSet[],
-  { change, deployer, signal }: CommandContext,
+  { change, deployer, signal }: Pick<SetSource, "change" | "deployer" | "signal">,
 ): Promise<readonly ApplicationSet[]> {
   const sides = changed.flatMap(({ base, head }) => [base, head]);
   if (sides.every((side) => readsOnlyKnown(side, undefined, change))) return [];
@@ -154,7 +158,7 @@ async function liveSets(
   }
 }
 
-async function expand(set: ChangedApplicationSet, context: CommandContext): Promise<Attempt> {
+async function expand(set: ChangedApplicationSet, context: OwnedSource): Promise<Attempt> {
   const { change, signal, log } = context;
   if (set.problem !== undefined) return { set, problem: set.problem, owned: await ownedNow(set, context) };
   try {
@@ -175,7 +179,7 @@ async function expand(set: ChangedApplicationSet, context: CommandContext): Prom
 async function generated(
   set: ApplicationSet | undefined,
   at: Revision,
-  { change, deployer, signal }: CommandContext,
+  { change, deployer, signal }: Pick<SetSource, "change" | "deployer" | "signal">,
 ): Promise<readonly Application[]> {
   return set === undefined ? [] : deployer.expandApplicationSet(pinGitGenerators(set, change, at), change, signal);
 }
@@ -196,7 +200,7 @@ function projectOf({ base, head }: ChangedApplicationSet): string {
 /** Empty if that fails as well. */
 async function ownedNow(
   { base, head }: ChangedApplicationSet,
-  { deployer, signal, log }: CommandContext,
+  { deployer, signal, log }: Pick<SetSource, "deployer" | "signal" | "log">,
 ): Promise<readonly ApplicationName[]> {
   const set = base ?? head;
   if (set === undefined) return [];

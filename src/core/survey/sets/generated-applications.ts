@@ -4,13 +4,14 @@ import { isAutoSynced, isHydrated, specEqual } from "../../model/application-spe
 import type { Application, ApplicationSet, LiveApplication } from "../../model/application.js";
 import type { ApplicationName } from "../../model/brand.js";
 import { sameChangeRequest } from "../../model/change-request.js";
+import type { Check } from "../../model/check.js";
 import { safeMessage } from "../../model/errors.js";
 import { allInTurns } from "../../model/in-turns.js";
 import type { NotDeployed, Preview } from "../../model/plan.js";
 import type { LiveSubject, Subject } from "../../model/subject.js";
-import type { CommandContext } from "../../ports/context.js";
+import type { Commits } from "../../ports/context.js";
 import { uncheckedPreview } from "../../render/check-manifests.js";
-import { drivingObstacle } from "../driving-right.js";
+import { drivingObstacle, type DrivingSource } from "../driving-right.js";
 import { regenerated } from "../ignored-fields.js";
 import { sideOf } from "../sides.js";
 import type { Survey } from "../survey.js";
@@ -26,6 +27,12 @@ export interface Applied {
   readonly beyond: readonly Preview[];
 }
 
+/** What decides how ApplicationSets change the applications of a plan. */
+export interface AppliedSource extends DrivingSource, Commits {
+  readonly checks: readonly Check[];
+  readonly previewLimit: number;
+}
+
 /**
  * Applies what ApplicationSets do to the applications that they own. One whose generated definition changes is shown and
  * not deployed, since the set would revert a sync; one that is no longer generated is left out. What a set generates
@@ -36,7 +43,7 @@ export async function applyExpansions(
   found: Survey,
   expansions: readonly Expansion[],
   hasRoom: HasRoom,
-  context: CommandContext,
+  context: AppliedSource,
 ): Promise<Applied> {
   const generated = new Set(expansions.flatMap(({ head }) => head.map(({ name }) => name)));
   const certain = expansions.filter(({ set }) => set.alsoIn.length === 0);
@@ -118,7 +125,7 @@ function changedBy({ set, comparison, ...sides }: Expansion, live: Known["live"]
 async function changedSubject(
   { application, set, head }: Regenerated,
   { found, subjects }: Known,
-  context: CommandContext,
+  context: DrivingSource & Commits,
 ): Promise<LiveSubject | NotDeployed | undefined> {
   const { change } = context;
   const { name } = application;
@@ -155,7 +162,7 @@ async function changedSubject(
 
 async function readLive(
   name: ApplicationName,
-  { deployer, signal }: CommandContext,
+  { deployer, signal }: Pick<DrivingSource, "deployer" | "signal">,
 ): Promise<LiveApplication | NotDeployed | undefined> {
   try {
     return await deployer.findApplication(name, signal);
@@ -173,7 +180,7 @@ export async function generatedObstacle(
   live: LiveApplication,
   set: ChangedApplicationSet,
   { everyApplication }: Survey,
-  { change, settings, deployer, hostWords, signal }: CommandContext,
+  { change, settings, deployer, hostWords, signal }: DrivingSource,
 ): Promise<string | undefined> {
   const holdsResource = set.base !== undefined && set.sourceFile !== undefined;
   const claim = {

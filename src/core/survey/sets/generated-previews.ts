@@ -3,7 +3,7 @@ import type { Application, LiveApplication } from "../../model/application.js";
 import type { ApplicationName } from "../../model/brand.js";
 import { allInTurns } from "../../model/in-turns.js";
 import type { Preview, PreviewOrigin } from "../../model/plan.js";
-import type { CommandContext } from "../../ports/context.js";
+import type { DrivingSource } from "../driving-right.js";
 import type { PreviewOrder, Previews } from "../previews.js";
 import type { Survey } from "../survey.js";
 import { twice, type Expansion, policyOf } from "./application-set-notes.js";
@@ -72,7 +72,7 @@ function byName(applications: readonly Application[]): ReadonlyMap<ApplicationNa
 export async function previewGenerated(
   { found, toPreview, beyond }: WithGenerated,
   previews: Previews,
-  context: CommandContext,
+  context: DrivingSource,
 ): Promise<readonly Preview[]> {
   const shown = await allInTurns(toPreview, async (one): Promise<Preview> => {
     const { content } = await previews.preview(previewOrder(one, found, context));
@@ -82,7 +82,7 @@ export async function previewGenerated(
 }
 
 /** What to preview of one application of a set. */
-export function previewOrder(one: ChangeToPreview, found: Survey, context: CommandContext): PreviewOrder {
+export function previewOrder(one: ChangeToPreview, found: Survey, context: DrivingSource): PreviewOrder {
   const { application, set, head, base } = one;
   if (head !== undefined) return { kind: "rendered", application: head, replaced: base };
   return { kind: "unread", name: application, read: () => findRemoved(application, set, found, context) };
@@ -93,7 +93,7 @@ async function findRemoved(
   name: ApplicationName,
   set: ChangedApplicationSet,
   found: Survey,
-  context: CommandContext,
+  context: DrivingSource,
 ): Promise<LiveApplication | string> {
   const live = await context.deployer.findApplication(name, context.signal);
   if (live === undefined) return "Argo CD does not know it any more";

@@ -4,11 +4,20 @@ import type { RenderedSet } from "../../diff/render-facts.js";
 import { isAutoSynced, specEqual } from "../../model/application-spec.js";
 import type { Application, ApplicationSet } from "../../model/application.js";
 import { applicationName, type ApplicationName, type Revision } from "../../model/brand.js";
+import type { ChangeRequest } from "../../model/change-request.js";
 import { DeployerFailure, safeMessage } from "../../model/errors.js";
 import type { JsonObject } from "../../model/json.js";
-import type { CommandContext } from "../../ports/context.js";
+import type { Stoppable } from "../../ports/context.js";
+import type { Deployer } from "../../ports/deployer.js";
 import { asChanged, reachedUnknown, type Reached, type Surroundings } from "../children.js";
 import { memberOf } from "../members.js";
+
+/** Where Argo CD is asked what an ApplicationSet generates for a change request. */
+export interface ExpansionSource {
+  readonly change: ChangeRequest;
+  readonly deployer: Pick<Deployer, "expandApplicationSet">;
+  readonly signal: AbortSignal;
+}
 
 /**
  * The applications that an ApplicationSet below a parent would generate, change or remove once a sync has applied it. Its
@@ -17,7 +26,7 @@ import { memberOf } from "../members.js";
 export async function reachedBySet(
   set: RenderedSet,
   around: Surroundings,
-  context: CommandContext,
+  context: ExpansionSource & Stoppable,
 ): Promise<readonly Reached[]> {
   const { signal, log } = context;
   const name = around.nameOf(set.namespace, set.name);
@@ -76,13 +85,13 @@ export interface RenderedExpansion {
 const expansions = new WeakMap<RenderedSet, Promise<RenderedExpansion>>();
 
 /** Asks Argo CD once for each set of a plan, for its effect and its previews alike. */
-export function expansionOf(set: RenderedSet, context: CommandContext): Promise<RenderedExpansion> {
+export function expansionOf(set: RenderedSet, context: ExpansionSource): Promise<RenderedExpansion> {
   const known = expansions.get(set) ?? expand(set, context);
   expansions.set(set, known);
   return known;
 }
 
-async function expand(set: RenderedSet, context: CommandContext): Promise<RenderedExpansion> {
+async function expand(set: RenderedSet, context: ExpansionSource): Promise<RenderedExpansion> {
   const { baseRevision, headRevision } = context.change;
   const base = await generated(set, set.base, baseRevision, context);
   const head = await generated(set, set.head, headRevision, context);
@@ -96,7 +105,7 @@ async function generated(
   { name, namespace }: RenderedSet,
   resource: JsonObject | undefined,
   at: Revision,
-  { change, deployer, signal }: CommandContext,
+  { change, deployer, signal }: ExpansionSource,
 ): Promise<readonly Application[]> {
   if (resource === undefined) return [];
   const set: ApplicationSet = { name, namespace, resource };
