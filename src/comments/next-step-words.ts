@@ -12,7 +12,7 @@ import { counted } from "./parts.js";
 export type Piece = string | { readonly text: string } | { readonly code: string } | { readonly commit: Revision };
 
 /** The change request whose next step it is, for those who read it. */
-export type Reader = Pick<ChangeRequest, "host" | "repository">;
+type Reader = Pick<ChangeRequest, "host" | "repository">;
 
 /** What has to happen next, as a clause without a full stop. */
 export function nextStepPieces(step: NextStep, change: Reader, words: HostWords): readonly Piece[] {

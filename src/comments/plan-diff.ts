@@ -24,7 +24,7 @@ export type Diffed = ResourceChange | Evaluated | Unevaluated;
 export type DiffRooms = ReadonlyMap<Diffed, number>;
 
 /** The change against the target branch, or what the cluster differs by already. */
-export type DiffOf = "change" | "drift";
+type DiffOf = "change" | "drift";
 
 /** The diffs of resources in a collapsible, and the names of those for which there is no room. */
 export function diffBlocks(resources: readonly ResourceChange[], room: DiffRoom, of: DiffOf): readonly Block[] {

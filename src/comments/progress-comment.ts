@@ -1,19 +1,19 @@
-import type { ChangeRequest } from "../core/model/change-request.js";
+import type { ChangeRequest, ChangeRequestRef } from "../core/model/change-request.js";
 import type { DeployingCommand } from "../core/model/command.js";
 import type { Phase, ReportProgress } from "../core/model/progress.js";
 import type { Clock } from "../core/ports/clock.js";
-import type { CodeHost } from "../core/ports/code-host.js";
+import type { CodeHost, Reaction } from "../core/ports/code-host.js";
 import type { Log } from "../core/ports/log.js";
 import { SERVICE } from "../names.js";
-import { applicationLink, headLink, type Links, code, shortened } from "./markdown.js";
+import { applicationLink, code, headLink, type Links, shortened } from "./markdown.js";
 import { markerLine, remark } from "./marker.js";
-import { postOnce } from "./post-once.js";
+import { postOnce } from "./publish.js";
 
 /** Runs that take less time show no progress. */
 const SHOWN_AFTER_MS = 5_000;
 const EDITED_EVERY_MS = 3_000;
 
-export interface ProgressParts {
+interface ProgressParts {
   readonly host: CodeHost;
   readonly change: ChangeRequest;
   readonly links: Links;
@@ -118,4 +118,41 @@ const ENDS = { succeeded: "✅ succeeded", failed: "❌ failed", unknown: "❓ t
 function bar(part: number): string {
   const full = Math.min(BAR_LENGTH, Math.floor(part * BAR_LENGTH));
   return "▰".repeat(full) + "▱".repeat(BAR_LENGTH - full);
+}
+
+/** The reactions to one command. */
+export interface CommandMarks {
+  /** Adds the final reaction, if any, after the first one. Never throws. */
+  end(reaction: "done" | "failed" | undefined): Promise<void>;
+}
+
+/** Told of each reaction. */
+interface MarkWatcher {
+  set(): void;
+  failed(reaction: Reaction, error: unknown): void;
+}
+
+/** Reacts with "seen" in the background. A failed reaction does not fail the command. */
+export function markCommand(
+  host: CodeHost,
+  change: ChangeRequestRef,
+  commentId: string,
+  watcher: MarkWatcher,
+): CommandMarks {
+  const set = async (reaction: Reaction): Promise<void> => {
+    try {
+      await host.react(change, commentId, reaction);
+    } catch (error) {
+      watcher.failed(reaction, error);
+      return;
+    }
+    watcher.set();
+  };
+  const seen = set("seen");
+  return {
+    async end(reaction) {
+      await seen;
+      if (reaction !== undefined) await set(reaction);
+    },
+  };
 }

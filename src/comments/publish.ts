@@ -4,10 +4,9 @@ import { HostFailure } from "../core/model/errors.js";
 import type { CodeHost, OwnComment, Posting } from "../core/ports/code-host.js";
 import type { Log } from "../core/ports/log.js";
 import { details, warning } from "./markdown.js";
-import { markerLine, readMarker, remark } from "./marker.js";
-import { findPosted, postOnce } from "./post-once.js";
+import { type Marker, markerLine, readMarker, remark } from "./marker.js";
 
-export interface PublishOptions {
+interface PublishOptions {
   readonly runId: string;
   /** Id of our own comment that the first part replaces. */
   readonly into?: string | undefined;
@@ -91,56 +90,6 @@ export async function publishPlan(
   return id;
 }
 
-/** Whether one of these comments is a plan that no newer one replaced. */
-export function showsPlan(own: readonly OwnComment[]): boolean {
-  return own.some(isCurrentPlan);
-}
-
-/** The first part of the current plan; undefined if there is none. */
-export async function findCurrentPlan(
-  host: Pick<CodeHost, "listOwnComments">,
-  change: ChangeRequestRef,
-): Promise<OwnComment | undefined> {
-  const current = (await host.listOwnComments(change)).filter(isCurrentPlan);
-  return current.findLast(({ body }) => (readMarker(body)?.part ?? 1) === 1);
-}
-
-const BASE_MOVED = "⚠️ **The base branch moved.**";
-
-/** Writes under the heading of the current plan what a push to the base branch did to it; `sentences` may be empty. */
-export async function markMoved(
-  host: Pick<CodeHost, "listOwnComments" | "editComment">,
-  change: ChangeRequestRef,
-  sentences: readonly string[],
-): Promise<void> {
-  const plan = await findCurrentPlan(host, change);
-  if (plan === undefined) return;
-  const body = withNotice(plan.body, sentences);
-  if (body !== plan.body) await host.editComment(change, plan.id, body);
-}
-
-/** The notice is a paragraph of its own between the heading and the verdict, which it restricts. */
-function withNotice(body: string, sentences: readonly string[]): string {
-  const [marker = "", heading = "", ...lines] = body.split("\n");
-  const rest = lines[0]?.startsWith(BASE_MOVED) === true ? lines.slice(lines.indexOf("") + 1) : lines;
-  const notice = sentences.length === 0 ? [] : [BASE_MOVED, ...sentences.map(warning), ""];
-  return [marker, heading, ...notice, ...rest].join("\n");
-}
-
-/** Whether this head was planned, or why it could not be was answered. */
-export async function isHeadAnswered(
-  host: Pick<CodeHost, "listOwnComments">,
-  change: ChangeRequestRef,
-  head: Revision,
-): Promise<boolean> {
-  const own = await host.listOwnComments(change);
-  return own.some(({ body }) => {
-    const marker = readMarker(body);
-    if (marker?.head !== head) return false;
-    return marker.kind === "plan" || marker.kind === "no-applications" || marker.automatic === true;
-  });
-}
-
 /** The body of a plan comment that a newer plan replaces: marked and folded. Undefined for any other comment. */
 export function markStale(body: string): string | undefined {
   const marker = readMarker(body);
@@ -192,6 +141,166 @@ function repeatable(body: string, current: readonly OwnComment[]): OwnComment | 
   const last = current.at(-1);
   if (last === undefined || readMarker(body)?.kind !== "no-applications") return undefined;
   return readMarker(last.body)?.kind === "no-applications" ? last : undefined;
+}
+
+/** Whether one of these comments is a plan that no newer one replaced. */
+export function showsPlan(own: readonly OwnComment[]): boolean {
+  return own.some(isCurrentPlan);
+}
+
+/** The first part of the current plan; undefined if there is none. */
+export async function findCurrentPlan(
+  host: Pick<CodeHost, "listOwnComments">,
+  change: ChangeRequestRef,
+): Promise<OwnComment | undefined> {
+  const current = (await host.listOwnComments(change)).filter(isCurrentPlan);
+  return current.findLast(({ body }) => (readMarker(body)?.part ?? 1) === 1);
+}
+
+const BASE_MOVED = "⚠️ **The base branch moved.**";
+
+/** Writes under the heading of the current plan what a push to the base branch did to it; `sentences` may be empty. */
+export async function markMoved(
+  host: Pick<CodeHost, "listOwnComments" | "editComment">,
+  change: ChangeRequestRef,
+  sentences: readonly string[],
+): Promise<void> {
+  const plan = await findCurrentPlan(host, change);
+  if (plan === undefined) return;
+  const body = withNotice(plan.body, sentences);
+  if (body !== plan.body) await host.editComment(change, plan.id, body);
+}
+
+/** The notice is a paragraph of its own between the heading and the verdict, which it restricts. */
+function withNotice(body: string, sentences: readonly string[]): string {
+  const [marker = "", heading = "", ...lines] = body.split("\n");
+  const rest = lines[0]?.startsWith(BASE_MOVED) === true ? lines.slice(lines.indexOf("") + 1) : lines;
+  const notice = sentences.length === 0 ? [] : [BASE_MOVED, ...sentences.map(warning), ""];
+  return [marker, heading, ...notice, ...rest].join("\n");
+}
+
+type Poster = Pick<CodeHost, "postComment" | "listOwnComments">;
+
+/**
+ * Posts a comment whose marker names run and part. If the host's answer leaves open whether it was posted, looks for it
+ * first and posts it again only if it is missing. A comment that certainly was not posted is tried once more.
+ * @returns The id of the comment.
+ * @throws {HostFailure} if the comment could not be posted, or not be looked for.
+ */
+export async function postOnce(
+  host: Poster,
+  change: ChangeRequestRef,
+  body: string,
+  posting: Posting,
+): Promise<string> {
+  try {
+    return await host.postComment(change, body, posting);
+  } catch (error) {
+    if (!(error instanceof HostFailure) || !mayPassLater(error)) throw error;
+    const posted = error.maybeDone ? await findPosted(host, change, body) : undefined;
+    return posted ?? (await secondTry(host, change, body, posting));
+  }
+}
+
+async function secondTry(host: Poster, change: ChangeRequestRef, body: string, posting: Posting): Promise<string> {
+  try {
+    return await host.postComment(change, body, posting);
+  } catch (error) {
+    const posted = error instanceof HostFailure && error.maybeDone ? await findPosted(host, change, body) : undefined;
+    if (posted === undefined) throw error;
+    return posted;
+  }
+}
+
+/** A request that the host understood and refused will be refused again. */
+function mayPassLater({ reason, maybeDone }: HostFailure): boolean {
+  return maybeDone || reason === "unreachable" || reason === "failed";
+}
+
+/** Id of our own comment with the same kind, run and part; undefined if there is none. */
+async function findPosted(host: Poster, change: ChangeRequestRef, body: string): Promise<string | undefined> {
+  const wanted = readMarker(body);
+  if (wanted?.runId === undefined) return undefined;
+  const own = await host.listOwnComments(change);
+  const found = own.find((comment) => {
+    const marker = readMarker(comment.body);
+    return (
+      marker !== undefined &&
+      marker.runId === wanted.runId &&
+      marker.kind === wanted.kind &&
+      marker.part === wanted.part
+    );
+  });
+  return found?.id;
+}
+
+/**
+ * Posts a comment, unless an interrupted attempt of the same run already posted it: then updates that one.
+ * @returns The id of the comment.
+ */
+export async function repost(
+  host: Pick<CodeHost, "postComment" | "editComment" | "listOwnComments">,
+  change: ChangeRequestRef,
+  body: string,
+  posting: Posting,
+): Promise<string> {
+  const wanted = readMarker(body);
+  const own = wanted?.runId === undefined ? [] : await host.listOwnComments(change);
+  const found = own.find((comment) => standsFor(readMarker(comment.body), wanted));
+  if (found === undefined) return host.postComment(change, body, posting);
+  if (found.body !== body) await host.editComment(change, found.id, body);
+  return found.id;
+}
+
+/** A plan of another head is another plan, since people may have replied to it. A progress comment becomes the answer. */
+function standsFor(found: Marker | undefined, wanted: Marker | undefined): boolean {
+  if (found === undefined || wanted === undefined || found.runId !== wanted.runId) return false;
+  if (placeOf(found) !== placeOf(wanted) || (found.part ?? 1) !== (wanted.part ?? 1)) return false;
+  return placeOf(wanted) !== "plan" || found.head === wanted.head;
+}
+
+function placeOf({ kind }: Marker): "plan" | "answer" | "merge" | "reminder" {
+  switch (kind) {
+    case "plan":
+    case "no-applications":
+      return "plan";
+    case "progress":
+    case "result":
+    case "refused":
+      return "answer";
+    case "merge":
+    case "reminder":
+      return kind;
+  }
+}
+
+/** Whether an earlier attempt of this run has answered. @param plans Whether a posted plan counts as an answer. */
+export async function hasAnswered(
+  host: Pick<CodeHost, "listOwnComments">,
+  change: ChangeRequestRef,
+  runId: string,
+  plans: "plans-too" | "but-plans",
+): Promise<boolean> {
+  const own = await host.listOwnComments(change);
+  return own.some(({ body }) => {
+    const marker = readMarker(body);
+    if (marker?.runId !== runId || marker.kind === "progress") return false;
+    return plans === "plans-too" || marker.kind === "result" || marker.kind === "refused";
+  });
+}
+
+/** Whether this head was planned, or why it could not be was answered. */
+export async function isHeadAnswered(
+  host: Pick<CodeHost, "listOwnComments">,
+  change: ChangeRequestRef,
+  head: Revision,
+): Promise<boolean> {
+  const own = await host.listOwnComments(change);
+  return own.some(({ body }) => {
+    const marker = readMarker(body);
+    if (marker?.head !== head) return false;
+    return marker.kind === "plan" || marker.kind === "no-applications" || marker.automatic === true;
+  });
 }
 
 /** Whether one of our answers on this change request went to a person without write access. */

@@ -24,7 +24,7 @@ export const activityQuery = z.strictObject({
   change: changeParameter.optional(),
 });
 
-export type ActivityQuery = z.infer<typeof activityQuery>;
+type ActivityQuery = z.infer<typeof activityQuery>;
 
 /** The audit query for a parsed query string. */
 export function auditQueryOf({ limit, before, ...filter }: ActivityQuery, defaultLimit: number): AuditQuery {

@@ -1,25 +1,24 @@
 import { LRUCache } from "lru-cache";
-import { logsInWith, type LoginConfig, type AuthSection } from "../config/server/server-config.js";
+import { type AuthSection, type LoginConfig, logsInWith } from "../config/server/server-config.js";
 import type { Account } from "../core/model/account.js";
 import type { ChangeRequestRef } from "../core/model/change-request.js";
 import type { Clock } from "../core/ports/clock.js";
 import type { CodeHost } from "../core/ports/code-host.js";
 import type { Log } from "../core/ports/log.js";
 import { HOST_TITLES } from "../names.js";
-import { within } from "./patience.js";
+import { within } from "./time-limit.js";
 import type { Viewer } from "./viewer.js";
 
 /** Whether somebody sees the diffs of a change request. `why` and `cure` are sentences for them. */
-export type DiffRight =
-  { readonly kind: "shown" } | { readonly kind: "hidden"; readonly why: string; readonly cure: string };
+type DiffRight = { readonly kind: "shown" } | { readonly kind: "hidden"; readonly why: string; readonly cure: string };
 
-export interface DiffReadersParts {
+interface DiffReadersParts {
   readonly config: LoginConfig;
   readonly hosts: readonly CodeHost[];
   readonly clock: Clock;
   readonly log: Log;
   /** A page does not wait longer for the host, in milliseconds; the host's answer is kept all the same. */
-  readonly patienceMs?: number;
+  readonly timeoutMs?: number;
 }
 
 /** Answers that are kept: people times repositories. */
@@ -28,7 +27,7 @@ const MOST_ANSWERS = 20_000;
 const YES_KEPT_MS = 5 * 60_000;
 /** Shorter, so that whoever was just given access need not wait. */
 const NO_KEPT_MS = 60_000;
-const PATIENCE_MS = 5_000;
+const TIMEOUT_MS = 5_000;
 
 const SHOWN: DiffRight = { kind: "shown" };
 
@@ -100,7 +99,7 @@ export class DiffReaders {
     if (kept !== undefined) return kept;
     const open = this.#open.get(key) ?? this.#question(key, account, change, host);
     this.#open.set(key, open);
-    return within(this.parts.patienceMs ?? PATIENCE_MS, open);
+    return within(this.parts.timeoutMs ?? TIMEOUT_MS, open);
   }
 
   async #question(key: string, account: Account, change: ChangeRequestRef, host: CodeHost): Promise<boolean> {

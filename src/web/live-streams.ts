@@ -19,7 +19,7 @@ export interface LiveStreamsOptions {
 }
 
 /** Who listens, and whether they may read Argo CD's messages. */
-export interface ListenerFacts {
+interface ListenerFacts {
   readonly listener: string;
   readonly withMessages: boolean;
 }
@@ -107,7 +107,7 @@ function pace(ms: number, write: (run: LiveRun) => void) {
   };
 }
 
-export interface LiveRouteParts {
+interface LiveRouteParts {
   readonly streams: LiveStreams;
   readonly plans: Pick<PlanStore, "find">;
   readonly readers: DiffReaders;
@@ -143,7 +143,7 @@ export function liveRoute({ streams, plans, readers }: LiveRouteParts): RequestH
 }
 
 /** A run as the page's script reads it. */
-export function liveRunBody({ runId, command, startedAt, applications, ended }: LiveRun, withMessages: boolean) {
+function liveRunBody({ runId, command, startedAt, applications, ended }: LiveRun, withMessages: boolean) {
   return {
     runId,
     command,

@@ -10,7 +10,24 @@ export const PAGE_PATHS = [
   "/status",
   "/changes/:host/:owner/:repo/:number",
 ] as const;
+
 export type PagePath = (typeof PAGE_PATHS)[number];
+
+/** Where a login leads by default. */
+const HOME = "/";
+
+/**
+ * The page to open after the login: one of our pages with its query, or the first page for anything else. The path is
+ * compared as it was sent: nothing is resolved first, so `/../`, `//host` and `/\host` name no page.
+ */
+export function safeReturnTo(wish: unknown): string {
+  if (typeof wish !== "string" || wish.length > 2000 || /[\p{Cc}\p{Cs}\p{Zl}\p{Zp}\\]/u.test(wish)) return HOME;
+  const path = /^[^?#]*/.exec(wish)?.[0] ?? "";
+  const page = knownPage(path);
+  if (page === undefined) return HOME;
+  const { search, hash } = new URL(HOME + wish.slice(path.length), "http://svc.invalid");
+  return page + search + hash;
+}
 
 /**
  * What browsers and proxies read as something else: escapes, backslashes, control characters, halves of characters,
@@ -22,7 +39,7 @@ const AMBIGUOUS = /[%\\\p{Cc}\p{Cs}\p{Zl}\p{Zp}]|(?:^|\/)\.{1,2}(?:\/|$)/u;
  * The path of one of our pages, spelled as we spell it; undefined if `path` is of no page. Each part is decoded once, so
  * an escaped letter names the same page as the letter, and a part that still holds an escape names none.
  */
-export function knownPage(path: string): string | undefined {
+function knownPage(path: string): string | undefined {
   const parts = path.split("/").map(decoded);
   for (const route of PAGE_PATHS) {
     const wanted = route.split("/");

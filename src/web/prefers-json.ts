@@ -7,7 +7,7 @@ export function prefersJson(request: Request): boolean {
 }
 
 /** Whether the body is JSON. */
-export function isJsonBody(request: Request): boolean {
+function isJsonBody(request: Request): boolean {
   return /^application\/(?:[\w.-]+\+)?json\b/i.test(request.headers["content-type"] ?? "");
 }
 

@@ -12,7 +12,7 @@ import { prefersJson } from "./prefers-json.js";
 /** Folder of the page templates; only `assets` in it is served. */
 export const VIEWS_FOLDER = fileURLToPath(shippedFile("views"));
 
-export interface WebParts {
+interface WebParts {
   /** Runs before the webhooks. */
   readonly tracing: readonly RequestHandler[];
   /** Come before everything else: they verify raw bytes, and their senders wait. */

@@ -16,10 +16,10 @@ import type { Stores } from "../store/stores.js";
 import { apiRouter } from "./api/api.js";
 import type { HostPageOf } from "./change-address.js";
 import { DiffReaders } from "./diff-readers.js";
+import { HostSummaries, type HostSummariesParts } from "./host-summaries.js";
 import { LiveStreams } from "./live-streams.js";
 import { pagesRouter } from "./pages/pages.js";
-import { Situations, type SituationsParts } from "./situations.js";
-import { StatusProbe, type StatusCheck } from "./status-probe.js";
+import { type StatusCheck, StatusProbe } from "./status-probe.js";
 
 export interface SiteParts {
   readonly config: ServerConfig;
@@ -32,7 +32,7 @@ export interface SiteParts {
   readonly push: EventQueue["push"];
   readonly backlog: EventQueue["backlog"];
   readonly limitWaits: LimitWaits["current"];
-  readonly lookUp: SituationsParts["lookUp"];
+  readonly lookUp: HostSummariesParts["lookUp"];
   readonly notifications: Notifications;
   /** Of the receivers of notifications. */
   readonly receivers: () => Promise<readonly ReceiverState[]>;
@@ -42,7 +42,7 @@ export interface SiteParts {
 }
 
 /** The API and the pages. */
-export interface Site {
+interface Site {
   readonly api: Router;
   readonly pages: Router;
   /** Ends the live streams, which would keep connections open. */
@@ -54,11 +54,11 @@ export function createSite(parts: SiteParts): Site {
   const { stores, live } = parts;
   const streams = new LiveStreams(live);
   const shared = { ...parts, ...stores, readers: new DiffReaders(parts) };
-  const situations = new Situations(parts);
+  const summaries = new HostSummaries(parts);
   const status = new StatusProbe(checksOf(parts), parts);
   return {
     api: apiRouter(shared),
-    pages: pagesRouter({ ...shared, situations, streams, status, version: readVersion() }),
+    pages: pagesRouter({ ...shared, summaries, streams, status, version: readVersion() }),
     close: () => streams.close(),
   };
 }

@@ -1,6 +1,6 @@
 import { safeMessage } from "../core/model/errors.js";
 import type { Clock } from "../core/ports/clock.js";
-import { TooSlow, within } from "./patience.js";
+import { TooSlow, within } from "./time-limit.js";
 
 /** One external system that the service needs. */
 export interface StatusCheck {
@@ -10,20 +10,20 @@ export interface StatusCheck {
   readonly ask: () => Promise<string>;
 }
 
-export interface StatusRow {
+interface StatusRow {
   readonly name: string;
   readonly state: "available" | "unavailable";
   /** Safe to show to people. */
   readonly detail: string;
 }
 
-export interface StatusReport {
+interface StatusReport {
   /** When the systems were checked. ISO 8601. */
   readonly at: string;
   readonly rows: readonly StatusRow[];
 }
 
-export interface StatusProbeOptions {
+interface StatusProbeOptions {
   readonly clock: Clock;
   /** How long a report is reused, in milliseconds, so that reloading the page sends no requests. */
   readonly keepMs?: number;

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "@jest/globals";
 import { markerLine } from "../../src/comments/marker.js";
-import { postOnce } from "../../src/comments/post-once.js";
+import { postOnce } from "../../src/comments/publish.js";
 import { repositoryName } from "../../src/core/model/brand.js";
 import { HostFailure, type HostFailureReason } from "../../src/core/model/errors.js";
 import type { CodeHost, OwnComment } from "../../src/core/ports/code-host.js";

@@ -35,7 +35,7 @@ function start({ auth = "", hosts = ["hosta", "hostb"] as readonly HostId[] } = 
     };
     return Object.assign(new MemoryHost({ id, repository: "acme/deploy" } as never), { mayRead });
   });
-  const readers = new DiffReaders({ config, hosts: known, clock, log: recordingLog(), patienceMs: 20 });
+  const readers = new DiffReaders({ config, hosts: known, clock, log: recordingLog(), timeoutMs: 20 });
   return Object.assign(scene, { readers });
 }
 

@@ -1,8 +1,8 @@
-import { repost } from "../../comments/post-once.js";
+import { repost } from "../../comments/publish.js";
 import { StoreUnavailable } from "../../core/model/errors.js";
 import type { RunTicket } from "../../core/ports/event-queue.js";
 import { PORT_REACH, type Reach, type RunPorts } from "../../core/ports/reach.js";
-import { wrapPort, type EveryCall } from "../../observe/wrap-port.js";
+import { type EveryCall, wrapPort } from "../../observe/wrap-port.js";
 
 /**
  * Blocks the writes of a run whose change request another replica has taken over. While that is unknown, because the

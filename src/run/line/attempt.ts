@@ -1,5 +1,9 @@
-import { markCommand, type CommandMarks } from "../../comments/mark-command.js";
-import { createProgressComment, type ProgressComment } from "../../comments/progress-comment.js";
+import {
+  type CommandMarks,
+  createProgressComment,
+  markCommand,
+  type ProgressComment,
+} from "../../comments/progress-comment.js";
 import type { ServerConfig } from "../../config/server/server-config.js";
 import { COMMANDS, isDeploying } from "../../core/commands/commands.js";
 import type { Settled } from "../../core/deploy/settle-records.js";
@@ -7,7 +11,7 @@ import type { ApplicationName } from "../../core/model/brand.js";
 import { type ChangeRequest, type ChangeRequestRef, changeRequestRef } from "../../core/model/change-request.js";
 import { safeMessage } from "../../core/model/errors.js";
 import type { Phase, StartedApplication } from "../../core/model/progress.js";
-import { wasRolledBack, type CommandResult } from "../../core/model/result.js";
+import { type CommandResult, wasRolledBack } from "../../core/model/result.js";
 import type { Clock } from "../../core/ports/clock.js";
 import type { CodeHost } from "../../core/ports/code-host.js";
 import type { RunTicket } from "../../core/ports/event-queue.js";

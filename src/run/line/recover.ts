@@ -1,4 +1,4 @@
-import { hasAnswered } from "../../comments/post-once.js";
+import { hasAnswered } from "../../comments/publish.js";
 import { isDeploying } from "../../core/commands/commands.js";
 import { resumeDeployment, resumeSynced } from "../../core/commands/resume.js";
 import type { ChangeRequest, ChangeRequestRef } from "../../core/model/change-request.js";

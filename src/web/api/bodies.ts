@@ -13,7 +13,7 @@ export function userBody({ id, username, email, role, provider }: Account) {
   return { id, username, email, role, provider };
 }
 
-export function changeBody(change: ChangeRequestRef, hostPageOf: HostPageOf) {
+function changeBody(change: ChangeRequestRef, hostPageOf: HostPageOf) {
   const { host, repository, number } = change;
   return { host, repository, number, url: hostPageOf(change), page: changePagePath(change) };
 }

@@ -21,7 +21,7 @@ export function apiTokenIn({ path, headers }: Pick<Request, "path" | "headers">)
   return sent?.startsWith(API_TOKEN_PREFIX) === true ? sent : undefined;
 }
 
-export interface ApiTokenParts {
+interface ApiTokenParts {
   readonly tokens: readonly ApiToken[];
   readonly attempts: AttemptCounter;
   readonly log: Log;

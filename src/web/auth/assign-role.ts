@@ -4,7 +4,7 @@ import type { Role } from "../../core/model/settings.js";
 import type { LoginFacts } from "./login-provider.js";
 
 /** What the pattern of a role assignment means. */
-export type PatternMeaning =
+type PatternMeaning =
   | { readonly kind: "everyone" }
   | { readonly kind: "email" }
   /** `name` as the provider spells teams and groups: `<org>/<team-slug>`, a full path, or OIDC's own word. */
@@ -13,7 +13,7 @@ export type PatternMeaning =
   | { readonly kind: "nothing" };
 
 /** The role, or the first undecided pattern: the provider could not say whether it matches. */
-export type AssignedRole =
+type AssignedRole =
   | { readonly kind: "role"; readonly role: Role }
   | { readonly kind: "unproven"; readonly pattern: string; readonly hint: string };
 

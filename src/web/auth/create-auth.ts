@@ -1,23 +1,24 @@
 import { type RequestHandler, Router } from "express";
-import type { ServerConfig } from "../../config/server/server-config.js";
+import { LRUCache } from "lru-cache";
+import type { AuthSection, ServerConfig } from "../../config/server/server-config.js";
+import type { Account } from "../../core/model/account.js";
 import type { Clock } from "../../core/ports/clock.js";
 import type { Log } from "../../core/ports/log.js";
-import type { UserStore } from "../../core/ports/stores.js";
+import type { Standing, UserStore } from "../../core/ports/stores.js";
 import type { Stores } from "../../store/stores.js";
 import { isIdentified, setViewer, type Viewer } from "../viewer.js";
 import { identifyToken } from "./api-tokens.js";
-import { meaningOf } from "./assign-role.js";
+import { assignRole, meaningOf } from "./assign-role.js";
 import { githubLogin } from "./github.js";
 import { gitlabLogin } from "./gitlab.js";
-import type { RedirectProvider } from "./login-provider.js";
+import { accountOf, isRefusal, type RedirectProvider } from "./login-provider.js";
 import { oidcLogin } from "./oidc.js";
-import { callbackUrl } from "./redirect-routes.js";
-import { authRoutes } from "./routes.js";
+import { provesLoss } from "./refusal.js";
+import { authRoutes, callbackUrl } from "./routes.js";
 import { WebSessions } from "./session.js";
-import { StandingChecks } from "./standing-checks.js";
-import { TokenSeal } from "./token-seal.js";
+import { type ProviderTokens, TokenSeal } from "./token-seal.js";
 
-export interface AuthOptions {
+interface AuthOptions {
   readonly config: Pick<ServerConfig, "auth" | "server" | "hosta">;
   readonly stores: Pick<Stores, "users" | "sessions" | "attempts">;
   readonly clock: Clock;
@@ -25,7 +26,7 @@ export interface AuthOptions {
 }
 
 /** What the web server needs of authentication. */
-export interface Auth {
+interface Auth {
   readonly identify: readonly RequestHandler[];
   readonly routes: Router;
 }
@@ -74,7 +75,7 @@ function addressesOf(hosta: ServerConfig["hosta"]) {
 }
 
 /** With authentication off: records every request as `unguarded`. */
-export function identifyNobody(): RequestHandler {
+function identifyNobody(): RequestHandler {
   return (request, _response, next) => {
     setViewer(request, { kind: "unguarded" });
     next();
@@ -90,7 +91,7 @@ function unlessIdentified(handler: RequestHandler): RequestHandler {
 }
 
 /** Records who makes each request, with the current role. Mount it after the sessions. */
-export function identify(sessions: WebSessions, users: UserStore, standings: StandingChecks): RequestHandler {
+function identify(sessions: WebSessions, users: UserStore, standings: StandingChecks): RequestHandler {
   return async (request, _response, next) => {
     const found = sessions.accountOf(request);
     const known = typeof found === "object" ? await users.find(found.id) : undefined;
@@ -100,4 +101,126 @@ export function identify(sessions: WebSessions, users: UserStore, standings: Sta
     setViewer(request, viewer);
     next();
   };
+}
+
+/** How often the login provider is asked whether somebody still belongs here, and with which role. */
+const ASKED_EVERY_MS = 15 * 60_000;
+/** How long somebody stays logged in, with the role they have, while the provider gives no answer. */
+const UNANSWERED_MS = 60 * 60_000;
+const MOST_REMEMBERED = 10_000;
+
+interface StandingParts {
+  readonly auth: Pick<AuthSection, "basic" | "roleAssignments" | "defaultRole">;
+  readonly users: UserStore;
+  readonly providers: readonly RedirectProvider[];
+  readonly seal: TokenSeal;
+  readonly clock: Clock;
+  readonly log: Log;
+}
+
+/** What the provider said: the account as it is now, that the person has left, or nothing certain. */
+type Verdict =
+  | { readonly kind: "stays"; readonly account: Account }
+  | { readonly kind: "left"; readonly reason: string }
+  | { readonly kind: "unclear"; readonly reason: string };
+
+/**
+ * Keeps logins in step with the provider: whoever uses their session is asked about every 15 minutes. Whoever no longer
+ * satisfies the `allowed_*` settings is logged out everywhere, and roles that no admin set are assigned anew.
+ */
+class StandingChecks {
+  /** By account: when this replica last saw that nothing is due, in milliseconds since 1970. */
+  readonly #seen = new LRUCache<string, number>({ max: MOST_REMEMBERED });
+
+  constructor(private readonly parts: StandingParts) {}
+
+  /** The account as it is now; undefined if the person is logged out. Asks the provider at most every 15 minutes. */
+  async current(account: Account): Promise<Account | undefined> {
+    const { auth, users, providers, clock } = this.parts;
+    const { id, provider: name } = account;
+    const now = clock.now().getTime();
+    const isSeen = (this.#seen.get(id) ?? -Infinity) > now - ASKED_EVERY_MS;
+    if (name === "basic") {
+      const written = auth.basic?.users.filter(({ username }) => `basic:${username}` === id) ?? [];
+      if (written.length === 0) return undefined;
+      if (isSeen) return account;
+      this.#seen.set(id, now);
+      const role = written.every((user) => user.role === "admin") ? "admin" : "user";
+      return users.signIn({ ...account, role }, 0);
+    }
+    const provider = providers.find((one) => one.id === name);
+    if (provider === undefined) return undefined; // Removed from the configuration since the login.
+    if (isSeen) return account;
+    const standing = await users.standing(id);
+    if (standing === undefined) {
+      // GitHub and GitLab always send tokens: without them, the standing has expired or was removed.
+      if (name !== "oidc") return undefined;
+      this.#seen.set(id, now);
+      return account;
+    }
+    if (standing.askedAt > now - ASKED_EVERY_MS) {
+      this.#seen.set(id, standing.askedAt);
+      return account;
+    }
+    const claimed = { ...standing, askedAt: now };
+    // Only one request of all replicas asks: a refresh token may work once. The others go on meanwhile.
+    if (!(await users.renew(id, standing, claimed))) return users.find(id);
+    this.#seen.set(id, now);
+    return this.#check(account, claimed, provider);
+  }
+
+  async #check(account: Account, standing: Standing, provider: RedirectProvider): Promise<Account | undefined> {
+    const { users, seal, log } = this.parts;
+    const { id } = account;
+    const known = seal.open(standing.sealed, id);
+    const { verdict, tokens } =
+      known === undefined
+        ? { verdict: { kind: "left", reason: "unreadable-tokens" } as const, tokens: undefined }
+        : await this.#ask(account, provider, known);
+    const sealed = tokens === undefined || tokens === known ? standing.sealed : seal.seal(tokens, id);
+    switch (verdict.kind) {
+      case "stays":
+        await users.renew(id, standing, { ...standing, sealed, provenAt: standing.askedAt }, verdict.account);
+        break;
+      case "unclear":
+        log.warn({ account: id, reason: verdict.reason }, "the login provider did not confirm a person");
+        if (standing.askedAt - standing.provenAt < UNANSWERED_MS) {
+          await users.renew(id, standing, { ...standing, sealed });
+        } else await this.#end(id, standing, "unanswered");
+        break;
+      case "left":
+        await this.#end(id, standing, verdict.reason);
+        break;
+    }
+    return users.find(id);
+  }
+
+  async #end(id: string, standing: Standing, reason: string): Promise<void> {
+    if (await this.parts.users.end(id, standing)) {
+      this.parts.log.warn({ account: id, reason }, "a session was ended: the person may no longer log in");
+    }
+  }
+
+  async #ask(
+    account: Account,
+    provider: RedirectProvider,
+    known: ProviderTokens,
+  ): Promise<{ readonly verdict: Verdict; readonly tokens: ProviderTokens }> {
+    try {
+      const { answer, tokens } = await provider.ask(known, account.id.slice(account.id.indexOf(":") + 1));
+      return { verdict: this.#verdictOn(account, answer), tokens };
+    } catch (error) {
+      this.parts.log.warn({ err: error, provider: provider.id }, "asking the login provider again failed");
+      return { verdict: { kind: "unclear", reason: "failed" }, tokens: known };
+    }
+  }
+
+  #verdictOn(account: Account, answer: Awaited<ReturnType<RedirectProvider["ask"]>>["answer"]): Verdict {
+    if (isRefusal(answer)) return { kind: provesLoss(answer) ? "left" : "unclear", reason: answer.reason };
+    const { auth } = this.parts;
+    const assigned = assignRole(auth.roleAssignments, auth.defaultRole, answer);
+    if (assigned.kind === "unproven") return { kind: "unclear", reason: `not-verified: ${assigned.pattern}` };
+    const now = accountOf(answer, assigned.role);
+    return now.id === account.id ? { kind: "stays", account: now } : { kind: "left", reason: "another-person" };
+  }
 }

@@ -5,7 +5,9 @@ import type { Log } from "../../core/ports/log.js";
 import { HOST_TITLES, SERVICE } from "../../names.js";
 import { groupsAskedFor } from "./assign-role.js";
 import { isRefusal, type LoginFacts, type RedirectProvider } from "./login-provider.js";
+import { authorizationUrl, exchangeCode, freshTokens, oauthClient, refusalOfExchange } from "./oauth-client.js";
 import {
+  type ApiAnswer,
   askMemberships,
   hintFor,
   isRejected,
@@ -13,15 +15,15 @@ import {
   listGroups,
   memberOfAny,
   type Membership,
+  providerApi,
+  type ProviderApi,
+  ProviderFailure,
   unprovenGroups,
-} from "./membership.js";
-import { authorizationUrl, exchangeCode, freshTokens, oauthClient } from "./oauth-client.js";
-import { type ApiAnswer, providerApi, type ProviderApi, ProviderFailure } from "./provider-api.js";
-import { refusalOfExchange } from "./provider-refusal.js";
+} from "./provider-api.js";
 import type { LoginRefusal } from "./refusal.js";
 import type { ProviderTokens } from "./token-seal.js";
 
-export type GitHubLoginOptions = NonNullable<AuthSection["hosta"]> & {
+type GitHubLoginOptions = NonNullable<AuthSection["hosta"]> & {
   readonly roleAssignments: readonly RoleAssignment[];
   readonly webUrl: string;
   readonly apiUrl: string;

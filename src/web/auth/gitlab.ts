@@ -5,6 +5,7 @@ import type { Log } from "../../core/ports/log.js";
 import { HOST_TITLES } from "../../names.js";
 import { groupsAskedFor } from "./assign-role.js";
 import { isRefusal, type LoginFacts, type RedirectProvider } from "./login-provider.js";
+import { authorizationUrl, exchangeCode, freshTokens, oauthClient, refusalOfExchange } from "./oauth-client.js";
 import {
   askMemberships,
   hintFor,
@@ -13,15 +14,15 @@ import {
   listGroups,
   memberOfAny,
   type Membership,
+  providerApi,
+  type ProviderApi,
+  ProviderFailure,
   unprovenGroups,
-} from "./membership.js";
-import { authorizationUrl, exchangeCode, freshTokens, oauthClient } from "./oauth-client.js";
-import { providerApi, type ProviderApi, ProviderFailure } from "./provider-api.js";
-import { refusalOfExchange } from "./provider-refusal.js";
+} from "./provider-api.js";
 import type { LoginRefusal } from "./refusal.js";
 import type { ProviderTokens } from "./token-seal.js";
 
-export type GitLabLoginOptions = NonNullable<AuthSection["hostb"]> & {
+type GitLabLoginOptions = NonNullable<AuthSection["hostb"]> & {
   readonly roleAssignments: readonly RoleAssignment[];
 };
 

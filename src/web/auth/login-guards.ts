@@ -43,7 +43,7 @@ export function limitAttempts(
 }
 
 /** Why a browser would not get the session cookie; undefined if it would. */
-export type PlainHttpCheck = (request: Request) => string | undefined;
+type PlainHttpCheck = (request: Request) => string | undefined;
 
 /** With `cookie_secure`, a login over plain http would loop without a word. Returns the cure, and logs it once per process. */
 export function checkPlainHttp(

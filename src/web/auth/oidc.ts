@@ -2,11 +2,11 @@ import {
   allowInsecureRequests,
   authorizationCodeGrant,
   ClientSecretPost,
+  type Configuration,
   customFetch,
   discovery,
   fetchUserInfo,
   refreshTokenGrant,
-  type Configuration,
 } from "openid-client";
 import * as z from "zod";
 import { isLoopback } from "../../config/server/loopback.js";
@@ -20,9 +20,8 @@ import {
   type ProvenLogin,
   type RedirectProvider,
 } from "./login-provider.js";
-import { authorizationUrl, tokensIn } from "./oauth-client.js";
+import { authorizationUrl, exchangeFailure, refusalOfExchange, shortText, tokensIn } from "./oauth-client.js";
 import { PROVIDER_LIMITS, providerFetch } from "./provider-api.js";
-import { exchangeFailure, refusalOfExchange, shortText } from "./provider-refusal.js";
 import type { LoginRefusal } from "./refusal.js";
 
 /** The provider's metadata is read again after this time. */

@@ -31,7 +31,7 @@ export type LoginRefusal =
   | { readonly reason: "too-many"; readonly seconds: number };
 
 /** How a refusal is shown. */
-export interface RefusalText {
+interface RefusalText {
   readonly status: number;
   /** What happened, in one sentence. */
   readonly sentence: string;
@@ -220,6 +220,6 @@ export function answerRefusal(request: Request, response: Response, refusal: Log
 }
 
 /** The sign-in page, with the page to return to. */
-export function loginPath(returnTo: string): string {
+function loginPath(returnTo: string): string {
   return returnTo === "/" ? "/login" : `/login?return_to=${encodeURIComponent(returnTo)}`;
 }

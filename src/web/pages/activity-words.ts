@@ -4,7 +4,7 @@ import type { AuditedApplication, AuditRecord } from "../../core/ports/audit.js"
 import { REPOSITORY_FILE } from "../../names.js";
 
 /** An entry of the audit trail in words, with the tone of its badge. */
-export interface ActivityWords {
+interface ActivityWords {
   readonly tone: "good" | "attention" | "bad" | "";
   readonly badge: string;
   /** Why it was refused or failed, or how it was done. */

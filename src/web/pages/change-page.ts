@@ -1,5 +1,8 @@
+import { nextStepPieces, type Piece } from "../../comments/next-step-words.js";
 import {
+  type Approval,
   changePagePath,
+  type ChangeRequest,
   changeRequestName,
   type ChangeRequestRef,
   sameChangeRequest,
@@ -8,19 +11,18 @@ import type { Deployment } from "../../core/model/deployment.js";
 import type { HostWords } from "../../core/model/host-words.js";
 import type { Lock } from "../../core/model/lock.js";
 import type { Plan } from "../../core/model/plan.js";
+import type { AuditRecord } from "../../core/ports/audit.js";
 import { withPresentLocks } from "../../core/survey/present-locks.js";
 import { HOST_IDS, HOST_TITLES } from "../../names.js";
+import type { LookedUp } from "../../run/answer/standing.js";
 import { CHANGE_ADDRESS, readChangeAddress } from "../change-address.js";
-import { changeHead } from "./change-head.js";
-import { ownDeploymentState } from "./deployment-state.js";
-import { lastFailure } from "./last-failure.js";
+import { activityWords, outcomeWords } from "./activity-words.js";
 import { isAdmin, type Page, type PageParts, problemPage, type Reader } from "./page.js";
 import { planView } from "./plan-view.js";
-import { shownChange, shownTime } from "./shown.js";
+import { ownDeploymentState, shownChange, shownTime, type ShownTime, whoName } from "./shown.js";
 
 /** Of the audit trail, to find the last failure. */
 const MOST_ENTRIES = 20;
-
 const HOSTS = HOST_IDS.map((id) => `${id} is ${HOST_TITLES[id]}`).join(", ");
 
 /** One change request: its locks, its deployments, and its plan with the whole diff. */
@@ -49,7 +51,7 @@ export async function changePage(
   const right = plan && (await parts.readers.ask(reader, change));
   const withDiff = right?.kind === "shown";
   const known = { planned: [plan?.head, plan?.plannedAt], locks, records: everyRecord };
-  const situation = withDiff ? await parts.situations.ask(change, known) : undefined;
+  const answer = withDiff ? await parts.summaries.ask(change, known) : undefined;
   const now = clock.now();
   return {
     view: "change",
@@ -57,8 +59,8 @@ export async function changePage(
     data: {
       change: shownChange(change, hostPageOf),
       words,
-      head: situation?.kind === "known" ? changeHead(situation.summary, words) : undefined,
-      headless: situation?.kind === "unknown" ? situation.why : undefined,
+      head: answer?.kind === "known" ? changeHead(answer.summary, words) : undefined,
+      headless: answer?.kind === "unknown" ? answer.why : undefined,
       failure: lastFailure(entries, { withDiff, now }),
       live: `${changePagePath(change)}/live`,
       plan: plan && {
@@ -113,4 +115,146 @@ function stateRows(change: ChangeRequestRef, { plan, locks, records }: Known, no
       },
     };
   });
+}
+
+/** What the page of a change request begins with. */
+interface ChangeHead {
+  readonly title: string;
+  readonly author: string | undefined;
+  readonly branches: { readonly head: string; readonly base: string };
+  readonly state: { readonly tone: "good" | "attention" | "bad" | ""; readonly text: string };
+  /** Undefined once nothing can be approved any more. */
+  readonly approval: ApprovalView | undefined;
+  readonly next: readonly ShownPiece[];
+}
+
+interface ApprovalView {
+  readonly tone: "good" | "attention" | "";
+  readonly badge: string;
+  /** What is missing; untrusted. */
+  readonly sentence: string | undefined;
+}
+
+/** A piece of a clause; untrusted. */
+interface ShownPiece {
+  readonly text: string;
+  readonly code: boolean;
+}
+
+function changeHead(summary: LookedUp, words: HostWords): ChangeHead {
+  const { change, next } = summary;
+  return {
+    title: change.title,
+    author: change.author?.login,
+    branches: { head: change.headBranch, base: change.baseBranch },
+    state: stateOf(change),
+    approval: change.state === "open" ? approvalOf(summary) : undefined,
+    next: nextStepPieces(next, change, words).map(shownPiece),
+  };
+}
+
+function stateOf({ state, draft }: ChangeRequest): ChangeHead["state"] {
+  switch (state) {
+    case "open":
+      return draft ? { tone: "attention", text: "draft" } : { tone: "good", text: "open" };
+    case "merged":
+      return { tone: "", text: "merged" };
+    case "closed":
+      return { tone: "bad", text: "closed" };
+  }
+}
+
+function approvalOf({ approval, missingForRules, planned }: LookedUp): ApprovalView | undefined {
+  if (missingForRules !== undefined) return { tone: "attention", badge: "needed", sentence: missingForRules };
+  if (approval !== undefined) return givenOrNot(approval);
+  return planned ? { tone: "", badge: "not required", sentence: undefined } : undefined;
+}
+
+function givenOrNot({ approved, approvers, missing }: Approval): ApprovalView {
+  if (approved) return { tone: "good", badge: `by ${approvers.join(", ")}`, sentence: undefined };
+  return { tone: "attention", badge: "needed", sentence: missing };
+}
+
+function shownPiece(piece: Piece): ShownPiece {
+  if (typeof piece === "string") return { text: piece, code: false };
+  if ("commit" in piece) return { text: piece.commit.slice(0, 8), code: true };
+  return "text" in piece ? { text: piece.text, code: false } : { text: piece.code, code: true };
+}
+
+/** The last failure of a change request that nothing has made good since. */
+interface LastFailure {
+  readonly at: ShownTime;
+  readonly who: string;
+  /** `sync failed`. */
+  readonly what: string;
+  /** A clause, if it concerns no single application; untrusted. */
+  readonly why: string | undefined;
+  readonly applications: readonly {
+    readonly application: string;
+    readonly outcome: string;
+    /** What Argo CD said; untrusted. Undefined for those who see no diffs. */
+    readonly message: string | undefined;
+  }[];
+}
+
+interface FailureOptions {
+  readonly withDiff: boolean;
+  readonly now: Date;
+}
+
+const FAILED: ReadonlySet<string> = new Set(["failed", "rejected", "unknown"]);
+
+/** Looks through the newest entries of one change request, newest first. */
+export function lastFailure(entries: readonly AuditRecord[], options: FailureOptions): LastFailure | undefined {
+  const commands = new Set<string | undefined>();
+  const deployed = new Set<string>();
+  for (const entry of entries) {
+    const { action, applications, command, reason } = entry;
+    switch (action) {
+      case "merged":
+      case "closed":
+        return undefined;
+      case "failed":
+        if (!commands.has(command)) return shown(entry, [], options);
+        break;
+      case "synced":
+      case "rolled-back": {
+        if (reason !== undefined) break; // A dry run proves nothing about the next attempt.
+        const failed = applications.filter((one) => FAILED.has(one.outcome) && !deployed.has(one.application));
+        if (failed.length > 0) return shown(entry, failed, options);
+        commands.add(command);
+        for (const { application } of applications) deployed.add(application);
+        break;
+      }
+      case "refused":
+        if (activityWords(entry).badge === "merge refused") return shown(entry, [], options);
+        break;
+      case "planned":
+      case "unlocked":
+        commands.add(command);
+        break;
+      case "force-unlocked":
+        break;
+    }
+  }
+  return undefined;
+}
+
+function shown(
+  entry: AuditRecord,
+  failed: AuditRecord["applications"],
+  { withDiff, now }: FailureOptions,
+): LastFailure {
+  const { badge, sentence } = activityWords(entry);
+  return {
+    at: shownTime(entry.at, now),
+    who: whoName(entry.who),
+    what: badge,
+    why: sentence,
+    applications: failed.map((one) => ({
+      application: one.application,
+      outcome: outcomeWords(one, entry),
+      message: withDiff ? one.message : undefined,
+    })),
+  };
 }

@@ -9,13 +9,13 @@ import type { LimitWaits } from "../../hosts/limit-waits.js";
 import { SERVICE } from "../../names.js";
 import type { HostPageOf } from "../change-address.js";
 import type { DiffReaders } from "../diff-readers.js";
+import type { HostSummaries } from "../host-summaries.js";
 import type { LiveStreams } from "../live-streams.js";
-import type { Situations } from "../situations.js";
 import type { StatusProbe } from "../status-probe.js";
 import { type Viewer, viewerOf } from "../viewer.js";
 
 /** The pages in the navigation. */
-export type PageId = "locks" | "applications" | "activity" | "users" | "status";
+type PageId = "locks" | "applications" | "activity" | "users" | "status";
 
 /** What a page shows; `data` holds the template's own variables. */
 export interface Page {
@@ -101,7 +101,7 @@ export interface PageParts {
   readonly users: Pick<UserStore, "list">;
   readonly streams: LiveStreams;
   readonly readers: DiffReaders;
-  readonly situations: Situations;
+  readonly summaries: HostSummaries;
   readonly status: StatusProbe;
   readonly backlog: EventQueue["backlog"];
   readonly limitWaits: LimitWaits["current"];

@@ -1,14 +1,30 @@
-import { Router, type RequestHandler } from "express";
+import { type RequestHandler, Router } from "express";
+import { changeRequestKey } from "../../core/model/change-request.js";
+import type { Deployment } from "../../core/model/deployment.js";
+import { StoreUnavailable } from "../../core/model/errors.js";
+import type { Lock } from "../../core/model/lock.js";
+import { ROLES } from "../../core/model/settings.js";
+import { AUDIT_ACTIONS, type AuditRecord } from "../../core/ports/audit.js";
+import type { QueueBacklog } from "../../core/ports/event-queue.js";
+import { type LimitWait, WAIT_REASONS } from "../../hosts/limit-waits.js";
+import { HOST_IDS, HOST_TITLES, type HostId } from "../../names.js";
+import { activityQuery, auditQueryOf } from "../activity-query.js";
+import type { HostPageOf } from "../change-address.js";
 import { liveRoute } from "../live-streams.js";
 import { PAGE_PATHS, type PagePath } from "../page-paths.js";
 import { viewerOf } from "../viewer.js";
-import { activityPage } from "./activity-page.js";
-import { applicationsPage } from "./applications-page.js";
+import { activityWords, outcomeWords } from "./activity-words.js";
 import { changePage } from "./change-page.js";
-import { locksPage } from "./locks-page.js";
-import { page, type PageParts, problemPage, show } from "./page.js";
-import { statusPage } from "./status-page.js";
-import { usersPage } from "./users-page.js";
+import { isAdmin, page, type Page, type PageParts, problemPage, type Reader, readText, show } from "./page.js";
+import {
+  deploymentState,
+  type DeploymentState,
+  shownChange,
+  type ShownChange,
+  shownTime,
+  type ShownTime,
+  whoName,
+} from "./shown.js";
 
 /** The pages. `viewerOf` says who reads; with authentication off, no diff is shown. */
 export function pagesRouter(parts: PageParts): Router {
@@ -31,3 +47,276 @@ export function pagesRouter(parts: PageParts): Router {
 }
 
 const NO_PAGE = problemPage(404, "No such page", ["There is nothing at this address. Use the navigation above."]);
+
+/** Which change request holds which locks, filtered by `q`; the longest held come first. */
+async function locksPage(query: unknown, reader: Reader, { locks, hostPageOf, clock }: PageParts): Promise<Page> {
+  const wanted = readText(query, "q").trim();
+  const everyLock = await locks.list();
+  const now = clock.now();
+  const holders = byHolder(everyLock)
+    .map((held) => holderOf(held, { wanted: wanted.toLowerCase(), hostPageOf, now }))
+    .filter((holder) => holder.locks.length > 0);
+  const data = { holders, wanted, total: everyLock.length, admin: isAdmin(reader) };
+  return { view: "locks", title: "Locks", active: "locks", data };
+}
+
+/** A change request with its locks. */
+interface Holder {
+  readonly change: ShownChange;
+  /** Where the API releases all its locks. */
+  readonly path: string;
+  /** How many it holds, with those that the filter hides. */
+  readonly total: number;
+  readonly locks: readonly ShownLock[];
+}
+
+interface ShownLock {
+  readonly application: string;
+  readonly user: string;
+  readonly since: ShownTime;
+  readonly commit: string | undefined;
+}
+
+/** The locks of one change request; never empty. */
+type Held = readonly [Lock, ...Lock[]];
+
+function byHolder(locks: readonly Lock[]): readonly Held[] {
+  const holders = new Map<string, Held>();
+  for (const lock of locks) {
+    const key = changeRequestKey(lock.holder);
+    const known = holders.get(key);
+    holders.set(key, known === undefined ? [lock] : [...known, lock]);
+  }
+  return [...holders.values()].sort((left, right) => (oldest(left) < oldest(right) ? -1 : 1));
+}
+
+/** The time first, then the name, so that equal times have an order. */
+function oldest([first, ...others]: Held): string {
+  const times = [first, ...others].map(({ timestamp }) => timestamp).sort();
+  return `${times[0] ?? ""} ${changeRequestKey(first.holder)}`;
+}
+
+interface Showing extends Pick<PageParts, "hostPageOf"> {
+  /** In lower case. */
+  readonly wanted: string;
+  readonly now: Date;
+}
+
+function holderOf(held: Held, { wanted, hostPageOf, now }: Showing): Holder {
+  const [{ holder }] = held;
+  const change = shownChange(holder, hostPageOf);
+  const locks = held.map(({ application, user, timestamp, planRevision }): ShownLock => {
+    return { application, user, since: shownTime(timestamp, now), commit: planRevision };
+  });
+  return {
+    change,
+    path: `/api/v1/locks?${new URLSearchParams({ change: changeRequestKey(holder) }).toString()}`,
+    total: held.length,
+    locks: locks.filter((lock) => matches(lock, change, wanted)),
+  };
+}
+
+function matches({ application, user, commit }: ShownLock, change: ShownChange, wanted: string): boolean {
+  return [application, change.name, user, commit ?? ""].some((text) => text.toLowerCase().includes(wanted));
+}
+
+/** Audit entries read to find the last deployment of each application. */
+const MOST_ENTRIES = 500;
+
+/** The last deployment of each application, and what is not merged yet. */
+async function applicationsPage(query: unknown, parts: PageParts): Promise<Page> {
+  const { audit, deployments, locks, hostPageOf, clock } = parts;
+  const [records, held, synced, rolledBack] = await Promise.all([
+    deployments.list(),
+    locks.list(),
+    audit.list({ limit: MOST_ENTRIES, filter: { action: "synced" } }),
+    audit.list({ limit: MOST_ENTRIES, filter: { action: "rolled-back" } }),
+  ]);
+  const wanted = readText(query, "q").trim();
+  const onlyOpen = readText(query, "state") === "open";
+  const context = { hostPageOf, now: clock.now(), held };
+  const open = records.map((record) => rowOfRecord(record, context));
+  const known = new Set(open.map(({ application }) => application));
+  const last = onlyOpen ? [] : lastOf([...synced, ...rolledBack], context);
+  const settled = last.filter((row) => !known.has(row.application));
+  const rows = [...open, ...settled]
+    .filter(({ application }) => application.toLowerCase().includes(wanted.toLowerCase()))
+    .sort((left, right) => (left.application < right.application ? -1 : 1));
+  const total = open.length + settled.length;
+  const data = { rows, wanted, onlyOpen, total };
+  return { view: "applications", title: "Applications", active: "applications", data };
+}
+
+interface Row {
+  readonly application: string;
+  readonly state: DeploymentState | undefined;
+  readonly change: ShownChange;
+  /** Undefined for the target revision, which a rollback deploys. */
+  readonly commit: string | undefined;
+  readonly user: string;
+  readonly at: ShownTime;
+  readonly lockedBy: ShownChange | undefined;
+}
+
+interface Context {
+  readonly hostPageOf: HostPageOf;
+  readonly now: Date;
+  readonly held: readonly Lock[];
+}
+
+function rowOfRecord(record: Deployment, context: Context): Row {
+  return {
+    application: record.application,
+    state: deploymentState(record),
+    change: shownChange(record.change, context.hostPageOf),
+    commit: record.revision,
+    user: record.user,
+    at: shownTime(record.timestamp, context.now),
+    lockedBy: lockedBy(record.application, context),
+  };
+}
+
+/** The newest successful deployment of each application in the audit trail. */
+function lastOf(entries: readonly AuditRecord[], context: Context): readonly Row[] {
+  const rows = new Map<string, Row>();
+  for (const entry of [...entries].sort((left, right) => (left.at < right.at ? 1 : -1))) {
+    if (entry.reason !== undefined) continue; // A dry run deploys nothing.
+    for (const { application, outcome } of entry.applications) {
+      if (outcome !== "succeeded" || rows.has(application)) continue;
+      rows.set(application, {
+        application,
+        state: undefined,
+        change: shownChange(entry.change, context.hostPageOf),
+        commit: entry.action === "synced" ? entry.head : undefined,
+        user: whoName(entry.who),
+        at: shownTime(entry.at, context.now),
+        lockedBy: lockedBy(application, context),
+      });
+    }
+  }
+  return [...rows.values()];
+}
+
+function lockedBy(application: string, { held, hostPageOf }: Context): ShownChange | undefined {
+  const lock = held.find((one) => one.application === application);
+  return lock && shownChange(lock.holder, hostPageOf);
+}
+
+const PAGE_LENGTH = 50;
+
+/** The audit trail, newest first, with filters and paging. */
+async function activityPage(query: unknown, { audit, hostPageOf, clock }: PageParts): Promise<Page> {
+  const given = filled(query);
+  const parsed = activityQuery.safeParse(given);
+  if (!parsed.success) {
+    const [issue] = parsed.error.issues;
+    const what = issue === undefined ? "" : `${issue.path.join(".")}: ${issue.message}`;
+    return problemPage(400, "This filter does not work", [what, "Go back to Activity and change it."]);
+  }
+  const asked = auditQueryOf(parsed.data, PAGE_LENGTH);
+  const entries = await audit.list(asked);
+  const now = clock.now();
+  const { before, ...rest } = given;
+  const last = entries.length === asked.limit ? entries.at(-1)?.id : undefined;
+  return {
+    view: "activity",
+    title: "Activity",
+    active: "activity",
+    data: {
+      rows: entries.map((entry) => rowOf(entry, now, hostPageOf)),
+      actions: AUDIT_ACTIONS,
+      filter: { application: "", login: "", action: "", change: "", ...given },
+      filtered: Object.keys(given).some((name) => name !== "before" && name !== "limit"),
+      older: last && `/activity?${new URLSearchParams({ ...given, before: last }).toString()}`,
+      newest: before && `/activity?${new URLSearchParams(rest).toString()}`,
+    },
+  };
+}
+
+/** Without empty fields, which forms send too. */
+function filled(query: unknown): Readonly<Record<string, string>> {
+  const entries = Object.entries(typeof query === "object" && query !== null ? query : {});
+  return Object.fromEntries(
+    entries.filter((entry): entry is [string, string] => typeof entry[1] === "string" && entry[1].trim() !== ""),
+  );
+}
+
+function rowOf(entry: AuditRecord, now: Date, hostPageOf: PageParts["hostPageOf"]) {
+  return {
+    at: shownTime(entry.at, now),
+    who: whoName(entry.who),
+    ...activityWords(entry),
+    change: shownChange(entry.change, hostPageOf),
+    commit: entry.head,
+    applications: entry.applications.map((one) => {
+      return { application: one.application, outcome: outcomeWords(one, entry), detail: one.detail };
+    }),
+  };
+}
+
+const PROVIDERS = { ...HOST_TITLES, oidc: "OIDC", basic: "basic", "api-token": "API token" } as const;
+
+/** Who is logged in, and with which role; for admins only. */
+async function usersPage(reader: Reader, { users }: PageParts): Promise<Page> {
+  if (reader.kind !== "account") {
+    return problemPage(403, "There are no users", ["Authentication is off. Set `auth.enabled` in svc.yaml to log in."]);
+  }
+  if (!isAdmin(reader)) {
+    return problemPage(403, "Only for admins", [
+      "This page needs the role admin; your role is user.",
+      "An admin can change your role here. `auth.role_assignments` in svc.yaml can assign it at the next login.",
+    ]);
+  }
+  const own = reader.account.id;
+  const rows = (await users.list()).map(({ id, username, email, role, provider }) => ({
+    id,
+    username,
+    email,
+    role,
+    provider: PROVIDERS[provider],
+    own: id === own,
+    path: `/api/v1/users/${encodeURIComponent(id)}/role`,
+  }));
+  return { view: "users", title: "Users", active: "users", data: { rows, roles: ROLES } };
+}
+
+/** Whether each system that the service needs is available. Details are only for people who are logged in. */
+async function statusPage(reader: Reader, { status, backlog, limitWaits, version, clock }: PageParts): Promise<Page> {
+  const [{ at, rows }, work] = await Promise.all([status.look(), backlogIfAvailable(backlog)]);
+  const now = clock.now();
+  const oldest = work !== undefined && work.waiting > 0 ? new Date(now.getTime() - work.oldestMs) : undefined;
+  return {
+    view: "status",
+    title: "Status",
+    active: "status",
+    data: {
+      rows,
+      at: shownTime(at, now),
+      work,
+      oldest: oldest && shownTime(oldest.toISOString(), now),
+      waits: HOST_IDS.flatMap((host) => shownWaits(limitWaits(), host, now)),
+      version,
+      detailed: reader.kind === "account",
+    },
+  };
+}
+
+/** What the writes of this replica to one host wait for. */
+function shownWaits(all: readonly LimitWait[], host: HostId, now: Date): readonly object[] {
+  return WAIT_REASONS.flatMap((reason) => {
+    const ends = all.filter((one) => one.host === host && one.reason === reason).map(({ until }) => until.getTime());
+    if (ends.length === 0) return [];
+    const until = new Date(Math.min(...ends));
+    return { title: HOST_TITLES[host], reason, count: ends.length, until: shownTime(until.toISOString(), now) };
+  });
+}
+
+/** Undefined if the store is unavailable: this page has to work without it. */
+async function backlogIfAvailable(backlog: PageParts["backlog"]): Promise<QueueBacklog | undefined> {
+  try {
+    return await backlog();
+  } catch (error) {
+    if (error instanceof StoreUnavailable) return undefined;
+    throw error;
+  }
+}

@@ -1,4 +1,6 @@
+import type { Revision } from "../../core/model/brand.js";
 import { changePagePath, changeRequestName, type ChangeRequestRef } from "../../core/model/change-request.js";
+import { type Deployment, isDeployedAt } from "../../core/model/deployment.js";
 import type { AuditEntry } from "../../core/ports/audit.js";
 import { HOST_TITLES, SERVICE } from "../../names.js";
 import type { HostPageOf } from "../change-address.js";
@@ -49,4 +51,30 @@ function ageOf(ms: number): string {
 export function whoName(who: AuditEntry["who"]): string {
   if (typeof who === "string") return SERVICE;
   return who.host === "api-token" ? `${who.login} (API token)` : who.login;
+}
+
+/** A deployment record in a few words, and the tone to show it in. */
+export interface DeploymentState {
+  readonly tone: "good" | "attention" | "bad";
+  readonly text: string;
+}
+
+export function deploymentState({ outcome }: Pick<Deployment, "outcome">): DeploymentState {
+  switch (outcome) {
+    case "succeeded":
+      return { tone: "attention", text: "deployed, not merged" };
+    case "failed":
+      return { tone: "bad", text: "sync failed, not merged" };
+    case "started":
+      return { tone: "attention", text: "sync started" };
+    case "unknown":
+      return { tone: "bad", text: "outcome unknown: look in Argo CD" };
+  }
+}
+
+/** As `deploymentState`, on the page of the change request that deployed it, where the head is known. */
+export function ownDeploymentState(record: Deployment, head: Revision | undefined): DeploymentState {
+  if (head !== undefined && isDeployedAt(record, head)) return { tone: "good", text: "this commit is deployed" };
+  if (record.outcome === "succeeded") return { tone: "attention", text: "an earlier commit is deployed" };
+  return deploymentState(record);
 }

@@ -1,10 +1,10 @@
 import { afterEach, expect, test } from "@jest/globals";
 import { HostFailure } from "../../../src/core/model/errors.js";
 import type { LookedUp } from "../../../src/run/answer/standing.js";
-import { MOST_PER_MINUTE } from "../../../src/web/situations.js";
+import { MOST_PER_MINUTE } from "../../../src/web/host-summaries.js";
 import { sampleChange } from "../../comments/samples.js";
 import { failedSync, fillStores, PULL } from "../sample-stores.js";
-import { startSite, type SiteOptions, type SiteUnderTest } from "../site-under-test.js";
+import { type SiteOptions, type SiteUnderTest, startSite } from "../site-under-test.js";
 
 const CHANGE = "/changes/hosta/acme/deploy/7";
 const NEXT: LookedUp["next"] = { kind: "command", command: "plan", applications: [], by: [] };

@@ -1,7 +1,7 @@
 import { expect, test } from "@jest/globals";
 import { applicationName } from "../../../src/core/model/brand.js";
 import type { AuditEntry, AuditRecord } from "../../../src/core/ports/audit.js";
-import { lastFailure } from "../../../src/web/pages/last-failure.js";
+import { lastFailure } from "../../../src/web/pages/change-page.js";
 import { HEAD, PULL } from "../sample-stores.js";
 
 const NOW = new Date("2026-11-22T12:30:00.000Z");

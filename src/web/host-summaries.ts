@@ -4,46 +4,46 @@ import { safeMessage } from "../core/model/errors.js";
 import type { Clock } from "../core/ports/clock.js";
 import type { Log } from "../core/ports/log.js";
 import type { LookedUp } from "../run/answer/standing.js";
-import { TooSlow, within } from "./patience.js";
+import { TooSlow, within } from "./time-limit.js";
 
 /** Where a change request stands. `why` is a sentence for people. */
-export type Situation =
+type HostSummary =
   { readonly kind: "known"; readonly summary: LookedUp } | { readonly kind: "unknown"; readonly why: string };
 
-export interface SituationsParts {
+export interface HostSummariesParts {
   /** Asks the host; undefined if it is no longer configured. */
   readonly lookUp: (change: ChangeRequestRef) => Promise<LookedUp | undefined>;
   readonly clock: Clock;
   readonly log: Log;
   /** A page does not wait longer for the host, in milliseconds; the host's answer serves the next one. */
-  readonly patienceMs?: number;
+  readonly timeoutMs?: number;
 }
 
 const MOST_KEPT = 100;
 /** Reloading a page asks nobody anew. */
 const KEPT_MS = 10_000;
-const PATIENCE_MS = 5_000;
+const TIMEOUT_MS = 5_000;
 /** Pages must not use up what the host lets svc ask. */
 export const MOST_PER_MINUTE = 30;
 
 /** What pages ask the hosts about change requests: seldom, and each question once at a time. */
-export class Situations {
+export class HostSummaries {
   readonly #answers: LRUCache<string, Promise<LookedUp | undefined>>;
   /** When the questions of the last minute were asked. */
   #asked: readonly number[] = [];
 
-  constructor(private readonly parts: SituationsParts) {
+  constructor(private readonly parts: HostSummariesParts) {
     const perf = { now: () => parts.clock.now().getTime() };
     this.#answers = new LRUCache({ max: MOST_KEPT, ttl: KEPT_MS, ttlResolution: 0, perf });
   }
 
   /** @param stored What the stores have of it: an earlier answer holds only while that is the same. */
-  async ask(change: ChangeRequestRef, stored: unknown): Promise<Situation> {
+  async ask(change: ChangeRequestRef, stored: unknown): Promise<HostSummary> {
     const key = `${changeRequestKey(change)} ${JSON.stringify(stored)}`;
     const answer = this.#answers.get(key) ?? this.#question(key, change);
     if (answer === undefined) return { kind: "unknown", why: "Too many pages were opened within a minute." };
     try {
-      const summary = await within(this.parts.patienceMs ?? PATIENCE_MS, answer);
+      const summary = await within(this.parts.timeoutMs ?? TIMEOUT_MS, answer);
       if (summary !== undefined) return { kind: "known", summary };
       return { kind: "unknown", why: "Its code host is no longer configured." };
     } catch (error) {
