@@ -1,8 +1,7 @@
 import type { Logger } from "pino";
 import { parse, stringify } from "yaml";
 import { appKeys, GITHUB_APP, GITLAB_TOKEN, type SandboxWorld, startSandbox } from "../sandbox/world.js";
-import type { ServerConfig } from "../src/config/server/server-config.js";
-import { loadServerConfig } from "../src/config/server/server.js";
+import { loadServerConfig, type ServerConfig } from "../src/config/server/server.js";
 import type { Lock } from "../src/core/model/lock.js";
 import { HOST_IDS, type HostId, SERVER_FILE, WEBHOOK_PATHS } from "../src/names.js";
 import { type Service, startService, systemClock } from "../src/service/service.js";

@@ -1,14 +1,12 @@
 #!/usr/bin/env node
 import { readFile } from "node:fs/promises";
 import { checkFiles, serverFilesOf } from "./config/check.js";
-import { parseCommandLine, USAGE } from "./config/command-line.js";
+import { parseCommandLine, type SetupRequest, USAGE } from "./config/command-line.js";
 import { proxiesIn } from "./config/environment.js";
 import { loadServerFiles, readVersion } from "./config/files.js";
-import { describeProblem } from "./config/problem.js";
 import { newApiToken } from "./config/server/auth-section.js";
-import type { ServerConfig } from "./config/server/server-config.js";
-import { loadServerConfig } from "./config/server/server.js";
-import type { SetupRequest } from "./config/setup-arguments.js";
+import { loadServerConfig, type ServerConfig } from "./config/server/server.js";
+import { describeProblem } from "./config/yaml-tree.js";
 import { StoredValueUnreadable, StoreUnavailable } from "./core/model/errors.js";
 import type { Role } from "./core/model/settings.js";
 import type { Log } from "./core/ports/log.js";

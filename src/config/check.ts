@@ -2,11 +2,11 @@ import { basename } from "node:path";
 import { REPOSITORY_FILE, SERVICE } from "../names.js";
 import type { Environment } from "./environment.js";
 import type { ConfigFile } from "./files.js";
-import { describeProblem } from "./problem.js";
 import { parseRepositoryConfig, type RepositoryConfig } from "./repository/repository-schema.js";
 import { describeSelectors } from "./rules/rule-match.js";
 import type { ReadFile } from "./server/server-parts.js";
 import { loadServerConfig } from "./server/server.js";
+import { describeProblem } from "./yaml-tree.js";
 
 export interface CheckResult {
   readonly lines: readonly string[];

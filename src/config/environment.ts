@@ -1,6 +1,5 @@
-import { type ConfigProblem, keyPath } from "./problem.js";
 import { Expanded } from "./schema-parts.js";
-import type { ConfigTree, MapTree } from "./yaml-tree.js";
+import { type ConfigProblem, type ConfigTree, keyPath, type MapTree } from "./yaml-tree.js";
 
 export type Environment = Readonly<Record<string, string | undefined>>;
 

@@ -11,8 +11,60 @@ import {
   type YAMLError,
   type YAMLMap,
 } from "yaml";
-import { composeYaml, YAML_LIMITS, YamlRefused, type YamlRefusal } from "./bounded-yaml.js";
-import { type ConfigProblem, keyPath, type Place } from "./problem.js";
+import type * as z from "zod";
+import { composeYaml, YAML_LIMITS, type YamlRefusal, YamlRefused } from "./bounded-yaml.js";
+
+/** A position in a configuration file; lines and columns count from 1. */
+export interface Place {
+  readonly file: string;
+  readonly line: number;
+  readonly column: number;
+}
+
+/** A mistake in a configuration file. It never contains a value: values may be secrets. */
+export interface ConfigProblem extends Place {
+  /** Path of the key, such as `auth.basic.users[0].role`; empty for the file as a whole. */
+  readonly key: string;
+  /** What is wrong and what is allowed. */
+  readonly message: string;
+}
+
+/** Further mistakes are counted, not listed. */
+export const MOST_PROBLEMS = 50;
+
+/** One line for people: `file:line:column key: message`. The caller escapes it for where it is shown. */
+export function describeProblem(problem: ConfigProblem): string {
+  const key = problem.key === "" ? "" : `${problem.key}: `;
+  return `${problem.file}:${problem.line}:${problem.column} ${key}${problem.message}`.replace(/\p{Cc}+/gu, " ");
+}
+
+/** Formats a path of keys and positions: `auth.basic.users[0].role`. */
+export function keyPath(path: readonly PropertyKey[]): string {
+  return path.map(pathPart).join("").replace(/^\./, "");
+}
+
+/** Sorts mistakes by file and line, without duplicates, up to `MOST_PROBLEMS`. */
+export function orderedProblems(
+  problems: readonly ConfigProblem[],
+  files: readonly string[],
+): readonly ConfigProblem[] {
+  const unique = new Map(problems.map((problem) => [describeProblem(problem), problem]));
+  const sorted = [...unique.values()].sort(
+    (left, right) =>
+      files.indexOf(left.file) - files.indexOf(right.file) || left.line - right.line || left.column - right.column,
+  );
+  const last = sorted[MOST_PROBLEMS];
+  if (last === undefined) return sorted;
+  const rest = sorted.length - MOST_PROBLEMS;
+  return [...sorted.slice(0, MOST_PROBLEMS), { ...last, key: "", message: `${rest} more mistakes from here on` }];
+}
+
+function pathPart(part: PropertyKey): string {
+  if (typeof part === "number") return `[${part}]`;
+  const text = String(part);
+  if (/^[\w-]{1,60}$/.test(text)) return `.${text}`;
+  return `[${JSON.stringify(text.length > 60 ? `${text.slice(0, 60)}…` : text)}]`;
+}
 
 const DEEPEST = 20;
 const MOST_NODES = 20_000;
@@ -25,19 +77,19 @@ export interface MapTree {
   readonly entries: ReadonlyMap<string, { readonly keyAt: Place; readonly value: ConfigTree }>;
 }
 
-export interface ListTree {
+interface ListTree {
   readonly kind: "list";
   readonly at: Place;
   readonly items: readonly ConfigTree[];
 }
 
-export interface ScalarTree {
+interface ScalarTree {
   readonly kind: "scalar";
   readonly at: Place;
   readonly value: unknown;
 }
 
-export interface YamlRead {
+interface YamlRead {
   /** Undefined when the text is no single YAML document with a map at its root. */
   readonly tree: MapTree | undefined;
   readonly problems: readonly ConfigProblem[];
@@ -177,4 +229,94 @@ function plainKey(pair: Pair): string | undefined {
   if (!isScalar(pair.key)) return undefined;
   const key: unknown = pair.key.value;
   return typeof key === "string" || typeof key === "number" || typeof key === "boolean" ? String(key) : undefined;
+}
+
+/** The value, or every mistake with its place. */
+type Validated<T> =
+  | { readonly kind: "valid"; readonly value: T }
+  | { readonly kind: "invalid"; readonly problems: readonly ConfigProblem[] };
+
+/** Checks a tree against a schema. */
+export function validate<T>(tree: MapTree, schema: z.ZodType<T>): Validated<T> {
+  const result = schema.safeParse(plainValue(tree));
+  if (result.success) return { kind: "valid", value: result.data };
+  const problems = result.error.issues.flatMap((issue) => {
+    if (issue.code !== "unrecognized_keys") return [problemAt(tree, issue.path, issue.message)];
+    const messages = issue.message.split("\n");
+    return issue.keys.map((key, index) =>
+      problemAt(tree, [...issue.path, key], messages[index] ?? "unknown key", true),
+    );
+  });
+  return { kind: "invalid", problems };
+}
+
+/** A problem at the value of a path (with `atKey`: at its key), or at the nearest enclosing section. */
+export function problemAt(
+  tree: ConfigTree,
+  path: readonly PropertyKey[],
+  message: string,
+  atKey = false,
+): ConfigProblem {
+  return { ...placeOf(tree, path, atKey), key: keyPath(path), message };
+}
+
+/** The value at a path of keys, if any. */
+export function treeAt(tree: ConfigTree, path: readonly string[]): ConfigTree | undefined {
+  let current: ConfigTree | undefined = tree;
+  for (const part of path) current = current?.kind === "map" ? current.entries.get(part)?.value : undefined;
+  return current;
+}
+
+function placeOf(tree: ConfigTree, path: readonly PropertyKey[], atKey: boolean): Place {
+  let current = tree;
+  let place = tree.at;
+  for (const part of path) {
+    if (current.kind === "map") {
+      const entry = current.entries.get(String(part));
+      if (entry === undefined) return place;
+      current = entry.value;
+      place = atKey ? entry.keyAt : current.at;
+    } else if (current.kind === "list") {
+      const item = current.items[Number(part)];
+      if (item === undefined) return place;
+      current = item;
+      place = item.at;
+    } else return place;
+  }
+  return place;
+}
+
+function plainValue(tree: ConfigTree): unknown {
+  switch (tree.kind) {
+    case "map":
+      return Object.fromEntries([...tree.entries].map(([key, { value }]) => [key, plainValue(value)]));
+    case "list":
+      return tree.items.map(plainValue);
+    case "scalar":
+      return tree.value;
+  }
+}
+
+type Camel<S extends string> = S extends `${infer Head}_${infer Tail}` ? `${Head}${Capitalize<Camel<Tail>>}` : S;
+
+/** `T` with its `snake_case` keys in `camelCase`. */
+export type CamelKeys<T> = T extends readonly (infer Item)[]
+  ? readonly CamelKeys<Item>[]
+  : T extends object
+    ? { readonly [Key in keyof T as Key extends string ? Camel<Key> : never]: CamelKeys<T[Key]> }
+    : T;
+
+/** Renames the keys of a file's value from `snake_case` to `camelCase`, at every depth. */
+export function camelKeys<T>(value: T): CamelKeys<T> {
+  return convert(value) as CamelKeys<T>;
+}
+
+function convert(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(convert);
+  if (typeof value !== "object" || value === null) return value;
+  return Object.fromEntries(Object.entries(value).map(([key, member]) => [camel(key), convert(member)]));
+}
+
+function camel(key: string): string {
+  return key.replace(/_([a-z])/g, (_, letter: string) => letter.toUpperCase());
 }

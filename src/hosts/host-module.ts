@@ -1,5 +1,5 @@
 import type { Logger } from "pino";
-import type { ServerConfig } from "../config/server/server-config.js";
+import type { ServerConfig } from "../config/server/server.js";
 import type { ChangeRequestRef } from "../core/model/change-request.js";
 import type { HostTerms } from "../core/model/host-words.js";
 import type { Clock } from "../core/ports/clock.js";

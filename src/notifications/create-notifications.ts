@@ -1,5 +1,5 @@
 import { createHash } from "node:crypto";
-import type { NotificationReceiver } from "../config/server/server-config.js";
+import type { NotificationReceiver } from "../config/server/server.js";
 import type { Notification } from "../core/model/notification.js";
 import type { Log } from "../core/ports/log.js";
 import type { Delivery, DeliveryOutcome, Notifications, Outbox } from "../core/ports/notifications.js";

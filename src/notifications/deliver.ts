@@ -1,5 +1,5 @@
 import { errorCode } from "../config/files.js";
-import type { NotificationReceiver } from "../config/server/server-config.js";
+import type { NotificationReceiver } from "../config/server/server.js";
 import type { Clock } from "../core/ports/clock.js";
 import type { Delivery, OutboxOptions } from "../core/ports/notifications.js";
 import { AnswerTimedOut, postText } from "../http/fetch-text.js";

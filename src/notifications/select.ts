@@ -1,6 +1,6 @@
 import { matchesName } from "../config/pattern.js";
-import type { NotificationReceiver } from "../config/server/server-config.js";
 import type { NotificationEvent } from "../config/server/server-schema.js";
+import type { NotificationReceiver } from "../config/server/server.js";
 import type { ApplicationName } from "../core/model/brand.js";
 import type { ChangeRequestRef } from "../core/model/change-request.js";
 import type { Notification } from "../core/model/notification.js";

@@ -1,5 +1,5 @@
-import { pino, type Logger } from "pino";
-import type { LogLevel } from "../config/server/server-config.js";
+import { type Logger, pino } from "pino";
+import type { LogLevel } from "../config/server/server.js";
 import { SERVICE } from "../names.js";
 
 /** Fields that could carry a secret: our own, and what client libraries attach to their errors. */

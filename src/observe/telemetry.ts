@@ -1,6 +1,6 @@
 import type { Tracer } from "@opentelemetry/api";
 import type { Router } from "express";
-import type { ServerConfig } from "../config/server/server-config.js";
+import type { ServerConfig } from "../config/server/server.js";
 import type { HostEvent } from "../core/model/event.js";
 import type { CodeHost } from "../core/ports/code-host.js";
 import type { Deployer } from "../core/ports/deployer.js";
@@ -22,11 +22,11 @@ import {
   measureWaits,
   type StoreName,
 } from "./metrics/measure-calls.js";
-import { startMetricsServer, type MetricsServer } from "./metrics/metrics-server.js";
+import { type MetricsServer, startMetricsServer } from "./metrics/metrics-server.js";
 import type { MetricSources } from "./metrics/metrics.js";
 import { RunMeasure } from "./metrics/run-measure.js";
 import { traceCalls, tracePush, traceRun, traceWebhooks } from "./tracing/traces.js";
-import { wrapPort, type EveryCall, type MethodCalls } from "./wrap-port.js";
+import { type EveryCall, type MethodCalls, wrapPort } from "./wrap-port.js";
 
 /** Traces and measures the ports; with both switched off it returns them as they are. */
 export interface Telemetry {

@@ -2,7 +2,7 @@ import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { Logger } from "pino";
-import { type LoginConfig, logsInWith, type ServerConfig } from "../config/server/server-config.js";
+import { type LoginConfig, logsInWith, type ServerConfig } from "../config/server/server.js";
 import type { Clock } from "../core/ports/clock.js";
 import type { CodeHost } from "../core/ports/code-host.js";
 import type { Compute } from "../core/ports/compute.js";

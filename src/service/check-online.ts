@@ -1,6 +1,6 @@
 import { pino } from "pino";
 import type { CheckResult } from "../config/check.js";
-import type { ServerConfig } from "../config/server/server-config.js";
+import type { ServerConfig } from "../config/server/server.js";
 import type { Log } from "../core/ports/log.js";
 import { createTelemetry } from "../observe/telemetry.js";
 import { createWorkerPool } from "../workers/worker-pool.js";

@@ -6,7 +6,7 @@ import { tmpdir } from "node:os";
 import { setTimeout as delay } from "node:timers/promises";
 import type { Tracer } from "@opentelemetry/api";
 import type { Logger } from "pino";
-import type { ServerConfig } from "../config/server/server-config.js";
+import type { ServerConfig } from "../config/server/server.js";
 import { createDetectionCaches } from "../core/detect/inputs/snapshot.js";
 import { createManifestScanner } from "../core/detect/scan/manifests.js";
 import type { ChangeRequestRef } from "../core/model/change-request.js";
@@ -38,7 +38,7 @@ import { type Adapters, createAdapters, createAdministrators } from "./adapters.
 import { createChores, tellPlanned, watchHolders } from "./chores.js";
 import { createQueue } from "./create-queue.js";
 import { checkAtStart } from "./start-checks.js";
-import { startNotifications, type StartedNotifications } from "./start-notifications.js";
+import { type StartedNotifications, startNotifications } from "./start-notifications.js";
 import { watchSystems } from "./system-watch.js";
 
 /** The machine's time. */

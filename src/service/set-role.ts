@@ -1,4 +1,4 @@
-import type { ServerConfig } from "../config/server/server-config.js";
+import type { ServerConfig } from "../config/server/server.js";
 import type { Account } from "../core/model/account.js";
 import { StoreUnavailable } from "../core/model/errors.js";
 import type { Role } from "../core/model/settings.js";

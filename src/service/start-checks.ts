@@ -1,4 +1,4 @@
-import type { ServerConfig } from "../config/server/server-config.js";
+import type { ServerConfig } from "../config/server/server.js";
 import { safeMessage } from "../core/model/errors.js";
 import type { CodeHost } from "../core/ports/code-host.js";
 import type { Deployer } from "../core/ports/deployer.js";

@@ -1,4 +1,4 @@
-import type { ServerConfig } from "../config/server/server-config.js";
+import type { ServerConfig } from "../config/server/server.js";
 import type { ChangeRequestRef } from "../core/model/change-request.js";
 import type { Clock } from "../core/ports/clock.js";
 import type { Log } from "../core/ports/log.js";

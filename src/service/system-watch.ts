@@ -1,11 +1,11 @@
-import type { ServerConfig } from "../config/server/server-config.js";
+import type { ServerConfig } from "../config/server/server.js";
 import { StoreUnavailable } from "../core/model/errors.js";
 import type { Clock } from "../core/ports/clock.js";
 import type { Deployer } from "../core/ports/deployer.js";
 import type { Log } from "../core/ports/log.js";
 import type { Notifications } from "../core/ports/notifications.js";
 import { DEPLOYER_TITLE, STORE_TITLE } from "../names.js";
-import { Outages, type Outage } from "../queue/outages.js";
+import { type Outage, Outages } from "../queue/outages.js";
 import { takesTurn } from "../queue/turn.js";
 import type { Stores } from "../store/stores.js";
 import type { StartedNotifications } from "./start-notifications.js";

@@ -1,11 +1,11 @@
 import { GroupMembers, PersonalAccessTokens, ProjectMembers, Users } from "@gitbeaker/rest";
 import { pino } from "pino";
 import * as z from "zod";
-import type { HookRequest } from "../config/setup-arguments.js";
+import type { HookRequest } from "../config/command-line.js";
 import type { Clock } from "../core/ports/clock.js";
 import { createGitLabClient, type GitLabClient } from "../hosts/gitlab/client.js";
 import { GITLAB } from "../hosts/gitlab/words.js";
-import { ifFound, oneLine, type FailureWords } from "../hosts/host-refusal.js";
+import { type FailureWords, ifFound, oneLine } from "../hosts/host-refusal.js";
 import { createLimitWaits } from "../hosts/limit-waits.js";
 import { SetupRefused } from "./setup-parts.js";
 

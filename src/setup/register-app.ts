@@ -1,8 +1,8 @@
 import { createServer } from "node:http";
 import * as z from "zod";
+import type { AppRequest } from "../config/command-line.js";
 import { appManifest } from "../config/server/app-manifest.js";
 import { privateKey } from "../config/server/server-parts.js";
-import type { AppRequest } from "../config/setup-arguments.js";
 import { HostFailure } from "../core/model/errors.js";
 import { parseJson } from "../core/model/json.js";
 import type { Clock } from "../core/ports/clock.js";

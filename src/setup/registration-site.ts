@@ -1,4 +1,4 @@
-import { randomBytes, createHash, randomInt, timingSafeEqual } from "node:crypto";
+import { createHash, randomBytes, randomInt, timingSafeEqual } from "node:crypto";
 import express, {
   type ErrorRequestHandler,
   type Express,
@@ -7,7 +7,7 @@ import express, {
   type Response,
 } from "express";
 import type { AppManifest } from "../config/server/app-manifest.js";
-import { isLoopback } from "../config/server/loopback.js";
+import { isLoopback } from "../config/server/server-parts.js";
 import { GITHUB } from "../hosts/github/words.js";
 import { SERVICE } from "../names.js";
 import { comesFromElsewhere, securityHeaders } from "../web/browser-guards.js";

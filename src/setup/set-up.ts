@@ -1,5 +1,5 @@
 import type { CheckResult } from "../config/check.js";
-import type { SetupRequest } from "../config/setup-arguments.js";
+import type { SetupRequest } from "../config/command-line.js";
 import { HostFailure } from "../core/model/errors.js";
 import { CannotListen } from "../http/listen.js";
 import { createWebhooks } from "./create-webhooks.js";

@@ -1,5 +1,5 @@
 import { LRUCache } from "lru-cache";
-import { type AuthSection, type LoginConfig, logsInWith } from "../config/server/server-config.js";
+import { type AuthSection, type LoginConfig, logsInWith } from "../config/server/server.js";
 import type { Account } from "../core/model/account.js";
 import type { ChangeRequestRef } from "../core/model/change-request.js";
 import type { Clock } from "../core/ports/clock.js";

@@ -1,6 +1,6 @@
 import type { Router } from "express";
 import { readVersion } from "../config/files.js";
-import type { KvstoreSection, ServerConfig } from "../config/server/server-config.js";
+import type { KvstoreSection, ServerConfig } from "../config/server/server.js";
 import { ReceiverBroken } from "../core/model/errors.js";
 import type { AllHostWords } from "../core/model/host-words.js";
 import type { Clock } from "../core/ports/clock.js";

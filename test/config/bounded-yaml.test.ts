@@ -1,7 +1,6 @@
 import { describe, expect, test } from "@jest/globals";
-import { composeYaml, YAML_LIMITS, YamlRefused } from "../../src/config/bounded-yaml.js";
+import { composeYaml, YAML_LIMITS, YamlRefused, yamlValue } from "../../src/config/bounded-yaml.js";
 import { readYaml } from "../../src/config/yaml-tree.js";
-import { yamlValue } from "../../src/config/yaml-values.js";
 
 /** Why a text is refused, and how far it was read; undefined for a text that is read. */
 function refusal(text: string, limits = YAML_LIMITS): { readonly reason: string; readonly offset: number } | undefined {

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "@jest/globals";
 import fc from "fast-check";
 import { parseRepositoryConfig } from "../../src/config/repository/repository-schema.js";
-import { describeProblem } from "../../src/config/rules/settings.js";
+import { describeProblem } from "../../src/config/yaml-tree.js";
 
 function problemsOf(text: string): readonly string[] {
   const result = parseRepositoryConfig(text, ".svc.yaml");

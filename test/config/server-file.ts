@@ -1,6 +1,5 @@
-import { describeProblem } from "../../src/config/rules/settings.js";
-import { loadServerConfig } from "../../src/config/server/server.js";
-import type { ServerConfig } from "../../src/config/server/server.js";
+import { loadServerConfig, type ServerConfig } from "../../src/config/server/server.js";
+import { describeProblem } from "../../src/config/yaml-tree.js";
 
 type Env = Readonly<Record<string, string | undefined>>;
 

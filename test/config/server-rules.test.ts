@@ -1,7 +1,7 @@
 import { describe, expect, test } from "@jest/globals";
-import { describeProblem } from "../../src/config/rules/settings.js";
 import { NOTIFICATION_EVENTS } from "../../src/config/server/server-schema.js";
 import { loadServerConfig } from "../../src/config/server/server.js";
+import { describeProblem } from "../../src/config/yaml-tree.js";
 import { rsaKey } from "./rsa-key.js";
 import { configOf, problemsOf, SMALLEST, withKey } from "./server-file.js";
 

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "@jest/globals";
 import fc from "fast-check";
-import { describeProblem } from "../../src/config/rules/settings.js";
 import { loadServerConfig } from "../../src/config/server/server.js";
+import { describeProblem } from "../../src/config/yaml-tree.js";
 import { rsaKey } from "./rsa-key.js";
 import { configOf, problemsOf, SMALLEST } from "./server-file.js";
 

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "@jest/globals";
-import { describeProblem } from "../../src/config/rules/settings.js";
-import type { ServerDefaults } from "../../src/config/server/server-config.js";
+import type { ServerDefaults } from "../../src/config/server/server.js";
+import { describeProblem } from "../../src/config/yaml-tree.js";
 import { resolveTexts } from "./resolve-texts.js";
 import { configOf, SMALLEST } from "./server-file.js";
 

@@ -1,8 +1,8 @@
 import { expect, test } from "@jest/globals";
 import fc from "fast-check";
 import { matchesName, matchesPath } from "../../src/config/pattern.js";
-import { describeProblem, MOST_PROBLEMS } from "../../src/config/problem.js";
 import { parseRepositoryConfig, type RepositoryConfig } from "../../src/config/repository/repository-schema.js";
+import { describeProblem, MOST_PROBLEMS } from "../../src/config/yaml-tree.js";
 import { fuzz } from "./fuzz.js";
 import { hostileText } from "./hostile-text.js";
 import { must } from "./must.js";

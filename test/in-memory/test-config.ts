@@ -1,6 +1,6 @@
 import { stringify } from "yaml";
-import { describeProblem } from "../../src/config/rules/settings.js";
 import { loadServerConfig, type ServerConfig } from "../../src/config/server/server.js";
+import { describeProblem } from "../../src/config/yaml-tree.js";
 
 /** The configuration of a service whose outside world is in memory, through the real parser. */
 export function testConfig(defaults: Readonly<Record<string, unknown>> = {}): ServerConfig {

@@ -1,8 +1,8 @@
 import { readFileSync } from "node:fs";
 import { describe, expect, test } from "@jest/globals";
 import { Ajv } from "ajv";
-import type { NotificationReceiver } from "../../src/config/server/server-config.js";
 import { NOTIFICATION_EVENTS, type NotificationEvent } from "../../src/config/server/server-schema.js";
+import type { NotificationReceiver } from "../../src/config/server/server.js";
 import { applicationName, repositoryName, revision } from "../../src/core/model/brand.js";
 import type { Notification } from "../../src/core/model/notification.js";
 import { signatureCheck, signingKey } from "../../src/hosts/gitlab/webhook.js";

@@ -1,11 +1,9 @@
-import { expandEnvironment } from "../../src/config/environment.js";
-import type { Environment } from "../../src/config/environment.js";
+import { type Environment, expandEnvironment } from "../../src/config/environment.js";
 import { repositorySchema } from "../../src/config/repository/repository-schema.js";
 import { renameSections } from "../../src/config/server/section-names.js";
 import { serverSchema } from "../../src/config/server/server-schema.js";
 import { serverRules } from "../../src/config/server/server.js";
-import { validate } from "../../src/config/validate.js";
-import { readYaml } from "../../src/config/yaml-tree.js";
+import { readYaml, validate } from "../../src/config/yaml-tree.js";
 import { rsaKey } from "../config/rsa-key.js";
 
 const PEM = rsaKey();

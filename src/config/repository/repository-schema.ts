@@ -1,22 +1,20 @@
 import type * as z from "zod";
 import { ACCESS_COMMANDS, ON_FAILURE } from "../../core/model/settings.js";
 import { PATTERN_FORM, patternProblem } from "../pattern.js";
-import { type ConfigProblem, orderedProblems } from "../problem.js";
 import { bareCluster, describeSelectors, SELECTORS } from "../rules/rule-match.js";
 import {
-  SHARED_SETTINGS,
   duration,
-  leaf,
   flag,
+  leaf,
   listOf,
   oneOf,
   pattern,
   section,
+  SHARED_SETTINGS,
   textLeaf,
   Wrong,
 } from "../schema-parts.js";
-import { camelKeys, type CamelKeys, validate } from "../validate.js";
-import { readYaml } from "../yaml-tree.js";
+import { camelKeys, type CamelKeys, type ConfigProblem, orderedProblems, readYaml, validate } from "../yaml-tree.js";
 
 const MOST_PATTERNS_OF_AN_APPLICATION = 100;
 const MOST_USERS = 100;

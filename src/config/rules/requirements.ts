@@ -1,7 +1,12 @@
-import type { AccessCommand, AccessRule, HealthRule, Requirements } from "../../core/model/settings.js";
-import type { RuledApplication } from "../../core/model/settings.js";
+import type {
+  AccessCommand,
+  AccessRule,
+  HealthRule,
+  Requirements,
+  RuledApplication,
+} from "../../core/model/settings.js";
 import type { RepositoryConfig } from "../repository/repository-schema.js";
-import type { ServerDefaults } from "../server/server-config.js";
+import type { ServerDefaults } from "../server/server.js";
 import { isExact, matchOf } from "./rule-match.js";
 
 type Entry = RepositoryConfig["syncRequirements"][number];

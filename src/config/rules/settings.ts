@@ -2,17 +2,15 @@ import { isDeepStrictEqual } from "node:util";
 import type { AccessRule, Settings } from "../../core/model/settings.js";
 import { REPOSITORY_FILE } from "../../names.js";
 import { matchesName } from "../pattern.js";
-import type { ConfigProblem } from "../problem.js";
 import {
   NO_REPOSITORY_CONFIG,
   type RepositoryConfig,
   type RepositoryConfigResult,
 } from "../repository/repository-schema.js";
-import type { ServerDefaults } from "../server/server-config.js";
+import type { ServerDefaults } from "../server/server.js";
+import type { ConfigProblem } from "../yaml-tree.js";
 import { accessRulesOf, requirementsOf, strictest } from "./requirements.js";
 import { describeSelectors, SELECTORS } from "./rule-match.js";
-
-export { describeProblem } from "../problem.js";
 
 /** The settings of a change request, and what is wrong with its repository files. */
 export interface Resolution {

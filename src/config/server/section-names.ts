@@ -1,5 +1,4 @@
-import { keyPath, type ConfigProblem, type Place } from "../problem.js";
-import type { ConfigTree, MapTree } from "../yaml-tree.js";
+import { type ConfigProblem, type ConfigTree, keyPath, type MapTree, type Place } from "../yaml-tree.js";
 
 /** Another name of a section. */
 export interface OtherName {

@@ -94,3 +94,8 @@ function isCertificate(pem: string): boolean {
     return false; // node:crypto offers no check that does not throw
   }
 }
+
+/** Whether a host name, as in `server.host` or an address, can only be this machine. */
+export function isLoopback(hostname: string): boolean {
+  return /^(?:localhost|::1|\[::1\]|127(?:\.\d{1,3}){3})$/i.test(hostname);
+}

@@ -1,22 +1,71 @@
 import { readFileSync } from "node:fs";
-import { SERVER_FILE, HOST_IDS, HOST_TITLES } from "../../names.js";
+import type * as z from "zod";
+import { HOST_IDS, HOST_TITLES, type HostId, SERVER_FILE } from "../../names.js";
 import { type Environment, expandEnvironment } from "../environment.js";
 import type { ConfigFile } from "../files.js";
-import { type ConfigProblem, orderedProblems } from "../problem.js";
 import { Expanded } from "../schema-parts.js";
-import { camelKeys, validate, problemAt, treeAt } from "../validate.js";
-import { type ConfigTree, type MapTree, readYaml } from "../yaml-tree.js";
-import { isLoopback } from "./loopback.js";
+import {
+  camelKeys,
+  type CamelKeys,
+  type ConfigProblem,
+  type ConfigTree,
+  type MapTree,
+  orderedProblems,
+  problemAt,
+  readYaml,
+  treeAt,
+  validate,
+} from "../yaml-tree.js";
 import { renameSections } from "./section-names.js";
-import type { ServerConfig } from "./server-config.js";
-import type { ReadFile } from "./server-parts.js";
+import { isLoopback, type ReadFile } from "./server-parts.js";
 import { serverSchema } from "./server-schema.js";
 
-export type { ServerConfig, ServerDefaults } from "./server-config.js";
+/** The server's file after validation, with all defaults. Durations are in milliseconds, keys and certificates PEM text. */
+export type ServerConfig = CamelKeys<z.infer<ReturnType<typeof serverSchema>>>;
+
+export type ServerSection = ServerConfig["server"];
+export type LogLevel = ServerSection["logLevel"];
+
+/** At most one of `address`, `sentinel` and `cluster` is set; with none, everything is kept in memory. */
+export type KvstoreSection = ServerConfig["kvstore"];
+
+/** What a repository's file may override, and what it may not. */
+export type ServerDefaults = ServerConfig["defaults"];
+
+/** Somebody who is told what was deployed. With the format `json` there is a `secret`. */
+export type NotificationReceiver = ServerConfig["notifications"][number];
+
+/** `sessionSecret` is set whenever `enabled` is true. */
+export type AuthSection = ServerConfig["auth"];
+export type RoleAssignment = AuthSection["roleAssignments"][number];
+export type OidcSection = NonNullable<AuthSection["oidc"]>;
+export type OAuthClient = Pick<OidcSection, "clientId" | "clientSecret">;
+export type ApiToken = AuthSection["apiTokens"][number];
+export type BasicUser = NonNullable<AuthSection["basic"]>["users"][number];
+
+/** What decides whose accounts people log in with. */
+export type LoginConfig = Pick<ServerConfig, "auth" | "hostb">;
+
+/**
+ * Whether people log in with accounts of the very server whose change requests are served. Ids of accounts mean nothing on
+ * another GitLab instance; logins with GitHub always use the addresses of `hosta`.
+ */
+export function logsInWith(host: HostId, { auth, hostb }: LoginConfig): boolean {
+  switch (host) {
+    case "hosta":
+      return auth.hosta !== undefined;
+    case "hostb":
+      return isSameServer(auth.hostb?.url, hostb?.url);
+  }
+}
+
+function isSameServer(login: string | undefined, host: string | undefined): boolean {
+  return login !== undefined && host !== undefined && new URL(login).href === new URL(host).href;
+}
 
 const LARGEST_FILE = 1024 * 1024;
 
-export type ServerConfigResult =
+type ServerConfigResult =
   | { readonly kind: "valid"; readonly config: ServerConfig; readonly warnings: readonly string[] }
   | { readonly kind: "invalid"; readonly problems: readonly ConfigProblem[] };
 
@@ -44,9 +93,9 @@ export function loadServerConfig(
   const checked = validate(tree, serverSchema(readFile, readVariable));
   const found = checked.kind === "invalid" ? checked.problems : [];
   // An unset variable is already reported; a second problem for the missing value would not help.
-  const said = new Set(unset.map(standing));
-  const more = found.filter((problem) => !said.has(standing(problem)));
-  const broken = serverRules(tree).filter((problem) => !said.has(standing(problem)));
+  const reported = new Set(unset.map(placeKey));
+  const more = found.filter((problem) => !reported.has(placeKey(problem)));
+  const broken = serverRules(tree).filter((problem) => !reported.has(placeKey(problem)));
   const asWritten = new Map(renamed.map((one) => [one.tree.at.file, one.asWritten]));
   const problems = [
     ...mistakes,
@@ -79,7 +128,7 @@ function emptyTree(file: string): MapTree {
   return { kind: "map", at: { file, line: 1, column: 1 }, entries: new Map() };
 }
 
-function standing({ file, line, column }: ConfigProblem): string {
+function placeKey({ file, line, column }: ConfigProblem): string {
   return `${file}:${line}:${column}`;
 }
 

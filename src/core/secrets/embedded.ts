@@ -1,6 +1,5 @@
 import { gunzipSync } from "node:zlib";
-import { composeYaml, YAML_LIMITS, YamlRefused } from "../../config/bounded-yaml.js";
-import { yamlValue } from "../../config/yaml-values.js";
+import { composeYaml, YAML_LIMITS, YamlRefused, yamlValue } from "../../config/bounded-yaml.js";
 import { isList } from "../model/effect.js";
 import { isJsonObject, isNestedDeeper, type Json, parseJson } from "../model/json.js";
 

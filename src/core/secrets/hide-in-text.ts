@@ -1,6 +1,5 @@
 import { stringify } from "yaml";
-import { composeYaml, YAML_LIMITS, YamlRefused } from "../../config/bounded-yaml.js";
-import { yamlValue } from "../../config/yaml-values.js";
+import { composeYaml, YAML_LIMITS, YamlRefused, yamlValue } from "../../config/bounded-yaml.js";
 import { isList, mapMembers } from "../model/effect.js";
 import { canonicalJson, isJsonObject, type Json, type JsonObject } from "../model/json.js";
 

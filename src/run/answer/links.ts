@@ -1,5 +1,5 @@
 import type { Links } from "../../comments/markdown.js";
-import type { ServerConfig } from "../../config/server/server-config.js";
+import type { ServerConfig } from "../../config/server/server.js";
 import { changePagePath, type ChangeRequest } from "../../core/model/change-request.js";
 import type { CodeHost } from "../../core/ports/code-host.js";
 

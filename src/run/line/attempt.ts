@@ -4,7 +4,7 @@ import {
   markCommand,
   type ProgressComment,
 } from "../../comments/progress-comment.js";
-import type { ServerConfig } from "../../config/server/server-config.js";
+import type { ServerConfig } from "../../config/server/server.js";
 import { COMMANDS, isDeploying } from "../../core/commands/commands.js";
 import type { Settled } from "../../core/deploy/settle-records.js";
 import type { ApplicationName } from "../../core/model/brand.js";

@@ -1,8 +1,8 @@
-import { describeProblem } from "../../config/problem.js";
 import { resolveSettings } from "../../config/rules/settings.js";
-import type { ServerConfig } from "../../config/server/server-config.js";
+import type { ServerConfig } from "../../config/server/server.js";
+import { describeProblem } from "../../config/yaml-tree.js";
 import { openSnapshot } from "../../core/detect/inputs/snapshot.js";
-import { changeRequestKey, type ChangeRequest } from "../../core/model/change-request.js";
+import { type ChangeRequest, changeRequestKey } from "../../core/model/change-request.js";
 import type { CommandContext, Reloaded } from "../../core/ports/context.js";
 import { readPolicyFiles } from "../../core/survey/policy-files.js";
 import { hidingSecrets } from "../around/hide-secrets.js";

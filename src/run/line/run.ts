@@ -1,5 +1,5 @@
 import { createHash } from "node:crypto";
-import type { ServerConfig } from "../../config/server/server-config.js";
+import type { ServerConfig } from "../../config/server/server.js";
 import type { DetectionCaches } from "../../core/detect/inputs/snapshot.js";
 import { changeRequestKey, type ChangeRequestRef } from "../../core/model/change-request.js";
 import type { HostEvent } from "../../core/model/event.js";

@@ -1,26 +1,26 @@
 import { matchesName } from "../../config/pattern.js";
-import type { ServerConfig } from "../../config/server/server-config.js";
+import type { ServerConfig } from "../../config/server/server.js";
 import { auditFactsOf } from "../../core/commands/audit-facts.js";
 import type { ApplicationName } from "../../core/model/brand.js";
-import { changeRequestKey, type ChangeRequest } from "../../core/model/change-request.js";
+import { type ChangeRequest, changeRequestKey } from "../../core/model/change-request.js";
 import type { HostEvent } from "../../core/model/event.js";
-import { Stopped, type RunEnd, type RunTicket } from "../../core/ports/event-queue.js";
+import { type RunEnd, type RunTicket, Stopped } from "../../core/ports/event-queue.js";
 import { DEPLOYER_TITLE, SERVICE } from "../../names.js";
 import { wrapPort } from "../../observe/wrap-port.js";
-import { reply, answer } from "../answer/answer.js";
+import { answer, reply } from "../answer/answer.js";
 import { auditRun } from "../answer/audit.js";
 import { tellReceivers } from "../answer/notify.js";
 import { didAsAsked } from "../answer/results.js";
 import { fence } from "../around/fence.js";
 import { callNext, passTurn } from "../around/turns.js";
-import { heedingStops, ask } from "./ask.js";
+import { ask, heedingStops } from "./ask.js";
 import { Attempt } from "./attempt.js";
 import { explainFailure } from "./explain-failure.js";
 import { handleEvent } from "./handle-event.js";
-import { outcomeText, refused, silent, type Outcome, type Finished } from "./outcome.js";
+import { type Finished, type Outcome, outcomeText, refused, silent } from "./outcome.js";
 import { outsiderIn } from "./permit.js";
 import { NotRecovered } from "./recover.js";
-import { runKeyOf, type Dependencies, type Run } from "./run.js";
+import { type Dependencies, type Run, runKeyOf } from "./run.js";
 
 /** Handles an event: logs it, fences it, marks its comment and answers failures. Never throws. */
 export async function supervise(event: HostEvent, deps: Dependencies, given: RunTicket): Promise<RunEnd> {

@@ -1,5 +1,5 @@
-import type { KvstoreSection } from "../../config/server/server-config.js";
 import type { StoreAddress } from "../../config/server/server-parts.js";
+import type { KvstoreSection } from "../../config/server/server.js";
 
 /** Where Redis is and how to log in. Addresses are `host:port`, with an IPv6 host in brackets. */
 export type RedisConfig = RedisAccess & (SingleRedis | SentinelRedis | ClusterRedis);

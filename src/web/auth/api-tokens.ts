@@ -1,7 +1,7 @@
 import { timingSafeEqual } from "node:crypto";
 import type { Request, RequestHandler } from "express";
 import { hashOfToken, isApiToken } from "../../config/server/auth-section.js";
-import type { ApiToken } from "../../config/server/server-config.js";
+import type { ApiToken } from "../../config/server/server.js";
 import type { Account } from "../../core/model/account.js";
 import type { Log } from "../../core/ports/log.js";
 import type { AttemptCounter } from "../../core/ports/stores.js";

@@ -1,4 +1,4 @@
-import type { RoleAssignment } from "../../config/server/server-config.js";
+import type { RoleAssignment } from "../../config/server/server.js";
 import type { LoginProvider } from "../../core/model/account.js";
 import type { Role } from "../../core/model/settings.js";
 import type { LoginFacts } from "./login-provider.js";

@@ -1,6 +1,6 @@
 import { type RequestHandler, Router } from "express";
 import { LRUCache } from "lru-cache";
-import type { AuthSection, ServerConfig } from "../../config/server/server-config.js";
+import type { AuthSection, ServerConfig } from "../../config/server/server.js";
 import type { Account } from "../../core/model/account.js";
 import type { Clock } from "../../core/ports/clock.js";
 import type { Log } from "../../core/ports/log.js";

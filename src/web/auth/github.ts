@@ -1,5 +1,5 @@
 import * as z from "zod";
-import type { AuthSection, RoleAssignment } from "../../config/server/server-config.js";
+import type { AuthSection, RoleAssignment } from "../../config/server/server.js";
 import type { Clock } from "../../core/ports/clock.js";
 import type { Log } from "../../core/ports/log.js";
 import { HOST_TITLES, SERVICE } from "../../names.js";

@@ -1,6 +1,6 @@
 import type { Request, RequestHandler, Response } from "express";
 import { rateLimit } from "express-rate-limit";
-import type { AuthSection, ServerSection } from "../../config/server/server-config.js";
+import type { AuthSection, ServerSection } from "../../config/server/server.js";
 import type { Log } from "../../core/ports/log.js";
 import type { AttemptCounter } from "../../core/ports/stores.js";
 import { answerRefusal } from "./refusal.js";

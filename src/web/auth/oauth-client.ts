@@ -10,7 +10,7 @@ import {
   type TokenEndpointResponse,
 } from "openid-client";
 import * as z from "zod";
-import type { OAuthClient } from "../../config/server/server-config.js";
+import type { OAuthClient } from "../../config/server/server.js";
 import type { Log } from "../../core/ports/log.js";
 import type { LoginAttempt } from "../../store/stores.js";
 import type { LoginStart, RedirectProvider } from "./login-provider.js";

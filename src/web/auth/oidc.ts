@@ -9,8 +9,8 @@ import {
   refreshTokenGrant,
 } from "openid-client";
 import * as z from "zod";
-import { isLoopback } from "../../config/server/loopback.js";
-import type { OidcSection } from "../../config/server/server-config.js";
+import { isLoopback } from "../../config/server/server-parts.js";
+import type { OidcSection } from "../../config/server/server.js";
 import type { Clock } from "../../core/ports/clock.js";
 import type { Log } from "../../core/ports/log.js";
 import {

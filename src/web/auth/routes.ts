@@ -1,7 +1,7 @@
 import { createHash, randomBytes, timingSafeEqual } from "node:crypto";
 import express, { type ErrorRequestHandler, type Request, type RequestHandler, type Response, Router } from "express";
 import * as z from "zod";
-import type { AuthSection, BasicUser, ServerConfig } from "../../config/server/server-config.js";
+import type { AuthSection, BasicUser, ServerConfig } from "../../config/server/server.js";
 import type { Account } from "../../core/model/account.js";
 import type { Clock } from "../../core/ports/clock.js";
 import type { Log } from "../../core/ports/log.js";

@@ -2,7 +2,7 @@ import { createHmac, timingSafeEqual } from "node:crypto";
 import { unescape } from "node:querystring";
 import type { CookieOptions, Request, RequestHandler, Response } from "express";
 import session, { type Store } from "express-session";
-import type { AuthSection } from "../../config/server/server-config.js";
+import type { AuthSection } from "../../config/server/server.js";
 import type { Account } from "../../core/model/account.js";
 import type { Clock } from "../../core/ports/clock.js";
 import type { Log } from "../../core/ports/log.js";

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "@jest/globals";
 import fc from "fast-check";
-import type { RoleAssignment } from "../../../src/config/server/server-config.js";
+import type { RoleAssignment } from "../../../src/config/server/server.js";
 import { assignRole, groupsAskedFor, matchesWildcard } from "../../../src/web/auth/assign-role.js";
 import type { LoginFacts } from "../../../src/web/auth/login-provider.js";
 

@@ -1,6 +1,5 @@
-import { isAlias, isScalar, visit, type Document, type Scalar, isCollection, Lexer } from "yaml";
-import { composeYaml, YAML_LIMITS, YamlRefused } from "../../../config/bounded-yaml.js";
-import { yamlValue } from "../../../config/yaml-values.js";
+import { type Document, isAlias, isCollection, isScalar, Lexer, type Scalar, visit } from "yaml";
+import { composeYaml, YAML_LIMITS, YamlRefused, yamlValue } from "../../../config/bounded-yaml.js";
 import type { Json } from "../../model/json.js";
 import type { Unreadable } from "../../ports/manifest-scanner.js";
 
