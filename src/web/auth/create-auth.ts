@@ -9,9 +9,9 @@ import type { Stores } from "../../store/stores.js";
 import { isIdentified, setViewer, type Viewer } from "../viewer.js";
 import { identifyToken } from "./api-tokens.js";
 import { assignRole, meaningOf } from "./assign-role.js";
-import { githubLogin } from "./github.js";
-import { gitlabLogin } from "./gitlab.js";
 import { accountOf, isRefusal, type RedirectProvider } from "./login-provider.js";
+import { github, gitlab } from "./oauth-hosts.js";
+import { oauthLogin } from "./oauth-login.js";
 import { oidcLogin } from "./oidc.js";
 import { provesLoss } from "./refusal.js";
 import { authRoutes, callbackUrl } from "./routes.js";
@@ -59,19 +59,15 @@ export function createAuth({ config, stores, clock, log }: AuthOptions): Auth {
 }
 
 function providersOf({ auth, hosta }: AuthOptions["config"], clock: Clock, log: Log): readonly RedirectProvider[] {
-  const { roleAssignments } = auth;
+  const githubAt = { apiUrl: hosta?.apiUrl ?? "https://api.github.com", webUrl: hosta?.webUrl ?? "https://github.com" };
+  const hosts = [
+    ...(auth.hosta === undefined ? [] : [github(auth.hosta, githubAt)]),
+    ...(auth.hostb === undefined ? [] : [gitlab(auth.hostb)]),
+  ];
   return [
-    ...(auth.hosta === undefined
-      ? []
-      : [githubLogin({ ...auth.hosta, roleAssignments, ...addressesOf(hosta) }, clock, log)]),
-    ...(auth.hostb === undefined ? [] : [gitlabLogin({ ...auth.hostb, roleAssignments }, clock, log)]),
+    ...hosts.map((host) => oauthLogin(host, auth.roleAssignments, clock, log)),
     ...(auth.oidc === undefined ? [] : [oidcLogin(auth.oidc, clock, log)]),
   ];
-}
-
-/** The addresses of the configured GitHub, or of github.com. */
-function addressesOf(hosta: ServerConfig["hosta"]) {
-  return { apiUrl: hosta?.apiUrl ?? "https://api.github.com", webUrl: hosta?.webUrl ?? "https://github.com" };
 }
 
 /** With authentication off: records every request as `unguarded`. */

@@ -1,8 +1,6 @@
 import type { CustomFetch } from "openid-client";
-import type * as z from "zod";
 import { parseJson } from "../../core/model/json.js";
 import { type Answer, AnswerTooLarge, fetchText, responseOf } from "../../http/fetch-text.js";
-import type { groupsAskedFor } from "./assign-role.js";
 
 /** A provider's API did not answer usefully. */
 export class ProviderFailure extends Error {
@@ -56,83 +54,6 @@ export const providerFetch: CustomFetch = async (url, { method, headers, body, r
   return responseOf(await fetchText(url, { method, headers, body, redirect }, limits));
 };
 
-/** Whether a person belongs to a team, group or organization. `problem` says what to check if the provider cannot tell. */
-export type Membership =
-  { readonly kind: "member" } | { readonly kind: "none" } | { readonly kind: "unproven"; readonly problem: string };
-
-/** Parallel calls to a provider per login. */
-const AT_ONCE = 5;
-
-/** Asks about each name once. A failed call is "unproven", not "none". */
-export async function askMemberships(
-  names: readonly string[],
-  ask: (name: string) => Promise<Membership>,
-): Promise<ReadonlyMap<string, Membership>> {
-  const left = [...new Set(names)];
-  const found = new Map<string, Membership>();
-  const worker = async (): Promise<void> => {
-    for (let name = left.shift(); name !== undefined; name = left.shift()) {
-      found.set(name, await ask(name).catch(safeFailure));
-    }
-  };
-  await Promise.all(Array.from({ length: AT_ONCE }, worker));
-  return found;
-}
-
-/** Whether a person belongs to at least one of the names; unproven if an undecided name could be the one. */
-export function memberOfAny(names: readonly string[], found: ReadonlyMap<string, Membership>): Membership {
-  const answers = names.map((name) => found.get(name) ?? { kind: "none" as const });
-  return (
-    answers.find(({ kind }) => kind === "member") ?? answers.find(({ kind }) => kind === "unproven") ?? { kind: "none" }
-  );
-}
-
-/** All groups of a person, or why they could not be listed. */
-export interface ListedGroups {
-  readonly names: readonly string[];
-  readonly problem: string | undefined;
-}
-
-const PER_PAGE = 100;
-const MOST_PAGES = 20;
-
-/** Reads all pages of a list of groups; `cure` and `tooMany` are for users. */
-export async function listGroups(
-  api: ProviderApi,
-  path: string,
-  names: z.ZodType<readonly string[]>,
-  { cure, tooMany }: { readonly cure: string; readonly tooMany: string },
-): Promise<ListedGroups> {
-  const found: string[] = [];
-  try {
-    for (let page = 1; page <= MOST_PAGES; page += 1) {
-      const answer = await api.get(`${path}per_page=${PER_PAGE}&page=${page}`);
-      const parsed = answer.status === 200 ? names.safeParse(answer.body) : undefined;
-      if (parsed?.success !== true) return { names: found, problem: hintFor(answer, cure) };
-      found.push(...parsed.data);
-      if (parsed.data.length < PER_PAGE) return { names: found, problem: undefined };
-    }
-    return { names: found, problem: tooMany };
-  } catch (error) {
-    return { names: found, problem: safeFailure(error).problem };
-  }
-}
-
-/** The patterns that the provider could not decide, with what to check. Those with a `*` need the list of all groups. */
-export function unprovenGroups(
-  asked: ReturnType<typeof groupsAskedFor>,
-  found: ReadonlyMap<string, Membership>,
-  listProblem: string | undefined,
-): ReadonlyMap<string, string> {
-  const unproven = new Map<string, string>();
-  for (const { pattern, name } of asked) {
-    const answer = found.get(name);
-    const problem = name.includes("*") ? listProblem : answer?.kind === "unproven" ? answer.problem : undefined;
-    if (problem !== undefined) unproven.set(pattern, problem);
-  }
-  return unproven;
-}
-
 /** Whether the provider refused the person's own token: it was revoked, or the account is blocked or gone. */
 export function isRejected({ status, headers }: ApiAnswer): boolean {
   const isLimit = headers.has("retry-after") || headers.get("x-ratelimit-remaining") === "0";
@@ -148,10 +69,4 @@ export function hintFor({ status, headers }: ApiAnswer, cure: string): string {
   // https://docs.github.com/rest/authentication/authenticating-to-the-rest-api : names the page that authorizes for SSO.
   if (headers.has("x-github-sso")) return `The organization requires single sign-on: sign in there first. ${cure}`;
   return `${status === 401 || status === 403 ? "It refused the request" : `It answered ${status}`}. ${cure}`;
-}
-
-/** Turns a failed call to a provider into an unproven membership. Throws other errors again. */
-function safeFailure(error: unknown): Membership & { readonly kind: "unproven" } {
-  if (!(error instanceof ProviderFailure)) throw error;
-  return { kind: "unproven", problem: `Its API did not work (${error.message}): try again in a minute.` };
 }
