@@ -107,6 +107,11 @@ function ofPlan(facts: Facts, words: HostWords): StatusText {
       description: joined([awaits(awaiting, facts, words), approvalText(facts), taken(waiting, facts, words)]),
     };
   }
+  const [left] = bars;
+  // No bar is green, whether or not it has words of its own.
+  if (left !== undefined) {
+    return pending(left.application === undefined ? left.why : `${left.application}: ${left.why}`);
+  }
   const synced = namesOf(
     applications.filter(({ planned, record }) => planned !== undefined && record && isAtHead(record, change)),
   );

@@ -58,6 +58,16 @@ const held = { kind: "held", by: sampleLock("web", 9, "bo") } as const;
 const set = sampleSet("shops", { sourceFile: "sets.yaml" });
 
 describe("the commit status svc/sync", () => {
+  test("is not green while anything bars the merge, also what it has no words of its own for", () => {
+    const synced = planned([app("web")], { records: [sampleDeployment("web")] });
+    expect(commitStatusOf(synced, WORDS.hosta).state).toBe("success");
+    const moved = planned([app("web")], { records: [sampleDeployment("web")], headMoved: true });
+    expect(commitStatusOf(moved, WORDS.hosta)).toEqual({
+      state: "pending",
+      description: "new commits were pushed",
+    });
+  });
+
   test.each<[string, StatusFacts, string, string]>([
     ["a plan has started", { kind: "planning" }, "pending", "planning"],
     ["it failed", { kind: "plan-failed", reason: "see the comment" }, "failure", "the plan failed: see the comment"],
