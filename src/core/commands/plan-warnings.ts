@@ -1,10 +1,15 @@
 import { destinationOf } from "../model/application.js";
-import { sameChangeRequest, type ChangeRequest } from "../model/change-request.js";
+import {
+  changeRequestKey,
+  sameChangeRequest,
+  type ChangeRequest,
+  type ChangeRequestRef,
+} from "../model/change-request.js";
 import { isDeployedAt, type Deployment } from "../model/deployment.js";
 import { StoredValueUnreadable } from "../model/errors.js";
 import { referenceTo, type HostWords } from "../model/host-words.js";
 import { allInTurns } from "../model/in-turns.js";
-import { isPlanOf, type ApplicationPlan, type ReplacedDeployment } from "../model/plan.js";
+import { isPlanOf, type ApplicationPlan, type Plan, type ReplacedDeployment } from "../model/plan.js";
 import type { LiveSubject, Subject } from "../model/subject.js";
 import type { CommandContext, Commits } from "../ports/context.js";
 import { movesCluster } from "../render/live-diff-mode.js";
@@ -41,6 +46,13 @@ export async function withRecords(
 ): Promise<readonly ApplicationPlan[]> {
   const { deployments, change, hostWords } = context;
   const words = hostWords[change.host];
+  const plans = new Map<string, Promise<Plan | undefined>>();
+  const planOf = (other: ChangeRequestRef) => {
+    const key = changeRequestKey(other);
+    const found = plans.get(key) ?? readablePlan(other, context);
+    plans.set(key, found);
+    return found;
+  };
   const live = new Set(subjects.filter(({ kind }) => kind === "live").map(({ name }) => name));
   return allInTurns(applications, async (one) => {
     if (one.kind === "unplanned" || !live.has(one.application)) return one;
@@ -49,7 +61,7 @@ export async function withRecords(
     const moved = records.filter((record) => isOurs(record) && !isDeployedAt(record, change.headRevision));
     const foreign = records.filter((record) => !isOurs(record));
     if (moved.length + foreign.length === 0) return one;
-    const replaces = await Promise.all(foreign.map((record) => replacedOf(record, context)));
+    const replaces = await Promise.all(foreign.map(async (record) => replacedOf(record, await planOf(record.change))));
     const sentences = [
       ...moved.map((record) => deployedFromHere(record, words)),
       ...replaces.map((replaced) => deployedElsewhere(replaced, change, words)),
@@ -58,16 +70,21 @@ export async function withRecords(
   });
 }
 
-/** What the other change request's plan of that commit says that it changed. */
-async function replacedOf(
-  { application, change, revision }: Deployment,
+async function readablePlan(
+  change: ChangeRequestRef,
   { plans, log }: Pick<RecordSource, "plans" | "log">,
-): Promise<ReplacedDeployment> {
-  const plan = await plans.find(change).catch((error: unknown) => {
+): Promise<Plan | undefined> {
+  try {
+    return await plans.find(change);
+  } catch (error) {
     if (!(error instanceof StoredValueUnreadable)) throw error;
     log.warn({ err: error }, "could not read what another change request deployed");
     return undefined;
-  });
+  }
+}
+
+/** What the other change request's plan of that commit says that it changed. */
+function replacedOf({ application, change, revision }: Deployment, plan: Plan | undefined): ReplacedDeployment {
   const planned =
     plan?.head === revision ? plan.applications.find((one) => one.application === application) : undefined;
   const changed = planned?.kind === "evaluated" ? planned.diff.resources.filter(({ hook }) => !hook) : [];

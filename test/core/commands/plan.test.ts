@@ -2,6 +2,7 @@ import { expect, test } from "@jest/globals";
 import { DeployerFailure } from "../../../src/core/model/errors.js";
 import { Stopped } from "../../../src/core/ports/event-queue.js";
 import type { LockStore } from "../../../src/core/ports/stores.js";
+import { wrapPort } from "../../../src/observe/wrap-port.js";
 import { API, CommandWorld, config, definition, PLAN, planned, refused, spec, SYNC, WEB } from "./command-world.js";
 
 test("a plan locks what it affects and stores the head commit in the lock", async () => {
@@ -166,3 +167,24 @@ function bound(locks: LockStore): LockStore {
 function lockFor(request: Parameters<LockStore["acquire"]>[0], now: Date) {
   return { ...request, timestamp: now.toISOString() };
 }
+
+test("what another change request deployed is read from its plan once for all applications", async () => {
+  const world = new CommandWorld();
+  const other = world.open({ ...config(WEB, "3"), ...config(API, "3") });
+  await world.run(other, PLAN);
+  await world.run(other, SYNC);
+  const number = world.open({ ...config(WEB, "2"), ...config(API, "2") });
+  const asked: number[] = [];
+  const plans = wrapPort(world.stores.plans, {
+    find: (call, change) => {
+      asked.push(change.number);
+      return call();
+    },
+  });
+  const { applications } = planned(await world.run(number, PLAN, { plans }));
+  expect(applications.map(({ replaces }) => replaces?.[0]?.objects)).toEqual([
+    ["ConfigMap guestbook/api"],
+    ["ConfigMap guestbook/web"],
+  ]);
+  expect(asked.filter((one) => one === other)).toHaveLength(1);
+});
