@@ -61,6 +61,15 @@ export function syncBlocks(
   ];
 }
 
+/** Names the locks that a rollback leaves alone. */
+function keptSentence(kept: readonly ApplicationName[], { command }: HostWords): string {
+  const one = kept.length === 1;
+  const why = `because ${one ? "it was" : "they were"} never deployed from here`;
+  const locks = one ? "the lock is kept" : "the locks are kept";
+  const release = `To release ${one ? "it" : "them"}, comment ${code(`${command} unlock`)}`;
+  return `Not rolled back, ${why}; ${locks}: ${codes(kept)}. ${release}.`;
+}
+
 /** The result of a rollback: the verdict with the next step, then each application. */
 export function rollbackBlocks(
   { applications, dryRun, kept = [] }: CommandResultOf<"rolled-back">,
@@ -71,10 +80,7 @@ export function rollbackBlocks(
 ): readonly Block[] {
   const { next, each } = advice ?? {};
   const run: Run = { command: "rollback", at: change.baseBranch, dryRun, change, words, links, next, each };
-  const left =
-    kept.length === 0
-      ? []
-      : [plain(`Not rolled back, because it was never deployed from here; the lock is kept: ${codes(kept)}.`)];
+  const left = kept.length === 0 ? [] : [plain(keptSentence(kept, words))];
   return [plain(verdictLine(applications, run)), ...applications.map((one) => syncBlock(one, run)), ...left];
 }
 

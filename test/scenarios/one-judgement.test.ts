@@ -43,7 +43,7 @@ describe.each(HOSTS)("one judgement on %s", (host) => {
     await bot.comment(one, "svc rollback");
     expect(bot.lastComment(one)).toContain("**1 application rolled back**");
     expect(bot.lastComment(one)).toContain(
-      "Not rolled back, because it was never deployed from here; the lock is kept: `api`.",
+      "Not rolled back, because it was never deployed from here; the lock is kept: `api`. To release it, comment `svc unlock`.",
     );
     expect(await bot.locked(one)).toEqual(["api"]);
     expect(bot.liveValue("web")).toBe("1");
