@@ -3,7 +3,7 @@ import { attemptLocks, releaseFresh } from "../../src/core/commands/rollback.js"
 import { plannedIn, select } from "../../src/core/commands/selection.js";
 import { skippable } from "../../src/core/commands/sync.js";
 import { barredFrom, needsWriteAccess } from "../../src/core/facts/access.js";
-import { readFacts } from "../../src/core/facts/read-facts.js";
+import { readFacts, readStores } from "../../src/core/facts/read-facts.js";
 import { readForRollback } from "../../src/core/facts/read-rollback.js";
 import { readAgain, readForSync } from "../../src/core/facts/read-sync.js";
 import { isLifted, readSyncChecks, withChecks } from "../../src/core/facts/sync-checks.js";
@@ -71,7 +71,7 @@ export async function confirmedSyncFacts(
 
 async function readSync(command: Command<"sync">, given: Given, world: World) {
   const { context, problems } = await contextOf(given, world);
-  const read = await readFacts(context, { review: "nothing", problems });
+  const read = await readStores(context, { problems });
   const { plan, approvals } = read;
   const held = read.facts.applications
     .flatMap(({ lock }) => lock ?? [])
@@ -94,7 +94,7 @@ async function readSync(command: Command<"sync">, given: Given, world: World) {
 /** What a rollback is judged by. Locks that it takes are released again. */
 export async function rollbackFacts(command: Command<"rollback">, given: Given, world: World): Promise<FactsOfCommand> {
   const { context, problems } = await contextOf(given, world);
-  const read = await readFacts(context, { review: "nothing", problems });
+  const read = await readStores(context, { problems });
   const { change } = given;
   const held = read.facts.applications.filter((one) => {
     const ours = one.lock !== undefined && sameChangeRequest(one.lock.holder, change);
@@ -135,7 +135,7 @@ export async function mergeFacts(
 /** What a plan or an unlock is judged by: who gives it, for what this change request has planned or locked. */
 export async function askerFacts(name: "plan" | "unlock", given: Given, world: World): Promise<Facts> {
   const { context, problems } = await contextOf(given, world);
-  const { facts } = await readFacts(context, { review: "nothing", problems });
+  const { facts } = await readStores(context, { problems });
   const selected = facts.applications
     .filter(({ lock }) => name === "plan" || (lock !== undefined && sameChangeRequest(lock.holder, given.change)))
     .map(({ application }) => application);

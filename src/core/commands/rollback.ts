@@ -1,6 +1,6 @@
 import { deployAll, deployOne, type DeployContext } from "../deploy/deploy.js";
 import { settleRollback } from "../deploy/settle.js";
-import { readFacts } from "../facts/read-facts.js";
+import { readStores } from "../facts/read-facts.js";
 import {
   lookAtTarget,
   readForRollback,
@@ -18,7 +18,7 @@ import type { ApplicationSync, CommandResult, CommandResultOf } from "../model/r
 import { isAnnounced } from "../policy/application-state.js";
 import type { ApplicationFacts, Facts } from "../policy/facts.js";
 import { barsOf, judge } from "../policy/judge.js";
-import { undoing } from "../policy/next-step.js";
+import { refusedInDoubt, undoing } from "../policy/next-step.js";
 import type { CommandContext } from "../ports/context.js";
 import { labelsFor } from "./application-words.js";
 import type { Locking } from "./plan-locks.js";
@@ -29,7 +29,9 @@ import { plannedIn, select } from "./selection.js";
  * definition from before its first sync. If it has deployed nothing, or an application is named, what it has locked.
  */
 export async function rollback(command: Command<"rollback">, context: CommandContext): Promise<CommandResult> {
-  const [read, labelsOf] = await Promise.all([readFacts(context, { review: "nothing" }), labelsFor(command, context)]);
+  const [read, labelsOf] = await Promise.all([readStores(context), labelsFor(command, context)]);
+  const doubtful = refusedInDoubt("rollback", read.facts);
+  if (doubtful !== undefined) return doubtful;
   const held = read.facts.applications.filter((one) => isTarget(one, read.facts));
   const deployed = held.filter(({ record }) => record !== undefined);
   const isNarrowed = command.applications.length > 0;

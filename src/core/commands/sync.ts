@@ -1,7 +1,8 @@
 import { deployHeads, type HeadTarget } from "../deploy/deploy-head.js";
 import { retryWhileUnavailable } from "../deploy/settle.js";
 import { barredFrom, type AccessContext } from "../facts/access.js";
-import { readFacts, type FactSource } from "../facts/read-facts.js";
+import { askReviewers, readStores, type FactSource } from "../facts/read-facts.js";
+import { isBasePinned } from "../facts/read-rollback.js";
 import { readAgain, readForSync } from "../facts/read-sync.js";
 import { isLifted, readSyncChecks, withChecks, overriddenIn, type SyncChecks } from "../facts/sync-checks.js";
 import { type ApplicationName, applicationName, shortRevision } from "../model/brand.js";
@@ -9,6 +10,7 @@ import { type ChangeRequest, type ChangeRequestRef, changeRequestKey } from "../
 import type { Command } from "../model/command.js";
 import { isDeployedAt, type Deployment } from "../model/deployment.js";
 import { safeMessage } from "../model/errors.js";
+import { allInTurns } from "../model/in-turns.js";
 import { expectedRefusals, type ApplicationPlan, type Plan, isPlanOf, type NotDeployed } from "../model/plan.js";
 import type { CommandResult, ApplicationSync, SyncedResult } from "../model/result.js";
 import type { LiveSubject } from "../model/subject.js";
@@ -17,7 +19,7 @@ import { deployedOf, healthRuleFor, takingEffect } from "../policy/effect-rules.
 import type { Facts } from "../policy/facts.js";
 import type { Bar } from "../policy/gates.js";
 import { barsOf, judge } from "../policy/judge.js";
-import { refusedBy } from "../policy/next-step.js";
+import { refusedBy, refusedInDoubt } from "../policy/next-step.js";
 import { RULES } from "../policy/rules.js";
 import type { CommandContext, OpenedChange } from "../ports/context.js";
 import { behindOf } from "../survey/behind-base.js";
@@ -36,13 +38,10 @@ export async function sync(
   parentsOf: ParentsDone = () => [],
 ): Promise<CommandResult> {
   const { settings } = context;
-  const [read, labelsOf] = await Promise.all([readFacts(context, { review: "nothing" }), labelsFor(command, context)]);
+  const [read, labelsOf] = await Promise.all([readStores(context), labelsFor(command, context)]);
   const { plan, approvals } = read;
-  // What the stores could not tell refuses a sync before anything else is read.
-  if (Object.keys(read.facts.untold).length > 0) {
-    const doubtful = refusedBy("sync", read.facts);
-    if (doubtful !== undefined) return doubtful;
-  }
+  const doubtful = refusedInDoubt("sync", read.facts);
+  if (doubtful !== undefined) return doubtful;
   const selection = select(ownLocksIn(read.facts), command, plannedIn(plan), labelsOf);
   if (selection.kind === "refused") return selection;
   const names = selection.items.map(({ application }) => application);
@@ -109,7 +108,7 @@ async function targetsOf(
   { plan, checks, parentsOf, context }: TargetOptions,
 ): Promise<readonly HeadTarget[]> {
   const behind = await behindOf(subjects, context);
-  return subjects.map((subject): HeadTarget => {
+  return allInTurns(subjects, async (subject): Promise<HeadTarget> => {
     const planned = plan?.applications.find(({ application }) => application === subject.name);
     const deployed = deployedOf(plan, [subject.name], context.change);
     return {
@@ -119,6 +118,7 @@ async function targetsOf(
       behind: behind.get(subject.name),
       overridden: overriddenIn(subject.name, checks),
       planned: planned?.kind === "evaluated" ? planned.sources : [],
+      basePinned: await isBasePinned(subject, context),
       health: deployed.map((one) => healthRuleFor(one, context.settings))[0],
     };
   });
@@ -247,14 +247,14 @@ interface JudgedMerge {
 async function judgeMerge({ involved, deployed, plan }: SyncedSoFar, context: MergeSource): Promise<JudgedMerge> {
   const notStarted = deployed.filter(({ kind }) => kind !== "succeeded").map(({ application }) => application);
   const asker = { login: context.user.login, mayWrite: true, withoutApproval: false, barred: [], selected: involved };
-  const stored = await readFacts(context, { plan, review: "nothing" });
+  const stored = await readStores(context, { plan });
   const known = { ...stored.facts, asker, notStarted };
   const undone = barsOf(judge("merge", known)).filter(({ gate }) => RULES[gate].asks === undefined);
   if (undone.length > 0) return { facts: known, bars: undone };
   const isDeployed = (name: ApplicationName) => stored.records.some((record) => isOfHead(record, name, context));
   const byTheMerge = takingEffect(plan).filter(({ application }) => !isDeployed(application));
   const [{ facts }, barred] = await Promise.all([
-    readFacts(context, { plan }),
+    askReviewers(stored, context),
     barredFrom("sync", byTheMerge, context),
   ]);
   const all: Facts = { ...facts, asker: { ...asker, barred }, notStarted };

@@ -33,6 +33,8 @@ export interface HeadTarget extends Pick<DeployTarget, "after"> {
   readonly overridden: readonly OverriddenCheck[];
   /** What the plan showed. */
   readonly planned: readonly PlannedSource[];
+  /** As in its record. */
+  readonly basePinned: boolean;
   /** How healthy it must get. */
   readonly health: HealthRule | undefined;
 }
@@ -178,7 +180,7 @@ const NO_LOCK = "failed to acquire lock: nothing was deployed";
 
 /** Every later record keeps the spec from before this change request's first sync. */
 function recordOf(
-  { subject: { name, ownRecord, live, head }, behind, overridden, health }: HeadTarget,
+  { subject: { name, ownRecord, live, head }, behind, overridden, basePinned, health }: HeadTarget,
   { approvers, context }: HeadOptions,
 ): Deployment {
   const { change, user, clock, runId } = context;
@@ -187,6 +189,7 @@ function recordOf(
     change: changeRequestRef(change),
     revision: change.headRevision,
     baseRevision: change.baseRevision,
+    basePinned,
     outcome: "started",
     pins: pinsOf(head, change.headRevision),
     specBefore: ownRecord?.specBefore ?? live.spec,

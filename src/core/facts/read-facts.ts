@@ -57,8 +57,8 @@ export interface FactOptions {
   readonly problems?: readonly string[];
   /** The newest plan; without this key it is read. */
   readonly plan?: Plan | undefined;
-  /** What the host is asked: everything that is required, all but whether the head is approved, or nothing. */
-  readonly review?: "required" | "rules" | "nothing";
+  /** What the host is asked: everything that is required, or all but whether the head is approved. */
+  readonly review?: "required" | "rules";
   /** What the host has just been asked. */
   readonly reviewed?: Reviewed | undefined;
 }
@@ -79,35 +79,44 @@ export interface ReadFacts {
  * the store has to answer. @throws {StoreUnavailable | HeadMoved}
  */
 export async function readFacts(source: FactSource, options: FactOptions = {}): Promise<ReadFacts> {
+  return askReviewers(await readStores(source, options), source, options);
+}
+
+/** The facts that the stores tell, without a question to the host. @throws {StoreUnavailable} */
+export async function readStores(
+  source: FactSource,
+  { problems = [], ...options }: Pick<FactOptions, "problems" | "plan"> = {},
+): Promise<ReadFacts> {
   const { change, settings, plans, locks, deployments, hostWords } = source;
   const untold: Partial<Record<FactName, string>> = {};
-  const ask = <T>(fact: FactName, read: () => Promise<T>, otherwise: T) => tell(untold, fact, read, otherwise);
-  const approvals = createApprovals(source);
   const [plan, held, records] = await Promise.all([
-    "plan" in options ? options.plan : ask("plan", () => plans.find(change), undefined),
-    ask("locks", () => locks.list(), []),
-    ask("records", () => deployments.list(), []),
+    "plan" in options ? options.plan : tell(untold, "plan", () => plans.find(change), undefined),
+    tell(untold, "locks", () => locks.list(), []),
+    tell(untold, "records", () => deployments.list(), []),
   ]);
-  const stored = storedFacts({ change, words: hostWords[change.host], settings, plan, locks: held, records });
-  const { review = "required", reviewed } = options;
-  const reviewing = review !== "nothing" && isPlanOf(plan, change) && change.state === "open";
+  const facts = storedFacts({ change, words: hostWords[change.host], settings, plan, locks: held, records });
+  return { facts: { ...facts, untold, problems }, plan, records, approvals: createApprovals(source) };
+}
+
+/** Adds to stored facts what the code host says about the head, as far as that is required. @throws {HeadMoved} */
+export async function askReviewers(
+  { facts: stored, plan, records, approvals }: ReadFacts,
+  source: FactSource,
+  { review = "required", reviewed }: Pick<FactOptions, "review" | "reviewed"> = {},
+): Promise<ReadFacts> {
+  const { change } = source;
+  const untold: Partial<Record<FactName, string>> = { ...stored.untold };
+  const ask = <T>(read: () => Promise<T>, otherwise: T) => tell(untold, "approval", read, otherwise);
+  const reviewing = isPlanOf(plan, change) && change.state === "open";
   const wanted = review === "required" && (needApproval(stored) || stored.plan?.waitsForApproval === true);
   const asking = reviewing && reviewed === undefined;
   const asked = { ...source, approvals };
   const [approval, missingForRules, mergeChecks] = await Promise.all([
-    asking && wanted ? ask("approval", approvals, undefined) : reviewed?.approval,
-    asking ? ask("approval", () => missingApproval(asked), undefined) : reviewed?.missingForRules,
-    reviewing ? ask("approval", () => checksOfMerge(plan, asked), NOTHING_FAILED) : NOTHING_FAILED,
+    asking && wanted ? ask(approvals, undefined) : reviewed?.approval,
+    asking ? ask(() => missingApproval(asked), undefined) : reviewed?.missingForRules,
+    reviewing ? ask(() => checksOfMerge(plan, asked), NOTHING_FAILED) : NOTHING_FAILED,
   ]);
-  const facts: Facts = {
-    ...stored,
-    untold,
-    problems: options.problems ?? [],
-    approval,
-    missingForRules,
-    mergeChecks,
-  };
-  return { facts, plan, records, approvals };
+  return { facts: { ...stored, untold, approval, missingForRules, mergeChecks }, plan, records, approvals };
 }
 
 /** The facts of a command that only asks who may give it for these applications. */
@@ -251,7 +260,8 @@ function plannedFacts(plan: ApplicationPlan): PlannedFacts {
 
 function recordFacts(record: Deployment, { baseRevision }: ChangeRequest): RecordFacts {
   const { change, revision, outcome, approvers, reverted } = record;
-  return { change, revision, outcome, approvers, reverted, baseKept: record.baseRevision === baseRevision };
+  const baseKept = record.basePinned === true && record.baseRevision === baseRevision;
+  return { change, revision, outcome, approvers, reverted, baseKept };
 }
 
 /** Rules alone matter to a rollback: it moves nothing, and what could not be evaluated is left or put back as it was. */

@@ -1,17 +1,17 @@
-import { inputFingerprint, readsOnlyPinned } from "../detect/inputs/input-set.js";
-import { inputsOf } from "../detect/inputs/inputs.js";
 import { movingPositions } from "../detect/inputs/moving-sources.js";
 import { isAutoSynced, specEqual } from "../model/application-spec.js";
-import type { ApplicationSpec, LiveApplication } from "../model/application.js";
+import type { Application, ApplicationSpec, LiveApplication } from "../model/application.js";
 import type { ApplicationName, Revision } from "../model/brand.js";
 import { sameChangeRequest } from "../model/change-request.js";
 import type { Command } from "../model/command.js";
 import type { Deployment } from "../model/deployment.js";
-import { HeadMoved, LeaseLost, safeMessage } from "../model/errors.js";
+import { HeadMoved, LeaseLost, RepositoryFailure, safeMessage } from "../model/errors.js";
 import type { Lock, LockAttempt } from "../model/lock.js";
+import type { LiveSubject } from "../model/subject.js";
 import { approvalNeedsOf } from "../policy/application-state.js";
 import type { ApplicationFacts, Asker, FactName, Facts } from "../policy/facts.js";
-import type { CommandContext, Commits } from "../ports/context.js";
+import type { CommandContext, OpenedChange } from "../ports/context.js";
+import { inputsOfSide, type RenderInputs } from "../render/render-inputs.js";
 import { barredFrom, type AccessContext, needsNoApproval, needsWriteAccess } from "./access.js";
 import { tell, type ReadFacts } from "./read-facts.js";
 
@@ -32,7 +32,7 @@ export interface RollbackTarget {
 }
 
 /** What a rollback reads besides what is stored. */
-type RollbackSource = AccessContext & Commits & Pick<CommandContext, "deployer">;
+type RollbackSource = AccessContext & OpenedChange & Pick<CommandContext, "deployer">;
 
 /**
  * Reads what a rollback has to know, right before its first call that deploys.
@@ -62,11 +62,9 @@ export async function readForRollback(
       const foreign = lock !== undefined && one.foreign.some((other) => sameChangeRequest(other.change, lock.holder));
       const autoSynced = target?.live !== undefined && isAutoSynced(target.live.spec);
       const now = { autoSynced, takeable: one.record !== undefined && !foreign };
-      // Equal commits of the target branch say nothing about what the application reads from elsewhere.
-      const record = one.record && { ...one.record, baseKept: false };
-      const asks = !withoutApproval && approvalNeedsOf({ ...one, record }, "rollback").length > 0;
+      const asks = !withoutApproval && approvalNeedsOf(one, "rollback").length > 0;
       const baseKept = asks && target !== undefined && (await isBaseKept(target, context));
-      return { ...one, lock, now, record: record && { ...record, baseKept } };
+      return { ...one, lock, now, record: one.record && { ...one.record, baseKept } };
     }),
   );
   const asks = !withoutApproval && looked.some((one) => approvalNeedsOf(one, "rollback").length > 0);
@@ -112,28 +110,41 @@ export function restoredSpec(
   return { restores: true, spec: record.specBefore };
 }
 
+/** Whether what a rollback of this application would deploy depends on the target branch and on immutable things only. */
+export async function isBasePinned({ live, ownRecord }: LiveSubject, source: OpenedChange): Promise<boolean> {
+  try {
+    return (await rollbackInputs(live, ownRecord?.specBefore ?? live.spec, source.change.baseRevision, source)).pinned;
+  } catch (error) {
+    if (error instanceof RepositoryFailure) return false;
+    throw error;
+  }
+}
+
 /**
  * Whether the target branch has what it had when the record was written, in everything that the application is deployed
  * from: then a rollback only restores what ran before, and nobody has to approve that. What is not certain is not the same.
  */
-async function isBaseKept({ live, record }: RollbackTarget, { change, snapshot }: Commits): Promise<boolean> {
+async function isBaseKept({ live, record }: RollbackTarget, source: OpenedChange): Promise<boolean> {
   const from = record?.baseRevision;
   if (live === undefined || from === undefined) return false;
   const { spec } = restoredSpec(live, record);
-  const positions = movingPositions(spec, change);
-  const application = { ...live, spec };
-  const readAt = async (revision: Revision) => {
-    const [inputs, tree] = await Promise.all([
-      inputsOf(application, positions, snapshot, revision),
-      snapshot.tree(revision),
-    ]);
-    return { fingerprint: inputFingerprint(inputs, tree), pinned: readsOnlyPinned(spec, positions, inputs) };
-  };
   try {
-    const [before, now] = await Promise.all([readAt(from), readAt(change.baseRevision)]);
-    return before.pinned && now.pinned && before.fingerprint === now.fingerprint;
+    const [before, now] = await Promise.all(
+      [from, source.change.baseRevision].map((at) => rollbackInputs(live, spec, at, source)),
+    );
+    return before?.pinned === true && now?.pinned === true && before.fingerprint === now.fingerprint;
   } catch (error) {
     if (error instanceof HeadMoved || error instanceof LeaseLost) throw error;
     return false;
   }
+}
+
+/** Sources that follow another branch count as read from elsewhere: that branch may move. */
+function rollbackInputs(
+  live: Application,
+  spec: ApplicationSpec,
+  at: Revision,
+  source: OpenedChange,
+): Promise<RenderInputs> {
+  return inputsOfSide(live, { spec, positions: movingPositions(spec, source.change), fixed: [] }, at, source);
 }

@@ -2,6 +2,7 @@ import { isAutoSynced } from "../model/application-spec.js";
 import type { ApplicationName } from "../model/brand.js";
 import { sameChangeRequest, type ChangeRequest } from "../model/change-request.js";
 import type { Command } from "../model/command.js";
+import { allInTurns } from "../model/in-turns.js";
 import type { Lock } from "../model/lock.js";
 import { isPlanOf, type Plan } from "../model/plan.js";
 import type { LiveSubject } from "../model/subject.js";
@@ -127,7 +128,7 @@ export interface Confirmation extends SyncReading {
 }
 
 /**
- * Reads again what may have changed since a sync was judged: head and base, access, approval, locks, and the live
+ * Reads again what may have changed since a sync was judged: head and base, access, approvals, locks, and the live
  * applications.
  * @param lifted whether an approval lifts a failed check, so that it has to stand still.
  */
@@ -153,13 +154,22 @@ export async function readAgain(
     tell(untold, "locks", () => Promise.all(chosen.map((name) => refreshed(name, facts, command.dryRun, context))), []),
   ]);
   const fresh = subjects.map((subject, index) => ({ ...subject, live: live[index] ?? subject.live }));
+  const why = createLifting(context, approvals);
+  const withheld = new Map(
+    await allInTurns(fresh, async (one) => [one.name, await withholdingOf(one, why, context)] as const),
+  );
   const differing = differingFrom(plan, fresh, undefined, change);
   const lockOf = new Map(locks.map((lock, index) => [chosen[index], lock]));
   const autoSynced = new Set(live.flatMap((one) => (one !== undefined && isAutoSynced(one.spec) ? [one.name] : [])));
   const again = (one: ApplicationFacts): ApplicationFacts => {
     const { application, now: before } = one;
     if (before === undefined) return one;
-    const is = { ...before, autoSynced: autoSynced.has(application), differs: differing.get(application) };
+    const is = {
+      ...before,
+      autoSynced: autoSynced.has(application),
+      differs: differing.get(application),
+      withheld: withheld.get(application),
+    };
     return { ...one, lock: lockOf.get(application), now: is };
   };
   const isSame = now.headRevision === change.headRevision && now.baseBranch === change.baseBranch;

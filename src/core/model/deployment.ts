@@ -12,6 +12,8 @@ export interface Deployment {
   readonly revision: Revision;
   /** Where the target branch was then. */
   readonly baseRevision?: Revision | undefined;
+  /** What a rollback deploys depends on the target branch and on immutable things only. */
+  readonly basePinned?: boolean | undefined;
   /** `started` is written before the first write to Argo CD, and replaced once the outcome is known. */
   readonly outcome: "started" | "succeeded" | "failed" | "unknown";
   /** The commits that the last attempt asked Argo CD for; empty if it asked for the target revisions. */

@@ -3,7 +3,7 @@ import { sameChangeRequest } from "../model/change-request.js";
 import type { AdvisedCommand, NextStep } from "../model/next-step.js";
 import type { ApplicationSync, CommandResultOf, ResultKind } from "../model/result.js";
 import type { Facts } from "./facts.js";
-import { nextStep, nextStepFor, undoing } from "./next-step.js";
+import { nextStep, nextStepsFor, undoing } from "./next-step.js";
 import { planning } from "./steps.js";
 
 /** What an answer advises: a next step for the change request, and one for each application that the command left undone. */
@@ -33,7 +33,7 @@ const ADVICE: { readonly [K in ResultKind]: AdviceAfter<K> } = {
   synced(result, facts) {
     const now = { ...facts, merging: result.merge !== undefined };
     const undo = undoOf(namesOf(result.applications.filter(({ kind }) => kind === "succeeded")), facts);
-    return { next: nextStep(now), each: stepsFor(undone(result.applications), now), undo };
+    return { next: nextStep(now), each: nextStepsFor(undone(result.applications), now), undo };
   },
   "rolled-back"(result, facts) {
     const names = result.dryRun ? namesOf(result.applications) : undone(result.applications);
@@ -56,7 +56,7 @@ const ADVICE: { readonly [K in ResultKind]: AdviceAfter<K> } = {
     const named = refusal.reason === "not-locked" ? refusal.applications : [];
     const names = namesOf(facts.applications.filter(({ planned }) => planned !== undefined));
     const concerned = names.filter((name) => named.includes(name));
-    return { next: next ?? nextStep(facts), each: stepsFor(concerned, facts) };
+    return { next: next ?? nextStep(facts), each: nextStepsFor(concerned, facts) };
   },
 };
 
@@ -70,15 +70,6 @@ const NO_STEPS: Advice["each"] = new Map();
 function afterUndoing(by: "rollback" | "unlock", facts: Facts): NextStep {
   const next = nextStep(facts);
   return next.kind === "command" && next.command === "plan" ? { kind: "undone", by, again: planning(facts) } : next;
-}
-
-function stepsFor(names: readonly ApplicationName[], facts: Facts): Advice["each"] {
-  return new Map(
-    names.flatMap((name) => {
-      const step = nextStepFor(name, facts);
-      return step === undefined ? [] : [[name, step] as const];
-    }),
-  );
 }
 
 /** The command that takes back what was deployed; undefined if it would be refused. */

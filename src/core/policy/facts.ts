@@ -99,7 +99,7 @@ export interface ApplicationFacts {
 }
 
 export interface RecordFacts extends Pick<Deployment, "change" | "revision" | "outcome" | "approvers" | "reverted"> {
-  /** The target branch has not changed what the application is deployed from since. */
+  /** The target branch certainly has what it had then, in everything that the application is deployed from. */
   readonly baseKept: boolean;
 }
 

@@ -2,8 +2,8 @@ import type { ApplicationName } from "../model/brand.js";
 import type { Names } from "../model/next-step.js";
 import type { Refusal } from "../model/result.js";
 import { isAnnounced, selectedOf } from "./application-state.js";
-import type { ApplicationFacts, Facts } from "./facts.js";
-import type { Bar, Barred, Gate, Judged, Rule, RuleOf } from "./gates.js";
+import type { ApplicationFacts, FactName, Facts } from "./facts.js";
+import type { Bar, Barred, Gate, Judged } from "./gates.js";
 import { DOUBTS, refusalFor, RULES } from "./rules.js";
 
 /** What may be done to a change request, and what bars the rest. */
@@ -32,15 +32,28 @@ const GATES = (Object.keys(RULES) as readonly (keyof typeof RULES)[]).filter(
  * @param asks which gates are judged, if the facts of others have not been read yet.
  */
 export function judge(command: Judged, facts: Facts, asks: (gate: Gate) => boolean = () => true): Judgement {
-  const rules = GATES.filter((gate) => asks(gate) && RULES[gate].commands.includes(command)).map(
-    (gate) => [gate, RULES[gate]] as const,
-  );
   const concerned = concernedBy(command, facts);
-  const whole = rules.flatMap(([gate, rule]) => (rule.of === "change" ? ofChange(gate, rule, facts, command) : []));
-  const applications = concerned.map((one) => ({
-    application: one.application,
-    bars: rules.flatMap(([gate, rule]) => (rule.of === "application" ? ofOne(gate, rule, one, facts, command) : [])),
-  }));
+  const whole: Bar[] = [];
+  const ofEach = new Map<ApplicationFacts, Bar[]>(concerned.map((one) => [one, []]));
+  for (const gate of GATES) {
+    const rule = RULES[gate];
+    if (!asks(gate) || !rule.commands.includes(command)) continue;
+    const doubt = doubtAbout(rule.needs ?? [], facts);
+    const unasked = rule.asks && doubtAbout([rule.asks], facts);
+    const bar = (application: ApplicationName | undefined, reason: string): Bar => {
+      return { gate, application, why: doubt ?? unasked ?? reason, untold: (doubt ?? unasked) !== undefined };
+    };
+    if (rule.of === "change") {
+      const reasons = doubt === undefined ? rule.bars(facts, command) : [{ application: undefined, reason: doubt }];
+      whole.push(...reasons.map(({ application, reason }) => bar(application, reason)));
+      continue;
+    }
+    for (const [one, bars] of ofEach) {
+      const reason = doubt ?? rule.bars(one, facts, command);
+      if (reason !== undefined) bars.push(bar(one.application, reason));
+    }
+  }
+  const applications = [...ofEach].map(([{ application }, bars]) => ({ application, bars }));
   const all = [...whole, ...applications.flatMap(({ bars }) => bars)];
   const first = Math.min(...all.map(({ gate }) => RULES[gate].specificationOrder));
   const answered = all.filter(({ gate }) => RULES[gate].specificationOrder === first);
@@ -85,41 +98,8 @@ function concernedBy(command: Judged, facts: Facts): readonly ApplicationFacts[]
   return command === "sync" || command === "rollback" ? selected.filter((one) => !isAnnounced(one)) : selected;
 }
 
-function ofChange(gate: Gate, rule: RuleOf<"change">, facts: Facts, command: Judged): readonly Bar[] {
-  const doubt = doubtOf(rule, facts);
-  if (doubt !== undefined) return [{ gate, application: undefined, why: doubt, untold: true }];
-  return rule.bars(facts, command).map(({ application, reason }) => {
-    const asked = askedInVain(rule, facts);
-    return { gate, application, why: asked ?? reason, untold: asked !== undefined };
-  });
-}
-
-function ofOne(
-  gate: Gate,
-  rule: RuleOf<"application">,
-  one: ApplicationFacts,
-  facts: Facts,
-  command: Judged,
-): readonly Bar[] {
-  const { application } = one;
-  const doubt = doubtOf(rule, facts);
-  if (doubt !== undefined) return [{ gate, application, why: doubt, untold: true }];
-  const why = rule.bars(one, facts, command);
-  if (why === undefined) return [];
-  const asked = askedInVain(rule, facts);
-  return [{ gate, application, why: asked ?? why, untold: asked !== undefined }];
-}
-
-function doubtOf({ needs = [] }: Rule, { untold }: Facts): string | undefined {
-  const [found] = needs.flatMap((fact) => {
-    const because = untold[fact];
-    return because === undefined ? [] : [`${DOUBTS[fact]}: ${because}`];
-  });
-  return found;
-}
-
-/** A fact that is read only where it is required, and could not be read. */
-function askedInVain({ asks }: Rule, { untold }: Facts): string | undefined {
-  const because = asks && untold[asks];
-  return asks === undefined || because === undefined ? undefined : `${DOUBTS[asks]}: ${because}`;
+/** Why nobody knows, if one of these facts could not be read. */
+function doubtAbout(facts: readonly FactName[], { untold }: Facts): string | undefined {
+  const fact = facts.find((one) => untold[one] !== undefined);
+  return fact && `${DOUBTS[fact]}: ${untold[fact] ?? ""}`;
 }

@@ -6,7 +6,7 @@ import type { CommandResultOf } from "../model/result.js";
 import { approvalNeedsOf, awaitingIn, awaits, isAnnounced, isAtHead } from "./application-state.js";
 import type { ApplicationFacts, Facts } from "./facts.js";
 import type { Bar, Gate, Judged } from "./gates.js";
-import { barredBy, barsOf, inOrder, judge, type Judgement } from "./judge.js";
+import { barredBy, barsOf, inOrder, judge } from "./judge.js";
 import { DOUBTS, RULES } from "./rules.js";
 import { allowedFor, approving, planning, replanning } from "./steps.js";
 
@@ -28,7 +28,7 @@ export function nextStep(given: Facts): NextStep {
   if (barred !== undefined) return barred;
   if (facts.plan?.current !== true && facts.untold.plan === undefined) return planning(facts);
   const awaiting = awaitingIn(facts);
-  return awaiting.length === 0 ? finishing(facts) : deploying(awaiting, facts);
+  return awaiting.length === 0 ? finishing(facts) : deploying(awaiting, facts, judgedSync(facts));
 }
 
 /** The answer to a command that may not run, with the next step; undefined if it may. @param asks as in `judge`. */
@@ -41,14 +41,30 @@ export function refusedBy(
   return refusal && { kind: "refused", refusal, next: nextStep(facts) };
 }
 
-/** The next step for one application that a sync did not deploy; undefined if it has none of its own. */
-export function nextStepFor(application: ApplicationName, given: Facts): NextStep | undefined {
+/** The answer to a command if a fact that it needs could not be read; asked before anything is selected by what the stores hold. */
+export function refusedInDoubt(command: Judged, facts: Facts): CommandResultOf<"refused"> | undefined {
+  if (Object.keys(facts.untold).length === 0) return undefined;
+  const doubts = barsOf(judge(command, facts)).filter(({ untold }) => untold);
+  if (doubts.length === 0) return undefined;
+  const refusal = { reason: "cannot-tell", doubts: [...new Set(doubts.map(({ why }) => why))] } as const;
+  return { kind: "refused", refusal, next: nextStep(facts) };
+}
+
+/** The next step for each of these applications that a command left undone, without those that have none of their own. */
+export function nextStepsFor(names: Names, given: Facts): ReadonlyMap<ApplicationName, NextStep> {
   const facts: Facts = { ...given, asker: undefined };
   const { change, merging, plan } = facts;
-  if (merging || change.state !== "open" || judge("plan", facts).whole.length > 0) return undefined;
-  if (plan?.current !== true) return planning(facts);
-  const awaiting = awaitingIn(facts).filter((one) => one.application === application);
-  return awaiting.length === 0 ? undefined : deploying(awaiting, facts, [application]);
+  if (names.length === 0 || merging || change.state !== "open") return new Map();
+  if (judge("plan", facts).whole.length > 0) return new Map();
+  if (plan?.current !== true) return new Map(names.map((name) => [name, planning(facts)]));
+  const awaiting = new Map(awaitingIn(facts).map((one) => [one.application, one]));
+  const judged = judgedSync(facts);
+  return new Map(
+    names.flatMap((name) => {
+      const one = awaiting.get(name);
+      return one === undefined ? [] : [[name, deploying([one], facts, judged, [name])] as const];
+    }),
+  );
 }
 
 /**
@@ -84,17 +100,30 @@ function finishing(facts: Facts): NextStep {
   return unseen ? approving(facts, replanning(facts)) : merge;
 }
 
+interface JudgedSync {
+  readonly whole: readonly Bar[];
+  readonly barsOf: (one: ApplicationFacts) => readonly Bar[];
+}
+
+function judgedSync(facts: Facts): JudgedSync {
+  const { whole, applications } = judge("sync", facts);
+  const found = new Map(applications.map(({ application, bars }) => [application, bars]));
+  return { whole, barsOf: ({ application }) => found.get(application) ?? [] };
+}
+
 /** @param only what the command names; empty if it may be given for everything. */
-function deploying(awaiting: readonly ApplicationFacts[], facts: Facts, only: Names = []): NextStep {
-  const judged = judge("sync", facts);
-  const found = new Map(judged.applications.map((one) => [one.application, one.bars]));
-  const ofEach = ({ application }: ApplicationFacts) => found.get(application) ?? [];
-  const bars = inOrder([...judged.whole, ...awaiting.flatMap(ofEach)]);
+function deploying(
+  awaiting: readonly ApplicationFacts[],
+  facts: Facts,
+  judged: JudgedSync,
+  only: Names = [],
+): NextStep {
+  const bars = inOrder([...judged.whole, ...awaiting.flatMap(judged.barsOf)]);
   const sets = facts.plan?.withheldSets ?? [];
   const isClear = judged.whole.length === 0 && sets.length === 0;
   if (isClear && !bars.some(({ gate, untold }) => untold || gate === "withheld")) {
-    const ready = awaiting.filter((one) => ofEach(one).every(({ gate }) => gate === "approval"));
-    const free = ready.filter((one) => ofEach(one).length === 0);
+    const ready = awaiting.filter((one) => judged.barsOf(one).every(({ gate }) => gate === "approval"));
+    const free = ready.filter((one) => judged.barsOf(one).length === 0);
     // What comes before an approval makes it worthless, such as a push.
     const isFirst = bars.findIndex(({ gate }) => gate === "approval") <= 0;
     const now = isFirst ? ready : free;
@@ -110,34 +139,23 @@ function deploying(awaiting: readonly ApplicationFacts[], facts: Facts, only: Na
 function firstStep(bars: readonly Bar[], facts: Facts, then?: AfterApproval, only: Names = []): NextStep | undefined {
   const doubt = bars.find(({ untold }) => untold);
   if (doubt !== undefined) return { kind: "later", because: doubt.why };
-  for (const { gate } of bars) {
-    const all = [...facts.applications, ...facts.others];
-    const barred = barredBy(
-      bars.filter((bar) => bar.gate === gate),
-      all,
-      { only },
-    );
-    const step = RULES[gate].step?.(barred, facts, then ?? planning(facts));
-    if (step !== undefined) return step;
-  }
-  return undefined;
+  const gate = bars.map((bar) => bar.gate).find((one) => RULES[one].step !== undefined);
+  if (gate === undefined) return undefined;
+  const all = [...facts.applications, ...facts.others];
+  const same = bars.filter((bar) => bar.gate === gate);
+  return RULES[gate].step?.(barredBy(same, all, { only }), facts, then ?? planning(facts));
 }
 
 /** A sync without `-a` takes every lock and is refused if one application is barred. */
-function syncing(ready: readonly ApplicationFacts[], judged: Judgement, facts: Facts, only: Names): NextStep {
+function syncing(ready: readonly ApplicationFacts[], judged: JudgedSync, facts: Facts, only: Names): NextStep {
   const { change, approval } = facts;
-  const clear = new Set(
-    judged.applications
-      .filter(({ bars }) => bars.every(({ gate }) => gate === "approval"))
-      .map(({ application }) => application),
-  );
   const ours = facts.applications.filter(({ lock }) => lock !== undefined && sameChangeRequest(lock.holder, change));
   const deployable = ours.filter((one) => !isAnnounced(one));
-  const passes = ({ application, planned }: ApplicationFacts) =>
-    clear.has(application) && planned?.atMerge === undefined;
+  const passes = (one: ApplicationFacts) =>
+    one.planned?.atMerge === undefined && judged.barsOf(one).every(({ gate }) => gate === "approval");
   const isReady = new Set(ready);
   const everything =
-    only.length === 0 && deployable.every(passes) && deployable.every((one) => isReady.has(one) || !awaits(one, facts));
+    only.length === 0 && deployable.every((one) => passes(one) && (isReady.has(one) || !awaits(one, facts)));
   const deployed = everything ? deployable : ready;
   const by = allowedFor("sync", deployed);
   const advised: AdvisedCommand = {

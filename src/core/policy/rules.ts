@@ -355,8 +355,9 @@ function notApproved({ bars, applications, others }: Barred, { approval }: Facts
 }
 
 function notDeployable({ bars, applications, others }: Barred): Refusal {
+  const found = new Map(applications.map((one) => [one.application, one]));
   const refused = bars.map(({ application, gate, why }): RefusedApplication => {
-    const one = applications.find((other) => other.application === application);
+    const one = application && found.get(application);
     const lines = gate === "checks" ? (one?.now?.checks ?? []).flatMap(({ printed }) => printed ?? []) : [];
     const printed = lines.length === 0 ? undefined : lines.join("; ").slice(0, MAX_PRINTED);
     return { application: application ?? applicationName(REPOSITORY_FILE), reason: why, printed };

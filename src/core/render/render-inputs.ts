@@ -3,8 +3,10 @@ import { matchesName, matchesPath } from "../../config/pattern.js";
 import { fixedPart, inputFingerprint, readsOnlyPinned } from "../detect/inputs/input-set.js";
 import { inputsOf } from "../detect/inputs/inputs.js";
 import { specEqual } from "../model/application-spec.js";
+import type { Application } from "../model/application.js";
+import type { Revision } from "../model/brand.js";
 import type { Settings } from "../model/settings.js";
-import type { LiveSubject } from "../model/subject.js";
+import type { LiveSubject, Side } from "../model/subject.js";
 import type { OpenedChange } from "../ports/context.js";
 import type { TreeEntry } from "../ports/repositories.js";
 import type { OpenedTree } from "../ports/snapshot.js";
@@ -18,16 +20,21 @@ export interface RenderInputs {
 }
 
 /** Reads the tree of the side's commit and renders nothing. */
-export async function renderInputs(
-  side: "head" | "base",
-  subject: LiveSubject,
-  { change, snapshot, settings }: OpenedChange,
+export function renderInputs(side: "head" | "base", subject: LiveSubject, source: OpenedChange): Promise<RenderInputs> {
+  const { headRevision, baseRevision } = source.change;
+  return inputsOfSide(subject.live, subject[side], side === "head" ? headRevision : baseRevision, source);
+}
+
+/** What an application is rendered from with the definition and the commits of `side`, where `at` is the tip that it follows. */
+export async function inputsOfSide(
+  live: Application,
+  { spec, positions, fixed }: Side,
+  at: Revision,
+  { snapshot, settings }: Omit<OpenedChange, "change">,
 ): Promise<RenderInputs> {
-  const { spec, positions, fixed } = subject[side];
-  const at = side === "head" ? change.headRevision : change.baseRevision;
   const tree = await snapshot.tree(at);
-  const inputs = await inputsOf({ ...subject.live, spec }, positions, snapshot, at);
-  const others = otherPatterns(subject, settings).map((pattern) => contentDigest(pattern, tree));
+  const inputs = await inputsOf({ ...live, spec }, positions, snapshot, at);
+  const others = otherPatterns(live, settings).map((pattern) => contentDigest(pattern, tree));
   const commits = fixed.map(({ position, revision }) => `${position}@${revision}`);
   const fingerprint = [inputFingerprint(inputs, tree), ...others, ...commits].join(" ");
   const pinned = [...positions, ...fixed.map(({ position }) => position)];
@@ -54,7 +61,7 @@ const COMMIT_VARIABLE = "ARGOCD_APP_REVISION";
 const CHECKOUT_FILES = ["**/.gitattributes", "**/.gitmodules", "**/.lfsconfig"];
 
 /** Paths that the repository file maps to the application count besides those of its definition. */
-export function otherPatterns({ name }: LiveSubject, { applications }: Settings): readonly string[] {
+export function otherPatterns({ name }: Pick<Application, "name">, { applications }: Settings): readonly string[] {
   const mapped = applications.filter((entry) => matchesName(entry.name, name)).flatMap(({ paths }) => paths);
   return [...CHECKOUT_FILES, ...mapped];
 }

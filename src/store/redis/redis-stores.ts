@@ -212,6 +212,7 @@ const deployment: z.ZodType<Deployment> = z.object({
   change: stored.change,
   revision: stored.revision,
   baseRevision: orUndefined(stored.revision),
+  basePinned: orUndefined(z.boolean()),
   outcome: z.enum(["started", "succeeded", "failed", "unknown"]),
   pins: z.array(z.object({ position: z.int().positive(), revision: stored.revision })),
   specBefore: stored.spec,

@@ -1,8 +1,10 @@
 import { beforeEach, expect, test } from "@jest/globals";
 import type { ApplicationName } from "../../../src/core/model/brand.js";
 import { changeRequestRef } from "../../../src/core/model/change-request.js";
+import { StoredValueUnreadable } from "../../../src/core/model/errors.js";
 import type { CommandContext } from "../../../src/core/ports/context.js";
 import type { DeploymentStore, LockStore } from "../../../src/core/ports/stores.js";
+import { wrapPort } from "../../../src/observe/wrap-port.js";
 import { withChanges } from "../../in-memory/memory-repositories.js";
 import { sampleSettings } from "../sample-settings.js";
 import {
@@ -155,6 +157,28 @@ test.each([
   moveMain(changes);
   expect(synced(await world.run(number, ROLLBACK, { settings: GATED }))).toMatchObject([{ kind: "succeeded" }]);
 });
+
+test.each([
+  ["the file that decides its line ends", { ".gitattributes": "* text eol=crlf" }, {}],
+  ["a file that the repository maps to it", { "shared/web.yaml": "a: 2" }, { paths: ["shared/**"] }],
+])("needs an approval if the target branch changed %s", async (_, changes, { paths = [] }: { paths?: string[] }) => {
+  const number = await deploy(config(WEB, "2"));
+  moveMain(changes);
+  const settings = { ...GATED, applications: paths.length === 0 ? [] : [{ name: WEB, paths }] };
+  expect(refused(await world.run(number, ROLLBACK, { settings }))).toMatchObject({ reason: "not-approved" });
+});
+
+test.each(["locks", "deployments"] as const)(
+  "what the store has in %s and nobody can read refuses it",
+  async (port) => {
+    const number = await deploy(config(WEB, "2"));
+    const list = () => Promise.reject(new StoredValueUnreadable("a newer version of svc wrote it"));
+    const unreadable = { [port]: { ...wrapPort(world.stores[port], {}), list } };
+    expect(refused(await world.run(number, ROLLBACK, unreadable))).toMatchObject({ reason: "cannot-tell" });
+    expect(refused(await world.run(number, SYNC, unreadable))).toMatchObject({ reason: "cannot-tell" });
+    expect(await world.holders()).toEqual({});
+  },
+);
 
 test("without -a acts on what it deployed alone, and keeps the lock of what is only planned", async () => {
   const number = await deploy(config(WEB, "2"));

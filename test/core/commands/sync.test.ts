@@ -1,6 +1,10 @@
 import { beforeEach, describe, expect, test } from "@jest/globals";
+import { decideMerge } from "../../../src/core/commands/sync.js";
 import { DeployerFailure, StoreUnavailable } from "../../../src/core/model/errors.js";
 import type { DeploymentStore } from "../../../src/core/ports/stores.js";
+import { wrapPort } from "../../../src/observe/wrap-port.js";
+import { applicationResource, asYaml } from "../../scenarios/resources.js";
+import { sampleSettings } from "../sample-settings.js";
 import { API, CommandWorld, config, definition, PLAN, refused, spec, SYNC, synced, WEB } from "./command-world.js";
 
 const FAILED = { kind: "failed", message: "sync failed", resources: [] } as const;
@@ -86,6 +90,38 @@ test("a lock that went away while the checks ran stops the sync, and is not take
   expect(refused(await world.run(number, SYNC))).toEqual({ reason: "nothing-locked" });
   expect(world.deployer.syncs).toEqual([]);
   expect(await world.holders()).toEqual({});
+});
+
+test("an approval that is withdrawn right before the deployment withholds again what it let svc render", async () => {
+  const { source, ...rest } = spec(WEB);
+  const helm = { valueFiles: ["https://private.example.com/values.yaml"] };
+  const reading = { ...rest, source: { ...source, helm } };
+  const resource = applicationResource(WEB, { repoURL: source.repoURL, spec: reading });
+  const number = world.open({ [`argocd/${WEB}.yaml`]: asYaml(resource) });
+  world.host.approve(number, "bo");
+  await world.run(number, PLAN);
+  const { host } = world;
+  const getChangeRequest = host.getChangeRequest.bind(host);
+  host.getChangeRequest = (change) => {
+    host.approve(number);
+    return getChangeRequest(change);
+  };
+  const refusal = refused(await world.run(number, SYNC));
+  expect(refusal).toMatchObject({ reason: "not-deployable", applications: [{ application: WEB }] });
+  expect(JSON.stringify(refusal)).toContain("it is not rendered before somebody who may deploy it has approved");
+  expect(world.deployer.syncs).toEqual([]);
+});
+
+test("whether to merge is decided with one look at the stores", async () => {
+  const number = await planFor(config(WEB, "2"));
+  await world.run(number, SYNC);
+  const context = await world.context(number, { settings: sampleSettings({ autoMerge: true }) });
+  let reads = 0;
+  const locks = wrapPort(world.stores.locks, { list: (call) => ((reads += 1), call()) });
+  const plan = await world.stores.plans.find(world.host.ref(number));
+  const so = { dryRun: false, involved: [WEB], deployed: [], plan };
+  expect(await decideMerge(so, { ...context, locks })).toMatchObject({ merge: { method: expect.any(String) } });
+  expect(reads).toBe(1);
 });
 
 test("what the newest plan could not evaluate is stale, though an earlier plan of the same head locked it", async () => {

@@ -35,8 +35,9 @@ describe("a closed change request that is still deployed", () => {
     expect(nextStep({ ...closed({}, true), approval: approved })).toEqual(rollback);
   });
 
-  test("needs none if the target branch is still where it was when it was deployed", () => {
-    expect(nextStep(closed({ baseRevision: BASE }, true))).toEqual(rollback);
+  test("needs none if the target branch, which alone decides what is deployed, is still where it was", () => {
+    expect(nextStep(closed({ baseRevision: BASE, basePinned: true }, true))).toEqual(rollback);
+    expect(nextStep(closed({ baseRevision: BASE }, true))).toMatchObject({ kind: "approve", then: rollback });
   });
 });
 
