@@ -15,7 +15,7 @@ import { SERVICE } from "./names.js";
 import { createLogger } from "./observe/log.js";
 import type { Tracing } from "./observe/tracing/start-tracing.js";
 
-/** Runs the program; resolves with the exit code, or with undefined while the service runs. */
+/** Runs the program. @returns The exit code, or undefined while the service runs. */
 async function main(argv: readonly string[]): Promise<number | undefined> {
   const commandLine = parseCommandLine(argv);
   switch (commandLine.kind) {
@@ -74,7 +74,7 @@ async function setUp(request: SetupRequest): Promise<number> {
   return exitCode;
 }
 
-/** Undefined if it is not valid, which is then printed. */
+/** Prints what is wrong and returns undefined if the files are not valid. */
 function load(files: Files): { readonly config: ServerConfig; readonly warnings: readonly string[] } | undefined {
   const loaded = loadServerConfig(files, process.env);
   if (loaded.kind === "valid") return loaded;
@@ -82,7 +82,7 @@ function load(files: Files): { readonly config: ServerConfig; readonly warnings:
   return undefined;
 }
 
-/** Uses the proxies of the environment. False if they are not valid, which is then printed. */
+/** Uses the environment's proxies. Prints what is wrong and returns false if they are not valid. */
 async function connectAsTold(): Promise<boolean> {
   const proxies = proxiesIn(process.env);
   switch (proxies.kind) {
@@ -128,7 +128,7 @@ async function run(files: Files): Promise<number | undefined> {
   const loaded = load(files);
   if (loaded === undefined) return 1;
   if (!(await connectAsTold())) return 1;
-  // Loaded here, so that checking files does not wait for everything that the service is made of.
+  // Loaded on demand, so that checking files does not wait for the service's modules.
   const { startService } = await import("./service/service.js");
   const log = await createLogger(loaded.config.server.logLevel, { terminal: process.stdout.isTTY });
   for (const warning of loaded.warnings) log.warn({}, warning);
@@ -161,7 +161,7 @@ async function run(files: Files): Promise<number | undefined> {
   return undefined;
 }
 
-/** Loads OpenTelemetry only where traces are to go somewhere. */
+/** Loads OpenTelemetry only if traces are exported. */
 async function startTraces(log: Log): Promise<Tracing | undefined> {
   const { OTEL_EXPORTER_OTLP_ENDPOINT: all, OTEL_EXPORTER_OTLP_TRACES_ENDPOINT: traces } = process.env;
   if ((all ?? "") === "" && (traces ?? "") === "") return undefined;

@@ -7,12 +7,12 @@ export const SERVICE = "svc";
 export const HOST_IDS = ["hosta", "hostb"] as const;
 export type HostId = (typeof HOST_IDS)[number];
 
-/** The outside systems in pages, messages and documents. */
+/** Names of outside systems for people. */
 export const HOST_TITLES: Readonly<Record<HostId, string>> = { hosta: "GitHub", hostb: "GitLab" };
 export const DEPLOYER_TITLE = "Argo CD";
 export const STORE_TITLE = "Redis";
 
-/** In front of a change request's number: `#7` or `!7`. */
+/** Precedes a change request's number: `#7` or `!7`. */
 export const CHANGE_REQUEST_SIGILS: Readonly<Record<HostId, string>> = { hosta: "#", hostb: "!" };
 
 export const SERVER_FILE = `${SERVICE}.yaml`;
@@ -28,25 +28,24 @@ export const HOSTB_TOKEN_HEADERS = ["x-hostb-token", "x-gitlab-token"] as const;
 
 export const SESSION_COOKIE = `${SERVICE}_session`;
 
-/** What every token for the API begins with. */
 export const API_TOKEN_PREFIX = `${SERVICE}_api_`;
 
-/** Every key in the store begins with this. */
+/** Prefix of every key in the store. */
 export const STORE_PREFIX = `${SERVICE}:`;
 export const LOCK_KEY_PREFIX = `${SERVICE}:lock:`;
 export const WAITING_KEY_PREFIX = `${SERVICE}:waiting:`;
 export const PLAN_KEY_PREFIX = `${SERVICE}:plan:`;
 export const DEPLOYMENT_KEY_PREFIX = `${SERVICE}:deployment:`;
-/** The braces keep all people in one slot of a Redis Cluster: one script looks at several of them. */
+/** The braces keep all people in one slot of a Redis Cluster, since one script reads several of them. */
 export const USER_KEY_PREFIX = `${SERVICE}:{user}:`;
 export const STANDING_KEY_PREFIX = `${SERVICE}:{user}-standing:`;
 export const SESSION_KEY_PREFIX = `${SERVICE}:session:`;
 export const LOGIN_ATTEMPT_KEY_PREFIX = `${SERVICE}:login-attempts:`;
-/** The newest writes of content of an account on a code host. */
+/** Recent writes of an account on a code host. */
 export const CONTENT_KEY_PREFIX = `${SERVICE}:content:`;
 /** The braces keep all keys of the queue in one slot of a Redis Cluster, as its scripts require. */
 export const QUEUE_KEY_PREFIX = `${SERVICE}:{queue}`;
-/** Notifications that are not delivered yet, or were a short time ago. */
+/** Notifications that are queued or were delivered recently. */
 export const OUTBOX_KEY_PREFIX = `${SERVICE}:{notifications}`;
 /** The progress of running commands, and the channel that announces it. */
 export const LIVE_KEY_PREFIX = `${SERVICE}:live:`;
@@ -60,7 +59,7 @@ export const ANNOTATION_EXPIRES = "svc.dev/expires";
 export const ANNOTATION_FOR = "svc.dev/for";
 export const ANNOTATION_REPOSITORY = "svc.dev/repository";
 
-/** We delete no Application without this prefix. */
+/** Applications without this prefix are never deleted. */
 export const TEMPORARY_NAME_PREFIX = `${SERVICE}-tmp-`;
 
 /** Entries in a sync operation's `infos`: the run's id and the change request. */

@@ -24,7 +24,7 @@ interface YamlReading {
   readonly duplicateKeys: "last" | "refused";
 }
 
-/** The value of a document in plain JSON; infinity and NaN stay as they are written. Throws `YamlRefused`. */
+/** The value of a document as plain JSON; infinity and NaN stay as written. @throws {YamlRefused} */
 export function yamlValue(document: Document.Parsed, reading: Partial<YamlReading> = {}): YamlValue {
   if (document.errors.length > 0) throw new YamlRefused("syntax");
   return new ValueBuilder({ limits: YAML_LIMITS, merge: true, duplicateKeys: "last", ...reading }).build(
@@ -33,7 +33,6 @@ export function yamlValue(document: Document.Parsed, reading: Partial<YamlReadin
   );
 }
 
-/** What an anchor stands for, and how much each of its aliases counts. */
 interface Anchored {
   readonly value: YamlValue;
   readonly values: number;
@@ -41,7 +40,10 @@ interface Anchored {
   readonly levels: number;
 }
 
-/** Aliases share the value they stand for. The library's own `toJS` searches the whole document for each of them. */
+/**
+ * Builds values so that aliases share what they stand for: the library's `toJS` searches the whole document for each
+ * alias.
+ */
 class ValueBuilder {
   private readonly anchors = new Map<string, Anchored>();
   private values = 0;
@@ -107,8 +109,8 @@ class ValueBuilder {
   }
 
   /**
-   * A merged member gives way to those that follow. Parsers differ about those before it: YAML 1.1 keeps them, and the
-   * parser of Kubernetes replaces them.
+   * Merged members give way to those that follow. Parsers disagree about those before: YAML 1.1 keeps them,
+   * Kubernetes' parser replaces them.
    */
   private merge(source: YamlValue, into: Map<string, YamlValue>): void {
     const merged = new Map<string, YamlValue>();
@@ -167,13 +169,10 @@ export const YAML_LIMITS: YamlLimits = {
   aliases: 1000,
 };
 
-/**
- * Why a text is not read: one of its limits, an alias without its anchor, a list or map as a key, a merge that parsers
- * read differently, or no valid YAML.
- */
+/** Why a text was refused: it exceeds a limit, is not valid YAML, or parsers would read it differently. */
 export type YamlRefusal = keyof YamlLimits | "unknown-alias" | "collection-key" | "merge-order" | "syntax";
 
-/** A text that is not read, and where in it the reason is. The message is safe to show: it quotes nothing of the text. */
+/** Refuses a text at an offset. The message quotes nothing of the text, so it is safe to show. */
 export class YamlRefused extends Error {
   override readonly name = "YamlRefused";
 

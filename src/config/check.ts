@@ -10,7 +10,6 @@ import { describeProblem } from "./yaml-tree.js";
 
 export interface CheckResult {
   readonly lines: readonly string[];
-  /** 0 if every file is valid. */
   readonly exitCode: 0 | 1;
 }
 
@@ -28,7 +27,7 @@ export function checkFiles(files: readonly ConfigFile[], env: Environment, readF
   };
 }
 
-/** Those that make up the server's configuration. */
+/** The files that make up the server's configuration. */
 export function serverFilesOf(files: readonly ConfigFile[]): readonly ConfigFile[] {
   return files.filter((file) => !isRepositoryFile(file.name));
 }
@@ -51,7 +50,7 @@ function checkRepository(file: ConfigFile): CheckResult {
   return { lines: [...emptyLists(result.config, file.name), `${file.name}: valid`], exitCode: 0 };
 }
 
-/** An empty list looks like one that restricts nothing. */
+/** Warns of empty lists: they look as if they restricted nothing. */
 function emptyLists({ syncRequirements }: RepositoryConfig, fileName: string): readonly string[] {
   const empty = syncRequirements.filter(({ allowedUsers, allowedTeams }) => {
     const lists = [allowedUsers, allowedTeams].filter((list) => list !== undefined);

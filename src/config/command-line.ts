@@ -4,7 +4,7 @@ import { type HostId, REPOSITORY_FILE, SERVER_FILE, SERVICE } from "../names.js"
 import { errorCode } from "./files.js";
 import { url } from "./schema-parts.js";
 
-/** What `svc setup` is to do. Addresses have no slash at their end. */
+/** The arguments of `svc setup`. Addresses have no trailing slash. */
 export type SetupRequest = AppRequest | HookRequest;
 
 interface EverySetup {
@@ -19,11 +19,11 @@ export interface AppRequest extends EverySetup {
   readonly host: Extract<HostId, "hosta">;
   /** Root of GitHub's web pages. */
   readonly web: string;
-  /** Owner of the App; undefined: whoever creates it. */
+  /** Owner of the App; undefined means whoever creates it. */
   readonly organization: string | undefined;
-  /** Name of the App; undefined: the default. */
+  /** Name of the App; undefined means the default. */
   readonly name: string | undefined;
-  /** Where the pages of setup are served. Port 0 is any free one. */
+  /** Where setup serves its pages. Port 0 picks a free one. */
   readonly listen: { readonly host: string; readonly port: number };
 }
 
@@ -32,9 +32,9 @@ export interface HookRequest extends EverySetup {
   readonly host: Extract<HostId, "hostb">;
   /** Root of the instance. */
   readonly web: string;
-  /** Full paths, at least one; or one group. */
+  /** Full paths of projects, or of one group. */
   readonly targets: readonly { readonly kind: "project" | "group"; readonly path: string }[];
-  /** The token of svc's account comes from standard input, and not from the environment. */
+  /** Read the token of svc's account from standard input instead of the environment. */
   readonly tokenFromStdin: boolean;
 }
 
@@ -67,7 +67,6 @@ const HOOK = {
   "token-stdin": { type: "boolean" },
 } as const;
 
-/** An argument that cannot be used; the message names it. */
 class WrongArgument extends Error {
   override readonly name = "WrongArgument";
 }
@@ -147,14 +146,12 @@ function address(option: string, text: string): string {
   return read.data;
 }
 
-/** The parsed arguments. */
 type CommandLine =
   | { readonly kind: "run"; readonly files: readonly string[] }
-  /** `online`: the systems that the configuration names are asked, too. */
+  /** `online` also asks the systems that the configuration names. */
   | { readonly kind: "check"; readonly files: readonly string[]; readonly online: boolean }
   | { readonly kind: "token" }
   | { readonly kind: "set-role"; readonly files: readonly string[]; readonly id: string; readonly role: Role }
-  /** A code host is prepared for svc. */
   | { readonly kind: "setup"; readonly request: SetupRequest }
   | { readonly kind: "help" }
   | { readonly kind: "version" }
@@ -250,7 +247,7 @@ function parse(argv: readonly string[]) {
   });
 }
 
-/** What `parseArgs` finds wrong, as a message. */
+/** Turns an error of `parseArgs` into a message. */
 function orMessage<T>(parseIt: () => T): T | { readonly message: string } {
   try {
     return parseIt();

@@ -3,7 +3,7 @@ import { type ConfigProblem, type ConfigTree, keyPath, type MapTree } from "./ya
 
 export type Environment = Readonly<Record<string, string | undefined>>;
 
-/** Variables that child processes inherit: where programs are, and how to reach the network. */
+/** Variables that child processes inherit: where to find programs, and how to reach the network. */
 const PASSED_ON = [
   "PATH",
   "TMPDIR",
@@ -18,7 +18,7 @@ const PASSED_ON = [
   "GIT_SSL_CAINFO",
 ] as const;
 
-/** The proxies that the environment names, for requests of svc itself; git reads the same variables. */
+/** Proxies for svc's own requests; git reads the same variables. */
 export type ProxiesRead =
   | { readonly kind: "none" }
   | {
@@ -27,10 +27,10 @@ export type ProxiesRead =
       readonly httpsProxy: string | undefined;
       readonly noProxy: string;
     }
-  /** A variable that names no proxy. */
+  /** A variable that is not the address of a proxy. */
   | { readonly kind: "wrong"; readonly variable: string };
 
-/** Reads HTTP_PROXY, HTTPS_PROXY and NO_PROXY; the lower-case spelling comes first, and an address may lack `http://`. */
+/** Reads HTTP_PROXY, HTTPS_PROXY and NO_PROXY. The lower-case name wins, and an address may lack `http://`. */
 export function proxiesIn(env: Environment): ProxiesRead {
   const valueOf = (name: string) =>
     [env[name.toLowerCase()], env[name]].find((one) => (one ?? "").trim() !== "")?.trim();
@@ -47,7 +47,7 @@ export function proxiesIn(env: Environment): ProxiesRead {
 
 const WRONG = "";
 
-/** Undefined if there is none; `WRONG` if the text is no address of a proxy. */
+/** Undefined without a proxy; `WRONG` if the text is not an address. */
 function proxyAddress(text: string | undefined): string | undefined {
   if (text === undefined) return undefined;
   const address = /^[a-z][a-z0-9+.-]*:\/\//i.test(text) ? text : `http://${text}`;

@@ -5,7 +5,6 @@ export interface ConfigFile {
   readonly text: string;
 }
 
-/** The texts of the files, or one sentence for each unreadable file. */
 export type FilesRead =
   | { readonly kind: "read"; readonly files: readonly ConfigFile[] }
   | { readonly kind: "unreadable"; readonly messages: readonly string[] };
@@ -40,8 +39,8 @@ export function errorCode(error: unknown): string | undefined {
 }
 
 /**
- * A file or folder that is shipped beside the code, by its path below the folder of `package.json`: that folder lies above
- * the sources and above the bundle, at different heights. @throws {Error} if no folder above has a `package.json`.
+ * The URL of a file shipped beside the code. Searches upwards for `package.json`, since sources and bundle lie at
+ * different depths. @throws {Error}
  */
 export function shippedFile(path: string): URL {
   let folder = new URL(".", import.meta.url);

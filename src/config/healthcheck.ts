@@ -1,6 +1,6 @@
 /**
- * The image's health check: `node dist/healthcheck.js svc.yaml` ends with 0 if the service that the file configures answers.
- * It runs every half minute, so it loads no more of the configuration than it needs.
+ * Health check of the image: `node dist/healthcheck.js svc.yaml` exits with 0 if the configured service answers. Runs
+ * every half minute, so it reads only the port.
  */
 import { readFileSync } from "node:fs";
 import { parse } from "yaml";
@@ -11,7 +11,7 @@ const [, , file = ""] = process.argv;
 const answer = await fetch(`http://127.0.0.1:${portIn(file)}/health`).catch(() => undefined);
 process.exitCode = answer?.ok === true ? 0 : 1;
 
-/** The default if the file cannot be read or names none: then the service says why, or listens there. */
+/** Falls back to the default port: if the file is broken, the service itself reports why. */
 function portIn(name: string): string {
   try {
     const { server } = parse(readFileSync(name, "utf8")) as { readonly server?: { readonly port?: unknown } };

@@ -45,7 +45,7 @@ export function repositoryJsonSchema(): JsonSchema {
   return jsonSchemaOf(repositorySchema(), `${REPOSITORY_FILE}, the configuration of a repository`);
 }
 
-/** The schema of the file as written: it also allows `${NAME}` where a value is not free text. */
+/** The schema of the file as written: `${NAME}` may stand wherever a value is not free text. */
 export function withVariables(schema: JsonSchema): JsonSchema {
   const variable = {
     type: "string",
@@ -55,12 +55,12 @@ export function withVariables(schema: JsonSchema): JsonSchema {
   return { ...allowVariables(schema), definitions: { variable } };
 }
 
-/** Allows the other names of sections as well, and not both. */
+/** Allows either name of a section, but not both. */
 export function withOtherNames(schema: JsonSchema): JsonSchema {
   return OTHER_NAMES.reduce((all, one) => withOtherName(all, one.within, one), schema);
 }
 
-/** @param within What is left of the way from `schema` to the map that holds the section. */
+/** @param within The keys that lead from `schema` to the map that holds the section. */
 function withOtherName(schema: JsonSchema, [part, ...rest]: readonly string[], one: OtherName): JsonSchema {
   const { properties = {}, required = [], anyOf = [] } = schema;
   if (part !== undefined) {

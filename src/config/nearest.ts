@@ -1,6 +1,6 @@
 const LONGEST_WORD = 40;
 
-/** The known word that a mistyped one most likely means; undefined if none is similar. @param most mistakes in it */
+/** The known word that a mistyped one most likely means; undefined if none is similar. @param most Mistakes allowed. */
 export function nearest(
   word: string,
   known: readonly string[],
@@ -15,12 +15,12 @@ export function nearest(
   return best?.candidate;
 }
 
-/** `baseUrl` and `base-url` mean `base_url`. */
+/** Ignores case, dashes and underscores: `baseUrl` means `base_url`. */
 function plain(word: string): string {
   return word.toLowerCase().replace(/[-_]/g, "");
 }
 
-/** Levenshtein distance in which two swapped neighbours count as one mistake. */
+/** Levenshtein distance in which swapping two neighbours counts once. */
 function editDistance(left: string, right: string): number {
   const rows = [Array.from({ length: right.length + 1 }, (_, index) => index)];
   const at = (row: number, column: number) => rows[row]?.[column] ?? Number.POSITIVE_INFINITY;

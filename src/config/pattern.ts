@@ -7,7 +7,7 @@ const MOST_ALTERNATIVES = 16;
 /** How micromatch writes a `*`. */
 const STAR = "[^/]*?";
 
-/** What a JSON Schema can say about a pattern: it accepts more than `patternProblem`, since it cannot expand braces. */
+/** The JSON Schema of a pattern. It accepts more than `patternProblem`, since it cannot expand braces. */
 export const PATTERN_FORM = {
   type: "string",
   maxLength: LONGEST_PATTERN,
@@ -19,18 +19,18 @@ export const PATTERN_FORM = {
   ].join(""),
 } as const;
 
-/** Matches one part of a path, or with `**` any number of parts. */
+/** Matches one part of a path; `**` matches any number of parts. */
 type PartMatcher = "**" | ((part: string) => boolean);
 
-/** The alternatives of a pattern, each as matchers of its parts between slashes. */
+/** The alternatives of a pattern, split at slashes. */
 type Compiled = readonly (readonly PartMatcher[])[];
 
 const compiled = new LRUCache<string, Compiled>({ max: 10_000 });
 
 /**
- * Explains why a text is not a pattern; returns undefined if it is one. Patterns can come from anyone who can open a pull
- * request. They may contain `*` and `?` (within one part between slashes), `**` as a whole part, and `{a,b}`. Other glob
- * syntax is refused, so that a pattern never means something else than its author expects.
+ * Explains why a text is not a pattern; undefined if it is one. Anyone who can open a pull request can write patterns,
+ * so only `*` and `?` (within a part), `**` (as a part) and `{a,b}` are allowed: nothing that its author could
+ * misunderstand.
  */
 export function patternProblem(pattern: string): string | undefined {
   if (pattern === "") return "the pattern is empty";
@@ -89,7 +89,7 @@ function compile(pattern: string): Compiled {
   return fresh;
 }
 
-/** The parts of each alternative, with a backslash before each character that micromatch could take for syntax. */
+/** Splits each alternative into parts, and escapes what micromatch could take for syntax. */
 function alternativesOf(pattern: string): readonly (readonly string[])[] {
   const escaped = pattern.replace(/[^\w{},*?/.-]/g, "\\$&");
   return micromatch.braces(escaped, { expand: true, keepEscaping: true }).map((each) => each.split("/"));
@@ -108,9 +108,8 @@ function partMatcher(glob: string): PartMatcher {
 }
 
 /**
- * micromatch's expression tries every combination of its stars, which is cubic for three of them. Here each star but the
- * last keeps its first match. That matches the same texts: what follows a star has a fixed length, so a later match only
- * leaves less text for the rest.
+ * Makes each star but the last keep its first match. micromatch would try every combination, which is cubic for three
+ * stars; since what follows a star has a fixed length, the same texts match.
  */
 function withoutBacktracking({ source }: RegExp): RegExp {
   const [start = "", ...rest] = source.split(STAR);
@@ -120,7 +119,7 @@ function withoutBacktracking({ source }: RegExp): RegExp {
   return new RegExp(start + middle + STAR + end, "s");
 }
 
-/** Returns to the last `**` only, so the time grows with the product of both lengths at most. */
+/** Returns only to the last `**`, so the time is at most the product of both lengths. */
 function matchesParts(pattern: readonly PartMatcher[], parts: readonly string[]): boolean {
   let [at, part] = [0, 0];
   let retry: { readonly at: number; part: number } | undefined;

@@ -3,14 +3,14 @@ import { RE2JS } from "re2js";
 
 const LONGEST_PATTERN = 512;
 const MARK = "(redacted)";
-/** A longer line is data; nobody reads all of it, and matching would take long. */
+/** Longer lines are data that nobody reads, and matching them takes long. */
 const LONGEST_LINE = 16 * 1024;
 
 const compiled = new LRUCache<string, RE2JS>({ max: 1000 });
 
 /**
- * Explains why a text is not a pattern of `redact`; returns undefined if it is one. The syntax is RE2's
- * (https://github.com/google/re2/wiki/Syntax), whose matches take time linear in the text whatever the pattern.
+ * Explains why a text is not a pattern of `redact`; undefined if it is one. RE2's syntax
+ * (https://github.com/google/re2/wiki/Syntax) matches in linear time.
  */
 export function redactionProblem(pattern: string): string | undefined {
   if (pattern.trim() === "") return "the expression is empty";
@@ -22,7 +22,7 @@ export function redactionProblem(pattern: string): string | undefined {
   }
 }
 
-/** Replaces what the patterns match in each line. A line that is too long to be matched is left out. */
+/** Replaces what the patterns match in each line. Lines too long to match are left out. */
 export function redact(text: string, patterns: readonly string[]): string {
   if (patterns.length === 0) return text;
   return text
@@ -31,10 +31,7 @@ export function redact(text: string, patterns: readonly string[]): string {
     .join("\n");
 }
 
-/**
- * As `redact`, for unified hunks: the first character of each line says what the line is. Sentences behind `#` stay; what is
- * indented behind one names parts of an object.
- */
+/** Redacts unified hunks: keeps each line's first character, and the sentences behind `#`. */
 export function redactHunks(hunks: string, patterns: readonly string[]): string {
   if (patterns.length === 0) return hunks;
   return hunks

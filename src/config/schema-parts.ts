@@ -4,7 +4,7 @@ import { nearest } from "./nearest.js";
 import { PATTERN_FORM, patternProblem } from "./pattern.js";
 import { redactionProblem } from "./redaction.js";
 
-/** A text in which `${NAME}` was expanded. It may stand for a number or for true and false. */
+/** Text in which `${NAME}` was expanded. It may stand for a number or a boolean. */
 export class Expanded {
   constructor(readonly text: string) {}
 }
@@ -15,8 +15,8 @@ export class Wrong {
 }
 
 /**
- * A value, with a phrase for what is allowed. Messages never quote the value: it may be a secret. `.meta` adds members of
- * the JSON Schema for editors and the reference; its `title` names the type for people.
+ * Reads a value; `allowed` says what it may be. Messages never quote the value, which may be a secret. `.meta` adds
+ * members of the JSON Schema; its `title` names the type for people.
  */
 export function leaf<T>(allowed: string, read: (input: unknown) => T | Wrong) {
   return z.unknown().transform((input, context): T => {
@@ -27,7 +27,6 @@ export function leaf<T>(allowed: string, read: (input: unknown) => T | Wrong) {
   });
 }
 
-/** A leaf over text. */
 export function textLeaf<T>(allowed: string, read: (text: string) => T | Wrong) {
   return leaf(allowed, (input) => {
     const text = textOf(input);
@@ -41,7 +40,7 @@ export function text() {
   ).meta({ title: "text", type: "string", pattern: "\\S" });
 }
 
-/** Refuses spaces and line breaks at the ends: files and editors add them, and every comparison then fails. */
+/** Refuses surrounding white space: editors add it, and then every comparison fails. */
 export function secret() {
   return textLeaf("text that is not empty and has no space or line break at its ends (quote numbers)", (value) =>
     value.trim() === "" || value.trim() !== value ? new Wrong() : value,
@@ -50,7 +49,7 @@ export function secret() {
 
 const SIGNING_SECRET = /^whsec_([A-Za-z0-9+/]+={0,2})$/;
 
-/** A key as Standard Webhooks writes it: `whsec_` and the Base64 of 24 bytes or more. */
+/** A Standard Webhooks key: `whsec_` and the Base64 of at least 24 bytes. */
 export function signingSecret(allowed: string) {
   return textLeaf(allowed, (value) => {
     const key = SIGNING_SECRET.exec(value)?.[1] ?? "";
@@ -75,7 +74,7 @@ export function count(smallest: number, largest: number) {
   }).meta({ title: "number", type: "integer", minimum: smallest, maximum: largest });
 }
 
-/** A duration, read as milliseconds; `longest` is a text such as `24h`. */
+/** A duration, read as milliseconds; `longest` is written like `24h`. */
 export function duration(longest: string) {
   const most = parseDuration(longest) ?? 0;
   return textLeaf(`a duration such as 30s, 10m or 1h30m, ${longest} at most`, (value) => {
@@ -108,7 +107,7 @@ export function oneOf<const T extends string>(values: readonly T[]) {
   ).meta({ title: "text", type: "string", enum: [...values] });
 }
 
-/** An http or https address, read without its trailing slashes unless it is `exact`. */
+/** An http or https address. Strips trailing slashes unless `exact`. */
 export function url({ exact } = { exact: false }) {
   return textLeaf("an address that begins with http:// or https://, without user, query and fragment", (value) =>
     isWebAddress(value) ? (exact ? value : value.replace(/\/+$/, "")) : new Wrong(),
@@ -122,7 +121,7 @@ export function pattern() {
   }).meta({ title: "pattern", ...PATTERN_FORM });
 }
 
-/** A regular expression for what must not be shown. */
+/** A regular expression for text to redact. */
 export function redaction() {
   return textLeaf("a regular expression", (value) => {
     const problem = redactionProblem(value);
@@ -187,7 +186,10 @@ const UNITS: Readonly<Record<string, number>> = { ms: 1, s: SECOND, m: MINUTE, h
 /** The longest duration that any setting accepts, in milliseconds. */
 export const LONGEST_DURATION = 365 * DAY;
 
-/** Reads `30s`, `10m` or `1h30m` (units ms, s, m, h, d, w) as milliseconds; undefined for zero and more than a year. */
+/**
+ * Parses `30s`, `10m` or `1h30m` (units ms, s, m, h, d, w) to milliseconds; undefined for zero and for more than a
+ * year.
+ */
 export function parseDuration(text: string): number | undefined {
   if (text.length > 64 || !/^(?:\d+(?:ms|s|m|h|d|w))+$/.test(text)) return undefined;
   let total = 0;
@@ -197,7 +199,7 @@ export function parseDuration(text: string): number | undefined {
   return total > 0 && total <= LONGEST_DURATION ? total : undefined;
 }
 
-/** Settings in both files: `defaults` of the server's, and the top level of a repository's, which overrides them. */
+/** Settings of both files: `defaults` in the server's, and the top level of a repository's, which overrides them. */
 export const SHARED_SETTINGS = {
   autoplan: flag().describe("plan when a pull request is opened or updated"),
   require_approval: flag().describe(
@@ -217,7 +219,7 @@ export const SHARED_SETTINGS = {
   delete_source_branch: flag().describe("delete the source branch after a merge by svc"),
 } as const;
 
-/** `defaults`: the shared settings, and those that a repository's file cannot override. */
+/** `defaults`: the shared settings, and those that repositories cannot override. */
 export function defaultsSection() {
   return section({
     autoplan: SHARED_SETTINGS.autoplan.prefault(true),

@@ -21,18 +21,17 @@ export interface Place {
   readonly column: number;
 }
 
-/** A mistake in a configuration file. It never contains a value: values may be secrets. */
+/** A mistake in a configuration file. Never contains a value, which may be a secret. */
 export interface ConfigProblem extends Place {
   /** Path of the key, such as `auth.basic.users[0].role`; empty for the file as a whole. */
   readonly key: string;
-  /** What is wrong and what is allowed. */
   readonly message: string;
 }
 
-/** Further mistakes are counted, not listed. */
+/** Mistakes beyond this are counted, not listed. */
 export const MOST_PROBLEMS = 50;
 
-/** One line for people: `file:line:column key: message`. The caller escapes it for where it is shown. */
+/** Formats a problem as `file:line:column key: message`. The caller escapes it. */
 export function describeProblem(problem: ConfigProblem): string {
   const key = problem.key === "" ? "" : `${problem.key}: `;
   return `${problem.file}:${problem.line}:${problem.column} ${key}${problem.message}`.replace(/\p{Cc}+/gu, " ");
@@ -90,12 +89,12 @@ interface ScalarTree {
 }
 
 interface YamlRead {
-  /** Undefined when the text is no single YAML document with a map at its root. */
+  /** Undefined unless the text is a single YAML document with a map at its root. */
   readonly tree: MapTree | undefined;
   readonly problems: readonly ConfigProblem[];
 }
 
-/** What the parser's codes mean; its own messages quote the text, which may be a secret. */
+/** Explains the parser's codes; its own messages quote the text, which may be a secret. */
 const SYNTAX: Partial<Record<ErrorCode, string>> = {
   BAD_ALIAS: "an alias (`*name`) is malformed",
   BAD_DQ_ESCAPE: "a double-quoted text holds an unknown escape; use single quotes or double the backslash",
@@ -123,7 +122,7 @@ const REFUSED: Readonly<Record<YamlRefusal, string>> = {
   syntax: "not valid YAML",
 };
 
-/** Reads one YAML document with the place of every value. The text may be hostile; every mistake becomes a problem. */
+/** Reads one YAML document with the place of every value. The text may be hostile; mistakes become problems. */
 export function readYaml(text: string, file: string, largest: number): YamlRead {
   const start: Place = { file, line: 1, column: 1 };
   const emptyMap: MapTree = { kind: "map", at: start, entries: new Map() };
@@ -149,7 +148,7 @@ export function readYaml(text: string, file: string, largest: number): YamlRead 
   }
   if (document === undefined) return { tree: emptyMap, problems: [] };
   const [mistake] = [...document.errors, ...document.warnings].sort((left, right) => left.pos[0] - right.pos[0]);
-  // Behind the first mistake, the parser and svc would only guess what was meant.
+  // After the first mistake, the parser would only guess what was meant.
   if (mistake !== undefined) return { tree: undefined, problems: [syntax(mistake)] };
   if (second !== undefined) return bad(ONE_DOCUMENT, place(second.range[0]));
   if (document.contents === null || (isScalar(document.contents) && document.contents.value === null)) {
@@ -161,7 +160,7 @@ export function readYaml(text: string, file: string, largest: number): YamlRead 
   return { tree: tree.kind === "map" ? tree : undefined, problems: builder.problems };
 }
 
-/** Turns the parser's nodes into a tree, following aliases in document order with a budget. */
+/** Builds a tree from the parser's nodes. Follows aliases in document order, within a budget. */
 class TreeBuilder {
   readonly problems: ConfigProblem[] = [];
   private readonly anchors = new Map<string, Node>();
@@ -231,7 +230,6 @@ function plainKey(pair: Pair): string | undefined {
   return typeof key === "string" || typeof key === "number" || typeof key === "boolean" ? String(key) : undefined;
 }
 
-/** The value, or every mistake with its place. */
 type Validated<T> =
   | { readonly kind: "valid"; readonly value: T }
   | { readonly kind: "invalid"; readonly problems: readonly ConfigProblem[] };
@@ -250,7 +248,7 @@ export function validate<T>(tree: MapTree, schema: z.ZodType<T>): Validated<T> {
   return { kind: "invalid", problems };
 }
 
-/** A problem at the value of a path (with `atKey`: at its key), or at the nearest enclosing section. */
+/** Locates a problem at the value of a path (with `atKey`, at its key), or at the nearest enclosing section. */
 export function problemAt(
   tree: ConfigTree,
   path: readonly PropertyKey[],
@@ -260,7 +258,6 @@ export function problemAt(
   return { ...placeOf(tree, path, atKey), key: keyPath(path), message };
 }
 
-/** The value at a path of keys, if any. */
 export function treeAt(tree: ConfigTree, path: readonly string[]): ConfigTree | undefined {
   let current: ConfigTree | undefined = tree;
   for (const part of path) current = current?.kind === "map" ? current.entries.get(part)?.value : undefined;

@@ -25,7 +25,7 @@ import type { Stores } from "../store/stores.js";
 interface AdapterParts {
   readonly config: ServerConfig;
   readonly telemetry: Telemetry;
-  /** Used in place of the configured stores. */
+  /** Replaces the configured stores. */
   readonly stores: Stores | undefined;
   readonly compute: Compute;
   readonly startGit?: StartGit | undefined;
@@ -33,21 +33,19 @@ interface AdapterParts {
   readonly log: Logger;
 }
 
-/** The systems outside, behind their ports, measured and traced. */
+/** Outside systems behind their ports, measured and traced. */
 export interface Adapters {
   readonly stores: Stores;
   readonly repositories: Repositories;
   readonly deployer: Deployer;
-  /** The configured hosts. */
   readonly hosts: Readonly<Partial<Record<HostId, CodeHost>>>;
-  /** Their webhooks. */
   readonly webhooks: readonly ConnectedHost["webhook"][];
-  /** The writes of this replica that wait for a host's limit. */
+  /** Writes of this replica that wait for a host's limit. */
   readonly limitWaits: LimitWaits["current"];
   close(): Promise<void>;
 }
 
-/** Creates every adapter. None asks its system for anything yet, so none needs it to be available. */
+/** Creates every adapter. None connects yet, so their systems may be unavailable. */
 export async function createAdapters(parts: AdapterParts): Promise<Adapters> {
   const { config, telemetry, stores, compute, startGit, clock, log } = parts;
   const observedStores = telemetry.stores(stores ?? (await createStores(config, clock, log)));
@@ -98,7 +96,7 @@ function deployerConfig({ deployer }: ServerConfig) {
   };
 }
 
-/** Knows administrators of the pages by their accounts at the code hosts: those with which they are logged in. */
+/** Recognises administrators of the pages by their accounts at the code hosts. */
 export function createAdministrators(
   config: LoginConfig,
   users: Pick<UserStore, "list">,

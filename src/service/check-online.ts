@@ -8,7 +8,7 @@ import { createAdapters } from "./adapters.js";
 import { systemClock } from "./service.js";
 import { checkAtStart } from "./start-checks.js";
 
-/** Makes the checks of a start without starting, and tells what it found, a line each. */
+/** Runs the checks of a start without starting, and returns a line for each finding. */
 export async function checkOnline(config: ServerConfig): Promise<CheckResult> {
   const log = pino({ level: "silent" });
   const telemetry = await createTelemetry({
@@ -30,7 +30,7 @@ export async function checkOnline(config: ServerConfig): Promise<CheckResult> {
   return { lines: found.lines, exitCode: found.bad ? 1 : 0 };
 }
 
-/** The lines that a start would log, for a person. */
+/** Collects the lines that a start would log. */
 class Findings implements Log {
   readonly lines: string[] = [];
   bad = false;

@@ -29,9 +29,9 @@ import { type SystemWatch, WATCH_EVERY_MS } from "./system-watch.js";
 
 const RECONCILE_EVERY_MS = 5 * 60_000;
 const SWEEP_EVERY_MS = 10 * 60_000;
-/** A killed replica leaves many lanes, which the others take over one by one. One look is enough for all of them. */
+/** A killed replica leaves many lanes, which the others take over one by one; one search serves all of them. */
 const TAKE_OVER_EVERY_MS = 15_000;
-/** A holder that keeps others waiting is looked at this often at most. */
+/** Minimum interval between checks of the same holder. */
 const HOLDER_EVERY_MS = 60_000;
 const MAX_HOLDERS = 1000;
 
@@ -39,7 +39,7 @@ interface ChoreParts extends Omit<FindLostParts, "looks">, Pick<RemindParts, "re
   readonly deployer: Deployer;
   /** Undefined if no receiver wants to hear of outages. */
   readonly watch: SystemWatch | undefined;
-  /** Shared with other replicas; undefined if there are none. */
+  /** Redis shared with other replicas; undefined if there are none. */
   readonly connection: Stores["connection"];
 }
 
@@ -52,21 +52,21 @@ interface RemindParts {
   readonly clock: Clock;
 }
 
-/** What the service does by itself from time to time. Of several replicas, one does it per interval. */
+/** Periodic work. With several replicas, one of them does it per interval. */
 interface Chores {
-  /** Makes up for lost webhooks, and reminds of what is deployed and not merged, whichever replica has the turn. */
+  /** Makes up for lost webhooks and sends reminders, even if another replica just did. */
   reconcile(): Promise<void>;
-  /** Deletes expired temporary Applications, whichever replica has the turn. */
+  /** Deletes expired temporary Applications, even if another replica just did. */
   sweep(): Promise<void>;
-  /** Does both, since webhooks may have been lost and Applications left while nothing ran. Logs errors. */
+  /** Does both, since webhooks may have been lost while nothing ran. Logs errors. */
   doAtStart(): Promise<void>;
-  /** Another replica was killed, and this one took over its work: webhooks may have been lost with it. Logs errors. */
+  /** Makes up for webhooks that a killed replica may have lost. Logs errors. */
   afterTakeOver(): Promise<void>;
-  /** A change request waits for a lock of this one, which may be closed by now. Logs errors. */
+  /** Checks the holder of a lock that somebody waits for: it may be closed by now. Logs errors. */
   lookAtHolder(holder: ChangeRequestRef): Promise<void>;
-  /** Looks whether the systems around answer, if receivers want to know. Logs errors. */
+  /** Checks whether Argo CD and the store answer, if receivers want to know. Logs errors. */
   watch(): Promise<void>;
-  /** Does all of it in intervals. @returns Stops that. */
+  /** Starts the intervals. @returns Stops them. */
   doInIntervals(): () => void;
 }
 
@@ -105,7 +105,7 @@ export function createChores(parts: ChoreParts): Chores {
 
   const reconcileInTurn = () => tryReconcile(() => takesTurn(connection, "reconcile", RECONCILE_EVERY_MS));
 
-  /** When each holder was looked at, in milliseconds since 1970. */
+  /** When each holder was last checked, in epoch milliseconds. */
   const lookedAt = new LRUCache<string, number>({ max: MAX_HOLDERS });
 
   async function lookAtHolder(holder: ChangeRequestRef): Promise<void> {
@@ -122,7 +122,7 @@ export function createChores(parts: ChoreParts): Chores {
     sweep,
     async doAtStart() {
       await trySweep(() => Promise.resolve(true));
-      // Whoever had the last turn may have been killed before it was done.
+      // The last replica to do it may have been killed halfway.
       await tryReconcile(() => Promise.resolve(true));
     },
     afterTakeOver: () => tryReconcile(() => takesTurn(connection, "take-over", TAKE_OVER_EVERY_MS)),
@@ -143,7 +143,7 @@ export function createChores(parts: ChoreParts): Chores {
   };
 }
 
-/** Gives the event of a reminder to what has been deployed and not merged for too long. Asks no host. */
+/** Pushes a reminder for everything that has been deployed and not merged for too long. Asks no host. */
 export async function remindWaiting({ deployments, reminders, queue, remindAfter, clock }: RemindParts): Promise<void> {
   if (remindAfter === "off") return;
   const now = clock.now();
@@ -155,7 +155,7 @@ export async function remindWaiting({ deployments, reminders, queue, remindAfter
   }
 }
 
-/** The same locks; `onHeld` hears who holds one that somebody else wanted. */
+/** Wraps `locks` so that `onHeld` hears of holders that others wait for. */
 export function watchHolders(locks: LockStore, onHeld: (holder: ChangeRequestRef) => void): LockStore {
   return {
     async acquire(request, now, from) {
@@ -171,24 +171,23 @@ export function watchHolders(locks: LockStore, onHeld: (holder: ChangeRequestRef
 }
 
 interface FindLostParts extends ReconcileParts {
-  /** What comments begin with to be commands. */
   readonly commandWord: string;
   readonly audit: AuditLog;
   readonly plans: PlanStore;
   readonly looks: LastLooks;
 }
 
-/** How far the first look at a repository goes back. */
+/** How far back the first search in a repository goes. */
 const FIRST_LOOK_MS = 60 * 60_000;
-/** A head is not looked for before its webhook had this time. */
+/** Time for a head's webhook to arrive before it counts as lost. */
 const ON_ITS_WAY_MS = 60_000;
-/** The host's clock may differ from ours by so much. */
+/** Allowed difference between the host's clock and ours. */
 const SKEW_MS = 60_000;
-/** Repositories of one look: those that were not looked at for the longest time. */
+/** Repositories per search, longest unsearched first. */
 const MAX_REPOSITORIES = 30;
-/** Events of one look; the rest comes with the next ones. */
+/** Events per search; the rest follow in the next ones. */
 const MAX_FOUND = 20;
-/** Entries of the audit trail in which repositories are looked for. */
+/** Audit entries that name the repositories to search. */
 const MAX_ENTRIES = 1000;
 
 interface Place {
@@ -198,8 +197,8 @@ interface Place {
 }
 
 /**
- * Finds the commands and heads whose event was lost: it was accepted while Redis was away, and the process died before it
- * had answered it. Looks at repositories of which the audit trail, the locks or the records know.
+ * Finds commands and heads whose event was lost: it was accepted while Redis was unavailable and the process died
+ * before answering. Searches repositories that the audit trail, the locks or the deployments mention.
  */
 async function findLost(parts: FindLostParts): Promise<void> {
   let left = MAX_FOUND;
@@ -207,7 +206,7 @@ async function findLost(parts: FindLostParts): Promise<void> {
     try {
       left -= await findLostIn(place, left, parts);
     } catch (error) {
-      // A repository that was deleted or taken from us must neither come first at each look nor fill the log.
+      // Repositories that were deleted or are no longer ours must neither come first each time nor fill the log.
       if (error instanceof HostFailure && error.reason === "not-found") {
         await parts.looks.save(place.host.id, place.repository, parts.clock.now());
         continue;
@@ -239,11 +238,11 @@ async function placesOf(parts: FindLostParts): Promise<readonly Place[]> {
   return places.sort((a, b) => a.since.getTime() - b.since.getTime()).slice(0, MAX_REPOSITORIES);
 }
 
-/** @returns How many events were found. */
+/** @returns The number of events found. */
 async function findLostIn({ host, repository, since }: Place, most: number, parts: FindLostParts): Promise<number> {
   const now = parts.clock.now().getTime();
   const { heads, comments } = await host.recentActivity(repository, new Date(since.getTime() - SKEW_MS));
-  // What is not settled in this look is in the next one.
+  // What stays unsettled now is examined again next time.
   let until = now - ON_ITS_WAY_MS;
   let found = 0;
   const give = async (event: HostEvent, at: Date): Promise<void> => {
@@ -316,8 +315,8 @@ interface TellPlannedParts {
 }
 
 /**
- * Has every change request of this repository that holds a lock look whether the push outdates its plan. Only those can
- * deploy something, and a sync asks again by itself: that this fails is logged and does no harm.
+ * Pushes an event to every change request of the repository that holds a lock, so that it checks whether the push
+ * outdates its plan. A failure is logged and does no harm: a sync checks again by itself.
  */
 export async function tellPlanned(
   { delivery, host, repository, branch }: BranchPushed,

@@ -9,12 +9,12 @@ import { UNAVAILABLE_LOCKS } from "../store/unavailable-lock-store.js";
 
 export interface QueueParts {
   readonly dependencies: Omit<Dependencies, "push">;
-  /** The Redis that holds the queue; without it the queue is in memory. */
+  /** Redis that holds the queue; without it the queue is in memory. */
   readonly connection: Stores["connection"];
   /** Wraps the run of each event. */
   readonly observe: (event: HostEvent, run: () => Promise<RunEnd>) => Promise<RunEnd>;
   readonly timing?: Partial<QueueTiming> | undefined;
-  /** This replica took over work of one that was killed. */
+  /** Called when this replica takes over the work of a dead one. */
   readonly onTakeOver: () => void;
 }
 
@@ -41,8 +41,8 @@ export async function createQueue(parts: QueueParts): Promise<EventQueue> {
       onTakeOver,
       refuse: (event, ticket) =>
         observe(event, async () => {
-          // Answers commands and pushes; the reconciler makes up for other events. The store cannot say whether this is a
-          // redelivery, so it counts as one, and an earlier answer stands.
+          // Answers commands and pushes; the reconciler makes up for the rest. The store cannot tell whether this is a
+          // redelivery, so it counts as one and an earlier answer stands.
           const again = { ...ticket, again: true };
           if (event.kind === "commented" || event.kind === "updated") await supervise(event, unavailable, again);
           return "refused";

@@ -30,9 +30,9 @@ export interface ReconcileParts {
 }
 
 /**
- * Makes up for lost webhooks. A closed change request that still holds a lock or waits for one, or a merged one with a
- * record "deployed, not merged", gets the missing "closed" event. One with a sync whose outcome was not recorded is
- * revisited. Whoever waits for a lock that expired, or whose release ended a replica, has its turn.
+ * Makes up for lost webhooks. Pushes the missing "closed" event of closed change requests that still hold a lock, wait
+ * for one or are recorded as deployed; revisits syncs without a recorded outcome; and passes expired or abandoned
+ * locks to those who wait.
  */
 export async function reconcile(parts: ReconcileParts): Promise<void> {
   const [locks, queues, records] = await Promise.all([
@@ -80,7 +80,7 @@ async function tellOfOverdue(
   await notifications.publish({ id, at: now.toISOString(), kind: "not-merged", ...facts });
 }
 
-/** Gives a change request the event that it misses. Logs what fails. @returns Its state, if the host tells. */
+/** Pushes the event that a change request misses, and logs failures. @returns Its state, if the host tells. */
 export async function reconcileChange(
   change: ChangeRequestRef,
   { holds, unsettled }: { readonly holds: boolean; readonly unsettled: boolean },

@@ -53,21 +53,20 @@ export const systemClock: Clock = {
   },
 };
 
-/** What tests put in place of the real thing. */
+/** Replacements that tests pass in. */
 export interface Overrides {
   readonly clock?: Clock;
   readonly stores?: Stores;
-  /** Exports traces; without it there are none. */
+  /** Exports traces; omitted, there are none. */
   readonly tracer?: Tracer;
-  /** Shorter waits of the queue in Redis. */
+  /** Shorter waits for the queue in Redis. */
   readonly queueTiming?: Partial<QueueTiming>;
   /** Worker threads that outlive this service. */
   readonly compute?: Compute;
-  /** Starts git from another process than this one. */
+  /** Starts git outside of this process. */
   readonly startGit?: StartGit;
 }
 
-/** The running service. */
 export interface Service {
   /** The address it listens on. */
   readonly url: string;
@@ -75,15 +74,15 @@ export interface Service {
   idle(): Promise<void>;
   /** Makes up for lost webhooks; also done every 5 minutes. */
   reconcile(): Promise<void>;
-  /** Looks whether the systems around answer; also done every minute, if receivers want to know. */
+  /** Checks whether Argo CD and the store answer; also done every minute if receivers want to know. */
   watch(): Promise<void>;
   /** Deletes expired temporary Applications; also done every 10 minutes. */
   sweep(): Promise<void>;
-  /** Takes no more events, waits for running ones up to the grace period, and stops everything it started. */
+  /** Refuses new events, waits up to the grace period for running ones, and stops everything it started. */
   close(): Promise<void>;
 }
 
-/** What has been opened, closed in reverse. */
+/** Closes what was opened, in reverse. */
 class Opened {
   readonly #closers: (() => unknown)[] = [];
 
@@ -96,10 +95,7 @@ class Opened {
   }
 }
 
-/**
- * Opens part after part and starts listening, even if systems that it needs are unavailable.
- * @throws {CannotListen}
- */
+/** Opens part after part and starts listening, even if other systems are unavailable. @throws {CannotListen} */
 export async function startService(config: ServerConfig, log: Logger, overrides: Overrides = {}): Promise<Service> {
   const opened = new Opened();
   try {
@@ -118,7 +114,7 @@ interface Start {
   readonly opened: Opened;
 }
 
-/** What one part notices and a later one acts on. */
+/** Events that an early part raises and a later part handles. */
 type Noticed = EventEmitter<{ held: [holder: ChangeRequestRef]; tookOver: [] }>;
 
 async function start(parts: Start): Promise<Service> {
@@ -198,7 +194,7 @@ async function start(parts: Start): Promise<Service> {
   };
 }
 
-/** What measures the service and computes for it. */
+/** Opens telemetry, worker threads and checks. */
 async function openTools({ config, log, overrides, clock, opened }: Start) {
   const telemetry = await createTelemetry({ config, hosts: observedHosts(config), tracer: overrides.tracer, log });
   opened.add(() => telemetry.close());
@@ -268,7 +264,7 @@ interface PageParts {
   readonly bodies: BodyBudget;
 }
 
-/** Webhooks, API and pages. */
+/** Serves webhooks, the API and the pages. */
 function openPages({ config, clock, log, opened }: Start, parts: PageParts): RequestListener {
   const { telemetry, adapters, started, dependencies, queue, bodies } = parts;
   const { stores, deployer, limitWaits } = adapters;

@@ -10,20 +10,18 @@ import { createRedisStores } from "../store/redis/redis-stores.js";
 import type { Stores } from "../store/stores.js";
 import { systemClock } from "./service.js";
 
-/** What the command prints. */
 export interface RoleSet {
   readonly lines: readonly string[];
   readonly exitCode: 0 | 1;
 }
 
-/** How long a new connection may take: a run of the service waits less, because it can be repeated. */
+/** Longer than the service waits, since nobody repeats this command automatically. */
 const CONNECT_WITHIN_MS = 5_000;
 const PAUSE_MS = 200;
 
 /**
- * Gives somebody a role as an admin would, without asking for one: for operators who have locked themselves out. It acts on
- * Redis, so the running service follows at the person's next request.
- * @throws {StoreUnavailable | StoredValueUnreadable}
+ * Gives a person a role without asking an administrator, for operators who locked themselves out. Writes to Redis, so
+ * the running service follows at the person's next request. @throws {StoreUnavailable | StoredValueUnreadable}
  */
 export async function setRole(
   { kvstore }: Pick<ServerConfig, "kvstore">,
@@ -71,7 +69,7 @@ function userLine({ id, username, email, role }: Account): string {
   return `  ${[id, role, username, email ?? ""].map(shown).join("  ")}`.trimEnd();
 }
 
-/** Names come from outside: they must not steer the terminal. */
+/** Strips control characters: names come from outside and must not steer the terminal. */
 function shown(name: string): string {
   return name.replace(/[\p{Cc}\p{Cf}]/gu, "?");
 }
@@ -94,5 +92,4 @@ function failed(lines: readonly string[]): RoleSet {
 }
 
 const nothing = (): void => undefined;
-/** What goes wrong is thrown. */
 const SILENT: Log = { debug: nothing, info: nothing, warn: nothing, error: nothing, child: () => SILENT };

@@ -19,8 +19,8 @@ const STORE_CURE =
   "check kvstore.address and kvstore.password; until it is available, commands are answered with `failed to acquire lock`";
 
 /**
- * Checks once that every outside system is available and accepts our credentials, and logs what to do where it is not.
- * The service serves all the same; a command that needs the missing system says so in its reply.
+ * Checks once that every outside system is reachable and accepts our credentials, and logs the cure where it does not.
+ * The service starts anyway; commands that need a missing system say so.
  */
 export async function checkAtStart({ config, hosts, deployer, ping, log }: StartParts): Promise<void> {
   await Promise.all([

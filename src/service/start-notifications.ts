@@ -15,12 +15,12 @@ import type { Telemetry } from "../observe/telemetry.js";
 import { createMemoryOutbox } from "../queue/memory-outbox.js";
 import type { Stores } from "../store/stores.js";
 
-/** How long a message that is being delivered may take at the end, in milliseconds. */
+/** How long a delivery in progress may take at shutdown, in milliseconds. */
 const GRACE_MS = 2_000;
 
 export interface StartNotificationsParts {
   readonly config: ServerConfig;
-  /** The Redis that keeps the messages; without it they are kept in memory. */
+  /** Redis that keeps the messages; without it they are kept in memory. */
   readonly connection: Stores["connection"];
   readonly telemetry: Pick<Telemetry, "countDelivery">;
   readonly clock: Clock;
@@ -29,13 +29,13 @@ export interface StartNotificationsParts {
 
 export interface StartedNotifications {
   readonly notifications: Notifications;
-  /** Does not need the store, for news of the store itself: this process keeps the messages. */
+  /** Keeps messages in this process, to report outages of the store itself. */
   readonly withoutStore: Notifications;
   states(): Promise<readonly ReceiverState[]>;
   close(): Promise<void>;
 }
 
-/** The receivers of the server's file. Without any, nothing is started and everything costs nothing. */
+/** Opens the configured receivers. Without any, nothing is started. */
 export async function startNotifications(parts: StartNotificationsParts): Promise<StartedNotifications> {
   const { config, connection, telemetry, clock, log } = parts;
   const receivers = config.notifications;

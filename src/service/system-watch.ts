@@ -19,7 +19,7 @@ export interface SystemWatchParts extends Pick<StartedNotifications, "notificati
   readonly log: Log;
 }
 
-/** Undefined if no receiver wants to hear of outages: then nobody looks for them. */
+/** Undefined if no receiver wants to hear of outages. */
 export function watchSystems(
   { notifications }: Pick<ServerConfig, "notifications">,
   parts: SystemWatchParts,
@@ -28,8 +28,8 @@ export function watchSystems(
 }
 
 /**
- * Looks whether the store and Argo CD answer, and tells receivers of an outage at its second look in a row, and of its end. Each
- * replica tells of the store by itself, for without it they cannot agree on who does; of Argo CD one of them tells.
+ * Checks whether the store and Argo CD answer, and reports an outage at its second failure in a row, and its end. Each
+ * replica reports the store, since they cannot agree without it; one of them reports Argo CD.
  */
 export class SystemWatch {
   #storeOutage: Outage | undefined;
@@ -56,7 +56,7 @@ export class SystemWatch {
     }
   }
 
-  /** Returns the outage as it is now; undefined without one. */
+  /** @returns The outage as it is now; undefined without one. */
   async #tell(
     system: string,
     available: boolean,

@@ -25,8 +25,8 @@ const SIGNING_TOKEN = "GITLAB_SIGNING_TOKEN";
 const WEBHOOK_SECRET = "GITLAB_WEBHOOK_SECRET";
 
 /**
- * Checks the token of svc's account, and gives projects or a group the webhook.
- * @returns What was done, and the section of the configuration. @throws {SetupRefused | HostFailure}
+ * Checks the token of svc's account, and creates the webhooks of projects or a group. @returns What was done, and the
+ * section of the configuration. @throws {SetupRefused | HostFailure}
  */
 export async function createWebhooks(request: HookRequest, parts: SetupParts): Promise<readonly string[]> {
   const { web, targets, secrets } = request;
@@ -65,7 +65,7 @@ async function ownToken({ tokenFromStdin }: HookRequest, { env, stdin }: SetupPa
   return { source: tokenFromStdin ? "standard input" : TOKEN, token };
 }
 
-/** The roles of svc's own account. @throws {SetupRefused} if one does not suffice. */
+/** @throws {SetupRefused} if a role of svc's account does not suffice. */
 async function checkRoles(
   own: GitLabAccount,
   maker: GitLabAccount,
@@ -80,7 +80,7 @@ async function checkRoles(
           "branches that only maintainers may merge into: add the account with that role, and run this again",
       );
     }
-    // Instance administrators may do it everywhere.
+    // Instance administrators may create webhooks everywhere.
     const needed = target.kind === "project" ? MAINTAINER : OWNER;
     const makes = maker === own ? role : await maker.roleIn(target);
     if (makes < needed && !maker.admin) {
@@ -94,17 +94,17 @@ async function checkRoles(
   return roles;
 }
 
-/** The secret of every webhook of svc, in its file. */
+/** The secret that all webhooks share. */
 interface KeptSecret {
   readonly name: typeof SIGNING_TOKEN | typeof WEBHOOK_SECRET;
   readonly text: string;
-  /** The file, and whether this run made it. */
+  /** Path of the file, and whether this run created it. */
   readonly file: string;
-  /** Removes the file if this run made it. */
+  /** Removes the file if this run created it. */
   readonly discard: () => Promise<void>;
 }
 
-/** The secret of earlier runs, or a new one: it is in its file before GitLab gets it, so that it is never lost. */
+/** Reuses the secret of earlier runs or creates one. It is on disk before GitLab gets it, so it is never lost. */
 async function keptSecret(folder: string, name: KeptSecret["name"]): Promise<KeptSecret> {
   const path = join(folder, name);
   const known = await readSecret(folder, name);
@@ -128,7 +128,7 @@ interface WrittenHooks {
   readonly kept: KeptSecret;
 }
 
-/** With signatures if GitLab makes them, which its version does not tell: they may be off. Else with a secret token. */
+/** Prefers signatures. GitLab's version does not tell whether they are on, so it falls back to a secret token. */
 async function writeHooks(maker: GitLabAccount, { url: base, targets, secrets }: HookRequest): Promise<WrittenHooks> {
   const url = `${base}${WEBHOOK_PATHS.hostb}`;
   const writeAll = async (proof: HookSecret) => {
@@ -165,18 +165,16 @@ function hookLines({ path }: HookTarget, hook: WrittenHook, base: string): reado
   ];
 }
 
-/** What a webhook proves itself with. */
 type HookSecret = { readonly signingToken: string } | { readonly token: string };
 
-/** A webhook that sends what svc needs. */
 interface WrittenHook {
   readonly id: number;
   readonly created: boolean;
   /** Whether GitLab signs its requests. */
   readonly signed: boolean;
-  /** Others of the same address, which deliver everything once more. */
+  /** Other webhooks of the same address, which deliver everything twice. */
   readonly doubles: readonly number[];
-  /** GitLab has stopped sending it after failures. */
+  /** GitLab stopped sending it after failures. */
   readonly disabled: boolean;
 }
 
@@ -196,7 +194,9 @@ const hookSchema = z.object({
 });
 type Hook = z.output<typeof hookSchema>;
 
-/** Merge requests plan and release locks, comments are commands, pushes outdate plans; svc drops everything else. */
+/**
+ * Merge request events plan and release locks, comments carry commands, pushes outdate plans; svc needs nothing else.
+ */
 const EVENTS = {
   pushEvents: true,
   mergeRequestsEvents: true,
@@ -213,8 +213,7 @@ const EVENTS = {
 };
 
 /**
- * Creates the webhook, or gives an existing one of the same address the events and the secret. A request with a parameter
- * that GitLab is too old for has the same effect without it.
+ * Creates the webhook, or updates an existing one of the same address. GitLab ignores parameters it is too old for.
  * @throws {SetupRefused} if the webhook would not send what svc needs; `HostFailure`.
  */
 async function writeHook(
@@ -247,10 +246,10 @@ async function create(client: GitLabClient, target: HookTarget, url: string, sec
 
 async function update(client: GitLabClient, target: HookTarget, known: Hook, secret: HookSecret): Promise<Hook> {
   const asked = `change the webhook ${known.id} of ${target.path}`;
-  // Pushes to branches that the filter leaves out would outdate plans without svc's knowledge.
+  // Pushes to filtered branches would outdate plans without svc's knowledge.
   const unfiltered = (known.push_events_branch_filter ?? "") === "" ? {} : { branchFilterStrategy: "all_branches" };
   const options = { ...EVENTS, ...secret, ...unfiltered };
-  // With the address as GitLab has it: another one would take the webhook's secrets away.
+  // Sends the address as GitLab has it: changing it would drop the webhook's secrets.
   const data = await client.ask(asked, (gitlab) =>
     hooksOf(target, gitlab).edit(target.path, known.id, known.url, options),
   );

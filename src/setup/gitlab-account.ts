@@ -18,11 +18,11 @@ export interface GitLabAccount {
   readonly source: string;
   readonly username: string;
   readonly admin: boolean;
-  /** Whether GitLab made the account for a token or a service, so that no person uses it. */
+  /** GitLab created the account for a token or a service, so no person uses it. */
   readonly bot: boolean;
-  /** What is known of the token, for people. */
+  /** Facts about the token, for people. */
   readonly tokenFacts: string;
-  /** 0 for no member. */
+  /** 0 means no member. */
   roleIn(target: HookTarget): Promise<number>;
 }
 
@@ -105,7 +105,7 @@ function expiryOf(day: string | null | undefined): string {
   return typeof day === "string" ? `expires on ${day}: replace it before` : "does not expire";
 }
 
-/** Directly, inherited, or through an invited group. */
+/** Counts direct, inherited and invited membership. */
 async function roleIn(client: GitLabClient, { kind, path }: HookTarget, user: number): Promise<number> {
   const inherited = { includeInherited: true } as const;
   const member = await ifFound(

@@ -18,12 +18,11 @@ import { nextSteps, SecretFiles, sectionLines, type SetupParts, SetupRefused } f
 const PRIVATE_KEY = "GITHUB_APP_PRIVATE_KEY";
 const WEBHOOK_SECRET = "GITHUB_WEBHOOK_SECRET";
 
-/** GitHub gives as long for the whole registration. */
+/** GitHub's own limit for a registration. */
 const LIFETIME_MS = 60 * 60_000;
 /** GitHub refuses a longer name of an App. */
 const LONGEST_NAME = 34;
 
-/** How the registration ended. */
 type Outcome =
   | { readonly kind: "registered"; readonly app: RegisteredApp; readonly files: readonly string[] }
   | { readonly kind: "failed"; readonly error: unknown };
@@ -33,7 +32,7 @@ type Outcome =
  * @returns What was done, and the section of the configuration. @throws {SetupRefused | CannotListen}
  */
 export async function registerApp(request: AppRequest, { clock, print }: SetupParts): Promise<readonly string[]> {
-  // A key that cannot be kept must not be made.
+  // Reserve the files first: a key that cannot be stored must not be created.
   await (await SecretFiles.create(request.secrets, [PRIVATE_KEY, WEBHOOK_SECRET])).discard();
   const until = clock.now().getTime() + LIFETIME_MS;
   const code = new OneTimeCode(until);
@@ -111,7 +110,7 @@ async function register({ web, secrets }: AppRequest, code: string, clock: Setup
   }
 }
 
-/** Names of Apps are taken once and for all, so that of `app.yml` seldom is free. */
+/** Prefers `<service>-<organization>`: names of Apps are unique on GitHub, so that of `app.yml` is rarely free. */
 function nameOf({ name, organization }: AppRequest): string | undefined {
   return name ?? (organization === undefined ? undefined : `${SERVICE}-${organization}`.slice(0, LONGEST_NAME));
 }
@@ -143,17 +142,17 @@ function summary({ web, secrets }: AppRequest, app: RegisteredApp, files: readon
   ];
 }
 
-/** An App that GitHub has just registered, with the secrets that it shows this once. */
+/** An App that GitHub has just registered. GitHub shows its secrets only once. */
 interface RegisteredApp {
   readonly id: number;
   readonly slug: string;
   readonly privateKey: string;
   readonly webhookSecret: string;
-  /** Where the owner chooses the repositories. */
+  /** Address where the owner chooses repositories. */
   readonly installUrl: string;
 }
 
-/** Root of the REST API, without a final slash. */
+/** Root of the REST API, without a trailing slash. */
 function apiOf(web: string): string {
   const { hostname } = new URL(web);
   if (hostname === "github.com") return "https://api.github.com";
@@ -187,10 +186,9 @@ const appSchema = z.object({
 });
 
 /**
- * Fetches the secrets of an App that was registered from a manifest. GitHub answers once, within an hour.
- * https://docs.github.com/rest/apps/apps#create-a-github-app-from-a-manifest
- * @param code Letters and digits that GitHub sent the browser back with.
- * @throws {HostFailure}
+ * Fetches the secrets of a registered App; GitHub answers once, within an hour:
+ * https://docs.github.com/rest/apps/apps#create-a-github-app-from-a-manifest @param code Letters and digits from
+ * GitHub's redirect. @throws {HostFailure}
  */
 async function fetchRegisteredApp(web: string, code: string, clock: Clock): Promise<RegisteredApp> {
   const asked = "hand over the key of the new App";
@@ -229,7 +227,7 @@ async function fetchRegisteredApp(web: string, code: string, clock: Clock): Prom
   }
 }
 
-/** Self-hosted servers have Apps at another path than github.com, so the address comes from GitHub. */
+/** Takes the address from GitHub, since self-hosted servers use another path than github.com. */
 function installUrl(web: string, htmlUrl: string, slug: string): string {
   const own = URL.canParse(htmlUrl) && new URL(htmlUrl).origin === new URL(web).origin;
   return own

@@ -14,16 +14,15 @@ import { comesFromElsewhere, securityHeaders } from "../web/browser-guards.js";
 import { renderViews, VIEWS_FOLDER } from "../web/server.js";
 import { SetupRefused } from "./setup-parts.js";
 
-/** What the pages need. */
 export interface RegistrationSite {
   readonly attempt: (code: string) => CodeAttempt;
   /** Root of GitHub's web pages. */
   readonly web: string;
   readonly organization: string | undefined;
   readonly manifest: (redirectUrl: string) => AppManifest;
-  /** Exchanges GitHub's code, and keeps the secrets. @throws {SetupRefused} */
+  /** Exchanges GitHub's code and stores the secrets. @throws {SetupRefused} */
   readonly register: (code: string) => Promise<Registered>;
-  /** The answer to an attempt or a registration is on its way, or lost. */
+  /** Called once the answer is sent, or the connection is lost. */
   readonly onAnswered: () => void;
 }
 
@@ -35,7 +34,7 @@ export interface Registered {
 const COOKIE = `${SERVICE}_setup`;
 const PATHS = { code: "/", register: "/register", registered: "/registered" } as const;
 
-/** The pages that lead through the registration of the App, for the one browser in which the code was typed. */
+/** Serves the registration pages to the one browser in which the code was typed. */
 export function registrationSite(site: RegistrationSite): Express {
   const session = randomBytes(32).toString("base64url");
   const state = randomBytes(32).toString("base64url");
@@ -157,7 +156,7 @@ export function registrationSite(site: RegistrationSite): Express {
   return app;
 }
 
-/** Names of other sites may lead to this machine (DNS rebinding), so only names that cannot be theirs are answered. */
+/** Answers only to loopback names: names of other sites may resolve to this machine (DNS rebinding). */
 const onlyThisMachine: RequestHandler = (request, response, next) => {
   const host = request.get("host") ?? "";
   if (URL.canParse(`http://${host}`) && isLoopback(new URL(`http://${host}`).hostname)) next();
@@ -182,7 +181,7 @@ const onError: ErrorRequestHandler = (error: unknown, _request, response, next) 
   refuse(response, status >= 400 && status < 500 ? status : 500, "The request cannot be answered.");
 };
 
-/** Letters and digits that nobody takes for one another, as in Crockford's Base32. */
+/** Omits letters that look alike, as Crockford's Base32 does. */
 const ALPHABET = "0123456789ABCDEFGHJKMNPQRSTVWXYZ";
 const LENGTH = 8;
 const MOST_WRONG = 5;
@@ -190,11 +189,11 @@ const MOST_WRONG = 5;
 type CodeAttempt = "accepted" | "wrong" | "used" | "expired" | "locked";
 
 /**
- * A code of 40 random bits that a person reads in the terminal and types into a page. It works once, before its time is
- * over, and not any more after five wrong ones.
+ * A code of 40 random bits that a person copies from the terminal into a page. Works once, expires, and locks after
+ * five wrong attempts.
  */
 export class OneTimeCode {
-  /** Such as `7KQF-9M2X`. */
+  /** For example `7KQF-9M2X`. */
   readonly text: string;
   #wrong = 0;
   #used = false;
@@ -218,12 +217,12 @@ export class OneTimeCode {
   }
 }
 
-/** As people write it: in small letters, without the dash, with a space. */
+/** Accepts lower case, spaces and dashes. */
 function plain(text: string): string {
   return text.toUpperCase().replace(/[^0-9A-Z]/g, "");
 }
 
-/** Compares in a time that depends on neither text. */
+/** Compares in constant time. */
 function sameText(one: string, other: string): boolean {
   const [left, right] = [one, other].map((text) => createHash("sha256").update(text).digest());
   return left !== undefined && right !== undefined && timingSafeEqual(left, right);

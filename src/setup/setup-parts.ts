@@ -6,7 +6,7 @@ import { errorCode } from "../config/files.js";
 import type { Clock } from "../core/ports/clock.js";
 import { type HostId, SERVER_FILE, SERVICE } from "../names.js";
 
-/** The content of a file of the folder; undefined if there is none. @throws {SetupRefused} if it cannot be read. */
+/** @returns The content of a secret's file; undefined without one. @throws {SetupRefused} if it cannot be read. */
 export async function readSecret(folder: string, name: string): Promise<string | undefined> {
   const path = join(folder, name);
   try {
@@ -17,15 +17,15 @@ export async function readSecret(folder: string, name: string): Promise<string |
   }
 }
 
-/** New files with secrets. They exist before there is anything to write, so that no secret is made that cannot be kept. */
+/** New files for secrets, created before the secrets are, so that none is created that cannot be stored. */
 export class SecretFiles {
   readonly #files = new Map<string, { readonly path: string; readonly handle: FileHandle }>();
 
   private constructor(readonly folder: string) {}
 
   /**
-   * Creates empty files that only this user can read. An existing file, or a link of its name, is never touched.
-   * @throws {SetupRefused}, and then leaves nothing behind.
+   * Creates empty files that only this user can read; never touches existing files or links. @throws {SetupRefused}
+   * and leaves nothing behind.
    */
   static async create(folder: string, names: readonly string[]): Promise<SecretFiles> {
     const files = new SecretFiles(folder);
@@ -42,7 +42,7 @@ export class SecretFiles {
     return files;
   }
 
-  /** Writes the texts and closes the files. @throws {SetupRefused} if that fails; the files are gone then. */
+  /** Writes the texts and closes the files. @throws {SetupRefused} after removing the files. */
   async write(texts: Readonly<Record<string, string>>): Promise<readonly string[]> {
     try {
       for (const [name, { handle }] of this.#files) {
@@ -84,9 +84,9 @@ function sentenceFor(error: unknown, folder: string, name: string): string {
 /** What setup needs of the process. */
 export interface SetupParts {
   readonly env: Environment;
-  /** Everything that standard input holds. */
+  /** Reads all of standard input. */
   readonly stdin: () => Promise<string>;
-  /** Shows lines at once. */
+  /** Prints lines at once. */
   readonly print: (lines: readonly string[]) => void;
   readonly clock: Clock;
 }
@@ -112,10 +112,10 @@ export function nextSteps(steps: readonly string[], secrets: string): readonly s
   return ["", "Next:", ...all.map((step, index) => `${index + 1}. ${step}`)];
 }
 
-/** Setup cannot go on. The message is for the operator and says what to do. */
+/** Ends setup. The message tells the operator what to do. */
 export class SetupRefused extends Error {
   override readonly name = "SetupRefused";
-  /** Another try of the same setup cannot succeed. */
+  /** Retrying the same setup cannot succeed. */
   readonly final: boolean;
 
   constructor(message: string, { final = false }: { readonly final?: boolean } = {}) {

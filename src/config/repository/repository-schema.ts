@@ -23,7 +23,7 @@ const MOST_TEAMS = 20;
 const LOGIN = /^[^\s@/]+$/;
 const TEAM = /^[^\s@/]+(?:\/[^\s@/]+)*$/;
 
-/** An entry of `sync_requirements` has one of them at least. */
+/** An entry of `sync_requirements` has at least one of them. */
 const REQUIREMENTS = [
   "require_approval",
   "require_up_to_date",
@@ -177,11 +177,11 @@ export function team() {
   ).meta({ title: "team", type: "string", pattern: TEAM.source });
 }
 
-/** The slowest known texts take the parser about a second at this size. */
+/** The slowest known text of this size keeps the parser busy for about a second. */
 const LARGEST_FILE = 64 * 1024;
 const SCHEMA = repositorySchema();
 
-/** A repository's file after validation. The server's defaults apply to what is undefined. */
+/** A repository's file after validation. Undefined keys fall back to the server's defaults. */
 export type RepositoryConfig = CamelKeys<z.infer<typeof SCHEMA>>;
 
 export type RepositoryConfigResult =
@@ -191,10 +191,9 @@ export type RepositoryConfigResult =
 /** The configuration of a repository without the file. */
 export const NO_REPOSITORY_CONFIG: RepositoryConfig = { applications: [], syncRequirements: [] };
 
-/** What holds where there is no file. */
 export const NO_FILE: RepositoryConfigResult = { kind: "valid", config: NO_REPOSITORY_CONFIG };
 
-/** Reads a repository's file. The text may be hostile, so `${NAME}` is not expanded. */
+/** Reads a repository's file. Does not expand `${NAME}`: the text may be hostile. */
 export function parseRepositoryConfig(text: string, fileName: string): RepositoryConfigResult {
   const { tree, problems } = readYaml(text, fileName, LARGEST_FILE);
   if (tree === undefined) return { kind: "invalid", problems };

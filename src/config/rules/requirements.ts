@@ -11,10 +11,10 @@ import { isExact, matchOf } from "./rule-match.js";
 
 type Entry = RepositoryConfig["syncRequirements"][number];
 
-/** The restricted commands of an entry without `commands`. */
+/** Commands that an entry without `commands` restricts. */
 const BOUND_BY_DEFAULT: readonly AccessCommand[] = ["sync", "rollback"];
 
-/** What a sync requires when all of these hold. */
+/** Combines requirements so that all of them hold. */
 export function strictest(all: readonly Requirements[]): Requirements {
   return {
     requireApproval: all.some(({ requireApproval }) => requireApproval),
@@ -23,7 +23,7 @@ export function strictest(all: readonly Requirements[]): Requirements {
   };
 }
 
-/** The shortest time counts, and svc rolls back by itself only where every rule says so. */
+/** Takes the shortest time, and rolls back only if every rule says so. */
 function strictestHealth(rules: readonly HealthRule[]): HealthRule | undefined {
   if (rules.length === 0) return undefined;
   return {
@@ -33,9 +33,9 @@ function strictestHealth(rules: readonly HealthRule[]): HealthRule | undefined {
 }
 
 /**
- * What a sync of an application requires, for each requirement: the exact entry, else the first matching pattern, else the
- * repository, else the server. An entry that may match holds besides if it requires something. A health that the server
- * requires is required whatever the repository says.
+ * Finds what a sync of an application requires, one requirement at a time: the exact entry wins, then the first
+ * matching pattern, then the repository, then the server. Entries that may match only add requirements, and a
+ * repository cannot lift the server's health requirement.
  */
 export function requirementsOf(
   application: RuledApplication,
@@ -77,7 +77,7 @@ function healthRuleOf(
   };
 }
 
-/** The rules that all must allow a person this command; none if nothing restricts it. */
+/** The rules that must all allow a person this command; empty if nothing restricts it. */
 export function accessRulesOf(
   application: RuledApplication,
   command: AccessCommand,
@@ -92,13 +92,13 @@ export function accessRulesOf(
 }
 
 interface Decisive<T> {
-  /** Of the exact entry, else of the first pattern that matches for certain. */
+  /** From the exact entry, else from the first pattern that certainly matches. */
   readonly certain: T | undefined;
-  /** Of the entries before it that may match. */
+  /** From earlier entries that may match. */
   readonly possible: readonly T[];
 }
 
-/** The values of the entries that decide, among those that have one. */
+/** Collects the values of the entries that decide. */
 function decisive<T>(
   entries: readonly Entry[],
   application: RuledApplication,

@@ -2,7 +2,7 @@ import type { Check } from "../../core/model/check.js";
 import type { RuledApplication } from "../../core/model/settings.js";
 import { matchesName } from "../pattern.js";
 
-/** Which applications an entry is for: those that match everything it names. All are patterns. */
+/** Selects applications that match everything it names. All values are patterns. */
 export interface RuleSelectors {
   readonly name?: string | undefined;
   readonly project?: string | undefined;
@@ -11,7 +11,7 @@ export interface RuleSelectors {
 
 export const SELECTORS = ["name", "project", "destination"] as const;
 
-/** Which applications an entry is for, as people read it: its name, and what else it asks. */
+/** Describes an entry's selectors for people. */
 export function describeSelectors({ name, project, destination }: RuleSelectors): string {
   const asked = [
     ...(project === undefined ? [] : [`project ${project}`]),
@@ -21,14 +21,13 @@ export function describeSelectors({ name, project, destination }: RuleSelectors)
   return name === undefined ? asked.join(", ") : [name, ...asked].join(", ");
 }
 
-/** The checks that look at this application. */
 export function checksFor(checks: readonly Check[], application: string): readonly Check[] {
   return checks.filter((check) => matchesName(check.applications, application));
 }
 
 /**
- * `possible`: it matches as far as is known, or only by its name without the namespace. Only rules that tighten bind
- * those: whoever may create an application of any name in a namespace of their own must not get a rule lifted.
+ * `possible` means that it matches as far as is known, or matches only the bare name. Such rules may tighten but never
+ * loosen: whoever can create an application of any name in their own namespace must not lift a rule.
  */
 export type RuleMatch = "certain" | "possible" | "none";
 
@@ -43,7 +42,7 @@ export function matchOf({ name, project, destination }: RuleSelectors, applicati
   return matches.includes("possible") ? "possible" : "certain";
 }
 
-/** Whether the entry names this application alone: it comes before all patterns. */
+/** Whether the entry names this very application; exact entries come before patterns. */
 export function isExact({ name }: RuleSelectors, application: RuledApplication): boolean {
   return name === application.name;
 }
@@ -72,7 +71,9 @@ const SCHEME = /^https?:\/\//i;
 /** Argo CD's own cluster: https://argo-cd.readthedocs.io/en/stable/operator-manual/declarative-setup/#clusters */
 const OWN_CLUSTER = ["https://kubernetes.default.svc", "in-cluster"];
 
-/** A definition has the cluster's address or its name; which belong together is known for Argo CD's own cluster alone. */
+/**
+ * Compares a pattern with a cluster's address or name. Which belong together is known only for Argo CD's own cluster.
+ */
 function clusterMatch(pattern: string, cluster: string | undefined): RuleMatch {
   if (cluster === undefined || cluster === "") return "possible";
   const text = cluster.replace(/\/+$/, "");
@@ -82,7 +83,7 @@ function clusterMatch(pattern: string, cluster: string | undefined): RuleMatch {
   return own || SCHEME.test(pattern) === SCHEME.test(text) ? "none" : "possible";
 }
 
-/** An address without its scheme, which a pattern cannot contain; host names ignore case. */
+/** Strips the scheme, which a pattern cannot contain; host names ignore case. */
 export function bareCluster(text: string): string {
   return SCHEME.test(text) ? text.replace(SCHEME, "").toLowerCase() : text;
 }

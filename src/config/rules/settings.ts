@@ -12,22 +12,20 @@ import type { ConfigProblem } from "../yaml-tree.js";
 import { accessRulesOf, requirementsOf, strictest } from "./requirements.js";
 import { describeSelectors, SELECTORS } from "./rule-match.js";
 
-/** The settings of a change request, and what is wrong with its repository files. */
 export interface Resolution {
-  /** Also valid if a file is broken, for what still works then: unlock, rollback, help. */
+  /** Valid even if a file is broken, for commands that still work then: unlock, rollback, help. */
   readonly settings: Settings;
-  /** Mistakes in the broken files. */
   readonly problems: readonly ConfigProblem[];
   /** Which file is broken; `base` if both are. Plans and syncs are refused then, unless `repairs`. */
   readonly brokenAt: "head" | "base" | undefined;
-  /** The head repairs or deletes the base branch's broken file: plans and syncs work, under approval. */
+  /** The head repairs or deletes the base branch's broken file: plans and syncs work, but need an approval. */
   readonly repairs: boolean;
 }
 
-/** The file at the tip of a branch whose rules hold. */
+/** The repository file at the tip of a branch. */
 export interface BranchFile {
   readonly file: RepositoryConfigResult;
-  /** While it is broken: the newest version on the branch that could be read, if any. */
+  /** If the file is broken, the newest readable version on the branch, if any. */
   readonly earlier: RepositoryConfig | undefined;
 }
 
@@ -36,9 +34,9 @@ export interface PolicyFiles {
   readonly base: BranchFile;
   /** Of the default branch, if the base branch is another one. */
   readonly defaultBranch: BranchFile | undefined;
-  /** One object with the base branch's if the head does not change it. */
+  /** The same object as the base branch's if the head does not change it. */
   readonly head: RepositoryConfigResult;
-  /** Whether a merge changes the file of the base branch, in any way. */
+  /** Whether merging changes the base branch's file in any way. */
   readonly changed: boolean;
 }
 
@@ -46,11 +44,10 @@ export interface PolicyFiles {
 const NEVER_DELETED = ["main", "master", "develop", "development"] as const;
 
 /**
- * Combines the server's defaults with the repository files. Policy comes from the base branch and the default branch, and
- * the strictest of both holds: a change request can loosen the rules that apply to it neither by its head nor by a base
- * branch of its author's choice. `applications` and `cr_paths` are the union of all sides, so it can only add to what svc
- * examines. While the file of a branch is broken, the rules of its last readable version hold, and every application needs
- * approval.
+ * Combines the server's defaults with the repository files. Policy comes from the base and the default branch, and the
+ * stricter one holds: neither the head nor a base branch of the author's choice can loosen it. `applications` and
+ * `cr_paths` are the union of all sides, so a change request can only add to what svc examines. While a branch's file
+ * is broken, its last readable version holds and every application needs approval.
  */
 export function resolveSettings(
   defaults: ServerDefaults,
@@ -111,7 +108,7 @@ function unionOfApplications(sides: readonly RepositoryConfig[]): Settings["appl
   return [...paths].map(([name, patterns]) => ({ name, paths: [...patterns] }));
 }
 
-/** Empty, which means all files, if any side says so or cannot be read. */
+/** Returns none, which means all files, if any side says so or cannot be read. */
 function unionOfCrPaths(sides: readonly RepositoryConfigResult[]): readonly string[] {
   const lists = sides.map((side) => (side.kind === "valid" ? (side.config.crPaths ?? []) : []));
   return lists.some((list) => list.length === 0) ? [] : [...new Set(lists.flat())];
@@ -120,9 +117,8 @@ function unionOfCrPaths(sides: readonly RepositoryConfigResult[]): readonly stri
 type Entry = RepositoryConfig["syncRequirements"][number];
 
 /**
- * The lists of people that a change of the file concerns: those of entries that change, and those for applications that a
- * changed entry may be for. What holds for all applications, and the order of the entries, concern every list.
- * @param after undefined if it cannot be read.
+ * Finds the allow lists that a change of the file concerns: those of changed entries and of entries that overlap them.
+ * A change of general settings or of the order concerns every list. @param after Undefined if it cannot be read.
  */
 function listsConcerned(before: RepositoryConfig, after: RepositoryConfig | undefined): readonly AccessRule[] {
   const changed = after === undefined ? undefined : changedEntries(before, after);
@@ -134,7 +130,7 @@ function listsConcerned(before: RepositoryConfig, after: RepositoryConfig | unde
     .map(({ allowedUsers, allowedTeams }) => ({ users: allowedUsers ?? [], teams: allowedTeams ?? [] }));
 }
 
-/** Undefined if more than single entries changes. */
+/** Undefined if more than single entries change. */
 function changedEntries(before: RepositoryConfig, after: RepositoryConfig): readonly Entry[] | undefined {
   const rest = (config: RepositoryConfig) => ({ ...config, version: undefined, syncRequirements: [] });
   if (!isDeepStrictEqual(rest(before), rest(after))) return undefined;
@@ -145,7 +141,7 @@ function changedEntries(before: RepositoryConfig, after: RepositoryConfig): read
   return isDeepStrictEqual(kept[0], kept[1]) ? [...removed, ...added] : undefined;
 }
 
-/** Whether an application may match both. Two different names without wildcards are for different applications. */
+/** Whether an application may match both entries. Two different plain names never overlap. */
 function mayOverlap(left: Entry, right: Entry): boolean {
   if (describeSelectors(left) === describeSelectors(right)) return true;
   if (left.name === undefined || right.name === undefined) return true;
@@ -157,18 +153,18 @@ function isPattern(name: string): boolean {
   return /[*?{]/.test(name);
 }
 
-/** Rules reach other namespaces, so only the name without its namespace tells applications apart. */
+/** Drops the namespace: rules reach across namespaces. */
 function lastPart(name: string): string {
   return name.includes("{") ? name : name.slice(name.lastIndexOf("/") + 1);
 }
 
-/** Longer notes are cut in a plan, and the first of them must not hide the others. */
+/** Plans cut long notes, and the first note must not crowd out the others. */
 const LONGEST_NOTE = 400;
 const MOST_NOTES = 10;
 
 /**
- * Sentences for a plan about changes of the repository's file. See `resolveSettings` for what takes effect when.
- * @param before the rules of the base branch; undefined if its file is broken, and no earlier version could be read.
+ * Describes what the change request changes in the repository's file. See `resolveSettings` for when it takes effect.
+ * @param before Rules of the base branch; undefined if no version of its file could be read.
  */
 export function policyNotes(
   before: RepositoryConfig | undefined,
@@ -195,7 +191,7 @@ function repairedSentence(before: RepositoryConfig | undefined): string {
     : `${start}, and the rules of the last version that could be read hold`;
 }
 
-/** The items behind `start`, in as many notes as they need. */
+/** Joins the items behind `start`, in as many notes as they need. */
 function joinedIn(items: readonly string[], start: string): readonly string[] {
   const notes: string[] = [];
   let note = "";
@@ -209,7 +205,7 @@ function joinedIn(items: readonly string[], start: string): readonly string[] {
   return more > 0 ? [...notes.slice(0, MOST_NOTES), `${REPOSITORY_FILE}: more rules change than fit here`] : notes;
 }
 
-/** What changes about the rules, what no longer holds first. */
+/** Describes changed rules, those that no longer hold first. */
 function ruleChanges(base: RepositoryConfig, head: RepositoryConfig): readonly string[] {
   const apart = new Set(["version", "applications", "crPaths", "syncRequirements"]);
   const plain = changedKeys(base, head).filter((key) => !apart.has(key));
@@ -232,7 +228,7 @@ function requirementChanges(base: RepositoryConfig, head: RepositoryConfig): rea
   return ["the order of sync_requirements"];
 }
 
-/** What changes about one key of the file or of an entry. */
+/** Describes the change of one key of the file or of an entry. */
 function keyChange(key: string, before: object | undefined, after: object | undefined): string {
   const [old, now] = [before, after].map((one) => new Map<string, unknown>(Object.entries(one ?? {})).get(key));
   switch (key) {

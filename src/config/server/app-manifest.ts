@@ -4,7 +4,6 @@ import * as z from "zod";
 import { WEBHOOK_PATHS } from "../../names.js";
 import { shippedFile } from "../files.js";
 
-/** What `app.yml` may hold: GitHub's parameters of a manifest. */
 const manifestSchema = z.strictObject({
   name: z.string(),
   url: z.string(),
@@ -17,14 +16,12 @@ const manifestSchema = z.strictObject({
 
 /** A manifest as GitHub takes it: https://docs.github.com/apps/sharing-github-apps/registering-a-github-app-from-a-manifest */
 export interface AppManifest extends z.output<typeof manifestSchema> {
-  /** Where GitHub sends the browser once the App exists. */
   readonly redirect_url: string;
 }
 
 /**
- * The App of `app.yml`, for one installation of svc.
- * @param name Name of the App; undefined: that of the file.
- * @param url Public address of svc, without a final slash.
+ * Reads the App of `app.yml` for one installation of svc. @param name Name of the App; undefined means that of the
+ * file. @param url Public address of svc, without a trailing slash.
  */
 export function appManifest(app: {
   readonly name: string | undefined;

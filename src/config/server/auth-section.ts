@@ -60,7 +60,7 @@ function apiTokens() {
     .describe("tokens with which programs use `/api/v1` instead of a login; `svc token` makes one");
 }
 
-/** Also under the products' names, as sections are. */
+/** Accepts the products' names too, as sections do. */
 function loginProvider() {
   const others = OTHER_NAMES.flatMap(({ within, name, other }) =>
     within[0] === "auth" ? [[other, name] as const] : [],
@@ -131,24 +131,23 @@ const TOKEN = new RegExp(`^${API_TOKEN_PREFIX}[A-Za-z0-9_-]{43}$`);
 const HASH = /^sha256:[0-9a-f]{64}$/;
 const NAME = /^[A-Za-z0-9](?:[A-Za-z0-9._-]{0,61}[A-Za-z0-9])?$/;
 
-/** A token and what svc keeps of it. */
 interface NewApiToken {
   readonly token: string;
   readonly hash: string;
 }
 
-/** 256 random bits. The prefix lets people and scanners for secrets recognise it. */
+/** 256 random bits. The prefix lets people and secret scanners recognise it. */
 export function newApiToken(): NewApiToken {
   const token = API_TOKEN_PREFIX + randomBytes(RANDOM_BYTES).toString("base64url");
   return { token, hash: hashOfToken(token) };
 }
 
-/** A fast hash is enough: nobody can try 2^256 tokens. Slow ones protect what people choose. */
+/** A fast hash suffices: nobody can try 2^256 tokens. Slow hashes protect what people choose. */
 export function hashOfToken(token: string): string {
   return `sha256:${createHash("sha256").update(token).digest("hex")}`;
 }
 
-/** Whether it may be one of ours; anything else is no token, even if its hash is listed. */
+/** Whether it has the form of our tokens; anything else is refused even if its hash is listed. */
 export function isApiToken(text: string): boolean {
   return TOKEN.test(text);
 }

@@ -1,14 +1,13 @@
 import { type ConfigProblem, type ConfigTree, keyPath, type MapTree, type Place } from "../yaml-tree.js";
 
-/** Another name of a section. */
 export interface OtherName {
-  /** The map that holds the section. */
+  /** Keys of the map that holds the section. */
   readonly within: readonly string[];
   readonly name: string;
   readonly other: string;
 }
 
-/** The names of the products, for those who do not think of `hosta` first. */
+/** Product names, for people who do not know `hosta` and `hostb`. */
 export const OTHER_NAMES: readonly OtherName[] = [
   { within: [], name: "hosta", other: "github" },
   { within: [], name: "hostb", other: "gitlab" },
@@ -21,11 +20,11 @@ export const OTHER_NAMES: readonly OtherName[] = [
 export interface Renamed {
   readonly tree: MapTree;
   readonly problems: readonly ConfigProblem[];
-  /** A problem of this file, with the names that it uses. */
+  /** Restores the names that this file uses in a problem's key. */
   readonly asWritten: (problem: ConfigProblem) => ConfigProblem;
 }
 
-/** Gives the sections of one file the names that everything else knows. A section under both names is a mistake. */
+/** Renames a file's sections to the names used everywhere else. A section under both names is a mistake. */
 export function renameSections(file: MapTree): Renamed {
   const problems: ConfigProblem[] = [];
   const used: OtherName[] = [];
@@ -57,7 +56,7 @@ function mapAt(tree: ConfigTree | undefined, [part, ...rest]: readonly string[])
   return part === undefined ? tree : mapAt(tree.entries.get(part)?.value, rest);
 }
 
-/** The tree with one key under another name, or without it; keys keep their order. */
+/** Renames or removes one key; the others keep their order. */
 function changedAt(tree: MapTree, [part, ...rest]: readonly string[], key: string, name: string | undefined): MapTree {
   type Entry = readonly [string, { readonly keyAt: Place; readonly value: ConfigTree }];
   const entries = [...tree.entries].flatMap(([known, entry]): readonly Entry[] => {

@@ -2,13 +2,13 @@ import { createPrivateKey, X509Certificate } from "node:crypto";
 import { errorCode } from "../files.js";
 import { textLeaf, Wrong } from "../schema-parts.js";
 
-/** Reads a text file; throws what `node:fs` throws. */
+/** Reads a text file; throws like `node:fs`. */
 export type ReadFile = (path: string) => string;
 
 /** Reads an environment variable; undefined if it is not set. */
 export type ReadVariable = (name: string) => string | undefined;
 
-/** An RSA key: its PEM text (line breaks also as `\n`) or the path of its file. Read as PEM text. */
+/** An RSA key, as PEM text (with `\n` allowed for line breaks) or as the path of its file. Read as PEM text. */
 export function privateKey(readFile: ReadFile) {
   return textLeaf("a private key as PEM text, or the path of a file that holds one", (value) => {
     const pem = value.includes("-----BEGIN") ? value.replaceAll("\\n", "\n") : contentOf(value, readFile);
@@ -45,7 +45,7 @@ export function storeAddress() {
 
 const COMMAND_WORD = /^[a-z](?:[a-z0-9-]{0,28}[a-z0-9])?$/;
 
-/** What comments begin with to be commands. Begins with a letter: Markdown reads `1.` or `-` as a list. */
+/** The first word of a command comment. Starts with a letter, since Markdown reads `1.` and `-` as lists. */
 export function commandWord() {
   return textLeaf(
     "1 to 30 lower-case letters, digits and dashes, of which the first is a letter and the last no dash",
@@ -62,7 +62,7 @@ export function hostName() {
   ).meta({ title: "host name", type: "string", pattern: HOST_NAME.source });
 }
 
-/** A text of parts between slashes, such as `<org>/<team>`. */
+/** Text split by slashes, such as `<org>/<team>`. */
 export function slashed(allowed: string, fewest: number) {
   return textLeaf(allowed, (value) => {
     const parts = value.split("/");
@@ -95,7 +95,7 @@ function isCertificate(pem: string): boolean {
   }
 }
 
-/** Whether a host name, as in `server.host` or an address, can only be this machine. */
+/** Whether a host name can only mean this machine. */
 export function isLoopback(hostname: string): boolean {
   return /^(?:localhost|::1|\[::1\]|127(?:\.\d{1,3}){3})$/i.test(hostname);
 }

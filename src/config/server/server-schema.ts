@@ -168,10 +168,12 @@ const MOST_CHECKS = 20;
 const NAME = /^[a-z0-9](?:[a-z0-9._-]{0,48}[a-z0-9])?$/i;
 const VARIABLE = /^[A-Za-z_][A-Za-z0-9_]*$/;
 
-/** What every check gets, beside the variables that its entry names. */
+/** Variables that every check gets, besides those its entry names. */
 const CHECK_VARIABLES = ["SVC_APPLICATION", "SVC_REPOSITORY", "SVC_NUMBER", "SVC_NAMESPACE", "SVC_BASE_FILE"] as const;
 
-/** `checks`: programs that look at what a plan renders. Only the server's file has them: they run on its machine. */
+/**
+ * `checks`: programs that examine what a plan renders. Only the server's file has them, since they run on its machine.
+ */
 function checksSection(readVariable: ReadVariable) {
   return listOf(check(readVariable), MOST_CHECKS)
     .superRefine((checks, context) => {
@@ -231,7 +233,7 @@ function variable(readVariable: ReadVariable) {
   }).meta({ title: "name", type: "string", pattern: VARIABLE.source });
 }
 
-/** The section of each code host. All are optional: a host without a section is not configured. */
+/** Sections of the code hosts. A host without a section is not configured. */
 function hostSections(readFile: ReadFile) {
   return {
     hosta: hostaSection(readFile).optional().describe("GitHub, through a GitHub App"),
@@ -288,8 +290,8 @@ function aliases() {
 }
 
 /**
- * At most one placeholder between two slashes, and always the application: two applications never share an environment,
- * which a branch's rules may require a deployment to.
+ * At most one placeholder per path part, and always the application: branch rules may require a deployment to an
+ * environment, so two applications must never share one.
  */
 const PLACEHOLDER = String.raw`\{(?:cluster|namespace|application)\}[A-Za-z0-9._-]*`;
 const SEGMENT = String.raw`(?:[A-Za-z0-9._-]+(?:${PLACEHOLDER})?|${PLACEHOLDER})`;
@@ -307,7 +309,7 @@ function environmentName() {
     );
 }
 
-/** What receivers are told of. */
+/** Events that receivers can subscribe to. */
 export const NOTIFICATION_EVENTS = [
   "synced",
   "failed",
@@ -321,10 +323,13 @@ export const NOTIFICATION_EVENTS = [
 export type NotificationEvent = (typeof NOTIFICATION_EVENTS)[number];
 
 const RECEIVER_NAME = /^[a-z0-9](?:[a-z0-9-]{0,38}[a-z0-9])?$/;
-/** Each receiver has a connection to Redis of its own. */
+/** Each receiver holds a connection to Redis. */
 const MOST_RECEIVERS = 20;
 
-/** `notifications`: who is told what was deployed. Only here: what a repository's file says never leads anywhere. */
+/**
+ * `notifications`: who learns what was deployed. Only the server's file has it, so a repository's file can send
+ * nothing anywhere.
+ */
 function notificationsSection() {
   const receiver = section({
     name: textLeaf(
@@ -349,7 +354,7 @@ function notificationsSection() {
         "signs the messages: `whsec_` and 24 bytes or more as Base64; required with `format: json`, and refused with the others",
       ),
   }).meta({
-    // The same as `notificationRules` says of it.
+    // Mirrors `notificationRules`.
     not: {
       type: "object",
       required: ["format"],
@@ -362,7 +367,7 @@ function notificationsSection() {
   return listOf(receiver, MOST_RECEIVERS).prefault([]).describe("who is told what was deployed");
 }
 
-/** Unlike `url()` with a query: addresses of workflows carry their signature in it. Messages never quote it. */
+/** Unlike `url()`, allows a query: addresses of workflows carry their signature there. Messages never quote it. */
 function receiverAddress() {
   const allowed = "an address that begins with http:// or https://, without user and fragment";
   return textLeaf(allowed, (value) => {

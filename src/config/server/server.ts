@@ -32,7 +32,7 @@ export type KvstoreSection = ServerConfig["kvstore"];
 /** What a repository's file may override, and what it may not. */
 export type ServerDefaults = ServerConfig["defaults"];
 
-/** Somebody who is told what was deployed. With the format `json` there is a `secret`. */
+/** A receiver of notifications. With the format `json` there is a `secret`. */
 export type NotificationReceiver = ServerConfig["notifications"][number];
 
 /** `sessionSecret` is set whenever `enabled` is true. */
@@ -43,12 +43,12 @@ export type OAuthClient = Pick<OidcSection, "clientId" | "clientSecret">;
 export type ApiToken = AuthSection["apiTokens"][number];
 export type BasicUser = NonNullable<AuthSection["basic"]>["users"][number];
 
-/** What decides whose accounts people log in with. */
+/** The sections that decide which accounts people log in with. */
 export type LoginConfig = Pick<ServerConfig, "auth" | "hostb">;
 
 /**
- * Whether people log in with accounts of the very server whose change requests are served. Ids of accounts mean nothing on
- * another GitLab instance; logins with GitHub always use the addresses of `hosta`.
+ * Whether people log in with accounts of the server whose change requests svc serves. Ids of accounts mean nothing on
+ * another GitLab instance; GitHub logins always use the addresses of `hosta`.
  */
 export function logsInWith(host: HostId, { auth, hostb }: LoginConfig): boolean {
   switch (host) {
@@ -69,7 +69,7 @@ type ServerConfigResult =
   | { readonly kind: "valid"; readonly config: ServerConfig; readonly warnings: readonly string[] }
   | { readonly kind: "invalid"; readonly problems: readonly ConfigProblem[] };
 
-/** Merges files, later ones over earlier ones key by key. `readFile` reads the files that keys name, such as certificates. */
+/** Merges files key by key; later ones win. `readFile` reads the files that keys name, such as certificates. */
 export function loadServerConfig(
   files: readonly ConfigFile[],
   env: Environment,
@@ -92,7 +92,7 @@ export function loadServerConfig(
   const readVariable = (name: string) => (Object.hasOwn(env, name) ? env[name] : undefined);
   const checked = validate(tree, serverSchema(readFile, readVariable));
   const found = checked.kind === "invalid" ? checked.problems : [];
-  // An unset variable is already reported; a second problem for the missing value would not help.
+  // An unset variable is already reported; its missing value needs no second problem.
   const reported = new Set(unset.map(placeKey));
   const more = found.filter((problem) => !reported.has(placeKey(problem)));
   const broken = serverRules(tree).filter((problem) => !reported.has(placeKey(problem)));
@@ -107,7 +107,7 @@ export function loadServerConfig(
   return { kind: "valid", config, warnings: serverWarnings(config) };
 }
 
-/** Merges maps key by key at every depth; a later list or single value replaces an earlier one. */
+/** Merges maps at every depth; a later list or single value replaces an earlier one. */
 function mergeTrees(earlier: MapTree, later: MapTree): MapTree {
   const entries = new Map(earlier.entries);
   for (const [key, entry] of later.entries) {
@@ -134,12 +134,12 @@ function placeKey({ file, line, column }: ConfigProblem): string {
 
 const STORE_KINDS = ["address", "sentinel", "cluster"] as const;
 
-/** Whoever guesses one of them can send webhooks or forge sessions, and may try as often as they like. */
+/** Whoever guesses one of them can send webhooks or forge sessions. */
 const GUESSABLE = HOST_IDS.map((host) => [host, "webhook_secret"]);
 const SESSION_SECRET = ["auth", "session_secret"];
 const SHORTEST_SECRET = 16;
 
-/** Checks rules between keys. They apply to the file as written, so they report even if other values are invalid. */
+/** Checks rules that span keys. They read the file as written, so they report even if other values are invalid. */
 export function serverRules(tree: MapTree): readonly ConfigProblem[] {
   const problems: ConfigProblem[] = [];
   const report = (path: readonly PropertyKey[], message: string, atKey = false) =>
@@ -160,7 +160,7 @@ export function serverRules(tree: MapTree): readonly ConfigProblem[] {
     const { length } = (textAt(tree, path) ?? "").trim();
     if (length > 0 && length < SHORTEST_SECRET) report(path, TOO_SHORT);
   }
-  // With only one of them, svc would send a self-hosted GitHub's token to github.com, or the other way round.
+  // With only one of them, svc would send a self-hosted GitHub's token to github.com, or the reverse.
   if (has("hosta", "api_url") !== has("hosta", "web_url")) {
     const missing = has("hosta", "api_url") ? "web_url" : "api_url";
     report(["hosta", missing], "is required: api_url and web_url of a self-hosted GitHub belong together");
@@ -176,7 +176,7 @@ export function serverRules(tree: MapTree): readonly ConfigProblem[] {
   return [...problems, ...notificationRules(tree)];
 }
 
-/** Programs can check a signature, chats cannot; the log and the status page tell receivers apart by their names. */
+/** Programs can check signatures and chats cannot. The log and the status page tell receivers apart by name. */
 function notificationRules(tree: MapTree): readonly ConfigProblem[] {
   const list = treeAt(tree, ["notifications"]);
   const receivers = list?.kind === "list" ? list.items : [];
@@ -200,7 +200,7 @@ function notificationRules(tree: MapTree): readonly ConfigProblem[] {
   });
 }
 
-/** Each token needs a name of its own for the audit trail, and no two names may share a token. */
+/** Tokens need distinct names for the audit trail, and distinct values. */
 function reportRepeated(
   tree: MapTree,
   key: string,
@@ -216,7 +216,7 @@ function reportRepeated(
   }
 }
 
-/** Settings that are valid but probably a mistake. Shown at start and by the check command. */
+/** Finds valid settings that are probably mistakes, for the start and the check command. */
 function serverWarnings(config: ServerConfig): readonly string[] {
   const { auth, server } = config;
   if (!auth.enabled) {
@@ -252,7 +252,7 @@ const TOO_SHORT =
   `has fewer than ${SHORTEST_SECRET} characters and could be guessed; use 32 random bytes as hex (openssl rand -hex 32). ` +
   "Shorter ones are accepted only if server.host, and server.base_url if it is set, are loopback addresses";
 
-/** Nothing but this machine reaches svc: it listens on a loopback address, and no proxy is meant to publish it. */
+/** Whether only this machine reaches svc: it listens on loopback, and no proxy publishes it. */
 function servesThisMachineOnly(tree: MapTree): boolean {
   const baseUrl = textAt(tree, ["server", "base_url"]);
   const published = baseUrl !== undefined && !(URL.canParse(baseUrl) && isLoopback(new URL(baseUrl).hostname));
