@@ -121,7 +121,7 @@ export function applicationLink(application: string, links: Links): string {
 
 /** Where Argo CD shows an application. */
 export function applicationAddress(application: string, { deployer }: Links): string {
-  // Half of a character has no escape.
+  // `encodeURIComponent` throws on a lone surrogate.
   const parts = application.replace(/\p{Cs}/gu, "").split("/");
   return `${deployer}/applications/${parts.map(encodeURIComponent).join("/")}`;
 }

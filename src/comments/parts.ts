@@ -22,9 +22,13 @@ export interface Halves {
   readonly rest: Block;
 }
 
-/** Cuts the last lines off lists that are longer than a whole comment, and says how many. */
+export function block(text: string, section?: string): Block {
+  return { text, section };
+}
+
+/** Cuts the last lines off blocks that are longer than the limit, and says how many. */
 export function cutBlocks(blocks: readonly Block[], limit: number): readonly Block[] {
-  return blocks.map(({ text, section }) => ({ text: cut(text, limit), section }));
+  return blocks.map(({ text, section }) => block(cut(text, limit), section));
 }
 
 function cut(text: string, limit: number): string {
@@ -36,11 +40,11 @@ function cut(text: string, limit: number): string {
   return [...lines, `- and ${text.split("\n").length - lines.length} more lines`].join("\n");
 }
 
-/** How much the lengths of parts may differ that are made of about the same length. */
+/** Parts are balanced to within this many characters. */
 const TOLERANCE = 1000;
 
 /**
- * Packs blocks into as few comments as fit. Several are of about the same length, so that the last is no small remainder.
+ * Packs blocks into as few comments as fit, of about the same length, so that the last is no small remainder.
  * No block without a `split` may be longer than the limit.
  */
 export function pack(blocks: readonly Block[], limit: number): readonly string[] {
@@ -59,7 +63,7 @@ function fill(blocks: readonly Block[], limit: number): readonly string[] {
   const parts: string[] = [];
   let current = "";
   let section: string | undefined;
-  /** The part has nothing but the heading that it repeats. */
+  /** The part holds nothing but a repeated heading. */
   let blank = true;
   for (let block of blocks) {
     for (;;) {
@@ -98,6 +102,28 @@ export function counted(count: number, noun: string): string {
   return `${count} ${noun}${count === 1 ? "" : "s"}`;
 }
 
+/** `a, b and 3 more`. */
+export function firstOf(items: readonly string[], most: number): string {
+  const more = items.length - most;
+  const first = items.slice(0, most).join(", ");
+  return more > 0 ? `${first} and ${more} more` : first;
+}
+
+/** The first lines of a list, and one that counts the others: `- and 3 more`. */
+export function firstLines(lines: readonly string[], most: number, more = "more"): readonly string[] {
+  const left = lines.length - most;
+  return [...lines.slice(0, most), ...(left > 0 ? [`- and ${left} ${more}`] : [])];
+}
+
+/** Joins the texts that are not empty. */
+export function joined(texts: readonly string[], separator: string): string {
+  return texts.filter((text) => text !== "").join(separator);
+}
+
+export function capitalised(text: string): string {
+  return `${text.charAt(0).toUpperCase()}${text.slice(1)}`;
+}
+
 interface ListedApplication {
   readonly application: string;
   readonly reason: string;
@@ -114,7 +140,7 @@ export function listOf(title: string, items: readonly ListedApplication[]): stri
   return [title, ...lines].join("\n");
 }
 
-/** Why a label that people see in a file may match nothing; empty if no label was given. */
+/** Explains why a label selector may match nothing; empty if none was given. */
 export function labelHint(selected: readonly string[], short: string): string {
   if (!selected.some((one) => readLabelSelector(one) !== undefined)) return "";
   return ` Labels count as Argo CD has them, not as this ${short} writes them.`;
@@ -125,13 +151,10 @@ const MAX_PATH = 200;
 
 /** Changed files that were not read, and what to do. */
 export function unreadText(files: readonly UnreadFile[], { short }: HostWords): string {
-  const named = files.slice(0, MAX_FILES);
-  const items = named.map(({ file, reason }) => `- ${code(shortened(file, MAX_PATH))}: ${sentence(reason)}`);
-  const more = files.length > named.length ? [`- and ${files.length - named.length} more`] : [];
+  const items = files.map(({ file, reason }) => `- ${code(shortened(file, MAX_PATH))}: ${sentence(reason)}`);
   return [
     "These changed files could not be read, and each may hold an Application:",
-    ...items,
-    ...more,
+    ...firstLines(items, MAX_FILES),
     "",
     `Nothing of this ${short} is synced or merged while they are in it. Split or simplify them and push, or exclude them with ${code("cr_paths")} in ${code(REPOSITORY_FILE)} on the base branch.`,
   ].join("\n");

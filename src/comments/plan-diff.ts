@@ -1,8 +1,18 @@
-import type { ResourceChange } from "../core/model/manifest-diff.js";
-import type { Evaluated, Unevaluated } from "../core/model/plan.js";
-import { code, delimiterOf, details, diffFence, fence, shortened, withoutDeceivers } from "./markdown.js";
-import { type Block, type Halves, counted } from "./parts.js";
-import type { EvaluatedPlan } from "./plan-summary.js";
+import { secretSentences } from "../core/diff/hidden-change.js";
+import type { AgainstCluster, ManifestDiff, NameChanges, ResourceChange } from "../core/model/manifest-diff.js";
+import type { ApplicationPlan, Evaluated, Unevaluated } from "../core/model/plan.js";
+import {
+  code,
+  delimiterOf,
+  details,
+  diffFence,
+  fence,
+  plainName,
+  sentence,
+  shortened,
+  withoutDeceivers,
+} from "./markdown.js";
+import { type Block, capitalised, counted, firstLines, firstOf, type Halves } from "./parts.js";
 
 export interface DiffRoom {
   /** How many characters of a diff are shown; one that is absent is left out. */
@@ -18,6 +28,9 @@ export interface DiffRoom {
   /** The heading of the application. */
   readonly section: string;
 }
+
+/** An application whose two sides were rendered. */
+export type EvaluatedPlan = Extract<ApplicationPlan, { readonly kind: "evaluated" }>;
 
 /** A resource, or the plan of an application for the diff of its definition. */
 export type Diffed = ResourceChange | Evaluated | Unevaluated;
@@ -66,7 +79,7 @@ interface Shown {
 
 interface Fenced {
   readonly text: string;
-  /** Characters by which it makes its fence longer; measured once, since that takes long. */
+  /** Characters that it adds to its fence; measured once because that is slow. */
   readonly longer: number;
 }
 
@@ -129,7 +142,7 @@ function titleOf(count: number, of: DiffOf): string {
 
 const MAX_TITLES = 2000;
 
-/** In place of a diff that another application has as well: which one, and what it is about here. */
+/** Stands for a diff that an earlier application has too: names that one, and the resources here if they differ. */
 export function sameDiffBlock(
   { diff, application }: EvaluatedPlan,
   resources: readonly ResourceChange[],
@@ -143,7 +156,7 @@ export function sameDiffBlock(
 
 /** The diff of one resource with its title, cut at a line to what fits into `room`. */
 function resourceText(resource: ResourceChange, room: number): string {
-  // As it will stand in the fence, so that what is measured is what is shown.
+  // Cleaned first, so that the measured length is the shown one.
   const name = shortened(resource.title, MAX_TITLE);
   const title = withoutDeceivers(`# ${resource.action}${resource.hook ? " (hook)" : ""}: ${name}`);
   const all = withoutDeceivers(resource.diff)
@@ -166,3 +179,61 @@ const ROOM_FOR_CUT = 60;
 const MAX_TITLE = 500;
 /** A longer line is data, not something that people read in a diff. */
 const MAX_LINE = 2000;
+
+/** Equal for equal diffs, whatever the objects are called; undefined if a diff is cut or hides values. */
+export function diffKey(resources: readonly ResourceChange[]): string | undefined {
+  if (resources.length === 0 || resources.some(({ whole, kind }) => !whole || kind === "Secret")) return undefined;
+  return JSON.stringify(resources.map(({ action, kind, hook, diff }) => [action, kind, hook, diff]));
+}
+
+const HIDDEN_IN_CLUSTER = "Argo CD hides the values of Secrets, so those of the cluster are not compared.";
+
+/** The Secrets whose values change or may. */
+export function secretLines(diff: ManifestDiff): readonly string[] {
+  const sentences = secretSentences(diff, quiet);
+  const lines = sentences.length < 2 ? sentences : [sentences.map((one) => `- ${one}`).join("\n")];
+  return diff.hiddenSecrets && againstCluster(diff) !== undefined ? [...lines, HIDDEN_IN_CLUSTER] : lines;
+}
+
+/** What the cluster told about the diff; undefined if it was not asked. */
+export function againstCluster({ basis }: ManifestDiff): AgainstCluster | undefined {
+  return basis.kind === "live" || basis.kind === "both" ? basis : undefined;
+}
+
+const MAX_NAMES = 20;
+const MAX_NAME = 150;
+
+/** A name that a host could turn into a link becomes a code span. */
+export function quiet(name: string): string {
+  return /^www\.|^gh-\d|^[0-9a-f]{7,64}$/i.test(name) ? code(name) : plainName(shortened(name, MAX_NAME));
+}
+
+const MAX_CAUTIONS = 15;
+const MAX_CAUTION = 400;
+
+/** Cautions, and the applications and ApplicationSets that manifests create, change and delete. */
+export function consequenceLines({ cautions, children, sets }: ManifestDiff): readonly string[] {
+  const lines = cautions.map((text) => `- ${capitalised(sentence(shortened(text, MAX_CAUTION)))}.`);
+  return [
+    ...(lines.length === 0 ? [] : [["**Caution:**", ...firstLines(lines, MAX_CAUTIONS, "more like these")].join("\n")]),
+    ...childrenLine("Applications", children),
+    ...childrenLine("ApplicationSets", sets),
+  ];
+}
+
+function childrenLine(what: string, { created, changed, deleted }: NameChanges): readonly string[] {
+  const parts = [
+    ...(created.length === 0 ? [] : [`create: ${namesIn(created)}`]),
+    ...(changed.length === 0 ? [] : [`change: ${namesIn(changed)}`]),
+    ...(deleted.length === 0 ? [] : [`delete: ${namesIn(deleted)}`]),
+  ];
+  return parts.length === 0 ? [] : [`${what} it would ${parts.join("; ")}`];
+}
+
+/** The first names as code spans. */
+export function namesIn(names: readonly string[]): string {
+  return firstOf(
+    names.map((name) => code(shortened(name, MAX_NAME))),
+    MAX_NAMES,
+  );
+}

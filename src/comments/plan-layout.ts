@@ -1,65 +1,113 @@
 import type { ApplicationName } from "../core/model/brand.js";
-import type { ChangeRequestRef } from "../core/model/change-request.js";
-import type { HostWords } from "../core/model/host-words.js";
 import { driftOf, type ResourceChange } from "../core/model/manifest-diff.js";
-import {
-  checksOf,
-  isWithheld,
-  type ApplicationPlan,
-  shownDiff,
-  type Evaluated,
-  type Unevaluated,
-  previewedDiff,
-} from "../core/model/plan.js";
-import { codes, shortened, code, details, fence, sentence, warning, type Links } from "./markdown.js";
-import { MAX_PARTS, type Block, pack, counted, lockedBy } from "./parts.js";
-import { hasFailedCheck, checkBlocks } from "./plan-checks.js";
-import {
-  type DiffRooms,
-  definitionBlocks,
-  diffBlocks,
-  sameDiffBlock,
-  type DiffRoom,
-  type Diffed,
-} from "./plan-diff.js";
-import type { Arranged, Placed } from "./plan-groups.js";
-import { isUrgent, previewsBlocks, type PreviewGroup, previewBlocks } from "./plan-previews.js";
-import { summaryLines, verdictLines, type SummaryOptions } from "./plan-summary.js";
+import { type ApplicationPlan, previewedDiff, shownDiff } from "../core/model/plan.js";
+import { code, details, type Links, shortened } from "./markdown.js";
+import { type Block, block, counted, firstOf, MAX_PARTS, pack } from "./parts.js";
+import { type ApplicationOptions, applicationBlocks, type Placed } from "./plan-application.js";
+import { hasFailedCheck } from "./plan-checks.js";
+import { type Diffed, diffKey, type DiffRooms, type EvaluatedPlan } from "./plan-diff.js";
+import { isUrgent, type PreviewGroup, previewsBlocks } from "./plan-previews.js";
 import { isDangerous } from "./plan-verdict.js";
-import { placeText } from "./turn.js";
 
-/** What stands before and after the applications. */
+/** Applications of a plan that stand in one collapsible; a single one without a title stands open. */
+export interface Arranged {
+  readonly title: string | undefined;
+  readonly placed: readonly Placed[];
+}
+
+/**
+ * Puts dangerous applications and those with failed checks first. Folds applications that repeat an earlier diff, and
+ * unchanged ones, unless there is more to say about them.
+ */
+export function arrange(applications: readonly ApplicationPlan[]): readonly Arranged[] {
+  const dangerous = applications.filter(comesFirst);
+  const safe = applications.filter((one) => !comesFirst(one));
+  const unchanged = safe.filter(isQuiet);
+  const others = unchanged.length < 2 ? safe : safe.filter((one) => !isQuiet(one));
+  const firsts = new Map<string, EvaluatedPlan>();
+  const repeated = new Map<ApplicationName, Placed[]>();
+  const place = (plan: ApplicationPlan): readonly Placed[] => {
+    const key = plan.kind === "evaluated" ? diffKey(plan.diff.resources) : undefined;
+    const sameAs = key === undefined ? undefined : firsts.get(key);
+    if (key !== undefined && sameAs === undefined && plan.kind === "evaluated") firsts.set(key, plan);
+    if (sameAs === undefined || isDangerous(plan) || tellsMore(plan)) return [{ plan, sameAs }];
+    repeated.set(sameAs.application, [...(repeated.get(sameAs.application) ?? []), { plan, sameAs }]);
+    return [];
+  };
+  const [first, rest] = [dangerous.flatMap(place), others.flatMap(place)];
+  const alone = (placed: Placed): Arranged => ({ title: undefined, placed: [placed] });
+  const repeating = ({ plan: { application } }: Placed): readonly Arranged[] => {
+    const placed = repeated.get(application) ?? [];
+    return placed.length === 0 ? [] : [{ title: `${placed.length} more with the same change`, placed }];
+  };
+  const quiet = unchanged.map((plan): Placed => ({ plan, sameAs: undefined }));
+  return [
+    ...first.map(alone),
+    ...first.flatMap(repeating),
+    ...rest.flatMap((one) => [alone(one), ...repeating(one)]),
+    ...(quiet.length < 2 ? [] : [{ title: `${quiet.length} without changes`, placed: quiet }]),
+  ];
+}
+
+function comesFirst(plan: ApplicationPlan): boolean {
+  return isDangerous(plan) || hasFailedCheck(plan);
+}
+
+/** Proven unchanged, with nothing else to say about it. */
+function isQuiet(plan: ApplicationPlan): boolean {
+  if (plan.kind !== "evaluated" || plan.verdict !== "unchanged" || plan.writesDefinition) return false;
+  const { resources, onlyCommit } = plan.diff;
+  return resources.length === 0 && onlyCommit.length === 0 && plan.lock.kind !== "held" && !tellsMore(plan);
+}
+
+/** Whether there is something to read besides the diff. */
+function tellsMore(plan: ApplicationPlan): boolean {
+  if (plan.warnings.length > 0) return true;
+  if (plan.kind !== "evaluated") return false;
+  if (hasFailedCheck(plan)) return true;
+  return plan.definition !== undefined || plan.diff.secrets.length > 0 || driftOf(plan.diff).length > 0;
+}
+
+/** What stands around the applications. */
 interface Around {
   readonly before: readonly Block[];
-  /** Before what the merge changes besides. */
+  /** Between the plan's own applications and those that only the merge changes. */
   readonly between: readonly Block[];
   readonly after: readonly Block[];
 }
 
-const NO_DIFFS: DiffRooms = new Map();
-
-/** What a plan shows: its own applications, and those that the merge changes besides. */
+/** The plan's own applications, and those that only the merge changes. */
 interface Laid {
   readonly arranged: readonly Arranged[];
   readonly groups: readonly PreviewGroup[];
 }
 
+interface LayoutOptions extends ApplicationOptions {
+  readonly links: Links;
+  readonly comments: "one" | "all";
+  /** Characters of what a failed check printed. */
+  readonly outputs: number;
+}
+
+const NO_DIFFS: DiffRooms = new Map();
+
 /** The applications of a plan with the diffs that there is room for: in one comment, or in as many as a plan may have. */
 export function layOut(
   { arranged, groups }: Laid,
   { before, between, after }: Around,
-  options: ShownOptions,
+  options: LayoutOptions,
   limit: number,
 ): readonly Block[] {
+  const { page } = options.links;
   const previewed = (some: readonly PreviewGroup[], rooms: DiffRooms) =>
-    previewsBlocks(some, diffRoom(options, { limit, rooms }), options.words, limit - ROOM_FOR_FOLD);
+    previewsBlocks(some, diffRoom(options, limit, rooms), options.words, limit - ROOM_FOR_FOLD);
   const build = (some: Laid, rooms: DiffRooms): readonly Block[] => [
     ...before,
-    ...some.arranged.flatMap((one) => arrangedBlocks(one, options, { limit, rooms })),
-    ...leftOut(without(arranged, some.arranged).flatMap(namesOf), "", options),
+    ...some.arranged.flatMap((one) => arrangedBlocks(one, options, limit, rooms)),
+    ...leftOut(without(arranged, some.arranged).flatMap(namesOf), "", page),
     ...between,
     ...previewed(some.groups, rooms),
-    ...leftOut(without(groups, some.groups).flatMap(previewNames), " that the merge adds, changes or removes", options),
+    ...leftOut(without(groups, some.groups).flatMap(previewNames), " that the merge adds, changes or removes", page),
     ...after,
   ];
   if (options.comments === "all") {
@@ -67,8 +115,8 @@ export function layOut(
   }
   const free = limit - lengthOf([...before, ...between, ...after]) - (groups.length === 0 ? 0 : ROOM_FOR_NAMES);
   const own = fitting(arranged, free, {
-    lengthOf: (one) => lengthOf(arrangedBlocks(one, options, { limit, rooms: NO_DIFFS })),
-    stays: (one) => one.kind === "alone" && (isDangerous(one.plan) || hasFailedCheck(one.plan)),
+    lengthOf: (one) => lengthOf(arrangedBlocks(one, options, limit, NO_DIFFS)),
+    stays: ({ title, placed }) => title === undefined && placed.some(({ plan }) => comesFirst(plan)),
   });
   const kept: Laid = {
     arranged: own,
@@ -95,7 +143,12 @@ function without<T>(all: readonly T[], some: readonly T[]): readonly T[] {
   return all.filter((one) => !known.has(one));
 }
 
-/** Without the last ones that have no room even without their diffs. Dangerous ones always stay. */
+/** For the names of applications that are left out. */
+const ROOM_FOR_NAMES = 4000;
+const MAX_NAMES = 50;
+const MAX_NAME = 60;
+
+/** Drops the last ones that do not fit even without their diffs, but none that `stays`. */
 function fitting<T>(
   all: readonly T[],
   room: number,
@@ -114,12 +167,8 @@ function fitting<T>(
   });
 }
 
-const ROOM_FOR_NAMES = 4000;
-const MAX_NAMES = 50;
-const MAX_NAME = 60;
-
-function namesOf(one: Arranged): readonly ApplicationName[] {
-  return one.kind === "alone" ? [one.plan.application] : one.placed.map(({ plan }) => plan.application);
+function namesOf({ placed }: Arranged): readonly ApplicationName[] {
+  return placed.map(({ plan }) => plan.application);
 }
 
 function previewNames({ first, same }: PreviewGroup): readonly ApplicationName[] {
@@ -127,146 +176,41 @@ function previewNames({ first, same }: PreviewGroup): readonly ApplicationName[]
 }
 
 /** The applications that the comment does not show. */
-function leftOut(left: readonly ApplicationName[], which: string, { links: { page } }: ShownOptions): readonly Block[] {
+function leftOut(left: readonly ApplicationName[], which: string, page: string | undefined): readonly Block[] {
   if (left.length === 0) return [];
-  const names = codes(left.slice(0, MAX_NAMES).map((name) => shortened(name, MAX_NAME)));
-  const more = left.length > MAX_NAMES ? ` and ${left.length - MAX_NAMES} more` : "";
+  const names = left.map((name) => code(shortened(name, MAX_NAME)));
   const where = page === undefined ? "" : `; log in to read [their plan](<${page}>)`;
-  const what = left.length === 1 ? "is" : "are";
-  const text = `${counted(left.length, "more application")}${which} ${what} not shown here for lack of room${where}: ${names}${more}`;
-  return [{ text, section: undefined }];
+  const what = `${counted(left.length, "more application")}${which} ${left.length === 1 ? "is" : "are"}`;
+  return [block(`${what} not shown here for lack of room${where}: ${firstOf(names, MAX_NAMES)}`)];
 }
 
-const MAX_REASON = 4000;
 /** For the collapsible around several applications. */
 const ROOM_FOR_FOLD = 200;
 
-interface ShownOptions extends SummaryOptions {
-  readonly links: Links;
-  /** The change request that is planned. */
-  readonly reader: ChangeRequestRef;
-  readonly comments: "one" | "all";
-  /** Characters of what a failed check printed. */
-  readonly outputs: number;
+function arrangedBlocks(
+  { title, placed }: Arranged,
+  options: LayoutOptions,
+  limit: number,
+  rooms: DiffRooms,
+): readonly Block[] {
+  const room = title === undefined ? limit : limit - ROOM_FOR_FOLD;
+  const blocks = placed.flatMap((one) => applicationBlocks(one, options, diffRoom(options, room, rooms)));
+  if (title === undefined) return blocks;
+  const parts = pack(blocks, room);
+  return parts.map((part, index) => {
+    const counter = parts.length === 1 ? "" : `, ${index + 1} of ${parts.length}`;
+    return block(details(`${title}${counter}`, part));
+  });
 }
 
 /** Characters for the names of diffs that are left out: where svc's page has them, and elsewhere. */
 const FEW_NAMES = 300;
 const MANY_NAMES = 8000;
 
-interface Room {
-  /** Characters of one comment. */
-  readonly limit: number;
-  readonly rooms: DiffRooms;
-}
-
-/** What a plan says of each of its applications: the specification's shapes, in the order given. */
-function arrangedBlocks(arranged: Arranged, options: ShownOptions, { limit, rooms }: Room): readonly Block[] {
-  if (arranged.kind === "alone") return applicationBlocks(arranged, options, { limit, rooms });
-  const room = limit - ROOM_FOR_FOLD;
-  const blocks = arranged.placed.flatMap((one) => applicationBlocks(one, options, { limit: room, rooms }));
-  const parts = pack(blocks, room);
-  return parts.map((part, index) => {
-    const counter = parts.length === 1 ? "" : `, ${index + 1} of ${parts.length}`;
-    return { text: details(`${arranged.title}${counter}`, part), section: undefined };
-  });
-}
-
-function applicationBlocks({ plan, sameAs }: Placed, options: ShownOptions, { limit, rooms }: Room): readonly Block[] {
-  const heading = `### Application: ${code(plan.application)}`;
-  const text = (lines: readonly string[]): Block => ({ text: lines.join("\n\n"), section: heading });
-  const warnings = plan.warnings.map(warning);
-  const status = statusOf(plan, options);
-  const room: DiffRoom = { ...diffRoom(options, { limit, rooms }), open: isDangerous(plan), section: heading };
-  switch (plan.kind) {
-    case "new":
-    case "deleted":
-      return announcedBlocks(
-        plan,
-        { ...room, section: `${heading} (${plan.kind})` },
-        [...warnings, status],
-        options.words,
-      );
-    case "unevaluated": {
-      const reason = fence(shortened(plan.reason, MAX_REASON));
-      const next = isWithheld(plan) ? plannedByApproval(options.words) : planAgain(options.words);
-      return [
-        text([heading, "**Changes:** could not be evaluated", reason, next, ...warnings]),
-        ...checkBlocks(checksOf(plan), room),
-        ...definitionBlocks(plan, room),
-        text([status]),
-      ];
-    }
-    case "unplanned":
-      return [];
-    case "evaluated": {
-      const { diff } = plan;
-      const { resources } = diff;
-      const summary = [heading, ...summaryLines(plan, options), ...warnings];
-      const changes =
-        sameAs === undefined
-          ? diffBlocks(resources, room, "change")
-          : [text([sameDiffBlock(sameAs, resources, room.open)])];
-      const drift = diffBlocks(driftOf(diff), room, "drift");
-      return [
-        text(summary),
-        ...checkBlocks(checksOf(plan), room),
-        ...definitionBlocks(plan, room),
-        ...changes,
-        ...drift,
-        text([...verdictLines(plan), status]),
-      ];
-    }
-  }
-}
-
-/** What there is room for beside each heading. */
-function diffRoom({ links: { page }, comments, outputs }: ShownOptions, { limit, rooms }: Room) {
+/** @param limit characters of one comment. */
+function diffRoom({ links: { page }, comments, outputs }: LayoutOptions, limit: number, rooms: DiffRooms) {
   const names = comments === "one" && page !== undefined ? FEW_NAMES : Math.min(limit / 2, MANY_NAMES);
   return { rooms, names, page, outputs };
-}
-
-function announcedBlocks(
-  plan: Extract<ApplicationPlan, { readonly kind: "new" | "deleted" }>,
-  room: DiffRoom,
-  end: readonly string[],
-  words: HostWords,
-): readonly Block[] {
-  const text = (lines: readonly string[]): Block => ({ text: lines.join("\n\n"), section: room.section });
-  const start = [room.section, announcement(plan)];
-  if (plan.preview === undefined) return [text([...start, ...end])];
-  const shown = previewBlocks(plan.preview, plan.kind === "new" ? "added" : "removed", room, words);
-  return [text(start), ...shown, text(end)];
-}
-
-function plannedByApproval({ command }: HostWords): string {
-  return `Only its definition's own diff is shown. An approval of this commit plans it again; on drafts and forks, comment ${code(`${command} plan`)} then.`;
-}
-
-function planAgain({ command }: HostWords): string {
-  return `It cannot be synced until it can be evaluated. Fix the cause, then push or comment ${code(`${command} plan`)}.`;
-}
-
-function statusOf({ application, lock, atMerge }: ApplicationPlan, { reader, words }: ShownOptions): string {
-  const merge = atMerge === undefined ? "" : `\n\nNot deployed by a sync: ${sentence(atMerge)}`;
-  switch (lock.kind) {
-    case "ours":
-      return `**Status:** Locked by this PR${merge}`;
-    case "held":
-      return `**Status:** ⚠️ ${lockedBy(lock.by)}. Its sync is refused until that lock is released. ${placeText(lock, reader, words)}${merge}`;
-    case "free":
-      return `**Status:** Not locked any more: to lock it again, comment ${code(`${words.command} plan -a ${application}`)}${merge}`;
-    case "not-needed":
-      return `**Status:** Not locked${merge}`;
-  }
-}
-
-function announcement(plan: ApplicationPlan): string {
-  const what =
-    plan.kind === "new"
-      ? "This application will be created when its Application resource is applied."
-      : "This application will be deleted when its Application resource is removed.";
-  return plan.sourceFile === undefined ? what : `${what}\n\n**Source file:** ${code(plan.sourceFile)}`;
 }
 
 /** What people write by hand is shorter. */
@@ -279,16 +223,13 @@ const BESIDE = 30;
 const LEAST = 2000;
 
 /** Which diffs of a plan are shown in so many characters: the smallest first, and of the next one what fits. */
-function smallestFirst(
-  { arranged, groups }: { readonly arranged: readonly Arranged[]; readonly groups: readonly PreviewGroup[] },
-  room: number,
-): DiffRooms {
-  const placed = arranged.flatMap((one) => (one.kind === "alone" ? [one] : one.placed));
+function smallestFirst({ arranged, groups }: Laid, room: number): DiffRooms {
+  const placed = arranged.flatMap((one) => one.placed);
   const previewed = groups.flatMap(({ first }) => resourceDiffs(previewedDiff(first.content)?.resources ?? []));
   // Drift comes last: the change request is not about it.
   const diffs = [
     ...[...placed.flatMap(diffsOf), ...previewed].sort(bySize),
-    ...placed.flatMap(({ plan }) => resourceDiffs(driftOfPlan(plan))).sort(bySize),
+    ...placed.flatMap(({ plan }) => driftDiffs(plan)).sort(bySize),
   ];
   const rooms = new Map<Diffed, number>();
   const opened = new Set<unknown>();
@@ -313,28 +254,23 @@ interface Diff {
   readonly around: unknown;
 }
 
-function diffsOf({ plan, sameAs }: Placed): readonly Diff[] {
-  const own = plan.kind === "evaluated" || plan.kind === "unevaluated" ? definitionOf(plan) : [];
-  return [...own, ...resourceDiffs(sameAs === undefined ? (shownDiff(plan)?.resources ?? []) : [])];
-}
-
-function driftOfPlan(plan: ApplicationPlan): readonly ResourceChange[] {
-  const diff = shownDiff(plan);
-  return diff === undefined ? [] : driftOf(diff);
-}
-
 function bySize(left: Diff, right: Diff): number {
   return left.size - right.size;
 }
 
-function resourceDiffs(resources: readonly ResourceChange[]): readonly Diff[] {
-  const most = Number.POSITIVE_INFINITY;
-  const size = (diff: string, title: string) => diff.length + title.length + BESIDE;
-  return resources.map((one) => ({ of: one, size: size(one.diff, one.title), most, around: resources }));
+function diffsOf({ plan, sameAs }: Placed): readonly Diff[] {
+  const resources = resourceDiffs(sameAs === undefined ? (shownDiff(plan)?.resources ?? []) : []);
+  if ((plan.kind !== "evaluated" && plan.kind !== "unevaluated") || plan.definition === undefined) return resources;
+  const size = Math.min(plan.definition.length, MAX_DEFINITION);
+  return [{ of: plan, size, most: MAX_DEFINITION, around: plan.definition }, ...resources];
 }
 
-function definitionOf(plan: Evaluated | Unevaluated): readonly Diff[] {
-  const { definition } = plan;
-  if (definition === undefined) return [];
-  return [{ of: plan, size: Math.min(definition.length, MAX_DEFINITION), most: MAX_DEFINITION, around: definition }];
+function driftDiffs(plan: ApplicationPlan): readonly Diff[] {
+  const diff = shownDiff(plan);
+  return diff === undefined ? [] : resourceDiffs(driftOf(diff));
+}
+
+function resourceDiffs(resources: readonly ResourceChange[]): readonly Diff[] {
+  const most = Number.POSITIVE_INFINITY;
+  return resources.map((of) => ({ of, size: of.diff.length + of.title.length + BESIDE, most, around: resources }));
 }

@@ -5,9 +5,7 @@ import { previewedDiff, type Preview, type PreviewContent, type PreviewOrigin } 
 import { code, codes, details, shortened, fence } from "./markdown.js";
 import { pack, type Block, counted } from "./parts.js";
 import { checkBlocks } from "./plan-checks.js";
-import { type DiffRoom, diffBlocks } from "./plan-diff.js";
-import { diffKey } from "./plan-groups.js";
-import { cautionList, childrenLine, secretLines } from "./plan-summary.js";
+import { consequenceLines, diffBlocks, diffKey, type DiffRoom, secretLines } from "./plan-diff.js";
 
 /** An application that the merge adds, changes or removes, and those for which exactly the same is to be said. */
 export interface PreviewGroup {
@@ -150,17 +148,11 @@ function contentBlocks(
   switch (content.kind) {
     case "compared": {
       const { diff } = content;
-      const lines = [
-        ...countLines(diff, change),
-        ...cautionList(diff.cautions),
-        ...childrenLine("Applications", diff.children),
-        ...childrenLine("ApplicationSets", diff.sets),
-      ];
       const secrets = change === "changed" ? secretLines(diff) : [];
       // Everything goes; what is dangerous about it stands above.
       const folded = change === "removed" ? { ...room, open: false } : room;
       return [
-        text(lines),
+        text([...countLines(diff, change), ...consequenceLines(diff)]),
         ...diffBlocks(diff.resources, folded, "change"),
         ...(secrets.length === 0 ? [] : [text(secrets)]),
       ];

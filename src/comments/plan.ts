@@ -11,8 +11,7 @@ import { markerLine } from "./marker.js";
 import { nextStepClause, nextStepSentence } from "./next-step-words.js";
 import { cutBlocks, pack, type Block, listOf, unreadText } from "./parts.js";
 import { outputRoom, failedChecksText } from "./plan-checks.js";
-import { arrange, type Arranged } from "./plan-groups.js";
-import { layOut } from "./plan-layout.js";
+import { arrange, type Arranged, layOut } from "./plan-layout.js";
 import { groupPreviews, type PreviewGroup } from "./plan-previews.js";
 import {
   nothingLine,
@@ -78,8 +77,7 @@ function openingBlocks(
   options: PlanOptions,
   limit: number,
 ): readonly Block[] {
-  const placed = arranged.flatMap((one) => (one.kind === "alone" ? [one] : one.placed));
-  const inOrder = placed.map((one) => one.plan);
+  const inOrder = arranged.flatMap(({ placed }) => placed.map(({ plan: one }) => one));
   const table = planTable(plan, inOrder, options);
   const turn = options.turn === undefined ? "" : turnLine(options.turn, plan, options.words);
   const texts = [verdictLine(plan, nextOf(plan, options), options), turn, movesText(plan), table ?? ""];

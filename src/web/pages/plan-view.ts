@@ -1,5 +1,5 @@
+import { clusterSentences } from "../../comments/plan-application.js";
 import { checkSentences, failureTitle } from "../../comments/plan-checks.js";
-import { clusterSentences } from "../../comments/plan-summary.js";
 import { besidesSentence, commitSentence, secretSentences } from "../../core/diff/hidden-change.js";
 import { type CheckResult, isFailed } from "../../core/model/check.js";
 import type { HostWords } from "../../core/model/host-words.js";

@@ -1,0 +1,259 @@
+import { besidesSentence, commitSentence } from "../core/diff/hidden-change.js";
+import type { ChangeRequestRef } from "../core/model/change-request.js";
+import type { HostWords } from "../core/model/host-words.js";
+import { type AgainstCluster, type DiffBasis, driftOf, type ObjectNote } from "../core/model/manifest-diff.js";
+import {
+  type ApplicationPlan,
+  checksOf,
+  type ClusterCheck,
+  isWithheld,
+  type UntriedObjects,
+} from "../core/model/plan.js";
+import { code, fence, sentence, shortened, warning } from "./markdown.js";
+import { type Block, block, counted, firstLines, firstOf, lockedBy } from "./parts.js";
+import { checkBlocks } from "./plan-checks.js";
+import {
+  againstCluster,
+  consequenceLines,
+  definitionBlocks,
+  diffBlocks,
+  type DiffRoom,
+  type EvaluatedPlan,
+  namesIn,
+  quiet,
+  sameDiffBlock,
+  secretLines,
+} from "./plan-diff.js";
+import { previewBlocks } from "./plan-previews.js";
+import { isDangerous } from "./plan-verdict.js";
+import { placeText } from "./turn.js";
+
+export interface Placed {
+  readonly plan: ApplicationPlan;
+  /** The application before it whose diff is the same. */
+  readonly sameAs: EvaluatedPlan | undefined;
+}
+
+export interface ApplicationOptions {
+  readonly words: HostWords;
+  /** Whether a sync prunes by default. */
+  readonly pruning: boolean;
+  /** The change request that is planned. */
+  readonly reader: ChangeRequestRef;
+}
+
+const MAX_REASON = 4000;
+
+/** What a plan says of one application, in the shapes of the specification. */
+export function applicationBlocks(
+  { plan, sameAs }: Placed,
+  options: ApplicationOptions,
+  around: Omit<DiffRoom, "section" | "open">,
+): readonly Block[] {
+  const { words } = options;
+  const heading = `### Application: ${code(plan.application)}`;
+  const text = (lines: readonly string[]): Block => block(lines.join("\n\n"), heading);
+  const warnings = plan.warnings.map(warning);
+  const status = statusOf(plan, options);
+  const room: DiffRoom = { ...around, open: isDangerous(plan), section: heading };
+  switch (plan.kind) {
+    case "new":
+    case "deleted":
+      return announcedBlocks(plan, { ...room, section: `${heading} (${plan.kind})` }, [...warnings, status], words);
+    case "unevaluated": {
+      const reason = fence(shortened(plan.reason, MAX_REASON));
+      return [
+        text([heading, "**Changes:** could not be evaluated", reason, nextPlan(isWithheld(plan), words), ...warnings]),
+        ...checkBlocks(checksOf(plan), room),
+        ...definitionBlocks(plan, room),
+        text([status]),
+      ];
+    }
+    case "unplanned":
+      return [];
+    case "evaluated": {
+      const { diff } = plan;
+      const { resources } = diff;
+      return [
+        text([heading, ...summaryLines(plan, options), ...warnings]),
+        ...checkBlocks(checksOf(plan), room),
+        ...definitionBlocks(plan, room),
+        ...(sameAs === undefined
+          ? diffBlocks(resources, room, "change")
+          : [text([sameDiffBlock(sameAs, resources, room.open)])]),
+        ...diffBlocks(driftOf(diff), room, "drift"),
+        text([...verdictLines(plan), status]),
+      ];
+    }
+  }
+}
+
+/** An application that comes or goes with the merge. */
+function announcedBlocks(
+  { kind, preview, sourceFile }: Extract<ApplicationPlan, { readonly kind: "new" | "deleted" }>,
+  room: DiffRoom,
+  end: readonly string[],
+  words: HostWords,
+): readonly Block[] {
+  const text = (lines: readonly string[]): Block => block(lines.join("\n\n"), room.section);
+  const start = [
+    room.section,
+    kind === "new"
+      ? "This application will be created when its Application resource is applied."
+      : "This application will be deleted when its Application resource is removed.",
+    ...(sourceFile === undefined ? [] : [`**Source file:** ${code(sourceFile)}`]),
+  ];
+  if (preview === undefined) return [text([...start, ...end])];
+  return [text(start), ...previewBlocks(preview, kind === "new" ? "added" : "removed", room, words), text(end)];
+}
+
+function nextPlan(withheld: boolean, { command }: HostWords): string {
+  const plan = code(`${command} plan`);
+  return withheld
+    ? `Only its definition's own diff is shown. An approval of this commit plans it again; on drafts and forks, comment ${plan} then.`
+    : `It cannot be synced until it can be evaluated. Fix the cause, then push or comment ${plan}.`;
+}
+
+function statusOf({ application, lock, atMerge }: ApplicationPlan, { reader, words }: ApplicationOptions): string {
+  const merge = atMerge === undefined ? "" : `\n\nNot deployed by a sync: ${sentence(atMerge)}`;
+  switch (lock.kind) {
+    case "ours":
+      return `**Status:** Locked by this PR${merge}`;
+    case "held":
+      return `**Status:** ⚠️ ${lockedBy(lock.by)}. Its sync is refused until that lock is released. ${placeText(lock, reader, words)}${merge}`;
+    case "free":
+      return `**Status:** Not locked any more: to lock it again, comment ${code(`${words.command} plan -a ${application}`)}${merge}`;
+    case "not-needed":
+      return `**Status:** Not locked${merge}`;
+  }
+}
+
+/** Above the diff: counts, cautions, and what was compared. */
+function summaryLines({ diff, cluster }: EvaluatedPlan, { pruning, words }: ApplicationOptions): readonly string[] {
+  const kept = pruning ? "" : " (kept in the cluster without --prune)";
+  return [
+    `**Changes:** ${diff.created} to create, ${diff.updated} to update`,
+    ...(diff.deleted === 0 ? [] : [`**Deletes:** ${diff.deleted} to delete${kept}`]),
+    ...(diff.hooksChanged === 0 ? [] : [`**Hooks:** ${diff.hooksChanged} changed`]),
+    ...(cluster === undefined ? [] : [`**Kubernetes:** ${sentence(clusterSentence(cluster))}`]),
+    ...consequenceLines(diff),
+    ...basisLines(diff.basis, words),
+  ];
+}
+
+/** Below the diff: how certain the verdict is. */
+function verdictLines({ verdict, diff, writesDefinition }: EvaluatedPlan): readonly string[] {
+  const cluster = againstCluster(diff);
+  const quietTitle = (title: string) => title.split(" ").map(quiet).join(" ");
+  const besides = besidesSentence(diff, quietTitle);
+  const commit = besides === undefined ? [] : [besides];
+  switch (verdict) {
+    case "changed":
+      return [...(diff.resources.length === 0 ? [DRIFT_ALONE] : []), ...secretLines(diff), ...commit];
+    case "unchanged":
+      return [
+        commitSentence(diff, quietTitle) ??
+          `No changes: both sides render the same${cluster === undefined ? "" : ", and the cluster has it"}.`,
+        ...(writesDefinition ? [DEFINITION_ALONE] : []),
+      ];
+    case "unknown":
+      return [
+        ...(cluster === undefined || cluster.alreadyThere.length === 0 ? [] : [ALREADY_THERE]),
+        ...(cluster === undefined || cluster.kept.length === 0 ? [] : [KEPT]),
+        ...(diff.hiddenSecrets ? ["No visible changes.", ...secretLines(diff)] : []),
+        ...commit,
+      ];
+  }
+}
+
+const DRIFT_ALONE = "Both sides render the same: a sync changes only what drifted.";
+const KEPT = "The two sides do not render the same, but a sync leaves this as it is in the cluster.";
+const ALREADY_THERE = "The two sides do not render the same, but the cluster already has this.";
+const DEFINITION_ALONE = "The application's definition still changes: a sync writes it.";
+
+function basisLines(basis: DiffBasis, { short }: HostWords): readonly string[] {
+  switch (basis.kind) {
+    case "branch":
+      return [];
+    case "live-failed":
+      return [warning(`the live cluster could not be read, so the diff is against the target branch: ${basis.reason}`)];
+    case "live":
+      return ["Diff against the live cluster.", ...clusterLines(basis, basis.drifted, short)];
+    case "both": {
+      const drifted = basis.drift.map(({ title }) => title);
+      const compared = "Diff against the target branch, and what the live cluster already differs by.";
+      return [compared, ...clusterLines(basis, drifted, short)];
+    }
+  }
+}
+
+function clusterLines(
+  { approximate, alreadyThere, kept }: AgainstCluster,
+  drifted: readonly string[],
+  short: string,
+): readonly string[] {
+  return [
+    ...(drifted.length === 0
+      ? []
+      : [
+          `The cluster already differs from the target branch, so a sync changes more than this ${short} does: ${namesIn(drifted)}`,
+        ]),
+    ...(alreadyThere.length === 0
+      ? []
+      : [`Changed by this ${short}, but already in the cluster: ${namesIn(alreadyThere)}`]),
+    ...noteList(`Changed by this ${short}, but not by a sync:`, kept),
+    ...noteList("Approximate:", approximate),
+  ];
+}
+
+const MAX_NOTES = 10;
+
+/** A line for each note, with the objects that it is about. */
+function noteList(heading: string, notes: readonly ObjectNote[]): readonly string[] {
+  if (notes.length === 0) return [];
+  const lines = notes.map(({ what, objects }) => {
+    return `- ${objects.length === 0 ? "all resources" : namesIn(objects)}: ${sentence(what)}`;
+  });
+  return [[heading, ...firstLines(lines, MAX_NOTES, "more like these")].join("\n")];
+}
+
+const MOST_REASONS = 3;
+const MOST_TITLES = 3;
+const MAX_CAUSE = 200;
+const MAX_TITLE = 150;
+
+/** A sentence for a page; none if Kubernetes was not asked. */
+export function clusterSentences(check: ClusterCheck | undefined): readonly string[] {
+  return check === undefined ? [] : [`Kubernetes ${clusterSentence(check)}.`];
+}
+
+/** Completes "Kubernetes …", with untrusted names and no full stop. The refusals themselves are among the cautions. */
+function clusterSentence({ accepted, refused, untried }: ClusterCheck): string {
+  const tried = accepted + refused.length;
+  if (tried === 0) {
+    const causes = new Set(untried.map(({ reason }) => shownCause(reason)));
+    return `was not asked: ${[...causes].slice(0, MOST_REASONS).join("; ")}`;
+  }
+  const sure = refused.filter((one) => one.sure).length;
+  const unsure = refused.length - sure;
+  const objects = counted(tried, "changed object");
+  const said = [
+    ...(sure === 0 ? [] : [`will refuse ${sure} of ${objects}`]),
+    ...(unsure === 0 ? [] : [sure === 0 ? `may refuse ${unsure} of ${objects}` : `may refuse ${unsure} more`]),
+    ...(refused.length === 0 ? [`accepts ${objects}`] : []),
+  ];
+  return [said.join(", "), ...(untried.length === 0 ? [] : [untriedText(untried)])].join("; ");
+}
+
+function untriedText(untried: readonly UntriedObjects[]): string {
+  const shown = untried.slice(0, MOST_REASONS).map(({ titles, reason }) => {
+    const names = titles.map((title) => shortened(title, MAX_TITLE));
+    return `${firstOf(names, MOST_TITLES)} (${shownCause(reason)})`;
+  });
+  const more = untried.slice(MOST_REASONS).reduce((sum, { titles }) => sum + titles.length, 0);
+  return `not tried: ${shown.join(", ")}${more === 0 ? "" : ` and ${more} more`}`;
+}
+
+function shownCause(reason: string): string {
+  return shortened(reason.replace(/\s+/g, " "), MAX_CAUSE);
+}
