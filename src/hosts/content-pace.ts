@@ -1,10 +1,11 @@
+import type { ChangeRequestRef } from "../core/model/change-request.js";
 import { HostFailure } from "../core/model/errors.js";
 import type { Clock } from "../core/ports/clock.js";
-import { URGENCIES, type Posting, type Urgency } from "../core/ports/code-host.js";
+import { type Posting, URGENCIES, type Urgency } from "../core/ports/code-host.js";
 import type { ContentBudget, ContentLimit } from "../core/ports/content-budget.js";
 import { HOST_TITLES, type HostId } from "../names.js";
-import { HostRefusal } from "./host-refusal.js";
-import { REPORTED_WAIT_MS, type LimitWaits, type ReportedWait } from "./limit-waits.js";
+import { HostRefusal } from "./host-answer.js";
+import { type LimitWaits, REPORTED_WAIT_MS, type ReportedWait } from "./limit-waits.js";
 
 /** How many new comments and merges a host accepts in a period. */
 export interface ContentWindow {
@@ -34,6 +35,9 @@ export interface ContentWrite extends Posting {
   /** It waits for a minute at most, and what the host's limit refused is not sent again: it rests on earlier checks. */
   readonly brief?: true;
 }
+
+/** Sends a write when the limit of the change request's account leaves room for it. */
+export type InTurn = <T>(change: ChangeRequestRef, write: ContentWrite, send: () => Promise<T>) => Promise<T>;
 
 /** The part of a limit that writes of this urgency and below may use together, so that nobody can silence what is above. */
 const SHARES: Readonly<Record<Urgency, number>> = { result: 1, plan: 0.8, refusal: 0.4, help: 0.2 };

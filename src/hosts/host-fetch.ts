@@ -1,9 +1,8 @@
 import { HostFailure } from "../core/model/errors.js";
 import type { Clock } from "../core/ports/clock.js";
-import { AnswerTimedOut, AnswerTooLarge, fetchText, responseOf, type Answer } from "../http/fetch-text.js";
+import { type Answer, AnswerTimedOut, AnswerTooLarge, fetchText, responseOf } from "../http/fetch-text.js";
 import { proxyHint } from "../http/proxy.js";
-import { type FailureWords, isRateLimited, pauseAskedFor } from "./host-refusal.js";
-import { proveJson } from "./json-answer.js";
+import { type FailureWords, isRateLimited, pauseAskedFor, proveJson } from "./host-answer.js";
 import { REPORTED_WAIT_MS, type ReportedWait } from "./limit-waits.js";
 
 export interface HostRequest {

@@ -6,7 +6,7 @@ import type { HookRequest } from "../config/command-line.js";
 import { secret, signingSecret } from "../config/schema-parts.js";
 import type { GitLabClient } from "../hosts/gitlab/client.js";
 import { GITLAB } from "../hosts/gitlab/words.js";
-import { decodeAnswer } from "../hosts/json-answer.js";
+import { decodeAnswer } from "../hosts/host-answer.js";
 import { SERVICE, WEBHOOK_PATHS } from "../names.js";
 import {
   DEVELOPER,

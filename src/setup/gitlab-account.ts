@@ -5,7 +5,7 @@ import type { HookRequest } from "../config/command-line.js";
 import type { Clock } from "../core/ports/clock.js";
 import { createGitLabClient, type GitLabClient } from "../hosts/gitlab/client.js";
 import { GITLAB } from "../hosts/gitlab/words.js";
-import { type FailureWords, ifFound, oneLine } from "../hosts/host-refusal.js";
+import { type FailureWords, ifFound, oneLine } from "../hosts/host-answer.js";
 import { createLimitWaits } from "../hosts/limit-waits.js";
 import { SetupRefused } from "./setup-parts.js";
 

@@ -1,5 +1,5 @@
 import { expect, test } from "@jest/globals";
-import { pauseAskedFor } from "../../src/hosts/host-refusal.js";
+import { pauseAskedFor } from "../../src/hosts/host-answer.js";
 
 const NOW = new Date("2026-03-02T10:00:00.000Z");
 const SECONDS = NOW.getTime() / 1000;

@@ -11,7 +11,7 @@ import type {
   User,
 } from "../../core/model/change-request.js";
 import { HostFailure } from "../../core/model/errors.js";
-import { ifFound } from "../host-refusal.js";
+import { ifFound } from "../host-answer.js";
 import { idField, loginField } from "../payload-fields.js";
 import { getPull } from "./change-request.js";
 import type { GitHubClient } from "./client.js";
@@ -20,7 +20,7 @@ import { isBot } from "./translate-event.js";
 /** GitHub lists at most 250 commits of a pull request. */
 const MOST_PAGES = 3;
 
-/** `authors` are the git author and those whom `Co-authored-by` trailers name. */
+/** `authors` includes the people that `Co-authored-by` trailers name. */
 export const COMMITS_QUERY = `query ($owner: String!, $name: String!, $number: Int!, $after: String) {
   repository(owner: $owner, name: $name) {
     pullRequest(number: $number) {
@@ -50,13 +50,9 @@ const commitSchema = z.object({
   committer: gitActorSchema,
 });
 const commitsSchema = z.object({
-  repository: z.object({
-    pullRequest: z.object({
-      commits: z.object({
-        pageInfo: z.object({ hasNextPage: z.boolean(), endCursor: z.string().nullish() }),
-        nodes: z.array(z.object({ commit: commitSchema }).nullable()),
-      }),
-    }),
+  commits: z.object({
+    pageInfo: z.object({ hasNextPage: z.boolean(), endCursor: z.string().nullish() }),
+    nodes: z.array(z.object({ commit: commitSchema }).nullable()),
   }),
 });
 
@@ -76,17 +72,11 @@ export async function getAuthorship(client: GitHubClient, change: ChangeRequest)
 async function getAccounts(client: GitHubClient, change: ChangeRequest): Promise<Authorship["accounts"]> {
   const asked = `read the commits of ${change.repository}#${change.number}`;
   const accounts = new Map<string, CommitAccounts>();
-  let after: string | undefined;
+  let after: string | null = null;
   for (let page = 1; page <= MOST_PAGES; page += 1) {
-    const { repository } = await client.read(commitsSchema, change.repository, asked, async (octokit, at) => ({
-      data: await octokit.graphql<unknown>(COMMITS_QUERY, {
-        owner: at.owner,
-        name: at.repo,
-        number: change.number,
-        after: after ?? null,
-      }),
-    }));
-    const { nodes, pageInfo } = repository.pullRequest.commits;
+    const variables: Record<string, unknown> = { after };
+    const { commits } = await client.queryPullRequest(commitsSchema, change, asked, COMMITS_QUERY, variables);
+    const { nodes, pageInfo } = commits;
     for (const node of nodes) if (node !== null) accounts.set(node.commit.oid, accountsOf(node.commit));
     if (!pageInfo.hasNextPage || !pageInfo.endCursor) break;
     after = pageInfo.endCursor;
@@ -96,12 +86,10 @@ async function getAccounts(client: GitHubClient, change: ChangeRequest): Promise
 
 function accountsOf({ authors, committer }: z.output<typeof commitSchema>): CommitAccounts {
   const accounts = [...authors.nodes, committer].map(userOf);
-  const people = accounts.filter((user) => user !== undefined).filter(({ login }) => login !== WEB_FLOW);
+  // GitHub itself commits what people do on its pages, as `web-flow`.
+  const people = accounts.filter((user) => user !== undefined).filter(({ login }) => login !== "web-flow");
   return { people, unknown: authors.pageInfo.hasNextPage || accounts.includes(undefined) };
 }
-
-/** The committer of what people do on GitHub's pages. */
-const WEB_FLOW = "web-flow";
 
 function userOf(actor: z.output<typeof gitActorSchema>): User | undefined {
   const { databaseId, login } = actor?.user ?? {};
@@ -109,7 +97,7 @@ function userOf(actor: z.output<typeof gitActorSchema>): User | undefined {
   return { id: databaseId, login, bot: isBot(login, "User") };
 }
 
-/** Self-hosted servers before 3.10 do not tell, and a private fork is hidden: then nothing is known. */
+/** Empty on self-hosted servers before 3.10, which do not report pushes, and for a fork that the App cannot see. */
 async function getPushes(client: GitHubClient, change: ChangeRequest): Promise<readonly Push[]> {
   const place = change.fork ? (await getPull(client, change)).head.repo?.full_name : change.repository;
   if (place === undefined) return [];
@@ -131,15 +119,12 @@ async function getPushes(client: GitHubClient, change: ChangeRequest): Promise<r
   );
   return (activities ?? []).map(({ actor, before, after }) => ({
     by: actor ? { id: actor.id, login: actor.login, bot: isBot(actor.login, actor.type) } : undefined,
-    before: isCommit(before) ? before : undefined,
-    after: isCommit(after) ? after : "deleted",
+    before: NO_COMMIT.test(before) ? undefined : before,
+    after: NO_COMMIT.test(after) ? "deleted" : after,
   }));
 }
 
-/** Zeros stand for no commit. */
-function isCommit(id: string): boolean {
-  return !/^0+$/.test(id);
-}
+const NO_COMMIT = /^0+$/;
 
 /**
  * Only GraphQL has `reviewDecision`, which reflects branch protection, rulesets and code owners, and the newest opinion
@@ -168,32 +153,24 @@ const reviewSchema = z.object({
   commit: z.object({ oid: z.string() }).nullish(),
 });
 const approvalSchema = z.object({
-  repository: z.object({
-    pullRequest: z.object({
-      headRefOid: z.string(),
-      reviewDecision: z.string().nullish(),
-      latestOpinionatedReviews: z.object({
-        pageInfo: z.object({ hasNextPage: z.boolean() }),
-        nodes: z.array(reviewSchema.nullable()),
-      }),
-    }),
+  headRefOid: z.string(),
+  reviewDecision: z.string().nullish(),
+  latestOpinionatedReviews: z.object({
+    pageInfo: z.object({ hasNextPage: z.boolean() }),
+    nodes: z.array(reviewSchema.nullable()),
   }),
 });
-type PullRequestReviews = z.output<typeof approvalSchema>["repository"]["pullRequest"];
 type Review = z.output<typeof reviewSchema>;
 
 export async function getReviews(client: GitHubClient, change: ChangeRequest): Promise<Reviews> {
   const asked = `read the reviews of ${change.repository}#${change.number}`;
-  const { repository } = await client.read(approvalSchema, change.repository, asked, async (octokit, at) => ({
-    data: await octokit.graphql<unknown>(APPROVAL_QUERY, { owner: at.owner, name: at.repo, number: change.number }),
-  }));
-  const verdict = judgeReviews(change, repository.pullRequest);
+  const verdict = judgeReviews(change, await client.queryPullRequest(approvalSchema, change, asked, APPROVAL_QUERY));
   if (verdict.missing === undefined) return verdict;
   return { ...verdict, missing: `${verdict.missing}${await describeAwaited(client, change)}` };
 }
 
 /** A missing decision means that GitHub requires no review, not that the pull request was approved. */
-function judgeReviews(change: ChangeRequest, pull: PullRequestReviews): Reviews {
+function judgeReviews(change: ChangeRequest, pull: z.output<typeof approvalSchema>): Reviews {
   const reviews = pull.latestOpinionatedReviews.nodes.filter((review) => review !== null);
   const approvals = reviews.filter((review) => review.state === "APPROVED" && isOtherPerson(review, change));
   const fresh = approvals.filter((review) => review.commit?.oid === change.headRevision);
@@ -239,7 +216,7 @@ function logins(reviews: readonly Review[]): readonly string[] {
   return reviews.map((review) => review.author?.login).filter((login) => login !== undefined);
 }
 
-/** Separate from the approval query: without "Organization members: read", a requested team fails the whole query. */
+/** Separate from the approval query, because a requested team fails the whole query without "Organization members: read". */
 export const AWAITED_QUERY = `query ($owner: String!, $name: String!, $number: Int!) {
   repository(owner: $owner, name: $name) {
     pullRequest(number: $number) {
@@ -253,22 +230,10 @@ export const AWAITED_QUERY = `query ($owner: String!, $name: String!, $number: I
   }
 }`;
 
+const reviewerSchema = z.object({ login: loginField.optional(), combinedSlug: z.string().max(255).optional() });
 const awaitedSchema = z.object({
-  repository: z.object({
-    pullRequest: z.object({
-      reviewRequests: z.object({
-        nodes: z.array(
-          z
-            .object({
-              asCodeOwner: z.boolean(),
-              requestedReviewer: z
-                .object({ login: loginField.optional(), combinedSlug: z.string().max(255).optional() })
-                .nullish(),
-            })
-            .nullable(),
-        ),
-      }),
-    }),
+  reviewRequests: z.object({
+    nodes: z.array(z.object({ asCodeOwner: z.boolean(), requestedReviewer: reviewerSchema.nullish() }).nullable()),
   }),
 });
 
@@ -276,11 +241,8 @@ const awaitedSchema = z.object({
 async function describeAwaited(client: GitHubClient, change: ChangeRequestRef): Promise<string> {
   const asked = `read the review requests of ${change.repository}#${change.number}`;
   try {
-    const { repository } = await client.read(awaitedSchema, change.repository, asked, async (octokit, at) => ({
-      data: await octokit.graphql<unknown>(AWAITED_QUERY, { owner: at.owner, name: at.repo, number: change.number }),
-    }));
-    const { nodes } = repository.pullRequest.reviewRequests;
-    const awaited = nodes.flatMap((node) => {
+    const { reviewRequests } = await client.queryPullRequest(awaitedSchema, change, asked, AWAITED_QUERY);
+    const awaited = reviewRequests.nodes.flatMap((node) => {
       const name = node?.requestedReviewer?.login ?? node?.requestedReviewer?.combinedSlug;
       return name === undefined ? [] : [node?.asCodeOwner === true ? `${name} (code owner)` : name];
     });

@@ -1,9 +1,8 @@
 import * as z from "zod";
 import type { ChangeRequest, ChangeRequestRef, Mergeability } from "../../core/model/change-request.js";
 import type { Clock } from "../../core/ports/clock.js";
-import { ifFound } from "../host-refusal.js";
+import { ifFound, readUntil } from "../host-answer.js";
 import { idField, loginField, repositoryField, revisionField } from "../payload-fields.js";
-import { readUntil } from "../polling.js";
 import type { GitHubClient } from "./client.js";
 import { isBot } from "./translate-event.js";
 

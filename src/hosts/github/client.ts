@@ -5,11 +5,11 @@ import type { Logger } from "pino";
 import { Probot, ProbotOctokit } from "probot";
 import * as z from "zod";
 import type { RepositoryName } from "../../core/model/brand.js";
+import type { ChangeRequestRef } from "../../core/model/change-request.js";
 import { HostFailure, type HostFailureReason } from "../../core/model/errors.js";
 import type { Clock } from "../../core/ports/clock.js";
+import { decodeAnswer, oneLine, refusalOf } from "../host-answer.js";
 import { createHostFetch, type HostFetch } from "../host-fetch.js";
-import { oneLine, refusalOf } from "../host-refusal.js";
-import { decodeAnswer } from "../json-answer.js";
 import type { LimitWaits } from "../limit-waits.js";
 import { GITHUB } from "./words.js";
 
@@ -24,7 +24,6 @@ export interface GitHubClientOptions {
   readonly log: Logger;
 }
 
-/** One call on an authenticated client. */
 type GitHubCall = (octokit: ProbotOctokit) => Promise<{ readonly data: unknown }>;
 
 /** One call about a repository; `at` goes into its parameters. */
@@ -38,20 +37,20 @@ interface RepositoryParameters {
 
 /** GitHub's API through a GitHub App. Calls throw `HostFailure`, or the signal's reason if it was aborted. */
 export interface GitHubClient {
-  /** The App, for its webhooks. */
+  /** The Probot app that receives the webhooks. */
   readonly probot: Probot;
   /** The fetch below Octokit, for requests without authentication. */
   readonly fetch: HostFetch;
   now(): Date;
   /** Whether an answer of the last hour named a rate limit: self-hosted servers have none by default. */
   showsLimit(): boolean;
-  /** As the App itself. @param asked Completes "when asked to" in error messages. */
+  /** Calls as the App itself. @param asked Completes "when asked to" in error messages. */
   asApp(asked: string, call: GitHubCall): Promise<unknown>;
-  /** As the installation with this id. */
+  /** Calls as the installation with this id. */
   asInstallation(id: number, asked: string, call: GitHubCall, signal?: AbortSignal): Promise<unknown>;
-  /** Id of the App's installation on this repository. Asked once per repository. */
+  /** Id of the App's installation on this repository, requested once per repository. */
   installationOf(repository: RepositoryName): Promise<number>;
-  /** As the App's installation on this repository. */
+  /** Calls as the App's installation on this repository. */
   inRepository(repository: RepositoryName, asked: string, call: RepositoryCall, signal?: AbortSignal): Promise<unknown>;
   /** `inRepository` for a call that changes nothing. @returns What the schema makes of the answer. */
   read<Schema extends z.ZodType>(
@@ -60,6 +59,17 @@ export interface GitHubClient {
     asked: string,
     call: RepositoryCall,
     signal?: AbortSignal,
+  ): Promise<z.output<Schema>>;
+  /**
+   * A GraphQL query with the variables `$owner`, `$name`, `$number` and those given.
+   * @returns What the schema makes of `repository.pullRequest` in its answer.
+   */
+  queryPullRequest<Schema extends z.ZodType>(
+    schema: Schema,
+    change: ChangeRequestRef,
+    asked: string,
+    query: string,
+    variables?: Readonly<Record<string, unknown>>,
   ): Promise<z.output<Schema>>;
 }
 
@@ -169,6 +179,9 @@ export function createGitHubClient(options: GitHubClientOptions): GitHubClient {
     return asInstallation(id, asked, (octokit) => request(octokit, parametersOf(repository, signal)), signal);
   }
 
+  const read: GitHubClient["read"] = async (schema, repository, asked, request, signal) =>
+    decodeAnswer(schema, await inRepository(repository, asked, request, signal), GITHUB, asked);
+
   return {
     probot,
     fetch: hostFetch,
@@ -178,11 +191,17 @@ export function createGitHubClient(options: GitHubClientOptions): GitHubClient {
     asInstallation,
     installationOf: (repository) => installationOf(repository),
     inRepository,
-    async read(schema, repository, asked, request, signal) {
-      return decodeAnswer(schema, await inRepository(repository, asked, request, signal), GITHUB, asked);
+    read,
+    async queryPullRequest(schema, { repository, number }, asked, query, variables) {
+      const answer = await read(graphqlAnswerSchema, repository, asked, async (octokit, { owner, repo }) => ({
+        data: await octokit.graphql<unknown>(query, { owner, name: repo, number, ...variables }),
+      }));
+      return decodeAnswer(schema, answer.repository.pullRequest, GITHUB, asked);
     },
   };
 }
+
+const graphqlAnswerSchema = z.object({ repository: z.object({ pullRequest: z.unknown() }) });
 
 /** Keeps Probot off the debug level, at which it logs whole events and request bodies, comments included. */
 function quietLog(log: Logger): Logger {
@@ -228,7 +247,7 @@ const graphqlErrorSchema = z.object({
 
 /** Converts what an Octokit call threw. @param asked Completes "when asked to". */
 function githubFailure(error: unknown, asked: string, now: Date): HostFailure {
-  // Octokit wraps what its fetch throws into an error of its own that pretends a status of 500.
+  // Octokit wraps what its fetch throws in an error of its own with status 500.
   for (let inner = error; inner instanceof Error; inner = inner.cause) {
     if (inner instanceof HostFailure) return inner;
   }
@@ -245,7 +264,7 @@ function githubFailure(error: unknown, asked: string, now: Date): HostFailure {
   return new HostFailure("failed", `GitHub could not be asked to ${asked}; the log has the cause.`, { cause: error });
 }
 
-/** Whether an Octokit call failed since its installation is gone: its token is refused, or it gets none. */
+/** Whether an Octokit call failed because its installation is gone: its token is refused, or it gets none. */
 function endsInstallation(error: unknown): boolean {
   const refused = requestErrorSchema.safeParse(error).data;
   if (refused === undefined) return false;

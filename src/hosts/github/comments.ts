@@ -1,29 +1,83 @@
 import * as z from "zod";
-import type { ChangeRequestRef } from "../../core/model/change-request.js";
-import type { OwnComment, Reaction } from "../../core/ports/code-host.js";
-import { decodeAnswer } from "../json-answer.js";
-import { idField } from "../payload-fields.js";
+import type { RepositoryName } from "../../core/model/brand.js";
+import type { User } from "../../core/model/change-request.js";
+import type { CodeHost, OwnComment, Reaction, RecentComment } from "../../core/ports/code-host.js";
+import type { InTurn } from "../content-pace.js";
+import { decodeAnswer } from "../host-answer.js";
+import { commentField, idField, loginField, numberField, revisionField, timeField } from "../payload-fields.js";
 import type { GitHubClient } from "./client.js";
+import { isBot } from "./translate-event.js";
 import { GITHUB } from "./words.js";
+
+/** https://docs.github.com/rest/reactions/reactions. Adding the same one again answers 200 instead of 201. */
+const REACTIONS = { seen: "eyes", done: "rocket", failed: "confused" } as const satisfies Record<Reaction, string>;
+
+/** Only GraphQL can minimise: https://docs.github.com/graphql/reference/mutations#minimizecomment. Twice is not an error. */
+export const MINIMISE_MUTATION = `mutation ($comment: ID!) {
+  minimizeComment(input: { subjectId: $comment, classifier: OUTDATED }) {
+    minimizedComment { isMinimized }
+  }
+}`;
+
+const createdSchema = z.object({ id: idField });
+const nodeSchema = z.object({ node_id: z.string().min(1).max(255) });
+
+type Comments = Pick<CodeHost, "listOwnComments" | "postComment" | "editComment" | "commentUrl" | "react" | "minimise">;
+
+/** The comments of one pull request. */
+export function createComments(client: GitHubClient, self: () => Promise<User>, inTurn: InTurn): Comments {
+  return {
+    listOwnComments: async (change) => listOwn(client, change, (await self()).id),
+    postComment: (change, body, posting) =>
+      inTurn(change, posting, async () => {
+        const asked = `post a comment on ${change.repository}#${change.number}`;
+        const data = await client.inRepository(change.repository, asked, (octokit, at) =>
+          octokit.rest.issues.createComment({ ...at, issue_number: change.number, body }),
+        );
+        return decodeAnswer(createdSchema, data, GITHUB, asked, true).id;
+      }),
+    async editComment({ repository, number }, commentId, body) {
+      await client.inRepository(repository, `edit a comment on ${repository}#${number}`, (octokit, at) =>
+        octokit.rest.issues.updateComment({ ...at, comment_id: Number(commentId), body }),
+      );
+    },
+    commentUrl: (change, commentId) => `${change.webUrl}#issuecomment-${commentId}`,
+    async react({ repository, number }, commentId, reaction) {
+      const content = REACTIONS[reaction];
+      await client.inRepository(repository, `react to a comment on ${repository}#${number}`, (octokit, at) =>
+        octokit.rest.reactions.createForIssueComment({ ...at, comment_id: Number(commentId), content }),
+      );
+    },
+    async minimise({ repository, number }, commentId) {
+      const asked = `hide an outdated comment on ${repository}#${number}`;
+      const { node_id } = await client.read(nodeSchema, repository, asked, (octokit, at) =>
+        octokit.rest.issues.getComment({ ...at, comment_id: Number(commentId) }),
+      );
+      await client.inRepository(repository, asked, async (octokit) => ({
+        data: await octokit.graphql<unknown>(MINIMISE_MUTATION, { comment: node_id }),
+      }));
+    },
+  };
+}
 
 const PAGE_SIZE = 100;
 const MAX_PAGES = 50;
 
-const commentsSchema = z.array(
+const ownCommentsSchema = z.array(
   z.object({ id: idField, body: z.string().nullish(), user: z.object({ id: idField }).nullish() }),
 );
 
 /** Comments of the account with this id, oldest first, out of the first 5,000 of the pull request. */
-export async function listCommentsOf(
+async function listOwn(
   client: GitHubClient,
-  change: ChangeRequestRef,
+  { repository, number }: Parameters<Comments["listOwnComments"]>[0],
   account: string,
 ): Promise<readonly OwnComment[]> {
-  const asked = `list the comments of ${change.repository}#${change.number}`;
+  const asked = `list the comments of ${repository}#${number}`;
   const own: OwnComment[] = [];
   for (let page = 1; page <= MAX_PAGES; page += 1) {
-    const comments = await client.read(commentsSchema, change.repository, asked, (octokit, at) =>
-      octokit.rest.issues.listComments({ ...at, issue_number: change.number, per_page: PAGE_SIZE, page }),
+    const comments = await client.read(ownCommentsSchema, repository, asked, (octokit, at) =>
+      octokit.rest.issues.listComments({ ...at, issue_number: number, per_page: PAGE_SIZE, page }),
     );
     for (const { id, body, user } of comments) {
       if (user?.id === account) own.push({ id, body: body ?? "" });
@@ -33,59 +87,63 @@ export async function listCommentsOf(
   return own;
 }
 
-export async function postComment(client: GitHubClient, change: ChangeRequestRef, body: string): Promise<string> {
-  const asked = `post a comment on ${change.repository}#${change.number}`;
-  const data = await client.inRepository(change.repository, asked, (octokit, at) =>
-    octokit.rest.issues.createComment({ ...at, issue_number: change.number, body }),
-  );
-  return decodeAnswer(z.object({ id: idField }), data, GITHUB, asked, true).id;
+const pullsSchema = z.array(
+  z.object({ number: numberField, updated_at: timeField, head: z.object({ sha: revisionField }) }),
+);
+
+/** One call for the pull requests, and one for each 100 comments. A comment updates its pull request, as a push does. */
+export function createRecentActivity(client: GitHubClient): CodeHost["recentActivity"] {
+  return async (repository, since) => {
+    const asked = `list the open pull requests of ${repository}`;
+    const pulls = await client.read(pullsSchema, repository, asked, (octokit, at) =>
+      octokit.rest.pulls.list({ ...at, state: "open", sort: "updated", direction: "desc", per_page: PAGE_SIZE }),
+    );
+    const heads = pulls
+      .filter(({ updated_at }) => updated_at >= since)
+      .map(({ number, updated_at, head }) => ({
+        change: { host: "hosta", repository, number } as const,
+        headRevision: head.sha,
+        updatedAt: updated_at,
+      }));
+    return { heads: heads.reverse(), comments: await commentsSince(client, repository, since) };
+  };
 }
 
-export async function editComment(
+/** Pages of new comments that one call of `recentActivity` reads. */
+const MAX_RECENT_PAGES = 5;
+
+const recentCommentsSchema = z.array(
+  z.object({
+    id: idField,
+    body: commentField.nullish(),
+    user: z.object({ id: idField, login: loginField, type: z.string().nullish() }).nullish(),
+    html_url: z.string().max(2000),
+    created_at: timeField,
+    updated_at: timeField,
+  }),
+);
+
+async function commentsSince(
   client: GitHubClient,
-  change: ChangeRequestRef,
-  commentId: string,
-  body: string,
-): Promise<void> {
-  const asked = `edit a comment on ${change.repository}#${change.number}`;
-  await client.inRepository(change.repository, asked, (octokit, at) =>
-    octokit.rest.issues.updateComment({ ...at, comment_id: Number(commentId), body }),
-  );
-}
-
-/** https://docs.github.com/rest/reactions/reactions */
-const REACTIONS = { seen: "eyes", done: "rocket", failed: "confused" } as const satisfies Record<Reaction, string>;
-
-/** Adding the same reaction again is not an error: GitHub answers 200 instead of 201. */
-export async function react(
-  client: GitHubClient,
-  change: ChangeRequestRef,
-  commentId: string,
-  reaction: Reaction,
-): Promise<void> {
-  const content = REACTIONS[reaction];
-  const asked = `react to a comment on ${change.repository}#${change.number}`;
-  await client.inRepository(change.repository, asked, (octokit, at) =>
-    octokit.rest.reactions.createForIssueComment({ ...at, comment_id: Number(commentId), content }),
-  );
-}
-
-/** Only GraphQL can minimise: https://docs.github.com/graphql/reference/mutations#minimizecomment */
-export const MINIMISE_MUTATION = `mutation ($comment: ID!) {
-  minimizeComment(input: { subjectId: $comment, classifier: OUTDATED }) {
-    minimizedComment { isMinimized }
+  repository: RepositoryName,
+  since: Date,
+): Promise<readonly RecentComment[]> {
+  const asked = `list the new comments of ${repository}`;
+  const recent: RecentComment[] = [];
+  for (let page = 1; page <= MAX_RECENT_PAGES; page += 1) {
+    const order = { sort: "created", direction: "asc", per_page: PAGE_SIZE, page } as const;
+    const comments = await client.read(recentCommentsSchema, repository, asked, (octokit, at) =>
+      octokit.rest.issues.listCommentsForRepo({ ...at, ...order, since: since.toISOString() }),
+    );
+    for (const { id, body, user, html_url, created_at, updated_at } of comments) {
+      const number = Number(/\/pull\/(\d+)#/.exec(html_url)?.[1]);
+      const edited = updated_at.getTime() !== created_at.getTime();
+      if (!Number.isSafeInteger(number) || !user || edited || created_at < since) continue;
+      const author = { id: user.id, login: user.login, bot: isBot(user.login, user.type) };
+      const change = { host: "hosta", repository, number } as const;
+      recent.push({ change, id, body: body ?? "", author, createdAt: created_at });
+    }
+    if (comments.length < PAGE_SIZE) break;
   }
-}`;
-
-const nodeSchema = z.object({ node_id: z.string().min(1).max(255) });
-
-/** Hides a comment as outdated. Hiding it again is not an error. */
-export async function minimise(client: GitHubClient, change: ChangeRequestRef, commentId: string): Promise<void> {
-  const asked = `hide an outdated comment on ${change.repository}#${change.number}`;
-  const { node_id } = await client.read(nodeSchema, change.repository, asked, (octokit, at) =>
-    octokit.rest.issues.getComment({ ...at, comment_id: Number(commentId) }),
-  );
-  await client.inRepository(change.repository, asked, async (octokit) => ({
-    data: await octokit.graphql<unknown>(MINIMISE_MUTATION, { comment: node_id }),
-  }));
+  return recent;
 }

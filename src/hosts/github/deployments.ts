@@ -1,21 +1,55 @@
 import * as z from "zod";
-import type { ChangeRequest, ChangeRequestRef } from "../../core/model/change-request.js";
+import type { ChangeRequest, ChangeRequestRef, User } from "../../core/model/change-request.js";
 import { parseJson } from "../../core/model/json.js";
-import type { DeploymentState, ShownDeployment } from "../../core/ports/code-host.js";
+import type { CodeHost, DeploymentState, ShownDeployment } from "../../core/ports/code-host.js";
 import { DEPLOYER_TITLE, SERVICE } from "../../names.js";
-import { decodeAnswer } from "../json-answer.js";
+import { DEPLOYMENT_WRITE, type InTurn } from "../content-pace.js";
+import { environmentName } from "../environment-name.js";
+import { decodeAnswer } from "../host-answer.js";
 import { idField, loginField } from "../payload-fields.js";
 import type { GitHubClient } from "./client.js";
 import { GITHUB } from "./words.js";
 
+type Deployments = Pick<CodeHost, "showsDeployments" | "showDeployment" | "shownDeployment" | "missingPermissions">;
+
+/** Shows deployments as GitHub's Deployments, if `config.deployments` is set. */
+export function createDeployments(
+  client: GitHubClient,
+  config: { readonly deployments?: boolean; readonly environmentName?: string },
+  self: () => Promise<User>,
+  inTurn: InTurn,
+): Deployments {
+  const environmentOf = async (shown: ShownDeployment): Promise<Environment> => ({
+    name: environmentName(config.environmentName ?? "{application}", shown),
+    self: (await self()).id,
+  });
+  return {
+    showsDeployments: config.deployments === true,
+    async showDeployment(change, shown, state, known) {
+      const { command, links } = shown;
+      const environment = await environmentOf(shown);
+      const create = () =>
+        inTurn(change, DEPLOYMENT_WRITE, () => createDeployment(client, change, shown, environment.name));
+      // The target branch has no Deployment of its own: what it takes the place of becomes inactive.
+      const id = command === "rollback" ? undefined : (known ?? (await create()));
+      if (id !== undefined) await setState(client, change, id, state, links);
+      if (state === "succeeded") await retireEarlier(client, change, environment, { current: id, links });
+      return id;
+    },
+    shownDeployment: async (change, shown) =>
+      shown.command === "rollback" ? undefined : findOwn(client, change, shown, await environmentOf(shown)),
+    missingPermissions: async () => (config.deployments === true ? missingForDeployments(client) : []),
+  };
+}
+
 /** One environment of a repository, and whose deployments in it are ours. */
-export interface Environment {
+interface Environment {
   readonly name: string;
   /** Id of our own account. */
   readonly self: string;
 }
 
-/** GitHub's word for what every deployment of ours is; others in the environment may have another. */
+/** The task that GitHub records for each of our deployments; others in the environment may have another. */
 const TASK = "deploy";
 
 const STATES = { running: "in_progress", succeeded: "success", failed: "failure" } as const;
@@ -27,7 +61,7 @@ const ENDS: ReadonlyMap<string, DeploymentState> = new Map([
   ["error", "failed"],
 ]);
 
-/** Earlier deployments of an environment that are looked at. Only the newest of ours can be active. */
+/** Earlier deployments of an environment that are checked. Only the newest of ours can be active. */
 const MOST_EARLIER = 10;
 
 const createdSchema = z.object({ id: idField });
@@ -37,20 +71,20 @@ const deploymentsSchema = z.array(
 );
 const statusesSchema = z.array(z.object({ id: idField, state: z.string() }));
 
-/** Creates a Deployment; the commit's own checks are none of its business. https://docs.github.com/rest/deployments/deployments */
-export async function createDeployment(
+/** Creates a Deployment whatever the commit's checks say. https://docs.github.com/rest/deployments/deployments */
+async function createDeployment(
   client: GitHubClient,
   change: ChangeRequest,
   { application, revision, runId }: ShownDeployment,
-  { name }: Environment,
+  environment: string,
 ): Promise<string> {
-  const asked = `create a deployment to ${name} in ${change.repository}`;
+  const asked = `create a deployment to ${environment} in ${change.repository}`;
   const data = await client.inRepository(change.repository, asked, (octokit, at) =>
     octokit.rest.repos.createDeployment({
       ...at,
       ref: revision,
       task: TASK,
-      environment: name,
+      environment,
       description: `${SERVICE} sync of #${change.number} through ${DEPLOYER_TITLE}`,
       payload: { run: runId, application },
       auto_merge: false,
@@ -61,46 +95,42 @@ export async function createDeployment(
 }
 
 /** https://docs.github.com/rest/deployments/statuses */
-export async function setDeploymentState(
+async function setState(
   client: GitHubClient,
-  change: ChangeRequestRef,
+  { repository }: ChangeRequestRef,
   id: string,
   state: DeploymentState | "inactive",
   { application, result }: ShownDeployment["links"],
 ): Promise<void> {
-  await client.inRepository(
-    change.repository,
-    `set the status of a deployment in ${change.repository}`,
-    (octokit, at) =>
-      octokit.rest.repos.createDeploymentStatus({
-        ...at,
-        deployment_id: Number(id),
-        state: state === "inactive" ? state : STATES[state],
-        log_url: result,
-        environment_url: application,
-        // It would end deployments of others in the environment too.
-        auto_inactive: false,
-      }),
+  await client.inRepository(repository, `set the status of a deployment in ${repository}`, (octokit, at) =>
+    octokit.rest.repos.createDeploymentStatus({
+      ...at,
+      deployment_id: Number(id),
+      state: state === "inactive" ? state : STATES[state],
+      log_url: result,
+      environment_url: application,
+      // It would end deployments of others in the environment too.
+      auto_inactive: false,
+    }),
   );
 }
 
-/** The deployment that this run created. */
-export async function findDeployment(
+/** Finds the deployment that an earlier attempt of this run created. */
+async function findOwn(
   client: GitHubClient,
   change: ChangeRequestRef,
   { revision, runId }: ShownDeployment,
   environment: Environment,
-): Promise<{ readonly id: string; readonly state: DeploymentState } | undefined> {
-  const found = (await listDeployments(client, change, environment, revision)).find(
-    ({ payload }) => runOf(payload) === runId,
-  );
+) {
+  const listed = await listDeployments(client, change, environment, revision);
+  const found = listed.find(({ payload }) => runOf(payload) === runId);
   if (found === undefined) return undefined;
   const state = await stateOf(client, change, found.id);
   return { id: found.id, state: ENDS.get(state ?? "") ?? "running" };
 }
 
 /** Ends what was deployed to the environment before `current`, or everything: a rollback took it out of the cluster. */
-export async function retireDeployments(
+async function retireEarlier(
   client: GitHubClient,
   change: ChangeRequestRef,
   environment: Environment,
@@ -114,7 +144,7 @@ export async function retireDeployments(
     const state = await stateOf(client, change, id);
     // What came before it was ended when this was deployed.
     if (state === "inactive") return;
-    if (state !== "failure" && state !== "error") await setDeploymentState(client, change, id, "inactive", links);
+    if (state !== "failure" && state !== "error") await setState(client, change, id, "inactive", links);
   }
 }
 
@@ -166,7 +196,7 @@ const installationsSchema = z.array(
 );
 
 /** Whether the App, and each of its first hundred installations, may write deployments. */
-export async function missingForDeployments(client: GitHubClient): Promise<readonly string[]> {
+async function missingForDeployments(client: GitHubClient): Promise<readonly string[]> {
   const asked = "read the App's permissions";
   const app = await client.asApp(asked, (octokit) => octokit.rest.apps.getAuthenticated());
   if (!mayDeploy(decodeAnswer(grantsSchema, app, GITHUB, asked))) {

@@ -1,36 +1,21 @@
 import type { Probot } from "probot";
 import * as z from "zod";
 import type { RepositoryName } from "../../core/model/brand.js";
-import type { ChangeRequest, ChangeRequestRef, User } from "../../core/model/change-request.js";
-import type {
-  CodeHost,
-  CommitStatus,
-  RecentActivity,
-  RecentComment,
-  ShownDeployment,
-} from "../../core/ports/code-host.js";
-import { STATUS_NAME } from "../../names.js";
-import { type ContentWrite, createContentPace, DEPLOYMENT_WRITE, MERGE_WRITE } from "../content-pace.js";
-import { environmentName } from "../environment-name.js";
+import type { ChangeRequestRef, User } from "../../core/model/change-request.js";
+import { HostFailure } from "../../core/model/errors.js";
+import type { Clock } from "../../core/ports/clock.js";
+import type { CodeHost } from "../../core/ports/code-host.js";
+import { SERVICE, STATUS_NAME } from "../../names.js";
+import { createContentPace, type InTurn, MERGE_WRITE } from "../content-pace.js";
+import { decodeAnswer, HostRefusal, ifFound, keepAccount, oneLine, refusalMessage, refusalOf } from "../host-answer.js";
 import type { HostParts } from "../host-module.js";
-import { ifFound, oneLine } from "../host-refusal.js";
-import { keepAccount } from "../own-account.js";
-import { commentField, idField, loginField, numberField, revisionField, timeField } from "../payload-fields.js";
+import { idField, loginField } from "../payload-fields.js";
 import { getAuthorship, getReviews } from "./approval.js";
 import { getChangeRequest, getMergeability, getState } from "./change-request.js";
 import { createGitHubClient, type GitHubClient } from "./client.js";
-import { editComment, listCommentsOf, minimise, postComment, react } from "./comments.js";
-import {
-  createDeployment,
-  type Environment,
-  findDeployment,
-  missingForDeployments,
-  retireDeployments,
-  setDeploymentState,
-} from "./deployments.js";
+import { createComments, createRecentActivity } from "./comments.js";
+import { createDeployments } from "./deployments.js";
 import { merge } from "./merge.js";
-import { belongsToAnyTeam, createCloneSource, findSelf, reachApp } from "./self.js";
-import { isBot } from "./translate-event.js";
 import { GITHUB } from "./words.js";
 
 export interface GitHubConfig {
@@ -57,59 +42,38 @@ export function createGitHubHost(config: GitHubConfig, parts: HostParts): CodeHo
     config.webUrl ?? (config.apiUrl === undefined ? "https://github.com" : new URL(apiUrl).origin)
   ).replace(/\/+$/, "");
   const { clock, waits, log } = parts;
-  const { appId, privateKey, requestTimeoutMs = 30_000 } = config;
+  const { appId, privateKey, aliases, requestTimeoutMs = 30_000 } = config;
   const client = createGitHubClient({ appId, privateKey, apiUrl, requestTimeoutMs, clock, waits, log });
-  const ownAccount = keepAccount(() => findSelf(client, apiUrl));
+  const self = keepAccount(() => findSelf(client, apiUrl));
   const limited = isOnline(apiUrl) ? () => true : () => client.showsLimit();
   const pace = createContentPace({ ...parts, host: "hosta", windows: () => (limited() ? CONTENT_WINDOWS : []) });
-  const inTurn = async <T>({ repository }: ChangeRequestRef, write: ContentWrite, send: () => Promise<T>) =>
+  const inTurn: InTurn = async ({ repository }, write, send) =>
     pace.send(String(await client.installationOf(repository)), write, send);
-  const environmentOf = async (shown: ShownDeployment): Promise<Environment> => ({
-    name: environmentName(config.environmentName ?? "{application}", shown),
-    self: (await ownAccount()).id,
-  });
 
   return {
     id: "hosta",
     probot: client.probot,
-    self: ownAccount,
-    reach: () => reachApp(client),
-    getChangeRequest: (change, signal) => getChangeRequest(client, change, config.aliases, signal),
+    self,
+    async reach() {
+      const asked = "read the App";
+      // The App's own credentials do not use an installation's rate limit.
+      decodeAnswer(appSchema, await client.asApp(asked, ({ rest }) => rest.apps.getAuthenticated()), GITHUB, asked);
+    },
+    getChangeRequest: (change, signal) => getChangeRequest(client, change, aliases, signal),
     state: (change) => getState(client, change),
-    recentActivity: (repository, since) => recentActivity(client, repository, since),
+    recentActivity: createRecentActivity(client),
     mergeability: (change, signal) => getMergeability(client, change, clock, signal),
     reviews: (change) => getReviews(client, change),
     authorship: (change) => getAuthorship(client, change),
     mayCommand: (change, user) => hasPermission(client, change, user, ["admin", "write"]),
     mayRead: (change, person) => hasPermission(client, change, person, ["admin", "write", "read"]),
-    cloneSource: createCloneSource(client, { webUrl, clock }),
-    listOwnComments: async (change) => listCommentsOf(client, change, (await ownAccount()).id),
-    postComment: (change, body, posting) => inTurn(change, posting, () => postComment(client, change, body)),
-    editComment: (change, commentId, body) => editComment(client, change, commentId, body),
-    commentUrl: (change, commentId) => `${change.webUrl}#issuecomment-${commentId}`,
-    commitUrl: ({ webUrl }, commit) => `${webUrl.replace(/\/pull\/\d+$/, "")}/commit/${commit}`,
-    react: (change, commentId, reaction) => react(client, change, commentId, reaction),
-    minimise: (change, commentId) => minimise(client, change, commentId),
-    setStatus: (change, status) => setStatus(client, change, status),
     belongsToAny: (change, user, teams) => belongsToAnyTeam(client, change, user, teams),
+    cloneSource: createCloneSource(client, { webUrl, clock }),
+    ...createComments(client, self, inTurn),
+    commitUrl: ({ webUrl }, commit) => `${webUrl.replace(/\/pull\/\d+$/, "")}/commit/${commit}`,
+    setStatus: createSetStatus(client),
     merge: (change, intent) => inTurn(change, MERGE_WRITE, () => merge(client, change, intent, clock)),
-    showsDeployments: config.deployments === true,
-    async showDeployment(change, shown, state, known) {
-      const { command, links } = shown;
-      const environment = await environmentOf(shown);
-      // The target branch has no Deployment of its own: what it takes the place of becomes inactive.
-      const id =
-        command === "rollback"
-          ? undefined
-          : (known ??
-            (await inTurn(change, DEPLOYMENT_WRITE, () => createDeployment(client, change, shown, environment))));
-      if (id !== undefined) await setDeploymentState(client, change, id, state, links);
-      if (state === "succeeded") await retireDeployments(client, change, environment, { current: id, links });
-      return id;
-    },
-    shownDeployment: async (change, shown) =>
-      shown.command === "rollback" ? undefined : findDeployment(client, change, shown, await environmentOf(shown)),
-    missingPermissions: async () => (config.deployments === true ? missingForDeployments(client) : []),
+    ...createDeployments(client, config, self, inTurn),
   };
 }
 
@@ -126,6 +90,50 @@ const CONTENT_WINDOWS = [
 function isOnline(apiUrl: string): boolean {
   const { hostname } = new URL(apiUrl);
   return hostname === "api.github.com" || hostname.endsWith(".ghe.com");
+}
+
+const appSchema = z.object({ slug: z.string().min(1).max(255) });
+const installationsSchema = z.array(z.object({ id: z.int().positive(), suspended_at: z.string().nullish() }));
+const accountSchema = z.object({ id: idField, login: loginField });
+
+/**
+ * The account that the App comments with. GitHub does not accept the App's own credentials here, so this asks as one of
+ * its installations, or without credentials if there is none (60 requests an hour).
+ */
+async function findSelf(client: GitHubClient, apiUrl: string): Promise<User> {
+  const asked = "read the App's own account";
+  const app = await client.asApp(asked, ({ rest }) => rest.apps.getAuthenticated());
+  const username = `${decodeAnswer(appSchema, app, GITHUB, asked).slug}[bot]`;
+  const listed = await client.asApp(asked, ({ rest }) => rest.apps.listInstallations({ per_page: 100 }));
+  const installations = decodeAnswer(installationsSchema, listed, GITHUB, asked);
+  const installation = installations.find(({ suspended_at }) => !suspended_at);
+  const data =
+    installation === undefined
+      ? await readAnonymously(client, `${apiUrl}/users/${encodeURIComponent(username)}`, asked)
+      : await client.asInstallation(installation.id, asked, ({ rest }) => rest.users.getByUsername({ username }));
+  const { id, login } = decodeAnswer(accountSchema, data, GITHUB, asked);
+  return { id, login, bot: true };
+}
+
+/** A server in private mode refuses requests without credentials, which says nothing about the App's key. */
+const NOT_ANONYMOUS =
+  "GitHub answers nobody without credentials (401), and the App is installed nowhere, so svc cannot ask for the App's own account: " +
+  "install the App on an organization or account.";
+
+async function readAnonymously(client: GitHubClient, url: string, asked: string): Promise<unknown> {
+  const response = await client.fetch(url, {
+    headers: { accept: "application/vnd.github+json", "user-agent": SERVICE },
+  });
+  const text = await response.text();
+  if (response.ok) return JSON.parse(text) as unknown;
+  if (response.status === 401) throw new HostFailure("failed", NOT_ANONYMOUS);
+  throw refusalOf(GITHUB, asked, {
+    status: response.status,
+    headers: Object.fromEntries(response.headers),
+    message: refusalMessage(text),
+    changing: false,
+    now: client.now(),
+  });
 }
 
 const permissionSchema = z.object({
@@ -153,78 +161,98 @@ async function hasPermission(
   return answer !== undefined && permissions.includes(answer.permission) && answer.user?.id === user.id;
 }
 
-/** Set in the base repository on the head commit, which works for forks as well. */
-async function setStatus(client: GitHubClient, change: ChangeRequest, status: CommitStatus): Promise<boolean> {
-  const asked = `set the commit status of ${change.repository}#${change.number}`;
-  await client.inRepository(change.repository, asked, (octokit, at) =>
-    octokit.rest.repos.createCommitStatus({
-      ...at,
-      sha: change.headRevision,
-      context: STATUS_NAME,
-      state: status.state,
-      description: oneLine(status.description, GITHUB.maxStatusDescription - 1),
-      ...(status.url === undefined ? {} : { target_url: status.url }),
-    }),
-  );
-  return true;
-}
+const membershipSchema = z.object({ state: z.string() });
 
-const PAGE_SIZE = 100;
-/** Pages of comments of one look. */
-const MAX_PAGES = 5;
-
-const pullsSchema = z.array(
-  z.object({ number: numberField, updated_at: timeField, head: z.object({ sha: revisionField }) }),
-);
-
-const commentsSchema = z.array(
-  z.object({
-    id: idField,
-    body: commentField.nullish(),
-    user: z.object({ id: idField, login: loginField, type: z.string().nullish() }).nullish(),
-    html_url: z.string().max(2000),
-    created_at: timeField,
-    updated_at: timeField,
-  }),
-);
-
-/** One call for the pull requests, and one for each 100 comments. A comment updates its pull request, as a push does. */
-async function recentActivity(client: GitHubClient, repository: RepositoryName, since: Date): Promise<RecentActivity> {
-  const asked = `list the open pull requests of ${repository}`;
-  const pulls = await client.read(pullsSchema, repository, asked, (octokit, at) =>
-    octokit.rest.pulls.list({ ...at, state: "open", sort: "updated", direction: "desc", per_page: PAGE_SIZE }),
-  );
-  const heads = pulls
-    .filter(({ updated_at }) => updated_at >= since)
-    .map(({ number, updated_at, head }) => ({
-      change: { host: "hosta", repository, number } as const,
-      headRevision: head.sha,
-      updatedAt: updated_at,
-    }));
-  return { heads: heads.reverse(), comments: await commentsSince(client, repository, since) };
-}
-
-async function commentsSince(
+/**
+ * Whether the user is an active member of one of these teams or their child teams. GitHub compares names and ignores
+ * case. A team that does not exist, or that the App may not see, has no members.
+ * @throws {HostFailure} `forbidden` if the App lacks "Organization members: read"; `rejected` for an invalid team name.
+ */
+async function belongsToAnyTeam(
   client: GitHubClient,
-  repository: RepositoryName,
-  since: Date,
-): Promise<readonly RecentComment[]> {
-  const asked = `list the new comments of ${repository}`;
-  const recent: RecentComment[] = [];
-  for (let page = 1; page <= MAX_PAGES; page += 1) {
-    const order = { sort: "created", direction: "asc", per_page: PAGE_SIZE, page } as const;
-    const comments = await client.read(commentsSchema, repository, asked, (octokit, at) =>
-      octokit.rest.issues.listCommentsForRepo({ ...at, ...order, since: since.toISOString() }),
-    );
-    for (const { id, body, user, html_url, created_at, updated_at } of comments) {
-      const number = Number(/\/pull\/(\d+)#/.exec(html_url)?.[1]);
-      const edited = updated_at.getTime() !== created_at.getTime();
-      if (!Number.isSafeInteger(number) || !user || edited || created_at < since) continue;
-      const author = { id: user.id, login: user.login, bot: isBot(user.login, user.type) };
-      const change = { host: "hosta", repository, number } as const;
-      recent.push({ change, id, body: body ?? "", author, createdAt: created_at });
-    }
-    if (comments.length < PAGE_SIZE) break;
+  change: ChangeRequestRef,
+  user: User,
+  teams: readonly string[],
+): Promise<boolean> {
+  for (const team of teams) {
+    if (await isMember(client, change, user, team)) return true;
   }
-  return recent;
+  return false;
+}
+
+async function isMember(client: GitHubClient, change: ChangeRequestRef, user: User, team: string): Promise<boolean> {
+  const [, org, slug] = /^([A-Za-z0-9-]+)\/([A-Za-z0-9_-]+)$/.exec(team) ?? [];
+  if (org === undefined || slug === undefined) {
+    throw new HostFailure("rejected", `GitHub has no team of the name "${team}": write <organization>/<team-slug>.`);
+  }
+  const asked = `look for ${user.login} in the team ${org}/${slug}`;
+  try {
+    const { state } = await client.read(membershipSchema, change.repository, asked, (octokit) =>
+      octokit.rest.teams.getMembershipForUserInOrg({ org, team_slug: slug, username: user.login }),
+    );
+    return state === "active";
+  } catch (error) {
+    if (!(error instanceof HostRefusal)) throw error;
+    if (error.status === 404) return false;
+    if (error.reason !== "forbidden") throw error;
+    throw new HostFailure(
+      "forbidden",
+      `GitHub does not allow us to ${asked} (403): the App needs the permission "Organization members: read" (see app.yml), and its installation on ${org} has to accept it.`,
+      { cause: error },
+    );
+  }
+}
+
+/** An installation token lives an hour. It is renewed earlier, so that a long fetch can finish with it. */
+const TOKEN_KEPT_MS = 50 * 60_000;
+
+const tokenSchema = z.object({ token: z.string().min(1) });
+
+/** Makes and caches tokens that can only read the contents of one repository. */
+function createCloneSource(
+  client: GitHubClient,
+  { webUrl, clock }: { readonly webUrl: string; readonly clock: Clock },
+): CodeHost["cloneSource"] {
+  const kept = new Map<RepositoryName, { readonly token: string; readonly until: number }>();
+
+  async function tokenFor(repository: RepositoryName): Promise<string> {
+    const now = clock.now().getTime();
+    const known = kept.get(repository);
+    if (known !== undefined && known.until > now) return known.token;
+    const asked = `make a token to read ${repository}`;
+    const installation_id = await client.installationOf(repository);
+    const data = await client.asApp(asked, (octokit) =>
+      octokit.rest.apps.createInstallationAccessToken({
+        installation_id,
+        repositories: [repository.slice(repository.indexOf("/") + 1)],
+        permissions: { contents: "read" },
+      }),
+    );
+    const { token } = decodeAnswer(tokenSchema, data, GITHUB, asked);
+    kept.set(repository, { token, until: now + TOKEN_KEPT_MS });
+    return token;
+  }
+
+  return async (change) => ({
+    url: `${webUrl}/${change.repository}.git`,
+    authorization: `Basic ${Buffer.from(`x-access-token:${await tokenFor(change.repository)}`).toString("base64")}`,
+    headRef: `refs/pull/${change.number}/head`,
+  });
+}
+
+/** Sets the status in the base repository on the head commit, which works for forks as well. */
+function createSetStatus(client: GitHubClient): CodeHost["setStatus"] {
+  return async ({ repository, number, headRevision }, status) => {
+    await client.inRepository(repository, `set the commit status of ${repository}#${number}`, (octokit, at) =>
+      octokit.rest.repos.createCommitStatus({
+        ...at,
+        sha: headRevision,
+        context: STATUS_NAME,
+        state: status.state,
+        description: oneLine(status.description, GITHUB.maxStatusDescription - 1),
+        ...(status.url === undefined ? {} : { target_url: status.url }),
+      }),
+    );
+    return true;
+  };
 }

@@ -5,9 +5,8 @@ import type { ChangeRequest, ChangeRequestRef, Look, Reviews, User } from "../..
 import { HostFailure } from "../../core/model/errors.js";
 import type { Clock } from "../../core/ports/clock.js";
 import type { Visitor } from "../../core/ports/code-host.js";
-import { ifFound, oneLine } from "../host-refusal.js";
+import { ifFound, oneLine, readUntil } from "../host-answer.js";
 import { idField, loginField, revisionField } from "../payload-fields.js";
-import { readUntil } from "../polling.js";
 import { getMergeRequest } from "./change-request.js";
 import type { GitLabCall, GitLabClient } from "./client.js";
 import { isBot } from "./translate-event.js";

@@ -4,9 +4,8 @@ import * as z from "zod";
 import { HostFailure } from "../../core/model/errors.js";
 import { parseJson } from "../../core/model/json.js";
 import type { Clock } from "../../core/ports/clock.js";
+import { decodeAnswer, type FailureWords, oneLine, refusalMessage, refusalOf } from "../host-answer.js";
 import { createHostFetch } from "../host-fetch.js";
-import { oneLine, refusalOf, type FailureWords } from "../host-refusal.js";
-import { decodeAnswer, refusalMessage } from "../json-answer.js";
 import type { LimitWaits } from "../limit-waits.js";
 import { GITLAB } from "./words.js";
 

@@ -1,13 +1,41 @@
 import { Deployments, Environments, PersonalAccessTokens } from "@gitbeaker/rest";
 import * as z from "zod";
-import type { ChangeRequest, ChangeRequestRef } from "../../core/model/change-request.js";
-import type { DeploymentState, ShownDeployment } from "../../core/ports/code-host.js";
+import type { ChangeRequest, ChangeRequestRef, User } from "../../core/model/change-request.js";
+import type { CodeHost, DeploymentState, ShownDeployment } from "../../core/ports/code-host.js";
 import type { Log } from "../../core/ports/log.js";
-import { HostRefusal, ifFound } from "../host-refusal.js";
-import { decodeAnswer } from "../json-answer.js";
+import { environmentName } from "../environment-name.js";
+import { decodeAnswer, HostRefusal, ifFound } from "../host-answer.js";
 import { idField } from "../payload-fields.js";
 import type { GitLabClient } from "./client.js";
 import { GITLAB } from "./words.js";
+
+type DeploymentMethods = Pick<
+  CodeHost,
+  "showsDeployments" | "showDeployment" | "shownDeployment" | "missingPermissions"
+>;
+
+/** Shows deployments as GitLab's deployments and environments, if `config.environments` is set. */
+export function createDeployments(
+  client: GitLabClient,
+  config: { readonly environments?: boolean; readonly environmentName?: string },
+  self: () => Promise<User>,
+  log: Log,
+): DeploymentMethods {
+  const environmentOf = (shown: ShownDeployment) => environmentName(config.environmentName ?? "{application}", shown);
+  return {
+    showsDeployments: config.environments === true,
+    async showDeployment(change, shown, state, id) {
+      if (id === undefined) {
+        return createDeployment(client, change, shown, { environment: environmentOf(shown), state, log });
+      }
+      await setStatus(client, change, id, state);
+      return id;
+    },
+    shownDeployment: async (change, shown) =>
+      findNewest(client, change, shown, { environment: environmentOf(shown), self: (await self()).id }),
+    missingPermissions: async () => (config.environments === true ? missingForEnvironments(client) : []),
+  };
+}
 
 const STATUSES = { running: "running", succeeded: "success", failed: "failed" } as const;
 
@@ -27,40 +55,31 @@ const deploymentSchema = z.object({
  * branch of its last deployment is deleted, and shows the environment in the merge request.
  * https://docs.gitlab.com/api/deployments/#create-a-deployment
  */
-export async function createDeployment(
+async function createDeployment(
   client: GitLabClient,
-  change: ChangeRequest,
+  { repository, baseBranch }: ChangeRequest,
   { revision, links }: ShownDeployment,
   { environment, state, log }: { readonly environment: string; readonly state: DeploymentState; readonly log: Log },
 ): Promise<string> {
-  const { repository, baseBranch } = change;
   const asked = `create a deployment to ${environment} in ${repository}`;
   const data = await client.ask(asked, (gitlab) =>
     new Deployments(gitlab).create(repository, environment, revision, baseBranch, false, { status: STATUSES[state] }),
   );
   const created = decodeAnswer(deploymentSchema, data, GITLAB, asked, true);
   if (created.environment.external_url !== links.application && links.application.length <= LONGEST_LINK) {
-    await linkEnvironment(client, change, created.environment.id, links.application).catch((error: unknown) => {
+    // A deployment has no link of its own, an environment has one: https://docs.gitlab.com/api/environments/
+    const link = client.ask(`set the link of an environment of ${repository}`, (gitlab) =>
+      new Environments(gitlab).edit(repository, Number(created.environment.id), { externalUrl: links.application }),
+    );
+    await link.catch((error: unknown) => {
       log.info({ environment, err: error }, "could not set the link of an environment");
     });
   }
   return created.id;
 }
 
-/** A deployment has no link of its own, an environment has one. https://docs.gitlab.com/api/environments/ */
-async function linkEnvironment(
-  client: GitLabClient,
-  { repository }: ChangeRequestRef,
-  id: string,
-  externalUrl: string,
-): Promise<void> {
-  await client.ask(`set the link of an environment of ${repository}`, (gitlab) =>
-    new Environments(gitlab).edit(repository, Number(id), { externalUrl }),
-  );
-}
-
 /** https://docs.gitlab.com/api/deployments/#update-a-deployment */
-export async function setDeploymentStatus(
+async function setStatus(
   client: GitLabClient,
   { repository }: ChangeRequestRef,
   id: string,
@@ -80,13 +99,13 @@ export async function setDeploymentStatus(
   }
 }
 
-/** The newest deployment of ours in the environment, if it is of this commit: GitLab keeps nothing that names the run. */
-export async function findDeployment(
+/** Our newest deployment in the environment, if it is of this commit: GitLab keeps nothing that names the run. */
+async function findNewest(
   client: GitLabClient,
   { repository }: ChangeRequestRef,
   { revision }: ShownDeployment,
   { environment, self }: { readonly environment: string; readonly self: string },
-): Promise<{ readonly id: string; readonly state: DeploymentState } | undefined> {
+): ReturnType<DeploymentMethods["shownDeployment"]> {
   const asked = `list the deployments to ${environment} in ${repository}`;
   const newest = { environment, orderBy: "id", sort: "desc", perPage: 20, page: 1 } as const;
   const listed = await client.read(z.array(deploymentSchema), asked, (gitlab) =>
@@ -107,8 +126,8 @@ export async function findDeployment(
 
 const tokenSchema = z.object({ scopes: z.array(z.string()) });
 
-/** Whether the token has the scope; roles differ by project. Older than GitLab 15.5: not known. */
-export async function missingForEnvironments(client: GitLabClient): Promise<readonly string[]> {
+/** Checks the token's scope; roles differ by project. GitLab before 15.5 does not report scopes. */
+async function missingForEnvironments(client: GitLabClient): Promise<readonly string[]> {
   const asked = "read the token's scopes";
   const token = await ifFound(client.read(tokenSchema, asked, (gitlab) => new PersonalAccessTokens(gitlab).show()));
   if (token === undefined || token.scopes.includes("api")) return [];

@@ -1,30 +1,20 @@
-import { Commits, MergeRequestNotes, MergeRequests, Users } from "@gitbeaker/rest";
+import { Commits, Users } from "@gitbeaker/rest";
 import * as z from "zod";
-import type { RepositoryName } from "../../core/model/brand.js";
-import type { ChangeRequest, ChangeRequestRef, User } from "../../core/model/change-request.js";
-import type {
-  CodeHost,
-  CommitStatus,
-  RecentActivity,
-  RecentComment,
-  ShownDeployment,
-} from "../../core/ports/code-host.js";
+import type { ChangeRequest, User } from "../../core/model/change-request.js";
+import type { CodeHost, CommitStatus } from "../../core/ports/code-host.js";
 import type { Log } from "../../core/ports/log.js";
 import { STATUS_NAME } from "../../names.js";
 import { createContentPace } from "../content-pace.js";
-import { environmentName } from "../environment-name.js";
+import { HostRefusal, keepAccount, oneLine } from "../host-answer.js";
 import type { HostParts } from "../host-module.js";
-import { HostRefusal, oneLine } from "../host-refusal.js";
-import { keepAccount } from "../own-account.js";
-import { commentField, idField, loginField, numberField, revisionField, timeField } from "../payload-fields.js";
+import { idField, loginField } from "../payload-fields.js";
 import { belongsToAnyGroup, getReviews, mayRead, mayWrite } from "./approval.js";
 import { getAuthorship } from "./authorship.js";
 import { getChangeRequest, getMergeability, getMergeRequest, getState, type MergeRequest } from "./change-request.js";
 import { createGitLabClient, type GitLabClient } from "./client.js";
-import { createDeployment, findDeployment, missingForEnvironments, setDeploymentStatus } from "./deployments.js";
+import { createDeployments } from "./deployments.js";
 import { merge } from "./merge.js";
-import { editNote, listNotesOf, postNote, react } from "./notes.js";
-import { isBot } from "./translate-event.js";
+import { createNotes, createRecentActivity } from "./notes.js";
 import { GITLAB } from "./words.js";
 
 export interface GitLabConfig {
@@ -41,9 +31,7 @@ export interface GitLabConfig {
   readonly environmentName?: string;
 }
 
-export interface GitLabParts extends Pick<HostParts, "clock" | "budget" | "waits"> {
-  readonly log: Log;
-}
+type GitLabParts = Pick<HostParts, "clock" | "budget" | "waits"> & { readonly log: Log };
 
 /** GitLab, through an access token. Sends no request before the first call. */
 export function createGitLabHost(config: GitLabConfig, parts: GitLabParts): CodeHost {
@@ -51,22 +39,21 @@ export function createGitLabHost(config: GitLabConfig, parts: GitLabParts): Code
   const url = config.url.replace(/\/+$/, "");
   const { token, requestTimeoutMs = 30_000 } = config;
   const client = createGitLabClient({ url, token, requestTimeoutMs, clock, waits });
-  const ownAccount = keepAccount(() => findSelf(client, log));
+  const self = keepAccount(() => findSelf(client, log));
   const windows = [new URL(url).hostname === "gitlab.com" ? NOTES_ON_GITLAB_COM : NOTES_BY_DEFAULT];
   const pace = createContentPace({ ...parts, host: "hostb", windows: () => windows });
-  const environmentOf = (shown: ShownDeployment) => environmentName(config.environmentName ?? "{application}", shown);
 
   return {
     id: "hostb",
-    self: ownAccount,
+    self,
     reach: async () => {
       await findSelf(client, log);
     },
     getChangeRequest: (change, signal) => getChangeRequest(client, change, config.aliases, clock, signal),
     state: (change) => getState(client, change),
-    recentActivity: (repository, since) => recentActivity(client, repository, since),
+    recentActivity: createRecentActivity(client),
     mergeability: (change, signal) => getMergeability(client, change, clock, signal),
-    reviews: async (change) => getReviews(client, change, (await ownAccount()).id, clock),
+    reviews: async (change) => getReviews(client, change, (await self()).id, clock),
     authorship: (change) => getAuthorship(client, change),
     mayCommand: (change, user) => mayWrite(client, change, user),
     mayRead: (change, person) => mayRead(client, change, person),
@@ -77,27 +64,12 @@ export function createGitLabHost(config: GitLabConfig, parts: GitLabParts): Code
         authorization: `Basic ${Buffer.from(`oauth2:${token}`).toString("base64")}`,
         headRef: `refs/merge-requests/${change.number}/head`,
       }),
-    listOwnComments: async (change) => listNotesOf(client, change, (await ownAccount()).id),
-    postComment: (change, body, posting) => pace.send("token", posting, () => postNote(client, change, body)),
-    editComment: (change, commentId, body) => editNote(client, change, commentId, body),
-    commentUrl: (change, commentId) => `${change.webUrl}#note_${commentId}`,
+    ...createNotes(client, self, pace),
     commitUrl: ({ webUrl }, commit) => `${webUrl.replace(/\/merge_requests\/\d+$/, "")}/commit/${commit}`,
-    react: async (change, commentId, reaction) => react(client, change, commentId, reaction, (await ownAccount()).id),
-    minimise: () => Promise.resolve(),
     setStatus: (change, status) => setStatus(client, change, status, log),
     belongsToAny: (_change, user, groups) => belongsToAnyGroup(client, user, groups),
     merge: (change, intent) => merge(client, change, intent, clock),
-    showsDeployments: config.environments === true,
-    async showDeployment(change, shown, state, id) {
-      if (id === undefined) {
-        return createDeployment(client, change, shown, { environment: environmentOf(shown), state, log });
-      }
-      await setDeploymentStatus(client, change, id, state);
-      return id;
-    },
-    shownDeployment: async (change, shown) =>
-      findDeployment(client, change, shown, { environment: environmentOf(shown), self: (await ownAccount()).id }),
-    missingPermissions: async () => (config.environments === true ? missingForEnvironments(client) : []),
+    ...createDeployments(client, config, self, log),
   };
 }
 
@@ -173,77 +145,4 @@ function pipelineOfHead(merge: MergeRequest, change: ChangeRequest) {
   if (pipeline.project_id && pipeline.project_id !== merge.target_project_id) return undefined;
   const merged = pipeline.ref === `refs/merge-requests/${change.number}/merge`;
   return merged || pipeline.sha === change.headRevision ? pipeline : undefined;
-}
-
-/** Merge requests of one look; each costs a call. */
-const MAX_MERGE_REQUESTS = 50;
-/** The newest notes of each. */
-const MAX_NOTES = 100;
-
-const mergeRequestsSchema = z.array(
-  z.object({
-    iid: numberField,
-    state: z.string(),
-    sha: revisionField.nullish(),
-    updated_at: timeField,
-  }),
-);
-
-const notesSchema = z.array(
-  z.object({
-    id: idField,
-    body: commentField.nullish(),
-    type: z.string().nullish(),
-    system: z.boolean().nullish(),
-    internal: z.boolean().nullish(),
-    confidential: z.boolean().nullish(),
-    author: z.object({ id: idField, username: loginField }).nullish(),
-    created_at: timeField,
-    updated_at: timeField,
-  }),
-);
-
-/** One call for the merge requests, and one for each that changed. A note updates its merge request, as a push does. */
-async function recentActivity(client: GitLabClient, repository: RepositoryName, since: Date): Promise<RecentActivity> {
-  const merges = await client.read(mergeRequestsSchema, `list the merge requests of ${repository}`, (gitlab) =>
-    new MergeRequests(gitlab).all({
-      projectId: repository,
-      updatedAfter: since.toISOString(),
-      orderBy: "updated_at",
-      sort: "asc",
-      perPage: MAX_MERGE_REQUESTS,
-      page: 1,
-    }),
-  );
-  const changed = merges.map((one) => ({ ...one, change: { host: "hostb", repository, number: one.iid } as const }));
-  const comments: RecentComment[] = [];
-  for (const { change } of changed) comments.push(...(await notesSince(client, change, since)));
-  return {
-    heads: changed.flatMap(({ change, state, sha, updated_at }) =>
-      state === "opened" && sha ? [{ change, headRevision: sha, updatedAt: updated_at }] : [],
-    ),
-    comments: comments.sort((a, b) => a.createdAt.getTime() - b.createdAt.getTime()),
-  };
-}
-
-async function notesSince(
-  client: GitLabClient,
-  change: ChangeRequestRef,
-  since: Date,
-): Promise<readonly RecentComment[]> {
-  const { repository, number } = change;
-  const notes = await client.read(notesSchema, `list the comments of ${repository}!${number}`, (gitlab) =>
-    new MergeRequestNotes(gitlab).all(repository, number, {
-      sort: "desc",
-      orderBy: "created_at",
-      perPage: MAX_NOTES,
-      page: 1,
-    }),
-  );
-  return notes.flatMap(({ id, body, type, system, internal, confidential, author, created_at, updated_at }) => {
-    if (system === true || internal === true || confidential === true || type === "DiffNote" || !author) return [];
-    if (created_at < since || updated_at.getTime() !== created_at.getTime()) return [];
-    const by = { id: author.id, login: author.username, bot: isBot(author.username) };
-    return [{ change, id, body: body ?? "", author: by, createdAt: created_at }];
-  });
 }

@@ -1,17 +1,71 @@
-import { MergeRequestNoteAwardEmojis, MergeRequestNotes } from "@gitbeaker/rest";
+import { MergeRequestNoteAwardEmojis, MergeRequestNotes, MergeRequests } from "@gitbeaker/rest";
 import * as z from "zod";
-import type { ChangeRequestRef } from "../../core/model/change-request.js";
-import type { OwnComment, Reaction } from "../../core/ports/code-host.js";
-import { HostRefusal } from "../host-refusal.js";
-import { decodeAnswer } from "../json-answer.js";
-import { idField } from "../payload-fields.js";
+import type { ChangeRequestRef, User } from "../../core/model/change-request.js";
+import type { CodeHost, OwnComment, Reaction, RecentComment } from "../../core/ports/code-host.js";
+import type { ContentPace } from "../content-pace.js";
+import { decodeAnswer, HostRefusal } from "../host-answer.js";
+import { commentField, idField, loginField, numberField, revisionField, timeField } from "../payload-fields.js";
 import type { GitLabClient } from "./client.js";
+import { isBot } from "./translate-event.js";
 import { GITLAB } from "./words.js";
+
+/** https://docs.gitlab.com/api/emoji_reactions/ */
+const EMOJIS: Readonly<Record<Reaction, string>> = { seen: "eyes", done: "rocket", failed: "confused" };
+
+const createdSchema = z.object({ id: idField });
+
+type Notes = Pick<CodeHost, "listOwnComments" | "postComment" | "editComment" | "commentUrl" | "react" | "minimise">;
+
+/** The notes of one merge request. */
+export function createNotes(client: GitLabClient, self: () => Promise<User>, pace: ContentPace): Notes {
+  return {
+    listOwnComments: async (change) => listOwn(client, change, (await self()).id),
+    postComment: ({ repository, number }, body, posting) =>
+      pace.send("token", posting, async () => {
+        const asked = `post a comment on ${repository}!${number}`;
+        // A plain note: an unresolved discussion could block the merge.
+        const post = client.ask(asked, (gitlab) => new MergeRequestNotes(gitlab).create(repository, number, body));
+        return decodeAnswer(createdSchema, await post, GITLAB, asked, true).id;
+      }),
+    async editComment({ repository, number }, noteId, body) {
+      await client.ask(`edit a comment on ${repository}!${number}`, (gitlab) =>
+        new MergeRequestNotes(gitlab).edit(repository, number, Number(noteId), { body }),
+      );
+    },
+    commentUrl: (change, noteId) => `${change.webUrl}#note_${noteId}`,
+    react: async (change, noteId, reaction) => react(client, change, Number(noteId), EMOJIS[reaction], await self()),
+    minimise: () => Promise.resolve(),
+  };
+}
+
+const awardsSchema = z.array(z.object({ name: z.string(), user: z.object({ id: idField }) }));
+
+/** GitLab answers 404 both if the note is gone and if we gave this reaction before; the second is not an error. */
+async function react(
+  client: GitLabClient,
+  { repository, number }: ChangeRequestRef,
+  noteId: number,
+  name: string,
+  self: User,
+): Promise<void> {
+  const asked = `react to a comment on ${repository}!${number}`;
+  try {
+    await client.ask(asked, (gitlab) =>
+      new MergeRequestNoteAwardEmojis(gitlab).award(repository, number, noteId, name),
+    );
+  } catch (error) {
+    if (!(error instanceof HostRefusal && error.status === 404)) throw error;
+    const awards = await client.read(awardsSchema, asked, (gitlab) =>
+      new MergeRequestNoteAwardEmojis(gitlab).all(repository, number, noteId),
+    );
+    if (!awards.some((award) => award.name === name && award.user.id === self.id)) throw error;
+  }
+}
 
 const PAGE_SIZE = 100;
 const MAX_PAGES = 50;
 
-const notesSchema = z.array(
+const ownNotesSchema = z.array(
   z.object({
     id: idField,
     body: z.string().nullish(),
@@ -21,7 +75,7 @@ const notesSchema = z.array(
 );
 
 /** Notes of the account with this id, oldest first, out of the first 5,000 of the merge request. */
-export async function listNotesOf(
+async function listOwn(
   client: GitLabClient,
   { repository, number }: ChangeRequestRef,
   account: string,
@@ -30,7 +84,7 @@ export async function listNotesOf(
   const order = { sort: "asc", orderBy: "created_at", perPage: PAGE_SIZE } as const;
   const own: OwnComment[] = [];
   for (let page = 1; page <= MAX_PAGES; page += 1) {
-    const notes = await client.read(notesSchema, asked, (gitlab) =>
+    const notes = await client.read(ownNotesSchema, asked, (gitlab) =>
       new MergeRequestNotes(gitlab).all(repository, number, { ...order, page }),
     );
     for (const { id, body, system, author } of notes) {
@@ -41,52 +95,77 @@ export async function listNotesOf(
   return own;
 }
 
-/** Posts a plain note: an unresolved discussion could block the merge. */
-export async function postNote(
-  client: GitLabClient,
-  { repository, number }: ChangeRequestRef,
-  body: string,
-): Promise<string> {
-  const asked = `post a comment on ${repository}!${number}`;
-  const data = await client.ask(asked, (gitlab) => new MergeRequestNotes(gitlab).create(repository, number, body));
-  return decodeAnswer(z.object({ id: idField }), data, GITLAB, asked, true).id;
+/** Merge requests that one call of `recentActivity` reads; each costs a request. */
+const MAX_MERGE_REQUESTS = 50;
+/** The newest notes of each. */
+const MAX_NOTES = 100;
+
+const mergeRequestsSchema = z.array(
+  z.object({
+    iid: numberField,
+    state: z.string(),
+    sha: revisionField.nullish(),
+    updated_at: timeField,
+  }),
+);
+
+const recentNotesSchema = z.array(
+  z.object({
+    id: idField,
+    body: commentField.nullish(),
+    type: z.string().nullish(),
+    system: z.boolean().nullish(),
+    internal: z.boolean().nullish(),
+    confidential: z.boolean().nullish(),
+    author: z.object({ id: idField, username: loginField }).nullish(),
+    created_at: timeField,
+    updated_at: timeField,
+  }),
+);
+
+/** One call for the merge requests, and one for each that changed. A note updates its merge request, as a push does. */
+export function createRecentActivity(client: GitLabClient): CodeHost["recentActivity"] {
+  return async (repository, since) => {
+    const merges = await client.read(mergeRequestsSchema, `list the merge requests of ${repository}`, (gitlab) =>
+      new MergeRequests(gitlab).all({
+        projectId: repository,
+        updatedAfter: since.toISOString(),
+        orderBy: "updated_at",
+        sort: "asc",
+        perPage: MAX_MERGE_REQUESTS,
+        page: 1,
+      }),
+    );
+    const changed = merges.map((one) => ({ ...one, change: { host: "hostb", repository, number: one.iid } as const }));
+    const comments: RecentComment[] = [];
+    for (const { change } of changed) comments.push(...(await notesSince(client, change, since)));
+    return {
+      heads: changed.flatMap(({ change, state, sha, updated_at }) =>
+        state === "opened" && sha ? [{ change, headRevision: sha, updatedAt: updated_at }] : [],
+      ),
+      comments: comments.sort((a, b) => a.createdAt.getTime() - b.createdAt.getTime()),
+    };
+  };
 }
 
-export async function editNote(
+async function notesSince(
   client: GitLabClient,
-  { repository, number }: ChangeRequestRef,
-  noteId: string,
-  body: string,
-): Promise<void> {
-  await client.ask(`edit a comment on ${repository}!${number}`, (gitlab) =>
-    new MergeRequestNotes(gitlab).edit(repository, number, Number(noteId), { body }),
+  change: ChangeRequestRef,
+  since: Date,
+): Promise<readonly RecentComment[]> {
+  const { repository, number } = change;
+  const notes = await client.read(recentNotesSchema, `list the comments of ${repository}!${number}`, (gitlab) =>
+    new MergeRequestNotes(gitlab).all(repository, number, {
+      sort: "desc",
+      orderBy: "created_at",
+      perPage: MAX_NOTES,
+      page: 1,
+    }),
   );
-}
-
-/** https://docs.gitlab.com/api/emoji_reactions/ */
-const EMOJIS: Readonly<Record<Reaction, string>> = { seen: "eyes", done: "rocket", failed: "confused" };
-
-const awardsSchema = z.array(z.object({ name: z.string(), user: z.object({ id: idField }) }));
-
-/** GitLab answers 404 both if the note is gone and if we gave this reaction before; the second is not an error. */
-export async function react(
-  client: GitLabClient,
-  { repository, number }: ChangeRequestRef,
-  noteId: string,
-  reaction: Reaction,
-  self: string,
-): Promise<void> {
-  const name = EMOJIS[reaction];
-  const asked = `react to a comment on ${repository}!${number}`;
-  try {
-    await client.ask(asked, (gitlab) =>
-      new MergeRequestNoteAwardEmojis(gitlab).award(repository, number, Number(noteId), name),
-    );
-  } catch (error) {
-    if (!(error instanceof HostRefusal && error.status === 404)) throw error;
-    const awards = await client.read(awardsSchema, asked, (gitlab) =>
-      new MergeRequestNoteAwardEmojis(gitlab).all(repository, number, Number(noteId)),
-    );
-    if (!awards.some((award) => award.name === name && award.user.id === self)) throw error;
-  }
+  return notes.flatMap(({ id, body, type, system, internal, confidential, author, created_at, updated_at }) => {
+    if (system === true || internal === true || confidential === true || type === "DiffNote" || !author) return [];
+    if (created_at < since || updated_at.getTime() !== created_at.getTime()) return [];
+    const by = { id: author.id, login: author.username, bot: isBot(author.username) };
+    return [{ change, id, body: body ?? "", author: by, createdAt: created_at }];
+  });
 }

@@ -1,6 +1,6 @@
 import type { HostTerms } from "../../core/model/host-words.js";
 import { CHANGE_REQUEST_SIGILS, HOST_TITLES } from "../../names.js";
-import type { FailureWords } from "../host-refusal.js";
+import type { FailureWords } from "../host-answer.js";
 
 export const GITLAB: HostTerms & FailureWords = {
   title: HOST_TITLES.hostb,

@@ -1,6 +1,6 @@
 import { subscribe, unsubscribe } from "node:diagnostics_channel";
 import * as z from "zod";
-import { isRateLimited } from "../../hosts/host-refusal.js";
+import { isRateLimited } from "../../hosts/host-answer.js";
 import type { HostId } from "../../names.js";
 import type { Metrics } from "./metrics.js";
 

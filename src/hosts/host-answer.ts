@@ -1,6 +1,10 @@
+import * as z from "zod";
+import type { User } from "../core/model/change-request.js";
 import { HostFailure, type HostFailureOptions, type HostFailureReason } from "../core/model/errors.js";
 import type { HostTerms } from "../core/model/host-words.js";
-import { parseRetryAfter } from "../http/fetch-text.js";
+import { isNestedDeeper, parseJson } from "../core/model/json.js";
+import type { Clock } from "../core/ports/clock.js";
+import { type Answer, parseRetryAfter } from "../http/fetch-text.js";
 
 /** The words of failure messages that differ between code hosts. */
 export interface FailureWords extends Pick<HostTerms, "title"> {
@@ -13,16 +17,52 @@ export interface FailureWords extends Pick<HostTerms, "title"> {
   readonly addressKey: string;
 }
 
-/** An HTTP answer of 400 or above. */
-export interface RefusedAnswer {
-  readonly status: number;
-  /** Header names in lower case. */
-  readonly headers: Readonly<Record<string, unknown>>;
-  /** The host's own words; untrusted. */
-  readonly message: string | undefined;
-  /** Whether the request was a write, which may have taken effect although the host failed. */
-  readonly changing: boolean;
-  readonly now: Date;
+/**
+ * Reads an answer with a schema.
+ * @param asked Completes "when asked to".
+ * @param maybeDone Whether the request was a write, which may have taken effect.
+ * @throws {HostFailure} if the answer does not have the documented shape.
+ */
+export function decodeAnswer<Schema extends z.ZodType>(
+  schema: Schema,
+  data: unknown,
+  words: FailureWords,
+  asked: string,
+  maybeDone = false,
+): z.output<Schema> {
+  const result = schema.safeParse(data);
+  if (result.success) return result.data;
+  const where = result.error.issues
+    .slice(0, 3)
+    .map((issue) => issue.path.join(".") || "the whole")
+    .join(", ");
+  throw new HostFailure("failed", `${words.title} gave an unexpected answer when asked to ${asked} (${where}).`, {
+    cause: result.error,
+    maybeDone,
+  });
+}
+
+/**
+ * Refuses a successful answer that is not JSON, such as a login page: client libraries return it as a string.
+ * @param maybeDone Whether the request was a write, which may have taken effect.
+ * @throws {HostFailure}
+ */
+export function proveJson({ status, headers, text }: Answer, words: FailureWords, maybeDone: boolean): void {
+  if (status < 200 || status > 299 || status === 204 || status === 205) return;
+  const type = headers.get("content-type") ?? "";
+  if (!/^application\/(?:[\w.-]+\+)?json\b/i.test(type)) {
+    const kind = /html/i.test(type) ? "a web page" : "something other than JSON";
+    throw new HostFailure(
+      "failed",
+      `${words.title} answered with ${kind}: check that ${words.addressKey} is the address of its API, not behind a login.`,
+      { maybeDone },
+    );
+  }
+  if (parseJson(text) === undefined) {
+    throw new HostFailure("failed", `${words.title} answered with incomplete or invalid JSON. Try again later.`, {
+      maybeDone,
+    });
+  }
 }
 
 interface HostRefusalOptions extends HostFailureOptions {
@@ -47,7 +87,7 @@ export class HostRefusal extends HostFailure {
   }
 }
 
-/** Undefined if the host answers 404. */
+/** Waits for an answer; undefined if it is 404. */
 export async function ifFound<T>(answer: Promise<T>): Promise<T | undefined> {
   try {
     return await answer;
@@ -57,7 +97,16 @@ export async function ifFound<T>(answer: Promise<T>): Promise<T | undefined> {
   }
 }
 
-/** @param asked Completes "when asked to". */
+/** An HTTP answer of 400 or above. */
+interface RefusedAnswer extends LimitedAnswer {
+  /** The host's own words; untrusted. */
+  readonly message: string | undefined;
+  /** Whether the request was a write, which may have taken effect although the host failed. */
+  readonly changing: boolean;
+  readonly now: Date;
+}
+
+/** Explains a refused request. @param asked Completes "when asked to". */
 export function refusalOf(words: FailureWords, asked: string, answer: RefusedAnswer): HostRefusal {
   const { status } = answer;
   const { title } = words;
@@ -97,6 +146,20 @@ function quoted(said: string): string {
   return said === "" ? "" : `, "${said}"`;
 }
 
+/** GitLab answers with lists of messages by field. */
+const MAX_MESSAGE_DEPTH = 10;
+
+/** The `message` or `error` of a refusal's body, if it is JSON that has one. */
+export function refusalMessage(text: string): string | undefined {
+  const parsed = z
+    .object({ message: z.unknown().optional(), error: z.unknown().optional() })
+    .safeParse(parseJson(text));
+  const said = parsed.data?.message ?? parsed.data?.error;
+  if (said === undefined || said === null) return undefined;
+  if (typeof said === "string") return said;
+  return isNestedDeeper(MAX_MESSAGE_DEPTH, said) ? undefined : JSON.stringify(said);
+}
+
 /** Foreign text on one line, without control and direction characters, at most `limit` characters. */
 export function oneLine(text: string, limit: number): string {
   const clean = text
@@ -106,7 +169,7 @@ export function oneLine(text: string, limit: number): string {
   return clean.length > limit ? `${clean.slice(0, limit).replace(/[\uD800-\uDBFF]$/, "")}…` : clean;
 }
 
-/** Status and headers of an answer; header names in lower case. */
+/** The part of an answer that shows a rate limit; header names are in lower case. */
 interface LimitedAnswer {
   readonly status: number;
   readonly headers: Readonly<Record<string, unknown>>;
@@ -135,4 +198,36 @@ export function pauseAskedFor({ status, headers }: LimitedAnswer, now: Date): nu
   const [remaining, reset] = [read("x-ratelimit-remaining"), read("x-ratelimit-reset")];
   if (remaining !== "0" || !/^\d{1,12}$/.test(reset)) return undefined;
   return isRateLimited({ status, headers }) ? Math.max(0, Number(reset) * 1000 - now.getTime()) : undefined;
+}
+
+const READ_PAUSES_MS = [500, 1000, 2000, 4000, 8000];
+
+/** Reads what a host computes in the background until `settled` holds, at most 6 times in 16 s. Returns the last value. */
+export async function readUntil<T>(
+  read: () => Promise<T>,
+  settled: (value: T) => boolean,
+  clock: Clock,
+  signal?: AbortSignal,
+): Promise<T> {
+  let value = await read();
+  for (const pause of READ_PAUSES_MS) {
+    if (settled(value)) return value;
+    await clock.sleep(pause, signal);
+    value = await read();
+  }
+  return value;
+}
+
+/** Calls `find` once for all callers; after a failure, the next caller tries again. */
+export function keepAccount(find: () => Promise<User>): () => Promise<User> {
+  let kept: Promise<User> | undefined;
+  return async () => {
+    kept ??= find();
+    try {
+      return await kept;
+    } catch (error) {
+      kept = undefined;
+      throw error;
+    }
+  };
 }
