@@ -1,6 +1,7 @@
 import { sameChangeRequest } from "../core/model/change-request.js";
 import type { Deployment } from "../core/model/deployment.js";
 import { referenceTo, type HostWords } from "../core/model/host-words.js";
+import { listed } from "../core/model/listed.js";
 import type { UnreadFile } from "../core/model/plan.js";
 import { awaitingIn, isAtHead } from "../core/policy/application-state.js";
 import type { ApplicationFacts, FailedFor, Facts } from "../core/policy/facts.js";
@@ -90,7 +91,7 @@ function ofPlan(facts: Facts, words: HostWords): StatusText {
   const awaiting = awaitingIn(facts);
   const ended = (...outcomes: readonly Deployment["outcome"][]) =>
     awaiting.filter(({ record }) => record?.revision === change.headRevision && outcomes.includes(record.outcome));
-  const refused = awaiting.filter(({ application }) => facts.notStarted.includes(application));
+  const refused = awaiting.filter(({ application }) => facts.justFailed.includes(application));
   const failed = new Set([...ended("failed"), ...refused]);
   if (failed.size > 0) return { state: "failure", description: `sync failed: ${names(namesOf([...failed]))}` };
   const found = bars.find(({ gate }) => STATUS[gate] !== undefined && (STATUS[gate].first || awaiting.length === 0));
@@ -269,8 +270,7 @@ function atMergeText(applications: readonly string[]): string {
 const MOST_NAMES = 3;
 
 function names(all: readonly string[]): string {
-  const more = all.length - MOST_NAMES;
-  return more > 0 ? `${all.slice(0, MOST_NAMES).join(", ")} and ${more} more` : all.join(", ");
+  return listed(all, MOST_NAMES);
 }
 
 function joined(texts: readonly string[]): string {

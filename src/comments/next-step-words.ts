@@ -1,6 +1,7 @@
 import { type ApplicationName, type Revision, shortRevision } from "../core/model/brand.js";
 import type { ChangeRequest } from "../core/model/change-request.js";
 import { type HostWords, referenceTo } from "../core/model/host-words.js";
+import { listed } from "../core/model/listed.js";
 import type { Lock } from "../core/model/lock.js";
 import type { AdvisedCommand, AdvisedMerge, AfterApproval, NeededApproval, NextStep } from "../core/model/next-step.js";
 import type { AccessRule } from "../core/model/settings.js";
@@ -40,7 +41,7 @@ export function nextStepPieces(step: NextStep, change: Reader, words: HostWords)
     case "checks":
       return checksPieces(step, words);
     case "wait":
-      return ["wait for ", ...listed(step.locks.map((lock) => holderPieces(lock, change, words)))];
+      return ["wait for ", ...listedPieces(step.locks.map((lock) => holderPieces(lock, change, words)))];
     case "none":
       return [nothingText(step.because, words)];
   }
@@ -84,7 +85,8 @@ function commandClause(advised: AdvisedCommand, words: HostWords): readonly Piec
 /** What a sync deletes, with the choice to keep it, and what it does that cannot be taken back. */
 function lossPieces(advised: AdvisedCommand, words: HostWords): readonly Piece[] {
   const { removes, knowing = [] } = advised;
-  const known: readonly Piece[] = knowing.length === 0 ? [] : [", knowing that it ", { text: shownLosses(knowing) }];
+  const known: readonly Piece[] =
+    knowing.length === 0 ? [] : [", knowing that it ", { text: listed(knowing, MOST_LOSSES) }];
   if (removes === undefined) return known;
   const objects = counted(removes.count, "object");
   if (removes.pruning) return known.length > 0 ? known : [`, which deletes ${objects}`];
@@ -98,11 +100,6 @@ function lossPieces(advised: AdvisedCommand, words: HostWords): readonly Piece[]
 }
 
 const MOST_LOSSES = 2;
-
-function shownLosses(all: readonly string[]): string {
-  const more = all.length - MOST_LOSSES;
-  return `${all.slice(0, MOST_LOSSES).join(", ")}${more > 0 ? ` and ${more} more` : ""}`;
-}
 
 function mendPieces(
   { applications, then }: Extract<NextStep, { kind: "mend" }>,
@@ -209,7 +206,7 @@ function checksPieces(
   { checks, applications, then, overridableBy, commit }: Extract<NextStep, { kind: "checks" }>,
   { command, short }: HostWords,
 ): readonly Piece[] {
-  const what = listed(checks.map((name) => [{ code: name }]));
+  const what = listedPieces(checks.map((name) => [{ code: name }]));
   const fix = ["make ", ...what, " pass for ", ...named(applications), " and push"];
   if (overridableBy.length === 0) return fix;
   const by = { text: overridableBy.join(" or ") };
@@ -224,10 +221,10 @@ function holderPieces({ application, holder, user }: Lock, change: Reader, words
 const MOST_NAMES = 5;
 
 function named(names: readonly ApplicationName[]): readonly Piece[] {
-  return listed(names.map((name) => [{ code: name }]));
+  return listedPieces(names.map((name) => [{ code: name }]));
 }
 
-function listed(items: readonly (readonly Piece[])[]): readonly Piece[] {
+function listedPieces(items: readonly (readonly Piece[])[]): readonly Piece[] {
   const more = items.length - MOST_NAMES;
   const shown = items.slice(0, MOST_NAMES).flatMap((item, index) => (index === 0 ? item : [", ", ...item]));
   return more > 0 ? [...shown, ` and ${more} more`] : shown;

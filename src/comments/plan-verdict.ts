@@ -1,6 +1,7 @@
 import { shortRevision } from "../core/model/brand.js";
 import type { ChangeRequestRef } from "../core/model/change-request.js";
 import { referenceTo, type HostWords } from "../core/model/host-words.js";
+import { listed } from "../core/model/listed.js";
 import { driftOf, type Danger } from "../core/model/manifest-diff.js";
 import { isWithheld, type ApplicationPlan, type Plan, previewedDiff } from "../core/model/plan.js";
 import { applicationLink, headLink, linked, type Links, code, sentence, shortened } from "./markdown.js";
@@ -63,17 +64,15 @@ export function isDangerous(plan: ApplicationPlan): boolean {
 export function dangersOf(plan: ApplicationPlan, reader: ChangeRequestRef, words: HostWords): readonly Danger[] {
   const replaced = (plan.replaces ?? []).map(({ change, revision, objects }): Danger => {
     const commit = `replaces commit ${shortRevision(revision)} of ${referenceTo(change, reader, words)}, which runs`;
-    return { what: objects.length === 0 ? commit : `${commit}, and reverts ${listed(objects)}`, pruning: false };
+    return {
+      what: objects.length === 0 ? commit : `${commit}, and reverts ${listed(objects, MOST_OBJECTS)}`,
+      pruning: false,
+    };
   });
   return [...replaced, ...dangersOfChange(plan)];
 }
 
 const MOST_OBJECTS = 2;
-
-function listed(objects: readonly string[]): string {
-  const more = objects.length - MOST_OBJECTS;
-  return `${objects.slice(0, MOST_OBJECTS).join(", ")}${more > 0 ? ` and ${more} more` : ""}`;
-}
 
 function dangersOfChange(plan: ApplicationPlan): readonly Danger[] {
   switch (plan.kind) {
@@ -98,9 +97,7 @@ const MAX_DANGER = 150;
 export function dangerText(dangers: readonly Danger[], pruning: boolean): string {
   if (dangers.length === 0) return "";
   const texts = dangers.map((one) => sentence(shortened(one.what, MAX_DANGER)) + (one.pruning && !pruning ? KEPT : ""));
-  const named = [...new Set(texts)];
-  const more = named.length - MOST_DANGERS;
-  return `⚠️ ${named.slice(0, MOST_DANGERS).join(", ")}${more > 0 ? ` and ${more} more` : ""}`;
+  return `⚠️ ${listed([...new Set(texts)], MOST_DANGERS)}`;
 }
 
 const KEPT = " with --prune";

@@ -1,6 +1,7 @@
 import type { ApplicationName } from "../core/model/brand.js";
 import { type Member, movesOf } from "../core/model/effect.js";
 import { type HostWords, referenceTo } from "../core/model/host-words.js";
+import { listed } from "../core/model/listed.js";
 import type { NextStep } from "../core/model/next-step.js";
 import type { ApplicationSetPreview, Plan, ApplicationPlan } from "../core/model/plan.js";
 import type { Turn } from "../core/model/result.js";
@@ -178,9 +179,7 @@ function applicationSetText(set: ApplicationSetPreview): string {
 }
 
 function named(names: readonly ApplicationName[]): string {
-  const more = names.length - MAX_NAMED;
-  const first = codes(names.slice(0, MAX_NAMED));
-  return more > 0 ? `${first} and ${more} more` : first;
+  return listed(names.map(code), MAX_NAMED);
 }
 
 const MAX_MOVES = 20;

@@ -2,6 +2,7 @@ import { COMMAND_NAMES, COMMANDS, isGatedBy, usageOf, writtenCommand } from "../
 import { changeRequestName, type ChangeRequestRef } from "../core/model/change-request.js";
 import type { CommandName } from "../core/model/command.js";
 import type { HostWords } from "../core/model/host-words.js";
+import { listed } from "../core/model/listed.js";
 import type { NextStep } from "../core/model/next-step.js";
 import type { BarredApplication, MemberNeed, NarrowedCommand, Refusal } from "../core/model/result.js";
 import type { AccessRule } from "../core/model/settings.js";
@@ -202,8 +203,7 @@ const MAX_CHOICE = 20;
 /** What a pattern could have matched. */
 function choice(applications: readonly string[]): string {
   if (applications.length === 0) return "";
-  const more = applications.length - MAX_CHOICE;
-  return ` Its applications are ${codes(applications.slice(0, MAX_CHOICE))}${more > 0 ? ` and ${more} more` : ""}.`;
+  return ` Its applications are ${listed(applications.map(code), MAX_CHOICE)}.`;
 }
 
 /** Whether a plan can lock what a command found unlocked; true too if nothing is known. */

@@ -168,7 +168,7 @@ describe("the commit status svc/sync", () => {
       "pending",
       "web awaits svc sync",
     ],
-    ["Argo CD refused to start it", planned([app("web")], { notStarted: [web] }), "failure", "sync failed: web"],
+    ["Argo CD refused to start it", planned([app("web")], { justFailed: [web] }), "failure", "sync failed: web"],
     [
       "still running, or cut off",
       planned([app("web"), app("api")], { records: [sampleDeployment("web", { outcome: "unknown" })] }),

@@ -114,7 +114,7 @@ export async function rollbackFacts(command: Command<"rollback">, given: Given, 
 /** What a merge by svc is judged by after a sync of these applications. */
 export async function mergeFacts(
   involved: readonly ApplicationName[],
-  notStarted: readonly ApplicationName[],
+  justFailed: readonly ApplicationName[],
   given: Given,
   world: World,
 ): Promise<Facts> {
@@ -129,7 +129,7 @@ export async function mergeFacts(
   const barred = await barredFrom("sync", byTheMerge, context);
   const { login } = given.user;
   const asker = { login, mayWrite: true, withoutApproval: false, barred, selected: involved };
-  return { ...facts, asker, notStarted };
+  return { ...facts, asker, justFailed };
 }
 
 /** What a plan or an unlock is judged by: who gives it, for what this change request has planned or locked. */

@@ -245,10 +245,10 @@ interface JudgedMerge {
 
 /** Asks the host only once everything is deployed: an approval can be withdrawn while the sync runs. */
 async function judgeMerge({ involved, deployed, plan }: SyncedSoFar, context: MergeSource): Promise<JudgedMerge> {
-  const notStarted = deployed.filter(({ kind }) => kind !== "succeeded").map(({ application }) => application);
+  const justFailed = deployed.filter(({ kind }) => kind !== "succeeded").map(({ application }) => application);
   const asker = { login: context.user.login, mayWrite: true, withoutApproval: false, barred: [], selected: involved };
   const stored = await readStores(context, { plan });
-  const known = { ...stored.facts, asker, notStarted };
+  const known = { ...stored.facts, asker, justFailed };
   const undone = barsOf(judge("merge", known)).filter(({ gate }) => RULES[gate].asks === undefined);
   if (undone.length > 0) return { facts: known, bars: undone };
   const isDeployed = (name: ApplicationName) => stored.records.some((record) => isOfHead(record, name, context));
@@ -257,7 +257,7 @@ async function judgeMerge({ involved, deployed, plan }: SyncedSoFar, context: Me
     askReviewers(stored, context),
     barredFrom("sync", byTheMerge, context),
   ]);
-  const all: Facts = { ...facts, asker: { ...asker, barred }, notStarted };
+  const all: Facts = { ...facts, asker: { ...asker, barred }, justFailed };
   return { facts: all, bars: barsOf(judge("merge", all)) };
 }
 
@@ -266,13 +266,13 @@ function isOfHead(record: Deployment, name: ApplicationName, { change }: Pick<Co
 }
 
 /** The first reason of each application, beginning with those whose sync has just failed. */
-function hindrancesIn(bars: readonly Bar[], { change, notStarted, applications }: Facts): readonly NotDeployed[] {
+function hindrancesIn(bars: readonly Bar[], { change, justFailed, applications }: Facts): readonly NotDeployed[] {
   const head = applicationName(shortRevision(change.headRevision));
   const found = new Map<string, NotDeployed>();
   for (const { application = head, why, untold } of bars) {
     const reason = untold ? `cannot tell ${why}` : why;
     if (!found.has(application)) found.set(application, { application, reason });
   }
-  const inOrder = new Set([...notStarted, ...applications.map(({ application }) => application), ...found.keys()]);
+  const inOrder = new Set([...justFailed, ...applications.map(({ application }) => application), ...found.keys()]);
   return [...inOrder].flatMap((name) => found.get(name) ?? []);
 }

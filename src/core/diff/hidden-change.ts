@@ -1,3 +1,4 @@
+import { listed } from "../model/listed.js";
 import type { ManifestDiff, NameChanges, SecretChange } from "../model/manifest-diff.js";
 
 /** Writes an untrusted name so that it can stand in a sentence. */
@@ -23,25 +24,19 @@ function secretSentence({ name, keys, files }: SecretChange, shown: Shown): stri
 
 function keysText({ created, changed, deleted }: NameChanges, shown: Shown): string {
   return [
-    ...(changed.length === 0 ? [] : [`changes ${listed(changed, shown)}`]),
-    ...(created.length === 0 ? [] : [`adds ${listed(created, shown)}`]),
-    ...(deleted.length === 0 ? [] : [`removes ${listed(deleted, shown)}`]),
+    ...(changed.length === 0 ? [] : [`changes ${listed(changed.map(shown), MAX_NAMES)}`]),
+    ...(created.length === 0 ? [] : [`adds ${listed(created.map(shown), MAX_NAMES)}`]),
+    ...(deleted.length === 0 ? [] : [`removes ${listed(deleted.map(shown), MAX_NAMES)}`]),
   ].join("; ");
 }
 
 /** Where the commit's id differs; undefined if it does nowhere. Without `shown` it names nothing. */
 export function commitSentence({ onlyCommit }: Pick<ManifestDiff, "onlyCommit">, shown?: Shown): string | undefined {
   if (onlyCommit.length === 0) return undefined;
-  return `No changes but the commit id${shown === undefined ? "" : `, in ${listed(onlyCommit, shown)}`}.`;
+  return `No changes but the commit id${shown === undefined ? "" : `, in ${listed(onlyCommit.map(shown), MAX_NAMES)}`}.`;
 }
 
 /** Where the commit's id is all that differs, beside other changes; undefined if that is nowhere. */
 export function besidesSentence({ onlyCommit }: Pick<ManifestDiff, "onlyCommit">, shown: Shown): string | undefined {
-  return onlyCommit.length === 0 ? undefined : `The commit id only: ${listed(onlyCommit, shown)}.`;
-}
-
-function listed(names: readonly string[], shown: Shown): string {
-  const more = names.length - MAX_NAMES;
-  const first = names.slice(0, MAX_NAMES).map(shown).join(", ");
-  return more > 0 ? `${first} and ${more} more` : first;
+  return onlyCommit.length === 0 ? undefined : `The commit id only: ${listed(onlyCommit.map(shown), MAX_NAMES)}.`;
 }

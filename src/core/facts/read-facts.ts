@@ -153,7 +153,7 @@ export function blankFacts(change: ChangeRequest, words: HostWords, settings: Fa
     mergeChecks: NOTHING_FAILED,
     merging: false,
     headMoved: false,
-    notStarted: [],
+    justFailed: [],
   };
 }
 

@@ -40,8 +40,8 @@ export interface Facts {
   readonly merging: boolean;
   /** The head or the base branch is no longer what the command was checked for. */
   readonly headMoved: boolean;
-  /** Applications whose sync Argo CD has just refused to start. */
-  readonly notStarted: readonly ApplicationName[];
+  /** Applications whose sync has just failed or was refused, before their records say so. */
+  readonly justFailed: readonly ApplicationName[];
 }
 
 /** What is read from outside for a judgement. */

@@ -274,7 +274,7 @@ export const RULES: Readonly<Record<Gate, Rule> & Record<DangerGate, DangerRule>
     needs: ["plan", "records"],
     bars: (one, facts) => {
       if (!awaits(one, facts)) return undefined;
-      const failed = facts.notStarted.includes(one.application);
+      const failed = facts.justFailed.includes(one.application);
       return failed || hasEndedAtHead(one, facts) ? "its sync did not succeed" : "it was not synced at the head commit";
     },
   }),

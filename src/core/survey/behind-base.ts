@@ -7,6 +7,7 @@ import type { ChangeRequest } from "../model/change-request.js";
 import { RepositoryFailure, safeMessage } from "../model/errors.js";
 import { allInTurns } from "../model/in-turns.js";
 import { ChangedPaths, type InputSet } from "../model/input-set.js";
+import { listed } from "../model/listed.js";
 import type { ApplicationPlan } from "../model/plan.js";
 import type { PlannedSource } from "../model/planned-source.js";
 import type { BehindBase, LiveSubject, FixedSource } from "../model/subject.js";
@@ -71,13 +72,6 @@ function named({ id, subject }: CommitSummary): string {
   const short = Array.from(subject);
   const text = short.length > MAX_SUBJECT ? `${short.slice(0, MAX_SUBJECT).join("")}…` : subject;
   return `${id.slice(0, 8)} "${text}"`;
-}
-
-/** Names the first `most` texts and counts the rest. */
-export function listed(texts: readonly string[], most: number): string {
-  const more = texts.length - most;
-  const first = texts.slice(0, most).join(", ");
-  return more > 0 ? `${first} and ${more} more` : first;
 }
 
 /** Problems with what an application reads: a plan warns of them, and a sync may be refused for them. */

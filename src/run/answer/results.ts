@@ -22,8 +22,8 @@ async function replyToSync(result: CommandResultOf<"synced">, answer: Answer): P
   await answer.post();
   if (settings !== undefined && !result.dryRun) {
     const rejected = result.applications.filter(({ kind }) => kind === "rejected");
-    const notStarted = rejected.map(({ application }) => application);
-    await setPlanStatus(change, { settings, notStarted, reviewed }, run);
+    const justFailed = rejected.map(({ application }) => application);
+    await setPlanStatus(change, { settings, justFailed, reviewed }, run);
   }
   for (const other of result.replaced) {
     if (other.host === change.host) await refreshPlanStatus(other, run);

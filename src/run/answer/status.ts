@@ -37,8 +37,8 @@ export interface PlanStatusOptions {
   readonly planComment?: string | undefined;
   /** No comment shows the plan. */
   readonly withoutComment?: boolean;
-  /** Applications whose sync Argo CD has just refused to start. */
-  readonly notStarted?: readonly ApplicationName[];
+  /** Applications whose sync has just failed or was refused, before their records say so. */
+  readonly justFailed?: readonly ApplicationName[];
   /** What the answer to the same command has just asked the host. */
   readonly reviewed?: Reviewed | undefined;
 }
@@ -91,14 +91,14 @@ export async function refreshPlanStatus(ref: ChangeRequestRef, run: Run): Promis
 
 async function planText(
   change: ChangeRequest,
-  { settings, notStarted = [] }: PlanStatusOptions,
+  { settings, justFailed = [] }: PlanStatusOptions,
   reviewed: Reviewed | undefined,
   run: Run,
 ): Promise<StatusText | undefined> {
   const plan = await run.plans.find(change);
   if (plan?.head !== change.headRevision) return undefined;
   const { facts } = await readStanding(change, settings, run, { plan, reviewed });
-  return commitStatusOf({ kind: "planned", facts: { ...facts, notStarted } }, run.hostWords[change.host]);
+  return commitStatusOf({ kind: "planned", facts: { ...facts, justFailed } }, run.hostWords[change.host]);
 }
 
 async function setText(

@@ -163,7 +163,7 @@ describe("what hinders a merge", () => {
   });
 
   test("a sync that Argo CD has just refused did not succeed", () => {
-    const [bar] = barsWith(samplePlan([sampleApplication("web", changed)]), { notStarted: [web] });
+    const [bar] = barsWith(samplePlan([sampleApplication("web", changed)]), { justFailed: [web] });
     expect(bar).toMatchObject({ gate: "not-synced", why: "its sync did not succeed" });
   });
 });

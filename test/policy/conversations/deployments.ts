@@ -70,7 +70,7 @@ async function playFailures(recorder: Recorder): Promise<void> {
   await recorder.standing("sync-refused-by-argo-cd", refusing, rejected);
   const [web] = (await refusing.stores.locks.list()).map(({ application }) => application);
   if (web === undefined) throw new Error("its lock is gone");
-  await recorder.standing("sync-not-started", refusing, rejected, { notStarted: [web] });
+  await recorder.standing("sync-not-started", refusing, rejected, { justFailed: [web] });
 
   const all = recorder.scene();
   const failed = await all.open(config("web", "2"));
