@@ -11,6 +11,7 @@ import { nextStep } from "../core/policy/next-step.js";
 import type { CommitStatus } from "../core/ports/code-host.js";
 import { REPOSITORY_FILE } from "../names.js";
 import { commandText, nextStepPieces, plainPieces } from "./next-step-words.js";
+import { joined } from "./parts.js";
 
 /** What is known about the head when its status is set. */
 export type StatusFacts =
@@ -51,12 +52,12 @@ export function commitStatusOf(facts: StatusFacts, words: HostWords): StatusText
       return ofDetected(facts.detected, words);
     case "planned": {
       const { state, description } = ofPlan(facts.facts, words);
-      return { state, description: joined([description, atMergeText(takingEffect(facts.facts))]) };
+      return { state, description: joined([description, atMergeText(takingEffect(facts.facts))], "; ") };
     }
   }
 }
 
-/** Where a pending text cannot be changed, it must hold until the sync. */
+/** A host that keeps the first pending text needs one that stays true until the sync. */
 function planningText({ keepsPendingText }: HostWords): string {
   return keepsPendingText ? "not deployed yet: the comments say how far it is" : "planning";
 }
@@ -64,7 +65,7 @@ function planningText({ keepsPendingText }: HostWords): string {
 function ofDetected(detected: Detected, { command }: HostWords): StatusText {
   switch (detected.kind) {
     case "nothing":
-      return { state: "success", description: joined(["nothing to deploy", atMergeText(detected.atMerge)]) };
+      return { state: "success", description: joined(["nothing to deploy", atMergeText(detected.atMerge)], "; ") };
     case "rules":
       return rulesPending(detected.missing);
     case "affected":
@@ -105,7 +106,7 @@ function ofPlan(facts: Facts, words: HostWords): StatusText {
     const waiting = namesOf(awaiting);
     return {
       state: "pending",
-      description: joined([awaits(awaiting, facts, words), approvalText(facts), taken(waiting, facts, words)]),
+      description: joined([awaits(awaiting, facts, words), approvalText(facts), taken(waiting, facts, words)], "; "),
     };
   }
   const [left] = bars;
@@ -120,7 +121,7 @@ function ofPlan(facts: Facts, words: HostWords): StatusText {
 }
 
 interface GateStatus {
-  /** It is told before what awaits a sync; the others keep a planned head from the merge once everything is synced. */
+  /** Shown before what awaits a sync; the others are shown once everything is synced. */
   readonly first: boolean;
   readonly text: (names: readonly string[], facts: Facts, words: HostWords) => StatusText;
 }
@@ -194,7 +195,7 @@ function awaits(awaiting: readonly ApplicationFacts[], facts: Facts, words: Host
   const locked = rest.filter(({ lock }) => lock !== undefined);
   const [now, later] = locked.length > 0 ? [locked, rest.filter(({ lock }) => lock === undefined)] : [rest, []];
   const unplanned = later.length === 0 ? [] : [`${subject(namesOf(later), "awaits", "await")} ${words.command} plan`];
-  return joined([...(now.length === 0 ? [] : [stepText(namesOf(now), facts, words)]), ...unplanned, ...holders]);
+  return joined([...(now.length === 0 ? [] : [stepText(namesOf(now), facts, words)]), ...unplanned, ...holders], "; ");
 }
 
 function stepText(applications: readonly string[], facts: Facts, words: HostWords): string {
@@ -206,7 +207,7 @@ function stepText(applications: readonly string[], facts: Facts, words: HostWord
       const named = step.applications.length === 0 ? applications : step.applications;
       const rest = applications.filter((name) => !named.some((one) => one === name));
       const barred = rest.length === 0 ? "" : `${names(rest)} cannot be synced yet`;
-      return joined([`${subject(named, "awaits", "await")} ${command}`, barred]);
+      return joined([`${subject(named, "awaits", "await")} ${command}`, barred], "; ");
     }
     case "approve": {
       const then = step.then.kind === "command" ? `, then ${commandText(step.then, words)}` : "";
@@ -251,10 +252,10 @@ function taken(awaiting: readonly string[], { change, applications }: Facts, wor
         .filter(({ outcome }) => outcome === "succeeded")
         .map((one) => `${application} now runs ${referenceTo(one.change, change, words)}`),
     );
-  return joined(running);
+  return running.join("; ");
 }
 
-/** What the merge deploys, not svc. */
+/** What is deployed by the merge, not by a sync. */
 function takingEffect({ applications, plan }: Facts): readonly string[] {
   const byTheMerge = applications.filter(({ planned }) => {
     if (planned?.kind === "new" || planned?.kind === "deleted") return true;
@@ -267,14 +268,8 @@ function atMergeText(applications: readonly string[]): string {
   return applications.length === 0 ? "" : `takes effect at the merge: ${names(applications)}`;
 }
 
-const MOST_NAMES = 3;
-
 function names(all: readonly string[]): string {
-  return listed(all, MOST_NAMES);
-}
-
-function joined(texts: readonly string[]): string {
-  return texts.filter((text) => text !== "").join("; ");
+  return listed(all, 3);
 }
 
 function namesOf(all: readonly ApplicationFacts[]): readonly string[] {

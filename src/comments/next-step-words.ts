@@ -7,12 +7,12 @@ import type { AdvisedCommand, AdvisedMerge, AfterApproval, NeededApproval, NextS
 import type { AccessRule } from "../core/model/settings.js";
 import { REPOSITORY_FILE } from "../names.js";
 import { code, headLink, type Links, sentence } from "./markdown.js";
-import { counted } from "./parts.js";
+import { capitalised, counted } from "./parts.js";
 
 /** A piece of a clause: words of ours, untrusted words, what is typed or copied (untrusted as well), or a commit. */
 export type Piece = string | { readonly text: string } | { readonly code: string } | { readonly commit: Revision };
 
-/** The change request whose next step it is, for those who read it. */
+/** The change request that shows the text. */
 type Reader = Pick<ChangeRequest, "host" | "repository">;
 
 /** What has to happen next, as a clause without a full stop. */
@@ -47,7 +47,7 @@ export function nextStepPieces(step: NextStep, change: Reader, words: HostWords)
   }
 }
 
-/** The same clause where nothing can be formatted: in a commit status, or in a text file. */
+/** The clause without formatting, for a commit status. */
 export function plainPieces(pieces: readonly Piece[]): string {
   return pieces
     .map((piece) => {
@@ -77,12 +77,12 @@ function nothingText(because: Extract<NextStep, { kind: "none" }>["because"], { 
   }
 }
 
-/** What to comment, and what that does beyond what was asked for. */
+/** The command to comment, with its side effects. */
 function commandClause(advised: AdvisedCommand, words: HostWords): readonly Piece[] {
   return ["comment ", ...commandPieces(advised, words), ...lossPieces(advised, words)];
 }
 
-/** What a sync deletes, with the choice to keep it, and what it does that cannot be taken back. */
+/** What a sync deletes or leaves behind, and what it does that cannot be undone. */
 function lossPieces(advised: AdvisedCommand, words: HostWords): readonly Piece[] {
   const { removes, knowing = [] } = advised;
   const known: readonly Piece[] =
@@ -106,28 +106,20 @@ function mendPieces(
   change: Reader,
   words: HostWords,
 ): readonly Piece[] {
-  const anyway = nextStepPieces(then, change, words);
-  return [
-    "fix what Kubernetes refuses of ",
-    ...named(applications),
-    " and push, or go on knowing that its sync fails: ",
-    ...anyway,
-  ];
+  const fix = ["fix what Kubernetes refuses of ", ...named(applications), " and push"];
+  return [...fix, ", or go on knowing that its sync fails: ", ...nextStepPieces(then, change, words)];
 }
 
 function undonePieces({ by, again }: Extract<NextStep, { kind: "undone" }>, words: HostWords): readonly Piece[] {
-  const left =
-    by === "unlock"
-      ? "nothing is left to do: the locks are released"
-      : "nothing is left to do: the target branch runs again";
+  const left = by === "unlock" ? "the locks are released" : "the target branch runs again";
   return [
-    `${left}. To deploy this ${words.short} after all, `,
+    `nothing is left to do: ${left}. To deploy this ${words.short} after all, `,
     ...commandClause(again, words),
     `; to drop it, close this ${words.short}`,
   ];
 }
 
-/** The command as it is typed, and who alone may give it. */
+/** The command as it is typed, and who may give it. */
 function commandPieces(advised: AdvisedCommand, words: HostWords): readonly Piece[] {
   return [{ code: commandText(advised, words) }, ...byPieces(advised.by)];
 }
@@ -167,7 +159,7 @@ function retryPieces(
   return [...again, ", or ", { code: commandText(back, words) }];
 }
 
-/** Who alone may do it. */
+/** Who may do it, if rules restrict it. */
 function byPieces(by: readonly AccessRule[]): readonly Piece[] {
   if (by.length === 0) return [];
   const lists = by.map(({ users, teams }) => [...users, ...teams.map((team) => `members of ${team}`)].join(", "));
@@ -239,8 +231,7 @@ export function nextStepClause(step: NextStep, change: Reader, words: HostWords,
 
 /** The same as a sentence of its own. */
 export function nextStepSentence(step: NextStep, change: Reader, words: HostWords, links?: Links): string {
-  const clause = nextStepClause(step, change, words, links);
-  return `${clause.charAt(0).toUpperCase()}${clause.slice(1)}.`;
+  return `${capitalised(nextStepClause(step, change, words, links))}.`;
 }
 
 function markdownOf(piece: Piece, links: Links | undefined): string {

@@ -26,6 +26,11 @@ export function block(text: string, section?: string): Block {
   return { text, section };
 }
 
+/** A block for each text that is not empty. */
+export function blocksOf(texts: readonly string[]): readonly Block[] {
+  return texts.flatMap((text) => (text === "" ? [] : [block(text)]));
+}
+
 /** Cuts the last lines off blocks that are longer than the limit, and says how many. */
 export function cutBlocks(blocks: readonly Block[], limit: number): readonly Block[] {
   return blocks.map(({ text, section }) => block(cut(text, limit), section));
@@ -100,13 +105,6 @@ export function lockedBy({ holder, user }: Lock): string {
 /** `1 resource`, `2 resources`. */
 export function counted(count: number, noun: string): string {
   return `${count} ${noun}${count === 1 ? "" : "s"}`;
-}
-
-/** `a, b and 3 more`. */
-export function firstOf(items: readonly string[], most: number): string {
-  const more = items.length - most;
-  const first = items.slice(0, most).join(", ");
-  return more > 0 ? `${first} and ${more} more` : first;
 }
 
 /** The first lines of a list, and one that counts the others: `- and 3 more`. */

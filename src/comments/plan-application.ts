@@ -1,6 +1,7 @@
 import { besidesSentence, commitSentence } from "../core/diff/hidden-change.js";
 import type { ChangeRequestRef } from "../core/model/change-request.js";
 import type { HostWords } from "../core/model/host-words.js";
+import { listed } from "../core/model/listed.js";
 import { type AgainstCluster, type DiffBasis, driftOf, type ObjectNote } from "../core/model/manifest-diff.js";
 import {
   type ApplicationPlan,
@@ -10,7 +11,7 @@ import {
   type UntriedObjects,
 } from "../core/model/plan.js";
 import { code, fence, sentence, shortened, warning } from "./markdown.js";
-import { type Block, block, counted, firstLines, firstOf, lockedBy } from "./parts.js";
+import { type Block, block, counted, firstLines, lockedBy } from "./parts.js";
 import { checkBlocks } from "./plan-checks.js";
 import {
   againstCluster,
@@ -248,7 +249,7 @@ function clusterSentence({ accepted, refused, untried }: ClusterCheck): string {
 function untriedText(untried: readonly UntriedObjects[]): string {
   const shown = untried.slice(0, MOST_REASONS).map(({ titles, reason }) => {
     const names = titles.map((title) => shortened(title, MAX_TITLE));
-    return `${firstOf(names, MOST_TITLES)} (${shownCause(reason)})`;
+    return `${listed(names, MOST_TITLES)} (${shownCause(reason)})`;
   });
   const more = untried.slice(MOST_REASONS).reduce((sum, { titles }) => sum + titles.length, 0);
   return `not tried: ${shown.join(", ")}${more === 0 ? "" : ` and ${more} more`}`;

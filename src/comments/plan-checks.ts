@@ -1,7 +1,7 @@
 import { isFailed, type CheckResult, type FailedCheck } from "../core/model/check.js";
 import { checksOf, type ApplicationPlan, type Plan } from "../core/model/plan.js";
 import { code, details, fence, shortened } from "./markdown.js";
-import type { Block } from "./parts.js";
+import { type Block, block, capitalised } from "./parts.js";
 
 /** Characters for what failed checks printed: of one check, and of all checks of a plan. */
 const MOST_OF_ONE = 4000;
@@ -28,17 +28,17 @@ export function checksText(checks: readonly CheckResult[]): string {
 /** A sentence for a page; none if nothing was checked. */
 export function checkSentences(checks: readonly CheckResult[]): readonly string[] {
   const text = checksText(checks);
-  return text === "" ? [] : [`${text.charAt(0).toUpperCase()}${text.slice(1)}.`];
+  return text === "" ? [] : [`${capitalised(text)}.`];
 }
 
-/** Each failed check of an application open with what it printed; all of them counted. @param room see `outputRoom`. */
+/** The number of checks, and each failed one expanded with its output. @param outputs see `outputRoom`. */
 export function checkBlocks(
   checks: readonly CheckResult[],
   { section, outputs: room }: { readonly section: string | undefined; readonly outputs: number },
 ): readonly Block[] {
   if (checks.length === 0) return [];
   const failed = checks.filter(isFailed).map((one) => failureText(one, room));
-  return [`**Checks:** ${countsOf(checks)}`, ...failed].map((text) => ({ text, section }));
+  return [`**Checks:** ${countsOf(checks)}`, ...failed].map((text) => block(text, section));
 }
 
 /** Names of the failed checks, for one cell of a table; empty if none failed. */

@@ -1,4 +1,5 @@
 import { secretSentences } from "../core/diff/hidden-change.js";
+import { listed } from "../core/model/listed.js";
 import type { AgainstCluster, ManifestDiff, NameChanges, ResourceChange } from "../core/model/manifest-diff.js";
 import type { ApplicationPlan, Evaluated, Unevaluated } from "../core/model/plan.js";
 import {
@@ -12,7 +13,7 @@ import {
   shortened,
   withoutDeceivers,
 } from "./markdown.js";
-import { type Block, capitalised, counted, firstLines, firstOf, type Halves } from "./parts.js";
+import { type Block, block, capitalised, counted, firstLines, type Halves } from "./parts.js";
 
 export interface DiffRoom {
   /** How many characters of a diff are shown; one that is absent is left out. */
@@ -54,15 +55,15 @@ export function diffBlocks(resources: readonly ResourceChange[], room: DiffRoom,
   const where = page === undefined ? "" : `; log in to read [their diff](<${page}>)`;
   const verb = left.length === 1 ? "is" : "are";
   const listed = fence(shortened(left.join("\n"), names));
-  const text = `${left.length} more ${of === "drift" ? "drifted" : "changed"} ${left.length === 1 ? "resource" : "resources"} ${verb} too long to show here${where}:\n\n${listed}`;
-  return [...shown, { text, section }];
+  const more = `${left.length} more ${of === "drift" ? "drifted" : "changed"} ${left.length === 1 ? "resource" : "resources"} ${verb} too long to show here${where}:\n\n${listed}`;
+  return [...shown, block(more, section)];
 }
 
 /** How the definition changes, in a collapsible of its own; none if it does not. */
 export function definitionBlocks(plan: Evaluated | Unevaluated, { rooms, open, section }: DiffRoom): readonly Block[] {
   if (plan.definition === undefined) return [];
   const given = rooms.get(plan);
-  if (given === undefined) return [{ text: "The diff of its definition is too long to show here.", section }];
+  if (given === undefined) return [block("The diff of its definition is too long to show here.", section)];
   const texts = [fenced(resourceText({ ...DEFINITION, diff: plan.definition }, given))];
   return [blockOf({ summary: "Diff of the definition", texts, open, section })];
 }
@@ -232,7 +233,7 @@ function childrenLine(what: string, { created, changed, deleted }: NameChanges):
 
 /** The first names as code spans. */
 export function namesIn(names: readonly string[]): string {
-  return firstOf(
+  return listed(
     names.map((name) => code(shortened(name, MAX_NAME))),
     MAX_NAMES,
   );

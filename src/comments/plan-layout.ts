@@ -1,8 +1,9 @@
 import type { ApplicationName } from "../core/model/brand.js";
+import { listed } from "../core/model/listed.js";
 import { driftOf, type ResourceChange } from "../core/model/manifest-diff.js";
 import { type ApplicationPlan, previewedDiff, shownDiff } from "../core/model/plan.js";
 import { code, details, type Links, shortened } from "./markdown.js";
-import { type Block, block, counted, firstOf, MAX_PARTS, pack } from "./parts.js";
+import { type Block, block, counted, MAX_PARTS, pack } from "./parts.js";
 import { type ApplicationOptions, applicationBlocks, type Placed } from "./plan-application.js";
 import { hasFailedCheck } from "./plan-checks.js";
 import { type Diffed, diffKey, type DiffRooms, type EvaluatedPlan } from "./plan-diff.js";
@@ -181,7 +182,7 @@ function leftOut(left: readonly ApplicationName[], which: string, page: string |
   const names = left.map((name) => code(shortened(name, MAX_NAME)));
   const where = page === undefined ? "" : `; log in to read [their plan](<${page}>)`;
   const what = `${counted(left.length, "more application")}${which} ${left.length === 1 ? "is" : "are"}`;
-  return [block(`${what} not shown here for lack of room${where}: ${firstOf(names, MAX_NAMES)}`)];
+  return [block(`${what} not shown here for lack of room${where}: ${listed(names, MAX_NAMES)}`)];
 }
 
 /** For the collapsible around several applications. */

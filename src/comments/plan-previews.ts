@@ -1,19 +1,20 @@
 import { isFailed } from "../core/model/check.js";
 import type { HostWords } from "../core/model/host-words.js";
+import { listed } from "../core/model/listed.js";
 import type { ManifestDiff } from "../core/model/manifest-diff.js";
 import { previewedDiff, type Preview, type PreviewContent, type PreviewOrigin } from "../core/model/plan.js";
-import { code, codes, details, shortened, fence } from "./markdown.js";
-import { pack, type Block, counted } from "./parts.js";
+import { code, details, fence, shortened } from "./markdown.js";
+import { type Block, block, counted, pack } from "./parts.js";
 import { checkBlocks } from "./plan-checks.js";
 import { consequenceLines, diffBlocks, diffKey, type DiffRoom, secretLines } from "./plan-diff.js";
 
-/** An application that the merge adds, changes or removes, and those for which exactly the same is to be said. */
+/** An application that the merge adds, changes or removes, and others with the same content. */
 export interface PreviewGroup {
   readonly first: Preview;
   readonly same: readonly Preview[];
 }
 
-/** By what makes them, in the order given; in each the dangerous ones first, and each thing said once. */
+/** Groups previews of the same content by their origin, in the given order, the urgent ones first. */
 export function groupPreviews(previews: readonly Preview[]): readonly PreviewGroup[] {
   const origins = [...new Set(previews.map(originKey))];
   return origins.flatMap((origin) => {
@@ -30,7 +31,7 @@ export function groupPreviews(previews: readonly Preview[]): readonly PreviewGro
   });
 }
 
-/** It comes first and stands open. */
+/** Shown first and expanded. */
 export function isUrgent({ first: { content } }: PreviewGroup): boolean {
   return (previewedDiff(content)?.dangers.length ?? 0) > 0 || (content.checks ?? []).some(isFailed);
 }
@@ -39,7 +40,7 @@ function originKey({ origin: { kind, of } }: Preview): string {
   return JSON.stringify([kind, of]);
 }
 
-/** Equal where the same is to be said; undefined where nobody can tell. */
+/** Equal for equal content; undefined if a diff is cut or hides values. */
 function contentKey(content: PreviewContent): string | undefined {
   const { checks } = content;
   switch (content.kind) {
@@ -58,12 +59,12 @@ function contentKey(content: PreviewContent): string | undefined {
   }
 }
 
-/** Groups of one origin that stand open; the others share a collapsible. */
+/** Groups of one origin outside the collapsible. */
 const MOST_OPEN = 5;
 const MAX_NAMES = 20;
 const MAX_NAME = 150;
 
-/** What a plan says of applications that ApplicationSets and parents add, change or remove at the merge. */
+/** What a plan says of applications that ApplicationSets and parents add, change or remove. */
 export function previewsBlocks(
   groups: readonly PreviewGroup[],
   room: Omit<DiffRoom, "section" | "open">,
@@ -82,9 +83,9 @@ export function previewsBlocks(
     const parts = pack(folded.flatMap(blocks), limit);
     const count = folded.reduce((sum, { same }) => sum + 1 + same.length, 0);
     return [
-      { text: section, section },
+      block(section, section),
       ...open.flatMap(blocks),
-      ...parts.map((part) => ({ text: details(counted(count, "more application"), part), section })),
+      ...parts.map((part) => block(details(counted(count, "more application"), part), section)),
     ];
   });
 }
@@ -100,25 +101,19 @@ function headingOf({ kind, of }: PreviewOrigin): string {
 }
 
 function groupBlocks({ first, same }: PreviewGroup, room: DiffRoom, words: HostWords): readonly Block[] {
-  const also = same.map(({ application }) => shortened(application, MAX_NAME));
-  const more = also.length > MAX_NAMES ? ` and ${also.length - MAX_NAMES} more` : "";
+  const also = same.map(({ application }) => code(shortened(application, MAX_NAME)));
   const title = `**${code(shortened(first.application, MAX_NAME))}** (${first.origin.change})`;
   const titles = new Set([first, ...same].map(titlesOf));
   const what = titles.size > 1 ? "the same with other names or namespaces" : "the same";
-  const others =
-    also.length === 0 ? "" : `, and ${what} in ${also.length} more: ${codes(also.slice(0, MAX_NAMES))}${more}`;
+  const others = also.length === 0 ? "" : `, and ${what} in ${also.length} more: ${listed(also, MAX_NAMES)}`;
   return [
-    { text: `${title}${others}`, section: room.section },
+    block(`${title}${others}`, room.section),
     ...previewBlocks(first.content, first.origin.change, room, words),
-    ...(isPlannedAlone(first)
-      ? [{ text: `To see one, comment ${code(`${words.command} plan -a <application>`)}.`, section: room.section }]
+    // Only a running application can be planned by itself.
+    ...(first.content.kind === "beyond-limit" && first.origin.kind === "generated" && first.origin.change === "changed"
+      ? [block(`To see one, comment ${code(`${words.command} plan -a <application>`)}.`, room.section)]
       : []),
   ];
-}
-
-/** It runs and changes, so that a plan of it alone shows it. */
-function isPlannedAlone({ origin, content }: Preview): boolean {
-  return content.kind === "beyond-limit" && origin.kind === "generated" && origin.change === "changed";
 }
 
 function titlesOf({ content }: Preview): string {
@@ -128,7 +123,7 @@ function titlesOf({ content }: Preview): string {
 const MAX_REASON = 4000;
 const MAX_TITLES = 2000;
 
-/** What the merge makes of the objects of an application that is added, changed or removed. */
+/** What the merge does to the objects of an application. */
 export function previewBlocks(
   content: PreviewContent,
   change: PreviewOrigin["change"],
@@ -144,12 +139,12 @@ function contentBlocks(
   room: DiffRoom,
   words: HostWords,
 ): readonly Block[] {
-  const text = (lines: readonly string[]): Block => ({ text: lines.join("\n\n"), section: room.section });
+  const text = (lines: readonly string[]): Block => block(lines.join("\n\n"), room.section);
   switch (content.kind) {
     case "compared": {
       const { diff } = content;
       const secrets = change === "changed" ? secretLines(diff) : [];
-      // Everything goes; what is dangerous about it stands above.
+      // Everything is deleted; the cautions say what is dangerous about it.
       const folded = change === "removed" ? { ...room, open: false } : room;
       return [
         text([...countLines(diff, change), ...consequenceLines(diff)]),

@@ -2,10 +2,10 @@ import { shortRevision } from "../core/model/brand.js";
 import type { ChangeRequestRef } from "../core/model/change-request.js";
 import { referenceTo, type HostWords } from "../core/model/host-words.js";
 import { listed } from "../core/model/listed.js";
-import { driftOf, type Danger } from "../core/model/manifest-diff.js";
+import { type Danger, driftOf, type ManifestDiff } from "../core/model/manifest-diff.js";
 import { isWithheld, type ApplicationPlan, type Plan, previewedDiff } from "../core/model/plan.js";
 import { applicationLink, headLink, linked, type Links, code, sentence, shortened } from "./markdown.js";
-import { counted } from "./parts.js";
+import { counted, joined } from "./parts.js";
 import { checksIn, checksText } from "./plan-checks.js";
 
 export interface VerdictOptions {
@@ -27,7 +27,7 @@ export function verdictLine(plan: Plan, next: string, { pruning, links, words }:
   const counts = linked(`**${some}: ${changes(shown, pruning)}**`, links.page);
   const name = only !== undefined && shown.length === 1 ? nameOf(only, links) : "";
   const dangers = dangerText(dangersOfPlan(plan, words), pruning);
-  return joined([dangers, counts, name, setsText(plan), checksText(checksIn(plan)), next]);
+  return joined([dangers, counts, name, setsText(plan), checksText(checksIn(plan)), next], " · ");
 }
 
 /** The first line of a plan that has no applications to plan. What ApplicationSets do is not nothing. */
@@ -35,11 +35,7 @@ export function nothingLine(plan: Plan, next: string, { pruning, links, words }:
   const answer =
     plan.applicationSets.length > 0 ? "" : `No applications are affected by commit ${headLink(plan.head, links)}.`;
   const dangers = dangerText(dangersOfPlan(plan, words), pruning);
-  return joined([dangers, answer, setsText(plan), checksText(checksIn(plan)), next]);
-}
-
-function joined(texts: readonly string[]): string {
-  return texts.filter((text) => text !== "").join(" · ");
+  return joined([dangers, answer, setsText(plan), checksText(checksIn(plan)), next], " · ");
 }
 
 /** The name of an application; a new one is not in Argo CD yet. */
@@ -52,15 +48,12 @@ export function changesOf(plan: ApplicationPlan, pruning: boolean): string {
   return changes([plan], pruning);
 }
 
-/** The application is shown first and open. */
+/** Shown first and expanded. */
 export function isDangerous(plan: ApplicationPlan): boolean {
   return dangersOfChange(plan).length > 0 || (plan.replaces ?? []).length > 0;
 }
 
-/**
- * What is dangerous about one application, first what runs for others and a sync replaces; empty if nothing is.
- * @param reader the change request that reads it.
- */
+/** Dangers of one application, first the running commits of others that a sync replaces. @param reader reads the text. */
 export function dangersOf(plan: ApplicationPlan, reader: ChangeRequestRef, words: HostWords): readonly Danger[] {
   const replaced = (plan.replaces ?? []).map(({ change, revision, objects }): Danger => {
     const commit = `replaces commit ${shortRevision(revision)} of ${referenceTo(change, reader, words)}, which runs`;
@@ -102,7 +95,7 @@ export function dangerText(dangers: readonly Danger[], pruning: boolean): string
 
 const KEPT = " with --prune";
 
-/** With what the merge deletes: Argo CD acts on it, not a sync. */
+/** Includes what Argo CD deletes after the merge. */
 function dangersOfPlan({ change, applications, applicationSets, previews }: Plan, words: HostWords): readonly Danger[] {
   const removed = applicationSets.flatMap((set) => set.removed);
   const removals = removed.map((name) => ({ what: `removes the application ${name}`, pruning: false }));
@@ -126,55 +119,63 @@ function setsText({ applicationSets: sets }: Plan): string {
   return `**${counted(sets.length, "ApplicationSet")}: ${told}, at the merge**`;
 }
 
-/** Resources first, then the applications that nothing can be counted of. */
+/** Counts of resources, then of applications whose resources are not counted. */
 function changes(all: readonly ApplicationPlan[], pruning: boolean): string {
-  const resources = resourceCounts(all, pruning).join(", ");
-  const applications = applicationCounts(all).join(", ");
-  return [resources, applications].filter((text) => text !== "").join("; ") || "no changes";
+  return joined([resourceCounts(all, pruning), applicationCounts(all)], "; ") || "no changes";
 }
 
-function resourceCounts(all: readonly ApplicationPlan[], pruning: boolean): readonly string[] {
+function resourceCounts(all: readonly ApplicationPlan[], pruning: boolean): string {
   const diffs = all.flatMap((one) => (one.kind === "evaluated" ? [one.diff] : []));
-  const sum = (member: "created" | "updated" | "deleted" | "hooksChanged") =>
-    diffs.reduce((total, diff) => total + diff[member], 0);
-  const secrets = diffs.reduce((total, diff) => total + diff.secrets.length, 0);
-  const drifted = diffs.reduce((total, diff) => total + driftOf(diff).length, 0);
-  const [created, updated, deleted, hooks] = [sum("created"), sum("updated"), sum("deleted"), sum("hooksChanged")];
-  return [
-    ...(created === 0 ? [] : [`${created} created`]),
-    ...(updated === 0 ? [] : [`${updated} updated`]),
-    ...(deleted === 0 ? [] : [`${deleted} deleted${pruning ? "" : KEPT}`]),
-    ...(hooks === 0 ? [] : [`${counted(hooks, "hook")} changed`]),
-    ...(drifted === 0 ? [] : [`${drifted} drifted`]),
-    ...(secrets === 0 ? [] : [`${counted(secrets, "Secret")} may change`]),
-  ];
+  const sum = (count: (diff: ManifestDiff) => number) => diffs.reduce((total, diff) => total + count(diff), 0);
+  const hooks = sum(({ hooksChanged }) => hooksChanged);
+  const secrets = sum((diff) => diff.secrets.length);
+  const counts = [
+    [sum(({ created }) => created), "created"],
+    [sum(({ updated }) => updated), "updated"],
+    [sum(({ deleted }) => deleted), `deleted${pruning ? "" : KEPT}`],
+    [hooks, `${hooks === 1 ? "hook" : "hooks"} changed`],
+    [sum((diff) => driftOf(diff).length), "drifted"],
+    [secrets, `${secrets === 1 ? "Secret" : "Secrets"} may change`],
+  ] as const;
+  return counts.flatMap(([count, text]) => (count === 0 ? [] : [`${count} ${text}`])).join(", ");
 }
 
-function applicationCounts(all: readonly ApplicationPlan[]): readonly string[] {
+function applicationCounts(all: readonly ApplicationPlan[]): string {
   const kinds: readonly (readonly [(one: ApplicationPlan) => boolean, string, string, string])[] = [
     [({ kind }) => kind === "new", `new${withResources(all)}`, "is new", "are new"],
     [({ kind }) => kind === "deleted", `deleted${withResources(all)}`, "is deleted", "are deleted"],
     [isWithheld, "not rendered yet", "is not rendered yet", "are not rendered yet"],
-    [isUnevaluated, "could not be evaluated", "could not be evaluated", "could not be evaluated"],
-    [isUnclear, "no visible changes", "has no visible changes", "have no visible changes"],
     [
-      differsByCommit,
+      (one) => one.kind === "unevaluated" && !isWithheld(one),
+      "could not be evaluated",
+      "could not be evaluated",
+      "could not be evaluated",
+    ],
+    [
+      (one) => one.kind === "evaluated" && one.verdict === "unknown",
+      "no visible changes",
+      "has no visible changes",
+      "have no visible changes",
+    ],
+    [
+      (one) => isUnchanged(one) && one.diff.onlyCommit.length > 0,
       "no changes but the commit id",
       "differs by the commit id alone",
       "differ by the commit id alone",
     ],
     [
-      writesDefinitionAlone,
+      (one) => isUnchanged(one) && one.writesDefinition,
       "only its definition changes",
       "changes only its definition",
       "change only their definition",
     ],
   ];
-  return kinds.flatMap(([matches, alone, one, many]) => {
+  const counts = kinds.flatMap(([matches, alone, one, many]) => {
     const count = all.filter(matches).length;
     if (count === 0) return [];
     return all.length === 1 ? [alone] : [`${count} ${count === 1 ? one : many}`];
   });
+  return counts.join(", ");
 }
 
 /** How many resources come or go with a single application, as far as that is known. */
@@ -193,19 +194,6 @@ function withResources([plan]: readonly ApplicationPlan[]): string {
   }
 }
 
-function isUnevaluated(plan: ApplicationPlan): boolean {
-  return plan.kind === "unevaluated" && !isWithheld(plan);
-}
-
-/** The values of Secrets are hidden, or the cluster has it already. */
-function isUnclear(plan: ApplicationPlan): boolean {
-  return plan.kind === "evaluated" && plan.verdict === "unknown";
-}
-
-function differsByCommit(plan: ApplicationPlan): boolean {
-  return plan.kind === "evaluated" && plan.verdict === "unchanged" && plan.diff.onlyCommit.length > 0;
-}
-
-function writesDefinitionAlone(plan: ApplicationPlan): boolean {
-  return plan.kind === "evaluated" && plan.verdict === "unchanged" && plan.writesDefinition;
+function isUnchanged(plan: ApplicationPlan): plan is Extract<ApplicationPlan, { readonly kind: "evaluated" }> {
+  return plan.kind === "evaluated" && plan.verdict === "unchanged";
 }

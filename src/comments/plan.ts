@@ -10,7 +10,7 @@ import { SERVICE } from "../names.js";
 import { headLink, type Links, linked, code, codes, fence, sentence, shortened } from "./markdown.js";
 import { markerLine } from "./marker.js";
 import { nextStepClause, nextStepSentence } from "./next-step-words.js";
-import { cutBlocks, pack, type Block, listOf, unreadText } from "./parts.js";
+import { type Block, block, blocksOf, cutBlocks, firstLines, joined, listOf, pack, unreadText } from "./parts.js";
 import { outputRoom, failedChecksText } from "./plan-checks.js";
 import { arrange, type Arranged, layOut } from "./plan-layout.js";
 import { groupPreviews, type PreviewGroup } from "./plan-previews.js";
@@ -71,7 +71,7 @@ export function renderPlan(plan: Plan, options: PlanOptions): readonly string[] 
   });
 }
 
-/** The verdict, which stands right below the heading, and an overview of the applications. */
+/** The verdict and an overview of the applications, right below the heading. */
 function openingBlocks(
   plan: Plan,
   arranged: readonly Arranged[],
@@ -79,11 +79,9 @@ function openingBlocks(
   limit: number,
 ): readonly Block[] {
   const inOrder = arranged.flatMap(({ placed }) => placed.map(({ plan: one }) => one));
-  const table = planTable(plan, inOrder, options);
   const turn = options.turn === undefined ? "" : turnLine(options.turn, plan, options.words);
-  const texts = [verdictLine(plan, nextOf(plan, options), options), turn, movesText(plan), table ?? ""];
-  const blocks = texts.filter((text) => text !== "").map((text) => ({ text, section: undefined }));
-  return cutBlocks(blocks, limit / 2);
+  const verdict = verdictLine(plan, nextOf(plan, options), options);
+  return cutBlocks(blocksOf([verdict, turn, movesText(plan), planTable(plan, inOrder, options)]), limit / 2);
 }
 
 /** No application is planned. An automatic plan edits this comment instead of repeating it. */
@@ -96,9 +94,8 @@ function renderNothing(
   // Without applications and sets, nobody has to do anything but pass checks.
   const acts = options.next?.kind === "checks" || plan.applicationSets.length > 0;
   const next = acts ? nextOf(plan, options) : "";
-  const answer = { text: nothingLine(plan, next, options), section: undefined };
   const around = {
-    before: [answer],
+    before: [block(nothingLine(plan, next, options))],
     between: cutBlocks(setBlocks(plan, options.words), limit),
     after: cutBlocks(endBlocks(plan, options.words), limit),
   };
@@ -110,14 +107,12 @@ function renderNothing(
   });
 }
 
-/** For the verdict. */
 function nextOf(plan: Plan, { links, words, next }: PlanOptions): string {
   return next === undefined ? "" : nextStepClause(next, plan.change, words, links);
 }
 
 function closingBlocks(plan: Plan, options: PlanOptions, limit: number): readonly Block[] {
-  const footer = `---\n${footerText(plan, options)}`;
-  return [...cutBlocks(endBlocks(plan, options.words), limit), { text: footer, section: undefined }];
+  return [...cutBlocks(endBlocks(plan, options.words), limit), block(`---\n${footerText(plan, options)}`)];
 }
 
 function footerText(plan: Plan, { words, links, next }: PlanOptions): string {
@@ -135,21 +130,18 @@ function footerText(plan: Plan, { words, links, next }: PlanOptions): string {
 }
 
 function setBlocks(plan: Plan, words: HostWords): readonly Block[] {
-  const unread = plan.unread.length === 0 ? [] : [`⚠️ ${unreadText(plan.unread, words)}`];
-  return [...unread, ...plan.applicationSets.map(applicationSetText)].map((text) => ({ text, section: undefined }));
+  const unread = plan.unread.length === 0 ? "" : `⚠️ ${unreadText(plan.unread, words)}`;
+  return blocksOf([unread, ...plan.applicationSets.map(applicationSetText)]);
 }
 
-function endBlocks(plan: Plan, words: HostWords): readonly Block[] {
-  const block = (text: string): readonly Block[] => [{ text, section: undefined }];
-  const unplanned = plan.applications.filter(({ kind }) => kind === "unplanned").map(({ application }) => application);
-  return [
-    ...(unplanned.length === 0 ? [] : block(`Affected, but left out of this plan by -a: ${codes(unplanned)}.`)),
-    ...(plan.notDeployed.length === 0 ? [] : block(listOf(`Not deployed by this ${words.short}:`, plan.notDeployed))),
-    ...(plan.released.length === 0 ? [] : block(`No longer affected, lock released: ${codes(plan.released)}.`)),
-    ...(plan.notes.length === 0
-      ? []
-      : block(`Notes:\n${plan.notes.map((note) => `- ${code(shortened(note, 500))}`).join("\n")}`)),
-  ];
+function endBlocks({ applications, notDeployed, released, notes }: Plan, words: HostWords): readonly Block[] {
+  const unplanned = applications.filter(({ kind }) => kind === "unplanned").map(({ application }) => application);
+  return blocksOf([
+    unplanned.length === 0 ? "" : `Affected, but left out of this plan by -a: ${codes(unplanned)}.`,
+    notDeployed.length === 0 ? "" : listOf(`Not deployed by this ${words.short}:`, notDeployed),
+    released.length === 0 ? "" : `No longer affected, lock released: ${codes(released)}.`,
+    notes.length === 0 ? "" : `Notes:\n${notes.map((note) => `- ${code(shortened(note, 500))}`).join("\n")}`,
+  ]);
 }
 
 const MAX_NAMED = 100;
@@ -193,12 +185,9 @@ function movesText({ applications, applicationSets }: Plan): string {
   ];
   const lines = [...new Set(members.flatMap(linesOf))];
   if (lines.length === 0) return "";
-  const more = lines.length - MAX_MOVES;
-  return [
-    "⚠️ **Needs an approval of this commit, whatever the rules say:**",
-    ...lines.slice(0, MAX_MOVES),
-    ...(more > 0 ? [`- and ${more} more`] : []),
-  ].join("\n");
+  return ["⚠️ **Needs an approval of this commit, whatever the rules say:**", ...firstLines(lines, MAX_MOVES)].join(
+    "\n",
+  );
 }
 
 function linesOf(member: Member): readonly string[] {
@@ -211,22 +200,16 @@ function linesOf(member: Member): readonly string[] {
 
 const MOST_ROWS = 100;
 
-/** One line per application; undefined for a single one, which the verdict has told already. */
-function planTable(
-  { change }: Plan,
-  applications: readonly ApplicationPlan[],
-  options: VerdictOptions,
-): string | undefined {
-  if (applications.length < 2) return undefined;
+/** One line per application; empty for a single one, which the verdict covers. */
+function planTable({ change }: Plan, applications: readonly ApplicationPlan[], options: VerdictOptions): string {
+  if (applications.length < 2) return "";
   const { page } = options.links;
   const rows = applications
     .slice(0, MOST_ROWS)
     .map((one) => [
       nameOf(one, options.links),
       changesOf(one, options.pruning),
-      [failedChecksText(one), dangerText(dangersOf(one, change, options.words), options.pruning)]
-        .filter((text) => text !== "")
-        .join(", "),
+      joined([failedChecksText(one), dangerText(dangersOf(one, change, options.words), options.pruning)], ", "),
       stateOf(one, change, options.words),
       ...(page === undefined ? [] : [linked("diff", `${page}#${anchorOf(one.application)}`)]),
     ]);

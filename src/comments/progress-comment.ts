@@ -7,6 +7,7 @@ import type { Log } from "../core/ports/log.js";
 import { SERVICE } from "../names.js";
 import { applicationLink, code, headLink, type Links, shortened } from "./markdown.js";
 import { markerLine, remark } from "./marker.js";
+import { firstLines } from "./parts.js";
 import { postOnce } from "./publish.js";
 
 /** Runs that take less time show no progress. */
@@ -85,15 +86,13 @@ export function renderProgress(
   const lines = [...phases].map(
     ([application, phase]) => `- ${applicationLink(application, links)} ${phaseText(phase)}`,
   );
-  const more = lines.length - MAX_LINES;
   return [
     markerLine({ kind: "progress", head: change.headRevision }),
     `## ${SERVICE} ${command === "sync" ? "Sync" : "Rollback"} (running)`,
     "",
     `Deploying ${target}. This comment is edited while it runs and becomes the result.`,
     "",
-    ...lines.slice(0, MAX_LINES),
-    ...(more > 0 ? [`- and ${more} more`] : []),
+    ...firstLines(lines, MAX_LINES),
   ].join("\n");
 }
 
@@ -104,9 +103,10 @@ function phaseText(phase: Phase): string {
     case "running": {
       const { done, total, message, health } = phase;
       const running = total === 0 ? "running" : `running, ${done} of ${total} resources`;
-      const counted =
+      const state =
         health === undefined ? running : `deployed, waiting for its health (${code(shortened(health, 30))})`;
-      return `${bar(total === 0 ? 0 : done / total)} ${counted}${message === "" ? "" : `: ${code(shortened(message, MAX_MESSAGE))}`}`;
+      const said = message === "" ? "" : `: ${code(shortened(message, MAX_MESSAGE))}`;
+      return `${bar(total === 0 ? 0 : done / total)} ${state}${said}`;
     }
     case "ended":
       return `${bar(1)} ${ENDS[phase.outcome]}`;

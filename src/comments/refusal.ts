@@ -10,7 +10,7 @@ import type { Advice } from "../core/policy/advice.js";
 import { HOST_TITLES, REPOSITORY_FILE } from "../names.js";
 import { code, codes, fence, plainName, sentence, shortened, warning } from "./markdown.js";
 import { nextStepClause, nextStepSentence } from "./next-step-words.js";
-import { type Block, labelHint, listOf, lockedBy, unreadText } from "./parts.js";
+import { type Block, blocksOf, joined, labelHint, listOf, lockedBy, unreadText } from "./parts.js";
 
 const MAX_REASON = 4000;
 
@@ -27,9 +27,8 @@ export function refusalBlocks(
   advice?: Advice,
   next?: NextStep,
 ): readonly Block[] {
-  const texts = [paragraphsOf(refusal, change, words, advice)].flat();
-  const step = next === undefined || isSaid(refusal, next) ? [] : [nextStepSentence(next, change, words)];
-  return [...texts, ...step].flatMap((text) => (text === "" ? [] : [{ text, section: undefined }]));
+  const step = next === undefined || isSaid(refusal, next) ? "" : nextStepSentence(next, change, words);
+  return blocksOf([paragraphsOf(refusal, change, words, advice), step].flat());
 }
 
 /** Whether the refusal itself says what has to happen next. */
@@ -65,7 +64,11 @@ function paragraphsOf(
   const { command: word, short, title } = words;
   switch (refusal.reason) {
     case "not-a-command":
-      return [`not ${article(word)} ${word} command`, meantInstead(refusal, words), commandList(words)];
+      return [
+        `not ${/^[aeiou]/.test(word) ? "an" : "a"} ${word} command`,
+        meantInstead(refusal, words),
+        commandList(words),
+      ];
     case "nothing-locked":
       return [
         planHelps(advice?.next)
@@ -89,14 +92,17 @@ function paragraphsOf(
     case "stale":
       return [
         ...refusal.applications.map(({ application, planFailure, differs, moved }) =>
-          joined([
-            `Plan for ${plainName(application)} is stale. Please run the plan command again.`,
-            differs === undefined ? "" : `Nothing was deployed: ${sentence(shortened(differs, MAX_REASON))}.`,
-            planFailure === undefined
-              ? ""
-              : `The last plan could not evaluate it:\n\n${fence(shortened(planFailure, MAX_REASON))}`,
-            moved === undefined ? "" : warning(moved),
-          ]),
+          joined(
+            [
+              `Plan for ${plainName(application)} is stale. Please run the plan command again.`,
+              differs === undefined ? "" : `Nothing was deployed: ${sentence(shortened(differs, MAX_REASON))}.`,
+              planFailure === undefined
+                ? ""
+                : `The last plan could not evaluate it:\n\n${fence(shortened(planFailure, MAX_REASON))}`,
+              moved === undefined ? "" : warning(moved),
+            ],
+            "\n\n",
+          ),
         ),
         refusal.others.length > 0 || refusal.applications.some(({ differs }) => differs !== undefined)
           ? narrower(refusal.others, words)
@@ -185,10 +191,6 @@ function paragraphsOf(
   }
 }
 
-function article(word: string): string {
-  return /^[aeiou]/.test(word) ? "an" : "a";
-}
-
 /** The command that a mistyped one comes nearest to. */
 function meantInstead(
   { suggestion, unknownWord }: Extract<Refusal, { readonly reason: "not-a-command" }>,
@@ -235,7 +237,7 @@ function works(name: CommandName, advice: Advice | undefined): boolean {
 
 const MAX_NEEDS = 20;
 
-/** What else than an application's own rules requires an approval. */
+/** Why an approval is required although an application's own rules do not ask for it. */
 function neededBy(needs: readonly MemberNeed[], command: NarrowedCommand = "sync"): string {
   if (needs.length === 0) return "";
   const items = needs.slice(0, MAX_NEEDS).map(({ application, member, because }) => {
@@ -271,8 +273,4 @@ function whoOf(rules: readonly AccessRule[]): string {
 function elsewhere(holder: ChangeRequestRef, change: ChangeRequestRef): string {
   if (holder.host === change.host && holder.repository === change.repository) return "";
   return ` of ${code(changeRequestName(holder))} on ${HOST_TITLES[holder.host]}`;
-}
-
-function joined(texts: readonly string[]): string {
-  return texts.filter((text) => text !== "").join("\n\n");
 }

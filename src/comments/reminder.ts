@@ -10,7 +10,7 @@ import { SERVICE } from "../names.js";
 import { applicationLink, type Links, code, details, fence, shortened } from "./markdown.js";
 import { markerLine, readMarker } from "./marker.js";
 import { commandText, nextStepClause } from "./next-step-words.js";
-import { counted } from "./parts.js";
+import { counted, firstLines } from "./parts.js";
 import { publish, type PublishPlanOptions } from "./publish.js";
 
 const HOUR_MS = 60 * 60 * 1000;
@@ -64,7 +64,6 @@ export async function publishReminder(
 /** Who deployed what when, what the target branch has received since, the next step and the way back. */
 export function renderReminder({ records, around, now }: ReminderFacts, { change, words, links }: Reader): string {
   const since = Math.max(0, now.getTime() - Date.parse(records[0]?.timestamp ?? now.toISOString()));
-  const more = records.length - MAX_APPLICATIONS;
   return [
     markerLine({ kind: "reminder", head: change.headRevision }),
     `## ${SERVICE} Reminder`,
@@ -74,10 +73,10 @@ export function renderReminder({ records, around, now }: ReminderFacts, { change
       ...(around === undefined ? [] : [nextStepClause(around.next, change, words, links)]),
     ].join(" · "),
     "",
-    ...records
-      .slice(0, MAX_APPLICATIONS)
-      .map((one) => `- ${applicationLink(one.application, links)}: ${deployedText(one)}`),
-    ...(more > 0 ? [`- and ${more} more`] : []),
+    ...firstLines(
+      records.map((one) => `- ${applicationLink(one.application, links)}: ${deployedText(one)}`),
+      MAX_APPLICATIONS,
+    ),
     ...headLines(records, change),
     ...gainedLines(around?.gained, change),
     ...(around?.undo === undefined
@@ -123,7 +122,7 @@ function lengthText(ms: number): string {
   return hours < 48 ? counted(hours, "hour") : `${Math.floor(hours / 24)} days`;
 }
 
-/** Undefined for any other comment. */
+/** The comment marked as outdated and collapsed; undefined if it is no current reminder. */
 function foldedReminder(body: string): string | undefined {
   const marker = readMarker(body);
   if (marker?.kind !== "reminder" || marker.stale === true) return undefined;

@@ -8,51 +8,39 @@ import { SERVICE } from "../names.js";
 import { type Links, code, codes, sentence } from "./markdown.js";
 import { markerLine } from "./marker.js";
 import { nextStepSentence } from "./next-step-words.js";
-import { cutBlocks, pack, type Block, listOf } from "./parts.js";
+import { type Block, block, blocksOf, cutBlocks, listOf, pack } from "./parts.js";
 import { renderPlan, type PlanOptions } from "./plan.js";
 import { commandList, refusalBlocks } from "./refusal.js";
 import { rollbackBlocks, syncBlocks } from "./sync-result.js";
 
+/** Room for the marker and the heading of each part. */
 const OVERHEAD = 600;
 
 /** What an answer needs beside its result. */
-interface AnswerFacts {
+export interface AnswerFacts {
   readonly change: ChangeRequest;
   /** Those of the change request's host. */
   readonly words: HostWords;
   readonly links: Links;
+  /** How many comments a plan may have. */
   readonly comments: PlanOptions["comments"];
-  readonly advice: Advice | undefined;
+  readonly advice?: Advice | undefined;
 }
 
-/**
- * The answer to a command as comments; none for a closed change request that left nothing deployed.
- * @param words Those of the change request's host.
- * @param comments How many comments a plan may have.
- */
-export function renderResult<K extends ResultKind>(
-  result: CommandResultOf<K>,
-  change: ChangeRequest,
-  words: HostWords,
-  links: Links,
-  comments: PlanOptions["comments"] = "all",
-  advice?: Advice,
-): readonly string[] {
-  return TEXTS[result.kind](result, { change, words, links, comments, advice });
+/** The answer to a command as comments; none for a closed change request that left nothing deployed. */
+export function renderResult<K extends ResultKind>(result: CommandResultOf<K>, facts: AnswerFacts): readonly string[] {
+  return TEXTS[result.kind](result, facts);
 }
 
 const TEXTS: { readonly [K in ResultKind]: (result: CommandResultOf<K>, facts: AnswerFacts) => readonly string[] } = {
   planned: ({ plan, pruning, turn }, { words, links, comments, advice }) =>
     renderPlan(plan, { words, pruning, links, turn, comments, next: advice?.next }),
-  synced: (result, { change, words, links, advice }) =>
-    titled(tried("Sync", result), syncBlocks(result, change, words, links, advice), change, words),
-  "rolled-back": (result, { change, words, links, advice }) =>
-    titled(tried("Rollback", result), rollbackBlocks(result, change, words, links, advice), change, words),
-  unlocked: (result, { change, words, advice }) =>
-    titled("Unlock", unlockBlocks(result, change, words, advice), change, words),
-  closed: ({ stillDeployed }, { change, words }) =>
-    stillDeployed.length === 0 ? [] : titled("Closed", [plain(closedText(stillDeployed, words))], change, words),
-  help: (_result, { change, words }) => titled("Help", [plain(commandList(words))], change, words),
+  synced: (result, facts) => titled(tried("Sync", result), syncBlocks(result, facts), facts),
+  "rolled-back": (result, facts) => titled(tried("Rollback", result), rollbackBlocks(result, facts), facts),
+  unlocked: (result, facts) => titled("Unlock", unlockBlocks(result, facts), facts),
+  closed: ({ stillDeployed }, facts) =>
+    stillDeployed.length === 0 ? [] : titled("Closed", [block(closedText(stillDeployed, facts.words))], facts),
+  help: (_result, facts) => titled("Help", [block(commandList(facts.words))], facts),
   refused: ({ refusal, next }, facts) => refused(refusal, facts, next),
 };
 
@@ -64,9 +52,44 @@ function refused(refusal: Refusal, { change, words, advice }: AnswerFacts, next?
   const login = refusal.reason === "no-write-access" ? refusal.login : undefined;
   const marker = markerLine({ kind: "refused", head: change.headRevision, login });
   const limit = words.maxComment - OVERHEAD;
-  return pack(cutBlocks(refusalBlocks(refusal, change, words, advice, next), limit), limit).map(
-    (part) => `${marker}\n${part}`,
-  );
+  const blocks = cutBlocks(refusalBlocks(refusal, change, words, advice, next), limit);
+  return pack(blocks, limit).map((part) => `${marker}\n${part}`);
+}
+
+function titled(title: string, blocks: readonly Block[], { change, words }: AnswerFacts): readonly string[] {
+  const parts = pack(blocks, words.maxComment - OVERHEAD);
+  return parts.map((part, index) => {
+    const counter = parts.length === 1 ? "" : ` (part ${index + 1} of ${parts.length})`;
+    return `${markerLine({ kind: "result", head: change.headRevision })}\n## ${SERVICE} ${title}${counter}\n\n${part}`;
+  });
+}
+
+function unlockBlocks(result: CommandResultOf<"unlocked">, { change, words, advice }: AnswerFacts): readonly Block[] {
+  const released =
+    result.released.length === 0
+      ? `No applications are locked by this ${words.short}, so there was nothing to release.`
+      : `Released: ${codes(result.released)}.`;
+  const notHeld = result.notHeld.map(({ application, lock }) => ({
+    application,
+    reason:
+      lock === undefined
+        ? "is not locked"
+        : `is locked by ${referenceTo(lock.holder, change, words)} (${lock.user}), which alone can release it here`,
+  }));
+  const next = result.next.map(({ application, change: other }) => {
+    return `${code(referenceTo(other, change, words))} for ${code(application)}`;
+  });
+  return blocksOf([
+    released,
+    next.length === 0 ? "" : `Next in the queue: ${next.join(", ")}.`,
+    result.left.length === 0 ? "" : `No longer in the queue for: ${codes(result.left)}.`,
+    notHeld.length === 0 ? "" : listOf("Not released:", notHeld),
+    advice === undefined ? "" : nextStepSentence(advice.next, change, words),
+  ]);
+}
+
+function closedText(applications: readonly string[], { short, command }: HostWords): string {
+  return `This ${short} was closed without a merge, and these applications still run its commit: ${codes(applications)}.\n\nComment ${code(`${command} rollback`)} to deploy the target branch again.`;
 }
 
 /**
@@ -82,11 +105,10 @@ export function renderTakenOver(
   kept: readonly string[],
 ): string {
   const names = taken.map(({ application }) => application);
-  const deployed = names.length === 1 ? "it" : "them";
   const waits = names.filter((name) => kept.includes(name));
   const next =
     waits.length === 0
-      ? `To plan and lock ${deployed} again, comment ${code(`${words.command} plan`)}.`
+      ? `To plan and lock ${names.length === 1 ? "it" : "them"} again, comment ${code(`${words.command} plan`)}.`
       : `That has not succeeded for ${codes(waits)} yet: wait until it has, then comment ${code(`${words.command} plan`)}.`;
   return [
     markerLine({ kind: "result" }),
@@ -100,52 +122,4 @@ export function renderTakenOver(
 export function renderMergeRefusal(reason: string, change: ChangeRequest, { short }: HostWords): string {
   const marker = markerLine({ kind: "merge", head: change.headRevision });
   return `${marker}\nEverything is deployed, but this ${short} could not be merged: ${sentence(reason)}\n\nPlease merge it by hand, so that the deployed commit reaches ${code(change.baseBranch)}.`;
-}
-
-function titled(title: string, blocks: readonly Block[], change: ChangeRequest, words: HostWords): readonly string[] {
-  const parts = pack(blocks, words.maxComment - OVERHEAD);
-  return parts.map((part, index) => {
-    const counter = parts.length === 1 ? "" : ` (part ${index + 1} of ${parts.length})`;
-    return `${markerLine({ kind: "result", head: change.headRevision })}\n## ${SERVICE} ${title}${counter}\n\n${part}`;
-  });
-}
-
-function plain(text: string): Block {
-  return { text, section: undefined };
-}
-
-function unlockBlocks(
-  result: CommandResultOf<"unlocked">,
-  change: ChangeRequest,
-  words: HostWords,
-  advice: Advice | undefined,
-): readonly Block[] {
-  const released =
-    result.released.length === 0
-      ? `No applications are locked by this ${words.short}, so there was nothing to release.`
-      : `Released: ${codes(result.released)}.`;
-  const notHeld = result.notHeld.map(({ application, lock }) => ({
-    application,
-    reason:
-      lock === undefined
-        ? "is not locked"
-        : `is locked by ${referenceTo(lock.holder, change, words)} (${lock.user}), which alone can release it here`,
-  }));
-  const next = result.next.map(({ application, change: other }) => {
-    return `${code(referenceTo(other, change, words))} for ${code(application)}`;
-  });
-  const told = [
-    released,
-    ...(next.length === 0 ? [] : [`Next in the queue: ${next.join(", ")}.`]),
-    ...(result.left.length === 0 ? [] : [`No longer in the queue for: ${codes(result.left)}.`]),
-  ];
-  return [
-    plain(told.join("\n\n")),
-    ...(notHeld.length === 0 ? [] : [plain(listOf("Not released:", notHeld))]),
-    ...(advice === undefined ? [] : [plain(nextStepSentence(advice.next, change, words))]),
-  ];
-}
-
-function closedText(applications: readonly string[], { short, command }: HostWords): string {
-  return `This ${short} was closed without a merge, and these applications still run its commit: ${codes(applications)}.\n\nComment ${code(`${command} rollback`)} to deploy the target branch again.`;
 }

@@ -13,22 +13,16 @@ import {
 import type { Advice } from "../core/policy/advice.js";
 import { headLink, type Links, code, codes, fence, shortened, warning } from "./markdown.js";
 import { commandText, nextStepClause } from "./next-step-words.js";
-import { type Block, counted, listOf } from "./parts.js";
+import { type Block, block, blocksOf, capitalised, counted, joined, listOf } from "./parts.js";
 
 const MAX_RESOURCES = 30;
 const MAX_NOT_PRUNED = 10;
 const MAX_DEGRADED = 5;
 
 /** The result of a sync: the verdict with the next step, then each application. */
-export function syncBlocks(
-  result: SyncedResult,
-  change: ChangeRequest,
-  words: HostWords,
-  links: Links,
-  advice: Advice | undefined,
-): readonly Block[] {
+export function syncBlocks(result: SyncedResult, facts: ResultFacts): readonly Block[] {
+  const { change, words, advice } = facts;
   const { dryRun, applications, skipped, merge, notMerged } = result;
-  const at = change.headRevision.slice(0, 8);
   const announced = result.announced.map(({ application, kind }) => ({
     application,
     reason:
@@ -36,7 +30,8 @@ export function syncBlocks(
         ? "Argo CD creates it when its Application resource is applied"
         : "Argo CD deletes it when its Application resource is removed",
   }));
-  const undo = advice?.undo;
+  // A failed application has its own advice.
+  const isDeployed = !dryRun && applications.length > 0 && applications.every(({ kind }) => kind === "succeeded");
   const texts = [
     skipped.length === 0
       ? ""
@@ -47,17 +42,17 @@ export function syncBlocks(
       ({ application, check, by }) =>
         `**Checks:** ⚠️ ${code(check)} failed for ${code(application)}, which the merge deploys; the approval of ${codes(by)} lifts that`,
     ),
-    isDeployed(result) && merge === undefined && undo !== undefined
-      ? `To deploy ${code(change.baseBranch)} again, comment ${code(commandText(undo, words))}.`
+    isDeployed && merge === undefined && advice?.undo !== undefined
+      ? `To deploy ${code(change.baseBranch)} again, comment ${code(commandText(advice.undo, words))}.`
       : "",
   ];
   const merging = { kind: "merging", into: change.baseBranch } as const;
   const next = advice?.next ?? (merge === undefined ? undefined : merging);
-  const run: Run = { command: "sync", at, dryRun, change, words, links, next, each: advice?.each };
+  const run: Run = { ...facts, command: "sync", at: change.headRevision.slice(0, 8), dryRun, next };
   return [
-    plain(verdictLine(applications, run, skipped.length)),
+    block(verdictLine(applications, run, skipped.length)),
     ...applications.map((one) => syncBlock(one, run)),
-    ...texts.filter((text) => text !== "").map(plain),
+    ...blocksOf(texts),
   ];
 }
 
@@ -73,36 +68,29 @@ function keptSentence(kept: readonly ApplicationName[], { command }: HostWords):
 /** The result of a rollback: the verdict with the next step, then each application. */
 export function rollbackBlocks(
   { applications, dryRun, kept = [] }: CommandResultOf<"rolled-back">,
-  change: ChangeRequest,
-  words: HostWords,
-  links: Links,
-  advice: Advice | undefined,
+  facts: ResultFacts,
 ): readonly Block[] {
-  const { next, each } = advice ?? {};
-  const run: Run = { command: "rollback", at: change.baseBranch, dryRun, change, words, links, next, each };
-  const left = kept.length === 0 ? [] : [plain(keptSentence(kept, words))];
-  return [plain(verdictLine(applications, run)), ...applications.map((one) => syncBlock(one, run)), ...left];
+  const run: Run = { ...facts, command: "rollback", at: facts.change.baseBranch, dryRun, next: facts.advice?.next };
+  return [
+    block(verdictLine(applications, run)),
+    ...applications.map((one) => syncBlock(one, run)),
+    ...(kept.length === 0 ? [] : [block(keptSentence(kept, facts.words))]),
+  ];
 }
 
-function plain(text: string): Block {
-  return { text, section: undefined };
+interface ResultFacts {
+  readonly change: ChangeRequest;
+  readonly words: HostWords;
+  readonly links: Links;
+  readonly advice?: Advice | undefined;
 }
 
-/** Each failed application has its own way back. */
-function isDeployed({ applications, dryRun }: SyncedResult): boolean {
-  return !dryRun && applications.length > 0 && applications.every(({ kind }) => kind === "succeeded");
-}
-
-interface Run {
+interface Run extends ResultFacts {
   readonly command: "sync" | "rollback";
   /** The commit or branch that was deployed. */
   readonly at: string;
   readonly dryRun: boolean;
-  readonly change: ChangeRequest;
-  readonly words: HostWords;
-  readonly links: Links;
   readonly next: NextStep | undefined;
-  readonly each: Advice["each"] | undefined;
 }
 
 const ENDS = ["succeeded", "failed", "rejected", "running", "unknown"] as const;
@@ -141,7 +129,7 @@ function dangers(all: readonly ApplicationSync[]): readonly string[] {
   const done = all.filter((one) => one.kind === "succeeded");
   const left = done.reduce((sum, { pruneSkipped }) => sum + pruneSkipped, 0);
   const degraded = done.filter(({ health }) => health === "Degraded").map(({ application }) => application);
-  const undone = rolledBack(all);
+  const undone = all.filter(wasRolledBack).map(({ application }) => application);
   return [
     ...(undone.length === 0 ? [] : [`↩️ rolled back: ${codes(undone.slice(0, MAX_DEGRADED))}`]),
     ...(degraded.length === 0 ? [] : [`⚠️ degraded: ${codes(degraded.slice(0, MAX_DEGRADED))}`]),
@@ -170,44 +158,41 @@ function outcomeLines(one: ApplicationSync, run: Run): readonly string[] {
         const objects = resourceLines(one.resources);
         return [...notHealthyLines(one.notHealthy, one.message, objects, run.change), ...againLines(one, run)];
       }
-      return [
-        `**Result:** ❌ ${dryRun ? "the dry run" : "the operation"} failed`,
-        fence(shortened(one.message, MAX_MESSAGE)),
-        ...resourceLines(one.resources.filter(isFailed)),
-        ...againLines(one, run),
-      ];
+      return notDone(
+        `❌ ${dryRun ? "the dry run" : "the operation"} failed`,
+        one,
+        run,
+        resourceLines(one.resources.filter(isFailed)),
+      );
     case "rejected":
-      return ["**Result:** ❌ not started", fence(shortened(one.message, MAX_MESSAGE)), ...againLines(one, run)];
+      return notDone("❌ not started", one, run);
     case "running":
-      return [
-        "**Result:** ⏳ still running; svc stopped waiting and did not stop the operation",
-        fence(shortened(one.message, MAX_MESSAGE)),
-        ...againLines(one, run),
-      ];
+      return notDone("⏳ still running; svc stopped waiting and did not stop the operation", one, run);
     case "unknown":
-      return [
-        "**Result:** ❓ the outcome is not known",
-        fence(shortened(one.message, MAX_MESSAGE)),
-        ...againLines(one, run),
-      ];
+      return notDone("❓ the outcome is not known", one, run);
   }
 }
 
+function notDone(
+  result: string,
+  one: Exclude<ApplicationSync, { readonly kind: "succeeded" }>,
+  run: Run,
+  objects: readonly string[] = [],
+): readonly string[] {
+  return [`**Result:** ${result}`, fence(shortened(one.message, MAX_MESSAGE)), ...objects, ...againLines(one, run)];
+}
+
 /** What to do about an application that was not deployed. */
-function againLines({ application, kind }: ApplicationSync, { each, change, words }: Run): readonly string[] {
-  const step = each?.get(application);
+function againLines({ application, kind }: ApplicationSync, { advice, change, words }: Run): readonly string[] {
+  const step = advice?.each.get(application);
   if (step === undefined) return [];
   const untouched = kind === "rejected" ? "Nothing was deployed" : "";
   const isLost = step.kind === "wait" || (step.kind === "command" && step.command === "plan");
   const lock = isLost ? "" : "the lock is kept";
-  const state = [untouched, lock].filter((text) => text !== "").join(" and ");
+  const state = joined([untouched, lock], " and ");
   const clause = nextStepClause(step, change, words);
   const again = step.kind === "command" && !isLost ? `Once the cause is gone, ${clause}` : capitalised(clause);
   return [[...(state === "" ? [] : [capitalised(state)]), again].map((text) => `${text}.`).join(" ")];
-}
-
-function capitalised(text: string): string {
-  return `${text.charAt(0).toUpperCase()}${text.slice(1)}`;
 }
 
 type Succeeded = Extract<ApplicationSync, { kind: "succeeded" }>;
@@ -221,11 +206,9 @@ function healthLines({ health, unhealthy }: Succeeded): readonly string[] {
 function notPrunedLines({ application, pruneSkipped, resources: all }: Succeeded, run: Run): readonly string[] {
   if (pruneSkipped === 0) return [];
   const left = all.filter(({ status }) => status === "PruneSkipped").map(({ title }) => title);
-  const more = left.length - MAX_NOT_PRUNED;
-  const names = [...left.slice(0, MAX_NOT_PRUNED), ...(more > 0 ? [`and ${more} more`] : [])];
   return [
     `**Not pruned:** ${counted(pruneSkipped, "resource")} ${pruneSkipped === 1 ? "was" : "were"} left in the cluster. ${cureOf(application, run)}`,
-    ...(names.length === 0 ? [] : [fence(names.join("\n"))]),
+    ...fencedList(left, MAX_NOT_PRUNED),
   ];
 }
 
@@ -241,21 +224,18 @@ function isFailed({ status }: SyncedResource): boolean {
 }
 
 function resourceLines(resources: readonly SyncedResource[]): readonly string[] {
-  if (resources.length === 0) return [];
-  const lines = resources.slice(0, MAX_RESOURCES).map(({ title, status, message }) => {
-    return shortened([title, status, message].filter((text) => text !== "").join(": "), 500);
-  });
-  const rest = resources.length - lines.length;
-  return [fence([...lines, ...(rest > 0 ? [`and ${rest} more`] : [])].join("\n"))];
+  const lines = resources.map(({ title, status, message }) => shortened(joined([title, status, message], ": "), 500));
+  return fencedList(lines, MAX_RESOURCES);
+}
+
+function fencedList(lines: readonly string[], most: number): readonly string[] {
+  if (lines.length === 0) return [];
+  const more = lines.length - most;
+  return [fence([...lines.slice(0, most), ...(more > 0 ? [`and ${more} more`] : [])].join("\n"))];
 }
 
 /** Characters of a message of Argo CD about one application. */
 const MAX_MESSAGE = 4000;
-
-/** Those that svc rolled back by itself. */
-function rolledBack(all: readonly ApplicationSync[]): readonly ApplicationName[] {
-  return all.filter(wasRolledBack).map(({ application }) => application);
-}
 
 /** Argo CD deployed an application, and its rules ask for more. @param objects lines about its unhealthy objects. */
 function notHealthyLines(
@@ -278,11 +258,9 @@ function notHealthyLines(
       return [...seen, warning(`It was not rolled back: ${rollback.message}`)];
     case "failed":
       return [...seen, warning("the rollback that followed failed"), fence(shortened(rollback.message, MAX_MESSAGE))];
-    case "unknown":
-      return [
-        ...seen,
-        warning("how the rollback that followed ended is not known"),
-        fence(shortened(rollback.message, MAX_MESSAGE)),
-      ];
+    case "unknown": {
+      const ended = warning("how the rollback that followed ended is not known");
+      return [...seen, ended, fence(shortened(rollback.message, MAX_MESSAGE))];
+    }
   }
 }

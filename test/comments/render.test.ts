@@ -32,6 +32,7 @@ import {
 const web = applicationName("web");
 const api = applicationName("api");
 const change = sampleChange();
+const facts = { change, words: WORDS.hosta, links: LINKS, comments: "all" } as const;
 
 const succeeded: ApplicationSync = {
   application: web,
@@ -127,7 +128,7 @@ function factsAfter(result: CommandResult, more: SampleFacts = {}): Facts {
 /** The answer as `reply` posts it. */
 function answered(result: CommandResult, more: SampleFacts = {}): readonly string[] {
   const advice = adviceAfter(result, factsAfter(result, more));
-  return renderResult(result, more.change ?? change, WORDS.hosta, LINKS, "all", advice);
+  return renderResult(result, { ...facts, change: more.change ?? change, advice });
 }
 
 describe("the answers to commands", () => {
@@ -288,9 +289,7 @@ describe("the answers to commands", () => {
   });
 
   test("a close with nothing left deployed says nothing", () => {
-    expect(renderResult({ kind: "closed", released: [web], stillDeployed: [] }, change, WORDS.hosta, LINKS)).toEqual(
-      [],
-    );
+    expect(renderResult({ kind: "closed", released: [web], stillDeployed: [] }, facts)).toEqual([]);
   });
 
   test("one whose turn has come, and that is not planned by itself, is told in one line", () => {
@@ -488,6 +487,6 @@ describe("the refusals", () => {
     [{ reason: "store-unavailable" }, "failed to acquire lock"],
     [{ reason: "locked-by-other", locks: [sampleLock("web", 3, "bo")] }, "Locked by PR #3 (bo)"],
   ])("%j has the specification's words", (refusal, text) => {
-    expect(renderResult({ kind: "refused", refusal }, change, WORDS.hosta, LINKS).join("")).toContain(text);
+    expect(renderResult({ kind: "refused", refusal }, facts).join("")).toContain(text);
   });
 });

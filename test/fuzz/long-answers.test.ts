@@ -26,6 +26,11 @@ test.each<[string, CommandResult]>([
     { kind: "refused", refusal: { reason: "not-deployable", applications: named, others: [] } },
   ],
 ])("%s, for a hundred applications, fits a comment on GitHub", (_, result) => {
-  const parts = renderResult(result, sampleChange("hosta"), WORDS.hosta, LINKS);
+  const parts = renderResult(result, {
+    change: sampleChange("hosta"),
+    words: WORDS.hosta,
+    links: LINKS,
+    comments: "all",
+  });
   for (const part of parts) expect(part.length).toBeLessThanOrEqual(WORDS.hosta.maxComment);
 });

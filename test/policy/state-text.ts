@@ -64,7 +64,13 @@ function answerText({ command, refusal }: Judgement, facts: Facts): string {
   if (command === "merge" || refusal === undefined) return "";
   const { change, words } = facts;
   const result = { kind: "refused", refusal, next: nextStep(facts) } as const;
-  const [comment = ""] = renderResult(result, change, words, linksOf(facts), "all", adviceAfter(result, facts));
+  const [comment = ""] = renderResult(result, {
+    change,
+    words,
+    links: linksOf(facts),
+    comments: "all",
+    advice: adviceAfter(result, facts),
+  });
   const line = comment.split("\n").find((one) => one !== "" && !one.startsWith("<!--"));
   return `> ${line}`;
 }

@@ -183,7 +183,7 @@ async function rendering(
   const wanted = run.config.comments.plan;
   const comments = wanted === "auto" ? (links.page === undefined ? "all" : "one") : wanted;
   if (result.kind !== "planned" || sizeOfPlan(result.plan) < SMALL_PLAN) {
-    return renderResult(result, change, words, links, comments, advice);
+    return renderResult(result, { change, words, links, comments, advice });
   }
   const { plan, pruning, turn } = result;
   const input = { plan, options: { words, pruning, links, turn, comments, next: advice?.next } };

@@ -45,7 +45,12 @@ export async function closeChangeRequest(ref: ChangeRequestRef, run: Run): Promi
   if (change.state === "merged") await tellOfMerge(change, run);
   const result = await release(ref, change.state === "merged", run);
   if (result.stillDeployed.length > 0) {
-    const parts = renderResult(result, change, run.hostWords[change.host], linksOf(change, run));
+    const parts = renderResult(result, {
+      change,
+      words: run.hostWords[change.host],
+      links: linksOf(change, run),
+      comments: "all",
+    });
     await publish(run.host, change, parts, { runId: run.runId, posting: postingOf(urgencyOf(result), run) });
   }
   return { kind: "answered", result };
