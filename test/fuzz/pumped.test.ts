@@ -16,12 +16,12 @@ import { parseComment } from "../../src/core/commands/parse-command.js";
 import { matchesGlob } from "../../src/core/detect/tree/path-glob.js";
 import { cleanPath } from "../../src/core/detect/tree/repository-path.js";
 import { canonicalRepository, redactUserInfo } from "../../src/core/detect/tree/repository-url.js";
-import { canonicalJson, isNestedDeeper, parseJson, type Json } from "../../src/core/model/json.js";
-import { MAX_DEPTH } from "../../src/deployer/argocd/read-large.js";
+import { canonicalJson, isNestedDeeper, type Json, parseJson } from "../../src/core/model/json.js";
+import { MAX_DEPTH } from "../../src/deployer/argocd/argocd-failure.js";
 import { parseLog } from "../../src/git/parse-log.js";
 import { SERVICE } from "../../src/names.js";
 import { beforeDeadline, fuzz } from "./fuzz.js";
-import { GIT_NAME, GLOB, JSON_TEXT, MARKDOWN, pumped, URL_TEXT, type Grammar } from "./pumped-text.js";
+import { GIT_NAME, GLOB, type Grammar, JSON_TEXT, MARKDOWN, pumped, URL_TEXT } from "./pumped-text.js";
 
 const LONGEST = 1024 * 1024;
 /** No call that passes it can be one that keeps the event loop from answering. */

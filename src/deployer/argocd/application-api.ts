@@ -4,9 +4,8 @@ import type { Application, ApplicationSpec, LiveApplication } from "../../core/m
 import { type ApplicationName, applicationName } from "../../core/model/brand.js";
 import { isJsonObject, isNestedDeeper, type Json, type JsonObject, misspelledMember } from "../../core/model/json.js";
 import { TEMPORARY_NAME_PREFIX } from "../../names.js";
-import { ArgoCdFailure, parseAnswer } from "./argocd-failure.js";
+import { ArgoCdFailure, MAX_DEPTH, parseAnswer } from "./argocd-failure.js";
 import type { Call, Client, Query } from "./client.js";
-import { MAX_DEPTH } from "./read-large.js";
 import type { ServerSettings } from "./server-settings.js";
 
 /** Identifies one Application. Without the project, Argo CD answers the same for an absent and a forbidden one. */
@@ -20,25 +19,21 @@ const ROOT = ["api", "v1", "applications"] as const;
 
 type ReadOptions = Pick<Call, "query" | "timeoutMs" | "signal">;
 
-function reading(segments: readonly string[], options: ReadOptions): Call {
+function read(segments: readonly string[], options: ReadOptions): Call {
   return { method: "GET", path: [...ROOT, ...segments], permission: "applications, get", ...options };
-}
-
-function read(client: Client, segments: readonly string[], options: ReadOptions): Promise<unknown> {
-  return client.call(reading(segments, options));
 }
 
 /** The items of the list of applications, each unread. @param what Completes "Argo CD's answer about". */
 export async function getItems(client: Client, what: string, options: ReadOptions): Promise<readonly unknown[]> {
-  return parseAnswer(applicationList, await read(client, [], options), what).items ?? [];
+  return parseAnswer(applicationList, await client.call(read([], options)), what).items ?? [];
 }
 
 export async function getApplication(client: Client, target: Target, signal?: AbortSignal): Promise<WholeApplication> {
-  const answer = await read(client, [target.resourceName], { query: identity(target), signal });
+  const answer = await client.call(read([target.resourceName], { query: identity(target), signal }));
   return parseAnswer(wholeApplication, answer, `the application ${target.resourceName}`);
 }
 
-/** The answer unread. */
+/** Requests rendered manifests, and returns the answer unread. */
 export function getManifests(
   client: Client,
   target: Target,
@@ -46,23 +41,23 @@ export function getManifests(
   limits: Omit<ReadOptions, "query">,
 ): Promise<string> {
   const options = { query: { ...identity(target), ...query }, ...limits };
-  return client.text(reading([target.resourceName, "manifests"], options));
+  return client.text(read([target.resourceName, "manifests"], options));
 }
 
 /** Asks for a refresh, which Argo CD notes in an annotation; resolves when the controller has compared the application. */
 export async function refreshApplication(client: Client, target: Target, limits: Omit<ReadOptions, "query">) {
-  await read(client, [target.resourceName], { query: { ...identity(target), refresh: "normal" }, ...limits });
+  await client.call(read([target.resourceName], { query: { ...identity(target), refresh: "normal" }, ...limits }));
 }
 
-/** Read from Argo CD's cache. */
+/** Lists the objects below an application, from Argo CD's cache. */
 export async function getResourceTree(client: Client, target: Target): Promise<readonly ResourceNode[]> {
-  const answer = await read(client, [target.resourceName, "resource-tree"], { query: identity(target) });
+  const answer = await client.call(read([target.resourceName, "resource-tree"], { query: identity(target) }));
   return parseAnswer(resourceTree, answer, `the objects of ${target.resourceName}`).nodes ?? [];
 }
 
-/** The answer unread. */
+/** Requests the live objects of an application, and returns the answer unread. */
 export function getManagedResources(client: Client, target: Target, limits: Omit<ReadOptions, "query">) {
-  return client.text(reading([target.resourceName, "managed-resources"], { query: identity(target), ...limits }));
+  return client.text(read([target.resourceName, "managed-resources"], { query: identity(target), ...limits }));
 }
 
 /**
@@ -202,7 +197,7 @@ const metadata = z.object({
     .nullish(),
 });
 
-/** What list items, generated and whole Applications share. A member that `fields` selects is null if it is absent. */
+/** The part that list items, generated and whole Applications share. A member that `fields` selects is null if it is absent. */
 export const applicationItem = z.object({ metadata, spec: json });
 export type ApplicationItem = z.infer<typeof applicationItem>;
 
@@ -242,7 +237,7 @@ const operationState = z.object({
 });
 export type OperationState = z.infer<typeof operationState>;
 
-/** What hangs together with an application in its cluster: managed objects, and what they own, down to the pods. */
+/** Managed objects and everything that they own, down to the pods. */
 const resourceTree = z.object({
   nodes: z
     .array(
@@ -320,11 +315,11 @@ function parentOf({ metadata }: ApplicationItem, settings: ServerSettings): Appl
   const tracked =
     instance && kind === "argoproj.io/Application" && object === `${namespace}/${name}` ? instance : undefined;
   const label = labels[settings.labelKey];
-  const found = byMethod(settings.tracking, tracked, label);
+  const found = instanceBy(settings.tracking, tracked, label);
   return found === undefined || found === "" ? undefined : nameOfInstance(found, settings.controllerNamespace);
 }
 
-function byMethod(
+function instanceBy(
   method: ServerSettings["tracking"],
   tracked: string | undefined,
   label: string | undefined,

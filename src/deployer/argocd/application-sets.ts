@@ -1,8 +1,11 @@
 import * as z from "zod";
 import type { Application, ApplicationSet, SetId } from "../../core/model/application.js";
 import type { ApplicationName } from "../../core/model/brand.js";
+import { changeRequestKey } from "../../core/model/change-request.js";
 import { isJsonObject, readJsonText } from "../../core/model/json.js";
-import type { Compute, ComputeLimits, Task } from "../../core/ports/compute.js";
+import type { Clock } from "../../core/ports/clock.js";
+import type { Compute, Task } from "../../core/ports/compute.js";
+import type { Deployer } from "../../core/ports/deployer.js";
 import type { Log } from "../../core/ports/log.js";
 import {
   applicationItem,
@@ -14,24 +17,78 @@ import {
   requireExactKeys,
   toApplication,
 } from "./application-api.js";
-import { ArgoCdFailure, isAbsent, parseAnswer, readAnswer } from "./argocd-failure.js";
+import { keep } from "./applications.js";
+import { ArgoCdFailure, ifVisible, parseAnswer, type Read, readAnswer, reading, readLarge } from "./argocd-failure.js";
 import type { Call, Client } from "./client.js";
-import { type Read, reading, readLarge } from "./read-large.js";
 import type { ServerSettings } from "./server-settings.js";
 import { isTemporary } from "./temporary-application.js";
+
+const SETS = ["api", "v1", "applicationsets"] as const;
 
 const wholeSet = z.object({ metadata: json, spec: json });
 const setList = z.object({ items: z.array(z.unknown()).nullish() });
 const setItem = z.object({ metadata: z.object({ name: z.string(), namespace: z.string().nullish() }), spec: json });
 
+interface Parts {
+  readonly client: Client;
+  readonly clock: Clock;
+  readonly compute: Compute;
+  readonly log: Log;
+  readonly serverSettings: () => Promise<ServerSettings>;
+}
+
+type SetMethods = Pick<
+  Deployer,
+  "listApplicationSets" | "findApplicationSet" | "applicationsOfSet" | "expandApplicationSet"
+>;
+
+/** @param renderTimeoutMs Time for an expansion: git generators make Argo CD fetch the repository, as a render does. */
+export function createApplicationSets(
+  { client, clock, compute, log, serverSettings }: Parts,
+  renderTimeoutMs: number,
+): SetMethods {
+  const kept = keep(async () => listApplicationSets(client, await serverSettings(), log), clock);
+  return {
+    listApplicationSets: (signal, since) => kept.get(signal, since),
+
+    async findApplicationSet(set, signal) {
+      const namespace = ownNamespace(set.namespace, (await serverSettings()).controllerNamespace);
+      const answer = await ifVisible(
+        client.call({
+          method: "GET",
+          path: [...SETS, set.name],
+          query: namespace === undefined ? {} : { appsetNamespace: namespace },
+          permission: "applicationsets, get",
+          signal,
+        }),
+      );
+      if (answer === undefined) return undefined;
+      const resource = parseAnswer(wholeSet, answer, `the ApplicationSet ${set.name}`);
+      return { name: set.name, namespace, resource };
+    },
+
+    async applicationsOfSet(set, signal) {
+      return applicationsOfSet(client, await serverSettings(), set, { timeoutMs: renderTimeoutMs, signal });
+    },
+
+    async expandApplicationSet(set, change, signal) {
+      const settings = await serverSettings();
+      const answer = await generate(client, set, { timeoutMs: renderTimeoutMs, signal });
+      const { name, namespace } = set;
+      const limits = { owner: changeRequestKey(change), signal, what: `what the ApplicationSet ${name} generates` };
+      const input = { answer, set: { name, namespace }, settings };
+      return readJsonText(await readLarge(compute, readGeneratedTask, input, limits));
+    },
+  };
+}
+
 /** Every ApplicationSet on which the token has `applicationsets, get`, in all namespaces. Argo CD silently omits the others. */
-export async function listApplicationSets(
+async function listApplicationSets(
   client: Client,
   settings: ServerSettings,
   log: Log,
 ): Promise<readonly ApplicationSet[]> {
-  const path = ["api", "v1", "applicationsets"];
-  const answer = await client.call({ method: "GET", path, permission: "applicationsets, get" });
+  const answer = await client.call({ method: "GET", path: SETS, permission: "applicationsets, get" });
   const { items } = parseAnswer(setList, answer, "the list of ApplicationSets");
   return (items ?? []).flatMap((item) => {
     const parsed = setItem.safeParse(item);
@@ -47,35 +104,11 @@ export async function listApplicationSets(
   });
 }
 
-/** One ApplicationSet, read fresh; undefined if it is absent or the token lacks `applicationsets, get` on it. */
-export async function findApplicationSet(
-  client: Client,
-  settings: ServerSettings,
-  set: SetId,
-  signal: AbortSignal | undefined,
-): Promise<ApplicationSet | undefined> {
-  const namespace = ownNamespace(set.namespace, settings.controllerNamespace);
-  try {
-    const answer = await client.call({
-      method: "GET",
-      path: ["api", "v1", "applicationsets", set.name],
-      query: namespace === undefined ? {} : { appsetNamespace: namespace },
-      permission: "applicationsets, get",
-      signal,
-    });
-    const resource = parseAnswer(wholeSet, answer, `the ApplicationSet ${set.name}`);
-    return { name: set.name, namespace, resource };
-  } catch (error) {
-    if (isAbsent(error)) return undefined;
-    throw error;
-  }
-}
-
 /**
  * The applications that name the set as their owner. `fields` cannot select owners, and the set's own list of resources
  * needs a permission that deployment tokens rarely have, so this reads whole Applications (7 KB each on Argo CD v3.5.1).
  */
-export async function applicationsOfSet(
+async function applicationsOfSet(
   client: Client,
   settings: ServerSettings,
   set: SetId,
@@ -104,7 +137,7 @@ interface GeneratedAnswer {
   readonly settings: ServerSettings;
 }
 
-/** Reads what a set generates: a few lines of it may yield more than fits into Argo CD's memory. */
+/** Reads what a set generates. A few lines of a set may yield more applications than fit in memory. */
 export const readGeneratedTask: Task<GeneratedAnswer, Read<readonly Application[]>> = {
   name: "read-generated",
   run: ({ answer, set, settings }) =>
@@ -124,33 +157,14 @@ export const readGeneratedTask: Task<GeneratedAnswer, Read<readonly Application[
 
 const MAX_GENERATED = 20_000;
 
-interface ExpandParts {
-  readonly client: Client;
-  readonly compute: Compute;
-  readonly settings: ServerSettings;
-}
-
-/** Lists what a set would generate. It renders and writes nothing, but Argo CD requires the permission to create the set. */
-export async function expandApplicationSet(
-  { client, compute, settings }: ExpandParts,
-  set: ApplicationSet,
-  call: Pick<Call, "timeoutMs" | "signal">,
-  limits: Pick<ComputeLimits, "owner" | "signal">,
-): Promise<readonly Application[]> {
-  const answer = await generate(client, set, call);
-  const { name, namespace } = set;
-  const what = `what the ApplicationSet ${name} generates`;
-  const input = { answer, set: { name, namespace }, settings };
-  return readJsonText(await readLarge(compute, readGeneratedTask, input, { ...limits, what }));
-}
-
+/** Requests what a set would generate. It renders and writes nothing, but Argo CD requires the permission to create the set. */
 async function generate(client: Client, set: ApplicationSet, options: Pick<Call, "timeoutMs" | "signal">) {
   const metadata = isJsonObject(set.resource.metadata) ? set.resource.metadata : { name: set.name };
   requireExactKeys({ spec: set.resource.spec });
   try {
     return await client.text({
       method: "POST",
-      path: ["api", "v1", "applicationsets", "generate"],
+      path: [...SETS, "generate"],
       body: { applicationSet: { metadata, spec: set.resource.spec } },
       permission: "applicationsets, create",
       repeatable: true,

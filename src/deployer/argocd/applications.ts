@@ -9,9 +9,8 @@ import {
   parseName,
   toApplication,
   toLiveApplication,
-  type WholeApplication,
 } from "./application-api.js";
-import { isAbsent } from "./argocd-failure.js";
+import { ifVisible } from "./argocd-failure.js";
 import type { Client } from "./client.js";
 import { createSemaphore } from "./semaphore.js";
 import type { ServerSettings } from "./server-settings.js";
@@ -33,15 +32,8 @@ interface Parts {
   readonly serverSettings: () => Promise<ServerSettings>;
 }
 
-/** Reads applications: the list is cached for some seconds, single applications are always fresh. */
-export interface Applications {
-  list(signal?: AbortSignal, since?: Date): Promise<readonly Application[]>;
-  find(name: ApplicationName, signal?: AbortSignal): Promise<LiveApplication | undefined>;
-  /** Drops the cached list. */
-  forget(): void;
-}
-
-export function createApplications({ client, clock, log, serverSettings }: Parts): Applications {
+/** Reads applications: the list is cached until `forget` or for some seconds, single applications are always fresh. */
+export function createApplications({ client, clock, log, serverSettings }: Parts) {
   const projects = new Map<ApplicationName, string>();
   const reads = createSemaphore(MAX_READS);
   const kept = keep(read, clock);
@@ -63,25 +55,14 @@ export function createApplications({ client, clock, log, serverSettings }: Parts
     const resource = parseName(name, settings.controllerNamespace);
     if (resource === undefined) return undefined;
     const known = projects.get(name);
-    const look = (project: string | undefined) => getIfVisible({ ...resource, project }, signal);
+    const look = (project: string | undefined) =>
+      ifVisible(reads.run(() => getApplication(client, { ...resource, project }, signal), signal));
     // The application may have moved to another project, so a refusal under the known one is not final.
     const found = (known === undefined ? undefined : await look(known)) ?? (await look(undefined));
     if (found === undefined || isTemporary(found)) return undefined;
     const live = toLiveApplication(found, settings);
     projects.set(name, live.project);
     return live;
-  }
-
-  async function getIfVisible(
-    target: Parameters<typeof getApplication>[1],
-    signal: AbortSignal | undefined,
-  ): Promise<WholeApplication | undefined> {
-    try {
-      return await reads.run(() => getApplication(client, target, signal), signal);
-    } catch (error) {
-      if (isAbsent(error)) return undefined;
-      throw error;
-    }
   }
 
   return { list: kept.get, find, forget: kept.forget };
@@ -93,7 +74,7 @@ const KEPT_MS = 10_000;
 interface Kept<T> {
   /** @param since An answer that was requested before is too old. */
   readonly get: (signal?: AbortSignal, since?: Date) => Promise<T>;
-  /** Drops the cached answer. */
+  /** Makes the next call of `get` read again. */
   readonly forget: () => void;
 }
 

@@ -1,9 +1,57 @@
 import * as z from "zod";
 import { DeployerFailure, type DeployerFailureReason } from "../../core/model/errors.js";
-import { parseJson } from "../../core/model/json.js";
+import { isNestedDeeper, type JsonText, jsonText, parseJson } from "../../core/model/json.js";
+import { type Compute, computeIfLarge, type ComputeLimits, type Task, tooMuch } from "../../core/ports/compute.js";
 import { hideInMessage } from "../../core/secrets/hide-in-text.js";
 import { parseRetryAfter } from "../../http/fetch-text.js";
 import { proxyHint } from "../../http/proxy.js";
+
+/** gRPC status codes that Argo CD's gateway puts into the member `code` of an error (https://grpc.io/docs/guides/status-codes/). */
+export const GRPC = {
+  invalidArgument: 3,
+  deadlineExceeded: 4,
+  notFound: 5,
+  alreadyExists: 6,
+  permissionDenied: 7,
+  resourceExhausted: 8,
+  failedPrecondition: 9,
+  aborted: 10,
+  unimplemented: 12,
+  unavailable: 14,
+  unauthenticated: 16,
+} as const;
+
+interface FailureFacts {
+  /** The gRPC code of Argo CD's own error; undefined when something else failed or answered. */
+  readonly code?: number | undefined;
+  /** No readable answer came, but Argo CD may have carried out the request. */
+  readonly maybeDone?: boolean;
+  /** The same read may succeed if it is sent again. */
+  readonly transient?: boolean;
+  readonly retryAfterMs?: number | undefined;
+  readonly cause?: unknown;
+}
+
+/** A failed call to Argo CD, with the facts that the adapter decides by. */
+export class ArgoCdFailure extends DeployerFailure {
+  readonly code: number | undefined;
+  readonly maybeDone: boolean;
+  readonly transient: boolean;
+  readonly retryAfterMs: number | undefined;
+
+  constructor(reason: DeployerFailureReason, message: string, facts: FailureFacts = {}) {
+    super(reason, message, { cause: facts.cause });
+    this.code = facts.code;
+    this.maybeDone = facts.maybeDone ?? false;
+    this.transient = facts.transient ?? false;
+    this.retryAfterMs = facts.retryAfterMs;
+  }
+}
+
+/** Whether Argo CD reported the object as absent or forbidden: without the right project it does not distinguish the two. */
+export function isAbsent(error: unknown): boolean {
+  return error instanceof ArgoCdFailure && (error.code === GRPC.notFound || error.code === GRPC.permissionDenied);
+}
 
 const errorBody = z.object({
   code: z.number().nullish(),
@@ -139,76 +187,6 @@ export function readableText(text: string, limit = MAXIMUM_LENGTH): string {
   return `${cleaned.slice(0, limit).replace(/[\uD800-\uDBFF]$/, "")}…`;
 }
 
-/** gRPC status codes that Argo CD's gateway puts into the member `code` of an error (https://grpc.io/docs/guides/status-codes/). */
-export const GRPC = {
-  invalidArgument: 3,
-  deadlineExceeded: 4,
-  notFound: 5,
-  alreadyExists: 6,
-  permissionDenied: 7,
-  resourceExhausted: 8,
-  failedPrecondition: 9,
-  aborted: 10,
-  unimplemented: 12,
-  unavailable: 14,
-  unauthenticated: 16,
-} as const;
-
-interface FailureFacts {
-  /** The gRPC code of Argo CD's own error; undefined when something else failed or answered. */
-  readonly code?: number | undefined;
-  /** No readable answer came, but Argo CD may have carried out the request. */
-  readonly maybeDone?: boolean;
-  /** A read may be retried. */
-  readonly transient?: boolean;
-  /** The server's `Retry-After`, in milliseconds. */
-  readonly retryAfterMs?: number | undefined;
-  readonly cause?: unknown;
-}
-
-/** A failed call to Argo CD, with the facts that the adapter decides by. */
-export class ArgoCdFailure extends DeployerFailure {
-  readonly code: number | undefined;
-  readonly maybeDone: boolean;
-  readonly transient: boolean;
-  readonly retryAfterMs: number | undefined;
-
-  constructor(reason: DeployerFailureReason, message: string, facts: FailureFacts = {}) {
-    super(reason, message, { cause: facts.cause });
-    this.code = facts.code;
-    this.maybeDone = facts.maybeDone ?? false;
-    this.transient = facts.transient ?? false;
-    this.retryAfterMs = facts.retryAfterMs;
-  }
-}
-
-/** Whether Argo CD reported the object as absent or forbidden: without the right project it does not distinguish the two. */
-export function isAbsent(error: unknown): boolean {
-  return error instanceof ArgoCdFailure && (error.code === GRPC.notFound || error.code === GRPC.permissionDenied);
-}
-
-/** @throws {ArgoCdFailure} if it is not JSON. */
-export function readAnswer(body: string): unknown {
-  try {
-    return JSON.parse(body);
-  } catch (error) {
-    const message = "Argo CD's answer is incomplete or not JSON";
-    throw new ArgoCdFailure("failed", message, { maybeDone: true, cause: error });
-  }
-}
-
-/**
- * Reads an answer with a schema; `what` completes "Argo CD's answer about".
- * @throws {ArgoCdFailure} that names the unexpected members, but not their values.
- */
-export function parseAnswer<T>(schema: z.ZodType<T>, answer: unknown, what: string): T {
-  const parsed = schema.safeParse(answer);
-  if (parsed.success) return parsed.data;
-  const members = parsed.error.issues.slice(0, 3).map((issue) => issue.path.join(".") || "the answer itself");
-  const message = `Argo CD's answer about ${what} is not as expected (${members.join(", ")}): check deployer.server_url`;
-  throw new ArgoCdFailure("failed", message, { maybeDone: true, cause: parsed.error });
-}
-
 /** Failures before anything was sent. */
 const BEFORE_SENDING = new Map([
   ["ECONNREFUSED", "connection refused"],
@@ -274,4 +252,92 @@ export function redirectProblem(from: URL, location: string | null, apiPath: str
     "failed",
     `Argo CD at ${from.origin} redirects to ${target.origin}${path}, which is not followed because of the token: ${cure}`,
   );
+}
+
+/** Waits for an answer; undefined if the object is absent or forbidden. */
+export async function ifVisible<T>(answer: Promise<T>): Promise<T | undefined> {
+  try {
+    return await answer;
+  } catch (error) {
+    if (isAbsent(error)) return undefined;
+    throw error;
+  }
+}
+
+/** Parses an answer. @throws {ArgoCdFailure} if it is not JSON. */
+export function readAnswer(body: string): unknown {
+  try {
+    return JSON.parse(body);
+  } catch (error) {
+    const message = "Argo CD's answer is incomplete or not JSON";
+    throw new ArgoCdFailure("failed", message, { maybeDone: true, cause: error });
+  }
+}
+
+/**
+ * Reads an answer with a schema; `what` completes "Argo CD's answer about".
+ * @throws {ArgoCdFailure} that names the unexpected members, but not their values.
+ */
+export function parseAnswer<T>(schema: z.ZodType<T>, answer: unknown, what: string): T {
+  const parsed = schema.safeParse(answer);
+  if (parsed.success) return parsed.data;
+  const members = parsed.error.issues.slice(0, 3).map((issue) => issue.path.join(".") || "the answer itself");
+  const message = `Argo CD's answer about ${what} is not as expected (${members.join(", ")}): check deployer.server_url`;
+  throw new ArgoCdFailure("failed", message, { maybeDone: true, cause: parsed.error });
+}
+
+/** Levels of lists and maps in one object. Kubernetes' own schemas have less than 50. */
+export const MAX_DEPTH = 200;
+
+/**
+ * Parses the text of an object inside an answer.
+ * @param what Completes "Argo CD", such as `rendered a manifest`.
+ * @throws {ArgoCdFailure} if it is not JSON, or nested too deep.
+ */
+export function parseObjectText(text: string, what: string): unknown {
+  let value: unknown;
+  try {
+    value = JSON.parse(text);
+  } catch (error) {
+    throw new ArgoCdFailure("failed", `Argo CD ${what} that is not JSON`, { cause: error });
+  }
+  if (!isNestedDeeper(MAX_DEPTH, value)) return value;
+  throw new ArgoCdFailure("failed", `Argo CD ${what} that is nested deeper than ${MAX_DEPTH} levels`);
+}
+
+/** What a task read in an answer, or why it could not: errors lose their class on the way between threads. */
+export type Read<T> =
+  { readonly kind: "read"; readonly text: JsonText<T> } | { readonly kind: "failed"; readonly message: string };
+
+/** Reading 64 MiB takes some seconds. */
+const READ_DEADLINE_MS = 60_000;
+
+/** Turns an `ArgoCdFailure` of a task into a value, without its cause, which may quote the answer. */
+export function reading<T>(read: () => T): Read<T> {
+  try {
+    return { kind: "read", text: jsonText(read()) };
+  } catch (error) {
+    if (error instanceof ArgoCdFailure) return { kind: "failed", message: error.message };
+    throw error;
+  }
+}
+
+/**
+ * Reads an answer of Argo CD, in a thread of its own if it is large. `what` completes "reading".
+ * @throws {ArgoCdFailure} if it cannot be read.
+ */
+export async function readLarge<I extends { readonly answer: string }, T>(
+  compute: Compute,
+  task: Task<I, Read<T>>,
+  input: I,
+  { what, ...limits }: Omit<ComputeLimits, "deadlineMs"> & { readonly what: string },
+): Promise<JsonText<T>> {
+  const computed = await computeIfLarge(compute, task, input, input.answer.length, {
+    ...limits,
+    deadlineMs: READ_DEADLINE_MS,
+  });
+  if (computed.kind === "exceeded") throw new ArgoCdFailure("failed", `reading ${what} ${tooMuch(computed.limit)}`);
+  const { output } = computed;
+  if (output.kind === "failed") throw new ArgoCdFailure("failed", output.message);
+  return output.text;
 }

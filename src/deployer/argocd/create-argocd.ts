@@ -3,7 +3,6 @@ import * as z from "zod";
 import { specEqual } from "../../core/model/application-spec.js";
 import type { Application, ApplicationSpec } from "../../core/model/application.js";
 import type { ApplicationName } from "../../core/model/brand.js";
-import { changeRequestKey } from "../../core/model/change-request.js";
 import type { SyncedResource } from "../../core/model/result.js";
 import type { Clock } from "../../core/ports/clock.js";
 import type { Compute } from "../../core/ports/compute.js";
@@ -23,19 +22,14 @@ import {
   toApplication,
   type WholeApplication,
 } from "./application-api.js";
-import {
-  applicationsOfSet,
-  expandApplicationSet,
-  findApplicationSet,
-  listApplicationSets,
-} from "./application-sets.js";
+import { createApplicationSets } from "./application-sets.js";
 import { createApplications, keep, LIST_FIELDS } from "./applications.js";
 import { ArgoCdFailure, parseAnswer, readableText } from "./argocd-failure.js";
 import { type ArgoCdConfig, type Call, type Client, createClient } from "./client.js";
 import { createLiveResources, type RecentAnswers } from "./live-resources.js";
 import { createRender } from "./render.js";
 import { createServerSettings, type ServerSettings } from "./server-settings.js";
-import { createSync, isOurs, RESOURCE_MESSAGE_LENGTH, targetOf, titleOf, unhealthyOf } from "./sync.js";
+import { createSync, isOurs, shownResource, targetOf, unhealthyOf } from "./sync.js";
 import { isTemporary, removeTemporary } from "./temporary-application.js";
 import { createTrials } from "./trials.js";
 
@@ -45,7 +39,7 @@ const userAnswer = z.object({ loggedIn: z.boolean().nullish(), username: z.strin
 /** Argo CD is not upgraded every minute. */
 const VERSION_KEPT_MS = 5 * 60_000;
 
-/** In characters. Only what a comparison is about to ask Kubernetes about is worth keeping. */
+/** Characters of answers to keep for the question to Kubernetes that may follow a comparison. */
 const MAX_RECENT = 8 * 1024 * 1024;
 const RECENT_MS = 30_000;
 
@@ -65,20 +59,13 @@ export function createArgoCd(
   const client = createClient(config, parts);
   const serverSettings = createServerSettings(client, clock);
   const applications = createApplications({ client, clock, log, serverSettings });
-  const sets = keep(async () => listApplicationSets(client, await serverSettings(), log), clock);
-  const render = createRender(config, { client, clock, log, compute, serverSettings });
   const recent: RecentAnswers = new LRUCache({
     maxSize: MAX_RECENT,
     sizeCalculation: (answer) => answer.length + 1,
     ttl: RECENT_MS,
     ttlAutopurge: true,
   });
-  const liveResources = createLiveResources(config, { client, compute, log, recent });
   const version = keep(() => askVersion(client), clock, VERSION_KEPT_MS);
-  const asked = (signal: AbortSignal) => version.get(signal);
-  const tryObjects = createTrials(config, { client, compute, clock, log, recent, version: asked });
-  const sync = createSync(config, { client, clock, log });
-  const healthAfter = createHealth({ client, log });
 
   return {
     check: async () => check(client, await version.get(undefined, clock.now())),
@@ -88,44 +75,26 @@ export function createArgoCd(
       return (namespace, name) => nameOfResource(namespace, name, controllerNamespace);
     },
 
-    listApplications: (signal, since) => applications.list(signal, since),
+    listApplications: applications.list,
     ownersOf: async (objects, signal) => ownersOf(client, await serverSettings(), objects, { signal }),
-    findApplication: (name, signal) => applications.find(name, signal),
-    renderManifests: (request, signal) => render(request, signal),
+    findApplication: applications.find,
+    renderManifests: createRender(config, { client, clock, log, compute, serverSettings }),
 
     async renderingSettings() {
       return (await serverSettings()).digest;
     },
 
-    liveResources: (application, signal) => liveResources(application, signal),
-    tryObjects: (request, signal) => tryObjects(request, signal),
-
-    async expandApplicationSet(set, change, signal) {
-      // Git generators make Argo CD fetch the repository, as a render does.
-      const call = { timeoutMs: config.renderTimeoutMs, signal };
-      const limits = { owner: changeRequestKey(change), signal };
-      return expandApplicationSet({ client, compute, settings: await serverSettings() }, set, call, limits);
-    },
-
-    listApplicationSets: (signal, since) => sets.get(signal, since),
-
-    async findApplicationSet(set, signal) {
-      return findApplicationSet(client, await serverSettings(), set, signal);
-    },
-
-    async applicationsOfSet(set, signal) {
-      return applicationsOfSet(client, await serverSettings(), set, { timeoutMs: config.renderTimeoutMs, signal });
-    },
+    liveResources: createLiveResources(config, { client, compute, log, recent }),
+    tryObjects: createTrials(config, { client, compute, clock, log, recent, version: (signal) => version.get(signal) }),
+    ...createApplicationSets({ client, clock, compute, log, serverSettings }, config.renderTimeoutMs),
 
     async updateSpec(application, spec) {
       applications.forget();
       await updateSpec({ client, clock }, application, spec);
     },
 
-    sync: (request) => sync.run(request),
-    follow: (request) => sync.follow(request),
-    findOutcome: (lookup) => sync.find(lookup),
-    healthAfter,
+    ...createSync(config, { client, clock, log }),
+    healthAfter: createHealth({ client, log }),
     sweep: async (now) => sweep({ client, clock, log, settings: await serverSettings() }, now),
     close: () => client.close(),
   };
@@ -226,25 +195,19 @@ function unhealthyNodes(nodes: readonly ResourceNode[]): readonly SyncedResource
   const sick = nodes.filter(({ health }) => !["Healthy", "", undefined].includes(health?.status ?? undefined));
   const owners = new Set(sick.flatMap(({ parentRefs }) => (parentRefs ?? []).map(({ uid }) => uid ?? undefined)));
   const owns = ({ uid }: ResourceNode) => uid !== null && uid !== undefined && owners.has(uid);
-  return [...sick.filter((one) => !owns(one)), ...sick.filter(owns)].slice(0, MOST_OBJECTS).map((node) => ({
-    title: titleOf(node),
-    status: readableText(node.health?.status ?? "", 50),
-    message: readableText(node.health?.message ?? "", RESOURCE_MESSAGE_LENGTH),
-  }));
+  return [...sick.filter((one) => !owns(one)), ...sick.filter(owns)]
+    .slice(0, MOST_OBJECTS)
+    .map((node) => shownResource(node, readableText(node.health?.status ?? "", 50), node.health?.message));
 }
 
 /** Without the rest of the status, which is many times as large. */
 const FIELDS = ["items.metadata.name", "items.metadata.namespace", "items.status.resources"].join(",");
 
-const text = z
-  .string()
-  .nullish()
-  .transform((value) => value ?? "");
-const item = z.object({
-  metadata: z.object({ name: z.string().min(1), namespace: z.string().nullish() }),
-  status: z
-    .object({ resources: z.array(z.object({ group: text, kind: text, namespace: text, name: text })).nullish() })
-    .nullish(),
+const text = z.string().nullish();
+const objectSchema = z.object({ group: text, kind: text, namespace: text, name: text });
+const ownerSchema = z.object({
+  metadata: z.object({ name: z.string().min(1), namespace: text }),
+  status: z.object({ resources: z.array(objectSchema).nullish() }).nullish(),
 });
 
 /** Reads what Argo CD compared last of every application, in one call. An item that cannot be read owns nothing. */
@@ -258,11 +221,11 @@ async function ownersOf(
   const items = await getItems(client, "the list of applications", { query, ...options });
   const found = new Map<string, ApplicationName[]>();
   for (const each of items) {
-    const parsed = item.safeParse(each);
+    const parsed = ownerSchema.safeParse(each);
     if (!parsed.success) continue;
     const { metadata, status } = parsed.data;
     for (const { group, kind, namespace, name } of status?.resources ?? []) {
-      const key = `${group}/${kind}/${namespace}/${name}`;
+      const key = [group, kind, namespace, name].map((part) => part ?? "").join("/");
       if (!objects.has(key)) continue;
       const owner = nameOfResource(metadata.namespace ?? undefined, metadata.name, controllerNamespace);
       found.set(key, [...(found.get(key) ?? []), owner]);

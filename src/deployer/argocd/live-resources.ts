@@ -2,14 +2,22 @@ import type { LRUCache } from "lru-cache";
 import * as z from "zod";
 import type { LiveApplication, Manifest } from "../../core/model/application.js";
 import type { ApplicationName } from "../../core/model/brand.js";
-import { isJsonObject, isNestedDeeper, type JsonText } from "../../core/model/json.js";
+import { isJsonObject, isNestedDeeper } from "../../core/model/json.js";
 import type { Compute, Task } from "../../core/ports/compute.js";
-import type { LiveResource, LiveState } from "../../core/ports/deployer.js";
+import type { Deployer, LiveResource, LiveState } from "../../core/ports/deployer.js";
 import type { Log } from "../../core/ports/log.js";
 import { getManagedResources, refreshApplication } from "./application-api.js";
-import { ArgoCdFailure, parseAnswer, readAnswer } from "./argocd-failure.js";
+import {
+  ArgoCdFailure,
+  MAX_DEPTH,
+  parseAnswer,
+  parseObjectText,
+  type Read,
+  readAnswer,
+  reading,
+  readLarge,
+} from "./argocd-failure.js";
 import type { ArgoCdConfig, Client } from "./client.js";
-import { MAX_DEPTH, type Read, reading, readLarge } from "./read-large.js";
 import { createSemaphore } from "./semaphore.js";
 
 /** Time for a refresh: the call answers when the controller has compared the application. */
@@ -21,24 +29,11 @@ const text = z
   .nullish()
   .transform((value) => value ?? "");
 
-const answerSchema = z.object({
-  items: z
-    .array(
-      z.object({
-        group: text,
-        kind: text,
-        namespace: text,
-        name: text,
-        liveState: text,
-        normalizedLiveState: text,
-        hook: z.boolean().nullish(),
-      }),
-    )
-    .nullish(),
-});
-type Item = NonNullable<z.infer<typeof answerSchema>["items"]>[number];
+const itemSchema = z.object({ group: text, kind: text, namespace: text, name: text, liveState: text });
+type Item = z.infer<typeof itemSchema>;
 
-export type LiveResources = (application: LiveApplication, signal: AbortSignal) => Promise<JsonText<LiveState>>;
+const comparedSchema = itemSchema.extend({ normalizedLiveState: text, hook: z.boolean().nullish() });
+const answerSchema = z.object({ items: z.array(comparedSchema).nullish() });
 
 /** Answers that the same plan may soon need again, by the application that it read. */
 export type RecentAnswers = LRUCache<LiveApplication, string>;
@@ -66,7 +61,7 @@ export const readLiveTask: Task<LiveAnswer, Read<LiveState>> = {
 export function createLiveResources(
   config: ArgoCdConfig,
   { client, compute, log, recent }: { client: Client; compute: Compute; log: Log; recent: RecentAnswers },
-): LiveResources {
+): Deployer["liveResources"] {
   const semaphore = createSemaphore(config.renderConcurrency);
 
   async function refresh(application: LiveApplication, signal: AbortSignal): Promise<string | undefined> {
@@ -92,7 +87,7 @@ export function createLiveResources(
   };
 }
 
-function toResource(item: Item): LiveResource {
+function toResource(item: z.infer<typeof comparedSchema>): LiveResource {
   const { group, kind, namespace, name } = item;
   const [raw, normalized] = [readState(item.liveState), readState(item.normalizedLiveState)];
   // An answer without the normalised state must not be read as "not in the cluster".
@@ -115,21 +110,10 @@ function toResource(item: Item): LiveResource {
  */
 export function readState(state: string): Manifest | undefined {
   if (state === "") return undefined;
-  const value = parseJson(state);
+  const value = parseObjectText(state, "returned a live object");
   if (value === null) return undefined;
-  if (isNestedDeeper(MAX_DEPTH, value)) {
-    throw new ArgoCdFailure("failed", `Argo CD returned a live object that is nested deeper than ${MAX_DEPTH} levels`);
-  }
   if (!isJsonObject(value)) throw new ArgoCdFailure("failed", "Argo CD returned a live object that is not an object");
   return value;
-}
-
-function parseJson(state: string): unknown {
-  try {
-    return JSON.parse(state);
-  } catch (error) {
-    throw new ArgoCdFailure("failed", "Argo CD returned a live object that is not JSON", { cause: error });
-  }
 }
 
 /** Anyone can write the annotation, so an unreadable one counts as absent. */
@@ -159,21 +143,12 @@ export interface LiveText {
   readonly lastApplied: Manifest | undefined;
 }
 
-interface Identity {
-  readonly group: string;
-  readonly kind: string;
-  readonly namespace: string;
-  readonly name: string;
-}
-
-/** One text per object. */
-export function liveKey({ group, kind, namespace, name }: Identity): string {
+/** The key of an object. */
+export function liveKey({ group, kind, namespace, name }: Omit<Item, "liveState">): string {
   return JSON.stringify([group, kind, namespace, name]);
 }
 
-const textsSchema = z.object({
-  items: z.array(z.object({ group: text, kind: text, namespace: text, name: text, liveState: text })).nullish(),
-});
+const textsSchema = z.object({ items: z.array(itemSchema).nullish() });
 
 /** Reads Argo CD's answer about the live resources of an application, for these keys. */
 export const readLiveTextsTask: Task<

@@ -3,10 +3,10 @@ import * as z from "zod";
 import { isMultiSource } from "../../core/model/application-spec.js";
 import type { Manifest, Pin } from "../../core/model/application.js";
 import { changeRequestKey } from "../../core/model/change-request.js";
-import { isJsonObject, isNestedDeeper, type Json, type JsonObject, type JsonText } from "../../core/model/json.js";
+import { isJsonObject, type Json, type JsonObject } from "../../core/model/json.js";
 import type { Clock } from "../../core/ports/clock.js";
 import type { Compute, Task } from "../../core/ports/compute.js";
-import type { RenderRequest } from "../../core/ports/deployer.js";
+import type { Deployer, RenderRequest } from "../../core/ports/deployer.js";
 import type { Log } from "../../core/ports/log.js";
 import {
   getManifests,
@@ -17,9 +17,18 @@ import {
   type Target,
   TRACKING_ANNOTATION,
 } from "./application-api.js";
-import { ArgoCdFailure, GRPC, isAbsent, parseAnswer, readAnswer } from "./argocd-failure.js";
+import {
+  ArgoCdFailure,
+  GRPC,
+  isAbsent,
+  parseAnswer,
+  parseObjectText,
+  type Read,
+  readAnswer,
+  reading,
+  readLarge,
+} from "./argocd-failure.js";
 import type { ArgoCdConfig, Client, Query } from "./client.js";
-import { MAX_DEPTH, type Read, reading, readLarge } from "./read-large.js";
 import { createSemaphore } from "./semaphore.js";
 import type { ServerSettings } from "./server-settings.js";
 import { removeTemporary, temporaryApplication, temporaryName } from "./temporary-application.js";
@@ -40,10 +49,8 @@ interface Rendered extends Pick<RenderedAs, "rendered" | "settings"> {
   readonly answer: string;
 }
 
-export type Render = (request: RenderRequest, signal: AbortSignal) => Promise<JsonText<readonly Manifest[]>>;
-
 /** Renders at most `renderConcurrency` applications at a time, in the order of the calls. */
-export function createRender(config: ArgoCdConfig, parts: Parts): Render {
+export function createRender(config: ArgoCdConfig, parts: Parts): Deployer["renderManifests"] {
   const { client, clock, log, compute } = parts;
   const semaphore = createSemaphore(config.renderConcurrency);
 
@@ -76,7 +83,7 @@ export function createRender(config: ArgoCdConfig, parts: Parts): Render {
     }
   }
 
-  /** Takes no signal: an aborted creation may still happen, after the clean-up has looked for it. */
+  /** Takes no signal: an aborted creation could still happen after the clean-up. */
   async function create(request: RenderRequest, target: Target): Promise<void> {
     const expires = new Date(clock.now().getTime() + 2 * config.renderTimeoutMs);
     const resource = temporaryApplication(request, expires);
@@ -184,21 +191,9 @@ export const readManifestsTask: Task<
  */
 export function normaliseManifests(answer: unknown, as: RenderedAs): readonly Manifest[] {
   const { manifests } = parseAnswer(manifestsAnswer, answer, "rendered manifests");
-  return (manifests ?? []).flatMap((text) => objectsIn(parseJson(text))).map((manifest) => normalise(manifest, as));
-}
-
-function parseJson(text: string): unknown {
-  const value = parsed(text);
-  if (!isNestedDeeper(MAX_DEPTH, value)) return value;
-  throw new ArgoCdFailure("failed", `Argo CD rendered an object that is nested deeper than ${MAX_DEPTH} levels`);
-}
-
-function parsed(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch (error) {
-    throw new ArgoCdFailure("failed", "Argo CD rendered a manifest that is not JSON", { cause: error });
-  }
+  return (manifests ?? [])
+    .flatMap((text) => objectsIn(parseObjectText(text, "rendered a manifest")))
+    .map((manifest) => normalise(manifest, as));
 }
 
 function objectsIn(value: unknown): readonly JsonObject[] {

@@ -19,14 +19,14 @@ export interface AskedObject {
   readonly target: string;
 }
 
-/** Which application the objects belong to. */
+/** The application that the objects belong to. */
 export interface AskedApplication {
   readonly appName: string;
   readonly appNamespace: string | undefined;
   readonly project: string | undefined;
 }
 
-/** The objects of an answer. What would become of them is not read: see `trials.ts`. */
+/** An object of an answer, without what Kubernetes would make of it: see `trials.ts`. */
 export type AnsweredObject = Pick<AskedObject, "group" | "kind" | "namespace" | "name">;
 
 type Field = Readonly<Record<string, string | number>>;
@@ -100,13 +100,13 @@ const answerSchema = z.object({
   items: z.array(z.object({ group: part, kind: part, namespace: part, name: part })).default([]),
 });
 
-/** @throws {ArgoCdFailure} if the bytes are no such answer. */
+/** Reads an answer's objects. @throws {ArgoCdFailure} */
 export function readObjects(bytes: Uint8Array): readonly AnsweredObject[] {
   let answer: unknown;
   try {
     answer = toJson(ANSWER, fromBinary(ANSWER, bytes, { readUnknownFields: false }));
   } catch (error) {
-    throw new ArgoCdFailure("failed", "Argo CD's answer is incomplete or no protobuf message", { cause: error });
+    throw new ArgoCdFailure("failed", "Argo CD's answer is incomplete or not a protobuf message", { cause: error });
   }
   return parseAnswer(answerSchema, answer, "what Kubernetes would accept").items;
 }

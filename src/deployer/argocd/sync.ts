@@ -4,7 +4,7 @@ import type { Json } from "../../core/model/json.js";
 import type { SyncProgress } from "../../core/model/progress.js";
 import type { SyncedResource, SyncOutcome } from "../../core/model/result.js";
 import type { Clock } from "../../core/ports/clock.js";
-import type { FollowRequest, SyncLookup, SyncRequest } from "../../core/ports/deployer.js";
+import type { Deployer, FollowRequest, SyncLookup, SyncRequest } from "../../core/ports/deployer.js";
 import type { Log } from "../../core/ports/log.js";
 import { SYNC_INFO_CHANGE_REQUEST, SYNC_INFO_RUN } from "../../names.js";
 import {
@@ -19,151 +19,17 @@ import {
 import { ArgoCdFailure, readableText } from "./argocd-failure.js";
 import type { ArgoCdConfig, Client } from "./client.js";
 
-export const RESOURCE_MESSAGE_LENGTH = 500;
-
-/** The state of our operation, from one read of the application. */
-type SyncState =
-  | { readonly kind: "done"; readonly outcome: SyncOutcome }
-  | ({ readonly kind: "ours" } & SyncProgress)
-  /** Another operation is pending or was the last one; `history` describes the last deployment. */
-  | { readonly kind: "foreign"; readonly pending: boolean; readonly history: string }
-  | { readonly kind: "none" };
-
-/**
- * An operation is done when it is gone from the spec and its phase is final. `finishedAt` proves nothing: Argo CD sets it
- * with the phase `Running` while it waits for a retry (seen with v3.5.1).
- */
-function syncState(application: WholeApplication, request: SyncLookup): SyncState {
-  const { operation } = application;
-  const state = application.status?.operationState ?? undefined;
-  if (operation !== null && operation !== undefined) {
-    if (!isOurs(operation, request.runId)) {
-      return { kind: "foreign", pending: true, history: lastDeployed(application) };
-    }
-    // The state may still describe the previous operation.
-    const started = state !== undefined && isOurs(state.operation, request.runId) ? state : undefined;
-    return { kind: "ours", ...progressOf(application, started) };
-  }
-  if (state === undefined) return { kind: "none" };
-  if (!isOurs(state.operation, request.runId)) {
-    return { kind: "foreign", pending: false, history: lastDeployed(application) };
-  }
-  const message = readableText(state.message ?? "");
-  switch (state.phase ?? "") {
-    case "Succeeded":
-      return { kind: "done", outcome: success(application, state, request, message) };
-    case "Failed":
-    case "Error":
-      return {
-        kind: "done",
-        outcome: {
-          kind: "failed",
-          message: message || `the phase is ${state.phase ?? ""}`,
-          resources: resourcesOf(state),
-        },
-      };
-    default:
-      return { kind: "ours", ...progressOf(application, state) };
-  }
-}
-
-/** The operation lists finished resources; the total is the number of resources that Argo CD manages for the application. */
-function progressOf(application: WholeApplication, state: OperationState | undefined): SyncProgress {
-  const done = state?.syncResult?.resources?.length ?? 0;
-  const total = Math.max(done, application.status?.resources?.length ?? 0);
-  return { done, total, message: readableText(state?.message ?? "waiting for Argo CD to start") };
-}
-
-/** Managed objects that are not Healthy; Argo CD tells of none that has no health. */
-export function unhealthyOf({ status }: WholeApplication): readonly SyncedResource[] {
-  return (status?.resources ?? []).flatMap((resource) => {
-    const word = resource.health?.status ?? "Healthy";
-    if (word === "Healthy") return [];
-    const message = readableText(resource.health?.message ?? "", RESOURCE_MESSAGE_LENGTH);
-    return [{ title: titleOf(resource), status: word, message }];
-  });
-}
-
-function lastDeployed(application: WholeApplication): string {
-  const entry = application.status?.history?.at(-1);
-  if (entry === undefined) return "its history is empty";
-  const revisions = entry.revisions ?? [entry.revision ?? ""];
-  return readableText(`its history ends with ${revisions.join(", ")} at ${entry.deployedAt ?? "an unknown time"}`, 500);
-}
-
-/** Whether a run started this operation. */
-export function isOurs(operation: OperationState["operation"], run: string): boolean {
-  return operation?.info.some((entry) => entry.name === SYNC_INFO_RUN && entry.value === run) ?? false;
-}
-
-/** A success counts only for the requested commits: Argo CD can deploy others and still succeed. */
-function success(
-  application: WholeApplication,
-  state: OperationState,
-  request: SyncLookup,
-  message: string,
-): SyncOutcome {
-  const wrong =
-    request.at === "target" ? undefined : request.at.find((pin) => deployed(state, pin.position) !== pin.revision);
-  if (wrong !== undefined) {
-    const other = readableText(deployed(state, wrong.position) ?? "") || "no known commit";
-    return {
-      kind: "unknown",
-      message: `Argo CD reports success, but for ${other} instead of ${wrong.revision}: ${message}`,
-    };
-  }
-  const resources = resourcesOf(state);
-  return {
-    kind: "succeeded",
-    message,
-    resources,
-    revisions: revisionsOf(state, request),
-    pruneSkipped: resources.filter((resource) => resource.status === "PruneSkipped").length,
-    health: application.status?.health?.status ?? "Unknown",
-    unhealthy: unhealthyOf(application),
-  };
-
-  function deployed(from: OperationState, position: number): string | undefined {
-    return revisionsOf(from, request)[isMultiSource(request.application.spec) ? position - 1 : 0];
-  }
-}
-
-/** One per source. */
-function revisionsOf({ syncResult }: OperationState, { application }: SyncLookup): readonly string[] {
-  if (isMultiSource(application.spec)) return syncResult?.revisions ?? [];
-  const revision = syncResult?.revision ?? undefined;
-  return revision === undefined ? [] : [revision];
-}
-
-function resourcesOf(state: OperationState): readonly SyncedResource[] {
-  return (state.syncResult?.resources ?? []).map((resource) => ({
-    title: titleOf(resource),
-    status: resource.status ?? "",
-    message: readableText(resource.message ?? "", RESOURCE_MESSAGE_LENGTH),
-  }));
-}
-
-/** Such as `apps/Deployment guestbook/web`, as in the plan. */
-export function titleOf({ group, kind, namespace, name }: SyncedObject): string {
-  const type = [group, kind].filter(Boolean).join("/");
-  return readableText(`${type} ${[namespace, name].filter(Boolean).join("/")}`, RESOURCE_MESSAGE_LENGTH);
-}
-
 /** How often to look for an operation whose start was not confirmed. */
 const LOOKS_FOR_LOST_START = 5;
 /** The pause between polls grows by this factor, up to a multiple of the first pause. */
 const POLL_GROWTH = 1.25;
 const POLL_GROWTH_LIMIT = 4;
 
-interface Sync {
-  readonly run: (request: SyncRequest) => Promise<SyncOutcome>;
-  readonly follow: (request: FollowRequest) => Promise<SyncOutcome | undefined>;
-  readonly find: (lookup: SyncLookup) => Promise<SyncOutcome | undefined>;
-}
-
-export function createSync(config: ArgoCdConfig, parts: { client: Client; clock: Clock; log: Log }): Sync {
-  const { client, clock, log } = parts;
-
+/** Starts syncs and follows them by polling the application. */
+export function createSync(
+  config: ArgoCdConfig,
+  { client, clock, log }: { client: Client; clock: Clock; log: Log },
+): Pick<Deployer, "sync" | "follow" | "findOutcome"> {
   async function look(request: SyncLookup): Promise<SyncState> {
     return syncState(await getApplication(client, targetOf(request)), request);
   }
@@ -225,16 +91,15 @@ export function createSync(config: ArgoCdConfig, parts: { client: Client; clock:
   }
 
   return {
-    async run(request) {
-      const ended = await start(request);
-      return ended ?? (await followStarted(request));
+    async sync(request) {
+      return (await start(request)) ?? (await followStarted(request));
     },
     async follow(request) {
       const state = await look(request);
       if (state.kind === "done") return state.outcome;
       return state.kind === "ours" ? followStarted(request) : undefined;
     },
-    async find(lookup) {
+    async findOutcome(lookup) {
       const state = await look(lookup);
       return state.kind === "done" ? state.outcome : undefined;
     },
@@ -290,4 +155,131 @@ function revisionMembers({ application, at }: SyncRequest): Readonly<Record<stri
 
 function refusal(message: string): ArgoCdFailure {
   return new ArgoCdFailure("refused", message);
+}
+
+/** The state of our operation, from one read of the application. */
+type SyncState =
+  | { readonly kind: "done"; readonly outcome: SyncOutcome }
+  | ({ readonly kind: "ours" } & SyncProgress)
+  /** Another operation is pending or was the last one; `history` describes the last deployment. */
+  | { readonly kind: "foreign"; readonly pending: boolean; readonly history: string }
+  | { readonly kind: "none" };
+
+/**
+ * An operation is done when it is gone from the spec and its phase is final. `finishedAt` proves nothing: Argo CD sets it
+ * with the phase `Running` while it waits for a retry (seen with v3.5.1).
+ */
+function syncState(application: WholeApplication, request: SyncLookup): SyncState {
+  const { operation } = application;
+  const state = application.status?.operationState ?? undefined;
+  if (operation !== null && operation !== undefined) {
+    if (!isOurs(operation, request.runId)) {
+      return { kind: "foreign", pending: true, history: lastDeployed(application) };
+    }
+    // The state may still describe the previous operation.
+    const started = state !== undefined && isOurs(state.operation, request.runId) ? state : undefined;
+    return { kind: "ours", ...progressOf(application, started) };
+  }
+  if (state === undefined) return { kind: "none" };
+  if (!isOurs(state.operation, request.runId)) {
+    return { kind: "foreign", pending: false, history: lastDeployed(application) };
+  }
+  const message = readableText(state.message ?? "");
+  switch (state.phase ?? "") {
+    case "Succeeded":
+      return { kind: "done", outcome: success(application, state, request, message) };
+    case "Failed":
+    case "Error":
+      return {
+        kind: "done",
+        outcome: {
+          kind: "failed",
+          message: message || `the phase is ${state.phase ?? ""}`,
+          resources: resourcesOf(state),
+        },
+      };
+    default:
+      return { kind: "ours", ...progressOf(application, state) };
+  }
+}
+
+/** The operation lists finished resources; the total is the number of resources that Argo CD manages for the application. */
+function progressOf(application: WholeApplication, state: OperationState | undefined): SyncProgress {
+  const done = state?.syncResult?.resources?.length ?? 0;
+  const total = Math.max(done, application.status?.resources?.length ?? 0);
+  return { done, total, message: readableText(state?.message ?? "waiting for Argo CD to start") };
+}
+
+/** Managed objects that are not Healthy. Argo CD does not list objects without a health. */
+export function unhealthyOf({ status }: WholeApplication): readonly SyncedResource[] {
+  return (status?.resources ?? []).flatMap((resource) => {
+    const word = resource.health?.status ?? "Healthy";
+    if (word === "Healthy") return [];
+    return [shownResource(resource, word, resource.health?.message)];
+  });
+}
+
+function lastDeployed(application: WholeApplication): string {
+  const entry = application.status?.history?.at(-1);
+  if (entry === undefined) return "its history is empty";
+  const revisions = entry.revisions ?? [entry.revision ?? ""];
+  return readableText(`its history ends with ${revisions.join(", ")} at ${entry.deployedAt ?? "an unknown time"}`, 500);
+}
+
+/** Whether a run started this operation. */
+export function isOurs(operation: OperationState["operation"], run: string): boolean {
+  return operation?.info.some((entry) => entry.name === SYNC_INFO_RUN && entry.value === run) ?? false;
+}
+
+/** A success counts only for the requested commits: Argo CD can deploy others and still succeed. */
+function success(
+  application: WholeApplication,
+  state: OperationState,
+  request: SyncLookup,
+  message: string,
+): SyncOutcome {
+  const wrong =
+    request.at === "target" ? undefined : request.at.find((pin) => deployed(state, pin.position) !== pin.revision);
+  if (wrong !== undefined) {
+    const other = readableText(deployed(state, wrong.position) ?? "") || "no known commit";
+    return {
+      kind: "unknown",
+      message: `Argo CD reports success, but for ${other} instead of ${wrong.revision}: ${message}`,
+    };
+  }
+  const resources = resourcesOf(state);
+  return {
+    kind: "succeeded",
+    message,
+    resources,
+    revisions: revisionsOf(state, request),
+    pruneSkipped: resources.filter((resource) => resource.status === "PruneSkipped").length,
+    health: application.status?.health?.status ?? "Unknown",
+    unhealthy: unhealthyOf(application),
+  };
+
+  function deployed(from: OperationState, position: number): string | undefined {
+    return revisionsOf(from, request)[isMultiSource(request.application.spec) ? position - 1 : 0];
+  }
+}
+
+/** One per source. */
+function revisionsOf({ syncResult }: OperationState, { application }: SyncLookup): readonly string[] {
+  if (isMultiSource(application.spec)) return syncResult?.revisions ?? [];
+  const revision = syncResult?.revision ?? undefined;
+  return revision === undefined ? [] : [revision];
+}
+
+function resourcesOf(state: OperationState): readonly SyncedResource[] {
+  return (state.syncResult?.resources ?? []).map((one) => shownResource(one, one.status ?? "", one.message));
+}
+
+/** An object as people read it, titled as in the plan: `apps/Deployment guestbook/web`. */
+export function shownResource(
+  { group, kind, namespace, name }: SyncedObject,
+  status: string,
+  message: string | null | undefined,
+): SyncedResource {
+  const title = `${[group, kind].filter(Boolean).join("/")} ${[namespace, name].filter(Boolean).join("/")}`;
+  return { title: readableText(title, 500), status, message: readableText(message ?? "", 500) };
 }

@@ -71,12 +71,12 @@ function pinnedSource(source: JsonObject, position: number, request: RenderReque
 
 const WAITS_MS = [500, 1000, 2000, 4000] as const;
 
-/** A retry cannot help. */
+/** Failures that a retry cannot cure. */
 const FINAL: readonly DeployerFailureReason[] = ["refused", "forbidden", "unauthenticated"];
 
 interface Removal {
   readonly target: Target;
-  /** It may have been created a moment ago, so it can exist although the first look does not find it. */
+  /** Whether it was just created, so that it can exist although the first request does not find it. */
   readonly created: boolean;
   /** A further condition on the present object; if it does not hold, nothing is deleted. */
   readonly only?: (found: WholeApplication) => boolean;

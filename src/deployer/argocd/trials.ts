@@ -4,13 +4,12 @@ import { changeRequestKey } from "../../core/model/change-request.js";
 import { isJsonObject, readJsonText } from "../../core/model/json.js";
 import type { Clock } from "../../core/ports/clock.js";
 import type { Compute } from "../../core/ports/compute.js";
-import type { RefusalCause, Trial, TrialObject, TrialRequest } from "../../core/ports/deployer.js";
+import type { Deployer, RefusalCause, Trial, TrialObject, TrialRequest } from "../../core/ports/deployer.js";
 import type { Log } from "../../core/ports/log.js";
 import { getManagedResources } from "./application-api.js";
-import { ArgoCdFailure, GRPC } from "./argocd-failure.js";
+import { ArgoCdFailure, GRPC, readLarge } from "./argocd-failure.js";
 import type { ArgoCdConfig, Client } from "./client.js";
 import { liveKey, type LiveTexts, readLiveTextsTask, type RecentAnswers } from "./live-resources.js";
-import { readLarge } from "./read-large.js";
 import { createSemaphore } from "./semaphore.js";
 import type { AskedObject } from "./server-side-diff.js";
 
@@ -19,7 +18,7 @@ const BATCH_CHARACTERS = 250 * 1024;
 const BATCH_OBJECTS = 100;
 /** For one application; a refused object costs about ten of them. */
 const MOST_CALLS = 60;
-/** A cluster that did not answer is not asked again for so many milliseconds. */
+/** How long a cluster that did not answer is left alone. */
 const PAUSE_MS = 60_000;
 
 interface Parts {
@@ -32,8 +31,6 @@ interface Parts {
   readonly version: (signal: AbortSignal) => Promise<string>;
 }
 
-export type TryObjects = (request: TrialRequest, signal: AbortSignal) => Promise<readonly Trial[]>;
-
 /**
  * Asks Kubernetes through Argo CD's server-side diff, which applies objects server-side without storing them. Only refusals
  * are read from it: for what was applied client-side, its answer misses removed members, so that it never proves "no change".
@@ -41,7 +38,7 @@ export type TryObjects = (request: TrialRequest, signal: AbortSignal) => Promise
 export function createTrials(
   config: ArgoCdConfig,
   { client, compute, clock, log, recent, version }: Parts,
-): TryObjects {
+): Deployer["tryObjects"] {
   const semaphore = createSemaphore(config.renderConcurrency);
   /** Why a cluster is not asked, and until when. */
   const pauses = new Map<string, { readonly until: number; readonly reason: string }>();
@@ -63,7 +60,7 @@ export function createTrials(
     return questions.map((one) => trials.get(one) ?? { kind: "untried", reason: one.reason ?? stopped ?? TOO_MANY });
   }
 
-  /** Asks about a whole batch, and about its halves where one is refused. Returns why it stopped early. */
+  /** Asks about whole batches, and about the halves of a refused one. Returns why it stopped early. */
   async function askInTurn(
     batches: Question[][],
     trials: Map<Question, Trial>,
@@ -75,14 +72,14 @@ export function createTrials(
       if (left() <= 0) return `Kubernetes did not answer within ${Math.round(config.requestTimeoutMs / 1000)} s`;
       try {
         const known = await answered(application, batch, left(), signal);
-        for (const one of batch) trials.set(one, known(one) ? { kind: "accepted" } : UNTOLD);
+        for (const one of batch) trials.set(one, known(one) ? { kind: "accepted" } : UNANSWERED);
       } catch (error) {
         signal.throwIfAborted();
         if (!(error instanceof ArgoCdFailure)) throw error;
         const reason = stopReason(error);
         if (reason !== undefined) {
           log.warn({ application: application.name, err: error }, "could not try objects in the cluster");
-          if (isAway(error)) pause(application, reason);
+          if (isUnavailable(error)) pause(application, reason);
           return reason;
         }
         const [only] = batch;
@@ -90,7 +87,7 @@ export function createTrials(
         if (batch.length === 1 && only !== undefined) trials.set(only, trialOf(only, error));
         else batches.unshift(batch.slice(0, half), batch.slice(half));
       }
-      // Others get a turn between two large answers.
+      // Lets other work run between two large answers.
       await setImmediate();
     }
     return undefined;
@@ -143,7 +140,7 @@ export function createTrials(
 }
 
 const TOO_MANY = "too many changed objects, or too many that Kubernetes refuses";
-const UNTOLD: Trial = { kind: "untried", reason: "Argo CD's answer leaves them out" };
+const UNANSWERED: Trial = { kind: "untried", reason: "Argo CD's answer leaves them out" };
 
 function batches(questions: readonly Question[]): Question[][] {
   const found: Question[][] = [];
@@ -188,8 +185,8 @@ function stopReason(error: ArgoCdFailure): string | undefined {
   return error.reason === "forbidden" || code === GRPC.unauthenticated ? message : undefined;
 }
 
-/** Whether the next application would wait in vain as well. A large answer, for instance, is about this one alone. */
-function isAway({ reason, message }: ArgoCdFailure): boolean {
+/** Whether the cluster is unavailable for other applications too. A too large answer, for instance, is about one alone. */
+function isUnavailable({ reason, message }: ArgoCdFailure): boolean {
   return reason === "unreachable" || UNREACHABLE.test(message);
 }
 
@@ -244,7 +241,7 @@ function reasonAgainst(
   if (live.length + target.length > LARGEST) return "too large";
   if (live !== "") return undefined;
   if (namespace === "") return "new and cluster-wide";
-  if (!hasNamespace(manifest)) return "new, and whether it belongs into a namespace is not known";
+  if (!hasNamespace(manifest)) return "new, and whether it belongs in a namespace is not known";
   return own ? undefined : "new in a namespace that the application has nothing in";
 }
 

@@ -182,7 +182,7 @@ test("nobody sounds out a cluster: new objects are tried where the application h
   expect(trials).toEqual([
     { kind: "untried", reason: "new in a namespace that the application has nothing in" },
     { kind: "untried", reason: "new and cluster-wide" },
-    { kind: "untried", reason: "new, and whether it belongs into a namespace is not known" },
+    { kind: "untried", reason: "new, and whether it belongs in a namespace is not known" },
   ]);
 });
 
@@ -283,7 +283,7 @@ describe("what cannot be asked is said to be untried", () => {
       200,
       Buffer.concat([frame(0, Buffer.from([0xff, 0xff])), TRAILERS]),
       GRPC_WEB,
-      "Argo CD's answer is incomplete or no protobuf message",
+      "Argo CD's answer is incomplete or not a protobuf message",
     ],
     [
       "other objects",
