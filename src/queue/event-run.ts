@@ -1,12 +1,11 @@
-import { StoreUnavailable } from "../core/model/errors.js";
+import { LeaseLost, StoreUnavailable } from "../core/model/errors.js";
 import { type RunEnd, Stopped, type StopReason } from "../core/ports/event-queue.js";
 import type { StoreConnection } from "../http/redis.js";
 import { RedisJournal } from "./journal.js";
-import type { Ended, Ending, LaneStore, Taken } from "./lane-store.js";
-import { Lease } from "./lease.js";
+import type { Ended, Ending, LaneStore, Renewed, Taken } from "./lane-store.js";
 import { fieldsOf, type QueueOptions, type QueueTiming } from "./queue-options.js";
 
-export interface EventRunParts extends Pick<QueueOptions, "run" | "log"> {
+interface EventRunParts extends Pick<QueueOptions, "run" | "log"> {
   readonly connection: StoreConnection;
   readonly lanes: LaneStore;
   readonly timing: QueueTiming;
@@ -31,7 +30,7 @@ export interface RunStart {
 }
 
 /** Whether more events wait after a run, and how long to wait before the next one starts. */
-export type Followed = Ended & { readonly delayMs: number };
+type Followed = Ended & { readonly delayMs: number };
 
 /** One run of an event, under a lease that it renews. */
 export class EventRun {
@@ -175,4 +174,70 @@ function isHandedBack({ reason }: AbortSignal): boolean {
 function endingOf(end: RunEnd, mayRetry: boolean): Ending {
   if (end !== "failed") return "done";
   return mayRetry ? "retry" : "failed";
+}
+
+interface LeaseParts {
+  /** How long the lease lasts in Redis after each renewal, in milliseconds. */
+  readonly leaseMs: number;
+  readonly heartbeatMs: number;
+  renew(): Promise<Renewed>;
+  /** Called after each renewal that reports that the run should stop. */
+  onStop(reason: "pushed" | "closed"): void;
+  onLost(): void;
+}
+
+/**
+ * A run's right to act for its change request, renewed until it is closed. Its end is measured with this machine's
+ * clock from before each renewal was sent, so that a process that was suspended notices that its lease may have expired.
+ */
+class Lease {
+  readonly #parts: LeaseParts;
+  readonly #timer: NodeJS.Timeout;
+  #until: number;
+  #lost = false;
+  #renewing: Promise<void> | undefined;
+
+  /** @param takenAt `performance.now()` from before the lease was taken. */
+  constructor(parts: LeaseParts, takenAt: number) {
+    this.#parts = parts;
+    this.#until = this.#endFrom(takenAt);
+    this.#timer = setInterval(() => void this.#renew().catch(() => undefined), parts.heartbeatMs);
+  }
+
+  /** @throws {LeaseLost} @throws {StoreUnavailable} when the lease has expired and the store does not answer. */
+  async confirm(): Promise<void> {
+    if (!this.#lost && performance.now() >= this.#until) await this.#renew();
+    if (this.#lost) throw new LeaseLost();
+  }
+
+  /** Stops renewing; `confirm` throws from now on. */
+  close(): void {
+    clearInterval(this.#timer);
+    this.#lost = true;
+  }
+
+  #renew(): Promise<void> {
+    this.#renewing ??= this.#renewNow().finally(() => {
+      this.#renewing = undefined;
+    });
+    return this.#renewing;
+  }
+
+  async #renewNow(): Promise<void> {
+    const sent = performance.now();
+    const renewed = await this.#parts.renew();
+    if (this.#lost) return;
+    if (renewed.kind === "lost") {
+      this.close();
+      this.#parts.onLost();
+      return;
+    }
+    this.#until = this.#endFrom(sent);
+    if (renewed.stop === "pushed" || renewed.stop === "closed") this.#parts.onStop(renewed.stop);
+  }
+
+  /** Earlier than in Redis: clocks run at different speeds, and what `confirm` allows happens a moment later. */
+  #endFrom(time: number): number {
+    return time + this.#parts.leaseMs * 0.8;
+  }
 }

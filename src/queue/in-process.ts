@@ -1,8 +1,13 @@
 import { changeRequestKey, type ChangeRequestRef } from "../core/model/change-request.js";
 import type { HostEvent } from "../core/model/event.js";
-import { type EventQueue, type QueueBacklog, type RunEnd, Stopped } from "../core/ports/event-queue.js";
+import {
+  type EventQueue,
+  type QueueBacklog,
+  type RunEnd,
+  Stopped,
+  type StopReason,
+} from "../core/ports/event-queue.js";
 import { MemoryJournal } from "./journal.js";
-import { Lane } from "./lane.js";
 import { fieldsOf, IDS_KEPT_MS, idsOf, MAX_ASIDE, type QueueOptions } from "./queue-options.js";
 
 /** How long `close` waits for runs that it has asked to stop, in milliseconds. */
@@ -12,7 +17,7 @@ const MAX_IDS = 100_000;
 const MAX_JOURNALS = 1000;
 
 /** The event was not accepted because the service is shutting down. */
-export class QueueClosed extends Error {
+class QueueClosed extends Error {
   override readonly name = "QueueClosed";
   constructor() {
     super("the service is shutting down and accepts no more events");
@@ -187,5 +192,52 @@ export class AcceptedIds {
 
   remove(ids: readonly string[]): void {
     for (const id of ids) this.#times.delete(id);
+  }
+}
+
+/** The events of one change request: at most one runs, the others wait in order. */
+class Lane {
+  #waiting: HostEvent[] = [];
+  #running: AbortController | undefined;
+
+  get waiting(): readonly HostEvent[] {
+    return this.#waiting;
+  }
+
+  get running(): boolean {
+    return this.#running !== undefined;
+  }
+
+  /** Appends an event. An update or a close removes waiting updates, which are returned: every run reads fresh facts. */
+  add(event: HostEvent): readonly HostEvent[] {
+    const superseding = event.kind === "updated" || event.kind === "closed";
+    const superseded: readonly HostEvent[] = superseding
+      ? this.#waiting.filter((earlier) => earlier.kind === "updated")
+      : [];
+    this.#waiting = [...this.#waiting.filter((earlier) => !superseded.includes(earlier)), event];
+    if (superseding) this.stop(event.kind === "closed" ? "closed" : "pushed");
+    return superseded;
+  }
+
+  /** Takes the next event to run. `stop` aborts its signal until `done` is called. */
+  start(): { readonly event: HostEvent; readonly signal: AbortSignal } | undefined {
+    const event = this.#waiting.shift();
+    if (event === undefined) return undefined;
+    this.#running = new AbortController();
+    return { event, signal: this.#running.signal };
+  }
+
+  done(): void {
+    this.#running = undefined;
+  }
+
+  /** Asks the running event to stop. Only the first reason counts. */
+  stop(reason: StopReason): void {
+    this.#running?.abort(new Stopped(reason));
+  }
+
+  /** Removes and returns all waiting events. */
+  clear(): readonly HostEvent[] {
+    return this.#waiting.splice(0);
   }
 }

@@ -1,13 +1,23 @@
 import * as z from "zod";
+import { applicationName, repositoryName } from "../core/model/brand.js";
 import { changeRequestKey } from "../core/model/change-request.js";
 import { StoreUnavailable } from "../core/model/errors.js";
 import type { HostEvent } from "../core/model/event.js";
+import { parseJson } from "../core/model/json.js";
 import type { QueueBacklog } from "../core/ports/event-queue.js";
 import { RedisScript, type StoreConnection } from "../http/redis.js";
-import { QUEUE_KEY_PREFIX } from "../names.js";
-import { eventRecordOf, readEventRecord, type EventRecord } from "./event-record.js";
+import { HOST_IDS, QUEUE_KEY_PREFIX } from "../names.js";
 import { journalKey } from "./journal.js";
 import { IDS_KEPT_MS, idsOf } from "./queue-options.js";
+
+/** An event as Redis stores it. */
+interface EventRecord {
+  readonly event: HostEvent;
+  /** The event failed before and was delivered again. */
+  readonly again: boolean;
+  /** When it was accepted: milliseconds since 1970 by Redis's clock, as the accepting replica estimates it. */
+  readonly at: number;
+}
 
 const PUSH = new RedisScript(new URL("push.lua", import.meta.url));
 const TAKE = new RedisScript(new URL("take.lua", import.meta.url));
@@ -60,7 +70,7 @@ export type Ending = "done" | "failed" | "again" | "retry";
 export type Ended = { readonly kind: "lost" | "empty" } | { readonly kind: "more"; readonly generation: string };
 
 /** A change request that has events and whose lease is free. */
-export interface FreeLane {
+interface FreeLane {
   readonly change: string;
   readonly generation: string;
 }
@@ -244,4 +254,46 @@ function idValue(state: "accepted" | "done" | "failed"): string {
 
 function confirmedKey(delivery: string): string {
   return `${QUEUE_KEY_PREFIX}:confirmed:${delivery}`;
+}
+
+const repository = z.string().transform(repositoryName);
+const change = z.object({ host: z.enum(HOST_IDS), repository, number: z.int().positive() });
+const origin = { delivery: z.string(), traceparent: z.string().exactOptional(), change };
+
+const hostEvent = z.discriminatedUnion("kind", [
+  z.object({
+    ...origin,
+    kind: z.literal("updated"),
+    reason: z.enum(["opened", "reopened", "pushed", "ready", "retargeted"]),
+  }),
+  z.object({ ...origin, kind: z.literal("closed"), merged: z.boolean() }),
+  z.object({
+    ...origin,
+    kind: z.literal("commented"),
+    commentId: z.string(),
+    body: z.string(),
+    author: z.object({ id: z.string(), login: z.string(), bot: z.boolean() }),
+    found: z.object({ writtenAt: z.string(), overtaken: z.boolean() }).exactOptional(),
+  }),
+  z.object({ ...origin, kind: z.literal("reviewed") }),
+  z.object({ ...origin, kind: z.literal("still-deployed") }),
+  z.object({ ...origin, kind: z.literal("base-moved"), branch: z.string() }),
+  z.object({
+    ...origin,
+    kind: z.literal("turn"),
+    applications: z.array(z.string().min(1).transform(applicationName)),
+    after: change.exactOptional(),
+  }),
+]);
+
+const record = z.object({ v: z.literal(1), again: z.boolean(), at: z.number(), event: hostEvent });
+
+/** push.lua relies on `again` coming before the event. */
+function eventRecordOf({ again, at, event }: EventRecord): string {
+  return JSON.stringify({ v: 1, again, at, event });
+}
+
+/** Returns undefined for a damaged record and for one of another version. */
+function readEventRecord(text: string): EventRecord | undefined {
+  return record.safeParse(parseJson(text)).data;
 }

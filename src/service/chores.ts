@@ -20,9 +20,9 @@ import type { Log } from "../core/ports/log.js";
 import type { DeploymentStore, LockStore, PlanStore } from "../core/ports/stores.js";
 import type { Push } from "../hosts/webhook-route.js";
 import type { HostId } from "../names.js";
-import { LastLooks, LOOK_BACK_MS } from "../queue/last-looks.js";
-import { Reminders } from "../queue/reminders.js";
 import { takesTurn } from "../queue/turn.js";
+import { Reminders } from "../run/around/reminders.js";
+import { SEARCH_BACK_MS, sharedSearches, type Search, type SharedRecords } from "../store/shared-records.js";
 import type { Stores } from "../store/stores.js";
 import { reconcile, reconcileChange, type ReconcileParts } from "./reconcile.js";
 import { type SystemWatch, WATCH_EVERY_MS } from "./system-watch.js";
@@ -35,7 +35,7 @@ const TAKE_OVER_EVERY_MS = 15_000;
 const HOLDER_EVERY_MS = 60_000;
 const MAX_HOLDERS = 1000;
 
-interface ChoreParts extends Omit<FindLostParts, "looks">, Pick<RemindParts, "remindAfter"> {
+interface ChoreParts extends Omit<FindLostParts, "searches">, Pick<RemindParts, "remindAfter"> {
   readonly deployer: Deployer;
   /** Undefined if no receiver wants to hear of outages. */
   readonly watch: SystemWatch | undefined;
@@ -73,13 +73,13 @@ interface Chores {
 export function createChores(parts: ChoreParts): Chores {
   const { deployer, connection, clock, log } = parts;
 
-  const looks = new LastLooks(connection);
+  const searches = sharedSearches(connection);
   const reminders = new Reminders(connection, clock);
 
   async function makeUpForLostWebhooks(): Promise<void> {
     await reconcile(parts);
     await remindWaiting({ ...parts, reminders });
-    await findLost({ ...parts, looks });
+    await findLost({ ...parts, searches });
   }
 
   async function sweep(): Promise<void> {
@@ -174,7 +174,8 @@ interface FindLostParts extends ReconcileParts {
   readonly commandWord: string;
   readonly audit: AuditLog;
   readonly plans: PlanStore;
-  readonly looks: LastLooks;
+  /** By host and repository. */
+  readonly searches: SharedRecords<Search>;
 }
 
 /** How far back the first search in a repository goes. */
@@ -208,7 +209,7 @@ async function findLost(parts: FindLostParts): Promise<void> {
     } catch (error) {
       // Repositories that were deleted or are no longer ours must neither come first each time nor fill the log.
       if (error instanceof HostFailure && error.reason === "not-found") {
-        await parts.looks.save(place.host.id, place.repository, parts.clock.now());
+        await saveSearch(place, parts.clock.now(), parts);
         continue;
       }
       parts.log.warn({ err: error, repository: place.repository }, "could not look for lost webhooks");
@@ -218,7 +219,7 @@ async function findLost(parts: FindLostParts): Promise<void> {
 }
 
 async function placesOf(parts: FindLostParts): Promise<readonly Place[]> {
-  const { audit, locks, deployments, hosts, looks, clock } = parts;
+  const { audit, locks, deployments, hosts, searches, clock } = parts;
   const [entries, held, records] = await Promise.all([
     audit.list({ limit: MAX_ENTRIES }),
     locks.list(),
@@ -229,13 +230,22 @@ async function placesOf(parts: FindLostParts): Promise<readonly Place[]> {
   for (const { host, repository } of changes) known.set(`${host}/${repository}`, { host, repository });
   const now = clock.now().getTime();
   const places: Place[] = [];
-  for (const { host, repository } of known.values()) {
+  for (const [name, { host, repository }] of known) {
     const codeHost = hosts[host];
     if (codeHost === undefined) continue;
-    const last = (await looks.find(host, repository))?.getTime() ?? now - FIRST_LOOK_MS;
-    places.push({ host: codeHost, repository, since: new Date(Math.max(last, now - LOOK_BACK_MS)) });
+    const last = await searches.find(name);
+    const until = last === undefined ? now - FIRST_LOOK_MS : Date.parse(last.until);
+    places.push({ host: codeHost, repository, since: new Date(Math.max(until, now - SEARCH_BACK_MS)) });
   }
   return places.sort((a, b) => a.since.getTime() - b.since.getTime()).slice(0, MAX_REPOSITORIES);
+}
+
+function saveSearch(
+  { host, repository }: Omit<Place, "since">,
+  until: Date,
+  { searches }: FindLostParts,
+): Promise<void> {
+  return searches.save(`${host.id}/${repository}`, { until: until.toISOString() });
 }
 
 /** @returns The number of events found. */
@@ -272,7 +282,7 @@ async function findLostIn({ host, repository, since }: Place, most: number, part
     if (await parts.queue.isBusy(head.change)) until = Math.min(until, head.updatedAt.getTime());
     else await give(event, head.updatedAt);
   }
-  await parts.looks.save(host.id, repository, new Date(until));
+  await saveSearch({ host, repository }, new Date(until), parts);
   return found;
 }
 

@@ -4,8 +4,7 @@ import { createInProcessQueue } from "../queue/in-process.js";
 import type { QueueTiming } from "../queue/queue-options.js";
 import type { Dependencies } from "../run/line/run.js";
 import { supervise } from "../run/line/supervise.js";
-import type { Stores } from "../store/stores.js";
-import { UNAVAILABLE_LOCKS } from "../store/unavailable-lock-store.js";
+import { type Stores, UNAVAILABLE_LOCKS } from "../store/stores.js";
 
 export interface QueueParts {
   readonly dependencies: Omit<Dependencies, "push">;

@@ -12,7 +12,7 @@ import { HOSTS, hostWords } from "../hosts/registry.js";
 import { createNotifications, ReceiverLog } from "../notifications/create-notifications.js";
 import { createDelivery } from "../notifications/deliver.js";
 import type { Telemetry } from "../observe/telemetry.js";
-import { createMemoryOutbox } from "../queue/memory-outbox.js";
+import { createMemoryOutbox } from "../store/memory/outbox.js";
 import type { Stores } from "../store/stores.js";
 
 /** How long a delivery in progress may take at shutdown, in milliseconds. */
@@ -61,7 +61,7 @@ export async function startNotifications(parts: StartNotificationsParts): Promis
   const outbox: Outbox =
     connection === undefined
       ? inMemory
-      : (await import("../queue/durable-outbox.js")).createDurableOutbox({ ...options, connection });
+      : (await import("../store/redis/outbox.js")).createDurableOutbox({ ...options, connection });
   const { server, auth } = config;
   const writing = {
     hostWords: hostWords(server.command),

@@ -5,8 +5,8 @@ import type { Deployer } from "../core/ports/deployer.js";
 import type { Log } from "../core/ports/log.js";
 import type { Notifications } from "../core/ports/notifications.js";
 import { DEPLOYER_TITLE, STORE_TITLE } from "../names.js";
-import { type Outage, Outages } from "../queue/outages.js";
 import { takesTurn } from "../queue/turn.js";
+import { type Outage, sharedOutages, type SharedRecords } from "../store/shared-records.js";
 import type { Stores } from "../store/stores.js";
 import type { StartedNotifications } from "./start-notifications.js";
 
@@ -33,10 +33,10 @@ export function watchSystems(
  */
 export class SystemWatch {
   #storeOutage: Outage | undefined;
-  readonly #outages: Outages;
+  readonly #outages: SharedRecords<Outage>;
 
   constructor(private readonly parts: SystemWatchParts) {
-    this.#outages = new Outages(parts.stores.connection);
+    this.#outages = sharedOutages(parts.stores.connection);
   }
 
   /** Never rejects. */
@@ -49,7 +49,7 @@ export class SystemWatch {
       const before = await this.#outages.find(DEPLOYER_TITLE);
       const after = await this.#tell(DEPLOYER_TITLE, await answers(deployer.check()), before, notifications);
       if (after !== undefined) await this.#outages.save(DEPLOYER_TITLE, after);
-      else if (before !== undefined) await this.#outages.end(DEPLOYER_TITLE);
+      else if (before !== undefined) await this.#outages.remove(DEPLOYER_TITLE);
     } catch (error) {
       if (error instanceof StoreUnavailable) log.debug({ err: error }, "the store went away during a look");
       else log.warn({ err: error }, "could not look whether the systems around answer");

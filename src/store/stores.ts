@@ -1,6 +1,7 @@
 import type { Store as SessionStore } from "express-session";
 import type { Account, LoginProvider } from "../core/model/account.js";
 import type { ApplicationName } from "../core/model/brand.js";
+import { StoreUnavailable } from "../core/model/errors.js";
 import type { AuditLog } from "../core/ports/audit.js";
 import type { ContentBudget } from "../core/ports/content-budget.js";
 import type { LiveFeed } from "../core/ports/live-feed.js";
@@ -13,6 +14,7 @@ import type {
   WaitStore,
 } from "../core/ports/stores.js";
 import type { StoreConnection } from "../http/redis.js";
+import { STORE_TITLE } from "../names.js";
 
 /** Whether the store is usable now; `problem` is safe to show to users. */
 export type StoreStatus = { readonly kind: "ready" } | { readonly kind: "unavailable"; readonly problem: string };
@@ -38,6 +40,18 @@ export interface Stores {
   status(): StoreStatus;
   close(): Promise<void>;
 }
+
+const reject = (): Promise<never> =>
+  Promise.reject(new StoreUnavailable(`${STORE_TITLE} was unavailable when the event came`));
+
+/** The locks for a refused event: unavailable, even if the store has come back since. */
+export const UNAVAILABLE_LOCKS: LockStore = {
+  acquire: reject,
+  release: reject,
+  find: reject,
+  list: reject,
+  ping: reject,
+};
 
 /** Sorts records by application, in the same order on every machine. */
 export function byApplication(

@@ -1,6 +1,6 @@
-import { createDurableOutbox } from "../../src/queue/durable-outbox.js";
 import { systemClock } from "../../src/service/service.js";
 import { RedisConnection } from "../../src/store/redis/connection.js";
+import { createDurableOutbox } from "../../src/store/redis/outbox.js";
 import { recordingLog } from "../recording-log.js";
 
 // A replica in a process of its own: prints the message that it delivers, and never learns the answer.

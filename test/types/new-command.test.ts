@@ -9,7 +9,6 @@ const FILES = [
   "src/core/commands/parse-command.ts",
   "src/core/commands/resume.ts",
   "src/comments/refusal.ts",
-  "src/store/redis/audit-log.ts",
   "src/store/redis/redis-stores.ts",
 ];
 

@@ -4,8 +4,17 @@ import type { Log } from "../../core/ports/log.js";
 import { afterAwake, type RedisClient, type StoreConnection } from "../../http/redis.js";
 import { STORE_TITLE } from "../../names.js";
 import type { StoreStatus } from "../stores.js";
-import { createFastClient, createPatientClient, primariesOf } from "./client.js";
-import { describeProblem, isSelect, refused, replyCode, unavailable, withoutArguments } from "./failure.js";
+import {
+  createFastClient,
+  createPatientClient,
+  describeProblem,
+  isSelect,
+  primariesOf,
+  refused,
+  replyCode,
+  unavailable,
+  withoutArguments,
+} from "./client.js";
 import { placeOf, type RedisConfig } from "./redis-config.js";
 
 /** How long the first commands wait for the first connection: under a second, including the command itself. */

@@ -7,119 +7,46 @@ import { COMMAND_NAMES } from "../../core/commands/commands.js";
 import type { ApplicationName } from "../../core/model/brand.js";
 import {
   changeRequestKey,
-  sameChangeRequest,
   type ChangeRequestRef,
   changeRequestRef,
+  sameChangeRequest,
 } from "../../core/model/change-request.js";
 import type { Deployment } from "../../core/model/deployment.js";
 import { parseJson } from "../../core/model/json.js";
+import {
+  AUDIT_ACTIONS,
+  AUDIT_CAPACITY,
+  type AuditEntry,
+  type AuditLog,
+  type AuditQuery,
+  type AuditRecord,
+  matchesAudit,
+} from "../../core/ports/audit.js";
 import type { ContentBudget, ContentLimit, Taken } from "../../core/ports/content-budget.js";
 import type { LiveFeed, LiveRun } from "../../core/ports/live-feed.js";
 import type { Log } from "../../core/ports/log.js";
 import type { AttemptCounter, DeploymentStore } from "../../core/ports/stores.js";
-import { RedisScript, type RedisClient, type StoreConnection } from "../../http/redis.js";
+import { type RedisClient, RedisScript, type StoreConnection } from "../../http/redis.js";
 import {
-  LOGIN_ATTEMPT_KEY_PREFIX,
-  SESSION_KEY_PREFIX,
+  AUDIT_KEY,
   CONTENT_KEY_PREFIX,
   DEPLOYMENT_KEY_PREFIX,
+  HOST_IDS,
   LIVE_CHANNEL,
   LIVE_KEY_PREFIX,
+  LOGIN_ATTEMPT_KEY_PREFIX,
+  SERVICE,
+  SESSION_KEY_PREFIX,
 } from "../../names.js";
 import { MemoryContentBudget } from "../memory/content-budget.js";
 import { MemoryLiveFeed } from "../memory/live-feed.js";
-import { type Stores, byApplication } from "../stores.js";
-import { RedisAuditLog } from "./audit-log.js";
+import { byApplication, type Stores } from "../stores.js";
 import { RedisConnection } from "./connection.js";
 import { RedisLockStore, RedisWaitStore } from "./lock-store.js";
 import { RedisPlanStore } from "./plan-store.js";
 import type { RedisConfig } from "./redis-config.js";
-import { scanKeys, orUndefined, readStored, stored } from "./stored-value.js";
+import { orUndefined, readStored, scanKeys, stored } from "./stored-value.js";
 import { RedisUserStore } from "./user-store.js";
-
-/** Longer than a sync may take; after that, a run that never ended is dropped. */
-const KEPT_MS = 15 * 60_000;
-const MAX_ENDED = 1_000;
-
-const phase = z.discriminatedUnion("kind", [
-  z.object({ kind: z.literal("waiting") }),
-  z.object({ kind: z.literal("running"), done: z.number(), total: z.number(), message: z.string() }),
-  z.object({ kind: z.literal("ended"), outcome: z.enum(["succeeded", "failed", "unknown"]) }),
-]);
-
-const liveRun = z.object({
-  runId: z.string(),
-  command: z.enum(COMMAND_NAMES),
-  startedAt: z.string(),
-  applications: z.array(z.object({ application: stored.application, phase })),
-  ended: z.boolean(),
-});
-
-const message = z.object({ v: z.literal(1), from: z.string(), change: stored.change, run: liveRun });
-
-/** Shows the runs of all replicas to the pages of each. While Redis is unavailable, pages see only their own replica's. */
-class RedisLiveFeed implements LiveFeed {
-  readonly #self = randomUUID();
-  readonly #local = new MemoryLiveFeed();
-  readonly #ended = new LRUCache<string, true>({ max: MAX_ENDED });
-  #subscriber: RedisClient | undefined;
-  /** Resolves once subscribed. */
-  #subscribed: Promise<unknown> = Promise.resolve();
-
-  constructor(private readonly connection: StoreConnection) {}
-
-  publish(change: ChangeRequestRef, run: LiveRun): void {
-    this.#show(change, run);
-    const text = JSON.stringify({ v: 1, from: this.#self, change: changeRequestRef(change), run });
-    const key = LIVE_KEY_PREFIX + changeRequestKey(change);
-    this.connection
-      .run(async (redis) => {
-        const kept = run.ended ? redis.del(key) : redis.set(key, text, "PX", KEPT_MS);
-        await Promise.all([kept, redis.publish(LIVE_CHANNEL, text)]);
-      })
-      .catch(() => undefined);
-  }
-
-  subscribe(change: ChangeRequestRef, listener: (run: LiveRun) => void): () => void {
-    this.#open();
-    void this.#lookUp(change);
-    return this.#local.subscribe(change, listener);
-  }
-
-  close(): void {
-    this.#subscriber?.disconnect();
-    this.#subscriber = undefined;
-  }
-
-  #open(): void {
-    if (this.#subscriber !== undefined) return;
-    const redis = this.connection.patient();
-    this.#subscriber = redis;
-    redis.on("error", () => undefined); // reported by the connection for commands
-    redis.on("message", (_channel: string, text: string) => this.#receive(text));
-    this.#subscribed = redis.subscribe(LIVE_CHANNEL).catch(() => undefined);
-  }
-
-  /** Shows a run that another replica published before this one subscribed. */
-  async #lookUp(change: ChangeRequestRef): Promise<void> {
-    await this.#subscribed;
-    const key = LIVE_KEY_PREFIX + changeRequestKey(change);
-    const text = await this.connection.run((redis) => redis.get(key)).catch(() => null);
-    if (text !== null) this.#receive(text);
-  }
-
-  #receive(text: string): void {
-    // Undefined for a message of another version of this service.
-    const received = message.safeParse(parseJson(text)).data;
-    if (received === undefined || received.from === this.#self || this.#ended.get(received.run.runId) === true) return;
-    this.#show(received.change, received.run);
-  }
-
-  #show(change: ChangeRequestRef, run: LiveRun): void {
-    if (run.ended) this.#ended.set(run.runId, true);
-    this.#local.publish(change, run);
-  }
-}
 
 /** Stores in Redis. It may be unavailable at the start or later; the stores work again as soon as it answers. */
 export function createRedisStores(config: RedisConfig, parts: { readonly log: Log }): Stores {
@@ -267,4 +194,149 @@ class RedisDeploymentStore implements DeploymentStore {
 
 function deploymentKey(application: ApplicationName): string {
   return DEPLOYMENT_KEY_PREFIX + application;
+}
+
+const auditEntry: z.ZodType<AuditEntry> = z.object({
+  at: stored.time,
+  runId: z.string(),
+  delivery: z.string(),
+  who: z.union([
+    z.literal(SERVICE),
+    z.object({ host: z.enum([...HOST_IDS, "oidc", "basic", "api-token"]), id: z.string(), login: z.string() }),
+  ]),
+  change: stored.change,
+  head: orUndefined(stored.revision),
+  action: z.enum(AUDIT_ACTIONS),
+  command: orUndefined(z.enum(COMMAND_NAMES)),
+  applications: z.array(
+    z.object({
+      application: stored.application,
+      outcome: z.string(),
+      detail: orUndefined(z.string()),
+      message: orUndefined(z.string()),
+    }),
+  ),
+  reason: orUndefined(z.string()),
+});
+
+const auditRecord = z.object({ v: z.literal(1), entry: auditEntry });
+
+/** `id` is the entry's in the stream. @throws {StoredValueUnreadable} */
+function readAuditEntry(text: string, id: string): AuditEntry {
+  const cure = `remove this entry: XDEL ${AUDIT_KEY} ${id}`;
+  return readStored(auditRecord, text, `the entry ${id} of the audit trail`, AUDIT_KEY, cure).entry;
+}
+
+/** The only field of a stream entry; its value is the record as JSON. */
+const FIELD = "entry";
+const CHUNK = 500;
+
+/** The audit trail as a stream. Redis trims it in whole blocks, so it may exceed its capacity by some hundred entries. */
+class RedisAuditLog implements AuditLog {
+  constructor(private readonly connection: RedisConnection) {}
+
+  async record(entry: AuditEntry): Promise<void> {
+    const record = JSON.stringify({ v: 1, entry });
+    await this.connection.run((redis) => redis.xadd(AUDIT_KEY, "MAXLEN", "~", AUDIT_CAPACITY, "*", FIELD, record));
+  }
+
+  async list({ limit, before, filter }: AuditQuery): Promise<readonly AuditRecord[]> {
+    const found: AuditRecord[] = [];
+    let end = before;
+    for (;;) {
+      const from = end === undefined ? "+" : `(${end}`;
+      const chunk = await this.connection.run((redis) => redis.xrevrange(AUDIT_KEY, from, "-", "COUNT", CHUNK));
+      for (const [id, [, record = ""]] of chunk) {
+        if (found.length === limit) return found;
+        const entry = readAuditEntry(record, id);
+        if (matchesAudit(entry, filter)) found.push({ ...entry, id });
+      }
+      end = chunk.at(-1)?.[0];
+      if (end === undefined || chunk.length < CHUNK) return found;
+    }
+  }
+}
+
+/** Longer than a sync may take; after that, a run that never ended is dropped. */
+const KEPT_MS = 15 * 60_000;
+const MAX_ENDED = 1_000;
+
+const phase = z.discriminatedUnion("kind", [
+  z.object({ kind: z.literal("waiting") }),
+  z.object({ kind: z.literal("running"), done: z.number(), total: z.number(), message: z.string() }),
+  z.object({ kind: z.literal("ended"), outcome: z.enum(["succeeded", "failed", "unknown"]) }),
+]);
+
+const liveRun = z.object({
+  runId: z.string(),
+  command: z.enum(COMMAND_NAMES),
+  startedAt: z.string(),
+  applications: z.array(z.object({ application: stored.application, phase })),
+  ended: z.boolean(),
+});
+
+const message = z.object({ v: z.literal(1), from: z.string(), change: stored.change, run: liveRun });
+
+/** Shows the runs of all replicas to the pages of each. While Redis is unavailable, pages see only their own replica's. */
+class RedisLiveFeed implements LiveFeed {
+  readonly #self = randomUUID();
+  readonly #local = new MemoryLiveFeed();
+  readonly #ended = new LRUCache<string, true>({ max: MAX_ENDED });
+  #subscriber: RedisClient | undefined;
+  /** Resolves once subscribed. */
+  #subscribed: Promise<unknown> = Promise.resolve();
+
+  constructor(private readonly connection: StoreConnection) {}
+
+  publish(change: ChangeRequestRef, run: LiveRun): void {
+    this.#show(change, run);
+    const text = JSON.stringify({ v: 1, from: this.#self, change: changeRequestRef(change), run });
+    const key = LIVE_KEY_PREFIX + changeRequestKey(change);
+    this.connection
+      .run(async (redis) => {
+        const kept = run.ended ? redis.del(key) : redis.set(key, text, "PX", KEPT_MS);
+        await Promise.all([kept, redis.publish(LIVE_CHANNEL, text)]);
+      })
+      .catch(() => undefined);
+  }
+
+  subscribe(change: ChangeRequestRef, listener: (run: LiveRun) => void): () => void {
+    this.#open();
+    void this.#lookUp(change);
+    return this.#local.subscribe(change, listener);
+  }
+
+  close(): void {
+    this.#subscriber?.disconnect();
+    this.#subscriber = undefined;
+  }
+
+  #open(): void {
+    if (this.#subscriber !== undefined) return;
+    const redis = this.connection.patient();
+    this.#subscriber = redis;
+    redis.on("error", () => undefined); // reported by the connection for commands
+    redis.on("message", (_channel: string, text: string) => this.#receive(text));
+    this.#subscribed = redis.subscribe(LIVE_CHANNEL).catch(() => undefined);
+  }
+
+  /** Shows a run that another replica published before this one subscribed. */
+  async #lookUp(change: ChangeRequestRef): Promise<void> {
+    await this.#subscribed;
+    const key = LIVE_KEY_PREFIX + changeRequestKey(change);
+    const text = await this.connection.run((redis) => redis.get(key)).catch(() => null);
+    if (text !== null) this.#receive(text);
+  }
+
+  #receive(text: string): void {
+    // Undefined for a message of another version of this service.
+    const received = message.safeParse(parseJson(text)).data;
+    if (received === undefined || received.from === this.#self || this.#ended.get(received.run.runId) === true) return;
+    this.#show(received.change, received.run);
+  }
+
+  #show(change: ChangeRequestRef, run: LiveRun): void {
+    if (run.ended) this.#ended.set(run.runId, true);
+    this.#local.publish(change, run);
+  }
 }

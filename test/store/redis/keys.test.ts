@@ -1,8 +1,8 @@
 import { readFileSync } from "node:fs";
 import { afterAll, beforeAll, expect, test } from "@jest/globals";
 import { Redis } from "ioredis";
-import { Reminders } from "../../../src/queue/reminders.js";
 import { takesTurn } from "../../../src/queue/turn.js";
+import { Reminders } from "../../../src/run/around/reminders.js";
 import { systemClock } from "../../../src/service/service.js";
 import { createRedisStores } from "../../../src/store/redis/redis-stores.js";
 import { tableUnder } from "../../observe/metrics/markdown-table.js";

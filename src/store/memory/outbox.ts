@@ -1,12 +1,12 @@
 import { LRUCache } from "lru-cache";
 import {
-  pauseAfter,
   type Delivery,
   type Outbox,
   type OutboxOptions,
   type OutgoingMessage,
+  pauseAfter,
   type ReceiverState,
-} from "../core/ports/notifications.js";
+} from "../../core/ports/notifications.js";
 
 const MAX_IDS = 10_000;
 

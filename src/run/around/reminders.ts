@@ -1,6 +1,6 @@
-import type { Clock } from "../core/ports/clock.js";
-import type { StoreConnection } from "../http/redis.js";
-import { QUEUE_KEY_PREFIX } from "../names.js";
+import type { Clock } from "../../core/ports/clock.js";
+import type { StoreConnection } from "../../http/redis.js";
+import { QUEUE_KEY_PREFIX } from "../../names.js";
 
 const EVERY_MS = 24 * 60 * 60 * 1000;
 

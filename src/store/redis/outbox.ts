@@ -1,17 +1,17 @@
-import { Queue, UnrecoverableError, Worker, type Job } from "bullmq";
+import { type Job, Queue, UnrecoverableError, Worker } from "bullmq";
 import * as z from "zod";
-import { parseJson } from "../core/model/json.js";
+import { parseJson } from "../../core/model/json.js";
 import {
-  pauseAfter,
   type Delivery,
   type Outbox,
   type OutboxOptions,
   type OutgoingMessage,
+  pauseAfter,
   type ReceiverState,
-} from "../core/ports/notifications.js";
-import type { RedisClient, StoreConnection } from "../http/redis.js";
-import { OUTBOX_KEY_PREFIX } from "../names.js";
-import { brokenAfter } from "./memory-outbox.js";
+} from "../../core/ports/notifications.js";
+import type { RedisClient, StoreConnection } from "../../http/redis.js";
+import { OUTBOX_KEY_PREFIX } from "../../names.js";
+import { brokenAfter } from "../memory/outbox.js";
 
 /** BullMQ, which waits for Redis as long as it takes, keeps the messages; nobody else waits longer than this, in milliseconds. */
 const ADD_WITHIN_MS = 500;

@@ -1,0 +1,59 @@
+import * as z from "zod";
+import { parseJson } from "../core/model/json.js";
+import type { StoreConnection } from "../http/redis.js";
+import { QUEUE_KEY_PREFIX } from "../names.js";
+
+const DAY_MS = 24 * 60 * 60 * 1000;
+/** No search for lost webhooks reaches further back. */
+export const SEARCH_BACK_MS = DAY_MS;
+
+const outage = z.object({ v: z.literal(1), since: z.iso.datetime(), told: z.boolean() });
+const search = z.object({ v: z.literal(1), until: z.iso.datetime() });
+
+/** A system that did not answer the last check: since when, and whether receivers of notifications know. */
+export type Outage = Omit<z.infer<typeof outage>, "v">;
+/** Until when a repository was searched for lost webhooks. */
+export type Search = Omit<z.infer<typeof search>, "v">;
+
+/** By system. Kept longer than anybody leaves a system unavailable without a word. */
+export function sharedOutages(connection: StoreConnection | undefined): SharedRecords<Outage> {
+  return new SharedRecords("outage", outage, 30 * DAY_MS, connection);
+}
+
+/** By host and repository. */
+export function sharedSearches(connection: StoreConnection | undefined): SharedRecords<Search> {
+  return new SharedRecords("looked", search, SEARCH_BACK_MS, connection);
+}
+
+/** Small records by name that all replicas share; without Redis, those of this process. Methods throw `StoreUnavailable`. */
+export class SharedRecords<T extends object> {
+  readonly #inMemory = new Map<string, T>();
+
+  constructor(
+    private readonly kind: string,
+    private readonly schema: z.ZodType<T>,
+    private readonly keptMs: number,
+    private readonly connection: StoreConnection | undefined,
+  ) {}
+
+  async find(name: string): Promise<T | undefined> {
+    if (this.connection === undefined) return this.#inMemory.get(name);
+    const text = await this.connection.run((redis) => redis.get(this.#key(name)));
+    return text === null ? undefined : this.schema.safeParse(parseJson(text)).data;
+  }
+
+  async save(name: string, record: T): Promise<void> {
+    if (this.connection === undefined) this.#inMemory.set(name, record);
+    const text = JSON.stringify({ ...record, v: 1 });
+    await this.connection?.run((redis) => redis.set(this.#key(name), text, "PX", this.keptMs));
+  }
+
+  async remove(name: string): Promise<void> {
+    this.#inMemory.delete(name);
+    await this.connection?.run((redis) => redis.del(this.#key(name)));
+  }
+
+  #key(name: string): string {
+    return `${QUEUE_KEY_PREFIX}:${this.kind}:${name}`;
+  }
+}
