@@ -6,9 +6,13 @@ const sharedRealm = process.argv.includes("--coverage")
       runtime: "<rootDir>/test/shared-realm/runtime.cjs",
     };
 
+/** `npm run test:nightly`: both hosts where one tells as much, and the files that take long. */
+const nightly = process.env.SVC_NIGHTLY === "1";
+
 /** @type {import("jest").Config} */
 export default {
   ...sharedRealm,
+  testPathIgnorePatterns: ["/node_modules/", ...(nightly ? [] : ["\\.nightly\\.test\\.ts$"])],
   roots: ["<rootDir>/test"],
   extensionsToTreatAsEsm: [".ts"],
   moduleNameMapper: { "^(\\.{1,2}/.*)\\.js$": "$1" },

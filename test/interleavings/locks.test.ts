@@ -7,12 +7,13 @@ import type { Stores } from "../../src/store/stores.js";
 import type { Delay } from "../in-memory/delay.js";
 import { recordingLog } from "../recording-log.js";
 import { RedisServer } from "../redis-server.js";
+import { runsOf } from "../runs-of.js";
 import { interleaving, type Interleaving } from "./interleaving.js";
 import type { Happened } from "./lock-history.js";
 import { readThenWriteLocks } from "./read-then-write-locks.js";
 import { runInterleaving } from "./run-interleaving.js";
 
-const RUNS = 200;
+const RUNS = runsOf(200);
 /** So many run side by side, each in a database of its own. */
 const LANES = 5;
 const TRIES = 20;

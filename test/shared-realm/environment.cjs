@@ -1,4 +1,5 @@
 const { TestEnvironment } = require("jest-environment-node");
+const { keepOneHost } = require("./one-host.cjs");
 
 /** What jest-circus keeps on the global object: its handlers, and the timeout that a file set with jest.setTimeout. */
 const CIRCUS_STATE = [Symbol.for("EVENT_HANDLERS"), Symbol.for("TEST_TIMEOUT_SYMBOL")];
@@ -13,10 +14,26 @@ class SharedRealm extends TestEnvironment {
     realm ??= { context: vmContext, global, _globalProxy, moduleMocker, fakeTimers, fakeTimersModern };
     Object.assign(this, realm);
     for (const symbol of CIRCUS_STATE) this.global[symbol] = undefined;
+    this.testPath = context.testPath;
+  }
+
+  /** Called by jest-circus: all tests of the file are declared when the first of them is about to start. */
+  handleTestEvent(event, state) {
+    if (event.name !== "run_start") return;
+    keepOneHost(state.rootDescribeBlock, this.testPath);
+    if (process.env.SVC_CASES === "1") skipAll(state.rootDescribeBlock);
   }
 
   /** Modules of this file serve the next one, and may load more modules then. */
   async teardown() {}
+}
+
+/** `npm run test:cases` wants the names alone. */
+function skipAll(block) {
+  for (const child of block.children) {
+    if (child.type === "describeBlock") skipAll(child);
+    else child.mode = "skip";
+  }
 }
 
 module.exports = SharedRealm;
