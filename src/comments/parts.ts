@@ -1,4 +1,4 @@
-import { readLabelSelector } from "../core/commands/application-words.js";
+import { readLabelSelector } from "../core/commands/selection.js";
 import type { HostWords } from "../core/model/host-words.js";
 import type { Lock } from "../core/model/lock.js";
 import type { UnreadFile } from "../core/model/plan.js";

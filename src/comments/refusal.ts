@@ -6,7 +6,7 @@ import { listed } from "../core/model/listed.js";
 import type { NextStep } from "../core/model/next-step.js";
 import type { BarredApplication, MemberNeed, NarrowedCommand, Refusal } from "../core/model/result.js";
 import type { AccessRule } from "../core/model/settings.js";
-import type { Advice } from "../core/policy/advice.js";
+import type { Advice } from "../core/policy/next-step.js";
 import { HOST_TITLES, REPOSITORY_FILE } from "../names.js";
 import { code, codes, fence, plainName, sentence, shortened, warning } from "./markdown.js";
 import { nextStepClause, nextStepSentence } from "./next-step-words.js";

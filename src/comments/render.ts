@@ -3,7 +3,7 @@ import { referenceTo, type HostWords } from "../core/model/host-words.js";
 import type { Lock } from "../core/model/lock.js";
 import type { NextStep } from "../core/model/next-step.js";
 import type { CommandResultOf, Refusal, ResultKind } from "../core/model/result.js";
-import type { Advice } from "../core/policy/advice.js";
+import type { Advice } from "../core/policy/next-step.js";
 import { SERVICE } from "../names.js";
 import { type Links, code, codes, sentence } from "./markdown.js";
 import { markerLine } from "./marker.js";

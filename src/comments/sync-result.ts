@@ -10,7 +10,7 @@ import {
   wasRolledBack,
   type NotHealthy,
 } from "../core/model/result.js";
-import type { Advice } from "../core/policy/advice.js";
+import type { Advice } from "../core/policy/next-step.js";
 import { headLink, type Links, code, codes, fence, shortened, warning } from "./markdown.js";
 import { commandText, nextStepClause } from "./next-step-words.js";
 import { type Block, block, blocksOf, capitalised, counted, joined, listOf } from "./parts.js";

@@ -24,7 +24,7 @@ import { HOST_IDS } from "../names.js";
 import type { ObservedHost } from "../observe/metrics/host-requests.js";
 import { createTelemetry, type Telemetry } from "../observe/telemetry.js";
 import type { QueueTiming } from "../queue/queue-options.js";
-import { lookUp } from "../run/answer/standing.js";
+import { readSummary } from "../run/answer/change-facts.js";
 import { Complaints } from "../run/around/complaints.js";
 import { Outsiders } from "../run/around/outsiders.js";
 import { type Dependencies, runIdOf } from "../run/line/run.js";
@@ -284,7 +284,7 @@ function openPages({ config, clock, log, opened }: Start, parts: PageParts): Req
     limitWaits,
     notifications: started.notifications,
     receivers: () => started.states(),
-    lookUp: (change) => lookUp(change, { ...dependencies, push }),
+    lookUp: (change) => readSummary(change, { ...dependencies, push }),
     newRunId: randomUUID,
     clock,
     log,

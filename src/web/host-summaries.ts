@@ -3,16 +3,16 @@ import { changeRequestKey, type ChangeRequestRef } from "../core/model/change-re
 import { safeMessage } from "../core/model/errors.js";
 import type { Clock } from "../core/ports/clock.js";
 import type { Log } from "../core/ports/log.js";
-import type { LookedUp } from "../run/answer/standing.js";
+import type { ChangeSummary } from "../run/answer/change-facts.js";
 import { TooSlow, within } from "./time-limit.js";
 
 /** Where a change request stands. `why` is a sentence for people. */
 type HostSummary =
-  { readonly kind: "known"; readonly summary: LookedUp } | { readonly kind: "unknown"; readonly why: string };
+  { readonly kind: "known"; readonly summary: ChangeSummary } | { readonly kind: "unknown"; readonly why: string };
 
 export interface HostSummariesParts {
   /** Asks the host; undefined if it is no longer configured. */
-  readonly lookUp: (change: ChangeRequestRef) => Promise<LookedUp | undefined>;
+  readonly lookUp: (change: ChangeRequestRef) => Promise<ChangeSummary | undefined>;
   readonly clock: Clock;
   readonly log: Log;
   /** A page does not wait longer for the host, in milliseconds; the host's answer serves the next one. */
@@ -28,7 +28,7 @@ export const MOST_PER_MINUTE = 30;
 
 /** What pages ask the hosts about change requests: seldom, and each question once at a time. */
 export class HostSummaries {
-  readonly #answers: LRUCache<string, Promise<LookedUp | undefined>>;
+  readonly #answers: LRUCache<string, Promise<ChangeSummary | undefined>>;
   /** When the questions of the last minute were asked. */
   #asked: readonly number[] = [];
 
@@ -55,7 +55,7 @@ export class HostSummaries {
   }
 
   /** Undefined if too much was asked. */
-  #question(key: string, change: ChangeRequestRef): Promise<LookedUp | undefined> | undefined {
+  #question(key: string, change: ChangeRequestRef): Promise<ChangeSummary | undefined> | undefined {
     const now = this.parts.clock.now().getTime();
     this.#asked = this.#asked.filter((at) => at > now - 60_000);
     if (this.#asked.length >= MOST_PER_MINUTE) return undefined;

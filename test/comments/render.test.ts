@@ -12,8 +12,8 @@ import type {
   Refusal,
   SyncedResult,
 } from "../../src/core/model/result.js";
-import { adviceAfter } from "../../src/core/policy/advice.js";
 import type { Facts } from "../../src/core/policy/facts.js";
+import { adviceAfter } from "../../src/core/policy/next-step.js";
 import { expectGolden } from "./golden.js";
 import {
   evaluated,

@@ -9,7 +9,7 @@ import { nextStep } from "../../src/core/policy/next-step.js";
 import type { EventQueue } from "../../src/core/ports/event-queue.js";
 import { type HostId, REPOSITORY_FILE, SERVICE } from "../../src/names.js";
 import { createInProcessQueue } from "../../src/queue/in-process.js";
-import { readStanding } from "../../src/run/answer/standing.js";
+import { readChangeFacts } from "../../src/run/answer/change-facts.js";
 import { openChange } from "../../src/run/line/context.js";
 import type { Dependencies } from "../../src/run/line/run.js";
 import { supervise } from "../../src/run/line/supervise.js";
@@ -238,7 +238,7 @@ class Talk {
     const change = this.#host.facts(number);
     const source = { ...this.#dependencies, host: this.#host };
     const { settings, problems } = await openChange(change, source);
-    return nextStep((await readStanding(change, settings, source, { problems })).facts);
+    return nextStep((await readChangeFacts(change, settings, source, { problems })).facts);
   }
 
   async #obey(number: number, step: NextStep): Promise<void> {

@@ -1,6 +1,5 @@
-import { labelsFor } from "../../src/core/commands/application-words.js";
 import { attemptLocks, releaseFresh } from "../../src/core/commands/rollback.js";
-import { plannedIn, select } from "../../src/core/commands/selection.js";
+import { labelsFor, plannedIn, select } from "../../src/core/commands/selection.js";
 import { skippable } from "../../src/core/commands/sync.js";
 import { barredFrom, needsWriteAccess } from "../../src/core/facts/access.js";
 import { readFacts, readStores } from "../../src/core/facts/read-facts.js";
@@ -8,7 +7,7 @@ import { readForRollback } from "../../src/core/facts/read-rollback.js";
 import { readAgain, readForSync } from "../../src/core/facts/read-sync.js";
 import { isLifted, readSyncChecks, withChecks } from "../../src/core/facts/sync-checks.js";
 import type { ApplicationName } from "../../src/core/model/brand.js";
-import { sameChangeRequest, type ChangeRequest, type User } from "../../src/core/model/change-request.js";
+import { type ChangeRequest, sameChangeRequest, type User } from "../../src/core/model/change-request.js";
 import type { Command } from "../../src/core/model/command.js";
 import type { Refusal } from "../../src/core/model/result.js";
 import { isAnnounced } from "../../src/core/policy/application-state.js";
@@ -17,7 +16,7 @@ import type { Facts } from "../../src/core/policy/facts.js";
 import { judge } from "../../src/core/policy/judge.js";
 import type { CodeHost } from "../../src/core/ports/code-host.js";
 import type { CommandContext } from "../../src/core/ports/context.js";
-import { readStanding } from "../../src/run/answer/standing.js";
+import { readChangeFacts } from "../../src/run/answer/change-facts.js";
 import { openChange } from "../../src/run/line/context.js";
 import type { Dependencies } from "../../src/run/line/run.js";
 
@@ -45,7 +44,7 @@ export const ROLLBACK: Command<"rollback"> = { name: "rollback", applications: [
 export async function standingFacts(change: ChangeRequest, { host, dependencies }: World): Promise<Facts> {
   const source = { ...dependencies, host };
   const { settings, problems } = await openChange(change, source);
-  return (await readStanding(change, settings, source, { problems })).facts;
+  return (await readChangeFacts(change, settings, source, { problems })).facts;
 }
 
 /** What a sync is judged by before anything is rendered and, if nothing bars it then, with its checks. */

@@ -1,10 +1,10 @@
 import { commitStatusOf } from "../../src/comments/commit-status.js";
 import { nextStepClause, nextStepSentence } from "../../src/comments/next-step-words.js";
 import { renderResult } from "../../src/comments/render.js";
-import { adviceAfter } from "../../src/core/policy/advice.js";
 import type { Facts } from "../../src/core/policy/facts.js";
 import type { Bar, Judged } from "../../src/core/policy/gates.js";
 import { judge, type Judgement } from "../../src/core/policy/judge.js";
+import { adviceAfter } from "../../src/core/policy/next-step.js";
 import { nextStep } from "../../src/core/policy/next-step.js";
 import { HOST_TITLES } from "../../src/names.js";
 

@@ -11,17 +11,17 @@ const kind: Edit = {
 const ROWS: readonly Edit[] = [
   { path: "src/core/model/progress.ts", from: "  help: true,", to: "  help: true,\n  postponed: true," },
   {
-    path: "src/core/policy/advice.ts",
+    path: "src/core/policy/next-step.ts",
     from: "  help: nextStepAlone,",
     to: "  help: nextStepAlone,\n  postponed: nextStepAlone,",
   },
   {
-    path: "src/core/commands/audit-facts.ts",
+    path: "src/run/answer/audit.ts",
     from: "  help: () => undefined,",
     to: '  help: () => undefined,\n  postponed: ({ until }) => ({ action: "unlocked", applications: [], reason: until }),',
   },
   {
-    path: "src/core/commands/notification-of.ts",
+    path: "src/run/answer/notify.ts",
     from: "  help: () => undefined,",
     to: "  help: () => undefined,\n  postponed: () => undefined,",
   },

@@ -7,7 +7,7 @@ const RULES = "src/core/policy/rules.ts";
 
 /** Functions outside the table that may return a refusal, with the reason. */
 const EXCEPTIONS: Readonly<Record<string, string>> = {
-  "src/run/line/explain-failure.ts": "what broke or was stopped is not a gate",
+  "src/run/line/supervise.ts": "what broke or was stopped is not a gate",
 };
 
 /** Finds types that contain a refusal. */

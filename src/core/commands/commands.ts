@@ -11,7 +11,7 @@ import { sync } from "./sync.js";
 import { unlock } from "./unlock.js";
 
 /** Everything that distinguishes one command from another. */
-export interface CommandSpec<N extends CommandName> {
+interface CommandSpec<N extends CommandName> {
   /** What it does, for `svc help` and the documentation. */
   readonly summary: string;
   /** The options that it takes, in the order in which help shows them. */

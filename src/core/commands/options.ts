@@ -3,7 +3,7 @@ import type { CommandName, CommandOptions } from "../model/command.js";
 
 export type OptionName = { [N in CommandName]: keyof CommandOptions[N] }[CommandName];
 
-export interface OptionSpec {
+interface OptionSpec {
   /** What people write, in lower case; help shows the first one. */
   readonly flags: readonly [string, ...string[]];
   /** What follows the flag; undefined for a switch. An option with a value may be given several times. */

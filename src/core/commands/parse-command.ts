@@ -1,19 +1,12 @@
 import MarkdownIt from "markdown-it";
 import { nearest } from "../../config/nearest.js";
 import type { Command, CommandName } from "../model/command.js";
-import {
-  applicationsIn,
-  isApplicationName,
-  isSelecting,
-  listParts,
-  selectorMeant,
-  type Guess,
-} from "./application-words.js";
 import { COMMAND_NAMES, optionsOf } from "./commands.js";
-import { OPTIONS, type OptionName, lettersOf, optionMeant } from "./options.js";
+import { lettersOf, optionMeant, type OptionName, OPTIONS } from "./options.js";
+import { applicationsIn, type Guess, isApplicationName, isSelecting, listParts, selectorMeant } from "./selection.js";
 
 /** A comment that starts with the command word. `guess`: what it most likely means; undefined if nobody knows. */
-export type ParsedComment =
+type ParsedComment =
   | { readonly kind: "command"; readonly command: Command }
   | { readonly kind: "not-a-command"; readonly guess: Guess | undefined };
 

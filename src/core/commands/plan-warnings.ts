@@ -1,21 +1,21 @@
 import { destinationOf } from "../model/application.js";
 import {
-  changeRequestKey,
-  sameChangeRequest,
   type ChangeRequest,
+  changeRequestKey,
   type ChangeRequestRef,
+  sameChangeRequest,
 } from "../model/change-request.js";
-import { isDeployedAt, type Deployment } from "../model/deployment.js";
+import { type Deployment, isDeployedAt } from "../model/deployment.js";
 import { StoredValueUnreadable } from "../model/errors.js";
-import { referenceTo, type HostWords } from "../model/host-words.js";
+import { type HostWords, referenceTo } from "../model/host-words.js";
 import { allInTurns } from "../model/in-turns.js";
 import { listed } from "../model/listed.js";
-import { isPlanOf, type ApplicationPlan, type Plan, type ReplacedDeployment } from "../model/plan.js";
+import { type ApplicationPlan, isPlanOf, type Plan, type ReplacedDeployment } from "../model/plan.js";
 import type { LiveSubject, Subject } from "../model/subject.js";
 import type { CommandContext, Commits } from "../ports/context.js";
 import { movesCluster } from "../render/live-diff-mode.js";
 import { findInputGaps } from "../survey/behind-base.js";
-import { presentLock, type LockPorts } from "../survey/present-locks.js";
+import { type LockPorts, presentLock } from "./locks.js";
 
 /** What a plan warns of besides the diff, and what a sync may be refused for. What runs of it is added last, by `withRecords`. */
 export async function warningsOf(

@@ -8,9 +8,9 @@ import type { Command } from "../model/command.js";
 import { NO_EFFECT } from "../model/effect.js";
 import { allInTurns } from "../model/in-turns.js";
 import type { LockAttempt } from "../model/lock.js";
-import { isPlanOf, type ApplicationPlan, type Plan, type Preview } from "../model/plan.js";
+import { type ApplicationPlan, isPlanOf, type Plan, type Preview } from "../model/plan.js";
 import type { CommandResult } from "../model/result.js";
-import type { Subject, AnnouncedSubject } from "../model/subject.js";
+import type { AnnouncedSubject, Subject } from "../model/subject.js";
 import { byNameAlone } from "../policy/effect-rules.js";
 import { judge } from "../policy/judge.js";
 import type { CommandContext } from "../ports/context.js";
@@ -18,16 +18,14 @@ import { childPreviews, type Parent } from "../survey/child-previews.js";
 import { followedChildren, type FollowedSource } from "../survey/children.js";
 import { deriveEffects } from "../survey/effects.js";
 import { createPreviews, type Previews } from "../survey/previews.js";
-import { withApplicationSets, type SurveyWithSets } from "../survey/sets/application-sets.js";
+import { type SurveyWithSets, withApplicationSets } from "../survey/sets/application-sets.js";
 import type { HasRoom } from "../survey/sets/generated-applications.js";
 import { previewGenerated } from "../survey/sets/generated-previews.js";
-import { surveyAfresh, type Survey, type SurveyOptions } from "../survey/survey.js";
-import { labelsFor, type LabelsOf } from "./application-words.js";
-import { evaluate, contentWithin, newPlanRoom } from "./evaluate.js";
-import { leaveQueues, releaseFresh, releaseOthers, settleLocks } from "./plan-locks.js";
-import { createPlanStart, type PlanStart } from "./plan-start.js";
+import { type Survey, surveyAfresh, type SurveyOptions } from "../survey/survey.js";
+import { contentWithin, createPlanStart, evaluate, newPlanRoom, type PlanStart } from "./evaluate.js";
+import { leaveQueues, releaseFresh, releaseOthers, settleLocks } from "./locks.js";
 import { keepEarlier, withRecords } from "./plan-warnings.js";
-import { namesOf } from "./selection.js";
+import { labelsFor, type LabelsOf, namesOf } from "./selection.js";
 
 /** What the steps of one plan share. */
 interface Planning {

@@ -1,8 +1,8 @@
-import { confirmHealth, failure } from "../deploy/confirm-health.js";
-import { blockedBy, type Blocked } from "../deploy/deploy-head.js";
-import { levelsOf, type DeployContext, type SettleContext } from "../deploy/deploy.js";
+import { type Blocked, blockedBy } from "../deploy/deploy-head.js";
+import { type DeployContext, levelsOf, type SettleContext } from "../deploy/deploy.js";
+import { confirmHealth, failure } from "../deploy/health.js";
 import { settleRollback, settleSync } from "../deploy/settle.js";
-import { endUndo, undo, undoIdOf, type NotHealthySync } from "../deploy/undo.js";
+import { endUndo, type NotHealthySync, undo, undoIdOf } from "../deploy/undo.js";
 import { specEqual } from "../model/application-spec.js";
 import type { LiveApplication } from "../model/application.js";
 import type { ApplicationName } from "../model/brand.js";
@@ -13,7 +13,7 @@ import type { RunNotes, StartedApplication, SyncProgress } from "../model/progre
 import type { ApplicationSync, CommandResult, SyncedResult, SyncOutcome } from "../model/result.js";
 import type { CommandContext } from "../ports/context.js";
 import { rollback } from "./rollback.js";
-import { decideMerge, releaseSkipped, sync, type MergeSource } from "./sync.js";
+import { decideMerge, type MergeSource, releaseSkipped, sync } from "./sync.js";
 
 /**
  * Finishes what an earlier attempt of this run started to deploy. Operations that reached Argo CD are followed, never

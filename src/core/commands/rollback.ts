@@ -1,4 +1,4 @@
-import { deployAll, deployOne, type DeployContext } from "../deploy/deploy.js";
+import { deployAll, type DeployContext, deployOne } from "../deploy/deploy.js";
 import { settleRollback } from "../deploy/settle.js";
 import { readStores } from "../facts/read-facts.js";
 import {
@@ -10,7 +10,7 @@ import {
 } from "../facts/read-rollback.js";
 import { destinationOf } from "../model/application.js";
 import type { ApplicationName } from "../model/brand.js";
-import { sameChangeRequest, changeRequestRef } from "../model/change-request.js";
+import { changeRequestRef, sameChangeRequest } from "../model/change-request.js";
 import type { Command } from "../model/command.js";
 import { referenceTo } from "../model/host-words.js";
 import type { Lock, LockAttempt } from "../model/lock.js";
@@ -20,9 +20,8 @@ import type { ApplicationFacts, Facts } from "../policy/facts.js";
 import { barsOf, judge } from "../policy/judge.js";
 import { refusedInDoubt, undoing } from "../policy/next-step.js";
 import type { CommandContext } from "../ports/context.js";
-import { labelsFor } from "./application-words.js";
-import type { Locking } from "./plan-locks.js";
-import { plannedIn, select } from "./selection.js";
+import type { Locking } from "./locks.js";
+import { labelsFor, plannedIn, select } from "./selection.js";
 
 /**
  * Syncs the applications that this change request has deployed to their configured target revision, after restoring the

@@ -1,15 +1,134 @@
-import { matchesName } from "../../config/pattern.js";
+import { nearest } from "../../config/nearest.js";
+import { matchesName, patternProblem } from "../../config/pattern.js";
 import type { ApplicationName } from "../model/brand.js";
 import type { Command, CommandOptions } from "../model/command.js";
 import type { Plan } from "../model/plan.js";
 import type { Refusal } from "../model/result.js";
-import { isNamePattern, readLabelSelector, type LabelsOf, suggestionOf } from "./application-words.js";
+import type { CommandContext } from "../ports/context.js";
+import { optionMeant, type OptionName, OPTIONS } from "./options.js";
+
+const MAX_NAME_LENGTH = 253;
+
+/**
+ * What a value of `-a` names: names, patterns and labels between commas, as a shell would hand them over without its
+ * quotes. Undefined if a part of it is none of these.
+ */
+export function applicationsIn(value: string): readonly string[] | undefined {
+  const parts = listParts(value.replace(/'([^']*)'|"([^"]*)"/g, "$1$2"));
+  return parts.every((part) => isApplicationName(part) || isSelecting(part)) ? parts : undefined;
+}
+
+/** Splits at commas that do not separate alternatives of a pattern. */
+export function listParts(value: string): readonly string[] {
+  const parts = [""];
+  let inBraces = false;
+  for (const letter of value) {
+    if (letter === "{" || letter === "}") inBraces = letter === "{";
+    if (letter === "," && !inBraces) parts.push("");
+    else parts.push(`${parts.pop() ?? ""}${letter}`);
+  }
+  return parts;
+}
+
+/** `<name>` or `<namespace>/<name>`, each a Kubernetes name. */
+export function isApplicationName(text: string): boolean {
+  return text.length <= 2 * MAX_NAME_LENGTH && /^[a-z0-9][a-z0-9.-]*(?:\/[a-z0-9][a-z0-9.-]*)?$/.test(text);
+}
+
+/** A pattern or a label: it selects among what the command could act on. */
+export function isSelecting(text: string): boolean {
+  return isNamePattern(text) || readLabelSelector(text) !== undefined;
+}
+
+/** A pattern as in the repository file, of the characters that names are made of. */
+function isNamePattern(text: string): boolean {
+  return /[*?{]/.test(text) && /^[a-z0-9.*?{},/-]+$/.test(text) && patternProblem(text) === undefined;
+}
+
+/** What `-a label:<key>=<value>` selects by. */
+interface LabelSelector {
+  readonly key: string;
+  readonly value: string;
+}
+
+/** The labels of an application, as Argo CD has them; undefined if it does not list it. */
+export type LabelsOf = (name: string) => Readonly<Record<string, string>> | undefined;
+
+const PREFIX = "label:";
+
+/** https://kubernetes.io/docs/concepts/overview/working-with-objects/labels/#syntax-and-character-set; a value is required here. */
+const DOMAIN = /^[a-z0-9](?:[a-z0-9.-]{0,251}[a-z0-9])?$/;
+const WORD = /^[A-Za-z0-9](?:[A-Za-z0-9_.-]{0,61}[A-Za-z0-9])?$/;
+
+/** Undefined if a text is no `label:<key>=<value>` of what Kubernetes allows in labels. */
+export function readLabelSelector(text: string): LabelSelector | undefined {
+  if (!text.startsWith(PREFIX)) return undefined;
+  const [key = "", value = "", ...more] = text.slice(PREFIX.length).split("=");
+  const parts = key.split("/");
+  const [name = "", domain = "x"] = [parts.pop(), parts.pop()];
+  const valid = more.length === 0 && parts.length === 0 && DOMAIN.test(domain) && WORD.test(name) && WORD.test(value);
+  return valid ? { key, value } : undefined;
+}
+
+/** `label:team=shop` for `team=shop`, and itself for a selector; undefined for anything else. */
+export function selectorMeant(text: string): string | undefined {
+  return [text, `${PREFIX}${text}`].find((one) => readLabelSelector(one) !== undefined);
+}
+
+/**
+ * The labels that a command selects by, read now and from Argo CD alone: those in a repository are what a change request
+ * makes them. A command without a label costs no call.
+ */
+export async function labelsFor(
+  { applications }: { readonly applications: readonly string[] },
+  { deployer, clock, signal }: Pick<CommandContext, "deployer" | "clock" | "signal">,
+): Promise<LabelsOf> {
+  if (!applications.some((one) => readLabelSelector(one) !== undefined)) return () => undefined;
+  const listed = await deployer.listApplications(signal, clock.now());
+  const labels = new Map<string, Readonly<Record<string, string>>>(listed.map((one) => [one.name, one.labels]));
+  return (name) => labels.get(name);
+}
+
+/** What a mistyped line most likely means. */
+export interface Guess {
+  readonly command: Command;
+  /** Words without an option; those that are applications of the change request belong to the command. */
+  readonly words: readonly string[];
+}
+
+/** Each word of a guess is compared with all applications, if there are not more than this. */
+const MOST_COMPARED = 500;
+
+/** The command that a guess comes to where these applications are known. */
+export function suggestionOf({ command, words }: Guess, known: readonly string[]): Command {
+  if (command.name === "help") return command;
+  const candidates = known.length <= MOST_COMPARED ? known : [];
+  const meant = (written: string) => {
+    if (readLabelSelector(written) !== undefined) return written;
+    if (isNamePattern(written) && candidates.some((one) => matchesName(written, one))) return written;
+    const name = written.replace(/[*?{},]/g, "");
+    return known.includes(name) ? name : nearest(name, candidates);
+  };
+  const switches = (Object.keys(OPTIONS) as readonly OptionName[]).filter(
+    (option) => option in command && OPTIONS[option].value === undefined,
+  );
+  const applications = command.applications.map((name) => meant(name) ?? name);
+  const switched = new Set<OptionName>();
+  for (const word of words) {
+    const option = known.includes(word) ? undefined : optionMeant(word, switches, "exactly");
+    const application = option === undefined ? meant(word) : undefined;
+    if (option !== undefined) switched.add(option);
+    if (application !== undefined) applications.push(application);
+  }
+  const given = Object.fromEntries([...switched].map((option) => [option, true]));
+  return { ...command, applications: [...new Set(applications)], ...given };
+}
 
 /** A command that `-a` can narrow. */
-export type NarrowCommand = Extract<Command, CommandOptions["plan"]>;
+type NarrowCommand = Extract<Command, CommandOptions["plan"]>;
 
 /** The applications that a command acts on, or why there are none. */
-export type Selection<T> =
+type Selection<T> =
   { readonly kind: "selected"; readonly items: readonly T[] } | { readonly kind: "refused"; readonly refusal: Refusal };
 
 /**

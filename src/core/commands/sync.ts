@@ -1,18 +1,18 @@
 import { deployHeads, type HeadTarget } from "../deploy/deploy-head.js";
 import { retryWhileUnavailable } from "../deploy/settle.js";
-import { barredFrom, type AccessContext } from "../facts/access.js";
-import { askReviewers, readStores, type FactSource } from "../facts/read-facts.js";
+import { type AccessContext, barredFrom } from "../facts/access.js";
+import { askReviewers, type FactSource, readStores } from "../facts/read-facts.js";
 import { isBasePinned } from "../facts/read-rollback.js";
 import { readAgain, readForSync } from "../facts/read-sync.js";
-import { isLifted, readSyncChecks, withChecks, overriddenIn, type SyncChecks } from "../facts/sync-checks.js";
+import { isLifted, overriddenIn, readSyncChecks, type SyncChecks, withChecks } from "../facts/sync-checks.js";
 import { type ApplicationName, applicationName, shortRevision } from "../model/brand.js";
-import { type ChangeRequest, type ChangeRequestRef, changeRequestKey } from "../model/change-request.js";
+import { type ChangeRequest, changeRequestKey, type ChangeRequestRef } from "../model/change-request.js";
 import type { Command } from "../model/command.js";
-import { isDeployedAt, type Deployment } from "../model/deployment.js";
+import { type Deployment, isDeployedAt } from "../model/deployment.js";
 import { safeMessage } from "../model/errors.js";
 import { allInTurns } from "../model/in-turns.js";
-import { expectedRefusals, type ApplicationPlan, type Plan, isPlanOf, type NotDeployed } from "../model/plan.js";
-import type { CommandResult, ApplicationSync, SyncedResult } from "../model/result.js";
+import { type ApplicationPlan, expectedRefusals, isPlanOf, type NotDeployed, type Plan } from "../model/plan.js";
+import type { ApplicationSync, CommandResult, SyncedResult } from "../model/result.js";
 import type { LiveSubject } from "../model/subject.js";
 import { ownLocksIn } from "../policy/application-state.js";
 import { deployedOf, healthRuleFor, takingEffect } from "../policy/effect-rules.js";
@@ -23,9 +23,8 @@ import { refusedBy, refusedInDoubt } from "../policy/next-step.js";
 import { RULES } from "../policy/rules.js";
 import type { CommandContext, OpenedChange } from "../ports/context.js";
 import { behindOf } from "../survey/behind-base.js";
-import { labelsFor } from "./application-words.js";
-import type { Locking } from "./plan-locks.js";
-import { plannedIn, select } from "./selection.js";
+import type { Locking } from "./locks.js";
+import { labelsFor, plannedIn, select } from "./selection.js";
 
 /**
  * Deploys the head commit to the selected applications that this change request has locked, parents before their children;

@@ -6,9 +6,8 @@ import type { CommandResult } from "../model/result.js";
 import { judge } from "../policy/judge.js";
 import type { CommandContext, CommandPorts } from "../ports/context.js";
 import type { WaitStore } from "../ports/stores.js";
-import { labelsFor } from "./application-words.js";
-import { waitsFor } from "./plan-locks.js";
-import { namesOf, plannedIn } from "./selection.js";
+import { waitsFor } from "./locks.js";
+import { labelsFor, namesOf, plannedIn } from "./selection.js";
 
 type UnlockContext = Pick<
   CommandContext,

@@ -11,7 +11,6 @@ import type { PlannedSource } from "../model/planned-source.js";
 import type { ApplicationSync } from "../model/result.js";
 import type { HealthRule } from "../model/settings.js";
 import { type BehindBase, type LiveSubject, pinsOf } from "../model/subject.js";
-import { confirmHealth } from "./confirm-health.js";
 import {
   deployAll,
   type DeployContext,
@@ -20,6 +19,7 @@ import {
   type DeployTarget,
   writesSpec,
 } from "./deploy.js";
+import { confirmHealth } from "./health.js";
 import { settleSync } from "./settle.js";
 
 /** One application to deploy the head to. */
@@ -40,7 +40,7 @@ export interface HeadTarget extends Pick<DeployTarget, "after"> {
 }
 
 /** How the head is deployed. */
-export interface HeadOptions {
+interface HeadOptions {
   readonly command: Command<"sync">;
   /** Logins whose approval this deployment runs under. */
   readonly approvers: readonly string[];

@@ -34,7 +34,7 @@ export interface DeployContext extends SettleContext, Pick<CommandContext, "note
 }
 
 /** What to deploy to one application. */
-export interface DeployRequest {
+interface DeployRequest {
   readonly live: LiveApplication;
   /** Its definition; written to Argo CD first if the live one differs. */
   readonly spec: ApplicationSpec;
@@ -60,7 +60,7 @@ export interface DeployTarget extends Ordered {
   readonly confirm?: ((deployed: ApplicationSync) => Promise<ApplicationSync>) | undefined;
 }
 
-export interface DeployOptions {
+interface DeployOptions {
   /** To be noted together with the targets. */
   readonly skipped?: readonly ApplicationName[];
   /** Runs right before the first deployment; what it returns stands for all results. */

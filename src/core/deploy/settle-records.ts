@@ -6,8 +6,7 @@ import { StoreUnavailable } from "../model/errors.js";
 import type { HealthRule } from "../model/settings.js";
 import type { CommandPorts } from "../ports/context.js";
 import type { SyncLookup } from "../ports/deployer.js";
-import { awaitHealth } from "./await-health.js";
-import { lookupOf } from "./confirm-health.js";
+import { awaitHealth, lookupOf } from "./health.js";
 import { endDeployment } from "./settle.js";
 import { undoIdOf } from "./undo.js";
 

@@ -187,7 +187,7 @@ function planFacts(plan: Plan, change: ChangeRequest): Facts["plan"] {
 }
 
 /** What the stores hold about a change request and what concerns it. */
-export interface Stored {
+interface Stored {
   readonly change: ChangeRequest;
   /** Those of its host. */
   readonly words: HostWords;

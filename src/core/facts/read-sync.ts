@@ -1,25 +1,27 @@
 import { isAutoSynced } from "../model/application-spec.js";
+import type { Application } from "../model/application.js";
 import type { ApplicationName } from "../model/brand.js";
-import { sameChangeRequest, type ChangeRequest } from "../model/change-request.js";
+import { type ChangeRequest, sameChangeRequest } from "../model/change-request.js";
 import type { Command } from "../model/command.js";
+import type { Effect, Member } from "../model/effect.js";
 import { allInTurns } from "../model/in-turns.js";
 import type { Lock } from "../model/lock.js";
 import { isPlanOf, type Plan } from "../model/plan.js";
 import type { LiveSubject } from "../model/subject.js";
 import { approvalNeedsOf, isAnnounced } from "../policy/application-state.js";
-import { differingFrom } from "../policy/as-planned.js";
 import { deployedOf } from "../policy/effect-rules.js";
 import type { ApplicationFacts, Asker, FactName, Facts, NowFacts } from "../policy/facts.js";
 import type { CommandContext, Commits } from "../ports/context.js";
-import { findInputGaps, asPlanned } from "../survey/behind-base.js";
+import { asPlanned, findInputGaps } from "../survey/behind-base.js";
 import { withPlannedDefinitions } from "../survey/children.js";
+import { digestOf, directMember } from "../survey/members.js";
 import { survey, type Survey, type SurveySource } from "../survey/survey.js";
-import { barredFrom, type AccessContext, needsNoApproval, needsWriteAccess } from "./access.js";
-import { createApprovals, type ApprovalContext, createLifting, withholdingOf, type WhyWithheld } from "./approval.js";
-import { tell, type ReadFacts } from "./read-facts.js";
+import { type AccessContext, barredFrom, needsNoApproval, needsWriteAccess } from "./access.js";
+import { type ApprovalContext, createApprovals, createLifting, type WhyWithheld, withholdingOf } from "./approval.js";
+import { type ReadFacts, tell } from "./read-facts.js";
 
 /** The facts of a sync, and the applications as it would deploy them. */
-export interface SyncReading {
+interface SyncReading {
   readonly facts: Facts;
   readonly subjects: readonly LiveSubject[];
 }
@@ -122,7 +124,7 @@ async function lookAt(application: ApplicationName, found: Survey, { plan, why, 
 const NOT_PLANNED_AS_SUCH = "its Application resource was added or removed since the plan: run the plan command again";
 
 /** What a sync is confirmed with, right before its first call that deploys. */
-export interface Confirmation extends SyncReading {
+interface Confirmation extends SyncReading {
   /** The target branch moved meanwhile: these are the new facts. */
   readonly moved: ChangeRequest | undefined;
 }
@@ -204,4 +206,65 @@ async function refreshed(
   if (attempt.kind === "held" || !attempt.fresh) return attempt.lock;
   await locks.release(application, holder);
   return undefined;
+}
+
+/**
+ * What a sync of these applications would deploy that the plan of the head does not say, as sentences.
+ * @param live every application that Argo CD shows; undefined if the children were compared before.
+ */
+export function differingFrom(
+  plan: Plan | undefined,
+  subjects: readonly LiveSubject[],
+  live: readonly Application[] | undefined,
+  change: ChangeRequest,
+): ReadonlyMap<ApplicationName, string> {
+  // A plan of another commit or target branch is stale in any case.
+  if (!isPlanOf(plan, change)) return new Map();
+  const planned = new Map(plan.applications.map(({ application, effect }) => [application, effect]));
+  const running = live && new Map(live.map((one) => [one.name, one]));
+  const found = subjects.flatMap((subject): readonly (readonly [ApplicationName, string])[] => {
+    const effect = planned.get(subject.name);
+    const sentence = effect && differsFromPlan(effect, directMember(subject, change), running);
+    return sentence === undefined ? [] : [[subject.name, sentence]];
+  });
+  return new Map(found);
+}
+
+function differsFromPlan(
+  planned: Effect,
+  now: Member,
+  running: ReadonlyMap<ApplicationName, Application> | undefined,
+): string | undefined {
+  const [before] = planned.members;
+  if (before === undefined) return "the plan does not say what a sync of it changes";
+  return memberDiffers(before, now) ?? (running && childDiffers(planned, running));
+}
+
+function memberDiffers(before: Member, now: Member): string | undefined {
+  const pairs = [
+    ["project", before.project, now.project],
+    ["destination", before.destination, now.destination],
+    ["sources", before.sources, now.sources],
+    ["definition", before.digest, now.digest],
+    // A definition that is there by now, because a parent wrote it, replaces nothing.
+    ["definition", now.definition.kind === "unchanged" ? now.definition : before.definition, now.definition],
+  ] as const;
+  const changed = pairs.filter(([, left, right]) => JSON.stringify(left) !== JSON.stringify(right));
+  if (changed.length === 0) return undefined;
+  return `since the plan, the ${[...new Set(changed.map(([what]) => what))].join(" and ")} of ${now.application} changed in Argo CD or on the base branch`;
+}
+
+/** A child that the plan leaves alone, because it had the head's definition already, must still have it. */
+function childDiffers(
+  { members, applies }: Effect,
+  running: ReadonlyMap<ApplicationName, Application>,
+): string | undefined {
+  const reached = new Set(members.map(({ application }) => application));
+  const drifted = applies.filter(({ application, digest }) => {
+    if (reached.has(application)) return false;
+    const found = running.get(application);
+    return found === undefined || digestOf(found.spec) !== digest;
+  });
+  if (drifted.length === 0) return undefined;
+  return `since the plan, the definition of ${drifted.map(({ application }) => application).join(", ")} changed in Argo CD: a sync would write the one of this branch`;
 }

@@ -48,10 +48,10 @@ export interface Facts {
 export type FactName =
   "change" | "plan" | "locks" | "records" | "approval" | "access" | "mergeability" | "applications";
 
-export type Untold = Readonly<Partial<Record<FactName, string>>>;
+type Untold = Readonly<Partial<Record<FactName, string>>>;
 
 /** The settings that gates ask about themselves; rules for single applications are part of `ApplicationFacts`. */
-export interface SettingFacts {
+interface SettingFacts {
   readonly allowForks: boolean;
   readonly skipNoChanges: boolean;
   readonly prune: boolean;
@@ -68,7 +68,7 @@ export interface Asker {
   readonly selected: readonly ApplicationName[];
 }
 
-export interface PlanFacts {
+interface PlanFacts {
   /** It shows exactly this head, into this branch. */
   readonly current: boolean;
   /** It was made for another target branch. */

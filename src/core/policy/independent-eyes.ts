@@ -28,7 +28,7 @@ export interface Involved {
 }
 
 /** `unknown-author` pushed to the branch; whose commit it is, the host does not know. */
-export type Involvement = "wrote" | "pushed" | "unknown-author" | "unknown-pusher";
+type Involvement = "wrote" | "pushed" | "unknown-author" | "unknown-pusher";
 
 /**
  * The commits that no independent person saw. An approver saw the commits in the history of the approved one. Whoever wrote

@@ -17,7 +17,7 @@ export interface Judgement {
   readonly refusal: Refusal | undefined;
 }
 
-export interface JudgedApplication {
+interface JudgedApplication {
   readonly application: ApplicationName;
   readonly bars: readonly Bar[];
 }

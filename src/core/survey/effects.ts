@@ -15,12 +15,12 @@ import type { SurveyWithSets } from "./sets/application-sets.js";
 import { reachedBySet, type ExpansionSource } from "./sets/rendered-sets.js";
 
 /** One application of a plan, and what its renders say; without facts they could not be compared, or were proven equal. */
-export interface Examined {
+interface Examined {
   readonly subject: Subject;
   readonly facts: RenderFacts | undefined;
 }
 
-export interface Derived {
+interface Derived {
   readonly effects: ReadonlyMap<ApplicationName, Effect>;
   readonly applicationSets: readonly ApplicationSetPreview[];
 }

@@ -48,7 +48,7 @@ function liveMember(
 }
 
 /** One application of an effect, before and after. */
-export interface MemberRequest {
+interface MemberRequest {
   readonly application: ApplicationName;
   /** Undefined if it is removed. */
   readonly head: ApplicationSpec | undefined;

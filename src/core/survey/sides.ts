@@ -5,7 +5,7 @@ import type { FixedSource, Side } from "../model/subject.js";
 import type { Commits } from "../ports/context.js";
 
 /** A side with what its sources follow. */
-export interface SideFound {
+interface SideFound {
   readonly side: Side;
   /** Why a source of this repository has no certain commit, with the cure; `side` leaves it out. */
   readonly unclear: string | undefined;

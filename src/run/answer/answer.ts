@@ -2,7 +2,6 @@ import { renderPlanTask } from "../../comments/plan.js";
 import { publish } from "../../comments/publish.js";
 import { settledText } from "../../comments/reminder.js";
 import { renderResult } from "../../comments/render.js";
-import { auditFactsOf } from "../../core/commands/audit-facts.js";
 import type { Reviewed } from "../../core/facts/read-facts.js";
 import { type ChangeRequest, changeRequestKey, type User } from "../../core/model/change-request.js";
 import { LeaseLost, StoreUnavailable } from "../../core/model/errors.js";
@@ -10,7 +9,7 @@ import { sizeOfPlan } from "../../core/model/plan.js";
 import { isNoted } from "../../core/model/progress.js";
 import type { CommandResult } from "../../core/model/result.js";
 import type { Settings } from "../../core/model/settings.js";
-import { type Advice, adviceAfter } from "../../core/policy/advice.js";
+import { type Advice, adviceAfter } from "../../core/policy/next-step.js";
 import { tooMuch } from "../../core/ports/compute.js";
 import type { Answerable } from "../line/asked.js";
 import { openChange, type SettingsSource } from "../line/context.js";
@@ -18,12 +17,11 @@ import { type Finished, type Outcome, silent, type Silent } from "../line/outcom
 import { outsiderIn } from "../line/permit.js";
 import { isAlreadyAnswered } from "../line/recover.js";
 import type { Run } from "../line/run.js";
-import { auditRun } from "./audit.js";
+import { auditFactsOf, auditRun } from "./audit.js";
+import { readChangeFacts } from "./change-facts.js";
 import { linksOf } from "./links.js";
 import { tellReceivers } from "./notify.js";
-import { postingOf } from "./posting.js";
-import { replyTo, setsStatus, urgencyOf } from "./results.js";
-import { readStanding } from "./standing.js";
+import { postingOf, replyTo, setsStatus, urgencyOf } from "./results.js";
 import { hasCommitStatus, setCommitStatus, setDetectedStatus } from "./status.js";
 
 /** Records what became of a command and answers it, unless there is a reason to stay silent. */
@@ -131,7 +129,7 @@ async function advise(
     const planned = result.kind === "planned" ? { plan: result.plan } : {};
     const followed = hasCommitStatus(run) && change.state === "open" && setsStatus(result);
     const review = followed ? ("required" as const) : ("rules" as const);
-    const { facts } = await readStanding(change, known, asking, { ...planned, problems, review });
+    const { facts } = await readChangeFacts(change, known, asking, { ...planned, problems, review });
     const advice = adviceAfter(result, facts);
     if (!followed) return { advice };
     const { approval, missingForRules } = facts;

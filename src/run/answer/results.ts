@@ -1,18 +1,18 @@
 import { publish, publishPlan, showsPlan } from "../../comments/publish.js";
 import { renderMergeRefusal, renderTakenOver } from "../../comments/render.js";
-import { auditFactsOfMerge } from "../../core/commands/audit-facts.js";
 import { isDeploying } from "../../core/commands/commands.js";
 import type { Reviewed } from "../../core/facts/read-facts.js";
 import { type ChangeRequest, changeRequestKey } from "../../core/model/change-request.js";
 import type { Command } from "../../core/model/command.js";
-import { safeMessage } from "../../core/model/errors.js";
+import { HostFailure, safeMessage } from "../../core/model/errors.js";
 import { affectsNothing, type Plan } from "../../core/model/plan.js";
 import type { CommandResultOf, MergeIntent, Refusal, ResultKind } from "../../core/model/result.js";
 import type { Settings } from "../../core/model/settings.js";
 import type { MergeOutcome, OwnComment, Posting, Urgency } from "../../core/ports/code-host.js";
+import type { Answerable } from "../line/asked.js";
+import type { Finished } from "../line/outcome.js";
 import type { Run } from "../line/run.js";
-import { auditRun } from "./audit.js";
-import { type Answer, postIfInTime, postingOf, postWithStatus } from "./posting.js";
+import { auditFactsOfMerge, auditRun } from "./audit.js";
 import { refreshPlanStatus, setCommitStatus, setPlanStatus } from "./status.js";
 
 /** Posts what a sync did, updates the commit statuses that it changed, and merges if nothing is left to do. */
@@ -227,4 +227,47 @@ async function postPlan(
   }
   const planComment = await publishPlan(host, change, parts, { ...how, runId, earlier: own, log });
   if (settings !== undefined && !statusFirst) await setPlanStatus(change, { settings, planComment, reviewed }, run);
+}
+
+/** An answer that is ready to be posted. */
+interface Answer {
+  readonly asked: Answerable;
+  readonly finished: Pick<Finished, "settings" | "settled" | "earlier">;
+  readonly change: ChangeRequest;
+  readonly run: Run;
+  /** The comments. */
+  readonly parts: readonly string[];
+  readonly posting: Posting;
+  /** What its next step needed to know from the host. */
+  readonly reviewed: Reviewed | undefined;
+  readonly post: () => Promise<unknown>;
+}
+
+/** How an answer is posted: by its urgency, and without holding up other change requests while it waits. */
+export function postingOf(urgency: Urgency, { ticket, signal }: Pick<Run, "ticket" | "signal">): Posting {
+  return { urgency, signal: urgency === "plan" ? signal : undefined, onWait: () => ticket.stepAside() };
+}
+
+/**
+ * Posts an answer. One that nobody waits for long for is left out rather than posted late: whoever asked sees the reaction.
+ * @returns Whether it was posted.
+ */
+async function postIfInTime({ post, posting: { urgency }, run }: Answer): Promise<boolean> {
+  try {
+    await post();
+    return true;
+  } catch (error) {
+    const isLimit = error instanceof HostFailure && error.reason === "rate-limited";
+    if (!isLimit || urgency === "result" || urgency === "plan") throw error;
+    run.log.warn({ urgency, err: error }, "an answer was left out: the code host's limit is used up");
+    return false;
+  }
+}
+
+/** Posts an answer, then updates the commit status of a change request that is still open. */
+async function postWithStatus({ post, finished, change, run, reviewed }: Answer): Promise<true> {
+  const { settings } = finished;
+  await post();
+  if (settings !== undefined && change.state === "open") await setPlanStatus(change, { settings, reviewed }, run);
+  return true;
 }

@@ -11,7 +11,7 @@ import { surveyAfresh } from "../../core/survey/survey.js";
 import type { Answerable } from "../line/asked.js";
 import { AUTOMATIC, commandContext, NOBODY, openChange, plansAutomatically } from "../line/context.js";
 import type { Run } from "../line/run.js";
-import { readStanding } from "./standing.js";
+import { readChangeFacts } from "./change-facts.js";
 
 const MAX_CORRECTIONS = 3;
 
@@ -31,7 +31,7 @@ export function announcePlan(asked: Answerable, change: ChangeRequest, run: Run)
   run.attempt.inBackground(setCommitStatus(change, { kind: "planning" }, run));
 }
 
-export interface PlanStatusOptions {
+interface PlanStatusOptions {
   readonly settings: Settings;
   /** The id of the plan's comment; found if absent, unless `withoutComment`. */
   readonly planComment?: string | undefined;
@@ -44,7 +44,7 @@ export interface PlanStatusOptions {
 }
 
 /** What became of the commit status of a planned head. */
-export interface PlanStatus {
+interface PlanStatus {
   /** This head has a plan. */
   readonly planned: boolean;
   /** The host shows the status. */
@@ -97,7 +97,7 @@ async function planText(
 ): Promise<StatusText | undefined> {
   const plan = await run.plans.find(change);
   if (plan?.head !== change.headRevision) return undefined;
-  const { facts } = await readStanding(change, settings, run, { plan, reviewed });
+  const { facts } = await readChangeFacts(change, settings, run, { plan, reviewed });
   return commitStatusOf({ kind: "planned", facts: { ...facts, justFailed } }, run.hostWords[change.host]);
 }
 

@@ -10,7 +10,7 @@ import type { CodeHost, DeploymentState, ShownDeployment } from "../../core/port
 import type { Log } from "../../core/ports/log.js";
 import type { Complaints } from "./complaints.js";
 
-export interface EnvironmentParts {
+interface EnvironmentParts {
   readonly host: CodeHost;
   readonly command: ShownDeployment["command"];
   readonly runId: string;

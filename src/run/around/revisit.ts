@@ -1,21 +1,21 @@
 import { markMoved } from "../../comments/publish.js";
-import { endProgress, publishReminder, type Around } from "../../comments/reminder.js";
-import { isUnsettled, settleRecords, type Settled } from "../../core/deploy/settle-records.js";
+import { type Around, endProgress, publishReminder } from "../../comments/reminder.js";
+import { isUnsettled, type Settled, settleRecords } from "../../core/deploy/settle-records.js";
 import { createLifting } from "../../core/facts/approval.js";
 import type { ChangeRequest, ChangeRequestRef } from "../../core/model/change-request.js";
 import { type Deployment, overdueChanges } from "../../core/model/deployment.js";
 import { HeadMoved, HostFailure, RepositoryFailure } from "../../core/model/errors.js";
 import type { BaseMoved } from "../../core/model/event.js";
-import { isAnnouncedUnseen, isPlanOf, isWithheld, waitsForApproval, isPreviewWithheld } from "../../core/model/plan.js";
-import { undoOf } from "../../core/policy/advice.js";
+import { isAnnouncedUnseen, isPlanOf, isPreviewWithheld, isWithheld, waitsForApproval } from "../../core/model/plan.js";
 import { deployedOf } from "../../core/policy/effect-rules.js";
+import { undoOf } from "../../core/policy/next-step.js";
 import { nextStep } from "../../core/policy/next-step.js";
 import { behindOf } from "../../core/survey/behind-base.js";
 import { survey } from "../../core/survey/survey.js";
+import { readChangeFacts } from "../answer/change-facts.js";
 import { linksOf } from "../answer/links.js";
-import { readStanding } from "../answer/standing.js";
 import { refreshPlanStatus } from "../answer/status.js";
-import { openChange, plansAutomatically, AUTOMATIC, commandContext, NOBODY } from "../line/context.js";
+import { AUTOMATIC, commandContext, NOBODY, openChange, plansAutomatically } from "../line/context.js";
 import { silent, type Silent } from "../line/outcome.js";
 import type { Run } from "../line/run.js";
 
@@ -127,7 +127,7 @@ async function lookAround(
   try {
     const { settings, problems, snapshot } = await openChange(change, run);
     const gained = await snapshot.commitsBetween(baseRevision ?? change.mergeBase, change.baseRevision);
-    const { facts } = await readStanding(change, settings, run, { problems });
+    const { facts } = await readChangeFacts(change, settings, run, { problems });
     const next = nextStep(facts);
     const deployed = records.map(({ application }) => application);
     // After a failure the next step names it already.

@@ -21,7 +21,7 @@ import { silent, type Outcome } from "../line/outcome.js";
 import type { Run } from "../line/run.js";
 
 /** What the queues for locks need of the service. */
-export interface TurnParts {
+interface TurnParts {
   readonly locks: Pick<LockStore, "find">;
   readonly waiting: Pick<WaitStore, "of" | "leave">;
   readonly push: EventQueue["push"];

@@ -1,4 +1,4 @@
-import type { Guess } from "../../core/commands/application-words.js";
+import type { Guess } from "../../core/commands/selection.js";
 import type { User } from "../../core/model/change-request.js";
 import type { Command } from "../../core/model/command.js";
 import type { BaseMoved, FoundComment, TurnCame } from "../../core/model/event.js";

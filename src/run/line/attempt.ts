@@ -22,7 +22,7 @@ import type { Complaints } from "../around/complaints.js";
 import { EnvironmentReports } from "../around/environments.js";
 import type { Answerable } from "./asked.js";
 
-export interface AttemptParts {
+interface AttemptParts {
   readonly ticket: Pick<RunTicket, "stepAside" | "again">;
   readonly runId: string;
   readonly config: ServerConfig;
@@ -160,7 +160,7 @@ export class Attempt {
   }
 }
 
-export interface PublishedRun {
+interface PublishedRun {
   readonly runId: string;
   readonly command: LiveRun["command"];
   readonly change: ChangeRequestRef;
@@ -168,7 +168,7 @@ export interface PublishedRun {
 }
 
 /** Publishes the progress of one run. */
-export interface ProgressPublisher {
+interface ProgressPublisher {
   report(application: ApplicationName, phase: Phase): void;
   /** Calling it again does nothing. */
   end(): void;

@@ -1,18 +1,16 @@
 import { publish } from "../../comments/publish.js";
 import { renderResult } from "../../comments/render.js";
-import { auditFactsOf } from "../../core/commands/audit-facts.js";
 import { runCommand } from "../../core/commands/commands.js";
 import { close } from "../../core/commands/unlock.js";
 import type { ChangeRequest, ChangeRequestRef } from "../../core/model/change-request.js";
 import type { CommandResultOf } from "../../core/model/result.js";
 import type { OwnComment } from "../../core/ports/code-host.js";
-import { auditRun } from "../answer/audit.js";
+import { auditFactsOf, auditRun } from "../answer/audit.js";
 import { linksOf } from "../answer/links.js";
 import { tellOfMerge } from "../answer/notify.js";
-import { postingOf } from "../answer/posting.js";
-import { urgencyOf } from "../answer/results.js";
+import { postingOf, urgencyOf } from "../answer/results.js";
 import { commandContext } from "./context.js";
-import { refused, silent, type Finished, type Silent, type Outcome } from "./outcome.js";
+import { type Finished, type Outcome, refused, silent, type Silent } from "./outcome.js";
 import type { Permitted } from "./permit.js";
 import type { Run } from "./run.js";
 

@@ -19,7 +19,7 @@ export interface Silent {
   readonly reason: SilentReason;
 }
 
-export type SilentReason =
+type SilentReason =
   /** The comment is not for us, or a bot wrote it. */
   | "not-addressed"
   /** Drafts, forks and repositories without autoplan are planned on command only. */

@@ -1,7 +1,6 @@
 import { readMarker } from "../../comments/marker.js";
-import { suggestionOf } from "../../core/commands/application-words.js";
 import { COMMANDS, isDeploying, isGatedBy } from "../../core/commands/commands.js";
-import { plannedIn } from "../../core/commands/selection.js";
+import { plannedIn, suggestionOf } from "../../core/commands/selection.js";
 import type { Settled } from "../../core/deploy/settle-records.js";
 import { needsWriteAccess } from "../../core/facts/access.js";
 import { blankFacts } from "../../core/facts/read-facts.js";

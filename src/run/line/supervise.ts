@@ -1,25 +1,28 @@
 import { matchesName } from "../../config/pattern.js";
 import type { ServerConfig } from "../../config/server/server.js";
-import { auditFactsOf } from "../../core/commands/audit-facts.js";
+import { isDeploying } from "../../core/commands/commands.js";
 import type { ApplicationName } from "../../core/model/brand.js";
-import { type ChangeRequest, changeRequestKey } from "../../core/model/change-request.js";
+import { type ChangeRequest, changeRequestKey, type ChangeRequestRef } from "../../core/model/change-request.js";
+import { HeadMoved, LeaseLost, safeMessage, StoreUnavailable } from "../../core/model/errors.js";
 import type { HostEvent } from "../../core/model/event.js";
-import { type RunEnd, type RunTicket, Stopped } from "../../core/ports/event-queue.js";
+import type { Refusal } from "../../core/model/result.js";
+import { type RunEnd, type RunTicket, Stopped, type StopReason } from "../../core/ports/event-queue.js";
 import { DEPLOYER_TITLE, SERVICE } from "../../names.js";
 import { wrapPort } from "../../observe/wrap-port.js";
 import { answer, reply } from "../answer/answer.js";
-import { auditRun } from "../answer/audit.js";
+import { auditFactsOf, auditRun } from "../answer/audit.js";
 import { tellReceivers } from "../answer/notify.js";
 import { didAsAsked } from "../answer/results.js";
 import { fence } from "../around/fence.js";
 import { callNext, passTurn } from "../around/turns.js";
 import { ask, heedingStops } from "./ask.js";
+import type { Answerable } from "./asked.js";
 import { Attempt } from "./attempt.js";
-import { explainFailure } from "./explain-failure.js";
+import { openChange, plansAutomatically } from "./context.js";
 import { handleEvent } from "./handle-event.js";
 import { type Finished, type Outcome, outcomeText, refused, silent } from "./outcome.js";
 import { outsiderIn } from "./permit.js";
-import { NotRecovered } from "./recover.js";
+import { isAlreadyAnswered, NotRecovered } from "./recover.js";
 import { type Dependencies, type Run, runKeyOf } from "./run.js";
 
 /** Handles an event: logs it, fences it, marks its comment and answers failures. Never throws. */
@@ -168,4 +171,65 @@ async function whatIsKnown(change: ChangeRequest, { ticket, attempt }: Run): Pro
     deployed === "" ? "" : ` It may have deployed ${deployed}: look at the last operation in ${DEPLOYER_TITLE}.`;
   const message = `${SERVICE} ended unexpectedly each time it ran this. It is not started again.${left} The log of ${SERVICE} says more.`;
   return refused({ reason: "failure", message });
+}
+
+/** How to answer a run that broke or was stopped; undefined if there is nothing to say. */
+async function explainFailure(
+  error: unknown,
+  asked: Answerable,
+  change: ChangeRequestRef,
+  run: Run,
+): Promise<Refusal | undefined> {
+  const refusal = await refusalFor(error, asked, change, run);
+  return refusal === undefined || (await isAlreadyAnswered(refusal, change, run)) ? undefined : refusal;
+}
+
+async function refusalFor(
+  error: unknown,
+  asked: Answerable,
+  change: ChangeRequestRef,
+  run: Run,
+): Promise<Refusal | undefined> {
+  const { signal, log } = run;
+  if (error instanceof LeaseLost) return undefined;
+  if (signal.aborted && signal.reason instanceof Stopped) {
+    log.info({ reason: signal.reason.reason }, "command stopped");
+    return refusalForStop(signal.reason.reason, asked, change, run);
+  }
+  if (error instanceof HeadMoved) return { reason: "head-moved" };
+  if (error instanceof StoreUnavailable) {
+    log.error({ err: error }, "the store is unavailable; nothing was run");
+    return { reason: "store-unavailable" };
+  }
+  log.error({ err: error }, "command failed");
+  return { reason: "failure", message: safeMessage(error) };
+}
+
+async function refusalForStop(
+  reason: StopReason,
+  { by, command }: Answerable,
+  change: ChangeRequestRef,
+  run: Run,
+): Promise<Refusal | undefined> {
+  if (by === undefined || reason === "handed-back") return undefined;
+  if (reason === "shutdown") {
+    return { reason: "failure", message: `${SERVICE} was restarted before the command started` };
+  }
+  if (command !== undefined && isDeploying(command)) {
+    return reason === "pushed" ? { reason: "head-moved" } : { reason: "closed", state: "closed" };
+  }
+  if (reason === "closed") return { reason: "superseded", by: "closed" };
+  return (await willReplan(change, run)) ? undefined : { reason: "superseded", by: "pushed" };
+}
+
+/** Whether the push that stopped a plan starts an automatic plan, which then is the answer. */
+async function willReplan(change: ChangeRequestRef, run: Run): Promise<boolean> {
+  const { config, host } = run;
+  try {
+    const fresh = await host.getChangeRequest(change);
+    if (!plansAutomatically({ ...fresh, state: "open" }, config)) return false;
+    return (await openChange(fresh, { ...run, signal: undefined })).settings.autoplan;
+  } catch {
+    return config.defaults.autoplan;
+  }
 }

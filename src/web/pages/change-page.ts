@@ -12,9 +12,9 @@ import type { HostWords } from "../../core/model/host-words.js";
 import type { Lock } from "../../core/model/lock.js";
 import type { Plan } from "../../core/model/plan.js";
 import type { AuditRecord } from "../../core/ports/audit.js";
-import { withPresentLocks } from "../../core/survey/present-locks.js";
+import { withPresentLocks } from "../../core/commands/locks.js";
 import { HOST_IDS, HOST_TITLES } from "../../names.js";
-import type { LookedUp } from "../../run/answer/standing.js";
+import type { ChangeSummary } from "../../run/answer/change-facts.js";
 import { CHANGE_ADDRESS, readChangeAddress } from "../change-address.js";
 import { activityWords, outcomeWords } from "./activity-words.js";
 import { isAdmin, type Page, type PageParts, problemPage, type Reader } from "./page.js";
@@ -141,7 +141,7 @@ interface ShownPiece {
   readonly code: boolean;
 }
 
-function changeHead(summary: LookedUp, words: HostWords): ChangeHead {
+function changeHead(summary: ChangeSummary, words: HostWords): ChangeHead {
   const { change, next } = summary;
   return {
     title: change.title,
@@ -164,7 +164,7 @@ function stateOf({ state, draft }: ChangeRequest): ChangeHead["state"] {
   }
 }
 
-function approvalOf({ approval, missingForRules, planned }: LookedUp): ApprovalView | undefined {
+function approvalOf({ approval, missingForRules, planned }: ChangeSummary): ApprovalView | undefined {
   if (missingForRules !== undefined) return { tone: "attention", badge: "needed", sentence: missingForRules };
   if (approval !== undefined) return givenOrNot(approval);
   return planned ? { tone: "", badge: "not required", sentence: undefined } : undefined;

@@ -1,8 +1,7 @@
 import { expect, test } from "@jest/globals";
 import fc from "fast-check";
-import type { LabelsOf } from "../../../src/core/commands/application-words.js";
 import { parseComment } from "../../../src/core/commands/parse-command.js";
-import { namesOf, select } from "../../../src/core/commands/selection.js";
+import { type LabelsOf, namesOf, select } from "../../../src/core/commands/selection.js";
 import { applicationName } from "../../../src/core/model/brand.js";
 import { SERVICE } from "../../../src/names.js";
 

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "@jest/globals";
-import { suggestionOf } from "../../../src/core/commands/application-words.js";
 import { writtenCommand } from "../../../src/core/commands/commands.js";
 import { parseComment } from "../../../src/core/commands/parse-command.js";
+import { suggestionOf } from "../../../src/core/commands/selection.js";
 import { SERVICE } from "../../../src/names.js";
 
 const KNOWN = ["api", "search", "web", "team-a", "argocd/shop"];

@@ -1,13 +1,13 @@
 import { afterEach, expect, test } from "@jest/globals";
 import { HostFailure } from "../../../src/core/model/errors.js";
-import type { LookedUp } from "../../../src/run/answer/standing.js";
+import type { ChangeSummary } from "../../../src/run/answer/change-facts.js";
 import { MOST_PER_MINUTE } from "../../../src/web/host-summaries.js";
 import { sampleChange } from "../../comments/samples.js";
 import { failedSync, fillStores, PULL } from "../sample-stores.js";
 import { type SiteOptions, type SiteUnderTest, startSite } from "../site-under-test.js";
 
 const CHANGE = "/changes/hosta/acme/deploy/7";
-const NEXT: LookedUp["next"] = { kind: "command", command: "plan", applications: [], by: [] };
+const NEXT: ChangeSummary["next"] = { kind: "command", command: "plan", applications: [], by: [] };
 const running = new Set<SiteUnderTest>();
 
 afterEach(async () => {
@@ -24,7 +24,7 @@ async function start(options: SiteOptions): Promise<SiteUnderTest> {
 }
 
 /** A host that says this, and counts how often it is asked. */
-function answering(more: Partial<LookedUp> = {}) {
+function answering(more: Partial<ChangeSummary> = {}) {
   const asked = { times: 0 };
   const lookUp = async () => {
     asked.times += 1;
@@ -64,7 +64,7 @@ test("the page begins with title, author, next step, approval and the last failu
   expect(order).toEqual([...order].sort((left, right) => left - right));
 });
 
-test.each<[string, Partial<LookedUp>, readonly string[], readonly string[]]>([
+test.each<[string, Partial<ChangeSummary>, readonly string[], readonly string[]]>([
   [
     "an approval is missing",
     { approval: { approved: false, approvers: [], people: [], missing: "nobody has <approved> it yet" } },

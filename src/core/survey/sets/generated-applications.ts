@@ -21,7 +21,7 @@ import { type Expansion, policyOf } from "./application-set-notes.js";
 export type HasRoom = (name: ApplicationName) => boolean;
 
 /** A survey with what ApplicationSets do to the applications that they own. */
-export interface Applied {
+interface Applied {
   readonly found: Survey;
   /** Changed applications for which the plan has no room. */
   readonly beyond: readonly Preview[];

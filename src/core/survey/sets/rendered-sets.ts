@@ -77,7 +77,7 @@ function byName(applications: readonly Application[]): ReadonlyMap<ApplicationNa
 }
 
 /** What a set below a parent generates on both sides. */
-export interface RenderedExpansion {
+interface RenderedExpansion {
   readonly base: readonly Application[];
   readonly head: readonly Application[];
 }

@@ -1,5 +1,5 @@
 import { expect, test } from "@jest/globals";
-import { awaitHealth } from "../../../src/core/deploy/await-health.js";
+import { awaitHealth } from "../../../src/core/deploy/health.js";
 import { DeployerFailure } from "../../../src/core/model/errors.js";
 import type { Deployer, HealthReport, SyncLookup } from "../../../src/core/ports/deployer.js";
 import { JumpClock } from "../../jump-clock.js";

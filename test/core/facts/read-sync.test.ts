@@ -1,7 +1,7 @@
 import { expect, test } from "@jest/globals";
+import { differingFrom } from "../../../src/core/facts/read-sync.js";
 import { applicationName } from "../../../src/core/model/brand.js";
 import type { LiveSubject } from "../../../src/core/model/subject.js";
-import { differingFrom } from "../../../src/core/policy/as-planned.js";
 import { digestOf, directMember } from "../../../src/core/survey/members.js";
 import { sampleApplication, sampleChange, samplePlan } from "../../comments/samples.js";
 

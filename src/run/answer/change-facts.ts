@@ -9,20 +9,20 @@ import { openChange, type SettingsSource } from "../line/context.js";
 import type { Dependencies } from "../line/run.js";
 
 /** Where the facts of a change request are read. */
-export type StandingSource = SettingsSource & Omit<FactSource, "change" | "settings" | "snapshot">;
+type ChangeFactSource = SettingsSource & Omit<FactSource, "change" | "settings" | "snapshot">;
 
 /** Reads where a change request stands now. */
-export function readStanding(
+export function readChangeFacts(
   change: ChangeRequest,
   settings: Settings,
-  run: StandingSource,
+  run: ChangeFactSource,
   options?: FactOptions,
 ): Promise<ReadFacts> {
   return readFacts({ ...run, change, settings, snapshot: opensWhenAsked(change, run) }, options);
 }
 
 /** Most approvals can be judged without the commits. */
-export function opensWhenAsked(change: ChangeRequest, run: SettingsSource): ApprovalContext["snapshot"] {
+function opensWhenAsked(change: ChangeRequest, run: SettingsSource): ApprovalContext["snapshot"] {
   let opened: ReturnType<typeof openChange> | undefined;
   const open = async () => (await (opened ??= openChange(change, run))).snapshot;
   return {
@@ -32,7 +32,7 @@ export function opensWhenAsked(change: ChangeRequest, run: SettingsSource): Appr
 }
 
 /** What the page of a change request says first. */
-export interface LookedUp extends Pick<Facts, "change" | "approval" | "missingForRules"> {
+export interface ChangeSummary extends Pick<Facts, "change" | "approval" | "missingForRules"> {
   /** The stored plan is one of the head. */
   readonly planned: boolean;
   readonly next: NextStep;
@@ -42,13 +42,13 @@ export interface LookedUp extends Pick<Facts, "change" | "approval" | "missingFo
  * Asks the host for a change request, and reads the repository's file. Undefined if the host is no longer configured.
  * @throws {HostFailure | RepositoryFailure | StoreUnavailable}
  */
-export async function lookUp(ref: ChangeRequestRef, source: Dependencies): Promise<LookedUp | undefined> {
+export async function readSummary(ref: ChangeRequestRef, source: Dependencies): Promise<ChangeSummary | undefined> {
   const host = source.hosts[ref.host];
   if (host === undefined) return undefined;
   const asking = { ...source, host };
   const change = await host.getChangeRequest(ref);
   const { settings, problems } = await openChange(change, asking);
-  const { facts } = await readStanding(change, settings, asking, { problems });
+  const { facts } = await readChangeFacts(change, settings, asking, { problems });
   const { approval, missingForRules, plan } = facts;
   return { change, approval, missingForRules, planned: plan?.current === true, next: nextStep(facts) };
 }
