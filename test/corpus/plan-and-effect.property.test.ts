@@ -83,8 +83,7 @@ type ReadPlan = Titles & {
   readonly application: string;
   /** `none`: the plan does not mention it. */
   readonly kind: "none" | "evaluated" | "unevaluated";
-  /** The plan says that values of a Secret may change without being seen. */
-  /** The Secrets that it says may change. */
+  /** The Secrets that it cannot tell about. */
   readonly unsure: readonly string[];
 };
 
@@ -110,9 +109,9 @@ function readPlan(bot: Bot, number: number, names: readonly string[]): readonly 
 }
 
 function unsureIn(text: string): readonly string[] {
-  return [...text.matchAll(/^(?:- )?Secret `?([^\s`]+)`? may change .*; values are hidden$/gm)].map(
-    ([, name]) => `Secret ${name}`,
-  );
+  return [
+    ...text.matchAll(/^(?:- )?Secret `?([^\s`]+)`?: cannot tell whether its values changed .*; values are hidden$/gm),
+  ].map(([, name]) => `Secret ${name}`);
 }
 
 async function syncAsPlanned(

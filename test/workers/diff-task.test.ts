@@ -23,7 +23,7 @@ function inputOf(base: readonly Manifest[], head: readonly Manifest[], mode: "br
     syncOptions: [],
     placeholders: { base: revision("a".repeat(40)), head: revision("b".repeat(40)) },
     redact: [],
-    secretsInGit: { kind: "told", claims: [], files: [] },
+    secretsInGit: { changed: [], files: [] },
     live: mode === "branch" ? undefined : { mode, state, spec: {}, sameRules: true },
   };
 }

@@ -18,8 +18,8 @@ export function secretSentences({ secrets }: Pick<ManifestDiff, "secrets">, show
 function secretSentence({ name, keys, files }: SecretChange, shown: Shown): string {
   const others = files.length > MAX_FILES ? " and others" : "";
   const where = files.length === 0 ? "" : ` (${files.slice(0, MAX_FILES).map(shown).join(", ")}${others})`;
-  const what = keys === undefined ? " may change" : `: ${keysText(keys, shown)}`;
-  return `Secret ${shown(name)}${what}${where}; values are hidden`;
+  const what = keys === undefined ? "cannot tell whether its values changed" : keysText(keys, shown);
+  return `Secret ${shown(name)}: ${what}${where}; values are hidden`;
 }
 
 function keysText({ created, changed, deleted }: NameChanges, shown: Shown): string {

@@ -15,8 +15,8 @@ import type { LiveSubject } from "../model/subject.js";
 import { computeIfLarge, tooMuch, type Compute } from "../ports/compute.js";
 import type { CommandContext, OpenedChange, Stoppable } from "../ports/context.js";
 import type { Deployer, LiveState, Trial } from "../ports/deployer.js";
+import { secretsInGit } from "../secrets/secrets-in-git.js";
 import type { RenderedSides } from "./render.js";
-import { secretsInGit } from "./secrets-in-git.js";
 
 /** What differs, and what the renders say about other applications; undefined if they could not be compared. */
 export interface Compared {
@@ -46,7 +46,7 @@ export async function compareRenders(
   const { deployer, diffMode, serverDryRun, redact, change, compute, hostWords, signal, log } = context;
   const branch = {
     ...inputOf(subject, sides, redact),
-    secretsInGit: await secretsInGit(subject, sides, context),
+    secretsInGit: rendersSecrets(sides) ? await secretsInGit(subject, context) : { changed: [], files: [] },
     // Argo CD asks the cluster that the application runs in.
     trials:
       serverDryRun === "auto" && destinationOf(subject.head.spec).cluster === destinationOf(subject.live.spec).cluster,
@@ -92,6 +92,10 @@ export async function compareRenders(
       return compared({ ...branch, live: { mode, state, spec, sameRules } });
     }
   }
+}
+
+function rendersSecrets({ base, head }: BothSides): boolean {
+  return [base, head].some(({ manifests }) => manifests.includes('"Secret'));
 }
 
 /** Argo CD does not answer questions about the objects of such an application. */

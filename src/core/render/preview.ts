@@ -66,7 +66,7 @@ export async function renderPreview(
     placeholders: { base: change.baseRevision, head: change.headRevision },
     redact,
     live: undefined,
-    secretsInGit: { kind: "untold", files: [] },
+    secretsInGit: { changed: undefined, files: [] },
   };
   const { application } = head;
   const [computed, checks] = await Promise.all([

@@ -24,10 +24,10 @@ interface Case {
   readonly stale?: string;
   readonly syncOptions?: readonly string[];
   readonly sameRules?: boolean;
-  readonly keptKeys?: readonly string[];
+  readonly stayingKeys?: readonly string[];
 }
 
-function requestOf({ base, head, live, spec = {}, stale, syncOptions = [], sameRules = true, keptKeys }: Case) {
+function requestOf({ base, head, live, spec = {}, stale, syncOptions = [], sameRules = true, stayingKeys }: Case) {
   return {
     base,
     head,
@@ -39,7 +39,7 @@ function requestOf({ base, head, live, spec = {}, stale, syncOptions = [], sameR
     live: { resources: live, stale },
     spec,
     sameRules,
-    keptKeys: () => keptKeys,
+    stayingKeys: () => stayingKeys,
   };
 }
 
@@ -290,7 +290,7 @@ describe("Secrets", () => {
 
   test("a key that goes stays in the cluster if git has it as stringData", () => {
     const live = [liveOf(secret({ a: "x", old: "x" }), { lastApplied: secret({ a: "x", old: "x" }) })];
-    const found = liveDiff({ ...losing, live, keptKeys: ["old"] });
+    const found = liveDiff({ ...losing, live, stayingKeys: ["old"] });
     expect(found.resources).toEqual([]);
     expect(basisOf(found)).toMatchObject({
       kept: [{ what: "keys that were written as stringData stay: old", objects: ["Secret guestbook/db"] }],
@@ -308,7 +308,7 @@ describe("Secrets", () => {
   });
 
   test("a key that git has as data goes", () => {
-    const found = liveDiff({ ...losing, live: [liveOf(secret({ a: "x", old: "x" }))], keptKeys: [] });
+    const found = liveDiff({ ...losing, live: [liveOf(secret({ a: "x", old: "x" }))], stayingKeys: [] });
     expect(changedLines(found)).toEqual(["- old: (hidden)"]);
     expect(basisOf(found)).toMatchObject({ approximate: [], kept: [] });
   });

@@ -29,7 +29,7 @@ export interface Applying {
   readonly compared: boolean;
   readonly syncOptions: readonly string[];
   /** The keys of a Secret that the cluster keeps although the head no longer has them; undefined if nobody knows. */
-  readonly keptKeys: (identity: ManifestIdentity) => readonly string[] | undefined;
+  readonly stayingKeys: (identity: ManifestIdentity) => readonly string[] | undefined;
 }
 
 /** What a sync makes of a live object, and what has to be said about it. */
@@ -49,7 +49,7 @@ export function outcomeOf(one: InCluster, applying: Applying): Outcome {
   const respected = applying.syncOptions.includes("RespectIgnoreDifferences=true");
   const left = respected ? paths.map((path) => asPatched(path, one)) : [];
   const hidden = respected ? left : paths.filter((path) => isUntouched(path, one));
-  const keys = (isSecret(identity) ? applying.keptKeys(identity) : undefined) ?? [];
+  const keys = (isSecret(identity) ? applying.stayingKeys(identity) : undefined) ?? [];
   const present = paths.length === 0 ? one.live : one.whole;
   const wanted = respected && present !== undefined ? withoutIgnored(one, rules, paths) : one.head;
   const sides = applied({ ...one, live: present }, wanted, { hidden, left, keys });
@@ -176,7 +176,7 @@ function inPlaceOf(live: JsonObject, wanted: JsonObject, base: JsonObject | unde
 function doubtsAbout(
   { identity, base, head, live }: InCluster,
   sides: Pick<Sides, "base" | "head">,
-  { rules, compared, syncOptions, keptKeys }: Applying & { readonly rules: Ignored },
+  { rules, compared, syncOptions, stayingKeys }: Applying & { readonly rules: Ignored },
 ): readonly string[] {
   if (live === undefined || head === undefined) return [];
   if (hasSyncOption(head, "Replace=true", syncOptions)) return ["Replace=true also removes what others wrote into it"];
@@ -190,7 +190,7 @@ function doubtsAbout(
     ...(hasSyncOption(head, "ServerSideApply=true", syncOptions)
       ? ["server-side apply removes a field only if nobody else owns it"]
       : []),
-    ...(losesKeys && base !== undefined && keptKeys(identity) === undefined
+    ...(losesKeys && base !== undefined && stayingKeys(identity) === undefined
       ? ["a key stays if it was written as stringData"]
       : []),
   ];
@@ -206,8 +206,8 @@ interface LiveDiffRequest extends DiffRequest {
   readonly spec: ApplicationSpec;
   /** Argo CD compared the cluster by the same `ignoreDifferences`. */
   readonly sameRules: boolean;
-  /** See `Applying.keptKeys`. */
-  readonly keptKeys: (identity: ManifestIdentity) => readonly string[] | undefined;
+  /** See `Applying.stayingKeys`. */
+  readonly stayingKeys: (identity: ManifestIdentity) => readonly string[] | undefined;
 }
 
 interface Compared {
@@ -271,10 +271,10 @@ function isBeside({ base, head, live }: InCluster): boolean {
 }
 
 function compareWithCluster(
-  { live, spec, sameRules, syncOptions, keptKeys }: LiveDiffRequest,
+  { live, spec, sameRules, syncOptions, stayingKeys }: LiveDiffRequest,
   pairs: ReadonlyMap<string, Sides>,
 ): { readonly compared: readonly Compared[]; readonly against: AgainstCluster; readonly applying: Applying } {
-  const applying = { ignored: readIgnoreRules(spec), compared: sameRules, syncOptions, keptKeys };
+  const applying = { ignored: readIgnoreRules(spec), compared: sameRules, syncOptions, stayingKeys };
   const compared = withLive(pairs, live).map((one) => ({ one, outcome: outcomeOf(one, applying) }));
   const same = compared.filter(({ one, outcome }) => one.inCluster && meanTheSame(outcome) && !meanTheSame(one));
   const ofAll = [
