@@ -3,6 +3,7 @@ import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { dirname, join, relative, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
 import ts from "typescript";
+import { filesOfPlan } from "./files-of-plan.js";
 
 // Prints how large the house is, next to what it may be, and fails above it.
 //   npm run house                  sizes, importers, exports, folders, contexts, and the files that a plan runs through
@@ -101,7 +102,6 @@ function byFolder(): ReadonlyMap<string, readonly SourceFile[]> {
 
 const nameOf = (path: string) => relative(ROOT, path);
 
-/** Counted without the programs' own start: tables, wiring, and what runs before the first event. */
 function rows(): readonly Row[] {
   const alone = files.filter(({ path, folder }) => {
     const importers = importersOf(path);
@@ -170,7 +170,11 @@ const at = process.argv.indexOf("--sample");
 if (at !== -1) {
   sample(Number(process.argv[at + 1] ?? 8));
 } else {
-  const measured = rows();
+  const planned = await filesOfPlan();
+  const measured = [
+    ...rows(),
+    { what: "files that the simplest plan runs through", is: planned.length, atMost: 150, such: planned },
+  ];
   for (const { what, is, atMost, such = [] } of measured) {
     console.log(`${is > atMost ? "✗" : "✓"} ${what}: ${is} (at most ${atMost})`);
     if (is > atMost && process.argv.includes("--such")) for (const one of such) console.log(`    ${one}`);

@@ -48,7 +48,9 @@ test("every npm script and file that the pipelines run exists", () => {
 test("GitLab's pipeline has the jobs of GitHub's", () => {
   const ofGitHub = FILES.flatMap((file) => Object.keys((parse(read(file)) as { jobs: object }).jobs));
   const ofGitLab = Object.keys(parse(read(GITLAB)) as object);
-  expect(new Set(ofGitHub)).toEqual(new Set(["check", "node", "cluster", "e2e", "chaos", "release", "pages"]));
+  expect(new Set(ofGitHub)).toEqual(
+    new Set(["check", "deploy", "node", "cluster", "e2e", "nightly", "chaos", "release", "pages"]),
+  );
   expect(ofGitLab).toEqual(expect.arrayContaining(ofGitHub));
 });
 
