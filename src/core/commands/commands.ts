@@ -86,10 +86,10 @@ export const COMMANDS: { readonly [N in CommandName]: CommandSpec<N> } = {
   },
 };
 
-/** All of them, in the table's order. */
+/** The names of all commands, in the table's order. */
 export const COMMAND_NAMES = Object.keys(COMMANDS) as readonly CommandName[];
 
-/** Whether a gate bars the command in any state. What nobody is kept from, such as help, has no gates. */
+/** Whether a gate can bar the command. Help, for example, has no gates. */
 export function isGatedBy(name: CommandName, gate: Gate): boolean {
   return RULES[gate].commands.some((one) => one === name);
 }

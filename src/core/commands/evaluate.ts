@@ -165,7 +165,7 @@ const MAX_DIFFS = 16 * 1024 * 1024;
 const MAX_SIDES = 4 * 1024 * 1024;
 const NO_ROOM = "# It is not shown: the other diffs of this plan are too long.";
 
-/** What is left for the diffs of a plan, which is stored whole, read again for every command, and shown on one page. */
+/** Characters left for the diffs of a plan, which is stored whole and shown on one page. */
 interface PlanRoom {
   diffs: number;
   /** For objects that are kept whole. */
@@ -192,7 +192,7 @@ function checkWithin(room: PlanRoom, result: CheckResult): CheckResult {
   return { ...result, outcome: { ...result.outcome, output: NO_ROOM } };
 }
 
-/** The same for a preview; undefined without one. */
+/** The preview without the texts for which the plan has no room. */
 function previewWithin(room: PlanRoom, previewed: Previewed | undefined): PreviewContent | undefined {
   return previewed && contentWithin(room, previewed.content);
 }
@@ -232,7 +232,7 @@ function taken(room: PlanRoom, length: number): boolean {
 /** What became of a render. `withheld`: it waits for an approval of the head. */
 type Started = RenderedSides | { readonly kind: "withheld"; readonly reason: string };
 
-/** Starts the locks and head renders of a plan, once per application. */
+/** Starts to lock and render the applications of a plan, each once. */
 export interface PlanStart {
   /** Locks the application, then starts the render of its head, even if another change request holds the lock. */
   start(subject: Subject): void;

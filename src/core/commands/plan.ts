@@ -94,7 +94,7 @@ async function look(planning: Planning): Promise<SurveyWithSets> {
   return withApplicationSets(surveyed, (names) => why(byNameAlone(names)), hasRoom, context);
 }
 
-/** What a plan looks at. */
+/** The subjects that a plan evaluates. */
 interface Chosen {
   readonly kind: "chosen";
   readonly chosen: readonly Subject[];
@@ -193,7 +193,7 @@ async function conclude(
   };
 }
 
-/** The previews of an earlier plan below and beside what this one looked at. */
+/** The previews of an earlier plan that this one did not make again. */
 function unlooked({ previews }: Plan, asked: ReadonlySet<string>, previewed: readonly Preview[]): readonly Preview[] {
   const again = new Set(previewed.map(({ application }) => application));
   return previews.filter(
@@ -230,7 +230,7 @@ interface Replanning {
   readonly context: FollowedSource;
 }
 
-/** Applications of applications of applications; more levels are a circle. */
+/** Levels of applications that define applications; more are taken for a cycle. */
 const MAX_LEVELS = 8;
 
 /**
@@ -294,7 +294,7 @@ function replaced(planned: Planned, subjects: readonly Subject[], plans: readonl
   };
 }
 
-/** Nothing is rendered of it any more, so that the next level has nothing to follow. */
+/** The subject as unreadable, so that nothing of it is rendered again. */
 function inCircle({ name, sourceFile }: Subject): Subject {
   return { kind: "unreadable", name, sourceFile, definition: undefined, problem: CIRCLE };
 }

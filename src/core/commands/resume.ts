@@ -90,7 +90,7 @@ async function startMissing(
 }
 
 interface Followed {
-  /** What reached Argo CD before this attempt, and how it ended. */
+  /** The operations that reached Argo CD before this attempt, with their outcomes. */
   readonly applications: readonly ApplicationSync[];
 }
 
@@ -119,7 +119,7 @@ function splitMissing(
   };
 }
 
-/** Its record was written before its parents were deployed. */
+/** Ends the record that was written before its parents failed. */
 async function giveUp(
   { application, why }: BlockedChild,
   command: DeployingCommand,
@@ -144,7 +144,7 @@ function rest(restarted: CommandResult | undefined, missing: readonly Applicatio
   return missing.map((application) => rejectedSync(application, message));
 }
 
-/** How an operation of the earlier attempt ended, and what is left to do about it: it may have to get healthy. */
+/** The outcome of an operation of the earlier attempt, and what is left to do, such as waiting for its health. */
 interface FollowedOperation {
   readonly operation: ApplicationSync;
   readonly confirm: () => Promise<ApplicationSync>;
@@ -231,7 +231,7 @@ async function followUndo(
   return { operation, confirm };
 }
 
-/** Argo CD remembers only the last operation; our record may say how an earlier one ended. */
+/** The outcome in our record, for an operation that Argo CD no longer remembers because another one followed. */
 function writtenDown(
   record: Deployment | undefined,
   { name }: DeployingCommand,

@@ -56,7 +56,7 @@ export async function rollback(command: Command<"rollback">, context: CommandCon
 
 const NONE_TAKEN: TakeOver = { kind: "taken", locks: [] };
 
-/** New and deleted applications are never deployed. */
+/** Whether a rollback can act on it: it was deployed from here, or is locked and deployable. */
 function isTarget(one: ApplicationFacts, { change }: Facts): boolean {
   if (one.record !== undefined) return true;
   return one.lock !== undefined && sameChangeRequest(one.lock.holder, change) && !isAnnounced(one);
@@ -73,7 +73,7 @@ function refusedWith(facts: Facts, isNarrowed: boolean): CommandResultOf<"refuse
   return { kind: "refused", refusal, next: next?.kind === "command" ? undefined : next };
 }
 
-/** Others began to deploy what was to be taken over. */
+/** The refusal if others began to deploy what was to be taken over. */
 function heldByOthers(locks: readonly Lock[], facts: Facts, isNarrowed: boolean): CommandResult {
   const found = new Map(locks.map((lock) => [lock.application, lock]));
   const applications = facts.applications.map((one): ApplicationFacts => {

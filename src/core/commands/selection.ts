@@ -89,7 +89,7 @@ export async function labelsFor(
   return (name) => labels.get(name);
 }
 
-/** What a mistyped line most likely means. */
+/** The most likely meaning of a mistyped line. */
 export interface Guess {
   readonly command: Command;
   /** Words without an option; those that are applications of the change request belong to the command. */
@@ -99,7 +99,7 @@ export interface Guess {
 /** Each word of a guess is compared with all applications, if there are not more than this. */
 const MOST_COMPARED = 500;
 
-/** The command that a guess comes to where these applications are known. */
+/** Completes a guess with the names of the known applications. */
 export function suggestionOf({ command, words }: Guess, known: readonly string[]): Command {
   if (command.name === "help") return command;
   const candidates = known.length <= MOST_COMPARED ? known : [];
@@ -189,7 +189,7 @@ export function select<T extends { readonly application: ApplicationName }>(
   };
 }
 
-/** What the newest plan of a change request is about. */
+/** The applications in the newest plan of a change request. */
 export function plannedIn(plan: Plan | undefined): readonly ApplicationName[] {
   return plan?.applications.map(({ application }) => application) ?? [];
 }

@@ -91,7 +91,7 @@ async function underPresentRules(
   return sync(command, { ...context, change, settings, snapshot }, parentsOf);
 }
 
-/** How parents of an application ended that an earlier attempt of the run deployed. */
+/** The results of an application's parents that an earlier attempt of the run deployed. */
 type ParentsDone = (application: ApplicationName) => readonly ApplicationSync[];
 
 interface TargetOptions {
@@ -123,13 +123,13 @@ async function targetsOf(
   });
 }
 
-/** A sync that is known to fail is allowed, and its answer says so. */
+/** Adds a warning of what Kubernetes is expected to refuse; the sync is allowed. */
 function withRefusals(subject: LiveSubject, planned: ApplicationPlan): LiveSubject {
   const expected = planned.kind === "evaluated" ? expectedRefusals(planned.cluster) : [];
   return expected.length === 0 ? subject : { ...subject, warnings: [...subject.warnings, ...expected] };
 }
 
-/** Those of the subjects that track it, or whose head applies a new definition of it. One that applies its own does not wait. */
+/** The other subjects that track it, or whose head applies a new definition of it. */
 function parentsAmong(
   subjects: readonly LiveSubject[],
   { name, live }: LiveSubject,
@@ -179,7 +179,7 @@ export function skippable(
   );
 }
 
-/** Who names an application wants the new commit in it, even if nothing else changes. */
+/** Whether a sync may leave it out. If it is named, a change of the commit id alone is deployed. */
 function isUnchanged(planned: ApplicationPlan | undefined, named: boolean): boolean {
   if (planned?.kind !== "evaluated" || planned.verdict !== "unchanged" || planned.writesDefinition) return false;
   return !(named && planned.diff.onlyCommit.length > 0);
@@ -212,7 +212,7 @@ interface SyncedSoFar {
   readonly plan: Plan | undefined;
 }
 
-/** What a decision about a merge reads. */
+/** What the decision about a merge is read from. */
 export type MergeSource = FactSource & AccessContext & Pick<CommandContext, "snapshot" | "log">;
 
 /** Whether to merge after this sync, or what blocks it; neither while auto-merge is off. */

@@ -25,21 +25,21 @@ import { settleSync } from "./settle.js";
 /** One application to deploy the head to. */
 export interface HeadTarget extends Pick<DeployTarget, "after"> {
   readonly subject: LiveSubject;
-  /** How its parents ended in an earlier attempt of the run. */
+  /** The results of its parents in an earlier attempt of the run. */
   readonly earlier: readonly ApplicationSync[];
   /** What it reverts of the base branch. */
   readonly behind: BehindBase | undefined;
   /** Failed checks that an approval lifted. */
   readonly overridden: readonly OverriddenCheck[];
-  /** What the plan showed. */
+  /** The sources that the plan showed. */
   readonly planned: readonly PlannedSource[];
-  /** As in its record. */
+  /** Recorded with the deployment, for a later rollback. */
   readonly basePinned: boolean;
-  /** How healthy it must get. */
+  /** The health that it must reach. */
   readonly health: HealthRule | undefined;
 }
 
-/** How the head is deployed. */
+/** What the deployments of all targets share. */
 interface HeadOptions {
   readonly command: Command<"sync">;
   /** Logins whose approval this deployment runs under. */
@@ -149,7 +149,7 @@ function otherwise(outcome: DeployOutcome, planned: readonly PlannedSource[]): r
   });
 }
 
-/** Of a commit; versions of charts stay whole. */
+/** Shortens commit ids, and no versions of charts. */
 function short(revision: string): string {
   return /^[0-9a-f]{40,}$/.test(revision) ? revision.slice(0, 8) : revision;
 }

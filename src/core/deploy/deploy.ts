@@ -42,7 +42,7 @@ interface DeployRequest {
   readonly at: readonly Pin[] | "target";
 }
 
-/** What became of it; `rejected` means that nothing was started. */
+/** The outcome of a deployment; `rejected` means that nothing was started. */
 export type DeployOutcome = SyncOutcome | { readonly kind: "rejected"; readonly message: string };
 
 /** One of the applications that a command deploys. */

@@ -25,7 +25,7 @@ type HealthEnd =
       readonly message: string;
       readonly unhealthy: readonly SyncedResource[];
     }
-  /** Nobody can tell any more. */
+  /** It can no longer be found out. */
   | { readonly kind: "unknown"; readonly message: string };
 
 interface HealthWait {
@@ -36,10 +36,10 @@ interface HealthWait {
 
 type Compared = Extract<HealthReport, { kind: "compared" }>;
 
-/** What the last looks have in common. */
+/** Consecutive health readings with the same status. */
 interface Streak {
   readonly word: "good" | "bad" | "between";
-  /** Argo CD's own time of the last change: between two looks it may have been something else. */
+  /** When the health last changed, by Argo CD's clock: it may have changed between two readings. */
   readonly since: string | undefined;
   readonly from: number;
 }
@@ -116,7 +116,7 @@ function timedOut(last: Compared | undefined, timeoutMs: number): HealthEnd {
   return { kind: "unhealthy", health: "Unknown", unhealthy: [], message };
 }
 
-/** Argo CD may be away for a moment; without permission to read the application, waiting is pointless. */
+/** A failure to read the health: one that may pass, or one that makes waiting pointless, such as a missing permission. */
 function unseen(error: unknown): { readonly kind: "unseen" } | { readonly kind: "lost"; readonly message: string } {
   if (!(error instanceof DeployerFailure)) throw error;
   const passing = error.reason === "unreachable" || error.reason === "failed";
@@ -182,7 +182,7 @@ async function watch(
   }
 }
 
-/** The object that holds it up, for one line. */
+/** The first unhealthy object, in one line. */
 function waitingFor([first, ...others]: readonly SyncedResource[]): string {
   if (first === undefined) return "";
   const more = others.length === 0 ? "" : ` (and ${others.length} more)`;

@@ -6,7 +6,7 @@ import { endOf } from "../model/progress.js";
 import type { Clock } from "../ports/clock.js";
 import type { DeployOutcome, SettleContext } from "./deploy.js";
 
-/** Argo CD refused before anything was written: the record returns to what it was before. */
+/** A sync that Argo CD refused before anything was written: the record returns to what it was. */
 interface Untouched {
   readonly kind: "untouched";
   readonly earlier: Deployment | undefined;
@@ -64,7 +64,7 @@ export async function endDeployment(
   await locks.release(application, change);
 }
 
-/** What was deployed stays deployed, so each write is retried. */
+/** Runs the writes in order, each repeated while the store is unavailable. */
 async function settle(
   application: ApplicationName,
   { clock, log }: Pick<SettleContext, "clock" | "log">,

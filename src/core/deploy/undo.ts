@@ -13,7 +13,7 @@ import { settleRollback, settleSync } from "./settle.js";
 /** A sync that left its application unhealthy, with the warnings for its answer. */
 export type NotHealthySync = Extract<SyncOutcome, { kind: "failed" }> & Pick<ApplicationSync, "warnings">;
 
-/** The operation by which a run takes back what it has deployed itself; an attempt after a crash finds it by this id. */
+/** The id of a run's automatic rollback in Argo CD, by which an attempt after a crash finds it. */
 export function undoIdOf(runId: string): string {
   return `${runId}-rollback`;
 }
@@ -117,7 +117,7 @@ function restored({ specBefore, specWritten }: Deployment, live: LiveApplication
   return specWritten !== undefined && specEqual(live.spec, specWritten) ? specBefore : live.spec;
 }
 
-/** Why svc leaves the application alone. */
+/** Why svc does not roll the application back by itself; undefined if it does. */
 async function obstacleTo(
   record: Deployment,
   live: LiveApplication | undefined,

@@ -6,7 +6,7 @@ import type { AccessCommand, AccessRule, Settings } from "../model/settings.js";
 import { accessRulesFor, type Deployed } from "../policy/effect-rules.js";
 import type { CodeHost } from "../ports/code-host.js";
 
-/** Who gives a command, and under which rules. */
+/** The person who gives a command, and the rules that hold for it. */
 export interface AccessContext {
   readonly change: ChangeRequest;
   readonly settings: Settings;

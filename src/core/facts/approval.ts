@@ -29,7 +29,7 @@ export interface ApprovalContext {
   readonly isAdministrator: CommandPorts["isAdministrator"];
 }
 
-/** Each takes a merge by git; beyond that a merge counts as its author's commit. */
+/** Merges that git repeats to find out whether they are clean; any further one counts as its author's commit. */
 const MOST_MERGES = 10;
 
 /** Reads whether the head is approved, once for everybody who asks. */
@@ -84,7 +84,7 @@ function approvedBy(facts: EyesFacts): Approval {
   return { approved: true, approvers: people.map(({ login }) => login), people, missing: undefined };
 }
 
-/** Merges of the base branch that git makes in the same way. */
+/** Merges of the base branch without changes of their own: git produces the same result. */
 async function baseMerges(
   { commits }: EyesFacts,
   snapshot: Pick<Snapshot, "isCleanMerge">,
@@ -96,7 +96,7 @@ async function baseMerges(
   return clean;
 }
 
-/** Who wrote what cannot be told; but what two people approved, one of them did not write alone. */
+/** Judges a head whose commits are not all known: two approvers are enough, since neither wrote everything alone. */
 function judgeUnknown(reviews: Reviews, change: ChangeRequest): Approval {
   if (peopleIn(reviews.looks.filter(({ saw }) => saw === change.headRevision)) >= 2) return reviews;
   return {

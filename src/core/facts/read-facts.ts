@@ -48,7 +48,7 @@ import {
 } from "./approval.js";
 import { checksOfMerge } from "./sync-checks.js";
 
-/** Where the facts about a change request are read. */
+/** What the facts about a change request are read from. */
 export type FactSource = ApprovalContext &
   Pick<CommandContext, "host" | "change" | "settings" | "plans" | "locks" | "deployments" | "checks">;
 
@@ -59,14 +59,14 @@ export interface FactOptions {
   readonly plan?: Plan | undefined;
   /** What the host is asked: everything that is required, or all but whether the head is approved. */
   readonly review?: "required" | "rules";
-  /** What the host has just been asked. */
+  /** Answers that the host has just given. */
   readonly reviewed?: Reviewed | undefined;
 }
 
 /** What the code host says about a head. */
 export type Reviewed = Pick<Facts, "approval" | "missingForRules">;
 
-/** The facts, and the plan that they are taken from. */
+/** The facts, with the plan and the records that they were read from. */
 export interface ReadFacts {
   readonly facts: Facts;
   readonly plan: Plan | undefined;
@@ -135,7 +135,7 @@ export async function factsOfAsker(
   };
 }
 
-/** Facts of which nothing was read yet. */
+/** Facts before anything is read. */
 export function blankFacts(change: ChangeRequest, words: HostWords, settings: Facts["settings"]): Facts {
   const { allowForks, skipNoChanges, prune } = settings;
   return {
@@ -157,7 +157,7 @@ export function blankFacts(change: ChangeRequest, words: HostWords, settings: Fa
   };
 }
 
-/** Reads one fact. A failure of the world outside is noted; broken things and an unavailable store throw. */
+/** Reads one fact. Failures of hosts, Argo CD and stored values are noted in `untold`; everything else throws. */
 export async function tell<T>(
   untold: Partial<Record<FactName, string>>,
   fact: FactName,
@@ -186,7 +186,7 @@ function planFacts(plan: Plan, change: ChangeRequest): Facts["plan"] {
   };
 }
 
-/** What the stores hold about a change request and what concerns it. */
+/** The plan, locks and records that the facts of a change request are made of. */
 interface Stored {
   readonly change: ChangeRequest;
   /** Those of its host. */
@@ -197,7 +197,7 @@ interface Stored {
   readonly records: readonly Deployment[];
 }
 
-/** The facts that the stores tell. */
+/** Makes facts of what the stores hold. */
 export function storedFacts({ change, words, settings, plan, locks, records }: Stored): Facts {
   const planned = new Map(plan?.applications.map((one) => [one.application, one]));
   const own = records.filter((record) => sameChangeRequest(record.change, change));
@@ -264,7 +264,7 @@ function recordFacts(record: Deployment, { baseRevision }: ChangeRequest): Recor
   return { change, revision, outcome, approvers, reverted, baseKept };
 }
 
-/** Rules alone matter to a rollback: it moves nothing, and what could not be evaluated is left or put back as it was. */
+/** The members of a plan as a rollback sees them: it moves nothing, so that only rules require an approval. */
 function unmoved(planned: ApplicationPlan | undefined): readonly Member[] {
   const members = planned?.effect.members ?? [];
   return members.map((member) => ({ ...member, definition: { kind: "unchanged" }, problem: undefined }));
@@ -290,7 +290,7 @@ function requiresOf(deployed: Deployed, back: Deployed, settings: Settings): Req
   };
 }
 
-/** The merge deploys the `others` as well. */
+/** Whether anything that the merge deploys requires an approval. */
 function needApproval({ applications, others }: Facts): boolean {
   return [...applications, ...others].some(({ requires }) => requires.approvals.sync.length > 0);
 }

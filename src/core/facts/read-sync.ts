@@ -72,7 +72,7 @@ export async function readForSync(
 interface Looked {
   readonly application: ApplicationName;
   readonly facts: NowFacts;
-  /** As a sync would deploy it; undefined if it cannot. */
+  /** The subject as a sync would deploy it; undefined if it cannot. */
   readonly subject: LiveSubject | undefined;
 }
 
@@ -123,9 +123,9 @@ async function lookAt(application: ApplicationName, found: Survey, { plan, why, 
 
 const NOT_PLANNED_AS_SUCH = "its Application resource was added or removed since the plan: run the plan command again";
 
-/** What a sync is confirmed with, right before its first call that deploys. */
+/** What is read again right before the first call that deploys. */
 interface Confirmation extends SyncReading {
-  /** The target branch moved meanwhile: these are the new facts. */
+  /** The change request with its new target branch, if that moved meanwhile. */
   readonly moved: ChangeRequest | undefined;
 }
 
@@ -254,7 +254,7 @@ function memberDiffers(before: Member, now: Member): string | undefined {
   return `since the plan, the ${[...new Set(changed.map(([what]) => what))].join(" and ")} of ${now.application} changed in Argo CD or on the base branch`;
 }
 
-/** A child that the plan leaves alone, because it had the head's definition already, must still have it. */
+/** A child that had the head's definition when it was planned must still have it. */
 function childDiffers(
   { members, applies }: Effect,
   running: ReadonlyMap<ApplicationName, Application>,

@@ -23,9 +23,9 @@ import type { Approvals } from "./approval.js";
 
 /** The required checks of what a sync deploys. */
 export interface SyncChecks {
-  /** Those that failed, each with those whose approval lifts it. */
+  /** The failed checks, each with the people whose approval lifts it. */
   readonly failed: ReadonlyMap<ApplicationName, readonly Failed[]>;
-  /** Says of a failed one how it can pass. */
+  /** Tells how a failed check can pass. */
   readonly sentence: (check: FailedCheck) => string;
 }
 
@@ -55,7 +55,7 @@ export async function readSyncChecks(
   return { failed: new Map(judged.filter(([, failed]) => failed.length > 0)), sentence: overriding.sentence };
 }
 
-/** Whether an approval lifts one of them. */
+/** Whether an approval lifts one of the failed checks. */
 export function isLifted({ failed }: SyncChecks): boolean {
   return [...failed.values()].some((all) => all.some(({ by }) => by.length > 0));
 }
@@ -183,10 +183,10 @@ function isUnchanged(plan: ApplicationPlan): boolean {
   return plan.kind === "evaluated" && plan.verdict === "unchanged" && !plan.writesDefinition;
 }
 
-/** Where approvals and the members of teams are read. */
+/** What approvals and the members of teams are read from. */
 type OverridingContext = Pick<CommandContext, "host" | "change"> & { readonly approvals: Approvals };
 
-/** Who may lift failures by their approval. The host is asked only if there is one to lift. */
+/** Finds out whose approval lifts failed checks. The host is asked only if there is one to lift. */
 function createOverriding(context: OverridingContext) {
   const asked = new Map<string, Promise<readonly User[]>>();
   let problem: string | undefined;
@@ -216,7 +216,7 @@ function createOverriding(context: OverridingContext) {
   }
 
   return {
-    /** The failed ones, each with those whose approval lifts it. */
+    /** The failed checks, each with the people whose approval lifts it. */
     judge: (all: readonly CheckResult[]) =>
       Promise.all(all.filter(isFailed).map(async (one) => ({ one, by: await whoLifts(one) }))),
     sentence: (failed: FailedCheck): string => {

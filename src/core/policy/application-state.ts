@@ -4,12 +4,12 @@ import type { ApprovalNeed } from "./effect-rules.js";
 import type { ApplicationFacts, Facts, RecordFacts } from "./facts.js";
 import type { Judged } from "./gates.js";
 
-/** New and deleted applications are locked, and left out of every sync. */
+/** Whether it is new or deleted: such applications are locked, and no sync deploys them. */
 export function isAnnounced({ planned }: Pick<ApplicationFacts, "planned">): boolean {
   return planned?.kind === "new" || planned?.kind === "deleted";
 }
 
-/** What the command is about; without one, everything that this change request has planned, locked or deployed. */
+/** The applications that the command selects; without a command, all that this change request planned, locked or deployed. */
 export function selectedOf({ applications, asker }: Facts): readonly ApplicationFacts[] {
   if (asker === undefined) return applications;
   const selected = new Set(asker.selected);
@@ -40,17 +40,17 @@ export function awaitingIn(facts: Facts): readonly ApplicationFacts[] {
   return facts.applications.filter((one) => awaits(one, facts));
 }
 
-/** The head was certainly deployed. */
+/** Whether the head was certainly deployed. */
 export function isAtHead(record: RecordFacts, { headRevision }: Pick<ChangeRequest, "headRevision">): boolean {
   return record.revision === headRevision && record.outcome === "succeeded";
 }
 
-/** A sync of the head ended without success, or nobody knows how. */
+/** Whether a sync of the head ended without success, or with an unknown outcome. */
 export function hasEndedAtHead({ record }: ApplicationFacts, { change }: Facts): boolean {
   return record?.revision === change.headRevision && record.outcome !== "succeeded";
 }
 
-/** What requires an approval. The one under which a record was deployed is enough to take that back. */
+/** What requires an approval. To roll back, the approval under which the record was deployed is enough. */
 export function approvalNeedsOf(one: ApplicationFacts, command: Judged): readonly ApprovalNeed[] {
   if (command !== "rollback") return one.requires.approvals.sync;
   const { record } = one;
@@ -58,7 +58,7 @@ export function approvalNeedsOf(one: ApplicationFacts, command: Judged): readonl
   return deployed ? [] : one.requires.approvals.rollback;
 }
 
-/** A lock that a plan for another commit or target branch took gives no right to deploy. */
+/** Why the plan behind a lock gives no right to run the command; undefined if it does. */
 export function isStale(one: ApplicationFacts, facts: Facts, command: Judged): string | undefined {
   const { planned, lock, record, now } = one;
   const current = facts.plan?.current === true;

@@ -18,7 +18,7 @@ export interface Deployed {
   readonly members: readonly Member[];
 }
 
-/** What the plan says about these applications if it is one of the present head and target branch. */
+/** The applications with what their deployment reaches, if the plan is one of the present head and target branch. */
 export function deployedOf(
   plan: Plan | undefined,
   applications: readonly ApplicationName[],
@@ -28,7 +28,7 @@ export function deployedOf(
   return applications.map((application) => ({ application, members: known.get(application)?.members ?? [] }));
 }
 
-/** Applications of which nothing but the names is known. */
+/** Applications that are known by name only. */
 export function byNameAlone(applications: readonly ApplicationName[]): readonly Deployed[] {
   return applications.map((application) => ({ application, members: [] }));
 }
@@ -42,7 +42,7 @@ export interface ApprovalNeed {
   readonly because: string;
 }
 
-/** Everything that requires an approval: rules, and what nobody may do without one whatever the rules say. */
+/** Everything that requires an approval: by a rule, or because no rule can allow it without one. */
 export function approvalNeeds(all: readonly Deployed[], settings: Settings): readonly ApprovalNeed[] {
   return all.flatMap(({ application, members }) => {
     if (members.length === 0) {

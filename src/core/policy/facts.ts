@@ -11,7 +11,7 @@ import type { AccessCommand, AccessRule } from "../model/settings.js";
 import type { ApprovalNeed } from "./effect-rules.js";
 
 /**
- * Everything that a gate asks about one change request, as plain JSON: a recorded state can be judged again.
+ * Everything that the gates ask about one change request, as plain JSON, so that a recorded state can be judged again.
  * What could not be read is named in `untold`, and bars whatever needs it.
  */
 export interface Facts {
@@ -25,20 +25,20 @@ export interface Facts {
   readonly problems: readonly string[];
   /** Who gave the command that is judged; undefined if nobody did. */
   readonly asker: Asker | undefined;
-  /** The newest stored plan, of whichever head. */
+  /** The newest stored plan, which may be of an older head. */
   readonly plan: PlanFacts | undefined;
-  /** What the newest plan, the locks and the records of this change request name. */
+  /** The applications that the newest plan, the locks or the records of this change request name. */
   readonly applications: readonly ApplicationFacts[];
-  /** What the merge deploys besides: generated applications, and those that svc does not deploy. */
+  /** Further applications that the merge deploys: generated ones, and those that svc does not deploy. */
   readonly others: readonly ApplicationFacts[];
-  /** Whether the head is approved; undefined if nobody asked the host: what needs an approval then waits for one. */
+  /** Whether the head is approved; undefined if the host was not asked, which counts as not approved. */
   readonly approval: Approval | undefined;
   /** What the approval lacks because the head changes the repository's rules, as a clause about the change request. */
   readonly missingForRules: string | undefined;
   readonly mergeChecks: MergeChecks;
-  /** svc merges right after this answer. */
+  /** Whether svc merges right after this answer. */
   readonly merging: boolean;
-  /** The head or the base branch is no longer what the command was checked for. */
+  /** Whether the head or the base branch has changed since the command was checked. */
   readonly headMoved: boolean;
   /** Applications whose sync has just failed or was refused, before their records say so. */
   readonly justFailed: readonly ApplicationName[];
@@ -60,18 +60,18 @@ interface SettingFacts {
 export interface Asker {
   readonly login: string;
   readonly mayWrite: boolean;
-  /** A dry run of somebody who needs no approval for it. */
+  /** Whether it is a dry run by somebody who needs no approval for that. */
   readonly withoutApproval: boolean;
   /** Selected applications for which the lists of `sync_requirements` do not name this person. */
   readonly barred: readonly BarredApplication[];
-  /** What the command is about; empty if nothing of what it could act on was selected. */
+  /** The applications that the command selects. */
   readonly selected: readonly ApplicationName[];
 }
 
 interface PlanFacts {
-  /** It shows exactly this head, into this branch. */
+  /** Whether it shows exactly this head, merged into this branch. */
   readonly current: boolean;
-  /** It was made for another target branch. */
+  /** Whether it was made for another target branch. */
   readonly retargeted: boolean;
   readonly unread: readonly UnreadFile[];
   /** ApplicationSets that are not previewed before the head is approved. */
@@ -79,22 +79,22 @@ interface PlanFacts {
   /** Changed ApplicationSets, and applications that svc does not deploy: both take effect at the merge. */
   readonly sets: readonly string[];
   readonly notDeployed: readonly ApplicationName[];
-  /** An approval of the head lets another plan show more than this one. */
+  /** Whether a plan after an approval of the head would show more than this one. */
   readonly waitsForApproval: boolean;
 }
 
 export interface ApplicationFacts {
   readonly application: ApplicationName;
-  /** As the newest plan has it. */
+  /** What the newest plan says of it. */
   readonly planned: PlannedFacts | undefined;
   /** Whoever holds it. */
   readonly lock: Lock | undefined;
   /** "Deployed, not merged" of this change request. */
   readonly record: RecordFacts | undefined;
-  /** Those of other change requests. */
+  /** The same of other change requests. */
   readonly foreign: readonly RecordFacts[];
   readonly requires: Requires;
-  /** As it is right now, for a command that is about to act on it. */
+  /** Its present state, read for a command that is about to act on it. */
   readonly now: NowFacts | undefined;
 }
 
@@ -106,13 +106,13 @@ export interface RecordFacts extends Pick<Deployment, "change" | "revision" | "o
 /** What a gate asks about an application in the newest plan. */
 export interface PlannedFacts {
   readonly kind: ApplicationPlan["kind"];
-  /** Both sides render the same, and a sync writes no definition. */
+  /** Whether both sides render the same and a sync writes no definition. */
   readonly unchanged: boolean;
   /** Why svc does not deploy it: it takes effect at the merge. */
   readonly atMerge: string | undefined;
   /** Why it could not be evaluated; untrusted. */
   readonly failure: string | undefined;
-  /** It is not rendered before the head is approved. */
+  /** Whether it is rendered only after the head is approved. */
   readonly withheld: boolean;
   readonly behind: boolean;
   readonly uncovered: boolean;
@@ -127,7 +127,7 @@ export interface PlannedFacts {
   readonly deleted: number;
 }
 
-/** What the rules and the application's effect require. */
+/** The approvals, branches and people that the rules require for a deployment of an application. */
 export interface Requires {
   readonly approvals: { readonly sync: readonly ApprovalNeed[]; readonly rollback: readonly ApprovalNeed[] };
   readonly upToDate: boolean;
@@ -135,7 +135,7 @@ export interface Requires {
   readonly allowed: Readonly<Record<AccessCommand, readonly AccessRule[]>>;
 }
 
-/** An application as it is read for a command. Texts are untrusted. */
+/** The present state of an application, as a command read it. Texts are untrusted. */
 export interface NowFacts {
   readonly autoSynced: boolean;
   /** Why svc cannot deploy it, whatever else holds. */
@@ -151,7 +151,7 @@ export interface NowFacts {
   readonly differs?: string | undefined;
   /** Failed required checks that nobody lifts, and what their programs printed; undefined while they have not been looked at. */
   readonly checks?: readonly UnliftedCheck[] | undefined;
-  /** For a rollback: whoever holds the lock has only planned it. */
+  /** For a rollback: whether the lock's holder has only planned the application. */
   readonly takeable?: boolean | undefined;
 }
 

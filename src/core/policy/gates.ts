@@ -4,7 +4,7 @@ import type { Refusal } from "../model/result.js";
 import type { AccessCommand } from "../model/settings.js";
 import type { ApplicationFacts, FactName, Facts } from "./facts.js";
 
-/** What is judged. `merge` is a merge by svc, and whether the commit status is green. */
+/** The action that is judged. `merge` decides about a merge by svc and about a green commit status. */
 export type Judged = AccessCommand | "merge";
 
 export type Gate =
@@ -37,44 +37,44 @@ export type Gate =
   | "not-synced"
   | "rules-approval";
 
-/** Why something may not be done. */
+/** One reason against a command or a merge. */
 export interface Bar {
   readonly gate: Gate;
   /** Undefined if it bars everything. */
   readonly application: ApplicationName | undefined;
   /** A clause about the application or the change request; untrusted. */
   readonly why: string;
-  /** A fact could not be read, so nobody knows. */
+  /** Whether it bars because a fact could not be read. */
   readonly untold: boolean;
 }
 
-/** What the refusal and the next step of a gate are made of. */
+/** The bars of gates that are answered together, for their refusal and their next step. */
 export interface Barred {
   readonly bars: readonly Bar[];
   readonly applications: readonly ApplicationFacts[];
-  /** What the command may be given for instead. */
+  /** The applications that the command may still be given for. */
   readonly others: Names;
-  /** What the next step is asked for; empty if that is the whole change request. */
+  /** The applications that the next step is for; empty for all. */
   readonly only: Names;
 }
 
 interface RuleBase {
   readonly commands: readonly Judged[];
-  /** If one of these could not be read, it bars. */
+  /** Facts that it needs: it bars if one of them could not be read. */
   readonly needs?: readonly FactName[];
-  /** If it could not be read, that is why it bars: it bars without it anyway. */
+  /** A fact that is read only where the gate bars without it: if it could not be read, that is the reason given. */
   readonly asks?: FactName;
-  /** Who can take the bar away. */
+  /** Who or what can clear it. */
   readonly liftedBy: "push" | "plan" | "approval" | "sync" | "holder" | "operator" | "nobody" | "time";
   /** A sync answers the lowest number that bars. Gates with the same number are answered together. */
   readonly specificationOrder: number;
   /** If absent, the command's answer lists each application with its reason. */
   readonly refusal?: (barred: Barred, facts: Facts, command: Judged) => Refusal;
-  /** Undefined if it does not keep the change request from getting ahead. */
+  /** The next step that clears it; absent if it has none. */
   readonly step?: (barred: Barred, facts: Facts, then: AfterApproval) => NextStep;
 }
 
-/** Why a gate of the whole change request bars, and because of which application, set or file if there is one. */
+/** Why a gate of the whole change request bars, with the application, set or file that caused it. */
 export interface ChangeBar {
   readonly application: ApplicationName | undefined;
   readonly reason: string;
@@ -92,7 +92,7 @@ interface ApplicationRule extends RuleBase {
   readonly bars: (one: ApplicationFacts, facts: Facts, command: Judged) => string | undefined;
 }
 
-/** What bars nothing, and people have to know before they go on. */
+/** A danger: it bars nothing, but people have to know it before they go on. */
 export interface DangerRule {
   readonly of: "danger";
   readonly commands: readonly Judged[];
@@ -104,5 +104,5 @@ export type Rule = ChangeRule | ApplicationRule;
 
 export type RuleOf<K extends Rule["of"]> = Extract<Rule, { readonly of: K }>;
 
-/** Rows that only warn. */
+/** The dangers in the table of rules. */
 export type DangerGate = "refused-by-cluster" | "destroys" | "replaces-other";

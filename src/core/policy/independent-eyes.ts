@@ -16,7 +16,7 @@ interface GraphCommit {
   readonly parents: readonly string[];
 }
 
-/** A commit that nobody approved who certainly had no hand in it, and why each approver of the head does not count. */
+/** A commit without an approval by somebody who certainly had no part in it, and why each approver of the head does not count. */
 export interface UnseenCommit {
   readonly id: string;
   readonly because: readonly Involved[];
@@ -27,7 +27,7 @@ export interface Involved {
   readonly how: Involvement;
 }
 
-/** `unknown-author` pushed to the branch; whose commit it is, the host does not know. */
+/** How an approver is involved in a commit. `unknown-author`: the host knows no author of it, and the approver pushed to the branch. */
 type Involvement = "wrote" | "pushed" | "unknown-author" | "unknown-pusher";
 
 /**
@@ -84,7 +84,7 @@ function historiesOf(commits: readonly GraphCommit[]): (tip: string | undefined)
   };
 }
 
-/** Everything that can be reached. A set is walked in the order of insertion, later members included. */
+/** Everything reachable from a node. Iterating over a set also visits the members that are added meanwhile. */
 function walk(from: string, next: (id: string) => readonly string[]): ReadonlySet<string> {
   const found = new Set([from]);
   for (const id of found) for (const reached of next(id)) found.add(reached);

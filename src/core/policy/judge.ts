@@ -6,12 +6,12 @@ import type { ApplicationFacts, FactName, Facts } from "./facts.js";
 import type { Bar, Barred, Gate, Judged } from "./gates.js";
 import { DOUBTS, refusalFor, RULES } from "./rules.js";
 
-/** What may be done to a change request, and what bars the rest. */
+/** The result of judging a command: what bars it, and its refusal. */
 export interface Judgement {
   readonly command: Judged;
-  /** What bars everything, in the order in which people should clear it. */
+  /** The bars of the whole change request, in the order in which people should clear them. */
   readonly whole: readonly Bar[];
-  /** What the command is about, each with what bars it, in the same order. */
+  /** The selected applications, each with its bars in the same order. */
   readonly applications: readonly JudgedApplication[];
   /** What the command is answered if it is given now; undefined if it may run. */
   readonly refusal: Refusal | undefined;
@@ -71,12 +71,12 @@ export function barsOf({ whole, applications }: Judgement): readonly Bar[] {
   return inOrder([...whole, ...applications.flatMap(({ bars }) => bars)]);
 }
 
-/** Sorted as the table is, in which people should clear them. */
+/** Sorts bars in the order of the table, in which people should clear them. */
 export function inOrder(bars: readonly Bar[]): readonly Bar[] {
   return GATES.flatMap((gate) => bars.filter((bar) => bar.gate === gate));
 }
 
-/** What a refusal or a step of these bars is made of. */
+/** Gathers these bars with their applications, for a refusal or a next step. */
 export function barredBy(
   bars: readonly Bar[],
   all: readonly ApplicationFacts[],
@@ -91,7 +91,7 @@ export function barredBy(
   };
 }
 
-/** A merge is about everything that it deploys. */
+/** The applications that a command or a merge would deploy. */
 function concernedBy(command: Judged, facts: Facts): readonly ApplicationFacts[] {
   if (command === "merge") return [...facts.applications, ...facts.others];
   const selected = selectedOf(facts);

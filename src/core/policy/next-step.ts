@@ -87,7 +87,7 @@ export function undoing(names: Names, facts: Facts, unnamed = false): NextStep {
   return needs.length > 0 && facts.approval?.approved !== true ? approving(facts, advised) : advised;
 }
 
-/** Everything that svc deploys is deployed. */
+/** The next step once everything that svc deploys is deployed. */
 function finishing(facts: Facts): NextStep {
   const { applications, others, approval, change, plan } = facts;
   const byTheMerge = [...applications.filter(({ planned }) => planned !== undefined), ...others].filter(
@@ -146,7 +146,7 @@ function firstStep(bars: readonly Bar[], facts: Facts, then?: AfterApproval, onl
   return RULES[gate].step?.(barredBy(same, all, { only }), facts, then ?? planning(facts));
 }
 
-/** A sync without `-a` takes every lock and is refused if one application is barred. */
+/** Advises a sync of what is ready, without `-a` if nothing else would be deployed: a sync is refused if one application is barred. */
 function syncing(ready: readonly ApplicationFacts[], judged: JudgedSync, facts: Facts, only: Names): NextStep {
   const { change, approval } = facts;
   const ours = facts.applications.filter(({ lock }) => lock !== undefined && sameChangeRequest(lock.holder, change));
@@ -185,7 +185,7 @@ function lossesOf(all: readonly ApplicationFacts[], facts: Facts): Pick<AdvisedC
   };
 }
 
-/** What earlier syncs of the head left behind. */
+/** The sync, as a retry if earlier syncs of the head failed or have an unknown outcome. */
 function afterAttempts(
   ready: readonly ApplicationFacts[],
   advised: AdvisedCommand,
@@ -209,7 +209,7 @@ function namesOf(all: readonly { readonly application: ApplicationName }[]): Nam
   return all.map(({ application }) => application);
 }
 
-/** What an answer advises: a next step for the change request, and one for each application that the command left undone. */
+/** The advice in an answer: a next step for the change request, and one for each application that the command left undone. */
 export interface Advice {
   readonly next: NextStep;
   readonly each: ReadonlyMap<string, NextStep>;
@@ -219,7 +219,7 @@ export interface Advice {
   readonly undo?: AdvisedCommand | undefined;
 }
 
-/** What to advise after a command. `facts` are as the command left them. */
+/** The advice after a command. `facts` were read after it. */
 export function adviceAfter<K extends ResultKind>(result: CommandResultOf<K>, facts: Facts): Advice {
   const { change, applications } = facts;
   const undoable = applications.some(
@@ -230,7 +230,7 @@ export function adviceAfter<K extends ResultKind>(result: CommandResultOf<K>, fa
 
 type AdviceAfter<K extends ResultKind> = (result: CommandResultOf<K>, facts: Facts) => Omit<Advice, "undoable">;
 
-/** What each result leads to. */
+/** The advice after each result. */
 const ADVICE: { readonly [K in ResultKind]: AdviceAfter<K> } = {
   planned: nextStepAlone,
   synced(result, facts) {
@@ -269,7 +269,7 @@ function nextStepAlone(_result: unknown, facts: Facts): Omit<Advice, "undoable">
 
 const NO_STEPS: Advice["each"] = new Map();
 
-/** Whoever has undone something is not told to do it again, unless something else is left to undo. */
+/** After something was undone, a new plan is only mentioned: nobody is told to start over. */
 function afterUndoing(by: "rollback" | "unlock", facts: Facts): NextStep {
   const next = nextStep(facts);
   return next.kind === "command" && next.command === "plan" ? { kind: "undone", by, again: planning(facts) } : next;

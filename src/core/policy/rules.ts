@@ -41,7 +41,7 @@ function ofEach(
 }
 
 /**
- * Every gate. The order is that in which people should clear them: what makes other work worthless comes first, such as a
+ * Every gate, in the order in which people should clear them: what makes other work worthless comes first, such as a
  * push, which an approval does not survive.
  */
 export const RULES: Readonly<Record<Gate, Rule> & Record<DangerGate, DangerRule>> = {
@@ -318,7 +318,7 @@ export const DOUBTS: Readonly<Record<FactName, string>> = {
   applications: "what an application looks like in Argo CD now",
 };
 
-/** What a command refuses. `bars` are those of the gates that are answered together. */
+/** The refusal of a command. `bars` are those of the gates that are answered together. */
 export function refusalFor(barred: Barred, facts: Facts, command: Judged): Refusal {
   const doubts = barred.bars.filter(({ untold }) => untold).map(({ why }) => why);
   if (doubts.length > 0) return { reason: "cannot-tell", doubts: [...new Set(doubts)] };
@@ -372,7 +372,7 @@ function namesIn(bars: readonly Bar[]): Names {
   return [...new Set(bars.flatMap(({ application }) => application ?? []))];
 }
 
-/** A bar of no application in particular. */
+/** A reason that concerns no single application. */
 function whole(reason: string): ChangeBar {
   return { application: undefined, reason };
 }

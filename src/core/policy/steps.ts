@@ -18,7 +18,7 @@ export function approving({ change, approval }: Facts, then: AfterApproval): Nee
   return { kind: "approve", known: approval !== undefined, commit: headRevision, author: author?.login, then };
 }
 
-/** What follows an approval that lets svc render more: svc plans by itself, unless it never does so here. */
+/** The step after an approval that lets svc render more: svc plans by itself, except for drafts and forks. */
 export function replanning(facts: Facts): AfterApproval {
   return facts.change.draft || facts.change.fork ? planning(facts) : { kind: "replan" };
 }
@@ -40,7 +40,7 @@ export function passing(all: readonly FailedFor[], { change }: Facts, then: "syn
   };
 }
 
-/** Everything that has to allow a person the command. */
+/** The rules that must all allow a person the command. */
 export function allowedFor(command: AccessCommand, all: readonly ApplicationFacts[]): readonly AccessRule[] {
   const rules = all.flatMap(({ requires }) => requires.allowed[command]);
   return [...new Map(rules.map((rule) => [JSON.stringify(rule), rule])).values()];

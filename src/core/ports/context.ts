@@ -27,7 +27,7 @@ export interface OpenedChange extends Commits {
   readonly settings: Settings;
 }
 
-/** Work that ends with its signal and logs what failed on the way. */
+/** Stops and logs long work. */
 export interface Stoppable {
   /** Stops a plan; a sync that has started is followed to its end. */
   readonly signal: AbortSignal;

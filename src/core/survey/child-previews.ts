@@ -58,7 +58,7 @@ export async function childPreviews(
   }
 }
 
-/** Those with a name whose definition the parent's head changes. */
+/** The named children whose definition the parent's head changes. */
 function changedChildren(
   [parent, { children }]: Parent,
   running: ReadonlyMap<ApplicationName, Application>,
@@ -101,7 +101,7 @@ function withSpec(application: Omit<Application, "spec" | "project">, spec: Appl
   return { ...application, spec, project: projectOf(spec) };
 }
 
-/** Whoever writes the manifests of a parent must not be shown what runs for an application that it never applied. */
+/** Reads a removed child, only if Argo CD says that the parent applied it: its manifests could name any application. */
 async function findRemoved(
   name: ApplicationName,
   parent: ApplicationName,

@@ -15,10 +15,10 @@ import { digestOf, memberOf, unknownMember } from "./members.js";
 import { sideOf } from "./sides.js";
 import type { Survey } from "./survey.js";
 
-/** A member that something applies, before it is known what that member applies in turn. */
+/** An application that a deployment creates, changes or removes; what it applies in turn is not yet known. */
 export interface Reached {
   readonly member: Member;
-  /** Argo CD deploys it as soon as its definition is there. */
+  /** Whether Argo CD deploys it as soon as its definition is applied. */
   readonly deploysItself: boolean;
 }
 
@@ -59,22 +59,22 @@ function reachedChild(child: RenderedChild, reachedBy: ReachedBy, { live, nameOf
   return [{ member: { ...member, definition }, deploysItself: isAutoSynced(head) || operates }];
 }
 
-/** Something differs besides the spec. */
+/** Counts a definition as changed although its spec is the same. */
 export function asChanged(definition: DefinitionChange): DefinitionChange {
   return definition.kind === "unchanged" ? { kind: "changed", moves: [] } : definition;
 }
 
-/** An operation deploys as auto-sync does, whichever revision it names. */
+/** Counts an operation in the manifest as auto-sync: both deploy at once. */
 function withOperation(definition: DefinitionChange): DefinitionChange {
   const changed = asChanged(definition);
   if (changed.kind !== "changed") return changed;
   return { kind: "changed", moves: [...changed.moves, { what: "auto-sync", from: "off", to: "an operation" }] };
 }
 
-/** Stands for a name that Kubernetes makes up; no application can have it. */
+/** Placeholder for a name that Kubernetes generates; no application can have it. */
 const GENERATED = "(generated)";
 
-/** What is known of what one application applies. */
+/** The applications that one application applies. */
 export interface Applied {
   /** Undefined if it was not rendered at the head with the definition of this digest. */
   readonly digest: string | undefined;
@@ -117,7 +117,7 @@ function removedWith(of: ApplicationName, { name, spec }: Application): Reached 
 
 const NOT_RENDERED = "Argo CD deploys it by itself, and what it would deploy was not rendered";
 
-/** What is reached where nothing more than the names is known. */
+/** Applications of which only the names are known. */
 export function reachedUnknown(
   names: readonly ApplicationName[],
   reachedBy: ReachedBy,

@@ -10,7 +10,7 @@ import type { AllHostWords, HostWords } from "../model/host-words.js";
 import type { Settings } from "../model/settings.js";
 import type { Deployer } from "../ports/deployer.js";
 
-/** Where svc looks up whether a repository may drive an application. */
+/** What is needed to decide whether a repository may drive an application. */
 export interface DrivingSource {
   readonly change: ChangeRequest;
   readonly settings: Settings;
@@ -31,7 +31,7 @@ export interface DrivingClaim extends NamedClaim {
   readonly holdsResource: boolean;
   /** The ApplicationSet that owns the live Application, as Argo CD runs it; undefined if there is none or it was not read. */
   readonly owner: ApplicationSet | undefined;
-  /** Where to look up the parent. */
+  /** Contains the parent, if Argo CD lists it. */
   readonly everyApplication: readonly Application[];
   readonly words: HostWords;
 }

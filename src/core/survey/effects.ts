@@ -25,7 +25,7 @@ interface Derived {
   readonly applicationSets: readonly ApplicationSetPreview[];
 }
 
-/** What tells whom a deployment reaches, and their rules. */
+/** What effects are derived with. */
 interface EffectSource extends ExpansionSource {
   readonly deployer: Pick<Deployer, "naming" | "ownersOf" | "expandApplicationSet">;
   readonly settings: Settings;
@@ -85,7 +85,7 @@ async function appliedBy(
 }
 
 type Live = ReadonlyMap<ApplicationName, Application>;
-/** Where applications deploy to, by namespace. */
+/** The destinations of applications, by namespace. */
 type Places = ReadonlyMap<string, readonly Identity[]>;
 
 /** Adds to a member the applications whose rules hold for it besides its own. @param objects keys of what it touches. */
@@ -151,7 +151,7 @@ function atDestination(member: Member, places: Places): readonly BoundIdentity[]
     .map((other) => ({ ...other, because: `${other.application} deploys to the same destination` }));
 }
 
-/** A definition that stays where it is shares its namespace with whoever was there before. */
+/** Whether the member is new at its destination. */
 function arrives({ definition }: Member): boolean {
   switch (definition.kind) {
     case "new":
@@ -199,7 +199,7 @@ async function ownersOf(
   }
 }
 
-/** One identity for each set of rules is enough, and the first reason is as good as another. */
+/** Keeps one identity for each set of rules. */
 function distinctRules(
   bound: readonly BoundIdentity[],
   rules: ReadonlyMap<ApplicationName, string>,

@@ -65,7 +65,7 @@ function without(value: Json, [step, ...rest]: Path): Json | undefined {
   return known === undefined ? value : { ...value, [step]: without(known, rest) };
 }
 
-/** What is live, with what differs between the two others. */
+/** The live definition with the differences between `from` and `to` applied. */
 function rewritten(live: JsonObject, from: JsonObject, to: JsonObject): JsonObject {
   const keys = [...new Set([...Object.keys(from), ...Object.keys(to)])];
   const changed = keys.flatMap((key): readonly (readonly [string, Json | undefined])[] => {

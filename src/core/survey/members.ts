@@ -8,7 +8,7 @@ import { isJsonObject } from "../model/json.js";
 import { pinsOf, type LiveSubject, type Subject } from "../model/subject.js";
 import { withoutCredentials } from "../secrets/hide-in-text.js";
 
-/** The member that a planned application itself is, from a survey alone. */
+/** The member for a planned application itself, without its renders. */
 export function directMember(subject: Subject, change: Pick<ChangeRequest, "headRevision">): Member {
   const reachedBy = { kind: "direct" } as const;
   if (subject.kind === "live") return liveMember(subject, change);
@@ -77,7 +77,7 @@ export function memberOf({ application, head, before, reachedBy }: MemberRequest
   };
 }
 
-/** A member of which nothing but its name is known. */
+/** A member of which only the name is known. */
 export function unknownMember(application: ApplicationName, reachedBy: ReachedBy, problem: string): Member {
   const known = memberOf({ application, head: undefined, before: [], reachedBy });
   return { ...known, definition: { kind: "unknown" }, problem };
@@ -110,12 +110,12 @@ export function definitionChange(head: ApplicationSpec, before: readonly Applica
   return { kind: "changed", moves: [...new Map(moves.map((move) => [JSON.stringify(move), move])).values()] };
 }
 
-/** One text for definitions that mean the same to Argo CD. */
+/** Digest of a definition, equal for definitions that mean the same to Argo CD. */
 export function digestOf(spec: ApplicationSpec): string {
   return createHash("sha256").update(specText(spec)).digest("hex").slice(0, DIGEST_DIGITS);
 }
 
-/** Nobody can find another definition with the same 128 bits. */
+/** 128 bits: no other definition with the same digest can be found. */
 const DIGEST_DIGITS = 32;
 
 function movesBetween(from: ApplicationSpec, to: ApplicationSpec): readonly Move[] {

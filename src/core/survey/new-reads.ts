@@ -58,7 +58,7 @@ export function readsBeyondRunning(
   ];
 }
 
-/** Nothing if one of the known definitions reads as much. */
+/** What a definition reads beyond the known ones; nothing if one of them reads as much. */
 function beyondAll(spec: ApplicationSpec, known: readonly ApplicationSpec[]): readonly string[] {
   const all = known.map((one) => beyond(spec, one));
   return all.find((reads) => reads.length === 0) ?? all[0] ?? [];

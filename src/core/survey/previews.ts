@@ -14,7 +14,7 @@ import { sideOf } from "./sides.js";
 /** An application to preview. */
 export type PreviewOrder =
   | Known
-  /** One that is removed, and is read only if there is room for it; the text is why it is not shown. */
+  /** A removed application, read only if there is room for it. `read` returns the application, or why it is not shown. */
   | {
       readonly kind: "unread";
       readonly name: ApplicationName;
@@ -106,7 +106,7 @@ export function createPreviews(why: Why, context: PreviewsSource): Previews {
   };
 }
 
-/** A check that could not run has failed. What is removed renders nothing to check. */
+/** Counts checks that could not run as failed. A removed application has nothing to check. */
 function checked(order: PreviewOrder, shown: Previewed, context: Pick<PreviewsSource, "checks">): Previewed {
   if (order.kind !== "rendered" || shown.content.kind === "compared") return shown;
   return { ...shown, content: uncheckedPreview(order.application.name, shown.content, context) };

@@ -229,7 +229,7 @@ async function readLiveSets(
   }
 }
 
-/** What became of the application before. */
+/** Earlier deployments of the application. */
 interface Past {
   /** Its records "deployed, not merged". */
   readonly records: readonly Deployment[];
@@ -288,7 +288,7 @@ async function liveSubject(
   };
 }
 
-/** What people see of an affected application, whatever becomes of it. */
+/** The parts of a subject that are known of any affected application. */
 function shownOf(affected: AffectedApplication): Omit<UnreadableSubject, "kind" | "problem"> {
   const { name, sourceFile, head, live, base } = affected;
   return { name, sourceFile, definition: head ?? live ?? base };

@@ -108,7 +108,7 @@ async function writeToJournal(result: CommandResult, { ticket, attempt, log }: R
   }
 }
 
-/** What to do next, and what the host was asked for it, which the commit status needs as well. */
+/** The advice, and the host's answers behind it, which the commit status needs as well. */
 interface Advised {
   readonly advice?: Advice | undefined;
   readonly reviewed?: Reviewed | undefined;
@@ -142,7 +142,7 @@ async function advise(
   }
 }
 
-/** Refusals that nothing was read for say by themselves what to do; others carry their next step. */
+/** Whether the answer needs advice: most refusals already say what to do or carry their next step. */
 function isAdvised(result: CommandResult): boolean {
   if (result.kind !== "refused") return result.kind !== "help" && result.kind !== "closed";
   const { reason } = result.refusal;
@@ -156,7 +156,7 @@ async function settingsOfClosed(change: ChangeRequest, run: SettingsSource): Pro
 
 /** Milliseconds. */
 const RENDER_DEADLINE_MS = 60_000;
-/** Characters of a plan whose comments take some tens of milliseconds. */
+/** Characters. The comments of a smaller plan are written within some tens of milliseconds. */
 const SMALL_PLAN = 512 * 1024;
 
 /** The comments that answer a command, the last one with a note of the earlier syncs whose outcome was looked up first. */

@@ -8,10 +8,10 @@ import { nextStep } from "../../core/policy/next-step.js";
 import { openChange, type SettingsSource } from "../line/context.js";
 import type { Dependencies } from "../line/run.js";
 
-/** Where the facts of a change request are read. */
+/** What the facts of a change request are read from. */
 type ChangeFactSource = SettingsSource & Omit<FactSource, "change" | "settings" | "snapshot">;
 
-/** Reads where a change request stands now. */
+/** Reads the present facts of a change request. */
 export function readChangeFacts(
   change: ChangeRequest,
   settings: Settings,
@@ -21,7 +21,7 @@ export function readChangeFacts(
   return readFacts({ ...run, change, settings, snapshot: opensWhenAsked(change, run) }, options);
 }
 
-/** Most approvals can be judged without the commits. */
+/** The commits of a change request, opened when they are first asked for: most approvals need none. */
 function opensWhenAsked(change: ChangeRequest, run: SettingsSource): ApprovalContext["snapshot"] {
   let opened: ReturnType<typeof openChange> | undefined;
   const open = async () => (await (opened ??= openChange(change, run))).snapshot;
@@ -31,7 +31,7 @@ function opensWhenAsked(change: ChangeRequest, run: SettingsSource): ApprovalCon
   };
 }
 
-/** What the page of a change request says first. */
+/** The head of a change request's page. */
 export interface ChangeSummary extends Pick<Facts, "change" | "approval" | "missingForRules"> {
   /** The stored plan is one of the head. */
   readonly planned: boolean;

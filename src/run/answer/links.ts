@@ -8,7 +8,7 @@ interface LinkParts {
   readonly config: ServerConfig;
 }
 
-/** Where a comment on a change request leads. The page here shows no diff without a login. */
+/** The links of a comment on a change request. A page is linked only if the service has logins. */
 export function linksOf(change: ChangeRequest, { host, config }: LinkParts): Links {
   const { server, auth, deployer } = config;
   const { baseUrl } = server;

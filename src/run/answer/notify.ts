@@ -15,7 +15,7 @@ import type { Run } from "../line/run.js";
 
 type News = Pick<RunEnded, "command" | "applications" | "overridden" | "takenOver">;
 
-/** What receivers are told of a result; undefined if there is no news. */
+/** The notification of a result; undefined if there is no news. */
 function notificationOf<K extends ResultKind>(
   result: CommandResultOf<K>,
   command: Command | undefined,
@@ -82,7 +82,7 @@ export async function tellReceivers(
   await publish({ ...origin(run.runId, run), kind: "run-ended", ...about, ...facts }, run);
 }
 
-/** Before locks and records go, which say what it was about: after an interruption, the next attempt tells it. Never rejects. */
+/** Tells receivers of a merge. Call it before locks and records are removed: they name the applications. Never rejects. */
 export async function tellOfMerge(change: ChangeRequest, run: Run): Promise<void> {
   if (run.config.notifications.length === 0) return;
   try {
@@ -100,7 +100,7 @@ function origin(id: string, { clock }: Run) {
   return { id, at: clock.now().toISOString() };
 }
 
-/** Another replica that took over the run tells it in this one's place. */
+/** Publishes a notification; if that fails, the replica that took over the run publishes it. */
 async function publish(notification: Notification, { notifications, log }: Run): Promise<void> {
   try {
     await notifications.publish(notification);

@@ -77,7 +77,7 @@ async function tellFormerHolders(
   }
 }
 
-/** What the line does with a result. */
+/** How each kind of result is answered. */
 interface ResultSpec<K extends ResultKind> {
   /** How long its answer may wait for the host. */
   readonly urgency: (result: CommandResultOf<K>, command: Command | undefined) => Urgency;
@@ -202,7 +202,7 @@ interface PlanPosting {
   readonly automatic: boolean;
   /** Undefined if the plan ended before the settings were read: no status is set. */
   readonly settings: Settings | undefined;
-  /** What the plan's next step needed to know from the host. */
+  /** The host's answers that the plan's next step is based on. */
   readonly reviewed: Reviewed | undefined;
   /** Our own comments on the change request, if they are known already. */
   readonly earlier: readonly OwnComment[] | undefined;
@@ -238,7 +238,7 @@ interface Answer {
   /** The comments. */
   readonly parts: readonly string[];
   readonly posting: Posting;
-  /** What its next step needed to know from the host. */
+  /** The host's answers that its next step is based on. */
   readonly reviewed: Reviewed | undefined;
   readonly post: () => Promise<unknown>;
 }

@@ -35,19 +35,19 @@ interface PlanStatusOptions {
   readonly settings: Settings;
   /** The id of the plan's comment; found if absent, unless `withoutComment`. */
   readonly planComment?: string | undefined;
-  /** No comment shows the plan. */
+  /** Whether no comment shows the plan. */
   readonly withoutComment?: boolean;
   /** Applications whose sync has just failed or was refused, before their records say so. */
   readonly justFailed?: readonly ApplicationName[];
-  /** What the answer to the same command has just asked the host. */
+  /** The host's answers for the same command's comment. */
   readonly reviewed?: Reviewed | undefined;
 }
 
-/** What became of the commit status of a planned head. */
+/** Result of setting the commit status of a planned head. */
 interface PlanStatus {
-  /** This head has a plan. */
+  /** Whether this head has a plan. */
   readonly planned: boolean;
-  /** The host shows the status. */
+  /** Whether the host shows the status. */
   readonly written: boolean;
 }
 

@@ -1,10 +1,10 @@
 import { HostFailure } from "../../core/model/errors.js";
 import type { HostId } from "../../names.js";
 
-/** What a run does beside its answer, and goes on without. */
+/** Work beside the answer whose failure does not fail the run. */
 type Extra = "reaction" | "commit-status" | "environment";
 
-/** Which failures of extras were logged: one cause, such as a missing permission, meets every command. */
+/** Remembers which failures of extras were logged: one cause, such as a missing permission, fails every command. */
 export class Complaints {
   readonly #causes = new Map<string, string>();
 
@@ -17,7 +17,7 @@ export class Complaints {
     return true;
   }
 
-  /** It worked: the next failure is news. */
+  /** Forgets the last failure after a success, so that the next one is logged. */
   settle(extra: Extra, host: HostId): void {
     this.#causes.delete(`${extra} ${host}`);
   }

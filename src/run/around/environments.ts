@@ -28,7 +28,7 @@ interface Entry {
   outcome: Ended | undefined;
   /** What the host shows. */
   known: { readonly id: string | undefined; readonly state: DeploymentState } | undefined;
-  /** The host may show something else than `known`. */
+  /** Whether the host may show something else than `known`. */
   uncertain: boolean;
 }
 
@@ -36,7 +36,7 @@ type Ended = Exclude<DeploymentState, "running">;
 
 /** Milliseconds before each further try to show how a deployment ended. */
 const PAUSES = [1_000, 5_000, 15_000];
-/** Failures that another try may not meet. */
+/** Failures that may pass. */
 const PASSING: readonly HostFailureReason[] = ["unreachable", "failed"];
 
 /**
@@ -46,13 +46,13 @@ const PASSING: readonly HostFailureReason[] = ["unreachable", "failed"];
 export class EnvironmentReports {
   readonly #entries = new Map<ApplicationName, Entry>();
   #work: Promise<void> = Promise.resolve();
-  /** Only ends are shown. */
+  /** Whether starts are no longer shown, only ends. */
   #late = false;
   #stopped = false;
 
   constructor(private readonly parts: EnvironmentParts) {}
 
-  /** Takes what is about to be deployed, or what an earlier attempt was about to deploy. */
+  /** Prepares to show deployments that this or an earlier attempt is about to start. */
   expect(
     started: readonly Pick<StartedApplication, "application" | "revision" | "destination">[],
     change: ChangeRequest,
@@ -92,7 +92,7 @@ export class EnvironmentReports {
     }
   }
 
-  /** Takes how everything ended. What runs on in Argo CD stays as it is shown. */
+  /** Shows how each deployment ended. One that still runs in Argo CD stays as it is shown. */
   ended(applications: readonly (Pick<ApplicationSync, "application" | "kind"> & { rolledBack: boolean })[]): void {
     for (const { application, kind, rolledBack } of applications) {
       const entry = this.#entries.get(application);

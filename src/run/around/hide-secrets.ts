@@ -54,7 +54,7 @@ async function secretsAt(snapshot: Snapshot, revision: Revision): Promise<readon
   return values;
 }
 
-/** What a Kustomization makes Secrets of. */
+/** The literals and files that a Kustomization generates Secrets from. */
 function generatorsOf({ secretGenerator }: JsonObject): {
   readonly values: readonly string[];
   readonly files: readonly string[];
@@ -75,7 +75,7 @@ function afterSign(text: string): string {
   return text.slice(text.indexOf("=") + 1).trim();
 }
 
-/** The values of the lines below `data:` and `stringData:` in a template of a Secret, which is no YAML. */
+/** The values of the lines below `data:` and `stringData:` in the template of a Secret, which is not valid YAML. */
 function linesOfData(text: string): readonly string[] {
   if (!/kind:\s*["']?Secret/i.test(text)) return [];
   let indent: number | undefined;
@@ -183,7 +183,7 @@ function chainOf(error: Error): readonly string[] {
 const LEFT_OUT =
   "Argo CD's message is left out: svc could not look for the Secrets that it may quote. Read it in Argo CD";
 
-/** What Argo CD says of syncs that go well; it quotes nothing but names. */
+/** Whether it is a usual message of a successful sync, which quotes only names. */
 function isUsual(text: string): boolean {
   return text === "" || USUAL.some((form) => form.test(text));
 }

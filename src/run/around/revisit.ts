@@ -94,7 +94,7 @@ export async function markMovedPlan(ref: ChangeRequestRef, { branch }: BaseMoved
 
 const MOVED = "the base branch moved: ";
 
-/** Tells an open change request what of it is deployed and not merged. */
+/** Posts a reminder on an open change request of what is deployed and not merged. */
 export async function remind(ref: ChangeRequestRef, run: Run): Promise<Silent> {
   const records = [...(await run.deployments.ofChange(ref))].sort((a, b) => a.timestamp.localeCompare(b.timestamp));
   const [first] = records;

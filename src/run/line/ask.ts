@@ -7,7 +7,7 @@ import { AUTOPLAN, type Answerable, type Asked, type EarlyAccess } from "./asked
 import { silent } from "./outcome.js";
 import type { Run } from "./run.js";
 
-/** Reads what an event asks for. */
+/** Reads an event: a command, another task, or a reason to stay silent. */
 export async function ask(event: HostEvent, run: Run): Promise<Asked> {
   switch (event.kind) {
     case "closed":

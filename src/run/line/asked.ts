@@ -5,7 +5,7 @@ import type { BaseMoved, FoundComment, TurnCame } from "../../core/model/event.j
 import type { Turn } from "../../core/model/result.js";
 import type { Silent } from "./outcome.js";
 
-/** What an event asks for. */
+/** The reading of an event. */
 export type Asked =
   | Answerable
   | Silent
@@ -15,7 +15,7 @@ export type Asked =
   | BaseMoved
   | TurnCame;
 
-/** What is answered with a comment, unless there is a reason to stay silent. */
+/** A command, an automatic plan or a mistyped comment: each is answered with a comment. */
 export type Answerable = GivenCommand | Autoplan | InvalidComment;
 
 /** What the host said about the author's write access before the comment was parsed; `unknown` if it was not asked. */
@@ -31,11 +31,11 @@ export interface GivenCommand {
   readonly access: EarlyAccess;
 }
 
-/** The plan that an update of a change request starts, or its turn. */
+/** A plan that starts by itself: after an update of the change request, or when a lock that it waited for is free. */
 export interface Autoplan {
   readonly kind: "autoplan";
   readonly command: Extract<Command, { readonly name: "plan" }>;
-  /** Locks that it waited for; drafts and repositories without `autoplan` are planned as well, since somebody asked before. */
+  /** The locks that are free. Drafts and repositories without `autoplan` are planned too, since somebody asked before. */
   readonly turn?: Turn;
   readonly by: undefined;
   readonly access?: undefined;
@@ -47,7 +47,7 @@ export const AUTOPLAN: Autoplan = { kind: "autoplan", command: { name: "plan", a
 export interface InvalidComment {
   readonly kind: "invalid";
   readonly command: undefined;
-  /** What was most likely meant. */
+  /** The command that was most likely meant. */
   readonly guess: Guess | undefined;
   readonly by: User;
   readonly access: EarlyAccess;

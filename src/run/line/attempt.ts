@@ -33,12 +33,12 @@ interface AttemptParts {
   readonly log: Log;
 }
 
-/** One try of a run: how far it got, and what people see of it before its answer. */
+/** One attempt of a run: its state, and what people see of it before the answer. */
 export class Attempt {
   asked: Answerable | undefined;
   change: ChangeRequest | undefined;
   result: CommandResult | undefined;
-  /** What the command is about to deploy, or an earlier attempt was. */
+  /** The applications that this or an earlier attempt started to deploy. */
   started: readonly StartedApplication[] = [];
 
   #startedAt = new Date(0);
@@ -68,7 +68,7 @@ export class Attempt {
     }
   }
 
-  /** Takes the facts; the first time, shows that the command runs. */
+  /** Stores the facts; the first time, shows that the command runs. */
   found(change: ChangeRequest): void {
     if (this.change === undefined) this.#show(change);
     this.change = change;
@@ -83,7 +83,7 @@ export class Attempt {
     this.#environments?.report(application, phase);
   };
 
-  /** Takes what is about to be deployed, once it is noted for a later attempt. */
+  /** Shows what is about to be deployed, once it is noted for a later attempt. */
   deploying(started: readonly StartedApplication[], change: ChangeRequest): void {
     const { parts, asked } = this;
     const command = asked?.command;
@@ -93,7 +93,7 @@ export class Attempt {
     this.#environments.expect(started, change, linksOf(change, parts));
   }
 
-  /** Takes the result, before it is answered. */
+  /** Stores the result and shows how the deployments ended. */
   ended(result: CommandResult): void {
     this.result = result;
     if (result.kind !== "synced" && result.kind !== "rolled-back") this.#environments?.abandon();

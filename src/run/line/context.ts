@@ -14,7 +14,7 @@ export function plansAutomatically(change: ChangeRequest, { defaults }: ServerCo
   return change.state === "open" && !change.fork && (!change.draft || defaults.planDrafts);
 }
 
-/** Where settings are read; an absent signal never stops. */
+/** What settings are read from; without a signal the reading is never stopped. */
 export type SettingsSource = Pick<Run, "config" | "host" | "repositories" | "detection" | "compute"> & {
   readonly signal?: AbortSignal;
 };
@@ -38,11 +38,11 @@ export async function openChange(
 
 const NEVER = new AbortController().signal;
 
-/** For what no command asked for. */
+/** The author of a run that no command started. */
 export const AUTOMATIC = { by: undefined };
 export const NOBODY = { id: "", login: "ghost", bot: false };
 
-/** What a command of this run may read and act on. */
+/** The context of a command of this run. */
 export function commandContext(
   { by }: Pick<GivenCommand | Autoplan, "by">,
   change: ChangeRequest,

@@ -4,7 +4,7 @@ import type { CommandResult, Refusal } from "../../core/model/result.js";
 import type { Settings } from "../../core/model/settings.js";
 import type { OwnComment } from "../../core/ports/code-host.js";
 
-/** What became of an event. */
+/** The end of an event's handling. */
 export type Outcome =
   | { readonly kind: "answered"; readonly result: CommandResult }
   | Silent
@@ -13,7 +13,7 @@ export type Outcome =
   /** No answer could be given; `result` is what was deployed before. */
   | { readonly kind: "failed"; readonly error: unknown; readonly result?: CommandResult };
 
-/** Nothing is said. */
+/** The event is not answered, for this reason. */
 export interface Silent {
   readonly kind: "silent";
   readonly reason: SilentReason;

@@ -57,7 +57,7 @@ export async function permit(
   return permitBySettings(asked, change, run);
 }
 
-/** Asks the gates that need nothing to be read. */
+/** Judges by the gates that need no further reading. */
 function barredAtOnce({ name }: Command, facts: Facts): Finished | undefined {
   const judged = RULES["write-access"].commands.find((one) => one === name);
   const { refusal } = judged === undefined ? { refusal: undefined } : judge(judged, facts, isKnownAtOnce);
@@ -118,7 +118,7 @@ export async function outsiderIn(asked: Answerable, change: ChangeRequest, run: 
   }
 }
 
-/** One answer per change request in all: anybody can write comments. */
+/** Answers an outsider once per change request: anybody can write comments. */
 async function answerOutsider(
   asked: GivenCommand | InvalidComment,
   change: ChangeRequest,

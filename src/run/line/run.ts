@@ -15,7 +15,7 @@ import type { Complaints } from "../around/complaints.js";
 import type { Outsiders } from "../around/outsiders.js";
 import type { Attempt } from "./attempt.js";
 
-/** What the service gives to every run. */
+/** The ports and settings that every run gets. */
 export interface Dependencies extends CommandPorts {
   readonly config: ServerConfig;
   readonly hosts: Readonly<Partial<Record<HostId, CodeHost>>>;
@@ -43,7 +43,7 @@ export interface Run extends Dependencies {
   readonly attempt: Attempt;
 }
 
-/** What a run answers: a comment, whichever delivery or look at the host told of it, or else a delivery. */
+/** Key of what a run answers: a comment, however it was found, or else a delivery. */
 export function runKeyOf(event: HostEvent): string {
   return event.kind === "commented" ? runKeyOfComment(event.change, event.commentId) : event.delivery;
 }

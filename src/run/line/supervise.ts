@@ -101,7 +101,7 @@ async function answerFailure(error: unknown, event: HostEvent, given: Run): Prom
   return { kind: "answered", result: failure.result };
 }
 
-/** What nobody asked for ends without a word when a push or a close overtakes it. */
+/** Whether a push, a close or a shutdown stopped the run. */
 function isStopped({ signal }: Run): boolean {
   return signal.aborted && signal.reason instanceof Stopped;
 }
@@ -222,7 +222,7 @@ async function refusalForStop(
   return (await willReplan(change, run)) ? undefined : { reason: "superseded", by: "pushed" };
 }
 
-/** Whether the push that stopped a plan starts an automatic plan, which then is the answer. */
+/** Whether the push that stopped a plan also starts an automatic one, which is then the answer. */
 async function willReplan(change: ChangeRequestRef, run: Run): Promise<boolean> {
   const { config, host } = run;
   try {

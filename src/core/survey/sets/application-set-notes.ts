@@ -93,7 +93,7 @@ function about(names: readonly ApplicationName[], what: string): readonly string
   return more > 0 ? [...named, `the same holds for ${more} more applications`] : named;
 }
 
-/** The names that come more than once. */
+/** Names that occur more than once. */
 export function twice(applications: readonly Application[]): readonly ApplicationName[] {
   const seen = new Set<ApplicationName>();
   const repeated = new Set<ApplicationName>();

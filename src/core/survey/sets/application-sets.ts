@@ -31,7 +31,7 @@ interface Unpreviewed {
 
 interface Surroundings extends NoteSurroundings {
   readonly live: ReadonlyMap<ApplicationName, Application>;
-  /** They change, and what that does is not looked at. */
+  /** Applications that change and are beyond the plan's limit of previews. */
   readonly unseen: ReadonlySet<ApplicationName>;
 }
 
@@ -97,7 +97,7 @@ async function previewOf(attempt: Attempt, around: Surroundings): Promise<Applic
   return { name, sourceFile, ...attempt.comparison, members, notes, problem: undefined, owned: [] };
 }
 
-/** What the controller makes of the generated applications, given what runs. */
+/** The generated applications that the controller adds, changes or removes. */
 function generatedMembers(
   { set, base, head, comparison }: Expansion,
   { live, unseen }: Surroundings,
@@ -118,7 +118,7 @@ function byName(applications: readonly Application[]): ReadonlyMap<ApplicationNa
   return new Map(applications.map((one) => [one.name, one]));
 }
 
-/** Those that it owns now stand for the ones that cannot be known; without any, the set itself does. */
+/** Unknown members for the applications that the set owns now, or for the set itself if it owns none. */
 function unknownMembers({ set, problem, owned }: Unpreviewed): readonly Member[] {
   const reachedBy = { kind: "generated", by: set.name } as const;
   const names = owned.length > 0 ? owned : [applicationName(set.name)];

@@ -9,7 +9,7 @@ import type { Survey } from "../survey.js";
 import { twice, type Expansion, policyOf } from "./application-set-notes.js";
 import { generatedObstacle, isOwnedBy } from "./generated-applications.js";
 
-/** What an ApplicationSet makes of one application that the plan does not show otherwise. */
+/** An application that an ApplicationSet changes and that the plan shows only as a preview. */
 export interface ChangeToPreview {
   readonly application: ApplicationName;
   readonly origin: PreviewOrigin;
@@ -81,7 +81,7 @@ export async function previewGenerated(
   return [...shown, ...beyond];
 }
 
-/** What to preview of one application of a set. */
+/** The preview to make of one application of a set. */
 export function previewOrder(one: ChangeToPreview, found: Survey, context: DrivingSource): PreviewOrder {
   const { application, set, head, base } = one;
   if (head !== undefined) return { kind: "rendered", application: head, replaced: base };
