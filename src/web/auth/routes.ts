@@ -2,7 +2,7 @@ import { createHash, randomBytes, timingSafeEqual } from "node:crypto";
 import express, { type ErrorRequestHandler, type Request, type RequestHandler, type Response, Router } from "express";
 import * as z from "zod";
 import type { AuthSection, BasicUser, ServerConfig } from "../../config/server/server.js";
-import type { Account } from "../../core/model/account.js";
+import type { Account, LoginProvider } from "../../core/model/account.js";
 import type { Clock } from "../../core/ports/clock.js";
 import type { Log } from "../../core/ports/log.js";
 import type { AttemptCounter, UserStore } from "../../core/ports/stores.js";
@@ -91,17 +91,14 @@ function refusePlainHttp({ config, log }: AuthParts): RequestHandler {
   };
 }
 
-/** Shown to people whose session has expired. */
 const SESSION_EXPIRED = "Session expired";
 
-/** The ways to sign in. */
 interface SignInWays {
   readonly providers: readonly RedirectProvider[];
   /** Whether there are users with passwords. */
   readonly basic: boolean;
 }
 
-/** `GET /login`. */
 function signInPage(ways: SignInWays, sessions: WebSessions): RequestHandler {
   return (request, response) => {
     const returnTo = safeReturnTo(request.query.return_to);
@@ -118,19 +115,11 @@ function signInPage(ways: SignInWays, sessions: WebSessions): RequestHandler {
   };
 }
 
-interface SignInShown {
-  readonly returnTo: string;
-  /** What happened before. */
-  readonly notice: string | undefined;
-  /** Given with a wrong password; filled in again. */
-  readonly username?: string;
-}
-
 /** Shows a link per provider. Not forms: our content security policy forbids redirects of forms to other sites. */
 function showSignIn(
   response: Response,
   { providers, basic }: SignInWays,
-  { returnTo, notice, username = "" }: SignInShown,
+  { returnTo, notice, username = "" }: { returnTo: string; notice: string | undefined; username?: string },
 ): void {
   response.set("cache-control", "no-store").render("login", {
     service: SERVICE,
@@ -162,70 +151,70 @@ interface RedirectParts extends CompletionParts {
 /** `login` and `callback` of one provider. */
 function redirectRoutes(parts: RedirectParts): Router {
   const router = Router();
-  router.get("/login", (request, response) => startLogin(request, response, parts));
-  router.get("/callback", (request, response) => finishLogin(request, response, parts));
+  for (const [path, step] of [
+    ["/login", startLogin],
+    ["/callback", finishLogin],
+  ] as const) {
+    router.get(path, async (request, response) => {
+      const next = await step(request, parts);
+      if ("to" in next) response.redirect(next.status, next.to);
+      else refuse(request, response, next.refusal, { ...parts, id: parts.provider.id, returnTo: next.returnTo });
+    });
+  }
   return router;
 }
 
-async function startLogin(request: Request, response: Response, parts: RedirectParts): Promise<void> {
-  const { provider, sessions, baseUrl } = parts;
+/** Where the browser goes, or why the login ends. */
+type LoginStep =
+  | { readonly status: 302 | 303; readonly to: string }
+  | { readonly refusal: LoginRefusal; readonly returnTo?: string | undefined };
+
+async function startLogin(request: Request, { provider, sessions, baseUrl }: RedirectParts): Promise<LoginStep> {
   const returnTo = safeReturnTo(request.query.return_to);
-  if (baseUrl === undefined) {
-    refuseRedirect(request, response, parts, { reason: "no-base-url" }, returnTo);
-    return;
-  }
+  if (baseUrl === undefined) return { refusal: { reason: "no-base-url" }, returnTo };
   const attempt = { state: random(), codeVerifier: random(), nonce: random() };
   const target = await provider.begin(attempt, callbackUrl(baseUrl, provider.id));
-  if (!(target instanceof URL)) {
-    refuseRedirect(request, response, parts, target, returnTo);
-    return;
-  }
+  if (!(target instanceof URL)) return { refusal: target, returnTo };
   await sessions.begin(request, { provider: provider.id, returnTo, ...attempt });
-  response.redirect(302, target.href);
+  return { status: 302, to: target.href };
 }
 
-async function finishLogin(request: Request, response: Response, parts: RedirectParts): Promise<void> {
+async function finishLogin(request: Request, parts: RedirectParts): Promise<LoginStep> {
   const { provider, sessions, auth, baseUrl } = parts;
-  if (baseUrl === undefined) {
-    refuseRedirect(request, response, parts, { reason: "no-base-url" });
-    return;
-  }
+  if (baseUrl === undefined) return { refusal: { reason: "no-base-url" } };
   // Never from the Host header: it has to be the registered address.
   const answer = new URL(callbackUrl(baseUrl, provider.id));
   answer.search = new URL(request.originalUrl, answer).search;
-  const state = answer.searchParams.get("state") ?? "";
-  const attempt = await sessions.take(request, provider.id, state);
+  const attempt = await sessions.take(request, provider.id, answer.searchParams.get("state") ?? "");
   const refusal = refusalInCallback(answer, provider.name, attempt !== undefined);
-  if (refusal !== undefined || attempt === undefined) {
-    const unknown = { reason: "unknown-attempt", address: baseUrl } as const;
-    refuseRedirect(request, response, parts, refusal ?? unknown, attempt?.returnTo);
-    return;
-  }
+  if (refusal !== undefined) return { refusal, returnTo: attempt?.returnTo };
+  if (attempt === undefined) return { refusal: { reason: "unknown-attempt", address: baseUrl } };
+  const { returnTo } = attempt;
   const proven = await provider.finish(answer, attempt);
-  if (isRefusal(proven)) {
-    refuseRedirect(request, response, parts, proven, attempt.returnTo);
-    return;
-  }
+  if (isRefusal(proven)) return { refusal: proven, returnTo };
   const { facts, tokens } = proven;
   const assigned = assignRole(auth.roleAssignments, auth.defaultRole, facts);
   if (assigned.kind === "unproven") {
     const what = `whether you belong to ${assigned.pattern}`;
-    const unproven = { reason: "not-verified", title: provider.name, what, hint: assigned.hint } as const;
-    refuseRedirect(request, response, parts, unproven, attempt.returnTo);
-    return;
+    return { refusal: { reason: "not-verified", title: provider.name, what, hint: assigned.hint }, returnTo };
   }
   await completeLogin(request, accountOf(facts, assigned.role), parts, tokens);
-  response.redirect(303, attempt.returnTo);
+  return { status: 303, to: returnTo };
 }
 
-function refuseRedirect(
+interface RefusedLogin {
+  readonly id: LoginProvider;
+  readonly log: Log;
+  readonly returnTo?: string | undefined;
+}
+
+function refuse(
   request: Request,
   response: Response,
-  { provider, log }: RedirectParts,
   refusal: LoginRefusal,
-  returnTo?: string,
+  { id, log, returnTo }: RefusedLogin,
 ): void {
-  log.warn({ provider: provider.id, reason: refusal.reason, remote: request.ip }, "login refused");
+  log.warn({ provider: id, reason: refusal.reason, remote: request.ip }, "login refused");
   answerRefusal(request, response, refusal, returnTo);
 }
 
@@ -236,7 +225,6 @@ function random(): string {
 
 interface BasicParts extends CompletionParts {
   readonly configured: readonly BasicUser[];
-  /** What the sign-in page offers. */
   readonly ways: SignInWays;
 }
 
@@ -251,45 +239,27 @@ function basicRoutes(parts: BasicParts): Router {
   router.post("/", async (request, response) => {
     const sent = readCredentials(request.body);
     if (typeof sent === "string") {
-      refuse(request, response, { reason: "bad-request", problem: sent }, log);
+      refuse(request, response, { reason: "bad-request", problem: sent }, { id: "basic", log });
       return;
     }
     const proven = basicAccount(configured, sent);
-    if (proven === undefined) {
-      const refusal = { reason: "wrong-password" } as const;
-      if (prefersJson(request)) refuse(request, response, refusal, log);
-      else stayOnPage(request, response, refusal, { sent, ways, log });
-      return;
+    if (proven !== undefined) {
+      const account = await completeLogin(request, proven, parts);
+      log.warn({ account: account.id }, "logged in with a password of the configuration: for development only");
+      if (isForm(request)) response.redirect(303, safeReturnTo(sent.return_to));
+      else response.json({ user: userBody(account) });
+    } else if (prefersJson(request)) {
+      refuse(request, response, { reason: "wrong-password" }, { id: "basic", log });
+    } else {
+      // The form again, with the name that was given.
+      log.warn({ provider: "basic", reason: "wrong-password", remote: request.ip }, "login refused");
+      const { status, sentence, next } = refusalText({ reason: "wrong-password" });
+      const { username, return_to } = sent;
+      const shown = { returnTo: safeReturnTo(return_to), notice: `${sentence}. ${next}`, username };
+      showSignIn(response.status(status), ways, shown);
     }
-    const account = await completeLogin(request, proven, parts);
-    log.warn({ account: account.id }, "logged in with a password of the configuration: for development only");
-    if (isForm(request)) response.redirect(303, safeReturnTo(sent.return_to));
-    else response.json({ user: userBody(account) });
   });
   return router;
-}
-
-function refuse(request: Request, response: Response, refusal: LoginRefusal, log: Log): void {
-  noteRefusal(request, refusal, log);
-  answerRefusal(request, response, refusal);
-}
-
-/** Shows the form again, with the name that was given. */
-function stayOnPage(
-  request: Request,
-  response: Response,
-  refusal: LoginRefusal,
-  { sent, ways, log }: { readonly sent: Credentials; readonly ways: SignInWays; readonly log: Log },
-): void {
-  noteRefusal(request, refusal, log);
-  const { status, sentence, next } = refusalText(refusal);
-  response.status(status);
-  const { username, return_to } = sent;
-  showSignIn(response, ways, { returnTo: safeReturnTo(return_to), notice: `${sentence}. ${next}`, username });
-}
-
-function noteRefusal(request: Request, { reason }: LoginRefusal, log: Log): void {
-  log.warn({ provider: "basic", reason, remote: request.ip }, "login refused");
 }
 
 /** Answers bodies that the parsers reject. */
@@ -308,10 +278,9 @@ const credentials = z.object({
   return_to: z.string().optional(),
 });
 
-/** What the sign-in form or a program sent. */
 type Credentials = z.infer<typeof credentials>;
 
-/** The credentials of a parsed body, or a sentence that names the first wrong field. */
+/** The credentials in a body, or a sentence that names the first wrong field. */
 function readCredentials(body: unknown): Credentials | string {
   const parsed = credentials.safeParse(body ?? {});
   if (parsed.success) return parsed.data;

@@ -10,6 +10,7 @@ import {
   type NameChanges,
   type ObjectNote,
   type ResourceChange,
+  type ManifestDiff,
 } from "../../core/model/manifest-diff.js";
 import {
   type ApplicationPlan,
@@ -55,35 +56,37 @@ interface PlanViewOptions {
   readonly hostPageOf: HostPageOf;
 }
 
-/** Every application of a plan, and those that the merge changes besides, with their whole diffs. */
+/** Every application of a plan, and those that only the merge changes, with their whole diffs. */
 export function planView(plan: Plan, options: PlanViewOptions): readonly ApplicationView[] {
   const room = newRoom();
+  const isBeyond = ({ content }: Preview) => content.kind === "beyond-limit";
   return [
     ...plan.applications.map((one) => applicationView(one, options, room)),
-    ...plan.previews
-      .filter(({ content }) => content.kind !== "beyond-limit")
-      .map((one) => previewView(one, options, room)),
-    ...unseenViews(plan.previews.filter(({ content }) => content.kind === "beyond-limit")),
+    ...plan.previews.filter((one) => !isBeyond(one)).map((one) => previewView(one, options, room)),
+    ...unseenViews(plan.previews.filter(isBeyond)),
   ];
 }
 
-/** Those beyond the limit, together and by name: thousands of them may come of one ApplicationSet. */
+/** Applications beyond the preview limit, in one entry per kind: an ApplicationSet may add thousands. */
 function unseenViews(previews: readonly Preview[]): readonly ApplicationView[] {
   return [...new Set(previews.map(markOf))].map((mark) => {
     const names = previews.filter((one) => markOf(one) === mark).map(({ application }) => application);
-    const title = names.length === 1 ? "1 more application" : `${names.length} more applications`;
+    const application = names.length === 1 ? "1 more application" : `${names.length} more applications`;
     const sentences = ["A plan previews no more of them (`deployer.preview_limit`).", names.join(", ")];
-    const nothing = {
-      counts: [],
-      cautions: [],
-      failedChecks: [],
-      reason: undefined,
-      sourceFile: undefined,
-      heldBy: undefined,
-    };
-    return { application: title, mark, ...nothing, sentences, resources: [], hidden: 0 };
+    return { ...NOTHING, application, mark, sentences };
   });
 }
+
+const NOTHING = {
+  counts: [],
+  cautions: [],
+  failedChecks: [],
+  reason: undefined,
+  sourceFile: undefined,
+  heldBy: undefined,
+  resources: [],
+  hidden: 0,
+} as const;
 
 function markOf({ origin }: Preview): string {
   return `${origin.change} by ${origin.of} at the merge`;
@@ -93,54 +96,54 @@ function markOf({ origin }: Preview): string {
 function previewView(preview: Preview, { withDiff }: PlanViewOptions, room: Room): ApplicationView {
   const { application, content } = preview;
   const diff = previewedDiff(content);
-  const resources = diff?.resources ?? [];
+  const { checks = [] } = content;
   return {
+    ...NOTHING,
     application,
     mark: markOf(preview),
-    counts: diff === undefined ? [] : countsOf(diff),
-    cautions: withDiff ? (diff?.cautions ?? []) : [],
-    sentences: [...checkSentences(content.checks ?? []), ...previewSentences(content, withDiff)],
+    ...diffView(diff, { changed: diff?.resources ?? [], drifted: [] }, withDiff, room),
+    sentences: [...checkSentences(checks), ...previewSentences(content, withDiff)],
     reason: withDiff && content.kind === "failed" ? content.reason : undefined,
-    failedChecks: failedChecksIn(content.checks ?? [], withDiff),
-    sourceFile: undefined,
-    heldBy: undefined,
-    resources: withDiff ? resources.map((resource) => resourceView(resource, room)) : [],
-    hidden: withDiff ? 0 : resources.length,
+    failedChecks: failedChecksIn(checks, withDiff),
   };
 }
 
 /** An application that is in the plan itself. */
-function applicationView(
-  plan: ApplicationPlan,
-  { withDiff, words, hostPageOf }: PlanViewOptions,
-  room: Room,
-): ApplicationView {
+function applicationView(plan: ApplicationPlan, options: PlanViewOptions, room: Room): ApplicationView {
+  const { withDiff, words, hostPageOf } = options;
   const diff = shownDiff(plan);
   const changed = [...definitionOf(plan), ...(diff?.resources ?? [])];
-  const drifted = diff === undefined ? [] : driftOf(diff);
   return {
     application: plan.application,
     mark: MARKS[plan.kind],
-    counts: diff === undefined ? [] : countsOf(diff),
-    cautions: withDiff ? (diff?.cautions ?? []) : [],
+    ...diffView(diff, { changed, drifted: diff === undefined ? [] : driftOf(diff) }, withDiff, room),
     sentences: [
       ...checkSentences(checksOf(plan)),
       ...sentencesOf(plan, withDiff, words),
       ...plan.warnings,
-      ...atMerge(plan),
+      ...(plan.atMerge === undefined ? [] : [`Not deployed by a sync: ${plan.atMerge}`]),
     ],
     reason: withDiff ? reasonOf(plan) : undefined,
     failedChecks: failedChecksIn(checksOf(plan), withDiff),
     sourceFile: plan.sourceFile,
     heldBy: heldBy(plan.lock, hostPageOf),
-    resources: withDiff
-      ? [
-          ...changed.map((resource) => resourceView(resource, room)),
-          ...drifted.map((resource) => ({ ...resourceView(resource, room), drift: true })),
-        ]
-      : [],
-    hidden: withDiff ? 0 : changed.length + drifted.length,
   };
+}
+
+/** What a diff shows to a reader, in the order given. */
+function diffView(
+  diff: ManifestDiff | undefined,
+  { changed, drifted }: Readonly<Record<"changed" | "drifted", readonly ResourceChange[]>>,
+  withDiff: boolean,
+  room: Room,
+): Pick<ApplicationView, "counts" | "cautions" | "resources" | "hidden"> {
+  const counts = diff === undefined ? [] : countsOf(diff);
+  if (!withDiff) return { counts, cautions: [], resources: [], hidden: changed.length + drifted.length };
+  const resources = [
+    ...changed.map((resource) => resourceView(resource, room)),
+    ...drifted.map((resource) => ({ ...resourceView(resource, room), drift: true })),
+  ];
+  return { counts, cautions: diff?.cautions ?? [], resources, hidden: 0 };
 }
 
 /** @param withDiff whether the reader may see what the checks printed. */
@@ -244,10 +247,6 @@ function children(what: string, { created, changed, deleted }: NameChanges): rea
     ...(deleted.length === 0 ? [] : [`delete ${deleted.join(", ")}`]),
   ];
   return parts.length === 0 ? [] : [`${what} it would ${parts.join("; ")}`];
-}
-
-function atMerge({ atMerge: sentence }: ApplicationPlan): readonly string[] {
-  return sentence === undefined ? [] : [`Not deployed by a sync: ${sentence}`];
 }
 
 function heldBy(lock: PlanLock, hostPageOf: HostPageOf): ApplicationView["heldBy"] {
