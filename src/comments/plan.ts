@@ -177,7 +177,7 @@ function named(names: readonly ApplicationName[]): string {
 const MAX_MOVES = 20;
 const MAX_MOVE = 600;
 
-/** What needs an approval of the head whatever the rules say; empty if nothing does. */
+/** Changes that always need an approval of the head; empty if there are none. */
 function movesText({ applications, applicationSets }: Plan): string {
   const members = [
     ...applications.flatMap(({ effect }) => effect.members),

@@ -120,13 +120,12 @@ function bar(part: number): string {
   return "▰".repeat(full) + "▱".repeat(BAR_LENGTH - full);
 }
 
-/** The reactions to one command. */
 export interface CommandMarks {
   /** Adds the final reaction, if any, after the first one. Never throws. */
   end(reaction: "done" | "failed" | undefined): Promise<void>;
 }
 
-/** Told of each reaction. */
+/** Called for each reaction. */
 interface MarkWatcher {
   set(): void;
   failed(reaction: Reaction, error: unknown): void;

@@ -13,7 +13,7 @@ interface PublishOptions {
   /** No command asked for it. */
   readonly automatic?: boolean;
   readonly posting: Posting;
-  /** The outsider whom it answers. */
+  /** The person without write access whom it answers. */
   readonly login?: string | undefined;
 }
 

@@ -17,15 +17,15 @@ interface DiffReadersParts {
   readonly hosts: readonly CodeHost[];
   readonly clock: Clock;
   readonly log: Log;
-  /** A page does not wait longer for the host, in milliseconds; the host's answer is kept all the same. */
+  /** How long a page waits for the host, in milliseconds; a later answer is still cached. */
   readonly timeoutMs?: number;
 }
 
-/** Answers that are kept: people times repositories. */
+/** Cached answers, one per person and repository. */
 const MOST_ANSWERS = 20_000;
 /** How long somebody who lost access still sees diffs. */
 const YES_KEPT_MS = 5 * 60_000;
-/** Shorter, so that whoever was just given access need not wait. */
+/** Shorter, so that new access takes effect soon. */
 const NO_KEPT_MS = 60_000;
 const TIMEOUT_MS = 5_000;
 
@@ -34,7 +34,7 @@ const SHOWN: DiffRight = { kind: "shown" };
 /** Who sees diffs: whoever can read the repository at the host. Pages, API and live streams all ask here. */
 export class DiffReaders {
   readonly #answers: LRUCache<string, boolean>;
-  /** Questions that the host has not answered yet. */
+  /** Requests in flight, by key. */
   readonly #open = new Map<string, Promise<boolean>>();
 
   constructor(private readonly parts: DiffReadersParts) {
@@ -92,7 +92,6 @@ export class DiffReaders {
     );
   }
 
-  /** @throws what the host throws, and `TooSlow`. */
   async #answer(account: Account, change: ChangeRequestRef, host: CodeHost): Promise<boolean> {
     const key = JSON.stringify([account.id, account.username, account.external === true, host.id, change.repository]);
     const kept = this.#answers.get(key);

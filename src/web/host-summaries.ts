@@ -15,21 +15,20 @@ export interface HostSummariesParts {
   readonly lookUp: (change: ChangeRequestRef) => Promise<ChangeSummary | undefined>;
   readonly clock: Clock;
   readonly log: Log;
-  /** A page does not wait longer for the host, in milliseconds; the host's answer serves the next one. */
+  /** How long a page waits for the host, in milliseconds; a later answer serves the next page. */
   readonly timeoutMs?: number;
 }
 
 const MOST_KEPT = 100;
-/** Reloading a page asks nobody anew. */
+/** Reloading a page within this time sends no request. */
 const KEPT_MS = 10_000;
 const TIMEOUT_MS = 5_000;
-/** Pages must not use up what the host lets svc ask. */
+/** Keeps pages from using up the host's rate limit. */
 export const MOST_PER_MINUTE = 30;
 
-/** What pages ask the hosts about change requests: seldom, and each question once at a time. */
+/** Caches and limits what pages ask the hosts about change requests. */
 export class HostSummaries {
   readonly #answers: LRUCache<string, Promise<ChangeSummary | undefined>>;
-  /** When the questions of the last minute were asked. */
   #asked: readonly number[] = [];
 
   constructor(private readonly parts: HostSummariesParts) {
@@ -37,7 +36,7 @@ export class HostSummaries {
     this.#answers = new LRUCache({ max: MOST_KEPT, ttl: KEPT_MS, ttlResolution: 0, perf });
   }
 
-  /** @param stored What the stores have of it: an earlier answer holds only while that is the same. */
+  /** @param stored What the stores hold of it; a cached answer counts only while this is unchanged. */
   async ask(change: ChangeRequestRef, stored: unknown): Promise<HostSummary> {
     const key = `${changeRequestKey(change)} ${JSON.stringify(stored)}`;
     const answer = this.#answers.get(key) ?? this.#question(key, change);
@@ -54,7 +53,7 @@ export class HostSummaries {
     }
   }
 
-  /** Undefined if too much was asked. */
+  /** Undefined once the limit of a minute is reached. */
   #question(key: string, change: ChangeRequestRef): Promise<ChangeSummary | undefined> | undefined {
     const now = this.parts.clock.now().getTime();
     this.#asked = this.#asked.filter((at) => at > now - 60_000);

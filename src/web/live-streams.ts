@@ -18,7 +18,6 @@ export interface LiveStreamsOptions {
   readonly paceMs?: number;
 }
 
-/** Who listens, and whether they may read Argo CD's messages. */
 interface ListenerFacts {
   readonly listener: string;
   readonly withMessages: boolean;
@@ -77,7 +76,6 @@ export class LiveStreams {
     return true;
   }
 
-  /** Ends all streams when the service shuts down. */
   close(): void {
     for (const response of this.#open.keys()) response.end();
   }
@@ -142,7 +140,6 @@ export function liveRoute({ streams, plans, readers }: LiveRouteParts): RequestH
   };
 }
 
-/** A run as the page's script reads it. */
 function liveRunBody({ runId, command, startedAt, applications, ended }: LiveRun, withMessages: boolean) {
   return {
     runId,

@@ -29,14 +29,11 @@ export function safeReturnTo(wish: unknown): string {
   return page + search + hash;
 }
 
-/**
- * What browsers and proxies read as something else: escapes, backslashes, control characters, halves of characters,
- * dot segments.
- */
+/** What browsers or proxies may interpret: escapes, backslashes, control characters, lone surrogates, dot segments. */
 const AMBIGUOUS = /[%\\\p{Cc}\p{Cs}\p{Zl}\p{Zp}]|(?:^|\/)\.{1,2}(?:\/|$)/u;
 
 /**
- * The path of one of our pages, spelled as we spell it; undefined if `path` is of no page. Each part is decoded once, so
+ * The canonical path of one of our pages; undefined if `path` names none. Each part is decoded once, so
  * an escaped letter names the same page as the letter, and a part that still holds an escape names none.
  */
 function knownPage(path: string): string | undefined {
@@ -60,7 +57,6 @@ function knownPage(path: string): string | undefined {
   return undefined;
 }
 
-/** Undefined for a malformed escape. */
 function decoded(part: string): string | undefined {
   try {
     return decodeURIComponent(part);

@@ -6,7 +6,6 @@ export function prefersJson(request: Request): boolean {
   return request.accepts(["html", "json"]) === "json";
 }
 
-/** Whether the body is JSON. */
 function isJsonBody(request: Request): boolean {
   return /^application\/(?:[\w.-]+\+)?json\b/i.test(request.headers["content-type"] ?? "");
 }

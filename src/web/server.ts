@@ -15,7 +15,7 @@ export const VIEWS_FOLDER = fileURLToPath(shippedFile("views"));
 interface WebParts {
   /** Runs before the webhooks. */
   readonly tracing: readonly RequestHandler[];
-  /** Come before everything else: they verify raw bytes, and their senders wait. */
+  /** Mounted first: they verify raw bytes, and their senders wait. */
   readonly webhooks: readonly { readonly path: string; readonly post: RequestHandler }[];
   /** Records who makes the request, for everything below. */
   readonly identify: readonly RequestHandler[];
@@ -37,7 +37,7 @@ interface WebParts {
 export function renderViews(app: Express): void {
   app.set("views", VIEWS_FOLDER);
   app.set("view engine", "ejs");
-  // Express would load it by its name, beside itself: a bundle has no such place.
+  // Without this, Express would require the engine by its name, which a bundle cannot.
   app.engine("ejs", (path, data, done) => ejs.renderFile(path, data, done));
 }
 

@@ -34,14 +34,12 @@ export interface SiteParts {
   readonly limitWaits: LimitWaits["current"];
   readonly lookUp: HostSummariesParts["lookUp"];
   readonly notifications: Notifications;
-  /** Of the receivers of notifications. */
   readonly receivers: () => Promise<readonly ReceiverState[]>;
   readonly newRunId: () => string;
   readonly clock: Clock;
   readonly log: Log;
 }
 
-/** The API and the pages. */
 interface Site {
   readonly api: Router;
   readonly pages: Router;
@@ -96,7 +94,6 @@ function checksOf({ config, stores, hosts, deployer, receivers }: SiteParts): re
   ];
 }
 
-/** @throws {ReceiverBroken} */
 function receiverDetail(state: ReceiverState | undefined): string {
   const { waiting = 0, broken } = state ?? {};
   const waits = waiting === 1 ? "1 message waits" : `${waiting} messages wait`;

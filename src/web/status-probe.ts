@@ -4,7 +4,6 @@ import { TooSlow, within } from "./time-limit.js";
 
 /** One external system that the service needs. */
 export interface StatusCheck {
-  /** What people call it. */
   readonly name: string;
   /** Resolves with a short description if the system is available; rejects otherwise. */
   readonly ask: () => Promise<string>;
@@ -35,7 +34,7 @@ interface StatusProbeOptions {
 export class StatusProbe {
   readonly #checks: readonly StatusCheck[];
   readonly #options: Required<StatusProbeOptions>;
-  /** Checks that have not finished yet. */
+  /** Checks in flight. */
   readonly #open = new Map<StatusCheck, Promise<string>>();
   #last: { readonly until: number; readonly report: Promise<StatusReport> } | undefined;
 

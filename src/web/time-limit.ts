@@ -1,4 +1,4 @@
-/** The answer goes on, and may serve a later request. */
+/** The promise goes on, and may serve a later request. */
 export class TooSlow extends Error {
   override readonly name = "TooSlow";
 }

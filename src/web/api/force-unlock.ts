@@ -21,7 +21,7 @@ export interface ForceUnlockParts {
   readonly log: Log;
 }
 
-/** Tries to release a lock whose holder changes between the read and the release. */
+/** The holder of a lock may change between the read and the release. */
 const MOST_TRIES = 3;
 
 /**
@@ -60,7 +60,7 @@ export async function forceUnlockAll(
   return released.map(({ application }) => application);
 }
 
-/** Locks of one holder. Never throws. */
+/** Records and announces the release of locks of one holder. Never throws. */
 async function noteRelease(locks: readonly Lock[], by: Account, parts: ForceUnlockParts): Promise<void> {
   const [first] = locks;
   if (first === undefined) return;

@@ -13,7 +13,7 @@ const API = /^\/api\/v1(?:\/|$)/i;
 
 /**
  * The API token that a request to `/api/v1` carries. Other bearers are not svc's: proxies in front of it send theirs along.
- * A page of another site cannot send it, because browsers ask for leave first (CORS), which svc does not give.
+ * A page of another site cannot send it: svc grants no CORS preflight.
  */
 export function apiTokenIn({ path, headers }: Pick<Request, "path" | "headers">): string | undefined {
   if (!API.test(path)) return undefined;
@@ -28,8 +28,8 @@ interface ApiTokenParts {
 }
 
 /**
- * Records the token of a request as its viewer; a request without one goes on as it came. An unknown token is refused, even
- * beside a session, and an address that sends many of them is told to wait: known ones work from there all the same.
+ * Identifies requests by their API token. Unknown tokens are refused, even beside a session, and limited per address;
+ * known ones from the same address still work.
  */
 export function identifyToken({ tokens, attempts, log }: ApiTokenParts): RequestHandler {
   // Counted apart from logins: a script with an old token must not keep the people behind its address out.

@@ -25,7 +25,6 @@ interface AuthOptions {
   readonly log: Log;
 }
 
-/** What the web server needs of authentication. */
 interface Auth {
   readonly identify: readonly RequestHandler[];
   readonly routes: Router;
@@ -114,7 +113,7 @@ interface StandingParts {
   readonly log: Log;
 }
 
-/** What the provider said: the account as it is now, that the person has left, or nothing certain. */
+/** What the provider's answer means for a login. */
 type Verdict =
   | { readonly kind: "stays"; readonly account: Account }
   | { readonly kind: "left"; readonly reason: string }
@@ -125,7 +124,7 @@ type Verdict =
  * satisfies the `allowed_*` settings is logged out everywhere, and roles that no admin set are assigned anew.
  */
 class StandingChecks {
-  /** By account: when this replica last saw that nothing is due, in milliseconds since 1970. */
+  /** When this replica last checked each account, in milliseconds since 1970. */
   readonly #seen = new LRUCache<string, number>({ max: MOST_REMEMBERED });
 
   constructor(private readonly parts: StandingParts) {}

@@ -45,7 +45,7 @@ export function limitAttempts(
 /** Why a browser would not get the session cookie; undefined if it would. */
 type PlainHttpCheck = (request: Request) => string | undefined;
 
-/** With `cookie_secure`, a login over plain http would loop without a word. Returns the cure, and logs it once per process. */
+/** Browsers drop a secure cookie over plain http, so a login would loop. Returns the cure, and logs it once per process. */
 export function checkPlainHttp(
   { cookieSecure }: Pick<AuthSection, "cookieSecure">,
   { trustProxy }: Pick<ServerSection, "trustProxy">,

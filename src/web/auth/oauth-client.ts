@@ -81,7 +81,7 @@ export function refusalOfExchange(error: unknown, context: ExchangeContext, log:
 /** Error codes of several providers for an unregistered callback address. */
 const REDIRECT_CODES = new Set(["redirect_uri_mismatch", "invalid_redirect_uri"]);
 
-/** RFC 6749, 5.2, and GitHub's own codes. */
+/** Error codes for a refused client: RFC 6749, 5.2, and GitHub's own. */
 const CLIENT_CODES = new Set([
   "invalid_client",
   "unauthorized_client",
@@ -89,10 +89,10 @@ const CLIENT_CODES = new Set([
   "application_suspended",
 ]);
 
-/** Of codes and of refresh tokens. */
+/** Error codes for a refused code or refresh token. */
 const CODE_CODES = new Set(["invalid_grant", "bad_verification_code", "bad_refresh_token"]);
 
-/** Codes of the library, https://github.com/panva/openid-client. */
+/** By the error codes of https://github.com/panva/openid-client. */
 const PROBLEMS: Readonly<Record<string, string>> = {
   OAUTH_JWT_CLAIM_COMPARISON_FAILED: "Its token was not made for this sign-in.",
   OAUTH_JWT_TIMESTAMP_CHECK_FAILED: "Its token is not valid at this time; the clocks of both servers may differ.",

@@ -127,13 +127,13 @@ async function claimsOf(client: Configuration, tokens: Tokens, subject: string):
 
 type Tokens = Awaited<ReturnType<typeof authorizationCodeGrant>>;
 
-/** What an OpenID Connect provider says about a person, in its two places. Only a renewal may come without an ID token. */
+/** The two places of claims about a person. Only a renewal may come without an ID token. */
 interface Claims {
   readonly idToken: Readonly<Record<string, unknown>> | undefined;
   readonly userInfo: Readonly<Record<string, unknown>>;
 }
 
-/** A claim that the rules need and that only the ID token of the login had: its absence says nothing about the person. */
+/** The first claim that the rules need and the user info lacks; perhaps only the ID token of the login had it. */
 function missingIn(userInfo: Claims["userInfo"], rules: Rules): string | undefined {
   const { emailClaim, groupsClaim, requireVerifiedEmail } = rules;
   const needed = ["sub", emailClaim, groupsClaim, requireVerifiedEmail ? "email_verified" : undefined];
@@ -183,7 +183,6 @@ function asFlag(claim: unknown): boolean | undefined {
   return claim === true || claim === "true";
 }
 
-/** A list of names, or a single name. */
 function groupsIn(claim: unknown): readonly string[] {
   return z.union([z.array(z.string()), z.string().transform((one) => [one])]).safeParse(claim).data ?? [];
 }

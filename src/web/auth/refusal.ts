@@ -30,7 +30,6 @@ export type LoginRefusal =
   | { readonly reason: "plain-http"; readonly cure: string }
   | { readonly reason: "too-many"; readonly seconds: number };
 
-/** How a refusal is shown. */
 interface RefusalText {
   readonly status: number;
   /** What happened, in one sentence. */

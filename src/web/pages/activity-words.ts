@@ -39,7 +39,7 @@ export function activityWords(entry: AuditRecord): ActivityWords {
   }
 }
 
-/** In front of a host's reason not to merge. */
+/** Prefix of a host's reason not to merge. */
 const MERGE = "merge: ";
 
 function deploymentWords({ applications, reason }: AuditRecord, noun: string, done: string): ActivityWords {
@@ -89,7 +89,7 @@ const OTHERWISE: Readonly<Record<ApplicationSync["kind"], string> & Record<strin
 };
 
 const REFUSALS: Readonly<Record<Refusal["reason"], string>> = {
-  "not-a-command": "it was no command",
+  "not-a-command": "it was not a command",
   "nothing-locked": "no application was locked",
   "not-locked": "an application named with -a was not locked",
   "not-approved": "an approval was missing",
@@ -116,7 +116,7 @@ const REFUSALS: Readonly<Record<Refusal["reason"], string>> = {
   failure: "it could not be finished",
 };
 
-/** Texts that are no code, such as the message of a failure, stay as they are. */
+/** A text without an entry, such as a failure's message, is returned unchanged. */
 function textOf(known: Readonly<Record<string, string>>, code: string): string {
   return (Object.hasOwn(known, code) ? known[code] : undefined) ?? code;
 }

@@ -1,4 +1,5 @@
 import { nextStepPieces, type Piece } from "../../comments/next-step-words.js";
+import { withPresentLocks } from "../../core/commands/locks.js";
 import {
   type Approval,
   changePagePath,
@@ -12,7 +13,6 @@ import type { HostWords } from "../../core/model/host-words.js";
 import type { Lock } from "../../core/model/lock.js";
 import type { Plan } from "../../core/model/plan.js";
 import type { AuditRecord } from "../../core/ports/audit.js";
-import { withPresentLocks } from "../../core/commands/locks.js";
 import { HOST_IDS, HOST_TITLES } from "../../names.js";
 import type { ChangeSummary } from "../../run/answer/change-facts.js";
 import { CHANGE_ADDRESS, readChangeAddress } from "../change-address.js";
@@ -21,7 +21,6 @@ import { isAdmin, type Page, type PageParts, problemPage, type Reader } from "./
 import { planView } from "./plan-view.js";
 import { ownDeploymentState, shownChange, shownTime, type ShownTime, whoName } from "./shown.js";
 
-/** Of the audit trail, to find the last failure. */
 const MOST_ENTRIES = 20;
 const HOSTS = HOST_IDS.map((id) => `${id} is ${HOST_TITLES[id]}`).join(", ");
 
@@ -117,7 +116,6 @@ function stateRows(change: ChangeRequestRef, { plan, locks, records }: Known, no
   });
 }
 
-/** What the page of a change request begins with. */
 interface ChangeHead {
   readonly title: string;
   readonly author: string | undefined;
@@ -135,7 +133,7 @@ interface ApprovalView {
   readonly sentence: string | undefined;
 }
 
-/** A piece of a clause; untrusted. */
+/** Part of a clause; untrusted. */
 interface ShownPiece {
   readonly text: string;
   readonly code: boolean;
@@ -181,7 +179,7 @@ function shownPiece(piece: Piece): ShownPiece {
   return "text" in piece ? { text: piece.text, code: false } : { text: piece.code, code: true };
 }
 
-/** The last failure of a change request that nothing has made good since. */
+/** The last failure of a change request that no later command has fixed. */
 interface LastFailure {
   readonly at: ShownTime;
   readonly who: string;
@@ -204,7 +202,7 @@ interface FailureOptions {
 
 const FAILED: ReadonlySet<string> = new Set(["failed", "rejected", "unknown"]);
 
-/** Looks through the newest entries of one change request, newest first. */
+/** @param entries the newest of one change request, newest first. */
 export function lastFailure(entries: readonly AuditRecord[], options: FailureOptions): LastFailure | undefined {
   const commands = new Set<string | undefined>();
   const deployed = new Set<string>();

@@ -60,12 +60,11 @@ async function locksPage(query: unknown, reader: Reader, { locks, hostPageOf, cl
   return { view: "locks", title: "Locks", active: "locks", data };
 }
 
-/** A change request with its locks. */
 interface Holder {
   readonly change: ShownChange;
   /** Where the API releases all its locks. */
   readonly path: string;
-  /** How many it holds, with those that the filter hides. */
+  /** All its locks, including those that the filter hides. */
   readonly total: number;
   readonly locks: readonly ShownLock[];
 }
@@ -90,14 +89,13 @@ function byHolder(locks: readonly Lock[]): readonly Held[] {
   return [...holders.values()].sort((left, right) => (oldest(left) < oldest(right) ? -1 : 1));
 }
 
-/** The time first, then the name, so that equal times have an order. */
+/** Sort key: the time, then the name for equal times. */
 function oldest([first, ...others]: Held): string {
   const times = [first, ...others].map(({ timestamp }) => timestamp).sort();
   return `${times[0] ?? ""} ${changeRequestKey(first.holder)}`;
 }
 
 interface Showing extends Pick<PageParts, "hostPageOf"> {
-  /** In lower case. */
   readonly wanted: string;
   readonly now: Date;
 }
@@ -233,7 +231,7 @@ async function activityPage(query: unknown, { audit, hostPageOf, clock }: PagePa
   };
 }
 
-/** Without empty fields, which forms send too. */
+/** The query without the empty fields that forms send. */
 function filled(query: unknown): Readonly<Record<string, string>> {
   const entries = Object.entries(typeof query === "object" && query !== null ? query : {});
   return Object.fromEntries(
@@ -301,7 +299,7 @@ async function statusPage(reader: Reader, { status, backlog, limitWaits, version
   };
 }
 
-/** What the writes of this replica to one host wait for. */
+/** Why writes of this replica to one host are waiting. */
 function shownWaits(all: readonly LimitWait[], host: HostId, now: Date): readonly object[] {
   return WAIT_REASONS.flatMap((reason) => {
     const ends = all.filter((one) => one.host === host && one.reason === reason).map(({ until }) => until.getTime());

@@ -28,7 +28,6 @@ import type { HostPageOf } from "../change-address.js";
 import { newRoom, resourceView, type ResourceView, type Room } from "./resource-view.js";
 import { shownChange, type ShownChange } from "./shown.js";
 
-/** What the page shows of one application of a plan. */
 interface ApplicationView {
   readonly application: string;
   /** `new`, `deleted`, `could not be evaluated`, `left out by -a`; undefined for an evaluated application. */
@@ -161,7 +160,7 @@ const MARKS: Readonly<Record<ApplicationPlan["kind"], string | undefined>> = {
   unplanned: "left out by -a",
 };
 
-/** What the diff does not show of the objects that come or go with an application. */
+/** What a preview cannot show as a diff. */
 function previewSentences(content: PreviewContent | undefined, withDiff: boolean): readonly string[] {
   switch (content?.kind) {
     case undefined:
@@ -182,7 +181,6 @@ function previewSentences(content: PreviewContent | undefined, withDiff: boolean
   }
 }
 
-/** Why nothing of its resources can be shown. */
 function reasonOf(plan: ApplicationPlan): string | undefined {
   switch (plan.kind) {
     case "unevaluated":
@@ -254,7 +252,7 @@ function heldBy(lock: PlanLock, hostPageOf: HostPageOf): ApplicationView["heldBy
   return { change: shownChange(lock.by.holder, hostPageOf), user: lock.by.user };
 }
 
-/** The definition is shown as the first of the application's objects. */
+/** The definition as the first of the application's objects. */
 function definitionOf(plan: ApplicationPlan): readonly ResourceChange[] {
   if (plan.kind !== "evaluated" && plan.kind !== "unevaluated") return [];
   const { definition } = plan;
@@ -271,7 +269,6 @@ function definitionOf(plan: ApplicationPlan): readonly ResourceChange[] {
   ];
 }
 
-/** How certain the diff of an application is. */
 function verdictSentences({ verdict, diff, writesDefinition }: Evaluated, withDiff: boolean): readonly string[] {
   const { basis } = diff;
   const cluster = basis.kind === "live" || basis.kind === "both" ? basis : undefined;
@@ -326,7 +323,7 @@ function basisSentences(basis: DiffBasis): readonly string[] {
   }
 }
 
-/** Why a change of the renders is in no diff. */
+/** Why both sides differ although the diff is empty. */
 function unseenSentence({ kept }: AgainstCluster): string {
   return kept.length > 0
     ? "The two sides render differently, but a sync leaves this as it is in the cluster."

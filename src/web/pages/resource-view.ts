@@ -1,16 +1,15 @@
 import type { BothSides, ResourceChange } from "../../core/model/manifest-diff.js";
 
-/** What the page shows of one changed object. */
 export interface ResourceView {
   readonly action: ResourceChange["action"];
   readonly title: string;
   readonly hook: boolean;
-  /** The cluster already differs by this from the target branch. */
+  /** A difference that the cluster already has from the target branch. */
   readonly drift: boolean;
   readonly lines: readonly DiffLine[];
   /** Expanded when the page opens. */
   readonly open: boolean;
-  /** The object whole, where the diff leaves something out. */
+  /** The whole object, if the diff leaves something out. */
   readonly sides: readonly SideView[];
 }
 
@@ -22,7 +21,7 @@ interface SideView {
 /** Resources are expanded until this many lines are visible on the page. */
 const MOST_OPEN_LINES = 400;
 
-/** Lines that may still be open. */
+/** How many lines can still be shown expanded. */
 export interface Room {
   left: number;
 }
@@ -31,7 +30,7 @@ export function newRoom(): Room {
   return { left: MOST_OPEN_LINES };
 }
 
-/** Takes the lines that it shows open from the room. */
+/** Expands the object if it fits, and takes its lines from `room`. */
 export function resourceView({ action, title, hook, diff, sides }: ResourceChange, room: Room): ResourceView {
   const lines = colourDiff(diff);
   const open = lines.length <= room.left;
