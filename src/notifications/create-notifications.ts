@@ -3,12 +3,11 @@ import type { NotificationReceiver } from "../config/server/server.js";
 import type { Notification } from "../core/model/notification.js";
 import type { Log } from "../core/ports/log.js";
 import type { Delivery, DeliveryOutcome, Notifications, Outbox } from "../core/ports/notifications.js";
-import { slackBody, teamsBody } from "./chat-formats.js";
 import { jsonBody } from "./json-format.js";
-import { messageOf, type MessageParts } from "./message.js";
+import { type Message, messageOf, type MessageParts } from "./message.js";
 import { selected } from "./select.js";
 
-/** Writes the messages and puts them into an outbox. */
+/** Writes a message for each receiver that wants a notification, and puts it in the outbox. */
 export function createNotifications(
   receivers: readonly NotificationReceiver[],
   outbox: Pick<Outbox, "add">,
@@ -41,7 +40,7 @@ function bodyOf(notification: Notification, { format }: NotificationReceiver, pa
   }
 }
 
-/** Without a dot, as Standard Webhooks asks, and without a colon, as BullMQ does. */
+/** Standard Webhooks forbids a dot in an id, BullMQ a colon. */
 function messageId(id: string): string {
   return `msg_${createHash("sha256").update(id).digest("hex").slice(0, 32)}`;
 }
@@ -62,6 +61,51 @@ export class ReceiverLog {
       this.#problems.set(notification, problem);
       this.log.warn({ notification, problem }, "could not deliver a notification");
     }
-    if (outcome === "given-up") this.log.info({ notification, problem }, "a notification was given up");
+    if (outcome === "given-up") this.log.info({ notification, problem }, "gave up delivering a notification");
   }
+}
+
+/**
+ * The body for an incoming webhook of Slack. Nothing but `text`: chats that take the same, such as Mattermost, read it too.
+ * https://docs.slack.dev/messaging/formatting-message-text : `&`, `<` and `>` are escaped, so that no text can be a link or a
+ * `<!channel>`; chats that find a plain `@all` do not, because a zero-width space follows the `@`.
+ */
+export function slackBody({ headline, lines, links }: Message): string {
+  const linked = links.map(({ title, url }) => `<${escapeSlack(url.replaceAll("|", "%7C"))}|${slackText(title)}>`);
+  const text = [
+    slackText(headline),
+    ...lines.map((line) => `• ${slackText(line)}`),
+    ...(linked.length === 0 ? [] : [linked.join(" · ")]),
+  ];
+  return JSON.stringify({ text: text.join("\n"), unfurl_links: false, unfurl_media: false });
+}
+
+function slackText(text: string): string {
+  return escapeSlack(text.replace(/[@#](?=[\w/])/g, (character) => `${character}\u200b`));
+}
+
+function escapeSlack(text: string): string {
+  return text.replaceAll("&", "&amp;").replaceAll("<", "&lt;").replaceAll(">", "&gt;");
+}
+
+/**
+ * The body for a workflow of Teams that begins with "When a Teams webhook request is received": a message with one Adaptive Card.
+ * https://learn.microsoft.com/en-us/microsoftteams/platform/webhooks-and-connectors/how-to/add-incoming-webhook : 28 KB at most.
+ * A TextRun has no markup, unlike a TextBlock, which reads Markdown; only an `<at>` that the card declares mentions anybody.
+ * https://learn.microsoft.com/en-us/adaptive-cards/authoring-cards/text-features
+ */
+export function teamsBody({ headline, lines, links }: Message): string {
+  const card = {
+    $schema: "http://adaptivecards.io/schemas/adaptive-card.json",
+    type: "AdaptiveCard",
+    version: "1.2",
+    body: [paragraph(headline, { weight: "Bolder" }), ...lines.map((line) => paragraph(`• ${line}`))],
+    actions: links.map(({ title, url }) => ({ type: "Action.OpenUrl", title, url })),
+  };
+  const attachment = { contentType: "application/vnd.microsoft.card.adaptive", contentUrl: null, content: card };
+  return JSON.stringify({ type: "message", attachments: [attachment] });
+}
+
+function paragraph(text: string, style: { readonly weight?: "Bolder" } = {}): object {
+  return { type: "RichTextBlock", inlines: [{ type: "TextRun", text, ...style }] };
 }

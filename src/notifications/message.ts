@@ -11,7 +11,7 @@ import type {
 } from "../core/model/notification.js";
 import { SERVICE } from "../names.js";
 
-/** What people read of a notification: plain text without markup, which each format escapes. */
+/** A notification as people read it: plain text without markup, which each format escapes. */
 export interface Message {
   /** One line. */
   readonly headline: string;
@@ -20,7 +20,7 @@ export interface Message {
   readonly links: readonly MessageLink[];
 }
 
-export interface MessageLink {
+interface MessageLink {
   readonly title: string;
   readonly url: string;
 }
@@ -159,12 +159,12 @@ function linksOf(notification: Notification, { hostPageOf, pagesUrl }: MessagePa
   ];
 }
 
-/** The page of a change request here. */
+/** The address of a change request's page in svc; undefined if nobody can log in. */
 export function pageOf(change: ChangeRequestRef, pagesUrl: string | undefined): string | undefined {
   return pagesUrl === undefined ? undefined : pagesUrl + changePagePath(change);
 }
 
-/** Names come from outside, although their forms leave little room. */
-export function oneLine(text: string): string {
+/** Shortens a text to one line without deceiving characters: names come from outside. */
+function oneLine(text: string): string {
   return shortened(withoutDeceivers(text).replace(/[\n\t]+/g, " "), LONGEST_LINE);
 }

@@ -5,13 +5,13 @@ import type { ApplicationName } from "../core/model/brand.js";
 import type { ChangeRequestRef } from "../core/model/change-request.js";
 import type { Notification } from "../core/model/notification.js";
 
-/** What of a notification a receiver wants to know: with its applications alone. Undefined if it is nothing. */
+/** The part of a notification that a receiver asked for, with that receiver's applications only; undefined if there is none. */
 export function selected(notification: Notification, receiver: NotificationReceiver): Notification | undefined {
   const mine = narrowed(notification, receiver);
   return mine !== undefined && eventsOf(mine).some((event) => receiver.events.includes(event)) ? mine : undefined;
 }
 
-/** What a notification tells of; the first says what it is about. */
+/** The events that a notification reports, the main one first. */
 export function eventsOf(notification: Notification): readonly [NotificationEvent, ...NotificationEvent[]] {
   switch (notification.kind) {
     case "run-ended": {
@@ -69,7 +69,7 @@ function isOne(application: ApplicationName, { applications }: Filters): boolean
   return applications.length === 0 || applications.some((pattern) => matchesName(pattern, application));
 }
 
-/** Whoever named applications wants to hear of them alone. */
+/** A receiver that named applications is not told about others. */
 function nothingOf({ applications }: Filters, found: readonly unknown[]): boolean {
   return applications.length > 0 && found.length === 0;
 }

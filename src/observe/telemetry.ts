@@ -20,11 +20,10 @@ import {
   measurePush,
   measureRenders,
   measureWaits,
+  RunMeasure,
   type StoreName,
 } from "./metrics/measure-calls.js";
-import { type MetricsServer, startMetricsServer } from "./metrics/metrics-server.js";
-import type { MetricSources } from "./metrics/metrics.js";
-import { RunMeasure } from "./metrics/run-measure.js";
+import type { MetricSources, MetricsServer } from "./metrics/metrics.js";
 import { traceCalls, tracePush, traceRun, traceWebhooks } from "./tracing/traces.js";
 import { type EveryCall, type MethodCalls, wrapPort } from "./wrap-port.js";
 
@@ -41,9 +40,9 @@ export interface Telemetry {
   /** How a check ended, and after how many seconds. */
   readonly countCheck: (check: string, outcome: string, seconds: number) => void;
   readonly countRefusal: WebhookIntake["countRefusal"];
-  /** An attempt to deliver a notification. */
+  /** How an attempt to deliver a notification ended. */
   readonly countDelivery: (receiver: string, outcome: DeliveryOutcome) => void;
-  /** Stands around the run of one event. */
+  /** Wraps the handling of one event. */
   run(event: HostEvent, run: () => Promise<RunEnd>): Promise<RunEnd>;
   /** Mount it before the webhook routes. */
   readonly tracing: readonly Router[];
@@ -52,7 +51,7 @@ export interface Telemetry {
   close(): Promise<void>;
 }
 
-export interface TelemetryParts {
+interface TelemetryParts {
   readonly config: Pick<ServerConfig, "server">;
   readonly hosts: readonly ObservedHost[];
   /** Undefined: no traces. */
@@ -63,7 +62,8 @@ export interface TelemetryParts {
 export async function createTelemetry({ config, hosts, tracer, log }: TelemetryParts): Promise<Telemetry> {
   const { metricsPort: port, host } = config.server;
   // Loaded on demand: it takes a tenth of the start.
-  const metrics = port === undefined ? undefined : (await import("./metrics/metrics.js")).createMetrics();
+  const loaded = port === undefined ? undefined : await import("./metrics/metrics.js");
+  const metrics = loaded?.createMetrics();
   const measure = metrics && new RunMeasure(metrics);
   const stopCounting = metrics && countHostRequests(hosts, metrics);
   const traced = (system: string): EveryCall | undefined => tracer && traceCalls(system, tracer);
@@ -110,9 +110,9 @@ export async function createTelemetry({ config, hosts, tracer, log }: TelemetryP
     },
     tracing: tracer ? [traceWebhooks(tracer)] : [],
     async listen(sources) {
-      if (metrics === undefined || port === undefined) return;
+      if (loaded === undefined || metrics === undefined || port === undefined) return;
       metrics.collectFrom(sources);
-      server = await startMetricsServer(metrics.registry, { host, port }, log);
+      server = await loaded.startMetricsServer(metrics.registry, { host, port }, log);
       log.info({ port }, "metrics are served");
     },
     async close() {

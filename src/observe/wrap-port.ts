@@ -1,16 +1,16 @@
-/** Stands around every method call of a port: returns what the caller gets; `call` makes the call. */
+/** Wraps every method call of a port: `call` makes it, and the caller gets what this returns. */
 export type EveryCall = (method: string, call: () => unknown) => unknown;
 
-/** Stands around single methods, with their arguments. */
+/** Wraps single methods, and receives their arguments. */
 export type MethodCalls<Port> = {
   readonly [Method in keyof Port]?: Port[Method] extends (...args: infer Args) => infer Result
     ? (call: () => Result, ...args: Args) => Result
     : never;
 };
 
-export type Layer<Port> = EveryCall | MethodCalls<Port>;
+type Layer<Port> = EveryCall | MethodCalls<Port>;
 
-/** Wraps an object in layers, the last one outermost, and leaves out the undefined ones. Traces, measures and fences. */
+/** Wraps an object in layers, the last one outermost, and leaves out the undefined ones. */
 export function wrapPort<Full extends Port, Port extends object = Full>(
   port: Full,
   ...layers: readonly (Layer<NoInfer<Port>> | undefined)[]
@@ -33,7 +33,7 @@ function withLayer<Full extends Port, Port extends object>(port: Full, layer: La
   });
 }
 
-export type CallEnd = { readonly kind: "returned" } | { readonly kind: "threw"; readonly error: unknown };
+type CallEnd = { readonly kind: "returned" } | { readonly kind: "threw"; readonly error: unknown };
 
 /** Makes a call and reports its end: when its promise settles, or at once if it returns none. */
 export function reportEnd(call: () => unknown, report: (end: CallEnd) => void): unknown {

@@ -17,7 +17,7 @@ export interface DrainJob {
   readonly accepted?: string;
 }
 
-export interface DrainJobsParts {
+interface DrainJobsParts {
   readonly connection: StoreConnection;
   readonly concurrency: number;
   /** After this time (ms) BullMQ considers a silent worker dead. */

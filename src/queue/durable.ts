@@ -78,7 +78,7 @@ class DurableQueue implements EventQueue {
     return true;
   }
 
-  /** What this replica refused counts too: it is being answered. */
+  /** Includes events that this replica refused, since it answers them. */
   async knows(event: HostEvent): Promise<boolean> {
     return (await this.#refused.knows(event)) || this.#lanes.knows(event);
   }
@@ -131,7 +131,7 @@ class DurableQueue implements EventQueue {
     if (pushed !== undefined) return pushed;
     if (performance.now() - began < PUSH_RETRY_MS) await new Promise((resolve) => setTimeout(resolve, PUSH_RETRY_MS));
     const again = await this.#attemptPush(event, SECOND_PUSH_MS);
-    // Whichever call it was, Redis has the event.
+    // One of the two calls was executed, so Redis has the event.
     return again?.kind === "known" ? { kind: "accepted", generation: undefined, superseded: [] } : again;
   }
 

@@ -14,14 +14,14 @@ interface EventRunParts extends Pick<QueueOptions, "run" | "log"> {
 
 /** An event that ended this many processes is answered, and not run again. */
 const MAX_KILLS = 10;
-/** Answering it seems to end them as well. */
+/** An event whose answer ended processes too is dropped. */
 const MAX_KILLS_ANSWERED = 12;
 /** An event that waited longer may have been refused by a replica that could not learn that Redis had accepted it. */
 const SURELY_ACCEPTED_MS = 2_000;
 const CONFIRMED_LOOK_MS = 100;
 const END_RETRY_MS = 250;
 
-/** How a run came about. */
+/** How the run of an event was started. */
 export interface RunStart {
   /** `performance.now()` from before the event was taken. */
   readonly takenAt: number;
@@ -111,7 +111,7 @@ export class EventRun {
     const { event, starts, kills, again, ageMs } = this.taken;
     const log = this.parts.log.child(fieldsOf(event));
     const givenUp = kills >= MAX_KILLS;
-    if (givenUp) log.error({ kills }, "event given up: the processes that ran it ended");
+    if (givenUp) log.error({ kills }, "gave up on an event: the processes that ran it ended");
     if (kills >= MAX_KILLS_ANSWERED) return "failed";
     try {
       const doubtful = !this.start.confirmed && event.kind === "commented" && starts === 1 && (await this.#isRefused());
@@ -133,7 +133,7 @@ export class EventRun {
     }
   }
 
-  /** Whether the accepting replica, unsure of Redis, may have refused a command. Resolves once it would have said so. */
+  /** Whether the accepting replica may have refused a command because Redis did not answer in time. Waits for its confirmation. */
   async #isRefused(): Promise<boolean> {
     const { lanes, timing } = this.parts;
     const { event, ageMs } = this.taken;

@@ -50,7 +50,7 @@ export interface Taken extends EventRecord {
   readonly fence: string;
   /** How often the event was started, including this time. */
   readonly starts: number;
-  /** How many of those runs ended without a word: their process was killed, or lost its lease. */
+  /** How many of those runs never recorded an end: their process was killed, or lost its lease. */
   readonly kills: number;
   /** How many of those runs failed. Runs that were handed back are neither. */
   readonly failures: number;
@@ -176,7 +176,7 @@ export class LaneStore {
     });
   }
 
-  /** Counts the change requests that have waited longest. */
+  /** Counts the events of the change requests that have waited longest. */
   async backlog(): Promise<QueueBacklog> {
     const now = await this.#now();
     const lanes = await this.connection.run(async (redis) => {

@@ -15,9 +15,9 @@ export interface QueueOptions {
   readonly clock: Clock;
 }
 
-/** How long the queue in Redis waits for what, in milliseconds. */
+/** Times of the queue in Redis, in milliseconds. */
 export interface QueueTiming {
-  /** How long a replica that stays silent keeps its leases. */
+  /** How long a lease lasts without a renewal. */
   readonly leaseMs: number;
   readonly heartbeatMs: number;
   /** How often to look for change requests whose job was lost. */
@@ -25,8 +25,8 @@ export interface QueueTiming {
   /** Pauses before each retry of a failed run; after the last one it stays failed. */
   readonly retryAfterMs: readonly number[];
   /**
-   * How old a command is when a replica that could not learn whether Redis accepted it has answered that it was not run:
-   * the replica gives up within a second, the rest is time to post the answer.
+   * Age at which a command that Redis may have accepted unnoticed was certainly answered as refused: its replica gives
+   * up within a second, and the rest is time to post the answer.
    */
   readonly undoubtedMs: number;
 }

@@ -5,8 +5,7 @@ import type { Deployer } from "../core/ports/deployer.js";
 import type { Log } from "../core/ports/log.js";
 import type { Notifications } from "../core/ports/notifications.js";
 import { DEPLOYER_TITLE, STORE_TITLE } from "../names.js";
-import { takesTurn } from "../queue/turn.js";
-import { type Outage, sharedOutages, type SharedRecords } from "../store/shared-records.js";
+import { type Outage, sharedOutages, type SharedRecords, takesTurn } from "../store/shared-records.js";
 import type { Stores } from "../store/stores.js";
 import type { StartedNotifications } from "./start-notifications.js";
 

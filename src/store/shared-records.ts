@@ -12,15 +12,15 @@ const search = z.object({ v: z.literal(1), until: z.iso.datetime() });
 
 /** A system that did not answer the last check: since when, and whether receivers of notifications know. */
 export type Outage = Omit<z.infer<typeof outage>, "v">;
-/** Until when a repository was searched for lost webhooks. */
+/** The time until which a repository was searched for lost webhooks. */
 export type Search = Omit<z.infer<typeof search>, "v">;
 
-/** By system. Kept longer than anybody leaves a system unavailable without a word. */
+/** Outages by system. A record is kept longer than an outage lasts. */
 export function sharedOutages(connection: StoreConnection | undefined): SharedRecords<Outage> {
   return new SharedRecords("outage", outage, 30 * DAY_MS, connection);
 }
 
-/** By host and repository. */
+/** Searches by host and repository. */
 export function sharedSearches(connection: StoreConnection | undefined): SharedRecords<Search> {
   return new SharedRecords("looked", search, SEARCH_BACK_MS, connection);
 }
@@ -56,4 +56,22 @@ export class SharedRecords<T extends object> {
   #key(name: string): string {
     return `${QUEUE_KEY_PREFIX}:${this.kind}:${name}`;
   }
+}
+
+/** Below 1, so that the replica that had the last turn is not too early for the next. */
+const SHARE_OF_INTERVAL = 0.9;
+
+/**
+ * Whether this replica should do the work that one replica does per interval (ms); always, without Redis.
+ * @throws {StoreUnavailable}
+ */
+export async function takesTurn(
+  connection: StoreConnection | undefined,
+  work: string,
+  intervalMs: number,
+): Promise<boolean> {
+  if (connection === undefined) return true;
+  const heldMs = Math.round(intervalMs * SHARE_OF_INTERVAL);
+  const key = `${QUEUE_KEY_PREFIX}:turn:${work}`;
+  return (await connection.run((redis) => redis.set(key, "1", "PX", heldMs, "NX"))) === "OK";
 }

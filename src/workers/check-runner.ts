@@ -14,15 +14,15 @@ import type { Log } from "../core/ports/log.js";
 import { SERVICE } from "../names.js";
 import { FairQueue } from "./fair-queue.js";
 
-/** How a check was answered; `reused`: by an earlier result. */
-export type CheckEnd = CheckOutcome["kind"] | "reused";
+/** How a check ended; `reused`: an earlier result answered it. */
+type CheckEnd = CheckOutcome["kind"] | "reused";
 
-export interface CheckRunnerParts {
+interface CheckRunnerParts {
   /** Where the folders of checks are made. */
   readonly folder: string;
   readonly clock: Clock;
   readonly log: Log;
-  /** Is told how each check ended, and after how many seconds. */
+  /** Called when a check ends, with the seconds that it took. */
   readonly onEnd: (check: string, how: CheckEnd, seconds: number) => void;
 }
 
@@ -32,10 +32,10 @@ export interface ClosableCheckRunner extends CheckRunner {
   close(): void;
 }
 
-/** Programs at the same time. They wait for the disk and the network as well. */
+/** How many programs run at once. They also wait for the disk and the network, so it may exceed the cores. */
 const AT_ONCE = Math.max(4, availableParallelism());
 const MOST_KEPT = 10_000;
-/** What a program reads besides, such as rules, may change: that shows after an hour, or with a plan that a person asks for. */
+/** A program may read other files, such as rules. A change there shows after an hour, or in a plan that a person asks for. */
 const MAX_AGE_MS = 60 * 60_000;
 
 interface Kept {
@@ -230,11 +230,11 @@ type ProcessEnd =
   | { readonly kind: "stopped"; readonly limit: "time" | "output" }
   | { readonly kind: "not-started"; readonly code: string };
 
-/** A program that prints more is ended. */
+/** A program that prints more bytes is ended. */
 const MOST_OUTPUT = 1024 * 1024;
-/** Bytes of it that are kept. */
+/** How many bytes of the output are kept. */
 const KEPT_OUTPUT = 16 * 1024;
-/** For the ends of its pipes that processes outside of its group may hold open, in milliseconds. */
+/** How long to wait for processes outside the program's group that hold its pipes open, in milliseconds. */
 const CLOSING_MS = 500;
 
 /**
@@ -289,7 +289,7 @@ function start({ program, arguments: rest, environment, folder }: CheckProcess):
   return spawn(program, [...rest], { cwd: folder, env: { ...environment }, detached: true, stdio: "pipe" });
 }
 
-/** Once the program is gone, and all that it printed has arrived. */
+/** Resolves once the program is gone and all its output has arrived. */
 function endOf(child: ChildProcess): Promise<ProcessEnd> {
   return new Promise((resolve) => {
     let end: ProcessEnd = { kind: "not-started", code: "" };

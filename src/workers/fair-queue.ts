@@ -6,7 +6,7 @@ export class FairQueue<T> {
 
   constructor(private readonly share: number) {}
 
-  /** Items that wait. */
+  /** How many items wait. */
   get size(): number {
     return [...this.#waiting.values()].reduce((sum, items) => sum + items.length, 0);
   }
@@ -17,7 +17,7 @@ export class FairQueue<T> {
     else items.push(item);
   }
 
-  /** The next item of the next owner with a free share. Call `done` for its owner when it is. */
+  /** The next item of the next owner with a free share. Call `done` with the owner when the item is finished. */
   take(): { readonly owner: string; readonly item: T } | undefined {
     for (const [owner, items] of this.#waiting) {
       const out = this.#out.get(owner) ?? 0;

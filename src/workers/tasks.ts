@@ -1,8 +1,8 @@
 import type { Tasks } from "./serve-tasks.js";
 
 /**
- * Everything that reads what strangers wrote and may take long. A thread loads the modules of what it does and no more: all of
- * them take longer than most tasks.
+ * Every task that reads what strangers wrote and may take long. A thread loads only the modules of the tasks it does: loading
+ * all of them takes longer than most tasks.
  */
 export const TASKS: Tasks = {
   "may-hold-resource": async () => (await import("../core/detect/scan/manifests.js")).mayHoldResourceTask,

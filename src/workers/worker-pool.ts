@@ -5,23 +5,23 @@ import { FairQueue } from "./fair-queue.js";
 import type { Asked, WorkerMessage } from "./serve-tasks.js";
 
 /** How a task ended; `time` and `memory` ended its thread as well. */
-export type TaskOutcome = "done" | "time" | "memory" | "failed" | "aborted";
+type TaskOutcome = "done" | "time" | "memory" | "failed" | "aborted";
 
-export interface WorkerPoolOptions {
+interface WorkerPoolOptions {
   /** The module that the threads run; it calls `serveTasks`. */
   readonly entry: URL;
   readonly threads: number;
-  /** Of the heap of each thread. */
+  /** Heap limit of each thread. */
   readonly memoryMb: number;
   /** How long a thread waits for more work before it ends. */
   readonly idleMs: number;
-  /** Is told how each task ended. */
+  /** Called when a task ends. */
   readonly onEnd: (task: TaskName, owner: string, how: TaskOutcome) => void;
 }
 
 /** Threads for tasks over foreign content. They start when there is work, and are replaced when a task ended one. */
 export interface WorkerPool extends Compute {
-  /** Tasks that wait for a thread. */
+  /** How many tasks wait for a thread. */
   readonly waiting: number;
   /** Ends all threads; tasks that run or wait are rejected. */
   close(): Promise<void>;
@@ -52,7 +52,7 @@ export function createWorkerPool(given: Partial<WorkerPoolOptions> = {}): Worker
   const queue = new FairQueue<Job>(Math.max(1, options.threads - 1));
   const idle = new Map<WorkerThread, NodeJS.Timeout>();
   const busy = new Map<Job, WorkerThread>();
-  /** Threads whose end is under way. */
+  /** Threads that are being ended. */
   const ending = new Set<Promise<void>>();
   let closed = false;
 
@@ -100,7 +100,7 @@ export function createWorkerPool(given: Partial<WorkerPoolOptions> = {}): Worker
     });
     onEnd(ended.kind === "exceeded" ? ended.limit : ended.kind);
     if (ended.kind === "failed") throw ended.error;
-    // The table has the same task under this name.
+    // TASKS has the same task under this name.
     return ended as Computed<O>;
   }
 

@@ -12,8 +12,8 @@ import { type EventQueue, type RunEnd, type RunTicket, Stopped } from "../../src
 import { createDurableQueue } from "../../src/queue/durable.js";
 import { LaneStore, type Taken } from "../../src/queue/lane-store.js";
 import type { DurableQueueOptions } from "../../src/queue/queue-options.js";
-import { takesTurn } from "../../src/queue/turn.js";
 import { RedisConnection } from "../../src/store/redis/connection.js";
+import { takesTurn } from "../../src/store/shared-records.js";
 import { ManualClock } from "../manual-clock.js";
 import { recordingLog } from "../recording-log.js";
 import { freePort, RedisServer } from "../redis-server.js";
@@ -416,7 +416,7 @@ test("an event that was killed ten times is only answered, and the next one star
     { givenUp: false, again: false },
   ]);
   expect(lines.map(({ text, fields }) => ({ text, kills: fields.kills }))).toEqual([
-    { text: "event given up: the processes that ran it ended", kills: 10 },
+    { text: "gave up on an event: the processes that ran it ended", kills: 10 },
   ]);
 });
 

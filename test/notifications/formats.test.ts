@@ -6,7 +6,7 @@ import type { NotificationReceiver } from "../../src/config/server/server.js";
 import { applicationName, repositoryName, revision } from "../../src/core/model/brand.js";
 import type { Notification } from "../../src/core/model/notification.js";
 import { signatureCheck, signingKey } from "../../src/hosts/gitlab/webhook.js";
-import { slackBody, teamsBody } from "../../src/notifications/chat-formats.js";
+import { slackBody, teamsBody } from "../../src/notifications/create-notifications.js";
 import { jsonBody, signatureHeaders } from "../../src/notifications/json-format.js";
 import { messageOf } from "../../src/notifications/message.js";
 import { eventsOf, selected } from "../../src/notifications/select.js";

@@ -1,10 +1,14 @@
-import { Counter, Gauge, Histogram, Registry, collectDefaultMetrics } from "prom-client";
+import { once } from "node:events";
+import { createServer, type ServerResponse } from "node:http";
+import { collectDefaultMetrics, Counter, Gauge, Histogram, Registry } from "prom-client";
 import type { QueueBacklog } from "../../core/ports/event-queue.js";
+import type { Log } from "../../core/ports/log.js";
 import type { ReceiverState } from "../../core/ports/notifications.js";
-import { WAIT_REASONS, type LimitWaits } from "../../hosts/limit-waits.js";
-import { SERVICE, type HostId } from "../../names.js";
+import { type LimitWaits, WAIT_REASONS } from "../../hosts/limit-waits.js";
+import { listen } from "../../http/listen.js";
+import { type HostId, SERVICE } from "../../names.js";
 
-/** Everything the service counts. Labels take few values, all known in advance: no name but those of the server's file. */
+/** Everything the service counts. Labels take few values, all known in advance; the only names are those in the server's file. */
 export interface Metrics {
   /** One per service, so that two in one process do not share counters. */
   readonly registry: Registry;
@@ -20,7 +24,7 @@ export interface Metrics {
   readonly workerTasks: Counter<"task" | "outcome">;
   readonly checkDuration: Histogram<"check" | "outcome">;
   readonly webhooksRefused: Counter<"host" | "reason">;
-  /** `notification` is a name of the server's file. */
+  /** `notification` is a receiver's name in the server's file. */
   readonly notifications: Counter<"notification" | "outcome">;
   /** Adds the gauges that are read at each scrape. Call it once. */
   collectFrom(sources: MetricSources): void;
@@ -165,7 +169,7 @@ export function createMetrics(): Metrics {
   };
 }
 
-/** Of the receivers of notifications; with Redis, over all replicas. */
+/** Gauges of the receivers of notifications; with Redis, over all replicas. */
 function collectReceivers(receivers: MetricSources["receivers"], registers: Registry[]): void {
   const gauge = (name: string, help: string, valueOf: (state: ReceiverState) => number) =>
     new Gauge({
@@ -202,4 +206,44 @@ function collectedGauge(
       }
     },
   });
+}
+
+export interface MetricsServer {
+  close(): Promise<void>;
+}
+
+/** Serves `/metrics`, and nothing else, on a port of its own. */
+export async function startMetricsServer(
+  registry: Registry,
+  address: { readonly host: string; readonly port: number },
+  log: Log,
+): Promise<MetricsServer> {
+  const server = createServer((request, response) => {
+    const { pathname } = new URL(request.url ?? "/", "http://metrics");
+    if (pathname !== "/metrics") send(response, 404, "only /metrics is here\n");
+    else if (request.method !== "GET" && request.method !== "HEAD") send(response, 405, "only GET is allowed\n");
+    else void answer(registry, response, log);
+  });
+  await listen(server, { ...address, key: "server.metrics_port" });
+  return {
+    async close() {
+      const closed = once(server, "close");
+      server.close();
+      server.closeAllConnections();
+      await closed;
+    },
+  };
+}
+
+async function answer(registry: Registry, response: ServerResponse, log: Log): Promise<void> {
+  try {
+    send(response, 200, await registry.metrics(), registry.contentType);
+  } catch (error) {
+    log.error({ err: error }, "could not collect the metrics");
+    send(response, 500, "could not collect the metrics\n");
+  }
+}
+
+function send(response: ServerResponse, status: number, body: string, type = "text/plain; charset=utf-8"): void {
+  response.writeHead(status, { "content-type": type, "cache-control": "no-store" }).end(body);
 }

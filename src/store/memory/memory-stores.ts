@@ -86,7 +86,7 @@ class MemoryPlanStore implements PlanStore {
   }
 }
 
-/** What is deployed and not merged; records do not expire. */
+/** Deployments that are not merged; records do not expire. */
 class MemoryDeploymentStore implements DeploymentStore {
   /** By application, then by change request. */
   readonly #records = new Map<ApplicationName, Map<string, Deployment>>();

@@ -99,7 +99,7 @@ class Line {
   }
 }
 
-/** What is wrong with a receiver after an attempt; a cause that goes on keeps its time. */
+/** The state of a receiver after an attempt. `since` is the time of the first failure in a row. */
 export function brokenAfter(delivery: Delivery, before: ReceiverState["broken"], now: Date): ReceiverState["broken"] {
   if (delivery.kind === "delivered") return undefined;
   return { problem: delivery.problem, since: before?.since ?? now.toISOString() };

@@ -137,7 +137,7 @@ function gatherWrites(redis: RedisClient): void {
   setImmediate(() => stream.uncork());
 }
 
-/** What a failure without a code means. */
+/** Why nothing answered, when the error has no code. */
 function silenceOf(config: RedisConfig): string {
   if ("address" in config) return TIMED_OUT;
   if ("cluster" in config) return "no node of the cluster answers";

@@ -13,14 +13,14 @@ import type { RedisClient, StoreConnection } from "../../http/redis.js";
 import { OUTBOX_KEY_PREFIX } from "../../names.js";
 import { brokenAfter } from "../memory/outbox.js";
 
-/** BullMQ, which waits for Redis as long as it takes, keeps the messages; nobody else waits longer than this, in milliseconds. */
+/** How long `add` waits for Redis, in milliseconds; BullMQ keeps the messages and waits for as long as it takes. */
 const ADD_WITHIN_MS = 500;
-/** How long and how many messages that are delivered or given up are remembered, so that none is sent again. */
+/** How long, in seconds, and how many ids of finished messages are remembered, so that none is sent again. */
 const KEPT = { age: 7 * 24 * 60 * 60, count: 5_000 };
-/** What is wrong with each receiver. */
+/** A hash: why the newest attempt failed, by receiver. */
 const BROKEN_KEY = `${OUTBOX_KEY_PREFIX}:broken`;
 
-export interface DurableOutboxOptions extends OutboxOptions {
+interface DurableOutboxOptions extends OutboxOptions {
   readonly connection: StoreConnection;
   /** How long a replica that stays silent keeps a message, and how often the others look; milliseconds. */
   readonly timing?: { readonly lockMs: number; readonly lookEveryMs: number };
@@ -163,7 +163,7 @@ class DurableOutbox implements Outbox {
     if (delivery.kind === "failed") throw new NotDelivered(delivery.problem, pause ?? 0);
   }
 
-  /** For the status page alone: it does not decide about the message. */
+  /** Records the state of a receiver, for the status page only. */
   async #note(receiver: string, delivery: Delivery): Promise<void> {
     const { connection, clock, log } = this.#options;
     try {

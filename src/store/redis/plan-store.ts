@@ -31,7 +31,6 @@ const move = z.object({
   to: z.string(),
 });
 
-/** An application of an effect. */
 const storedMember: z.ZodType<Member> = z.object({
   ...identity,
   reachedBy: z.discriminatedUnion("kind", [
@@ -49,7 +48,6 @@ const storedMember: z.ZodType<Member> = z.object({
   problem: orUndefined(z.string()),
 });
 
-/** What one deployment changes. */
 const storedEffect: z.ZodType<Effect> = z.object({
   members: z.array(storedMember),
   applies: z.array(z.object({ application: stored.application, digest: z.string() })),
@@ -233,7 +231,7 @@ const planRecord = z.object({ v: z.literal(1), id: z.string(), plan });
 
 /** The beginning of a record, which differs for each save: `{"v":1,"id":"<uuid>"`. */
 const START_LENGTH = '{"v":1,"id":""'.length + 36;
-/** Characters of records. A plan with long diffs is read several times while its change request is worked on. */
+/** Total characters of cached records. A plan with long diffs is read several times by one run. */
 const CACHE_LIMIT = 32 * 1024 * 1024;
 
 interface Kept {

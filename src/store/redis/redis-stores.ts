@@ -221,7 +221,7 @@ const auditEntry: z.ZodType<AuditEntry> = z.object({
 
 const auditRecord = z.object({ v: z.literal(1), entry: auditEntry });
 
-/** `id` is the entry's in the stream. @throws {StoredValueUnreadable} */
+/** @param id of the entry in the stream. @throws {StoredValueUnreadable} */
 function readAuditEntry(text: string, id: string): AuditEntry {
   const cure = `remove this entry: XDEL ${AUDIT_KEY} ${id}`;
   return readStored(auditRecord, text, `the entry ${id} of the audit trail`, AUDIT_KEY, cure).entry;

@@ -46,13 +46,13 @@ function readUser(fields: Readonly<Record<string, string>>, key: string): Accoun
 
 const standing = z.object({ v: z.literal(1), sealed: z.string(), askedAt: z.number(), provenAt: z.number() });
 
-/** Records that one read of others' roles takes at a time. */
+/** How many users' records are read at once. */
 const AT_ONCE = 500;
 const LAST_ADMIN = "last-admin";
 
 /**
- * Users as one hash each, `svc:{user}:<id>`, and what lets svc ask the provider again as one text each. Active users are
- * found through their sessions.
+ * Each user is a hash, `svc:{user}:<id>`; a text of its own holds the sealed token with which svc asks the provider again.
+ * Active users are found through their sessions.
  */
 export class RedisUserStore implements UserStore {
   constructor(private readonly connection: RedisConnection) {}
@@ -116,7 +116,7 @@ export class RedisUserStore implements UserStore {
     return saved.parse(await this.connection.run((redis) => SAVE.run(redis, keys, args)));
   }
 
-  /** Records of those who are admins now. The script looks at them again. */
+  /** Keys of the other admins. The script checks them again. */
   async #otherAdmins(key: string): Promise<readonly string[]> {
     const keys = await this.connection.run((redis) => scanKeys(redis, USER_KEY_PREFIX));
     const found: string[] = [];

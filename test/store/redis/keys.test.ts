@@ -1,10 +1,10 @@
 import { readFileSync } from "node:fs";
 import { afterAll, beforeAll, expect, test } from "@jest/globals";
 import { Redis } from "ioredis";
-import { takesTurn } from "../../../src/queue/turn.js";
 import { Reminders } from "../../../src/run/around/reminders.js";
 import { systemClock } from "../../../src/service/service.js";
 import { createRedisStores } from "../../../src/store/redis/redis-stores.js";
+import { takesTurn } from "../../../src/store/shared-records.js";
 import { tableUnder } from "../../observe/metrics/markdown-table.js";
 import { recordingLog } from "../../recording-log.js";
 import { freePort, RedisServer } from "../../redis-server.js";
