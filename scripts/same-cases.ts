@@ -8,6 +8,7 @@ import { ROOT } from "./generated-files.js";
 // Proves that `npm test` leaves out no case: what `npm run test:nightly` has beyond it is a second host of a case, or
 // stands in a file that is named `.nightly`. Lists the names without running the tests.
 //   npm run test:cases
+//   npm run test:cases -- test/scenarios
 
 const report = z.object({
   success: z.boolean(),
@@ -21,11 +22,15 @@ function casesOf(environment: NodeJS.ProcessEnv): ReadonlySet<string> {
   const folder = mkdtempSync(join(tmpdir(), "svc-cases-"));
   try {
     const output = join(folder, "cases.json");
-    const { stderr } = spawnSync("npm", ["test", "--silent", "--", "--json", `--outputFile=${output}`], {
-      cwd: ROOT,
-      encoding: "utf8",
-      env: { ...process.env, SVC_CASES: "1", ...environment },
-    });
+    const { stderr } = spawnSync(
+      "npm",
+      ["test", "--silent", "--", "--json", `--outputFile=${output}`, ...process.argv.slice(2)],
+      {
+        cwd: ROOT,
+        encoding: "utf8",
+        env: { ...process.env, SVC_CASES: "1", ...environment },
+      },
+    );
     const { success, testResults } = report.parse(JSON.parse(readFileSync(output, "utf8")));
     if (!success) throw new Error(`files that could not be read:\n${stderr}`);
     return new Set(
@@ -48,8 +53,8 @@ const lost = [...nightly].filter((name) => !isNightly(name) && !told.has(without
 const strange = [...daily].filter((name) => !nightly.has(name));
 const inFiles = [...nightly].filter(isNightly).length;
 const secondHosts = nightly.size - daily.size - inFiles;
-console.log(
-  `npm test: ${daily.size} cases; nightly: ${nightly.size}, ${secondHosts} of them for a second host, ${inFiles} in nightly files`,
+process.stdout.write(
+  `npm test: ${daily.size} cases; nightly: ${nightly.size}, ${secondHosts} of them for a second host, ${inFiles} in nightly files\n`,
 );
 for (const name of lost) process.stdout.write(`only in the nightly: ${name}\n`);
 for (const name of strange) process.stdout.write(`not in the nightly: ${name}\n`);

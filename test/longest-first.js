@@ -7,7 +7,7 @@ const LONGEST = [
   "corpus/corpus",
   "scenarios/exact-commit",
   "attacks/approval-independence",
-  "demo/demo.test",
+  "demo/demo.nightly",
   "scenarios/bad-input-answers",
   "scenarios/host-limit",
   "scenarios/large-plans",
@@ -16,7 +16,7 @@ const LONGEST = [
   "web/browser/flows",
   "contract/code-host.test",
   "web/browser/looks",
-  "types/new-command",
+  "types/one-decider",
 ];
 
 export default class LongestFirst extends Sequencer {

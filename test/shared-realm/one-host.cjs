@@ -32,7 +32,13 @@ function casesIn(block, blocks = []) {
     if (child.type === "describeBlock") return casesIn(child, [...blocks, child]);
     const full = [...blocks, child].map((one) => one.name).join(" ");
     const sharing = blocks.findIndex(({ hooks }) => hooks.some(({ type }) => type.endsWith("All")));
-    const decidedBy = sharing === -1 ? full : blocks.slice(0, sharing + 1).map((one) => one.name).join(" ");
+    const decidedBy =
+      sharing === -1
+        ? full
+        : blocks
+            .slice(0, sharing + 1)
+            .map((one) => one.name)
+            .join(" ");
     return [{ test: child, named: without(full), decidedBy: without(decidedBy), host: full.match(HOST)?.[0] }];
   });
 }
