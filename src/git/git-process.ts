@@ -27,7 +27,7 @@ export class GitFailure extends Error {
  * git exits with 128 for every failure, so only its text tells them apart (git 2.39, LC_ALL=C; http.c and remote-curl.c
  * in https://git.kernel.org/pub/scm/git/git.git). After any other text the mirror is examined.
  */
-const remoteProblems: readonly (readonly [RegExp, string])[] = [
+const REMOTE_PROBLEMS: readonly (readonly [RegExp, string])[] = [
   [
     /Authentication failed|could not read Username|could not read Password|returned error: 401/,
     "the host does not accept the credentials. Check that the App is installed on this repository, or that the token is valid and may read it",
@@ -62,7 +62,7 @@ export function remoteProblem(failure: GitFailure): string | undefined {
   if (failure.kind === "too-deep") return "it contains a path that is too long";
   if (failure.kind === "not-started") return "git could not be started. Install git 2.39 or newer";
   if (failure.kind === "unknown-commit") return "the host no longer has one of the commits";
-  return remoteProblems.find(([pattern]) => pattern.test(failure.stderr))?.[1];
+  return REMOTE_PROBLEMS.find(([pattern]) => pattern.test(failure.stderr))?.[1];
 }
 
 /** The last line that git printed, without credentials, for users. */
@@ -95,7 +95,7 @@ const ALWAYS: readonly (readonly [string, string])[] = [
   ["core.fsync", "none"],
 ];
 
-/** Declares missing blobs to be no damage. On disk these settings would make every read fetch them one by one. */
+/** Makes git accept missing blobs. Written to disk, these settings would make every read fetch them one by one. */
 const PARTIAL: readonly (readonly [string, string])[] = [
   [`remote.${REMOTE}.promisor`, "true"],
   [`remote.${REMOTE}.partialCloneFilter`, "blob:none"],
@@ -233,9 +233,8 @@ interface GitCommand {
   readonly args: readonly string[];
   readonly environment: Readonly<Record<string, string>>;
   readonly input?: string;
-  /** Milliseconds. */
   readonly timeoutMs: number;
-  /** Most bytes of standard output; a command that prints more is stopped. */
+  /** Bytes of standard output; a command that prints more is stopped. */
   readonly maxOutput: number;
   readonly signal: AbortSignal;
   /** Called four times a second while the command runs; false stops it. */

@@ -3,7 +3,7 @@ import { GitFailure, type GitProcess, localEnvironment, startGit, STDERR_LIMIT }
 export interface GitObject {
   readonly id: string;
   readonly type: string;
-  /** Bytes. */
+  /** In bytes. */
   readonly size: number;
   /** Empty if only the size was requested. */
   readonly content: Buffer;
@@ -82,9 +82,8 @@ function malformed(): GitFailure {
 
 /** Limits of one question. */
 export interface QuestionLimits {
-  /** Milliseconds. */
   readonly timeoutMs: number;
-  /** Most bytes of the answer. */
+  /** Bytes of the answer. */
   readonly maxOutput: number;
   readonly signal: AbortSignal;
 }

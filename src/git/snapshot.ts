@@ -3,8 +3,8 @@ import type { LRUCache } from "lru-cache";
 import { type Revision, revision as toRevision } from "../core/model/brand.js";
 import type { CloneSource } from "../core/ports/code-host.js";
 import type { CommitRange, RepositorySnapshot, TreeEntry } from "../core/ports/repositories.js";
-import { commitsBetween, isCleanMerge } from "./clean-merge.js";
 import { GitFailure } from "./git-process.js";
+import { commitsBetween, fileVersions, type History, isCleanMerge } from "./history.js";
 import type { MirrorRepository } from "./mirror-repository.js";
 import type { GitObject } from "./object-reader.js";
 import { type KnownList, type TreeNode, TreeReader } from "./tree-reader.js";
@@ -22,6 +22,7 @@ const MAX_LINK_BYTES = 4 * 1024;
 
 /** A repository at the commits of one change request. Paths are git's and never reach a file system. */
 export class MirrorSnapshot implements RepositorySnapshot {
+  readonly #history: History;
   readonly #trees: TreeReader;
   readonly #blobs: BlobReader;
   /** Every application asks for the same few pairs of commits. */
@@ -39,6 +40,7 @@ export class MirrorSnapshot implements RepositorySnapshot {
     /** Keeps the newest commit that was fetched besides `commits`. */
     private readonly keptRef: string,
   ) {
+    this.#history = { folder, source, signal };
     this.#trees = new TreeReader(folder, caches.folders, signal);
     this.#blobs = new BlobReader(folder, source, caches.texts, signal);
   }
@@ -86,22 +88,17 @@ export class MirrorSnapshot implements RepositorySnapshot {
   }
 
   commitsBetween(from: Revision, to: Revision): Promise<CommitRange> {
-    const { folder, source, signal } = this;
-    return once(this.#ranges, `${from} ${to}`, () =>
-      this.alone(() => commitsBetween({ folder, source, from, to, signal })),
-    );
+    return once(this.#ranges, `${from} ${to}`, () => this.alone(() => commitsBetween(this.#history, from, to)));
   }
 
   isCleanMerge(commit: Revision): Promise<boolean> {
-    const { folder, source, signal } = this;
-    return this.alone(() => isCleanMerge({ folder, source, commit, signal }));
+    return this.alone(() => isCleanMerge(this.#history, commit));
   }
 
   async *pastTexts(revision: Revision, path: string): AsyncGenerator<string | undefined> {
-    const { folder, source, signal } = this;
     const versions = await this.alone(async () => {
       await this.#provide(revision);
-      return fileVersions({ folder, source, of: revision, path, signal });
+      return fileVersions(this.#history, revision, path);
     });
     for (let at = 0; at < versions.length; at += VERSIONS_AT_ONCE) {
       const some = versions.slice(at, at + VERSIONS_AT_ONCE);
@@ -188,32 +185,6 @@ function regularFiles(tree: readonly TreeEntry[], wanted: ReadonlySet<string>): 
     seen.add(path);
   }
   return blobs;
-}
-
-/** How many commits back versions are looked for. */
-const MAX_COMMITS = 200;
-
-interface Question {
-  readonly folder: MirrorRepository;
-  readonly source: CloneSource;
-  readonly of: Revision;
-  readonly path: string;
-  readonly signal: AbortSignal;
-}
-
-/**
- * Ids of the regular files that a path was along the first parents of a commit, newest first, each once. Commits are
- * fetched without history, so it is fetched unless it is there.
- */
-async function fileVersions({ folder, source, of, path, signal }: Question): Promise<readonly string[]> {
-  let history = await folder.fileLog(of, path, MAX_COMMITS + 1, signal);
-  const last = history.commits.at(-1);
-  const cut = last === undefined || (await folder.shallowCommits()).has(last);
-  if (cut && history.commits.length <= MAX_COMMITS) {
-    await folder.deepen(source, [of], MAX_COMMITS + 1, signal);
-    history = await folder.fileLog(of, path, MAX_COMMITS + 1, signal);
-  }
-  return [...new Set(history.versions)];
 }
 
 /** Texts by blob id; `text` is undefined for content that is not text. */

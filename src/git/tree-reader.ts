@@ -131,7 +131,7 @@ interface FolderPair {
   readonly after: string | undefined;
 }
 
-/** Adds the differing entries of these folders to `changed`, and returns their differing subfolders. */
+/** Compares folders: adds the entries that differ to `changed`, and returns the subfolders that differ. */
 function differences(
   pairs: readonly FolderPair[],
   nodes: ReadonlyMap<string, TreeNode>,

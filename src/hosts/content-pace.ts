@@ -32,18 +32,18 @@ export interface ContentPace {
 }
 
 export interface ContentWrite extends Posting {
-  /** It waits for a minute at most, and what the host's limit refused is not sent again: it rests on earlier checks. */
+  /** Waits at most a minute, and is not sent again once the host's limit refused it, because it relies on earlier checks. */
   readonly brief?: true;
 }
 
 /** Sends a write when the limit of the change request's account leaves room for it. */
 export type InTurn = <T>(change: ChangeRequestRef, write: ContentWrite, send: () => Promise<T>) => Promise<T>;
 
-/** The part of a limit that writes of this urgency and below may use together, so that nobody can silence what is above. */
+/** The part of a limit that writes of an urgency and all lower ones share, so that they cannot block more urgent ones. */
 const SHARES: Readonly<Record<Urgency, number>> = { result: 1, plan: 0.8, refusal: 0.4, help: 0.2 };
 
 const HOUR_MS = 60 * 60_000;
-/** How long a write waits before it is given up. Results and plans wait longer than any limit lasts. */
+/** How long a write waits before it fails. Results and plans wait longer than any limit lasts. */
 const PATIENCE_MS: Readonly<Record<Urgency, number>> = {
   result: 3 * HOUR_MS,
   plan: 3 * HOUR_MS,
@@ -51,12 +51,12 @@ const PATIENCE_MS: Readonly<Record<Urgency, number>> = {
   help: 0,
 };
 /** https://docs.github.com/rest/using-the-rest-api/best-practices-for-using-the-rest-api#handle-rate-limit-errors-appropriately */
-const PAUSE_WITHOUT_A_WORD_MS = 60_000;
-/** Doubled after each refusal, for a host that asks for less than it needs. */
+const DEFAULT_PAUSE_MS = 60_000;
+/** Doubles after each refusal, for a host that asks for a shorter pause than it needs. */
 const FIRST_PAUSE_MS = 5_000;
 
 export const MERGE_WRITE: ContentWrite = { urgency: "result", brief: true };
-/** Leaves most of the limit to comments, and is left out rather than late. */
+/** Leaves most of the limit to comments, and is skipped rather than late. */
 export const DEPLOYMENT_WRITE: ContentWrite = { urgency: "refusal", brief: true };
 
 export function createContentPace(parts: ContentPaceParts): ContentPace {
@@ -72,7 +72,7 @@ export function createContentPace(parts: ContentPaceParts): ContentPace {
           return await send();
         } catch (error) {
           if (!(error instanceof HostRefusal) || error.reason !== "rate-limited") throw error;
-          const pause = Math.max(error.retryAfterMs ?? PAUSE_WITHOUT_A_WORD_MS, FIRST_PAUSE_MS * 2 ** (tries - 1));
+          const pause = Math.max(error.retryAfterMs ?? DEFAULT_PAUSE_MS, FIRST_PAUSE_MS * 2 ** (tries - 1));
           line.hold(pause);
           const patient = isPatient(write, since, parts.clock.now().getTime() + pause);
           if (write.brief === true || !patient) throw error;
@@ -139,7 +139,7 @@ class Line {
       signal?.addEventListener("abort", onAbort, { once: true });
       const after = this.#waiters.findIndex(({ rank }) => rank < waiter.rank);
       this.#waiters = this.#waiters.toSpliced(after === -1 ? this.#waiters.length : after, 0, waiter);
-      // There may be room for it although the others wait.
+      // There may be room for this write although the others wait.
       this.#nap.abort();
       if (!this.#working) void this.#work();
     });
@@ -160,7 +160,7 @@ class Line {
         this.#announce(clock.now().getTime() + freeInMs);
         if (this.#waiters.length > 0) await clock.sleep(freeInMs, nap).catch(() => undefined);
       } else if (this.#waiters.includes(first)) first.pass();
-      // Else it was given up while the budget was asked; what it took stays counted.
+      // Otherwise it ended while the budget was asked; what it took stays counted.
     }
     this.#working = false;
   }

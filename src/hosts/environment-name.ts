@@ -10,7 +10,7 @@ const LONGEST = 255;
 const HASH_DIGITS = 8;
 
 /**
- * The environment of an application, of letters, digits, dots, dashes, underscores and slashes, which every host accepts.
+ * Names the environment of an application, with letters, digits, dots, dashes, underscores and slashes, which every host accepts.
  * Names of clusters and namespaces get no slash, so that two applications never get the same name.
  * @param template from the configuration, with `{application}`, `{cluster}` and `{namespace}`.
  */
@@ -34,7 +34,7 @@ function clusterName(cluster: string): string {
   return isUrl(cluster) ? cluster.replace(/^https?:\/\//i, "") : cluster;
 }
 
-/** Never empty: an empty part would shift the others. */
+/** Replaces other characters. Never empty: an empty part would shift the others. */
 function plain(text: string): string {
   const allowed = text.replace(/[^A-Za-z0-9._-]+/g, "-").replace(/^[.-]+|[.-]+$/g, "");
   return allowed === "" ? "_" : allowed;

@@ -19,7 +19,7 @@ export interface HostFetchOptions {
   /** The only origin that receives requests, and so the credentials. */
   readonly origin: string;
   readonly clock: Clock;
-  /** Deadline of one try, in milliseconds of real time. */
+  /** Deadline of one attempt, in milliseconds of real time. */
   readonly requestTimeoutMs: number;
   /** Whether the request changes nothing. Writes are repeated only after the rate limit, when nothing was done. */
   readonly isRead: RequestTest;
@@ -27,7 +27,7 @@ export interface HostFetchOptions {
   readonly followsOwnRedirects: boolean;
   /** Reports a wait of more than ten seconds that the host asked for. */
   readonly waits: (until: Date) => ReportedWait;
-  /** Sees the headers of every answer. */
+  /** Called with the headers of every answer. */
   readonly onAnswer?: (headers: Headers) => void;
 }
 
@@ -60,7 +60,7 @@ export function createHostFetch(options: HostFetchOptions): HostFetch {
       const pause = attempt < MAX_TRIES ? pauseBeforeRetry(outcome, { attempt, reads, now: clock.now() }) : undefined;
       if (pause === undefined) {
         if (outcome instanceof Response) return outcome;
-        throw outcome.failure;
+        throw outcome;
       }
       if (reads) await clock.sleep(pause, signal);
       else writes.hold(credentials, pause);
@@ -70,7 +70,7 @@ export function createHostFetch(options: HostFetchOptions): HostFetch {
 
 /** After a write was refused by the host's limit, all writes with the same credentials wait as long as the host asked. */
 function createHolds({ clock, waits }: HostFetchOptions) {
-  /** By credentials, in milliseconds since 1970. */
+  /** The end of the wait in milliseconds since 1970, by credentials. */
   const heldUntil = new Map<string, number>();
   const now = () => clock.now().getTime();
   return {
@@ -87,19 +87,11 @@ function createHolds({ clock, waits }: HostFetchOptions) {
   };
 }
 
-/** A failed connection, worth another try. */
-interface Broken {
-  readonly failure: HostFailure;
-}
-
-interface Attempt {
-  /** 1 is the first. */
-  readonly attempt: number;
-  readonly reads: boolean;
-  readonly now: Date;
-}
-
-function pauseBeforeRetry(outcome: Response | Broken, { attempt, reads, now }: Attempt): number | undefined {
+/** Milliseconds until the next attempt; undefined if there is none. `attempt` 1 is the first. */
+function pauseBeforeRetry(
+  outcome: Response | HostFailure,
+  { attempt, reads, now }: { readonly attempt: number; readonly reads: boolean; readonly now: Date },
+): number | undefined {
   // Random, so that requests that failed together do not return together.
   const backOff = Math.round(500 * 2 ** (attempt - 1) * (1 + Math.random() / 2));
   if (!(outcome instanceof Response)) return reads ? backOff : undefined;
@@ -119,10 +111,11 @@ interface OneTry {
   readonly request: HostRequest;
 }
 
+/** Sends a request. @returns The answer, or the failed connection that is worth another attempt. @throws {HostFailure} */
 async function tryOnce(
   options: HostFetchOptions,
   { url: start, method, reads, request }: OneTry,
-): Promise<Response | Broken> {
+): Promise<Response | HostFailure> {
   const { words } = options;
   const maybeDone = !reads;
   const deadline = performance.now() + options.requestTimeoutMs;
@@ -152,11 +145,11 @@ async function tryOnce(
   }
 }
 
-/** @throws {HostFailure} if another try would not help. */
+/** Explains why no answer came. @throws {HostFailure} if another attempt would not help. */
 function unanswered(
   { words, origin, requestTimeoutMs }: HostFetchOptions,
   { method, url, maybeDone, error }: { method: string; url: URL; maybeDone: boolean; error: unknown },
-): Broken {
+): HostFailure {
   if (error instanceof AnswerTooLarge) {
     const message = `${words.title} sent an answer of more than 32 MB; it was not read.`;
     throw new HostFailure("failed", message, { maybeDone });
@@ -167,11 +160,7 @@ function unanswered(
     throw new HostFailure("unreachable", message, { cause: error, maybeDone });
   }
   const message = `${words.title} could not be reached at ${origin} (${what}): check ${words.addressKey} and the network${proxyHint()}.`;
-  const failure = new HostFailure("unreachable", message, {
-    cause: error,
-    maybeDone: maybeDone && !neverConnected(error),
-  });
-  return { failure };
+  return new HostFailure("unreachable", message, { cause: error, maybeDone: maybeDone && !neverConnected(error) });
 }
 
 function neverConnected(error: unknown): boolean {

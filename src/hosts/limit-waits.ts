@@ -20,13 +20,13 @@ export interface LimitWait {
 
 /** The writes of this process that wait for more than ten seconds. */
 export interface LimitWaits {
-  /** Logs a wait and lists it. @returns Ends it. */
+  /** Logs a wait and lists it until its `end` is called. */
   begin(wait: LimitWait): ReportedWait;
   current(): readonly LimitWait[];
 }
 
 export interface ReportedWait {
-  /** It takes longer than was expected. */
+  /** Moves the expected end. */
   extend(until: Date): void;
   end(): void;
 }

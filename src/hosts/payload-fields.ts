@@ -1,7 +1,7 @@
 import { createHash } from "node:crypto";
 import type { IncomingHttpHeaders } from "node:http";
 import * as z from "zod";
-import { repositoryName, revision } from "../core/model/brand.js";
+import { type RepositoryName, repositoryName, revision } from "../core/model/brand.js";
 import type { HostId } from "../names.js";
 
 /** A numeric id of a host as text; Octokit gives those beyond 2^53 as `bigint`. */
@@ -51,4 +51,9 @@ export const commentField = z.string().transform((text) => {
 export function deliveryId(host: HostId, header: IncomingHttpHeaders[string], body: Buffer): string {
   const given = typeof header === "string" && /^[A-Za-z0-9-]{8,100}$/.test(header) ? header : undefined;
   return `${host}-${given ?? createHash("sha256").update(body).digest("hex")}`;
+}
+
+/** The addresses of a repository under other host names of the same server. */
+export function urlsAtAliases(aliases: readonly string[], repository: RepositoryName): readonly string[] {
+  return aliases.flatMap((alias) => [`https://${alias}/${repository}.git`, `git@${alias}:${repository}.git`]);
 }

@@ -25,7 +25,7 @@ export type Push = (event: HostEvent) => Promise<boolean>;
 /** What the service hands to each webhook route. */
 export interface WebhookIntake {
   readonly push: Push;
-  /** Hears of every push to a branch. The webhook's answer does not wait for it; it never throws. */
+  /** Called for every push to a branch; the webhook's answer does not wait for it. Never throws. */
   readonly onBranchPushed: (pushed: BranchPushed) => void;
   /** Shared by all routes. */
   readonly bodies: BodyBudget;
@@ -35,7 +35,7 @@ export interface WebhookIntake {
 /** One code host's side of its webhook route. */
 export interface WebhookSource {
   readonly host: HostId;
-  /** Looks at the headers before the body is read. Undefined: no body can be authentic with them. */
+  /** Checks the headers before the body is read. Undefined if no body can be authentic with them. */
   inspect(headers: IncomingHttpHeaders): BodyCheck | undefined;
   /** Only translates and queues, because the sender waits. Rejects if the event could not be queued. */
   receive(headers: IncomingHttpHeaders, body: Buffer, payload: JsonObject): Promise<Receipt>;

@@ -23,7 +23,6 @@ export interface Answer extends Pick<Response, "status" | "headers"> {
   readonly text: string;
 }
 
-/** A complete answer that is not text. */
 interface BinaryAnswer extends Pick<Response, "status" | "headers"> {
   readonly bytes: Uint8Array;
 }
@@ -41,22 +40,37 @@ export async function fetchText(url: string | URL, init: RequestInit, limits: An
   return { status, headers, text: parts.join("") };
 }
 
-/** Like `fetchText`. */
+/** Like `fetchText`, for an answer that is not text. */
 export async function fetchBytes(url: string | URL, init: RequestInit, limits: AnswerLimits): Promise<BinaryAnswer> {
   const chunks: Uint8Array[] = [];
   const { status, headers } = await fetchChunks(url, init, limits, (chunk) => chunks.push(chunk));
   return { status, headers, bytes: Buffer.concat(chunks) };
 }
 
-type OnChunk = (chunk: Uint8Array) => void;
-
+/** Receives a whole answer, and returns its head. */
 async function fetchChunks(
   url: string | URL,
   init: RequestInit,
   limits: AnswerLimits,
-  onChunk: OnChunk,
+  onChunk: (chunk: Uint8Array) => void,
 ): Promise<Response> {
-  const { signal, timeoutMs } = limits;
+  return within(limits, async (signal) => {
+    const response = await fetch(url, proxied({ ...init, signal }));
+    let size = 0;
+    for await (const chunk of (response.body ?? []) as AsyncIterable<Uint8Array>) {
+      size += chunk.byteLength;
+      if (size > limits.maxBytes) throw new AnswerTooLarge(`more than ${limits.maxBytes} bytes`);
+      onChunk(chunk);
+    }
+    return response;
+  });
+}
+
+/** Settles with the exchange, at its deadline or when the caller aborts, whichever is first. */
+async function within<T>(
+  { signal, timeoutMs }: Pick<AnswerLimits, "signal" | "timeoutMs">,
+  exchange: (signal: AbortSignal) => Promise<T>,
+): Promise<T> {
   signal?.throwIfAborted();
   // Not AbortSignal.any over AbortSignal.timeout: on Node.js 20 the pair can be collected before it fires (nodejs/node#54614).
   const stop = new AbortController();
@@ -69,7 +83,7 @@ async function fetchChunks(
     stop.signal.addEventListener("abort", () => reject(stop.signal.reason as Error), { once: true });
   });
   try {
-    return await Promise.race([stopped, exchange(url, { ...init, signal: stop.signal }, limits.maxBytes, onChunk)]);
+    return await Promise.race([stopped, exchange(stop.signal)]);
   } finally {
     clearTimeout(timer);
     signal?.removeEventListener("abort", onAbort);
@@ -80,17 +94,6 @@ async function fetchChunks(
 export function responseOf({ status, headers, text }: Answer): Response {
   const hasNoBody = [204, 205, 304].includes(status);
   return new Response(hasNoBody ? null : text, { status, headers });
-}
-
-async function exchange(url: string | URL, init: RequestInit, maxBytes: number, onChunk: OnChunk): Promise<Response> {
-  const response = await fetch(url, proxied(init));
-  let size = 0;
-  for await (const chunk of (response.body ?? []) as AsyncIterable<Uint8Array>) {
-    size += chunk.byteLength;
-    if (size > maxBytes) throw new AnswerTooLarge(`more than ${maxBytes} bytes`);
-    onChunk(chunk);
-  }
-  return response;
 }
 
 /**
@@ -105,10 +108,10 @@ export function parseRetryAfter(header: string | null, now: Date): number | unde
   return Number.isNaN(date) ? undefined : Math.max(0, date - now.getTime());
 }
 
-/** What the head of an answer says. */
+/** The head of an answer. */
 interface PostAnswer {
   readonly status: number;
-  /** Milliseconds; undefined if the answer does not ask for a pause. */
+  /** The pause that the answer asks for, in milliseconds. */
   readonly retryAfterMs: number | undefined;
 }
 
@@ -123,28 +126,14 @@ interface PostRequest {
 }
 
 /**
- * Posts a text, and looks at nothing but the head of the answer: its body is thrown away unread. A redirect is an answer like any
- * other: it is not followed.
+ * Posts a text and reads only the head of the answer: the body is thrown away unread. Redirects are not followed.
  * @throws {AnswerTimedOut}, the caller's abort reason, or what `fetch` throws.
  */
 export async function postText({ url, headers, body, timeoutMs, signal, now }: PostRequest): Promise<PostAnswer> {
-  signal.throwIfAborted();
-  const stop = new AbortController();
-  const timer = setTimeout(() => stop.abort(new AnswerTimedOut(`no answer within ${timeoutMs} ms`)), timeoutMs);
-  const onAbort = () => stop.abort(signal.reason);
-  signal.addEventListener("abort", onAbort, { once: true });
-  // `fetchChunks` says why it does not wait for fetch.
-  const stopped = new Promise<never>((_resolve, reject) => {
-    stop.signal.addEventListener("abort", () => reject(stop.signal.reason as Error), { once: true });
-  });
-  try {
-    const init: RequestInit = { method: "POST", headers, body, redirect: "manual", signal: stop.signal };
-    const response = await Promise.race([stopped, fetch(url, proxied(init))]);
+  return within({ timeoutMs, signal }, async (stop) => {
+    const response = await fetch(url, proxied({ method: "POST", headers, body, redirect: "manual", signal: stop }));
     // Closes the connection: an answer of many bytes, or of one a minute, costs nothing.
     void response.body?.cancel().catch(() => undefined);
     return { status: response.status, retryAfterMs: parseRetryAfter(response.headers.get("retry-after"), now) };
-  } finally {
-    clearTimeout(timer);
-    signal.removeEventListener("abort", onAbort);
-  }
+  });
 }

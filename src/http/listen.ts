@@ -1,7 +1,7 @@
 import { once } from "node:events";
 import type { Server } from "node:http";
 
-/** An address cannot be listened on. The message is for the operator and names the setting. */
+/** The server cannot listen on its address. The message is for the operator and names the setting. */
 export class CannotListen extends Error {
   override readonly name = "CannotListen";
 }
@@ -13,7 +13,7 @@ export interface ListenAddress {
   readonly key: "server.port" | "server.metrics_port" | "--port";
 }
 
-/** @throws {CannotListen} */
+/** Resolves when the server listens. @throws {CannotListen} */
 export async function listen(server: Server, address: ListenAddress): Promise<void> {
   server.listen(address.port, address.host);
   try {

@@ -1,8 +1,8 @@
 import { Agent, EnvHttpProxyAgent, type Dispatcher } from "undici";
 
-/** The proxies of this process, as addresses. */
+/** Addresses of the proxies that this process uses. */
 export interface Proxies {
-  /** For `http:` addresses, and for `https:` ones if they have no proxy of their own. */
+  /** Used for `http:` addresses, and for `https:` ones without `httpsProxy`. */
   readonly httpProxy: string | undefined;
   readonly httpsProxy: string | undefined;
   /** Hosts that are reached directly, between commas; each stands for its subdomains as well. */
@@ -10,9 +10,9 @@ export interface Proxies {
 }
 
 export interface ConnectionOptions extends Pick<Agent.Options, "headersTimeout" | "bodyTimeout" | "maxHeaderSize"> {
-  /** Accept any certificate of the server. */
+  /** Accepts any certificate of the server. */
   readonly insecure: boolean;
-  /** For a connection, in milliseconds. */
+  /** Milliseconds to open a connection. */
   readonly connectTimeout: number;
 }
 
@@ -24,7 +24,7 @@ export function useProxies({ httpProxy, httpsProxy, noProxy }: Proxies): void {
   used = { proxies, dispatcher: new EnvHttpProxyAgent(proxies) };
 }
 
-/** Connections of their own for one server. */
+/** Creates connections for one server, apart from those of the process. */
 export function createDispatcher({ insecure, connectTimeout, ...limits }: ConnectionOptions): Dispatcher {
   const tls = { rejectUnauthorized: !insecure, timeout: connectTimeout };
   const options = { ...limits, connect: tls };
@@ -32,13 +32,13 @@ export function createDispatcher({ insecure, connectTimeout, ...limits }: Connec
   return new EnvHttpProxyAgent({ ...options, ...used.proxies, requestTls: tls, proxyTls: { timeout: connectTimeout } });
 }
 
-/** What `fetch` needs to go the right way. It keeps a dispatcher of its own. */
+/** Sends a request of `fetch` through the proxies, unless it brings its own dispatcher. */
 export function proxied(init: RequestInit): RequestInit {
   if (used === undefined || "dispatcher" in init) return init;
   return Object.assign({ ...init }, { dispatcher: used.dispatcher });
 }
 
-/** The end of a sentence about a connection that failed; empty without proxies. */
+/** Ends a sentence about a failed connection; empty without proxies. */
 export function proxyHint(): string {
   return used === undefined
     ? ""

@@ -15,7 +15,7 @@ import { ifFound } from "../host-answer.js";
 import { idField, loginField } from "../payload-fields.js";
 import { getPull } from "./change-request.js";
 import type { GitHubClient } from "./client.js";
-import { isBot } from "./translate-event.js";
+import { isBot, userField } from "./translate-event.js";
 
 /** GitHub lists at most 250 commits of a pull request. */
 const MOST_PAGES = 3;
@@ -56,13 +56,7 @@ const commitsSchema = z.object({
   }),
 });
 
-const activitiesSchema = z.array(
-  z.object({
-    before: z.string(),
-    after: z.string(),
-    actor: z.object({ id: idField, login: loginField, type: z.string().nullish() }).nullish(),
-  }),
-);
+const activitiesSchema = z.array(z.object({ before: z.string(), after: z.string(), actor: userField.nullish() }));
 
 export async function getAuthorship(client: GitHubClient, change: ChangeRequest): Promise<Authorship> {
   const [accounts, pushes] = await Promise.all([getAccounts(client, change), getPushes(client, change)]);
@@ -118,7 +112,7 @@ async function getPushes(client: GitHubClient, change: ChangeRequest): Promise<r
     })),
   );
   return (activities ?? []).map(({ actor, before, after }) => ({
-    by: actor ? { id: actor.id, login: actor.login, bot: isBot(actor.login, actor.type) } : undefined,
+    by: actor ?? undefined,
     before: NO_COMMIT.test(before) ? undefined : before,
     after: NO_COMMIT.test(after) ? "deleted" : after,
   }));

@@ -2,9 +2,9 @@ import * as z from "zod";
 import type { ChangeRequest, ChangeRequestRef, Mergeability } from "../../core/model/change-request.js";
 import type { Clock } from "../../core/ports/clock.js";
 import { ifFound, readUntil } from "../host-answer.js";
-import { idField, loginField, repositoryField, revisionField } from "../payload-fields.js";
+import { idField, repositoryField, revisionField, urlsAtAliases } from "../payload-fields.js";
 import type { GitHubClient } from "./client.js";
-import { isBot } from "./translate-event.js";
+import { userField } from "./translate-event.js";
 
 const pullSchema = z.object({
   title: z.string(),
@@ -14,7 +14,7 @@ const pullSchema = z.object({
   mergeable: z.boolean().nullish(),
   mergeable_state: z.string().nullish(),
   draft: z.boolean().nullish(),
-  user: z.object({ id: idField, login: loginField, type: z.string().nullish() }).nullish(),
+  user: userField.nullish(),
   head: z.object({
     ref: z.string().min(1).max(1000),
     sha: revisionField,
@@ -48,16 +48,22 @@ export async function getChangeRequest(
 ): Promise<ChangeRequest> {
   const pull = await getPull(client, change, signal);
   const base = await getBaseTip(client, change, pull, signal);
-  const { full_name: fullName } = pull.base.repo;
+  const comparison = await client.read(
+    comparisonSchema,
+    change.repository,
+    `compare the base branch of ${change.repository}#${change.number} with its head`,
+    ({ rest }, at) =>
+      rest.repos.compareCommitsWithBasehead({ ...at, basehead: `${base}...${pull.head.sha}`, per_page: 1 }),
+    signal,
+  );
+  const { full_name: fullName, clone_url, ssh_url, html_url } = pull.base.repo;
   return {
     host: "hosta",
     repository: change.repository,
     number: change.number,
     title: pull.title.slice(0, 1000),
     webUrl: pull.html_url,
-    author: pull.user
-      ? { id: pull.user.id, login: pull.user.login, bot: isBot(pull.user.login, pull.user.type) }
-      : undefined,
+    author: pull.user ?? undefined,
     state: stateOf(pull),
     draft: pull.draft === true,
     fork: pull.head.repo?.id !== pull.base.repo.id,
@@ -66,13 +72,11 @@ export async function getChangeRequest(
     defaultBranch: pull.base.repo.default_branch,
     headRevision: pull.head.sha,
     baseRevision: base,
-    mergeBase: await getMergeBase(client, change, base, pull.head.sha, signal),
+    mergeBase: comparison.merge_base_commit.sha,
     mergeability: mergeabilityOf(pull),
     repositoryUrls: [
-      ...[pull.base.repo.clone_url, pull.base.repo.ssh_url, pull.base.repo.html_url].filter(
-        (url) => typeof url === "string",
-      ),
-      ...aliases.flatMap((alias) => [`https://${alias}/${fullName}.git`, `git@${alias}:${fullName}.git`]),
+      ...[clone_url, ssh_url, html_url].filter((url) => typeof url === "string"),
+      ...urlsAtAliases(aliases, fullName),
     ],
   };
 }
@@ -135,23 +139,4 @@ export async function findBranch(client: GitHubClient, change: ChangeRequestRef,
     signal,
   );
   return { revision: commit.sha, protected: isProtected === true };
-}
-
-async function getMergeBase(
-  client: GitHubClient,
-  change: ChangeRequestRef,
-  base: string,
-  head: string,
-  signal?: AbortSignal,
-) {
-  const asked = `compare the base branch of ${change.repository}#${change.number} with its head`;
-  const basehead = `${base}...${head}`;
-  const comparison = await client.read(
-    comparisonSchema,
-    change.repository,
-    asked,
-    (octokit, at) => octokit.rest.repos.compareCommitsWithBasehead({ ...at, basehead, per_page: 1 }),
-    signal,
-  );
-  return comparison.merge_base_commit.sha;
 }

@@ -1,12 +1,12 @@
 import * as z from "zod";
 import type { RepositoryName } from "../../core/model/brand.js";
-import type { User } from "../../core/model/change-request.js";
+import type { ChangeRequestRef, User } from "../../core/model/change-request.js";
 import type { CodeHost, OwnComment, Reaction, RecentComment } from "../../core/ports/code-host.js";
 import type { InTurn } from "../content-pace.js";
 import { decodeAnswer } from "../host-answer.js";
-import { commentField, idField, loginField, numberField, revisionField, timeField } from "../payload-fields.js";
+import { commentField, idField, numberField, revisionField, timeField } from "../payload-fields.js";
 import type { GitHubClient } from "./client.js";
-import { isBot } from "./translate-event.js";
+import { userField } from "./translate-event.js";
 import { GITHUB } from "./words.js";
 
 /** https://docs.github.com/rest/reactions/reactions. Adding the same one again answers 200 instead of 201. */
@@ -70,7 +70,7 @@ const ownCommentsSchema = z.array(
 /** Comments of the account with this id, oldest first, out of the first 5,000 of the pull request. */
 async function listOwn(
   client: GitHubClient,
-  { repository, number }: Parameters<Comments["listOwnComments"]>[0],
+  { repository, number }: ChangeRequestRef,
   account: string,
 ): Promise<readonly OwnComment[]> {
   const asked = `list the comments of ${repository}#${number}`;
@@ -116,7 +116,7 @@ const recentCommentsSchema = z.array(
   z.object({
     id: idField,
     body: commentField.nullish(),
-    user: z.object({ id: idField, login: loginField, type: z.string().nullish() }).nullish(),
+    user: userField.nullish(),
     html_url: z.string().max(2000),
     created_at: timeField,
     updated_at: timeField,
@@ -139,9 +139,8 @@ async function commentsSince(
       const number = Number(/\/pull\/(\d+)#/.exec(html_url)?.[1]);
       const edited = updated_at.getTime() !== created_at.getTime();
       if (!Number.isSafeInteger(number) || !user || edited || created_at < since) continue;
-      const author = { id: user.id, login: user.login, bot: isBot(user.login, user.type) };
       const change = { host: "hosta", repository, number } as const;
-      recent.push({ change, id, body: body ?? "", author, createdAt: created_at });
+      recent.push({ change, id, body: body ?? "", author: user, createdAt: created_at });
     }
     if (comments.length < PAGE_SIZE) break;
   }

@@ -1,4 +1,5 @@
 import * as z from "zod";
+import type { User } from "../../core/model/change-request.js";
 import {
   commentField,
   idField,
@@ -68,6 +69,11 @@ function translatePullRequest(delivery: string, payload: unknown): Translation {
   }
 }
 
+/** An account in GitHub's payloads and answers. */
+export const userField = z
+  .object({ id: idField, login: loginField, type: z.string().nullish() })
+  .transform(({ id, login, type }): User => ({ id, login, bot: isBot(login, type) }));
+
 const commentSchema = z.object({
   action: z.string(),
   repository: repositorySchema,
@@ -75,7 +81,7 @@ const commentSchema = z.object({
   comment: z.object({
     id: idField,
     body: commentField.nullish(),
-    user: z.object({ id: idField, login: loginField, type: z.string().nullish() }).nullish(),
+    user: userField.nullish(),
   }),
 });
 
@@ -87,14 +93,13 @@ function translateComment(delivery: string, payload: unknown): Translation {
   if (issue.pull_request === undefined || issue.pull_request === null) {
     return { ignored: "the comment is on an issue, not on a pull request" };
   }
-  const author = comment.user;
-  if (!author) return { ignored: "the comment's account was deleted" };
+  if (!comment.user) return { ignored: "the comment's account was deleted" };
   return {
     ...eventOrigin(delivery, repository.full_name, issue.number),
     kind: "commented",
     commentId: comment.id,
     body: comment.body ?? "",
-    author: { id: author.id, login: author.login, bot: isBot(author.login, author.type) },
+    author: comment.user,
   };
 }
 

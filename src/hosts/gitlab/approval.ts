@@ -54,7 +54,7 @@ export async function mayRead(
   return (await roleIn(client, repository, person)) >= REPORTER;
 }
 
-/** 0 for somebody who is no active member. */
+/** The access level of an active member; 0 for everybody else. */
 async function roleIn(client: GitLabClient, repository: string, person: Person): Promise<number> {
   const member = await findActive(client, person, `read ${person.login}'s role in ${repository}`, (gitlab) =>
     new ProjectMembers(gitlab).show(repository, Number(person.id), { includeInherited: true }),
@@ -121,7 +121,7 @@ interface ApprovalFacts {
 /** After a push GitLab revokes approvals in the background; until then it still shows the old ones. */
 const UNSETTLED = ["unchecked", "checking", "preparing", "approvals_syncing"];
 
-/** The approvers' roles are read one by one. */
+/** Each approver's role costs a request. */
 const MOST_APPROVERS = 30;
 
 /** @param self Id of our own account, whose approval never counts. */

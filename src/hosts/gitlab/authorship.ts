@@ -1,14 +1,14 @@
 import { Events, MergeRequests } from "@gitbeaker/rest";
 import * as z from "zod";
 import type { Authorship, CommitAccounts, Push, ChangeRequest, User } from "../../core/model/change-request.js";
-import { idField, loginField } from "../payload-fields.js";
+import { loginField } from "../payload-fields.js";
 import type { GitLabClient } from "./client.js";
-import { isBot } from "./translate-event.js";
+import { isBot, userField } from "./translate-event.js";
 
-/** Of 100 commits, or of 100 pushes to any branch of the project. */
+/** A page has 100 commits, or 100 pushes to any branch of the project. */
 const MOST_PAGES = 5;
 
-/** Only GraphQL tells accounts; of committers only those of the whole merge request, merge commits aside. */
+/** Only GraphQL names accounts, and committers only for the whole merge request, without merge commits. */
 export const COMMITS_QUERY = `query ($path: ID!, $iid: String!, $after: String) {
   project(fullPath: $path) {
     mergeRequest(iid: $iid) {
@@ -29,19 +29,19 @@ const globalIdField = z
   .string()
   .regex(/^gid:\/\/gitlab\/User\/[1-9]\d*$/)
   .transform((id) => id.slice(id.lastIndexOf("/") + 1));
-const userSchema = z
+const graphqlUserSchema = z
   .object({ id: globalIdField, username: loginField })
   .transform(({ id, username }): User => ({ id, login: username, bot: isBot(username) }));
 const commitSchema = z.object({
   sha: z.string(),
   authorEmail: z.string().nullish(),
   committerEmail: z.string().nullish(),
-  author: userSchema.nullish(),
+  author: graphqlUserSchema.nullish(),
 });
 const commitsSchema = z.object({
   project: z.object({
     mergeRequest: z.object({
-      committers: z.object({ nodes: z.array(userSchema) }),
+      committers: z.object({ nodes: z.array(graphqlUserSchema) }),
       commits: z.object({
         pageInfo: z.object({ hasNextPage: z.boolean(), endCursor: z.string().nullish() }),
         nodes: z.array(commitSchema),
@@ -56,7 +56,7 @@ const versionsSchema = z.array(z.object({ id: z.number(), head_commit_sha: z.str
 /** https://docs.gitlab.com/api/events/: a push that moved more than three branches is one event without `ref`. */
 const eventsSchema = z.array(
   z.object({
-    author: z.object({ id: idField, username: loginField }).nullish(),
+    author: userField.nullish(),
     push_data: z
       .object({
         ref_type: z.string().nullish(),
@@ -71,7 +71,7 @@ const eventsSchema = z.array(
 export async function getAuthorship(client: GitLabClient, change: ChangeRequest): Promise<Authorship> {
   const [accounts, pushes, opened] = await Promise.all([
     getAccounts(client, change),
-    // The source project of a fork is another one, which the token need not see.
+    // The token need not see the source project of a fork.
     change.fork ? [] : getPushes(client, change),
     getOpened(client, change),
   ]);
@@ -96,7 +96,7 @@ async function getAccounts(client: GitLabClient, change: ChangeRequest): Promise
   return accountsOf(commits, committers);
 }
 
-/** A committer whose address no commit's author has may be any of the merge request's that are left over. */
+/** A committer whose address belongs to no author may be any committer of the merge request that matched no commit. */
 export function accountsOf(commits: readonly Commit[], committers: readonly User[]): Authorship["accounts"] {
   const byEmail = new Map(
     commits.flatMap(({ authorEmail, author }) => (authorEmail && author ? [[authorEmail, author]] : [])),
@@ -112,7 +112,7 @@ export function accountsOf(commits: readonly Commit[], committers: readonly User
   );
 }
 
-/** Newest first, back to the creation of the branch. */
+/** Pushes to the head branch, newest first, back to its creation. */
 async function getPushes(client: GitLabClient, change: ChangeRequest): Promise<readonly Push[]> {
   const asked = `read who pushed to ${change.headBranch} of ${change.repository}`;
   const pushes: Push[] = [];
@@ -130,13 +130,13 @@ async function getPushes(client: GitLabClient, change: ChangeRequest): Promise<r
 
 function pushOf({ author, push_data: push }: z.output<typeof eventsSchema>[number], branch: string): readonly Push[] {
   if (!push) return [];
-  const by = author ? { id: author.id, login: author.username, bot: isBot(author.username) } : undefined;
+  const by = author ?? undefined;
   if (!push.ref) return [{ by, before: undefined, after: undefined }];
   if (push.ref !== branch || (push.ref_type ?? "branch") !== "branch") return [];
   return [{ by, before: push.commit_from ?? undefined, after: push.commit_to ?? "deleted" }];
 }
 
-/** The oldest version of the diff. */
+/** The head of the oldest version of the diff. */
 async function getOpened(client: GitLabClient, change: ChangeRequest): Promise<string | undefined> {
   const asked = `read the versions of ${change.repository}!${change.number}`;
   const versions = await client.read(versionsSchema, asked, (gitlab) =>

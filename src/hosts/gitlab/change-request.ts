@@ -4,9 +4,9 @@ import type { ChangeRequest, ChangeRequestRef, Mergeability } from "../../core/m
 import { HostFailure } from "../../core/model/errors.js";
 import type { Clock } from "../../core/ports/clock.js";
 import { ifFound, readUntil } from "../host-answer.js";
-import { idField, loginField, repositoryField, revisionField } from "../payload-fields.js";
+import { idField, repositoryField, revisionField, urlsAtAliases } from "../payload-fields.js";
 import type { GitLabClient } from "./client.js";
-import { isBot } from "./translate-event.js";
+import { userField } from "./translate-event.js";
 
 const mergeRequestSchema = z.object({
   title: z.string(),
@@ -15,7 +15,7 @@ const mergeRequestSchema = z.object({
   state: z.enum(["opened", "closed", "merged", "locked"]),
   draft: z.boolean().nullish(),
   work_in_progress: z.boolean().nullish(),
-  author: z.object({ id: idField, username: loginField }).nullish(),
+  author: userField.nullish(),
   source_branch: z.string().min(1).max(1000),
   target_branch: z.string().min(1).max(1000),
   source_project_id: idField.nullish(),
@@ -75,17 +75,27 @@ export async function getChangeRequest(
       `GitLab has not prepared the merge request ${change.repository}!${change.number} yet, or it has no commits. Try again later.`,
     );
   }
-  const project = await getProject(client, change, signal);
+  const project = await client.read(
+    projectSchema,
+    `read the project ${change.repository}`,
+    (gitlab) => new Projects(gitlab).show(change.repository),
+    signal,
+  );
   const base = await getBaseTip(client, change, merge, signal);
+  const refs: [string, string] = [base, merge.sha];
+  const mergeBase = await client.read(
+    commitSchema,
+    `find the merge base of ${change.repository}!${change.number}`,
+    (gitlab) => new Repositories(gitlab).mergeBase(change.repository, refs),
+    signal,
+  );
   return {
     host: "hostb",
     repository: change.repository,
     number: change.number,
     title: merge.title.slice(0, 1000),
     webUrl: merge.web_url,
-    author: merge.author
-      ? { id: merge.author.id, login: merge.author.username, bot: isBot(merge.author.username) }
-      : undefined,
+    author: merge.author ?? undefined,
     state: stateOf(merge),
     draft: merge.draft ?? merge.work_in_progress ?? false,
     fork: merge.source_project_id !== merge.target_project_id,
@@ -94,14 +104,11 @@ export async function getChangeRequest(
     defaultBranch: project.default_branch ?? merge.target_branch,
     headRevision: merge.sha,
     baseRevision: base,
-    mergeBase: await getMergeBase(client, change, base, merge.sha, signal),
+    mergeBase: mergeBase.id,
     mergeability: mergeabilityOf(merge),
     repositoryUrls: [
       ...[project.http_url_to_repo, project.ssh_url_to_repo, project.web_url].filter((url) => typeof url === "string"),
-      ...aliases.flatMap((alias) => [
-        `https://${alias}/${project.path_with_namespace}.git`,
-        `git@${alias}:${project.path_with_namespace}.git`,
-      ]),
+      ...urlsAtAliases(aliases, project.path_with_namespace),
     ],
   };
 }
@@ -179,26 +186,4 @@ export async function findBranch(client: GitLabClient, change: ChangeRequestRef,
     signal,
   );
   return { revision: found.commit.id, protected: found.protected === true || found.default === true };
-}
-
-async function getProject(client: GitLabClient, change: ChangeRequestRef, signal?: AbortSignal) {
-  const asked = `read the project ${change.repository}`;
-  return client.read(projectSchema, asked, (gitlab) => new Projects(gitlab).show(change.repository), signal);
-}
-
-async function getMergeBase(
-  client: GitLabClient,
-  change: ChangeRequestRef,
-  base: string,
-  head: string,
-  signal?: AbortSignal,
-) {
-  const asked = `find the merge base of ${change.repository}!${change.number}`;
-  const commit = await client.read(
-    commitSchema,
-    asked,
-    (gitlab) => new Repositories(gitlab).mergeBase(change.repository, [base, head]),
-    signal,
-  );
-  return commit.id;
 }

@@ -16,7 +16,7 @@ export interface GitLabClientOptions {
   readonly requestTimeoutMs: number;
   readonly clock: Clock;
   readonly waits: LimitWaits;
-  /** Of failures; those of the configuration if absent. */
+  /** Words for failure messages; those of the configuration if absent. */
   readonly words?: FailureWords;
 }
 
@@ -44,13 +44,13 @@ export interface GitLabClient {
 
 export type GitLabCall = (gitlab: GitLabOptions) => Promise<unknown>;
 
-/** Bound to the requester, because gitbeaker would send a signal as a query parameter. */
+/** Passed through the requester, because gitbeaker would send a signal as a query parameter. */
 interface Question {
   readonly asked: string;
   readonly signal: AbortSignal | undefined;
 }
 
-/** Of GraphQL's documents only queries are sent. */
+/** GraphQL receives queries only, never mutations. */
 function isRead(method: string, url?: URL): boolean {
   return method === "GET" || method === "HEAD" || url?.pathname.endsWith("/api/graphql") === true;
 }

@@ -39,7 +39,7 @@ export async function merge(
   return afterAcceptance(client, change, intent, clock);
 }
 
-/** Undefined if GitLab accepted the request, or may have. */
+/** Sends the merge. @returns Why GitLab refused; undefined if it accepted the request, or may have. */
 async function tryMerge(
   client: GitLabClient,
   change: ChangeRequest,

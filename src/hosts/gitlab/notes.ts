@@ -4,9 +4,9 @@ import type { ChangeRequestRef, User } from "../../core/model/change-request.js"
 import type { CodeHost, OwnComment, Reaction, RecentComment } from "../../core/ports/code-host.js";
 import type { ContentPace } from "../content-pace.js";
 import { decodeAnswer, HostRefusal } from "../host-answer.js";
-import { commentField, idField, loginField, numberField, revisionField, timeField } from "../payload-fields.js";
+import { commentField, idField, numberField, revisionField, timeField } from "../payload-fields.js";
 import type { GitLabClient } from "./client.js";
-import { isBot } from "./translate-event.js";
+import { userField } from "./translate-event.js";
 import { GITLAB } from "./words.js";
 
 /** https://docs.gitlab.com/api/emoji_reactions/ */
@@ -117,7 +117,7 @@ const recentNotesSchema = z.array(
     system: z.boolean().nullish(),
     internal: z.boolean().nullish(),
     confidential: z.boolean().nullish(),
-    author: z.object({ id: idField, username: loginField }).nullish(),
+    author: userField.nullish(),
     created_at: timeField,
     updated_at: timeField,
   }),
@@ -165,7 +165,6 @@ async function notesSince(
   return notes.flatMap(({ id, body, type, system, internal, confidential, author, created_at, updated_at }) => {
     if (system === true || internal === true || confidential === true || type === "DiffNote" || !author) return [];
     if (created_at < since || updated_at.getTime() !== created_at.getTime()) return [];
-    const by = { id: author.id, login: author.username, bot: isBot(author.username) };
-    return [{ change, id, body: body ?? "", author: by, createdAt: created_at }];
+    return [{ change, id, body: body ?? "", author, createdAt: created_at }];
   });
 }

@@ -1,4 +1,5 @@
 import * as z from "zod";
+import type { User } from "../../core/model/change-request.js";
 import { isJsonObject } from "../../core/model/json.js";
 import {
   commentField,
@@ -31,6 +32,11 @@ export function translateGitLabEvent(delivery: string, payload: unknown): Transl
       return { ignored: "events of this kind are not used" };
   }
 }
+
+/** An account in GitLab's payloads and answers. */
+export const userField = z
+  .object({ id: idField, username: loginField })
+  .transform(({ id, username }): User => ({ id, login: username, bot: isBot(username) }));
 
 const projectSchema = z.object({ path_with_namespace: repositoryField });
 
@@ -85,7 +91,7 @@ function translateMergeRequest(delivery: string, payload: unknown): Translation 
 const noteSchema = z.object({
   event_type: z.string().nullish(),
   project: projectSchema,
-  user: z.object({ id: idField, username: loginField }),
+  user: userField,
   object_attributes: z.object({
     id: idField,
     note: commentField.nullish(),
@@ -115,7 +121,7 @@ function translateNote(delivery: string, payload: unknown): Translation {
     return { ignored: "the comment is internal, and an answer would be public" };
   }
   if (note.type === "DiffNote" || (note.position !== undefined && note.position !== null)) {
-    return { ignored: "comments on lines of the diff are no commands" };
+    return { ignored: "comments on lines of the diff are not commands" };
   }
   if (!isNew(note)) return { ignored: "only new comments are commands" };
   if (note.author_id && note.author_id !== user.id) {
@@ -126,7 +132,7 @@ function translateNote(delivery: string, payload: unknown): Translation {
     kind: "commented",
     commentId: note.id,
     body: note.note ?? "",
-    author: { id: user.id, login: user.username, bot: isBot(user.username) },
+    author: user,
   };
 }
 

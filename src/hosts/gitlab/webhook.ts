@@ -19,7 +19,7 @@ export interface GitLabWebhookOptions extends WebhookIntake {
 
 /**
  * The route for GitLab's webhooks.
- * @throws {RangeError} if there is neither, the secret is empty (it would match a request without a token), or the signing
+ * @throws {RangeError} if there is neither a secret nor a token, the secret is empty (it would match a request without a token), or the signing
  * token is unusable.
  */
 export function gitlabWebhook({ secret, signingToken, clock, log, ...intake }: GitLabWebhookOptions): WebhookRoute {
@@ -96,7 +96,7 @@ export function signatureCheck(headers: IncomingHttpHeaders, key: Buffer, now: D
   };
 }
 
-/** Those of the version that svc knows. */
+/** Signatures of version 1, the only one that svc knows. */
 function signaturesIn(header: string): readonly Buffer[] {
   return header.split(" ").flatMap((signature) => {
     const encoded = /^v1,([A-Za-z0-9+/]{43}=)$/.exec(signature)?.[1];
