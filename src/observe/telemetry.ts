@@ -12,17 +12,7 @@ import type { LimitWaits } from "../hosts/limit-waits.js";
 import type { WebhookIntake } from "../hosts/webhook-route.js";
 import type { Stores } from "../store/stores.js";
 import { countHostRequests, type ObservedHost } from "./metrics/host-requests.js";
-import {
-  countStoreErrors,
-  measureAudit,
-  measureFetches,
-  measurePlans,
-  measurePush,
-  measureRenders,
-  measureWaits,
-  RunMeasure,
-  type StoreName,
-} from "./metrics/measure-calls.js";
+import { measureCalls, type StoreName } from "./metrics/measure-calls.js";
 import type { MetricSources, MetricsServer } from "./metrics/metrics.js";
 import { traceCalls, tracePush, traceRun, traceWebhooks } from "./tracing/traces.js";
 import { type EveryCall, type MethodCalls, wrapPort } from "./wrap-port.js";
@@ -64,48 +54,43 @@ export async function createTelemetry({ config, hosts, tracer, log }: TelemetryP
   // Loaded on demand: it takes a tenth of the start.
   const loaded = port === undefined ? undefined : await import("./metrics/metrics.js");
   const metrics = loaded?.createMetrics();
-  const measure = metrics && new RunMeasure(metrics);
+  const measures = metrics && measureCalls(metrics);
   const stopCounting = metrics && countHostRequests(hosts, metrics);
   const traced = (system: string): EveryCall | undefined => tracer && traceCalls(system, tracer);
   const stored = <T extends object>(name: StoreName, port: T, calls?: MethodCalls<T>): T =>
-    wrapPort(port, traced(`store.${name}`), metrics && countStoreErrors(name, metrics), calls);
+    wrapPort(port, traced(`store.${name}`), measures?.storeErrors(name), calls);
   let server: MetricsServer | undefined;
   return {
     stores: (stores) => ({
       ...stores,
       locks: stored("locks", stores.locks),
       waiting: stored("waiting", stores.waiting),
-      plans: stored("plans", stores.plans, measure && measurePlans(measure)),
+      plans: stored("plans", stores.plans, measures?.plans),
       deployments: stored("deployments", stores.deployments),
-      audit: stored("audit", stores.audit, measure && measureAudit(measure)),
+      audit: stored("audit", stores.audit, measures?.audit),
       users: stored("users", stores.users),
       attempts: stored("attempts", stores.attempts),
     }),
-    deployer: (deployer) =>
-      wrapPort<typeof deployer, Deployer>(
-        deployer,
-        traced("argocd"),
-        metrics && measure && measureRenders(measure, metrics),
-      ),
+    deployer: (deployer) => wrapPort<typeof deployer, Deployer>(deployer, traced("argocd"), measures?.deployer),
     repositories: (repositories) =>
       wrapPort(
         repositories,
         tracer && { open: async (call) => wrapPort(await call(), traceCalls("git", tracer)) },
         traced("git"),
-        measure && measureFetches(measure),
+        measures?.repositories,
       ),
     host: (codeHost) => wrapPort(codeHost, traced(codeHost.id)),
-    limitWaits: (waits) => wrapPort(waits, metrics && measureWaits(metrics)),
+    limitWaits: (waits) => wrapPort(waits, measures?.waits),
     push(push) {
       const tracedPush = tracer ? tracePush(push, tracer) : push;
-      return metrics ? measurePush(tracedPush, metrics) : tracedPush;
+      return measures?.push(tracedPush) ?? tracedPush;
     },
     countTask: (task, outcome) => metrics?.workerTasks.inc({ task, outcome }),
     countCheck: (check, outcome, seconds) => metrics?.checkDuration.observe({ check, outcome }, seconds),
     countDelivery: (notification, outcome) => metrics?.notifications.inc({ notification, outcome }),
     countRefusal: (host, reason) => metrics?.webhooksRefused.inc({ host, reason }),
     run(event, run) {
-      const measuredRun = measure ? () => measure.measure(event, run) : run;
+      const measuredRun = measures ? () => measures.run(event, run) : run;
       return tracer ? traceRun(event, measuredRun, tracer) : measuredRun();
     },
     tracing: tracer ? [traceWebhooks(tracer)] : [],

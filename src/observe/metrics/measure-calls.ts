@@ -13,39 +13,61 @@ import type { Metrics } from "./metrics.js";
 /** Ports to the store, as the label of their errors. */
 export type StoreName = "locks" | "waiting" | "plans" | "deployments" | "audit" | "users" | "attempts" | "queue";
 
-export function countStoreErrors(store: StoreName, metrics: Metrics): EveryCall {
-  return (_method, call) =>
-    reportEnd(call, (end) => {
-      if (end.kind === "threw") countStoreError(store, end.error, metrics);
-    });
+/** What each port's calls tell about runs, renders, waits and failures of the store. */
+export interface CallMeasures {
+  readonly run: (event: HostEvent, run: () => Promise<RunEnd>) => Promise<RunEnd>;
+  readonly storeErrors: (store: StoreName) => EveryCall;
+  readonly plans: MethodCalls<PlanStore>;
+  readonly audit: MethodCalls<AuditLog>;
+  readonly deployer: MethodCalls<Deployer>;
+  readonly repositories: MethodCalls<Repositories>;
+  readonly waits: MethodCalls<LimitWaits>;
+  /** Counts the events that never become a run. */
+  readonly push: (push: EventQueue["push"]) => EventQueue["push"];
 }
 
-function countStoreError(store: StoreName, error: unknown, { storeErrors }: Metrics): void {
-  if (error instanceof StoreUnavailable) storeErrors.inc({ store, kind: "unavailable" });
-  else if (error instanceof StoredValueUnreadable) storeErrors.inc({ store, kind: "unreadable" });
-}
-
-/** A plan is saved as soon as it is complete. */
-export function measurePlans(measure: RunMeasure): MethodCalls<PlanStore> {
+export function measureCalls(metrics: Metrics): CallMeasures {
+  const measure = new RunMeasure(metrics);
   return {
-    save(call) {
-      measure.diffed();
-      return call();
+    run: (event, run) => measure.measure(event, run),
+    storeErrors: (store) => (_method, call) =>
+      reportEnd(call, (end) => {
+        if (end.kind === "threw") countStoreError(store, end.error, metrics);
+      }),
+    plans: {
+      // A plan is saved as soon as it is complete.
+      save(call) {
+        measure.diffed();
+        return call();
+      },
     },
+    audit: {
+      // The audit trail names a run's command and its outcome.
+      record(call, entry) {
+        measure.audited(entry);
+        return call();
+      },
+    },
+    deployer: measureRenders(measure, metrics),
+    repositories: { open: (call) => call().finally(() => measure.fetched()) },
+    waits: {
+      begin(call, { host, reason }) {
+        const stop = metrics.writeWait.startTimer({ host, reason });
+        const wait = call();
+        return {
+          ...wait,
+          end() {
+            wait.end();
+            stop();
+          },
+        };
+      },
+    },
+    push: (push) => measurePush(push, metrics),
   };
 }
 
-/** The audit trail names a run's command and its outcome. */
-export function measureAudit(measure: RunMeasure): MethodCalls<AuditLog> {
-  return {
-    record(call, entry) {
-      measure.audited(entry);
-      return call();
-    },
-  };
-}
-
-export function measureRenders(measure: RunMeasure, metrics: Metrics): MethodCalls<Deployer> {
+function measureRenders(measure: RunMeasure, metrics: Metrics): MethodCalls<Deployer> {
   return {
     async renderManifests(call, { mode }, signal) {
       metrics.renders.inc({ mode });
@@ -63,29 +85,7 @@ export function measureRenders(measure: RunMeasure, metrics: Metrics): MethodCal
   };
 }
 
-/** Observes a wait when it ends. */
-export function measureWaits({ writeWait }: Metrics): MethodCalls<LimitWaits> {
-  return {
-    begin(call, { host, reason }) {
-      const stop = writeWait.startTimer({ host, reason });
-      const wait = call();
-      return {
-        ...wait,
-        end() {
-          wait.end();
-          stop();
-        },
-      };
-    },
-  };
-}
-
-export function measureFetches(measure: RunMeasure): MethodCalls<Repositories> {
-  return { open: (call) => call().finally(() => measure.fetched()) };
-}
-
-/** Counts the events that never become a run. */
-export function measurePush(push: EventQueue["push"], metrics: Metrics): EventQueue["push"] {
+function measurePush(push: EventQueue["push"], metrics: Metrics): EventQueue["push"] {
   return async (event) => {
     const count = (outcome: "duplicate" | "not_queued") =>
       metrics.events.inc({ host: event.change.host, kind: event.kind, outcome });
@@ -99,6 +99,11 @@ export function measurePush(push: EventQueue["push"], metrics: Metrics): EventQu
       throw error;
     }
   };
+}
+
+function countStoreError(store: StoreName, error: unknown, { storeErrors }: Metrics): void {
+  if (error instanceof StoreUnavailable) storeErrors.inc({ store, kind: "unavailable" });
+  else if (error instanceof StoredValueUnreadable) storeErrors.inc({ store, kind: "unreadable" });
 }
 
 /** What is known of a run so far; times are `performance.now()`. */
@@ -116,7 +121,7 @@ interface RunNotes {
 type CommandOutcome = "done" | "incomplete" | "refused" | "failed";
 
 /** Measures runs by the calls that they make to ports. */
-export class RunMeasure {
+class RunMeasure {
   readonly #current = new AsyncLocalStorage<RunNotes>();
 
   constructor(private readonly metrics: Metrics) {}
