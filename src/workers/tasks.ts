@@ -7,7 +7,7 @@ import type { Tasks } from "./serve-tasks.js";
 export const TASKS: Tasks = {
   "may-hold-resource": async () => (await import("../core/detect/scan/manifests.js")).mayHoldResourceTask,
   "read-resources": async () => (await import("../core/detect/scan/resources.js")).readResourcesTask,
-  "read-documents": async () => (await import("../core/detect/tree/foreign-text.js")).readDocumentsTask,
+  "read-documents": async () => (await import("../core/detect/tree/yaml-documents.js")).readDocumentsTask,
   "read-repository-file": async () => (await import("../core/survey/policy-files.js")).readRepositoryFileTask,
   "read-manifests": async () => (await import("../deployer/argocd/render.js")).readManifestsTask,
   "read-generated": async () => (await import("../deployer/argocd/application-sets.js")).readGeneratedTask,

@@ -1,4 +1,4 @@
-import type { Reading } from "../../src/core/detect/tree/foreign-text.js";
+import type { Reading } from "../../src/core/detect/tree/yaml-documents.js";
 import type { Compute } from "../../src/core/ports/compute.js";
 
 /** Runs tasks at once, on clones as a thread would get them. */

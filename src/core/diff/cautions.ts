@@ -21,7 +21,7 @@ interface Caution {
 }
 
 /** Both in the same order; not every sentence has a danger. */
-export interface Cautions {
+interface Cautions {
   readonly cautions: readonly string[];
   readonly dangers: readonly Danger[];
 }

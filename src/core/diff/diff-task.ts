@@ -30,7 +30,7 @@ export interface DiffInput extends Omit<DiffRequest, "base" | "head"> {
 }
 
 /** A comparison, and what the two renders say about other applications. */
-export interface DiffOutput {
+interface DiffOutput {
   /** Contains no value of a Secret. */
   readonly diff: ManifestDiff;
   readonly facts: RenderFacts;

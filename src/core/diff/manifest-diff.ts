@@ -1,16 +1,16 @@
 import { specEqual } from "../model/application-spec.js";
-import { type Manifest, type ApplicationSpec, destinationOf } from "../model/application.js";
+import { type ApplicationSpec, destinationOf, type Manifest } from "../model/application.js";
 import type { Revision } from "../model/brand.js";
 import { changeRequestKey } from "../model/change-request.js";
-import { isJsonObject, jsonEqual, jsonText, readJsonText, type JsonText } from "../model/json.js";
+import { isJsonObject, jsonEqual, jsonText, type JsonText, readJsonText } from "../model/json.js";
 import type { ManifestDiff } from "../model/manifest-diff.js";
-import { computeIfLarge, tooMuch, type Task } from "../ports/compute.js";
+import { computeIfLarge, type Task, tooMuch } from "../ports/compute.js";
 import type { CommandContext } from "../ports/context.js";
-import { isSecret } from "../secrets/secret-object.js";
+import { isSecret } from "../secrets/hide-values.js";
 import { isHook, isNeverApplied } from "./hook.js";
 import { byIdentity, titleOf } from "./manifest-key.js";
 import { normalise } from "./normalise.js";
-import { meanTheSame, summarise, type Sides } from "./summarise.js";
+import { meanTheSame, type Sides, summarise } from "./summarise.js";
 
 export interface DiffRequest {
   readonly base: readonly Manifest[];
@@ -98,7 +98,7 @@ function withoutNamespace(manifest: Manifest): Manifest {
   return isJsonObject(metadata) ? { ...manifest, metadata: { ...metadata, namespace: undefined } } : manifest;
 }
 
-export interface DefinitionDiffInput extends Pick<CommandContext, "redact"> {
+interface DefinitionDiffInput extends Pick<CommandContext, "redact"> {
   readonly name: string;
   readonly from: JsonText<ApplicationSpec>;
   readonly to: JsonText<ApplicationSpec>;

@@ -39,7 +39,7 @@ export interface RenderedSet {
 }
 
 /** One text per object of a cluster. */
-export function objectKey({ group, kind, namespace, name }: Omit<ManifestIdentity, "generateName">): string {
+function objectKey({ group, kind, namespace, name }: Omit<ManifestIdentity, "generateName">): string {
   return `${group}/${kind}/${namespace}/${name}`;
 }
 

@@ -1,15 +1,14 @@
 import { redact, redactHunks } from "../../config/redaction.js";
-import { jsonEqual, type JsonObject } from "../model/json.js";
+import { isList, mapMembers, ownMember } from "../model/effect.js";
+import { canonicalJson, isJsonObject, type Json, jsonEqual, type JsonObject } from "../model/json.js";
 import type { BothSides, DiffBasis, ManifestDiff, NameChanges, ResourceChange } from "../model/manifest-diff.js";
 import { EmbeddedTexts } from "../secrets/embedded.js";
-import { withoutCredentials, carriesParameters, hideParameters } from "../secrets/hide-in-text.js";
-import { hideValues } from "../secrets/hide-values.js";
-import { isSecret } from "../secrets/secret-object.js";
-import { alignLists, withoutIdleOrder } from "./align-lists.js";
+import { carriesParameters, hideParameters, withoutCredentials } from "../secrets/hide-in-text.js";
+import { hideValues, isSecret } from "../secrets/hide-values.js";
 import { cautionsOf, isDangerous, type TwoSides } from "./cautions.js";
-import { hunksOf, newDiffBudget, type DiffBudget, type Hunks } from "./changed-sections.js";
-import { rollsPods } from "./list-rules.js";
-import { titleOf, type ManifestIdentity } from "./manifest-key.js";
+import { type DiffBudget, type Hunks, hunksOf, newDiffBudget } from "./changed-sections.js";
+import { hasListRules, keyed, listRule, type ListRule, rollsPods, type ValuePath } from "./list-rules.js";
+import { type ManifestIdentity, titleOf } from "./manifest-key.js";
 
 /** One object before and after, and whether it is a hook on both sides. */
 export interface Sides extends TwoSides {
@@ -20,7 +19,7 @@ type Changed = Shown & { readonly action: ResourceChange["action"]; readonly dan
 type Shown = Sides & { readonly hides: boolean };
 
 /** What the two sides are. */
-export interface Origin {
+interface Origin {
   /** The application's own sync options. */
   readonly syncOptions: readonly string[];
   readonly basis: DiffBasis;
@@ -167,4 +166,61 @@ function compareTexts(left: string, right: string): number {
 function rank({ identity, action, hook, dangerous }: Changed): readonly number[] {
   const first = dangerous || DANGEROUS_KINDS.has(identity.kind);
   return [hook ? 1 : 0, action === "delete" ? 0 : 1, first ? 0 : 1, ACTION_ORDER[action]];
+}
+
+/** Sorts each list whose order has no effect, so that objects can be compared. */
+function withoutIdleOrder(identity: ManifestIdentity, object: JsonObject): JsonObject {
+  if (!hasListRules(identity)) return object;
+  const walk = (value: Json, path: ValuePath): Json => {
+    if (isList(value)) {
+      const rule = listRule(identity, path);
+      const items = value.map((item) => walk(item, [...path, "[]"]));
+      return rule?.ordered === false ? sorted(rule, items) : items;
+    }
+    return isJsonObject(value) ? mapMembers(value, (member, key) => walk(member, [...path, key])) : value;
+  };
+  return mapMembers(object, (member, key) => walk(member, [key]));
+}
+
+function sorted(rule: ListRule, list: readonly Json[]): readonly Json[] {
+  const byKey = keyed(rule, list);
+  const entries = byKey ? [...byKey] : list.map((item) => [canonicalJson(item), item] as const);
+  return entries.sort(([left], [right]) => (left < right ? -1 : left > right ? 1 : 0)).map(([, item]) => item);
+}
+
+/** A base with its elements in the head's order. */
+interface Aligned {
+  readonly base: JsonObject;
+  /** Lists with moved elements, where the order counts. */
+  readonly moved: readonly ValuePath[];
+}
+
+/**
+ * Sorts the base's keyed lists in the head's order, so that hunks show the changed element and not a shifted list.
+ * Elements that only the base has keep their places.
+ */
+function alignLists(identity: ManifestIdentity, base: JsonObject, head: JsonObject): Aligned {
+  if (!hasListRules(identity)) return { base, moved: [] };
+  const moved: ValuePath[] = [];
+  const walk = (old: Json, young: Json | undefined, path: ValuePath): Json => {
+    if (isJsonObject(old) && isJsonObject(young)) {
+      return mapMembers(old, (member, key) => walk(member, ownMember(young, key), [...path, key]));
+    }
+    const rule = listRule(identity, path);
+    if (rule === undefined || !isList(old) || !isList(young)) return old;
+    const pairs = { old: keyed(rule, old), young: keyed(rule, young) };
+    if (pairs.old === undefined || pairs.young === undefined) return old;
+    const [olds, youngs] = [pairs.old, pairs.young];
+    const inside = [...path, "[]"];
+    const common = [...youngs.keys()].filter((key) => olds.has(key));
+    const before = [...olds.keys()].filter((key) => youngs.has(key));
+    if (rule.ordered && common.join() !== before.join()) moved.push(path);
+    const places = common.values();
+    return [...olds.keys()].map((key) => {
+      const now = youngs.has(key) ? (places.next().value ?? key) : key;
+      return walk(olds.get(now) ?? null, youngs.get(now), inside);
+    });
+  };
+  const aligned = mapMembers(base, (member, key) => walk(member, ownMember(head, key), [key]));
+  return { base: aligned, moved };
 }

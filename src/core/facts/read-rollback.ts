@@ -11,9 +11,9 @@ import type { LiveSubject } from "../model/subject.js";
 import { approvalNeedsOf } from "../policy/application-state.js";
 import type { ApplicationFacts, Asker, FactName, Facts } from "../policy/facts.js";
 import type { CommandContext, OpenedChange } from "../ports/context.js";
-import { inputsOfSide, type RenderInputs } from "../render/render-inputs.js";
-import { barredFrom, type AccessContext, needsNoApproval, needsWriteAccess } from "./access.js";
-import { tell, type ReadFacts } from "./read-facts.js";
+import { inputsOfSide, type RenderInputs } from "../render/render.js";
+import { type AccessContext, barredFrom, needsNoApproval, needsWriteAccess } from "./access.js";
+import { type ReadFacts, tell } from "./read-facts.js";
 
 /** The facts of a rollback, and the applications that it deploys. */
 export interface RollbackReading {

@@ -16,8 +16,7 @@ import type { LiveSubject } from "../model/subject.js";
 import type { Facts, MergeChecks, UnliftedCheck } from "../policy/facts.js";
 import type { CommandContext } from "../ports/context.js";
 import { brokenChecks, checkManifests, type CheckSource } from "../render/check-manifests.js";
-import { renderInputs } from "../render/render-inputs.js";
-import { createRenderLine, type RenderSource } from "../render/render.js";
+import { createRenderLine, renderInputs, type RenderSource } from "../render/render.js";
 import { allowsAny } from "./access.js";
 import type { Approvals } from "./approval.js";
 

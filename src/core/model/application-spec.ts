@@ -26,14 +26,14 @@ export interface Source {
   readonly plugin: boolean;
 }
 
-export interface HelmOptions {
+interface HelmOptions {
   readonly valueFiles: readonly string[];
   /** The paths of `fileParameters`. */
   readonly fileParameters: readonly string[];
   readonly releaseName: string | undefined;
 }
 
-export interface KustomizeOptions {
+interface KustomizeOptions {
   readonly components: readonly string[];
   /** The paths of `patches` that are files. */
   readonly patchPaths: readonly string[];

@@ -40,7 +40,7 @@ export interface Deployment {
 }
 
 /** What an application was like that did not get healthy, in Argo CD's words: untrusted. */
-export interface Undoing {
+interface Undoing {
   readonly health: string;
   readonly message: string;
 }

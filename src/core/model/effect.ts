@@ -64,7 +64,7 @@ export interface Move {
 }
 
 /** What a member is deployed from. */
-export interface MemberSource {
+interface MemberSource {
   /** Without credentials. */
   readonly repoURL: string;
   /** As configured; empty means the default branch, or the newest version of a chart. */

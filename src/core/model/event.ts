@@ -6,7 +6,7 @@ import type { ChangeRequestRef, User } from "./change-request.js";
 export type HostEvent = EventOrigin &
   (ChangeUpdated | ChangeClosed | CommentCreated | ReviewChanged | BaseMoved | TurnCame | StillDeployed);
 
-export interface EventOrigin {
+interface EventOrigin {
   /** The host's delivery id, `<host>-<guid>`; a repeated delivery has the same. */
   readonly delivery: string;
   readonly change: ChangeRequestRef;
@@ -15,19 +15,19 @@ export interface EventOrigin {
 }
 
 /** The change request is to be planned again. */
-export interface ChangeUpdated {
+interface ChangeUpdated {
   readonly kind: "updated";
   readonly reason: "opened" | "reopened" | "pushed" | "ready" | "retargeted";
 }
 
 /** Closed without a merge, or merged. */
-export interface ChangeClosed {
+interface ChangeClosed {
   readonly kind: "closed";
   readonly merged: boolean;
 }
 
 /** A new comment on the change request. */
-export interface CommentCreated {
+interface CommentCreated {
   readonly kind: "commented";
   readonly commentId: string;
   readonly body: string;
@@ -58,7 +58,7 @@ export interface TurnCame {
 }
 
 /** The change request is deployed and not merged, and it is time to say so again. */
-export interface StillDeployed {
+interface StillDeployed {
   readonly kind: "still-deployed";
 }
 
@@ -72,6 +72,6 @@ export interface BranchPushed {
 }
 
 /** A review or an approval was given or withdrawn. */
-export interface ReviewChanged {
+interface ReviewChanged {
   readonly kind: "reviewed";
 }

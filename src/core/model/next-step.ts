@@ -41,8 +41,6 @@ export type NextStep =
   /** Nothing can be done here. */
   | { readonly kind: "none"; readonly because: "merged" | "closed" | "fork" };
 
-export type StepKind = NextStep["kind"];
-
 /** A command that would not be refused now. */
 export interface AdvisedCommand {
   readonly kind: "command";

@@ -48,7 +48,7 @@ export interface ReplacedDeployment {
 }
 
 /** Problems with what an application is deployed from; the warnings of the plan say which. */
-export interface PlanGaps {
+interface PlanGaps {
   /** The base branch changed it since the head branched off. */
   readonly behind: boolean;
   /** Argo CD would ignore the change, and report a success that applied nothing. */
@@ -88,14 +88,14 @@ export interface Unevaluated {
 }
 
 /** Created or deleted with its Application resource: locked and shown, never synced. */
-export interface Announced {
+interface Announced {
   readonly kind: "new" | "deleted";
   /** What becomes of its objects; undefined if Argo CD does not have the application that is deleted. */
   readonly preview?: PreviewContent | undefined;
 }
 
 /** Affected, but excluded by `-a`. */
-export interface Unplanned {
+interface Unplanned {
   readonly kind: "unplanned";
 }
 
@@ -196,7 +196,7 @@ export function shownDiff(plan: ApplicationPlan): ManifestDiff | undefined {
 }
 
 /** Whether something of a plan waits for an approval of the head before it is rendered. */
-export function withholds({ applications, applicationSets }: Plan): boolean {
+function withholds({ applications, applicationSets }: Plan): boolean {
   return applications.some(isWithheld) || applicationSets.some(({ withheld }) => withheld === true);
 }
 

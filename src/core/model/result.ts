@@ -8,7 +8,7 @@ import type { ApplicationPlan, NotDeployed, Plan, UnreadFile } from "./plan.js";
 import type { AccessCommand, AccessRule, MergeMethod } from "./settings.js";
 
 /** Every result with its members. What follows from each one stands in a table per layer, which has a row for every kind. */
-export interface CommandResults {
+interface CommandResults {
   readonly planned: {
     readonly plan: Plan;
     readonly pruning: boolean;
@@ -244,7 +244,7 @@ export interface BarredApplication {
 /**
  * `planFailure` is the reason if the newest plan could not evaluate the application; `moved` says what moved since that plan.
  */
-export interface StaleApplication {
+interface StaleApplication {
   readonly application: ApplicationName;
   readonly planFailure: string | undefined;
   /** What a sync would deploy that was not planned; safe to show and untrusted. */

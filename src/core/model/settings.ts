@@ -54,7 +54,7 @@ export interface RuledApplication {
 }
 
 /** A change of a repository's file by a change request: svc merges it only with an approval under the rules of before. */
-export interface RulesChange {
+interface RulesChange {
   /** Each of these must allow one of the approvers; if there are none, every approval that counts is enough. */
   readonly lists: readonly AccessRule[];
 }

@@ -42,7 +42,7 @@ export interface AuditEntry {
   readonly reason: string | undefined;
 }
 
-export interface AuditPerson {
+interface AuditPerson {
   /** The code host of the comment, or where the admin logged in; `api-token` for a program. */
   readonly host: AccountProvider;
   /** The id there; logins can be renamed. A program's login is the name of its token. */

@@ -18,7 +18,7 @@ export type Reach =
   | "record";
 
 /** The reach of every method of a port: a new method does not compile until it is classed. */
-export type ReachOf<Port> = Readonly<Record<MethodOf<Port>, Reach>>;
+type ReachOf<Port> = Readonly<Record<MethodOf<Port>, Reach>>;
 
 type MethodOf<Port> = {
   [Key in keyof Port]-?: Extract<Port[Key], (...args: never[]) => unknown> extends never ? never : Key;

@@ -4,26 +4,25 @@ import { redact } from "../../config/redaction.js";
 import { checksFor } from "../../config/rules/rule-match.js";
 import { type Application, destinationOf, type Manifest } from "../model/application.js";
 import type { ApplicationName } from "../model/brand.js";
-import { changeRequestKey, type ChangeRequest } from "../model/change-request.js";
-import { definitionOf, type Check, type CheckOutcome, type CheckResult } from "../model/check.js";
+import { type ChangeRequest, changeRequestKey } from "../model/change-request.js";
+import { type Check, type CheckOutcome, type CheckResult, definitionOf } from "../model/check.js";
 import { type JsonText, readJsonText } from "../model/json.js";
 import type { PreviewContent } from "../model/plan.js";
 import type { LiveSubject } from "../model/subject.js";
 import type { CheckRunner } from "../ports/check-runner.js";
-import { computeIfLarge, tooMuch, type Compute, type Task } from "../ports/compute.js";
+import { type Compute, computeIfLarge, type Task, tooMuch } from "../ports/compute.js";
 import type { CommandContext, Stoppable } from "../ports/context.js";
 import type { RenderedManifests } from "../ports/render-cache.js";
 import { EmbeddedTexts } from "../secrets/embedded.js";
-import { withoutCredentials, carriesParameters, hideParameters } from "../secrets/hide-in-text.js";
-import { maskValues } from "../secrets/hide-values.js";
-import { isSecretKind } from "../secrets/secret-object.js";
+import { carriesParameters, hideParameters, withoutCredentials } from "../secrets/hide-in-text.js";
+import { isSecretKind, maskValues } from "../secrets/hide-values.js";
 import { scrubberOf } from "../secrets/value-scrubber.js";
 import type { RenderedSides } from "./render.js";
 
 /** What was rendered of an application. */
 export type CheckedSides = Exclude<RenderedSides, { readonly kind: "failed" }>;
 
-export interface CheckOptions {
+interface CheckOptions {
   /** Results of the last hour count for equal manifests. */
   readonly reuse: boolean;
 }
@@ -135,7 +134,7 @@ function shown(outcome: CheckOutcome, { env }: Check, { redact: patterns }: Pick
 }
 
 /** The manifests of both sides of an application. */
-export interface CheckedManifests {
+interface CheckedManifests {
   readonly head: JsonText<readonly Manifest[]>;
   readonly base: JsonText<readonly Manifest[]>;
 }

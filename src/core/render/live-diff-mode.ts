@@ -19,7 +19,7 @@ import { secretsInGit } from "../secrets/secrets-in-git.js";
 import type { RenderedSides } from "./render.js";
 
 /** What differs, and what the renders say about other applications; undefined if they could not be compared. */
-export interface Compared {
+interface Compared {
   readonly planned: Evaluated | Unevaluated;
   readonly facts: RenderFacts | undefined;
 }

@@ -17,7 +17,7 @@ import type { Deployer } from "../ports/deployer.js";
 import { runChecks, type CheckSource } from "./check-manifests.js";
 
 /** A definition, with the commits of its sources in this repository. */
-export interface PreviewSide {
+interface PreviewSide {
   readonly application: Application;
   readonly side: Side;
 }

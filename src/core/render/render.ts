@@ -1,20 +1,26 @@
 import { createHash } from "node:crypto";
 import { setImmediate } from "node:timers/promises";
+import { matchesName, matchesPath } from "../../config/pattern.js";
 import { checksFor } from "../../config/rules/rule-match.js";
 import { GENERATE_PATHS_ANNOTATION } from "../detect/inputs/generate-paths.js";
+import { fixedPart, inputFingerprint, readsOnlyPinned } from "../detect/inputs/input-set.js";
+import { inputsOf } from "../detect/inputs/inputs.js";
 import { helmPositions } from "../detect/scan/application-files.js";
 import { withParameterOverrides } from "../detect/scan/parameter-overrides.js";
 import { projectOf, specEqual, specText } from "../model/application-spec.js";
-import { shortRevision } from "../model/brand.js";
+import type { Application } from "../model/application.js";
+import { type Revision, shortRevision } from "../model/brand.js";
 import type { Check } from "../model/check.js";
 import { safeMessage } from "../model/errors.js";
-import { pinsOf, type LiveSubject } from "../model/subject.js";
+import type { Settings } from "../model/settings.js";
+import { type LiveSubject, pinsOf, type Side } from "../model/subject.js";
 import type { Clock } from "../ports/clock.js";
 import type { CommandContext, Commits, OpenedChange, Stoppable } from "../ports/context.js";
 import type { Deployer, RenderRequest } from "../ports/deployer.js";
 import type { RenderCache, RenderedManifests } from "../ports/render-cache.js";
+import type { TreeEntry } from "../ports/repositories.js";
+import type { OpenedTree } from "../ports/snapshot.js";
 import type { DeploymentStore } from "../ports/stores.js";
-import { readsTheSame, renderInputs, type RenderInputs } from "./render-inputs.js";
 
 /** Both sides of an application. `same`: its inputs are equal; its manifests are rendered only for the server's checks. */
 export type RenderedSides =
@@ -23,14 +29,14 @@ export type RenderedSides =
   | { readonly kind: "failed"; readonly reason: string };
 
 /** One application to render. */
-export interface RenderOrder {
+interface RenderOrder {
   readonly subject: LiveSubject;
   /** This change request holds its lock, so no other writes the definition while Argo CD renders it. */
   readonly locked: boolean;
 }
 
 /** Renders both sides of the applications of one plan. */
-export interface RenderLine {
+interface RenderLine {
   /**
    * Starts the render of the head. Applications are prepared one after the other.
    * @throws the signal's reason if it is aborted before.
@@ -206,4 +212,72 @@ function sideName(side: "head" | "base", { change }: Pick<RenderSource, "change"
   return side === "head"
     ? `at the head commit ${shortRevision(headRevision)}`
     : `at ${baseBranch} (${shortRevision(baseRevision)})`;
+}
+
+/** What one side of an application is rendered from. */
+export interface RenderInputs {
+  /** Equal for equal content of everything that the side reads of the change request's repository. */
+  readonly fingerprint: string;
+  /** The render depends on this content and on immutable things only. */
+  readonly pinned: boolean;
+}
+
+/** Reads the tree of the side's commit and renders nothing. */
+export function renderInputs(side: "head" | "base", subject: LiveSubject, source: OpenedChange): Promise<RenderInputs> {
+  const { headRevision, baseRevision } = source.change;
+  return inputsOfSide(subject.live, subject[side], side === "head" ? headRevision : baseRevision, source);
+}
+
+/** What an application is rendered from with the definition and the commits of `side`, where `at` is the tip that it follows. */
+export async function inputsOfSide(
+  live: Application,
+  { spec, positions, fixed }: Side,
+  at: Revision,
+  { snapshot, settings }: Omit<OpenedChange, "change">,
+): Promise<RenderInputs> {
+  const tree = await snapshot.tree(at);
+  const inputs = await inputsOf({ ...live, spec }, positions, snapshot, at);
+  const others = otherPatterns(live, settings).map((pattern) => contentDigest(pattern, tree));
+  const commits = fixed.map(({ position, revision }) => `${position}@${revision}`);
+  const fingerprint = [inputFingerprint(inputs, tree), ...others, ...commits].join(" ");
+  const pinned = [...positions, ...fixed.map(({ position }) => position)];
+  return { fingerprint, pinned: readsOnlyPinned(spec, pinned, inputs) };
+}
+
+/** Whether both sides have the same definition and read the same content, which proves them equal without a render. */
+function readsTheSame(
+  { head, base, ownRecord, foreignRecords, hasChildren }: LiveSubject,
+  inputs: { readonly head: RenderInputs; readonly base: RenderInputs },
+): boolean {
+  // While a change request is deployed and not merged, the target branch does not describe what runs.
+  if (ownRecord !== undefined || foreignRecords.length > 0) return false;
+  // The renders name the children, one of which may differ in Argo CD.
+  if (hasChildren) return false;
+  // Its values differ at every commit, and people are told which.
+  if (JSON.stringify(head.spec).includes(COMMIT_VARIABLE)) return false;
+  return specEqual(head.spec, base.spec) && inputs.head.fingerprint === inputs.base.fingerprint;
+}
+
+/** Argo CD puts the commit in its place, also in front of `_SHORT` and `_SHORT_8`. */
+const COMMIT_VARIABLE = "ARGOCD_APP_REVISION";
+/** They decide what a checkout contains: line ends, filters, origins of submodules. */
+const CHECKOUT_FILES = ["**/.gitattributes", "**/.gitmodules", "**/.lfsconfig"];
+
+/** Paths that the repository file maps to the application count besides those of its definition. */
+function otherPatterns({ name }: Pick<Application, "name">, { applications }: Settings): readonly string[] {
+  const mapped = applications.filter((entry) => matchesName(entry.name, name)).flatMap(({ paths }) => paths);
+  return [...CHECKOUT_FILES, ...mapped];
+}
+
+/** Digest of the files that match. Many applications share a pattern. */
+function contentDigest(pattern: string, tree: OpenedTree): string {
+  return tree.digest(`pattern ${pattern}`, () => digestOf(tree.entriesIn(fixedPart(pattern)), pattern));
+}
+
+function digestOf(entries: readonly TreeEntry[], pattern: string): string {
+  const hash = createHash("sha256");
+  for (const { path, kind, blob } of entries) {
+    if (matchesPath(pattern, path)) hash.update(`${JSON.stringify([path, kind, blob])}\n`);
+  }
+  return hash.digest("hex");
 }

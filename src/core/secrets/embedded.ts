@@ -4,7 +4,7 @@ import { isList } from "../model/effect.js";
 import { isJsonObject, isNestedDeeper, type Json, parseJson } from "../model/json.js";
 
 /** What a text in a manifest holds. */
-export type Embedded =
+type Embedded =
   /** Nothing that could be a Secret. */
   | { readonly kind: "text" }
   /** Perhaps a Secret, in a form that cannot be taken apart: the whole text must be hidden. */
@@ -69,7 +69,7 @@ function withoutEscapes(text: string): string {
 }
 
 /** The documents of a text of JSON or YAML; undefined if it is none. */
-export function readDocuments(text: string): readonly Json[] | undefined {
+function readDocuments(text: string): readonly Json[] | undefined {
   const json = parseJson(text);
   if (json !== undefined) return isNestedDeeper(YAML_LIMITS.depth, json) ? undefined : [json as Json];
   try {
@@ -81,7 +81,7 @@ export function readDocuments(text: string): readonly Json[] | undefined {
 }
 
 /** The text behind base64, unpacked if it was compressed; undefined if there is none. */
-export function decoded(text: string): string | undefined {
+function decoded(text: string): string | undefined {
   if (text.length > 2 * MAX_DECODED || !/^[A-Za-z0-9+/_-][A-Za-z0-9+/_\s-]*={0,2}\s*$/.test(text)) return undefined;
   const bytes = Buffer.from(text, "base64");
   if (bytes[0] !== 0x1f || bytes[1] !== 0x8b) return bytes.toString("utf8");

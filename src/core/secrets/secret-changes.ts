@@ -1,8 +1,7 @@
 import { mapMembers } from "../model/effect.js";
 import { isJsonObject, type JsonObject } from "../model/json.js";
 import type { SecretChange } from "../model/manifest-diff.js";
-import { isMasked } from "./hide-values.js";
-import { isDataKey, isSecret } from "./secret-object.js";
+import { isDataKey, isMasked, isSecret } from "./hide-values.js";
 
 /** What git tells about the Secrets of an application, whose values Argo CD hides. */
 export interface SecretsInGit {

@@ -1,7 +1,7 @@
 import { readsOnlyPinned, touchedPaths } from "../detect/inputs/input-set.js";
 import { inputsOf } from "../detect/inputs/inputs.js";
 import { hasKustomization } from "../detect/inputs/kustomize-inputs.js";
-import { ambiguity, isEncoded, mayHoldSecret } from "../detect/scan/spelling.js";
+import { ambiguity, isEncoded, mayHoldSecret } from "../detect/scan/screen-text.js";
 import { cleanPath, parentOf } from "../detect/tree/repository-path.js";
 import { isMultiSource, type Source, sourcesOf, specEqual } from "../model/application-spec.js";
 import { type ApplicationSpec, destinationOf } from "../model/application.js";
@@ -11,8 +11,8 @@ import { isJsonObject, type Json } from "../model/json.js";
 import type { LiveSubject } from "../model/subject.js";
 import type { CommandContext } from "../ports/context.js";
 import type { OpenedTree, RepositoryTree } from "../ports/snapshot.js";
+import { isSecretKind } from "./hide-values.js";
 import { type ChangedSecret, secretName, type SecretsInGit } from "./secret-changes.js";
-import { isSecretKind } from "./secret-object.js";
 
 /**
  * The keys of Secrets that change in plain manifests: in the files of an application with one source, a directory that Argo CD

@@ -1,12 +1,12 @@
 import {
   NO_FILE,
+  parseRepositoryConfig,
   type RepositoryConfig,
   type RepositoryConfigResult,
-  parseRepositoryConfig,
 } from "../../config/repository/repository-schema.js";
 import type { BranchFile, PolicyFiles } from "../../config/rules/settings.js";
 import { REPOSITORY_FILE } from "../../names.js";
-import { type Reading, TextReader } from "../detect/tree/foreign-text.js";
+import { type Reading, TextReader } from "../detect/tree/yaml-documents.js";
 import type { Revision } from "../model/brand.js";
 import type { ChangeRequest } from "../model/change-request.js";
 import { RepositoryFailure } from "../model/errors.js";

@@ -8,14 +8,14 @@ import { touchedPaths } from "./input-set.js";
 export const GENERATE_PATHS_ANNOTATION = "argocd.argoproj.io/manifest-generate-paths";
 
 /** Changed inputs that the annotation does not cover. */
-export interface Uncovered {
+interface Uncovered {
   readonly files: readonly string[];
   /** What to add to the annotation, `;` between several entries. */
   readonly missingEntry: string;
 }
 
 /** An entry of the annotation as Argo CD compares it with a changed file. */
-export interface GeneratePath {
+interface GeneratePath {
   /** Clean path from the repository's root: everything below it matches. */
   readonly directory: string;
   /** For Go's `filepath.Match`, from the root with a leading `/`. It also matches itself literally. */

@@ -36,7 +36,7 @@ export async function inputsOf(
 }
 
 /** Two commits, and every path that differs between them. */
-export interface Difference {
+interface Difference {
   readonly from: Revision;
   readonly to: Revision;
   readonly changed: ChangedPaths;

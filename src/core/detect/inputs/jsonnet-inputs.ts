@@ -70,7 +70,7 @@ function isCode(path: string): boolean {
 }
 
 /** An import as a Jsonnet file names it. */
-export interface JsonnetImport {
+interface JsonnetImport {
   /** Undefined if unknown: a comment comes before the literal, or it has escapes other than of quotes and slashes. */
   readonly path: string | undefined;
   /** Imported as Jsonnet, not as text or bytes. */

@@ -4,7 +4,7 @@ import { cleanPath } from "../tree/repository-path.js";
 import { addChartDependencies } from "./chart-dependencies.js";
 import { type InputCollector, isExactVersion } from "./input-set.js";
 
-export const KUSTOMIZATION_FILES = ["kustomization.yaml", "kustomization.yml", "Kustomization"] as const;
+const KUSTOMIZATION_FILES = ["kustomization.yaml", "kustomization.yml", "Kustomization"] as const;
 
 /** Where `helmCharts` looks without `helmGlobals.chartHome`. */
 const DEFAULT_CHART_HOME = "charts";

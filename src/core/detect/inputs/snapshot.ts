@@ -6,8 +6,8 @@ import type { ChangeRequest } from "../../model/change-request.js";
 import { ChangedPaths, type FoundInputs } from "../../model/input-set.js";
 import type { CommitRange, RepositorySnapshot, TreeEntry } from "../../ports/repositories.js";
 import type { OpenedTree, Snapshot } from "../../ports/snapshot.js";
-import type { Reading } from "../tree/foreign-text.js";
 import { listTree, type ParsedFiles, type ReadFiles } from "../tree/repository-tree.js";
+import type { Reading } from "../tree/yaml-documents.js";
 
 /** What detection remembers from one snapshot to the next, in memory. */
 export interface DetectionCaches {

@@ -18,7 +18,7 @@ import { movingAmong, movingPositions, notMovingReason, ownSources } from "../in
 import { type ChangedApplicationSet, changedApplicationSets } from "./application-sets.js";
 
 /** Where the resources of a change request are read. */
-export interface ScanOrder {
+interface ScanOrder {
   readonly change: ChangeRequest;
   readonly settings: Settings;
   readonly snapshot: Snapshot;
@@ -28,14 +28,14 @@ export interface ScanOrder {
 }
 
 /** The resources of a change request on both sides, and what it changes. */
-export interface ScannedSides {
+interface ScannedSides {
   readonly changedPaths: readonly string[];
   /** At the merge base. */
   readonly base: ManifestScan;
   readonly head: ManifestScan;
 }
 
-export interface DetectionRequest extends Omit<ScanOrder, "scanner" | "signal"> {
+interface DetectionRequest extends Omit<ScanOrder, "scanner" | "signal"> {
   readonly sides: ScannedSides;
   /** Every application that Argo CD shows. */
   readonly live: readonly Application[];

@@ -13,10 +13,10 @@ import type {
   Unreadable,
 } from "../../ports/manifest-scanner.js";
 import type { TreeEntry } from "../../ports/repositories.js";
-import { SHORT_TEXT, type Reading } from "../tree/foreign-text.js";
 import { followLinks } from "../tree/repository-tree.js";
-import { type FileResources, type Resource, readResources, readResourcesTask } from "./resources.js";
-import { mayHoldResource } from "./spelling.js";
+import { type Reading, SHORT_TEXT } from "../tree/yaml-documents.js";
+import { type FileResources, readResources, readResourcesTask, type Resource } from "./resources.js";
+import { mayHoldResource } from "./screen-text.js";
 
 /** Paths per read, which bounds the texts held at a time. */
 const BATCH = 1000;
@@ -182,13 +182,13 @@ function toApplicationSet({ name, namespace, whole, content }: Resource, file: s
 }
 
 /** A file that may hold resources. */
-export interface FileText {
+interface FileText {
   readonly blob: string;
   readonly text: string;
 }
 
 /** What reading the files of one commit may cost. */
-export interface ReadingLimits {
+interface ReadingLimits {
   /** Of the texts that may hold resources. */
   readonly characters: number;
   /** For each batch, and then for each file of one that took too long. */
@@ -207,7 +207,7 @@ export const FULL_READING: ReadingLimits = {
   largeFiles: 200,
 };
 /** For commits of people who may not write to the repository, and for drafts. */
-export const SMALL_READING: ReadingLimits = {
+const SMALL_READING: ReadingLimits = {
   characters: 2 * 1024 * 1024,
   deadlineMs: 3_000,
   exceeding: 1,
@@ -233,7 +233,7 @@ const NOT_TRIED: Unreadable = { reason: "other files of this commit already took
 export const mayHoldResourceTask: Task<string, boolean> = { name: "may-hold-resource", run: mayHoldResource };
 
 /** How one file was read. */
-export interface FileReading {
+interface FileReading {
   readonly found: FileResources;
   /** Whether to remember that: a file that took too long may have met a busy machine. */
   readonly keep: "always" | "a-while" | "never";
@@ -241,13 +241,13 @@ export interface FileReading {
 
 /** A file that could not be read may be readable through another snapshot with other limits. */
 const NO_TEXT: FileReading = { found: readResources(undefined), keep: "never" };
-export const NOTHING: FileReading = { found: readResources(""), keep: "always" };
+const NOTHING: FileReading = { found: readResources(""), keep: "always" };
 
 /**
  * Reads the files of one commit within its limits. Short files are read at once, others elsewhere in batches. A batch that
  * takes too long is read again file by file, so that only those at fault are refused.
  */
-export class FileReader {
+class FileReader {
   #characters = 0;
   #inline = 0;
   #exceeding = 0;

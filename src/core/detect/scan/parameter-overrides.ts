@@ -1,15 +1,15 @@
-import { isMultiSource, readSource, sourcesOf, type Source } from "../../model/application-spec.js";
+import { isMultiSource, readSource, type Source, sourcesOf } from "../../model/application-spec.js";
 import type { Application, ApplicationSpec, Pin } from "../../model/application.js";
 import type { Revision } from "../../model/brand.js";
-import { isJsonObject, jsonEqual, type Json, type JsonObject, misspelledMember } from "../../model/json.js";
+import { isJsonObject, type Json, jsonEqual, type JsonObject, misspelledMember } from "../../model/json.js";
 import type { RepositoryTree, Snapshot } from "../../ports/snapshot.js";
 import { addressesIn, pluginsIn, referencesIn } from "../inputs/input-set.js";
 import { overrideFilesOf } from "../inputs/inputs.js";
 import { redactUserInfo } from "../tree/repository-url.js";
-import { ambiguity } from "./spelling.js";
+import { ambiguity } from "./screen-text.js";
 
 /** A definition as Argo CD renders it, or why that cannot be known; the problem has untrusted words. */
-export type Overridden = { readonly spec: ApplicationSpec } | { readonly problem: string };
+type Overridden = { readonly spec: ApplicationSpec } | { readonly problem: string };
 
 interface Surroundings {
   readonly snapshot: Pick<Snapshot, "tree">;

@@ -4,7 +4,7 @@ import { canonicalJson, isJsonObject, type Json, type JsonObject } from "../../m
 import type { Task } from "../../ports/compute.js";
 import type { Unreadable } from "../../ports/manifest-scanner.js";
 import { readYamlDocuments, TEMPLATE } from "../tree/yaml-documents.js";
-import { ambiguity, mayHoldResource } from "./spelling.js";
+import { ambiguity, mayHoldResource } from "./screen-text.js";
 
 /** An Application or ApplicationSet resource as a file has it. */
 export interface Resource {

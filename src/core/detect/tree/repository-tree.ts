@@ -3,8 +3,8 @@ import type { Revision } from "../../model/brand.js";
 import type { Json } from "../../model/json.js";
 import type { RepositorySnapshot, TreeEntry } from "../../ports/repositories.js";
 import type { Followed, OpenedTree } from "../../ports/snapshot.js";
-import { TextReader, type Reading } from "./foreign-text.js";
-import { isWithin, firstAtOrAfter } from "./repository-path.js";
+import { firstAtOrAfter, isWithin } from "./repository-path.js";
+import { type Reading, TextReader } from "./yaml-documents.js";
 
 /** Files that are read ahead together, since a partial clone fetches missing blobs once per read. */
 const READ_AHEAD =

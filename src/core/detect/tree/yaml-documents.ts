@@ -1,10 +1,52 @@
+import { setImmediate } from "node:timers/promises";
 import { type Document, isAlias, isCollection, isScalar, Lexer, type Scalar, visit } from "yaml";
 import { composeYaml, YAML_LIMITS, YamlRefused, yamlValue } from "../../../config/bounded-yaml.js";
 import type { Json } from "../../model/json.js";
+import type { Compute, Computed, ComputeLimits, Task } from "../../ports/compute.js";
 import type { Unreadable } from "../../ports/manifest-scanner.js";
 
+/** Where untrusted texts are parsed, and for whom. */
+export interface Reading extends Pick<ComputeLimits, "owner" | "signal"> {
+  readonly compute: Compute;
+}
+
+/** The slowest known texts of this size take a few tens of milliseconds, which is less than a start of a thread. */
+export const SHORT_TEXT = 2048;
+const DEADLINE_MS = 10_000;
+
+/** Parses short texts in this thread and long ones in a worker. */
+export class TextReader {
+  #sinceTurn = 0;
+
+  constructor(private readonly reading: Reading) {}
+
+  /** `characters` is the length of the texts in the input. */
+  async run<I, O>(task: Task<I, O>, input: I, characters: number): Promise<Computed<O>> {
+    const { compute, owner, signal } = this.reading;
+    if (characters > SHORT_TEXT) return compute.run(task, input, { owner, signal, deadlineMs: DEADLINE_MS });
+    this.#sinceTurn += characters;
+    if (this.#sinceTurn > SHORT_TEXT) {
+      this.#sinceTurn = 0;
+      await setImmediate();
+    }
+    return { kind: "done", output: await task.run(input) };
+  }
+
+  /** The YAML documents of a text; undefined if not all of it can be read. */
+  async yaml(text: string): Promise<readonly Json[] | undefined> {
+    const read = await this.run(readDocumentsTask, text, text.length);
+    return read.kind === "done" && read.output.problems.length === 0 ? read.output.values : undefined;
+  }
+}
+
+/** Reads all YAML documents of a text. */
+export const readDocumentsTask: Task<string, YamlDocuments> = {
+  name: "read-documents",
+  run: (text) => readYamlDocuments(text),
+};
+
 /** The documents of a YAML text. A broken document does not affect the others. */
-export interface YamlDocuments {
+interface YamlDocuments {
   readonly values: readonly Json[];
   /** Why documents, or the rest of the text, could not be read. */
   readonly problems: readonly Unreadable[];

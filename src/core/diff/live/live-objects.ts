@@ -1,7 +1,7 @@
 import type { Manifest } from "../../model/application.js";
-import { isJsonObject, type JsonObject, type Json } from "../../model/json.js";
+import { isJsonObject, type Json, type JsonObject } from "../../model/json.js";
 import type { LiveResource, LiveState } from "../../ports/deployer.js";
-import { isSecret } from "../../secrets/secret-object.js";
+import { isSecret } from "../../secrets/hide-values.js";
 import { isHook } from "../hook.js";
 import { keyOf, type ManifestIdentity } from "../manifest-key.js";
 import { normalise } from "../normalise.js";

@@ -1,29 +1,29 @@
 import * as z from "zod";
 import { matchesName, patternProblem } from "../../../config/pattern.js";
 import type { ApplicationSpec } from "../../model/application.js";
-import { isJsonObject, jsonEqual, sortedKeys, type JsonObject, type Json } from "../../model/json.js";
+import { isJsonObject, type Json, jsonEqual, type JsonObject, sortedKeys } from "../../model/json.js";
 import type { AgainstCluster, ManifestDiff, ObjectNote } from "../../model/manifest-diff.js";
 import type { LiveState } from "../../ports/deployer.js";
-import { isDataKey, isSecret } from "../../secrets/secret-object.js";
+import { isDataKey, isSecret } from "../../secrets/hide-values.js";
 import { hasSyncOption } from "../hook.js";
-import { differingPairs, diffManifests, pairManifests, type DiffRequest } from "../manifest-diff.js";
+import { differingPairs, diffManifests, type DiffRequest, pairManifests } from "../manifest-diff.js";
 import { type ManifestIdentity, titleOf } from "../manifest-key.js";
-import { type Sides, meanTheSame, summarise } from "../summarise.js";
+import { meanTheSame, type Sides, summarise } from "../summarise.js";
 import {
   copiedField,
   equalAt,
+  type FieldPath,
   hasField,
   missingPaths,
   pathOf,
   pathText,
   withoutField,
-  type FieldPath,
 } from "./field-path.js";
-import { withEqualMasks, type InCluster, withLive } from "./live-objects.js";
+import { type InCluster, withEqualMasks, withLive } from "./live-objects.js";
 import { threeWayMerge } from "./three-way-merge.js";
 
 /** How an application is applied. */
-export interface Applying {
+interface Applying {
   readonly ignored: IgnoreRules;
   /** Argo CD has compared the live objects by these rules, so that what it left out of them is what they ignore. */
   readonly compared: boolean;
@@ -33,7 +33,7 @@ export interface Applying {
 }
 
 /** What a sync makes of a live object, and what has to be said about it. */
-export interface Outcome extends Sides {
+interface Outcome extends Sides {
   /** Why it may be wrong. */
   readonly doubts: readonly string[];
   /** What of the change request's changes a sync does not apply. */
@@ -41,7 +41,7 @@ export interface Outcome extends Sides {
 }
 
 /** The live object before and after the head is applied. */
-export function outcomeOf(one: InCluster, applying: Applying): Outcome {
+function outcomeOf(one: InCluster, applying: Applying): Outcome {
   const { identity, hook } = one;
   if (!one.inCluster) return { ...one, doubts: [], kept: [] };
   const rules = ignoredOf(applying.ignored, identity);
@@ -76,7 +76,7 @@ export function outcomeOf(one: InCluster, applying: Applying): Outcome {
  * What the cluster already differs by from the target branch, or from the head for an object that only that has. The sides
  * are equal if it does not differ.
  */
-export function driftOf(one: InCluster, applying: Applying): Sides {
+function driftOf(one: InCluster, applying: Applying): Sides {
   const { identity, hook } = one;
   const wanted = one.base ?? one.head;
   const hidden = wanted === undefined ? [] : ignoredPaths(one, ignoredOf(applying.ignored, identity), applying);

@@ -10,7 +10,7 @@ import { summarise, type Sides } from "../summarise.js";
 import { normaliseLive, withEqualMasks } from "./live-objects.js";
 
 /** The objects of an application that is deleted. */
-export interface RemovalInput {
+interface RemovalInput {
   readonly state: JsonText<LiveState>;
   /** The application has the finalizer with which Argo CD deletes its objects. */
   readonly cascades: boolean;

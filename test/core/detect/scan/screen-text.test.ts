@@ -1,9 +1,9 @@
 import { describe, expect, test } from "@jest/globals";
 import fc from "fast-check";
 import { createManifestScanner } from "../../../../src/core/detect/scan/manifests.js";
-import { mayHoldResource } from "../../../../src/core/detect/scan/spelling.js";
+import { mayHoldResource } from "../../../../src/core/detect/scan/screen-text.js";
 import { inlineCompute, TRUSTED_SCAN } from "../../../in-memory/inline-compute.js";
-import { HEAD, memorySnapshot, nameOf, type Files } from "../memory-snapshot.js";
+import { type Files, HEAD, memorySnapshot, nameOf } from "../memory-snapshot.js";
 
 async function found(files: Files): Promise<readonly string[]> {
   const request = { ...TRUSTED_SCAN, snapshot: memorySnapshot(files), revision: HEAD, crPaths: [], nameOf };
