@@ -26,7 +26,7 @@ export type StatusFacts =
 /** What is known about a head without a render. */
 export type Detected =
   | { readonly kind: "nothing"; readonly atMerge: readonly string[] }
-  /** Nothing but the repository's rules, without the approval that this needs. */
+  /** Only the repository's rules change, and lack the approval that this needs. */
   | { readonly kind: "rules"; readonly missing: string }
   | { readonly kind: "affected"; readonly applications: readonly string[] }
   /** Changed files that may hide an application. */
@@ -129,7 +129,7 @@ interface GateStatus {
 const pending = (description: string): StatusText => ({ state: "pending", description });
 const failing = (description: string): StatusText => ({ state: "failure", description });
 
-/** What the status says of each gate that bars the merge. Undefined where the next step says it. */
+/** The status for each gate that bars the merge; undefined where the next step says it. */
 const STATUS: Readonly<Record<Gate, GateStatus | undefined>> = {
   closed: undefined,
   fork: { first: true, text: () => pending("comes from a fork, whose content is not planned here") },
@@ -183,7 +183,7 @@ function rulesPending(missing: string): StatusText {
   return { state: "pending", description: `${REPOSITORY_FILE}: ${missing}` };
 }
 
-/** What the applications wait for, beginning with the next step of the change request. */
+/** What the applications wait for, first the next step of the change request. */
 function awaits(awaiting: readonly ApplicationFacts[], facts: Facts, words: HostWords): string {
   const { change } = facts;
   const held = awaiting.filter(({ lock }) => lock !== undefined && !sameChangeRequest(lock.holder, change));

@@ -13,12 +13,11 @@ export function code(text: string): string {
   return `${delimiter}${padding}${clean}${padding}${delimiter}`;
 }
 
-/** Several code spans as a list in a sentence. */
 export function codes(texts: readonly string[]): string {
   return texts.map(code).join(", ");
 }
 
-/** A harmless name as it is, any other as a code span. */
+/** A name of letters, digits, `.`, `/` and `-` unchanged, any other as a code span. */
 export function plainName(text: string): string {
   return /^[a-z0-9](?:[a-z0-9./-]*[a-z0-9])?$/i.test(text) ? text : code(text);
 }
@@ -88,7 +87,7 @@ export function withoutDeceivers(text: string): string {
   return text.replace(/\r\n?/g, "\n").replace(CONTROLS, (character) => (/[\n\t]/.test(character) ? character : ""));
 }
 
-/** The line above and below a text in a fence: longer than every run of backticks in it. */
+/** The delimiter of a fence around a text: longer than every run of backticks in it. */
 export function delimiterOf(text: string): string {
   return "`".repeat(Math.max(3, longestRun(text) + 1));
 }
@@ -131,7 +130,7 @@ export function headLink(head: string, links: Links): string {
   return linked(code(head.slice(0, 8)), links.head);
 }
 
-/** Markdown that leads to an address; as it is without one. */
+/** Markdown as a link; unchanged without an address. */
 export function linked(text: string, address: string | undefined): string {
   return address === undefined ? text : `[${text}](<${address}>)`;
 }

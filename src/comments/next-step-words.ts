@@ -9,7 +9,7 @@ import { REPOSITORY_FILE } from "../names.js";
 import { code, headLink, type Links, sentence } from "./markdown.js";
 import { capitalised, counted } from "./parts.js";
 
-/** A piece of a clause: words of ours, untrusted words, what is typed or copied (untrusted as well), or a commit. */
+/** Part of a clause: our own words, untrusted words, untrusted code to type or copy, or a commit. */
 export type Piece = string | { readonly text: string } | { readonly code: string } | { readonly commit: Revision };
 
 /** The change request that shows the text. */

@@ -25,7 +25,7 @@ export function checksText(checks: readonly CheckResult[]): string {
   return counts === "" ? "" : `checks: ${counts}`;
 }
 
-/** A sentence for a page; none if nothing was checked. */
+/** For a page; empty if nothing was checked. */
 export function checkSentences(checks: readonly CheckResult[]): readonly string[] {
   const text = checksText(checks);
   return text === "" ? [] : [`${capitalised(text)}.`];
@@ -41,7 +41,6 @@ export function checkBlocks(
   return [`**Checks:** ${countsOf(checks)}`, ...failed].map((text) => block(text, section));
 }
 
-/** Names of the failed checks, for one cell of a table; empty if none failed. */
 export function failedChecksText(plan: ApplicationPlan): string {
   const names = checksOf(plan)
     .filter(isFailed)
@@ -54,7 +53,7 @@ export function hasFailedCheck(plan: ApplicationPlan): boolean {
   return checksOf(plan).some(isFailed);
 }
 
-/** Why a check failed, and what follows from that: `check conftest failed: exit code 1`. Untrusted. */
+/** `Required check conftest failed: exit code 1`. Untrusted. */
 export function failureTitle({ name, required, outcome: { reason } }: FailedCheck): string {
   return `${required ? "Required check" : "Check"} ${name} failed: ${reason}`;
 }

@@ -37,10 +37,10 @@ export type EvaluatedPlan = Extract<ApplicationPlan, { readonly kind: "evaluated
 export type Diffed = ResourceChange | Evaluated | Unevaluated;
 export type DiffRooms = ReadonlyMap<Diffed, number>;
 
-/** The change against the target branch, or what the cluster differs by already. */
+/** A change against the target branch, or a difference that the cluster already has. */
 type DiffOf = "change" | "drift";
 
-/** The diffs of resources in a collapsible, and the names of those for which there is no room. */
+/** The diffs of resources in a collapsible, and the names of those without room. */
 export function diffBlocks(resources: readonly ResourceChange[], room: DiffRoom, of: DiffOf): readonly Block[] {
   const { rooms, names, page, open, section } = room;
   const texts: Fenced[] = [];
@@ -59,7 +59,7 @@ export function diffBlocks(resources: readonly ResourceChange[], room: DiffRoom,
   return [...shown, block(more, section)];
 }
 
-/** How the definition changes, in a collapsible of its own; none if it does not. */
+/** The diff of the definition in its own collapsible, if it changes. */
 export function definitionBlocks(plan: Evaluated | Unevaluated, { rooms, open, section }: DiffRoom): readonly Block[] {
   if (plan.definition === undefined) return [];
   const given = rooms.get(plan);
@@ -70,7 +70,6 @@ export function definitionBlocks(plan: Evaluated | Unevaluated, { rooms, open, s
 
 const DEFINITION = { action: "update", title: "Application", kind: "Application", hook: false, whole: false } as const;
 
-/** Diffs in one collapsible. */
 interface Shown {
   readonly summary: string;
   readonly texts: readonly Fenced[];

@@ -104,7 +104,7 @@ function isCurrentPlan({ body }: OwnComment): boolean {
   return markStale(body) !== undefined;
 }
 
-/** Posted by an earlier attempt of this run, which was interrupted. Posting the plan again updates it. */
+/** Whether an interrupted attempt of this run posted it; posting the plan again updates it. */
 function isOfRun({ body }: OwnComment, runId: string, parts: readonly string[]): boolean {
   const own = readMarker(body);
   return own?.runId === runId && own.head === readMarker(parts[0] ?? "")?.head && (own.part ?? 1) <= parts.length;
@@ -136,14 +136,13 @@ async function foldAway(host: CodeHost, change: ChangeRequestRef, { id }: OwnCom
   }
 }
 
-/** The newest current comment, if it and the new one both say that no application is affected. */
+/** The newest comment, if both it and the new one say that no application is affected. */
 function repeatable(body: string, current: readonly OwnComment[]): OwnComment | undefined {
   const last = current.at(-1);
   if (last === undefined || readMarker(body)?.kind !== "no-applications") return undefined;
   return readMarker(last.body)?.kind === "no-applications" ? last : undefined;
 }
 
-/** Whether one of these comments is a plan that no newer one replaced. */
 export function showsPlan(own: readonly OwnComment[]): boolean {
   return own.some(isCurrentPlan);
 }
@@ -171,7 +170,7 @@ export async function markMoved(
   if (body !== plan.body) await host.editComment(change, plan.id, body);
 }
 
-/** The notice is a paragraph of its own between the heading and the verdict, which it restricts. */
+/** Puts the notice as a paragraph between the heading and the verdict. */
 function withNotice(body: string, sentences: readonly string[]): string {
   const [marker = "", heading = "", ...lines] = body.split("\n");
   const rest = lines[0]?.startsWith(BASE_MOVED) === true ? lines.slice(lines.indexOf("") + 1) : lines;
@@ -289,7 +288,7 @@ export async function hasAnswered(
   });
 }
 
-/** Whether this head was planned, or why it could not be was answered. */
+/** Whether this head was planned, or a comment says why it could not be. */
 export async function isHeadAnswered(
   host: Pick<CodeHost, "listOwnComments">,
   change: ChangeRequestRef,

@@ -248,7 +248,7 @@ function neededBy(needs: readonly MemberNeed[], command: NarrowedCommand = "sync
   return `${listOf("What requires it:", items)}${more > 0 ? `\n- and ${more} more` : ""}`;
 }
 
-/** The same command for the applications that passed the check. */
+/** Offers the command for the applications that passed the check. */
 function narrower(others: readonly string[], words: HostWords, command: NarrowedCommand = "sync"): string {
   if (others.length === 0) return "";
   const options = others.map((name) => `-a ${name}`).join(" ");

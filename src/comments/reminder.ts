@@ -39,7 +39,7 @@ interface Reader {
   readonly links: Links;
 }
 
-/** Posts a reminder, then folds the earlier ones. */
+/** Posts a reminder, then collapses the earlier ones. */
 export async function publishReminder(
   host: CodeHost,
   facts: ReminderFacts,

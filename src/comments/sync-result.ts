@@ -202,7 +202,7 @@ function healthLines({ health, unhealthy }: Succeeded): readonly string[] {
   return health === "" ? [] : [`**Health:** ${code(health)}`, ...resourceLines(unhealthy)];
 }
 
-/** The success released the lock, so a plan has to take it again before the command can prune. */
+/** The success released the lock, so a plan must take it again before the command can prune. */
 function notPrunedLines({ application, pruneSkipped, resources: all }: Succeeded, run: Run): readonly string[] {
   if (pruneSkipped === 0) return [];
   const left = all.filter(({ status }) => status === "PruneSkipped").map(({ title }) => title);

@@ -5,7 +5,7 @@ import type { Turn } from "../core/model/result.js";
 import { code, codes } from "./markdown.js";
 import { markerLine } from "./marker.js";
 
-/** Where an application that another change request has locked stands in the queue for it. */
+/** The place of this change request in the queue for a lock that another one holds. */
 export function placeText(
   { by, place }: Extract<PlanLock, { kind: "held" }>,
   reader: ChangeRequestRef,
@@ -25,7 +25,7 @@ function ordinal(place: number): string {
 
 const ENDINGS: Readonly<Record<number, string>> = { 1: "st", 2: "nd", 3: "rd" };
 
-/** Says in a plan why it was made: locks that the change request waited for. Empty if the plan has none of them. */
+/** Which awaited locks led to this plan; empty if it holds none of them. */
 export function turnLine({ applications, after }: Turn, plan: Plan, words: HostWords): string {
   const ours = new Set(
     plan.applications.filter(({ lock }) => lock.kind === "ours").map(({ application }) => application),
@@ -34,7 +34,7 @@ export function turnLine({ applications, after }: Turn, plan: Plan, words: HostW
   return taken.length === 0 ? "" : `**Your turn:** ${released({ applications: taken, after }, plan.change, words)}`;
 }
 
-/** Tells a change request whose turn has come, and that svc does not plan by itself, what to do. */
+/** Asks for a plan where svc does not plan by itself when the turn comes. */
 export function renderTurn(turn: Turn, reader: ChangeRequestRef, words: HostWords): string {
   const it = turn.applications.length === 1 ? "it" : "them";
   const todo = `Comment ${code(`${words.command} plan`)} to lock ${it}, before the next in the queue has its turn in a few minutes.`;
