@@ -28,12 +28,10 @@ import type { Previews } from "../survey/previews.js";
 import { acquireOne, type Locking, lockOf } from "./locks.js";
 import { warningsOf } from "./plan-warnings.js";
 
-/** What evaluates a rendered application. */
 interface EvaluationSource extends ComparisonSource, CheckSource {
   readonly automatic: boolean;
 }
 
-/** What the evaluations of one plan share. */
 interface Evaluation {
   readonly locks: ReadonlyMap<ApplicationName, LockAttempt>;
   readonly room: PlanRoom;
@@ -192,7 +190,6 @@ function checkWithin(room: PlanRoom, result: CheckResult): CheckResult {
   return { ...result, outcome: { ...result.outcome, output: NO_ROOM } };
 }
 
-/** The preview without the texts for which the plan has no room. */
 function previewWithin(room: PlanRoom, previewed: Previewed | undefined): PreviewContent | undefined {
   return previewed && contentWithin(room, previewed.content);
 }
@@ -244,7 +241,6 @@ export interface PlanStart {
   end(): Promise<void>;
 }
 
-/** What locks and renders the applications of a plan. */
 type PlanStartSource = Locking & RenderSource;
 
 /** @param locks receives every attempt; what it has already is not locked again. @param why decides about withheld renders. */

@@ -10,7 +10,6 @@ type ParsedComment =
   | { readonly kind: "command"; readonly command: Command }
   | { readonly kind: "not-a-command"; readonly guess: Guess | undefined };
 
-/** Only this much of a comment is read. */
 const MAX_READ = 10_000;
 const MAX_NAMES = 100;
 /** Patterns and labels. */
@@ -66,7 +65,6 @@ function parseWords([first = "", ...words]: readonly string[]): Command | undefi
   return options && ({ name, ...options } as Command);
 }
 
-/** The values of all `accepted` options; undefined if anything else is given. */
 function parseOptions(
   words: readonly string[],
   accepted: readonly OptionName[],

@@ -36,7 +36,6 @@ function movedSentence({ head, base }: LiveSubject): string {
   return `moves from the cluster ${from} to ${to}: everything is created there, and what runs in ${from} stays there unmanaged. Delete it afterwards`;
 }
 
-/** Where the records of deployments, and the plans that they were made by, are read. */
 type RecordSource = Pick<CommandContext, "deployments" | "plans" | "change" | "hostWords" | "log">;
 
 /** Adds what the records "deployed, not merged" say now, since a plan can take minutes. */
@@ -92,7 +91,6 @@ function replacedOf({ application, change, revision }: Deployment, plan: Plan | 
   return { change, revision, objects: changed.map(({ title }) => title).slice(0, MOST_OBJECTS) };
 }
 
-/** Enough for people to see what is at stake. */
 const MOST_OBJECTS = 20;
 
 function deployedFromHere({ revision }: Deployment, { short }: HostWords): string {

@@ -19,15 +19,13 @@ import { followedChildren, type FollowedSource } from "../survey/children.js";
 import { deriveEffects } from "../survey/effects.js";
 import { createPreviews, type Previews } from "../survey/previews.js";
 import { type SurveyWithSets, withApplicationSets } from "../survey/sets/application-sets.js";
-import type { HasRoom } from "../survey/sets/generated-applications.js";
-import { previewGenerated } from "../survey/sets/generated-previews.js";
+import { type HasRoom, previewGenerated } from "../survey/sets/generated-applications.js";
 import { type Survey, surveyAfresh, type SurveyOptions } from "../survey/survey.js";
 import { contentWithin, createPlanStart, evaluate, newPlanRoom, type PlanStart } from "./evaluate.js";
 import { leaveQueues, releaseFresh, releaseOthers, settleLocks } from "./locks.js";
 import { keepEarlier, withRecords } from "./plan-warnings.js";
 import { labelsFor, type LabelsOf, namesOf } from "./selection.js";
 
-/** What the steps of one plan share. */
 interface Planning {
   readonly command: Command<"plan">;
   /** Without `-a`. */
@@ -94,7 +92,6 @@ async function look(planning: Planning): Promise<SurveyWithSets> {
   return withApplicationSets(surveyed, (names) => why(byNameAlone(names)), hasRoom, context);
 }
 
-/** The subjects that a plan evaluates. */
 interface Chosen {
   readonly kind: "chosen";
   readonly chosen: readonly Subject[];

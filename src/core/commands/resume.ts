@@ -1,8 +1,7 @@
 import { type Blocked, blockedBy } from "../deploy/deploy-head.js";
 import { type DeployContext, levelsOf, type SettleContext } from "../deploy/deploy.js";
 import { confirmHealth, failure } from "../deploy/health.js";
-import { settleRollback, settleSync } from "../deploy/settle.js";
-import { endUndo, type NotHealthySync, undo, undoIdOf } from "../deploy/undo.js";
+import { endUndo, type NotHealthySync, settleRollback, settleSync, undo, undoIdOf } from "../deploy/settle.js";
 import { specEqual } from "../model/application-spec.js";
 import type { LiveApplication } from "../model/application.js";
 import type { ApplicationName } from "../model/brand.js";

@@ -1,17 +1,12 @@
 import { deployAll, type DeployContext, deployOne } from "../deploy/deploy.js";
 import { settleRollback } from "../deploy/settle.js";
 import { readStores } from "../facts/read-facts.js";
-import {
-  lookAtTarget,
-  readForRollback,
-  restoredSpec,
-  type RollbackReading,
-  type RollbackTarget,
-} from "../facts/read-rollback.js";
+import { lookAtTarget, readForRollback, type RollbackReading, type RollbackTarget } from "../facts/read-rollback.js";
 import { destinationOf } from "../model/application.js";
 import type { ApplicationName } from "../model/brand.js";
 import { changeRequestRef, sameChangeRequest } from "../model/change-request.js";
 import type { Command } from "../model/command.js";
+import { restoredSpec } from "../model/deployment.js";
 import { referenceTo } from "../model/host-words.js";
 import type { Lock, LockAttempt } from "../model/lock.js";
 import type { ApplicationSync, CommandResult, CommandResultOf } from "../model/result.js";
@@ -200,7 +195,6 @@ async function takeOver(
   return { kind: "refused", locks: lost };
 }
 
-/** Returns what was taken over to those who held it. */
 async function giveBack(
   taken: readonly Lock[],
   { locks, change, clock }: Pick<Locking, "locks" | "change" | "clock">,
@@ -208,7 +202,6 @@ async function giveBack(
   await Promise.all(taken.map((lock) => locks.acquire(lock, clock.now(), changeRequestRef(change))));
 }
 
-/** A sentence for the result of the application whose lock was taken over. */
 function takenOverSentence(
   application: ApplicationName,
   taken: readonly Lock[],

@@ -45,7 +45,6 @@ function isNamePattern(text: string): boolean {
   return /[*?{]/.test(text) && /^[a-z0-9.*?{},/-]+$/.test(text) && patternProblem(text) === undefined;
 }
 
-/** What `-a label:<key>=<value>` selects by. */
 interface LabelSelector {
   readonly key: string;
   readonly value: string;
@@ -156,7 +155,6 @@ export function namesOf(
   return { kind: "selected", items: [...new Set(found.flatMap(({ names }) => names))] };
 }
 
-/** Undefined for a name. */
 function selectedBy(text: string, candidates: readonly string[], labelsOf: LabelsOf): readonly string[] | undefined {
   const label = readLabelSelector(text);
   if (label !== undefined) return candidates.filter((name) => labelsOf(name)?.[label.key] === label.value);

@@ -146,7 +146,6 @@ function parentsAmong(
   });
 }
 
-/** Other change requests whose record "deployed, not merged" a success replaced. */
 function replacedBy(
   deployed: readonly ApplicationSync[],
   subjects: readonly LiveSubject[],
@@ -212,7 +211,6 @@ interface SyncedSoFar {
   readonly plan: Plan | undefined;
 }
 
-/** What the decision about a merge is read from. */
 export type MergeSource = FactSource & AccessContext & Pick<CommandContext, "snapshot" | "log">;
 
 /** Whether to merge after this sync, or what blocks it; neither while auto-merge is off. */

@@ -49,7 +49,6 @@ export async function unlock(command: Command<"unlock">, context: UnlockContext)
   return { kind: "unlocked", released, notHeld, left, next: await nextOf(released, waiting) };
 }
 
-/** Who has waited longest for each of these. */
 async function nextOf(
   released: readonly ApplicationName[],
   waiting: WaitStore,

@@ -39,7 +39,6 @@ export interface HeadTarget extends Pick<DeployTarget, "after"> {
   readonly health: HealthRule | undefined;
 }
 
-/** What the deployments of all targets share. */
 interface HeadOptions {
   readonly command: Command<"sync">;
   /** Logins whose approval this deployment runs under. */

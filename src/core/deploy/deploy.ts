@@ -33,7 +33,6 @@ export interface DeployContext extends SettleContext, Pick<CommandContext, "note
   readonly hostWords: AllHostWords;
 }
 
-/** What to deploy to one application. */
 interface DeployRequest {
   readonly live: LiveApplication;
   /** Its definition; written to Argo CD first if the live one differs. */

@@ -6,10 +6,8 @@ import type { ApplicationSync, SyncedResource, SyncOutcome } from "../model/resu
 import type { CommandPorts } from "../ports/context.js";
 import type { HealthReport, SyncLookup } from "../ports/deployer.js";
 import type { DeployContext } from "./deploy.js";
-import { settleSync } from "./settle.js";
-import { undo } from "./undo.js";
+import { settleSync, undo } from "./settle.js";
 
-/** How long a health must hold before it counts, in milliseconds. */
 const HOLDS_AFTER_MS = 30_000;
 const POLL_MS = 5_000;
 const POLL_GROWTH = 1.25;

@@ -7,8 +7,7 @@ import type { HealthRule } from "../model/settings.js";
 import type { CommandPorts } from "../ports/context.js";
 import type { SyncLookup } from "../ports/deployer.js";
 import { awaitHealth, lookupOf } from "./health.js";
-import { endDeployment } from "./settle.js";
-import { undoIdOf } from "./undo.js";
+import { endDeployment, undoIdOf } from "./settle.js";
 
 type SettlePorts = Pick<CommandPorts, "deployer" | "deployments" | "locks" | "clock" | "log">;
 

@@ -48,12 +48,10 @@ import {
 } from "./approval.js";
 import { checksOfMerge } from "./sync-checks.js";
 
-/** What the facts about a change request are read from. */
 export type FactSource = ApprovalContext &
   Pick<CommandContext, "host" | "change" | "settings" | "plans" | "locks" | "deployments" | "checks">;
 
 export interface FactOptions {
-  /** Mistakes in the repository's file. */
   readonly problems?: readonly string[];
   /** The newest plan; without this key it is read. */
   readonly plan?: Plan | undefined;
@@ -290,7 +288,6 @@ function requiresOf(deployed: Deployed, back: Deployed, settings: Settings): Req
   };
 }
 
-/** Whether anything that the merge deploys requires an approval. */
 function needApproval({ applications, others }: Facts): boolean {
   return [...applications, ...others].some(({ requires }) => requires.approvals.sync.length > 0);
 }

@@ -1,10 +1,10 @@
 import { movingPositions } from "../detect/inputs/moving-sources.js";
-import { isAutoSynced, specEqual } from "../model/application-spec.js";
+import { isAutoSynced } from "../model/application-spec.js";
 import type { Application, ApplicationSpec, LiveApplication } from "../model/application.js";
 import type { ApplicationName, Revision } from "../model/brand.js";
 import { sameChangeRequest } from "../model/change-request.js";
 import type { Command } from "../model/command.js";
-import type { Deployment } from "../model/deployment.js";
+import { type Deployment, restoredSpec } from "../model/deployment.js";
 import { HeadMoved, LeaseLost, RepositoryFailure, safeMessage } from "../model/errors.js";
 import type { Lock, LockAttempt } from "../model/lock.js";
 import type { LiveSubject } from "../model/subject.js";
@@ -31,7 +31,6 @@ export interface RollbackTarget {
   readonly problem: string;
 }
 
-/** What a rollback reads besides what is stored. */
 type RollbackSource = AccessContext & OpenedChange & Pick<CommandContext, "deployer">;
 
 /**
@@ -99,15 +98,6 @@ export async function lookAtTarget(
     if (error instanceof LeaseLost) throw error;
     return { application, record, live: undefined, problem: safeMessage(error) };
   }
-}
-
-/** Its definition after the rollback: the one from before the first sync, if the live one is still ours. */
-export function restoredSpec(
-  { spec }: LiveApplication,
-  record: Deployment | undefined,
-): { readonly restores: boolean; readonly spec: ApplicationSpec } {
-  if (record?.specWritten === undefined || !specEqual(spec, record.specWritten)) return { restores: false, spec };
-  return { restores: true, spec: record.specBefore };
 }
 
 /** Whether what a rollback of this application would deploy depends on the target branch and on immutable things only. */

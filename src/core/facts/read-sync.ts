@@ -26,7 +26,6 @@ interface SyncReading {
   readonly subjects: readonly LiveSubject[];
 }
 
-/** What a sync reads besides what is stored. */
 type SyncSource = SurveySource & AccessContext & ApprovalContext;
 
 /**

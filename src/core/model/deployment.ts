@@ -1,7 +1,9 @@
-import type { ApplicationSpec, Pin } from "./application.js";
+import { specEqual } from "./application-spec.js";
+import type { Application, ApplicationSpec, Pin } from "./application.js";
 import type { ApplicationName, Revision } from "./brand.js";
 import { changeRequestKey, type ChangeRequestRef } from "./change-request.js";
 import type { OverriddenCheck } from "./check.js";
+import { groupedBy } from "./grouped.js";
 import type { HealthRule } from "./settings.js";
 
 /** "Deployed, not merged": this change request's commit runs in the cluster, its branch is not merged yet. */
@@ -52,13 +54,7 @@ export function isDeployedAt({ revision, outcome }: Deployment, commit: Revision
 
 /** The records of each application, in their order. */
 export function byApplication(records: readonly Deployment[]): ReadonlyMap<ApplicationName, readonly Deployment[]> {
-  const found = new Map<ApplicationName, Deployment[]>();
-  for (const record of records) {
-    const others = found.get(record.application);
-    if (others === undefined) found.set(record.application, [record]);
-    else others.push(record);
-  }
-  return found;
+  return groupedBy(records, ({ application }) => application);
 }
 
 /** A change request whose commits have been in the cluster for long without being merged. */
@@ -95,4 +91,13 @@ function recordsByChange(records: readonly Deployment[]): ReadonlyMap<string, re
     changes.set(key, others === undefined ? [record] : [...others, record]);
   }
   return changes;
+}
+
+/** Its definition after the rollback: the one from before the first sync, if the live one is still ours. */
+export function restoredSpec(
+  { spec }: Application,
+  record: Deployment | undefined,
+): { readonly restores: boolean; readonly spec: ApplicationSpec } {
+  if (record?.specWritten === undefined || !specEqual(spec, record.specWritten)) return { restores: false, spec };
+  return { restores: true, spec: record.specBefore };
 }

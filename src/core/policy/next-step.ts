@@ -215,7 +215,6 @@ export interface Advice {
   readonly each: ReadonlyMap<string, NextStep>;
   /** Whether a rollback has something to act on. */
   readonly undoable: boolean;
-  /** The command that takes back what a sync deployed; undefined if there is none. */
   readonly undo?: AdvisedCommand | undefined;
 }
 
@@ -230,7 +229,6 @@ export function adviceAfter<K extends ResultKind>(result: CommandResultOf<K>, fa
 
 type AdviceAfter<K extends ResultKind> = (result: CommandResultOf<K>, facts: Facts) => Omit<Advice, "undoable">;
 
-/** The advice after each result. */
 const ADVICE: { readonly [K in ResultKind]: AdviceAfter<K> } = {
   planned: nextStepAlone,
   synced(result, facts) {

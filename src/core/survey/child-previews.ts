@@ -1,7 +1,7 @@
-import { compareGenerated, type ChangedApplicationSet } from "../detect/scan/application-sets.js";
-import type { RenderedChild, RenderFacts, RenderedSet } from "../diff/render-facts.js";
+import { type ChangedApplicationSet, compareGenerated } from "../detect/scan/application-sets.js";
+import type { RenderedChild, RenderedSet, RenderFacts } from "../diff/render-facts.js";
 import { projectOf, specEqual } from "../model/application-spec.js";
-import type { Application, LiveApplication, ApplicationSet } from "../model/application.js";
+import type { Application, ApplicationSet, LiveApplication } from "../model/application.js";
 import type { ApplicationName } from "../model/brand.js";
 import { allInTurns } from "../model/in-turns.js";
 import type { JsonObject } from "../model/json.js";
@@ -12,7 +12,7 @@ import { readsOnlyKnown } from "./new-reads.js";
 import type { PreviewOrder, Previews } from "./previews.js";
 import { policyOf } from "./sets/application-set-notes.js";
 import type { SurveyWithSets } from "./sets/application-sets.js";
-import { changesToPreview, previewOrder, type ChangeToPreview } from "./sets/generated-previews.js";
+import { changesToPreview, type ChangeToPreview, previewOrder } from "./sets/generated-applications.js";
 import { expansionOf } from "./sets/rendered-sets.js";
 import type { Survey } from "./survey.js";
 

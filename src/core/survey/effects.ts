@@ -3,6 +3,7 @@ import { type Application, isUrl } from "../model/application.js";
 import type { ApplicationName } from "../model/brand.js";
 import { type Effect, type Member, ruledAs, type BoundIdentity, type Identity } from "../model/effect.js";
 import { DeployerFailure } from "../model/errors.js";
+import { groupedBy } from "../model/grouped.js";
 import { allInTurns } from "../model/in-turns.js";
 import type { ApplicationSetPreview } from "../model/plan.js";
 import type { Settings } from "../model/settings.js";
@@ -25,7 +26,6 @@ interface Derived {
   readonly applicationSets: readonly ApplicationSetPreview[];
 }
 
-/** What effects are derived with. */
 interface EffectSource extends ExpansionSource {
   readonly deployer: Pick<Deployer, "naming" | "ownersOf" | "expandApplicationSet">;
   readonly settings: Settings;
@@ -39,7 +39,7 @@ export async function deriveEffects(
   context: EffectSource,
 ): Promise<Derived> {
   const live = new Map(found.everyApplication.map((one) => [one.name, one]));
-  const running = childrenByParent(found.everyApplication);
+  const running = groupedBy(found.everyApplication, ({ parent }) => parent);
   const around: Surroundings = { live, nameOf: await context.deployer.naming() };
   const shallow = await allInTurns(examined, async (one) => [one, await appliedBy(one, around, context)] as const);
   const appliedByName = new Map(shallow.map(([{ subject }, applied]) => [subject.name, applied]));
@@ -58,17 +58,6 @@ export async function deriveEffects(
     effects: new Map(effects),
     applicationSets: applicationSets.map((set) => ({ ...set, members: set.members.map((member) => bind(member, [])) })),
   };
-}
-
-function childrenByParent(all: readonly Application[]): ReadonlyMap<ApplicationName, readonly Application[]> {
-  const found = new Map<ApplicationName, Application[]>();
-  for (const one of all) {
-    if (one.parent === undefined) continue;
-    const known = found.get(one.parent);
-    if (known === undefined) found.set(one.parent, [one]);
-    else known.push(one);
-  }
-  return found;
 }
 
 async function appliedBy(
@@ -180,7 +169,6 @@ function ofObjects(member: Member, objects: readonly string[], owners: Owners, l
   });
 }
 
-/** The applications that own an object, by its key. */
 type Owners = ReadonlyMap<string, readonly ApplicationName[]>;
 
 /** Asks only about these objects. Undefined if Argo CD does not answer. */
@@ -199,7 +187,6 @@ async function ownersOf(
   }
 }
 
-/** Keeps one identity for each set of rules. */
 function distinctRules(
   bound: readonly BoundIdentity[],
   rules: ReadonlyMap<ApplicationName, string>,

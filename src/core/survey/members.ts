@@ -47,7 +47,6 @@ function liveMember(
   return { ...member, sources };
 }
 
-/** One application of an effect, before and after. */
 interface MemberRequest {
   readonly application: ApplicationName;
   /** Undefined if it is removed. */
@@ -137,7 +136,6 @@ function addresses(urls: readonly string[]): string {
   return urls.map((url) => withoutCredentials(url, "every")).join(", ");
 }
 
-/** `<cluster>/<namespace>` for people. */
 function destinationText({ cluster, namespace }: Destination): string {
   return [cluster, namespace].filter((part) => part !== "").join("/");
 }

@@ -40,7 +40,6 @@ export async function readPolicyFiles(
   };
 }
 
-/** The file that the default branch has now. */
 async function defaultBranchFile(
   { defaultBranch, repository }: ChangeRequest,
   snapshot: RepositorySnapshot,
@@ -103,11 +102,9 @@ async function parsed({ text }: Content, name: string, reading: Reading): Promis
 
 interface RepositoryFile {
   readonly text: string;
-  /** As people know it. */
   readonly name: string;
 }
 
-/** Reads and validates a repository's file. */
 export const readRepositoryFileTask: Task<RepositoryFile, RepositoryConfigResult> = {
   name: "read-repository-file",
   run: ({ text, name }) => parseRepositoryConfig(text, name),

@@ -46,7 +46,6 @@ type Why = (
   deployed: readonly { readonly application: ApplicationName; readonly members: readonly Member[] }[],
 ) => Promise<string | undefined>;
 
-/** What previews read and are made with. */
 interface PreviewsSource extends PreviewSource, OpenedChange {
   readonly deployer: Pick<Deployer, "renderManifests" | "liveResources" | "listApplications">;
   readonly previewLimit: number;

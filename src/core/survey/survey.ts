@@ -229,7 +229,6 @@ async function readLiveSets(
   }
 }
 
-/** Earlier deployments of the application. */
 interface Past {
   /** Its records "deployed, not merged". */
   readonly records: readonly Deployment[];

@@ -17,7 +17,6 @@ import { SERVICE } from "../../names.js";
 import type { Answerable } from "../line/asked.js";
 import type { Run } from "../line/run.js";
 
-/** The part of an audit entry that follows from a result. */
 interface AuditFacts {
   readonly action: AuditAction;
   readonly applications: readonly AuditedApplication[];
@@ -63,7 +62,6 @@ const AUDIT_FACTS: { readonly [K in ResultKind]: (result: CommandResultOf<K>) =>
   refused: ({ refusal }) => refusedFacts(refusal),
 };
 
-/** For a merge by the service. */
 export function auditFactsOfMerge(outcome: MergeOutcome, intent: MergeIntent): AuditFacts {
   switch (outcome.kind) {
     case "merged":
@@ -141,7 +139,6 @@ function deployedApplication(one: ApplicationSync): AuditedApplication {
   return kind === "succeeded" || message === "" ? entry : { ...entry, message: cut(message) };
 }
 
-/** What svc did by itself about an application that did not get healthy. */
 function rollbackDetail(rollback: AutomaticRollback | undefined): string | undefined {
   switch (rollback?.kind) {
     case undefined:

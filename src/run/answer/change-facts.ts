@@ -8,7 +8,6 @@ import { nextStep } from "../../core/policy/next-step.js";
 import { openChange, type SettingsSource } from "../line/context.js";
 import type { Dependencies } from "../line/run.js";
 
-/** What the facts of a change request are read from. */
 type ChangeFactSource = SettingsSource & Omit<FactSource, "change" | "settings" | "snapshot">;
 
 /** Reads the present facts of a change request. */

@@ -138,7 +138,6 @@ export function urgencyOf<K extends ResultKind>(result: CommandResultOf<K>, comm
   return RESULTS[result.kind].urgency(result, command);
 }
 
-/** Whether a command did everything that it was asked to do. */
 export function didAsAsked<K extends ResultKind>(result: CommandResultOf<K>): boolean {
   return RESULTS[result.kind].didAsAsked(result);
 }
@@ -194,7 +193,6 @@ function shortReason({ reason }: Refusal): string {
 }
 
 interface PlanPosting {
-  /** The comments. */
   readonly parts: readonly string[];
   /** Nobody waits for an answer: the commit status may say it alone. */
   readonly quiet: boolean;
@@ -229,13 +227,11 @@ async function postPlan(
   if (settings !== undefined && !statusFirst) await setPlanStatus(change, { settings, planComment, reviewed }, run);
 }
 
-/** An answer that is ready to be posted. */
 interface Answer {
   readonly asked: Answerable;
   readonly finished: Pick<Finished, "settings" | "settled" | "earlier">;
   readonly change: ChangeRequest;
   readonly run: Run;
-  /** The comments. */
   readonly parts: readonly string[];
   readonly posting: Posting;
   /** The host's answers that its next step is based on. */
@@ -264,7 +260,6 @@ async function postIfInTime({ post, posting: { urgency }, run }: Answer): Promis
   }
 }
 
-/** Posts an answer, then updates the commit status of a change request that is still open. */
 async function postWithStatus({ post, finished, change, run, reviewed }: Answer): Promise<true> {
   const { settings } = finished;
   await post();

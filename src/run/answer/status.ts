@@ -43,7 +43,6 @@ interface PlanStatusOptions {
   readonly reviewed?: Reviewed | undefined;
 }
 
-/** Result of setting the commit status of a planned head. */
 interface PlanStatus {
   /** Whether this head has a plan. */
   readonly planned: boolean;

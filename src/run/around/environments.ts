@@ -1,8 +1,8 @@
 import { applicationAddress, type Links } from "../../comments/markdown.js";
-import { undoIdOf } from "../../core/deploy/undo.js";
+import { undoIdOf } from "../../core/deploy/settle.js";
 import type { ApplicationName } from "../../core/model/brand.js";
 import type { ChangeRequest } from "../../core/model/change-request.js";
-import { HostFailure, LeaseLost, safeMessage, type HostFailureReason } from "../../core/model/errors.js";
+import { HostFailure, type HostFailureReason, LeaseLost, safeMessage } from "../../core/model/errors.js";
 import type { Phase, StartedApplication } from "../../core/model/progress.js";
 import type { ApplicationSync } from "../../core/model/result.js";
 import type { Clock } from "../../core/ports/clock.js";
@@ -36,7 +36,6 @@ type Ended = Exclude<DeploymentState, "running">;
 
 /** Milliseconds before each further try to show how a deployment ended. */
 const PAUSES = [1_000, 5_000, 15_000];
-/** Failures that may pass. */
 const PASSING: readonly HostFailureReason[] = ["unreachable", "failed"];
 
 /**

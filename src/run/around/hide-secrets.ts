@@ -54,7 +54,6 @@ async function secretsAt(snapshot: Snapshot, revision: Revision): Promise<readon
   return values;
 }
 
-/** The literals and files that a Kustomization generates Secrets from. */
 function generatorsOf({ secretGenerator }: JsonObject): {
   readonly values: readonly string[];
   readonly files: readonly string[];

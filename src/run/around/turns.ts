@@ -20,7 +20,6 @@ import { openChange, plansAutomatically } from "../line/context.js";
 import { silent, type Outcome } from "../line/outcome.js";
 import type { Run } from "../line/run.js";
 
-/** What the queues for locks are worked with. */
 interface TurnParts {
   readonly locks: Pick<LockStore, "find">;
   readonly waiting: Pick<WaitStore, "of" | "leave">;

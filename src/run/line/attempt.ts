@@ -167,7 +167,6 @@ interface PublishedRun {
   readonly startedAt: Date;
 }
 
-/** Publishes the progress of one run. */
 interface ProgressPublisher {
   report(application: ApplicationName, phase: Phase): void;
   /** Calling it again does nothing. */

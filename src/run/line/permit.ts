@@ -28,7 +28,6 @@ export interface Permitted {
   readonly kind: "permitted";
   readonly asked: GivenCommand | Autoplan;
   readonly settings: Settings;
-  /** Mistakes in the repository's file. */
   readonly problems: readonly string[];
   readonly snapshot: Snapshot;
   /** Earlier syncs whose outcome was looked up first. */
@@ -97,7 +96,6 @@ async function isFoundLate(
   return (await host.listOwnComments(change)).some(({ body }) => readMarker(body)?.runId === runId);
 }
 
-/** Whether a comment was written by somebody who needs write access and has none. */
 async function isByOutsider(
   { access, by }: GivenCommand | InvalidComment,
   change: ChangeRequest,

@@ -1,4 +1,4 @@
-import { compareGenerated, tooManyChanges, type ChangedApplicationSet } from "../../detect/scan/application-sets.js";
+import { type ChangedApplicationSet, compareGenerated, tooManyChanges } from "../../detect/scan/application-sets.js";
 import { pinGitGenerators } from "../../detect/scan/git-generators.js";
 import type { Application, ApplicationSet } from "../../model/application.js";
 import { applicationName, type ApplicationName, type Revision } from "../../model/brand.js";
@@ -11,9 +11,16 @@ import type { Stoppable } from "../../ports/context.js";
 import { memberOf, unknownMember } from "../members.js";
 import { readsOnlyKnown } from "../new-reads.js";
 import type { Survey } from "../survey.js";
-import { notesOf, type Expansion, type NoteSurroundings } from "./application-set-notes.js";
-import { applyExpansions, type AppliedSource, warnOfUnpreviewed, type HasRoom } from "./generated-applications.js";
-import { changesToPreview, type WithGenerated } from "./generated-previews.js";
+import { type Expansion, notesOf, type NoteSurroundings } from "./application-set-notes.js";
+import {
+  type AppliedSource,
+  applyExpansions,
+  byName,
+  changesToPreview,
+  type HasRoom,
+  warnOfUnpreviewed,
+  type WithGenerated,
+} from "./generated-applications.js";
 
 /** The survey includes what the sets do to the applications that they own. */
 export interface SurveyWithSets extends WithGenerated {
@@ -35,7 +42,6 @@ interface Surroundings extends NoteSurroundings {
   readonly unseen: ReadonlySet<ApplicationName>;
 }
 
-/** What previews ApplicationSets. */
 type SetSource = AppliedSource & Stoppable;
 type OwnedSource = Pick<SetSource, "change" | "deployer" | "signal" | "log">;
 
@@ -112,10 +118,6 @@ function generatedMembers(
     const member = memberOf({ application, head: after.get(application)?.spec, before: replaced, reachedBy });
     return Promise.resolve(unseen.has(application) ? { ...member, problem: UNSEEN } : member);
   });
-}
-
-function byName(applications: readonly Application[]): ReadonlyMap<ApplicationName, Application> {
-  return new Map(applications.map((one) => [one.name, one]));
 }
 
 /** Unknown members for the applications that the set owns now, or for the set itself if it owns none. */

@@ -7,15 +7,16 @@ import { sameChangeRequest } from "../../model/change-request.js";
 import type { Check } from "../../model/check.js";
 import { safeMessage } from "../../model/errors.js";
 import { allInTurns } from "../../model/in-turns.js";
-import type { NotDeployed, Preview } from "../../model/plan.js";
+import type { NotDeployed, Preview, PreviewOrigin } from "../../model/plan.js";
 import type { LiveSubject, Subject } from "../../model/subject.js";
 import type { Commits } from "../../ports/context.js";
 import { uncheckedPreview } from "../../render/check-manifests.js";
 import { drivingObstacle, type DrivingSource } from "../driving-right.js";
 import { regenerated } from "../ignored-fields.js";
+import type { PreviewOrder, Previews } from "../previews.js";
 import { sideOf } from "../sides.js";
 import type { Survey } from "../survey.js";
-import { type Expansion, policyOf } from "./application-set-notes.js";
+import { type Expansion, policyOf, twice } from "./application-set-notes.js";
 
 /** Whether the plan has room for an application that only a set changes; asked once for each. */
 export type HasRoom = (name: ApplicationName) => boolean;
@@ -105,7 +106,6 @@ export function warnOfUnpreviewed(found: Survey, sets: readonly ChangedApplicati
   return { ...found, subjects };
 }
 
-/** An application with the definition that its set gives it. */
 interface Regenerated {
   readonly application: Application;
   readonly set: ChangedApplicationSet;
@@ -176,7 +176,7 @@ async function readLive(
 }
 
 /** Generated applications are shown only if this repository may drive them, because every set can render foreign sources. */
-export async function generatedObstacle(
+async function generatedObstacle(
   live: LiveApplication,
   set: ChangedApplicationSet,
   { everyApplication }: Survey,
@@ -220,6 +220,98 @@ function labelOf({ name, sourceFile }: ChangedApplicationSet): string {
 }
 
 /** An ApplicationSet owns only applications in its own namespace. */
-export function isOwnedBy({ namespace, owningSet }: LiveApplication, set: ChangedApplicationSet): boolean {
+function isOwnedBy({ namespace, owningSet }: LiveApplication, set: ChangedApplicationSet): boolean {
   return owningSet !== undefined && set.name === (namespace === undefined ? owningSet : `${namespace}/${owningSet}`);
+}
+
+/** An application that an ApplicationSet changes and that the plan shows only as a preview. */
+export interface ChangeToPreview {
+  readonly application: ApplicationName;
+  readonly origin: PreviewOrigin;
+  readonly set: ChangedApplicationSet;
+  /** Undefined for one that is removed. */
+  readonly head: Application | undefined;
+  readonly base: Application | undefined;
+}
+
+/** A survey, and what ApplicationSets do to applications that are no subjects of it. */
+export interface WithGenerated {
+  readonly found: Survey;
+  readonly toPreview: readonly ChangeToPreview[];
+  /** Changed applications for which the plan has no room. */
+  readonly beyond: readonly Preview[];
+}
+
+/**
+ * What sets add and delete, and what they change of applications that Argo CD does not list: those that run and change are
+ * subjects of the plan. Left out is what a note of the set explains: applications that its policy keeps, that run already or
+ * that it generates twice, and everything if it is unknown which set Argo CD runs.
+ */
+export function changesToPreview(
+  expansions: readonly Expansion[],
+  live: Pick<ReadonlySet<ApplicationName>, "has">,
+): readonly ChangeToPreview[] {
+  const generated = new Set(expansions.flatMap(({ head }) => head.map(({ name }) => name)));
+  return expansions
+    .filter(({ set }) => set.alsoIn.length === 0)
+    .flatMap(({ set, comparison, ...sides }) => {
+      const [base, head] = [byName(sides.base), byName(sides.head)];
+      const policy = set.head === undefined ? undefined : policyOf(set.head);
+      const repeated = new Set(twice(sides.head));
+      const as = (change: PreviewOrigin["change"], names: readonly ApplicationName[]) =>
+        names.map((application) => ({
+          application,
+          origin: { kind: "generated", of: set.name, change } as const,
+          set,
+          head: head.get(application),
+          base: base.get(application),
+        }));
+      const absent = (name: ApplicationName) => !live.has(name) && !repeated.has(name);
+      const removed = policy === undefined || policy.deletes ? comparison.removed : [];
+      return [
+        ...as(
+          "removed",
+          removed.filter((name) => live.has(name) && !generated.has(name)),
+        ),
+        ...as("changed", policy?.updates === true ? comparison.changed.filter(absent) : []),
+        ...as("added", comparison.added.filter(absent)),
+      ];
+    });
+}
+
+export function byName(applications: readonly Application[]): ReadonlyMap<ApplicationName, Application> {
+  return new Map(applications.map((one) => [one.name, one]));
+}
+
+/** Shows what becomes of the objects of the applications that sets make, or no longer do. */
+export async function previewGenerated(
+  { found, toPreview, beyond }: WithGenerated,
+  previews: Previews,
+  context: DrivingSource,
+): Promise<readonly Preview[]> {
+  const shown = await allInTurns(toPreview, async (one): Promise<Preview> => {
+    const { content } = await previews.preview(previewOrder(one, found, context));
+    return { application: one.application, origin: one.origin, content };
+  });
+  return [...shown, ...beyond];
+}
+
+/** The preview to make of one application of a set. */
+export function previewOrder(one: ChangeToPreview, found: Survey, context: DrivingSource): PreviewOrder {
+  const { application, set, head, base } = one;
+  if (head !== undefined) return { kind: "rendered", application: head, replaced: base };
+  return { kind: "unread", name: application, read: () => findRemoved(application, set, found, context) };
+}
+
+/** What is deleted is shown only if this repository may drive it, as for any other application. */
+async function findRemoved(
+  name: ApplicationName,
+  set: ChangedApplicationSet,
+  found: Survey,
+  context: DrivingSource,
+): Promise<LiveApplication | string> {
+  const live = await context.deployer.findApplication(name, context.signal);
+  if (live === undefined) return "Argo CD does not know it any more";
+  if (!isOwnedBy(live, set)) return "the ApplicationSet does not own it in Argo CD, and so does not delete it";
+  return (await generatedObstacle(live, set, found, context)) ?? live;
 }

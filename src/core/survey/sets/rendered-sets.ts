@@ -3,9 +3,10 @@ import { gitGenerators, mayMove, pinGitGenerators } from "../../detect/scan/git-
 import type { RenderedSet } from "../../diff/render-facts.js";
 import { isAutoSynced, specEqual } from "../../model/application-spec.js";
 import type { Application, ApplicationSet } from "../../model/application.js";
-import { applicationName, type ApplicationName, type Revision } from "../../model/brand.js";
+import { applicationName, type Revision } from "../../model/brand.js";
 import type { ChangeRequest } from "../../model/change-request.js";
 import { DeployerFailure, safeMessage } from "../../model/errors.js";
+import { groupedBy } from "../../model/grouped.js";
 import type { JsonObject } from "../../model/json.js";
 import type { Stoppable } from "../../ports/context.js";
 import type { Deployer } from "../../ports/deployer.js";
@@ -33,7 +34,8 @@ export async function reachedBySet(
   const reachedBy = { kind: "generated", by: name } as const;
   try {
     const { base, head } = await expansionOf(set, context);
-    const [old, young] = [byName(base), byName(head)];
+    const named = (side: readonly Application[]) => groupedBy(side, (one) => one.name);
+    const [old, young] = [named(base), named(head)];
     const names = [...new Set([...old.keys(), ...young.keys()])];
     return names.flatMap((application): readonly Reached[] => {
       const running = around.live.get(application)?.spec;
@@ -66,17 +68,6 @@ export async function reachedBySet(
   }
 }
 
-function byName(applications: readonly Application[]): ReadonlyMap<ApplicationName, readonly Application[]> {
-  const found = new Map<ApplicationName, Application[]>();
-  for (const one of applications) {
-    const known = found.get(one.name);
-    if (known === undefined) found.set(one.name, [one]);
-    else known.push(one);
-  }
-  return found;
-}
-
-/** What a set below a parent generates on both sides. */
 interface RenderedExpansion {
   readonly base: readonly Application[];
   readonly head: readonly Application[];

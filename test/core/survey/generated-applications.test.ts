@@ -2,7 +2,7 @@ import { describe, expect, test } from "@jest/globals";
 import { compareGenerated } from "../../../src/core/detect/scan/application-sets.js";
 import type { Application, ApplicationSet } from "../../../src/core/model/application.js";
 import { applicationName } from "../../../src/core/model/brand.js";
-import { changesToPreview } from "../../../src/core/survey/sets/generated-previews.js";
+import { changesToPreview } from "../../../src/core/survey/sets/generated-applications.js";
 import { sampleApplication } from "../sample-application.js";
 
 /** `name` or `name=path`. */
