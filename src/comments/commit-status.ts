@@ -1,10 +1,9 @@
 import { sameChangeRequest } from "../core/model/change-request.js";
 import type { Deployment } from "../core/model/deployment.js";
-import { referenceTo, type HostWords } from "../core/model/host-words.js";
-import { listed } from "../core/model/listed.js";
+import { type HostWords, listed, referenceTo } from "../core/model/host-words.js";
 import type { UnreadFile } from "../core/model/plan.js";
 import { awaitingIn, isAtHead } from "../core/policy/application-state.js";
-import type { ApplicationFacts, FailedFor, Facts } from "../core/policy/facts.js";
+import type { ApplicationFacts, Facts, FailedFor } from "../core/policy/facts.js";
 import type { Bar, Gate } from "../core/policy/gates.js";
 import { barsOf, judge } from "../core/policy/judge.js";
 import { nextStep } from "../core/policy/next-step.js";

@@ -1,7 +1,6 @@
 import { type ApplicationName, type Revision, shortRevision } from "../core/model/brand.js";
 import type { ChangeRequest } from "../core/model/change-request.js";
-import { type HostWords, referenceTo } from "../core/model/host-words.js";
-import { listed } from "../core/model/listed.js";
+import { type HostWords, listed, referenceTo } from "../core/model/host-words.js";
 import type { Lock } from "../core/model/lock.js";
 import type { AdvisedCommand, AdvisedMerge, AfterApproval, NeededApproval, NextStep } from "../core/model/next-step.js";
 import type { AccessRule } from "../core/model/settings.js";

@@ -1,7 +1,6 @@
 import { besidesSentence, commitSentence } from "../core/diff/hidden-change.js";
 import type { ChangeRequestRef } from "../core/model/change-request.js";
-import type { HostWords } from "../core/model/host-words.js";
-import { listed } from "../core/model/listed.js";
+import { type HostWords, listed } from "../core/model/host-words.js";
 import { type AgainstCluster, type DiffBasis, driftOf, type ObjectNote } from "../core/model/manifest-diff.js";
 import {
   type ApplicationPlan,

@@ -1,5 +1,5 @@
 import { secretSentences } from "../core/diff/hidden-change.js";
-import { listed } from "../core/model/listed.js";
+import { listed } from "../core/model/host-words.js";
 import type { AgainstCluster, ManifestDiff, NameChanges, ResourceChange } from "../core/model/manifest-diff.js";
 import type { ApplicationPlan, Evaluated, Unevaluated } from "../core/model/plan.js";
 import {

@@ -1,10 +1,10 @@
 import type { ApplicationName } from "../core/model/brand.js";
-import { listed } from "../core/model/listed.js";
+import { listed } from "../core/model/host-words.js";
 import { driftOf, type ResourceChange } from "../core/model/manifest-diff.js";
 import { type ApplicationPlan, previewedDiff, shownDiff } from "../core/model/plan.js";
 import { code, details, type Links, shortened } from "./markdown.js";
 import { type Block, block, counted, MAX_PARTS, pack } from "./parts.js";
-import { type ApplicationOptions, applicationBlocks, type Placed } from "./plan-application.js";
+import { applicationBlocks, type ApplicationOptions, type Placed } from "./plan-application.js";
 import { hasFailedCheck } from "./plan-checks.js";
 import { type Diffed, diffKey, type DiffRooms, type EvaluatedPlan } from "./plan-diff.js";
 import { isUrgent, type PreviewGroup, previewsBlocks } from "./plan-previews.js";

@@ -1,8 +1,7 @@
 import { isFailed } from "../core/model/check.js";
-import type { HostWords } from "../core/model/host-words.js";
-import { listed } from "../core/model/listed.js";
+import { type HostWords, listed } from "../core/model/host-words.js";
 import type { ManifestDiff } from "../core/model/manifest-diff.js";
-import { previewedDiff, type Preview, type PreviewContent, type PreviewOrigin } from "../core/model/plan.js";
+import { type Preview, type PreviewContent, previewedDiff, type PreviewOrigin } from "../core/model/plan.js";
 import { code, details, fence, shortened } from "./markdown.js";
 import { type Block, block, counted, pack } from "./parts.js";
 import { checkBlocks } from "./plan-checks.js";

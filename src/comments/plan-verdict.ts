@@ -1,10 +1,9 @@
 import { shortRevision } from "../core/model/brand.js";
 import type { ChangeRequestRef } from "../core/model/change-request.js";
-import { referenceTo, type HostWords } from "../core/model/host-words.js";
-import { listed } from "../core/model/listed.js";
+import { type HostWords, listed, referenceTo } from "../core/model/host-words.js";
 import { type Danger, driftOf, type ManifestDiff } from "../core/model/manifest-diff.js";
-import { isWithheld, type ApplicationPlan, type Plan, previewedDiff } from "../core/model/plan.js";
-import { applicationLink, headLink, linked, type Links, code, sentence, shortened } from "./markdown.js";
+import { type ApplicationPlan, isWithheld, type Plan, previewedDiff } from "../core/model/plan.js";
+import { applicationLink, code, headLink, linked, type Links, sentence, shortened } from "./markdown.js";
 import { counted, joined } from "./parts.js";
 import { checksIn, checksText } from "./plan-checks.js";
 

@@ -1,26 +1,25 @@
 import type { ApplicationName } from "../core/model/brand.js";
 import { type Member, movesOf } from "../core/model/effect.js";
-import { type HostWords, referenceTo } from "../core/model/host-words.js";
-import { listed } from "../core/model/listed.js";
+import { type HostWords, listed, referenceTo } from "../core/model/host-words.js";
 import type { NextStep } from "../core/model/next-step.js";
-import type { ApplicationSetPreview, Plan, ApplicationPlan } from "../core/model/plan.js";
+import type { ApplicationPlan, ApplicationSetPreview, Plan } from "../core/model/plan.js";
 import type { Turn } from "../core/model/result.js";
 import type { Task } from "../core/ports/compute.js";
 import { SERVICE } from "../names.js";
-import { headLink, type Links, linked, code, codes, fence, sentence, shortened } from "./markdown.js";
+import { code, codes, fence, headLink, linked, type Links, sentence, shortened } from "./markdown.js";
 import { markerLine } from "./marker.js";
 import { nextStepClause, nextStepSentence } from "./next-step-words.js";
 import { type Block, block, blocksOf, cutBlocks, firstLines, joined, listOf, pack, unreadText } from "./parts.js";
-import { outputRoom, failedChecksText } from "./plan-checks.js";
+import { failedChecksText, outputRoom } from "./plan-checks.js";
 import { arrange, type Arranged, layOut } from "./plan-layout.js";
 import { groupPreviews, type PreviewGroup } from "./plan-previews.js";
 import {
-  nothingLine,
-  verdictLine,
   changesOf,
   dangersOf,
   dangerText,
   nameOf,
+  nothingLine,
+  verdictLine,
   type VerdictOptions,
 } from "./plan-verdict.js";
 import { turnLine } from "./turn.js";

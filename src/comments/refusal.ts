@@ -1,8 +1,7 @@
 import { COMMAND_NAMES, COMMANDS, isGatedBy, usageOf, writtenCommand } from "../core/commands/commands.js";
 import { changeRequestName, type ChangeRequestRef } from "../core/model/change-request.js";
 import type { CommandName } from "../core/model/command.js";
-import type { HostWords } from "../core/model/host-words.js";
-import { listed } from "../core/model/listed.js";
+import { type HostWords, listed } from "../core/model/host-words.js";
 import type { NextStep } from "../core/model/next-step.js";
 import type { BarredApplication, MemberNeed, NarrowedCommand, Refusal } from "../core/model/result.js";
 import type { AccessRule } from "../core/model/settings.js";

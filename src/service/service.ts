@@ -10,10 +10,10 @@ import type { ServerConfig } from "../config/server/server.js";
 import { createDetectionCaches } from "../core/detect/inputs/snapshot.js";
 import { createManifestScanner } from "../core/detect/scan/manifests.js";
 import type { ChangeRequestRef } from "../core/model/change-request.js";
-import type { BranchPushed } from "../core/model/event.js";
+import type { BranchPushed, HostEvent } from "../core/model/event.js";
 import type { Clock } from "../core/ports/clock.js";
 import type { Compute } from "../core/ports/compute.js";
-import type { EventQueue } from "../core/ports/event-queue.js";
+import type { EventQueue, RunEnd } from "../core/ports/event-queue.js";
 import type { Notifications } from "../core/ports/notifications.js";
 import { createRenderCache } from "../core/render/render-cache.js";
 import type { StartGit } from "../git/git-process.js";
@@ -23,12 +23,14 @@ import { listen } from "../http/listen.js";
 import { HOST_IDS } from "../names.js";
 import type { ObservedHost } from "../observe/metrics/host-requests.js";
 import { createTelemetry, type Telemetry } from "../observe/telemetry.js";
+import { createInProcessQueue } from "../queue/in-process.js";
 import type { QueueTiming } from "../queue/queue-options.js";
 import { readSummary } from "../run/answer/change-facts.js";
 import { Complaints } from "../run/around/complaints.js";
 import { Outsiders } from "../run/around/outsiders.js";
 import { type Dependencies, runIdOf } from "../run/line/run.js";
-import type { Stores } from "../store/stores.js";
+import { supervise } from "../run/line/supervise.js";
+import { type Stores, UNAVAILABLE_LOCKS } from "../store/stores.js";
 import { createAuth } from "../web/auth/create-auth.js";
 import { createWebServer } from "../web/server.js";
 import { createSite } from "../web/site.js";
@@ -36,7 +38,6 @@ import { createCheckRunner } from "../workers/check-runner.js";
 import { createWorkerPool } from "../workers/worker-pool.js";
 import { type Adapters, createAdapters, createAdministrators } from "./adapters.js";
 import { createChores, tellPlanned, watchHolders } from "./chores.js";
-import { createQueue } from "./create-queue.js";
 import { checkAtStart } from "./start-checks.js";
 import { type StartedNotifications, startNotifications } from "./start-notifications.js";
 import { watchSystems } from "./system-watch.js";
@@ -318,4 +319,50 @@ function observedHosts(config: ServerConfig): readonly ObservedHost[] {
 function urlOf(server: Server, { host }: ServerConfig["server"]): string {
   const { port } = server.address() as AddressInfo;
   return `http://${host.includes(":") ? `[${host}]` : host}:${port}`;
+}
+
+interface QueueParts {
+  readonly dependencies: Omit<Dependencies, "push">;
+  /** Redis that holds the queue; without it the queue is in memory. */
+  readonly connection: Stores["connection"];
+  /** Wraps the run of each event. */
+  readonly observe: (event: HostEvent, run: () => Promise<RunEnd>) => Promise<RunEnd>;
+  readonly timing?: Partial<QueueTiming> | undefined;
+  /** Called when this replica takes over the work of a dead one. */
+  readonly onTakeOver: () => void;
+}
+
+async function createQueue(parts: QueueParts): Promise<EventQueue> {
+  const { connection, observe, timing, onTakeOver } = parts;
+  const dependencies: Dependencies = { ...parts.dependencies, push: (event) => queue.push(event) };
+  const { clock, log, config } = dependencies;
+  const common = {
+    concurrency: config.server.concurrency,
+    run: (event: HostEvent, ticket: Parameters<typeof supervise>[2]) =>
+      observe(event, () => supervise(event, dependencies, ticket)),
+    clock,
+    log,
+  };
+  const openQueue = async (): Promise<EventQueue> => {
+    if (connection === undefined) return createInProcessQueue(common);
+    // BullMQ is slow to load.
+    const { createDurableQueue } = await import("../queue/durable.js");
+    const unavailable: Dependencies = { ...dependencies, locks: UNAVAILABLE_LOCKS };
+    return createDurableQueue({
+      ...common,
+      connection,
+      ...(timing && { timing }),
+      onTakeOver,
+      refuse: (event, ticket) =>
+        observe(event, async () => {
+          // Answers commands and pushes; the reconciler makes up for the rest. The store cannot tell whether this is a
+          // redelivery, so it counts as one and an earlier answer stands.
+          const again = { ...ticket, again: true };
+          if (event.kind === "commented" || event.kind === "updated") await supervise(event, unavailable, again);
+          return "refused";
+        }),
+    });
+  };
+  const queue = await openQueue();
+  return queue;
 }

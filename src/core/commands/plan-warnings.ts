@@ -7,9 +7,8 @@ import {
 } from "../model/change-request.js";
 import { type Deployment, isDeployedAt } from "../model/deployment.js";
 import { StoredValueUnreadable } from "../model/errors.js";
-import { type HostWords, referenceTo } from "../model/host-words.js";
+import { type HostWords, listed, referenceTo } from "../model/host-words.js";
 import { allInTurns } from "../model/in-turns.js";
-import { listed } from "../model/listed.js";
 import { type ApplicationPlan, isPlanOf, type Plan, type ReplacedDeployment } from "../model/plan.js";
 import type { LiveSubject, Subject } from "../model/subject.js";
 import type { CommandContext, Commits } from "../ports/context.js";

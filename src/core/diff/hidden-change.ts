@@ -1,4 +1,4 @@
-import { listed } from "../model/listed.js";
+import { listed } from "../model/host-words.js";
 import type { ManifestDiff, NameChanges, SecretChange } from "../model/manifest-diff.js";
 
 /** Writes an untrusted name so that it can stand in a sentence. */
