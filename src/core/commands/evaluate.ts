@@ -226,7 +226,7 @@ function taken(room: PlanRoom, length: number): boolean {
   return fits;
 }
 
-/** What became of a render. `withheld`: it waits for an approval of the head. */
+/** The result of a render. `withheld`: it waits for an approval of the head. */
 type Started = RenderedSides | { readonly kind: "withheld"; readonly reason: string };
 
 /** Starts to lock and render the applications of a plan, each once. */

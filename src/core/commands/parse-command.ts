@@ -17,7 +17,7 @@ const MAX_SELECTING = 10;
 /** Characters that make a line look different from what it is: control, zero-width and bidirectional ones. */
 const DECEIVING = /[\p{Cc}\p{Cf}]/u;
 
-/** Whether a comment starts with the command word and is no prose; the rest of it is not looked at. */
+/** Whether a comment starts with the command word and is not prose. Its other lines are not read. */
 export function isAddressed(body: string, word: string): boolean {
   return addressed(body, word) !== undefined;
 }

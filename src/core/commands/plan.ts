@@ -118,10 +118,10 @@ async function choose(
   return refusal === undefined ? { kind: "chosen", chosen, asked } : { kind: "refused", refusal };
 }
 
-/** An event of the host is nobody's command. */
+/** Automatic plans are not a person's command, so nobody's access is judged. */
 const ALLOWED = { refusal: undefined };
 
-/** What the renders say, before the locks are settled. */
+/** The compared renders, before the locks are settled. */
 interface Compared extends Pick<Plan, "applications" | "applicationSets"> {
   readonly previewed: readonly Preview[];
 }

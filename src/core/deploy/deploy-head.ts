@@ -177,7 +177,7 @@ async function lockTaken(
 
 const NO_LOCK = "failed to acquire lock: nothing was deployed";
 
-/** Every later record keeps the spec from before this change request's first sync. */
+/** The record of a deployment. Later ones keep the spec from before this change request's first sync. */
 function recordOf(
   { subject: { name, ownRecord, live, head }, behind, overridden, basePinned, health }: HeadTarget,
   { approvers, context }: HeadOptions,

@@ -153,7 +153,7 @@ export async function confirmHealth(
   };
 }
 
-/** How our sync of this record is found in Argo CD. */
+/** The lookup of a record's sync in Argo CD. */
 export function lookupOf(record: Deployment, live: LiveApplication, runId: string): SyncLookup {
   const at = record.pins.length === 0 ? "target" : record.pins;
   return { application: { ...live, spec: record.specWritten ?? live.spec }, at, runId };

@@ -80,7 +80,7 @@ async function lookUp(
   return record.health === undefined ? "succeeded" : lookAtHealth(record, lookup, record.health, ports);
 }
 
-/** Waits only for one that is about to hold its health. Undefined while it may still get healthy. */
+/** Judges the health of a deployment by now; undefined while it may still get healthy. */
 async function lookAtHealth(
   { timestamp }: Unsettled,
   lookup: SyncLookup,
@@ -108,7 +108,7 @@ async function writeDown(record: Unsettled, outcome: Settled["outcome"], ports: 
   }
 }
 
-/** False once a newer plan took the lock for a newer head. */
+/** Whether the lock still belongs to the record: a newer plan takes it for a newer head. */
 async function isLockOf({ application, change, revision }: Deployment, { locks }: SettlePorts): Promise<boolean> {
   const lock = await locks.find(application);
   return lock?.planRevision === revision && sameChangeRequest(lock.holder, change);

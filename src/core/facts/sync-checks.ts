@@ -33,7 +33,7 @@ interface Failed {
   readonly by: readonly User[];
 }
 
-/** What renders and checks again what a sync deploys, and tells who approved it. */
+/** What rendering and checking again takes. */
 type SyncCheckSource = RenderSource & CheckSource & Pick<CommandContext, "host">;
 
 /**

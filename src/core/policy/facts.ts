@@ -87,7 +87,7 @@ export interface ApplicationFacts {
   readonly application: ApplicationName;
   /** What the newest plan says of it. */
   readonly planned: PlannedFacts | undefined;
-  /** Whoever holds it. */
+  /** Its lock, whoever holds it. */
   readonly lock: Lock | undefined;
   /** "Deployed, not merged" of this change request. */
   readonly record: RecordFacts | undefined;
@@ -103,7 +103,7 @@ export interface RecordFacts extends Pick<Deployment, "change" | "revision" | "o
   readonly baseKept: boolean;
 }
 
-/** What a gate asks about an application in the newest plan. */
+/** The facts about an application from the newest plan. */
 export interface PlannedFacts {
   readonly kind: ApplicationPlan["kind"];
   /** Whether both sides render the same and a sync writes no definition. */

@@ -6,7 +6,7 @@ type Path = readonly string[];
 
 /** Fields of running applications that a set does not touch (`spec.ignoreApplicationDifferences`). */
 interface IgnoredFields {
-  /** Of one application, or of all. */
+  /** The application; undefined for all of the set. */
   readonly name: string | undefined;
   /** Paths into the definition. */
   readonly paths: readonly Path[];

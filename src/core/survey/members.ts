@@ -86,7 +86,7 @@ export function identityOf(application: ApplicationName, spec: Application["spec
   return { application, project: projectOf(spec), destination: destinationOf(spec), namespaces: [] };
 }
 
-/** Rules by project and destination also bind whoever takes an application out of them. */
+/** Earlier places of an application, whose rules also hold for whoever moves it away. */
 function leftBehind(
   application: ApplicationName,
   spec: ApplicationSpec,

@@ -24,7 +24,7 @@ import { tellReceivers } from "./notify.js";
 import { postingOf, replyTo, setsStatus, urgencyOf } from "./results.js";
 import { hasCommitStatus, setCommitStatus, setDetectedStatus } from "./status.js";
 
-/** Records what became of a command and answers it, unless there is a reason to stay silent. */
+/** Records the outcome of a command and answers it, unless there is a reason to stay silent. */
 export async function answer(
   asked: Answerable,
   ended: Finished | Silent,
@@ -97,7 +97,7 @@ async function staySilent(outcome: Silent, asked: Answerable, change: ChangeRequ
   }
 }
 
-/** For the next attempt, if this one is interrupted before it answers. */
+/** Notes the result for the next attempt, in case this one is interrupted before it answers. */
 async function writeToJournal(result: CommandResult, { ticket, attempt, log }: Run): Promise<void> {
   if (!isNoted(result)) return;
   try {

@@ -155,7 +155,7 @@ export function replyTo<K extends ResultKind>(result: CommandResultOf<K>, answer
   return RESULTS[result.kind].reply(result, answer);
 }
 
-/** A deployment that broke has a result as well. */
+/** A failure of a command that deploys is as urgent as its result. */
 function urgencyOfRefusal({ reason }: Refusal, command: Command | undefined): Urgency {
   if (reason === "not-a-command") return "help";
   return reason === "failure" && command !== undefined && isDeploying(command) ? "result" : "refusal";

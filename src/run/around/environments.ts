@@ -117,7 +117,7 @@ export class EnvironmentReports {
     for (const entry of this.#entries.values()) this.#end(entry, "failed", "if shown");
   }
 
-  /** Resolves once everything is shown that can be. */
+  /** Resolves once everything that can be shown is shown. */
   async settle(): Promise<void> {
     for (let seen: unknown; seen !== this.#work;) {
       seen = this.#work;
@@ -125,7 +125,7 @@ export class EnvironmentReports {
     }
   }
 
-  /** What svc deployed by itself after it. */
+  /** The automatic rollback that followed a deployment. */
   #rollbackOf({ change, shown }: Entry): Entry {
     const { baseRevision: revision } = change;
     const rollback = { ...shown, command: "rollback", revision, runId: undoIdOf(shown.runId) } as const;

@@ -7,7 +7,7 @@ import type { CodeHost } from "../../core/ports/code-host.js";
 /** How often the host is asked about the same outsider within a minute: access that was just given counts at once. */
 const ASKED_PER_MINUTE = 5;
 const MINUTE_MS = 60_000;
-/** A limit of size takes no memory in advance, as one of entries does. */
+/** Limited by size: a limit of entries would allocate its memory in advance. */
 const REMEMBERED = { maxSize: 10_000, sizeCalculation: () => 1 };
 
 interface Refusals {

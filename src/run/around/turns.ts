@@ -128,7 +128,7 @@ async function stillFree(
   return free;
 }
 
-/** Undefined if it is gone from the host. One that cannot be read now goes to the end, so that others have their turn. */
+/** Reads the change request; undefined if the host no longer has it. One that cannot be read now goes to the end of the queues. */
 async function factsOf(
   ref: ChangeRequestRef,
   applications: readonly ApplicationName[],

@@ -31,7 +31,7 @@ export async function execute(
   return asked.kind === "autoplan" ? silent("closed-meanwhile") : refused({ reason: "closed", state: closed });
 }
 
-/** Undefined if the host fails: the answer asks again and reports the failure. */
+/** Our earlier comments; undefined if the host fails: the answer asks again and reports the failure. */
 async function earlierComments(change: ChangeRequest, { host }: Run): Promise<readonly OwnComment[] | undefined> {
   return host.listOwnComments(change).catch(() => undefined);
 }

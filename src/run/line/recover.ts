@@ -54,7 +54,7 @@ async function resume(asked: Answerable, change: ChangeRequest, run: Run): Promi
   return resumed && { kind: "finished", result: resumed, settings: opened.settings, settled: [] };
 }
 
-/** Only the commit status needs them: the recorded result is answered without. */
+/** The settings for the commit status; the recorded result is answered without them. */
 async function settingsIfReadable(change: ChangeRequest, run: Run): Promise<Settings | undefined> {
   try {
     return (await openChange(change, run)).settings;

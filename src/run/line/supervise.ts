@@ -62,7 +62,7 @@ async function noteFreed(
   return done;
 }
 
-/** An empty list allows all repositories. */
+/** Whether the service handles this repository; an empty list allows all. */
 function isAllowed({ change }: HostEvent, { defaults }: ServerConfig): boolean {
   const name = change.repository.toLowerCase();
   const allowed = defaults.allowedRepos;
@@ -80,7 +80,7 @@ async function attempt(event: HostEvent, run: Run): Promise<Outcome> {
   return outcome;
 }
 
-/** Answers what broke. What was deployed did not fail, even if its own answer could not be posted. */
+/** Answers a failure. A deployment that ended is not reported as failed if only its answer could not be posted. */
 async function answerFailure(error: unknown, event: HostEvent, given: Run): Promise<Outcome> {
   const { asked, result } = given.attempt;
   if (asked === undefined) return isStopped(given) ? { kind: "stopped" } : { kind: "failed", error };

@@ -145,7 +145,7 @@ async function withheld(
   return { set, problem, owned, withheld: true };
 }
 
-/** Empty if Argo CD does not list them: then no set counts as running. */
+/** The ApplicationSets that Argo CD runs; empty if it does not list them, so that none counts as running. */
 async function liveSets(
   changed: readonly ChangedApplicationSet[],
   { change, deployer, signal }: Pick<SetSource, "change" | "deployer" | "signal">,
@@ -199,7 +199,7 @@ function projectOf({ base, head }: ChangedApplicationSet): string {
   return typeof project === "string" && project !== "" ? project : "default";
 }
 
-/** Empty if that fails as well. */
+/** The applications that the set owns in Argo CD; empty if they cannot be listed. */
 async function ownedNow(
   { base, head }: ChangedApplicationSet,
   { deployer, signal, log }: Pick<SetSource, "deployer" | "signal" | "log">,
