@@ -189,7 +189,7 @@ export interface GitProcess {
   /** Its exit status after all of its output; null if a signal ended it. @throws {Error} if it could not be started. */
   readonly ended: Promise<number | null>;
   write(text: string): void;
-  /** Ends its input. */
+  /** Ends the standard input. */
   end(): void;
   /** Signals git and its helpers. */
   signal(signal: "SIGTERM" | "SIGKILL"): void;

@@ -361,7 +361,7 @@ async function damagedRefs({ path, run, sizes }: ExaminedMirror): Promise<string
   return (await succeeds(run(["rev-list", "--all", "--count"], ""))) ? undefined : "a commit is missing";
 }
 
-/** A tree that git cannot parse, or that is no tree, came that way; one that is missing did not. */
+/** Only a missing tree is damage: a tree that git cannot parse was pushed like that. */
 async function missingTrees({ run, sizes }: ExaminedMirror, commits: readonly Revision[]): Promise<string | undefined> {
   const found = await sizes(commits);
   const present = commits.filter((_, index) => found[index]?.type === "commit");

@@ -173,7 +173,7 @@ class GitMirror implements Repositories {
     await folder.remove();
   }
 
-  /** What ails the mirror after this failure; undefined if it is sound. @throws the failure, in words, if git cannot find out. */
+  /** The damage behind a failure; undefined if the mirror is sound. @throws the failure, in words, if git cannot find out. */
   async #damageBehind(session: Session, failure: GitFailure): Promise<string | undefined> {
     const { folder, change, signal } = session;
     try {
@@ -251,7 +251,7 @@ interface Session {
   generation: number | undefined;
 }
 
-/** The change request's own refs in the mirror. */
+/** Where the mirror keeps the refs of a change request. */
 function refsOf({ number }: ChangeRequest): string {
   return `refs/${SERVICE}/${number}`;
 }
@@ -260,7 +260,7 @@ function commitsOf({ headRevision, baseRevision, mergeBase }: ChangeRequest): re
   return [...new Set([headRevision, baseRevision, mergeBase])];
 }
 
-/** The host is not to blame: the mirror on disk may be full or damaged. */
+/** Whether the mirror on disk may be the cause, because it is full or damaged, rather than the host. */
 function isUnexplained(error: unknown): error is GitFailure {
   return error instanceof GitFailure && (error.kind === "too-big" || remoteProblem(error) === undefined);
 }

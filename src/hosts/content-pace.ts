@@ -13,7 +13,7 @@ export interface ContentWindow {
   readonly max: number;
 }
 
-export interface ContentPaceParts {
+interface ContentPaceParts {
   readonly host: HostId;
   readonly budget: ContentBudget;
   readonly waits: LimitWaits;
@@ -176,7 +176,7 @@ class Line {
     return taken.kind === "taken" ? 0 : Math.max(1, taken.freeInMs);
   }
 
-  /** Nobody passes before `until`, since whatever holds the most urgent write holds the others as well. */
+  /** Reports a wait for every waiting write: what holds the most urgent one until `until` holds the others as well. */
   #announce(until: number): void {
     const { host, waits, clock } = this.parts;
     const reason = this.#heldUntil > clock.now().getTime() ? "asked" : "budget";

@@ -8,7 +8,7 @@ import { type Answer, parseRetryAfter } from "../http/fetch-text.js";
 
 /** The words of failure messages that differ between code hosts. */
 export interface FailureWords extends Pick<HostTerms, "title"> {
-  /** Such as `the access token`. */
+  /** What the host checks, such as `the access token`. */
   readonly credentials: string;
   readonly credentialsCure: string;
   readonly permissionCure: string;

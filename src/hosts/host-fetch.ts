@@ -5,7 +5,7 @@ import { proxyHint } from "../http/proxy.js";
 import { type FailureWords, isRateLimited, pauseAskedFor, proveJson } from "./host-answer.js";
 import { REPORTED_WAIT_MS, type ReportedWait } from "./limit-waits.js";
 
-export interface HostRequest {
+interface HostRequest {
   readonly method?: string;
   readonly headers?: Record<string, string>;
   readonly body?: string;
@@ -14,7 +14,7 @@ export interface HostRequest {
 
 export type HostFetch = (address: string | URL, request?: HostRequest) => Promise<Response>;
 
-export interface HostFetchOptions {
+interface HostFetchOptions {
   readonly words: FailureWords;
   /** The only origin that receives requests, and so the credentials. */
   readonly origin: string;

@@ -18,7 +18,7 @@ export interface HostModule extends HostTerms {
   configured(config: ServerConfig): ConfiguredHost | undefined;
 }
 
-export interface ConfiguredHost {
+interface ConfiguredHost {
   /** Root of the API. */
   readonly apiUrl: string;
   /** The page of a change request. */

@@ -171,7 +171,7 @@ export interface BodyShare {
 /** Limits the memory that received bodies take, most of all before their senders are authenticated. */
 export class BodyBudget {
   #held = NONE;
-  /** Only addresses that hold something. */
+  /** Has only addresses that hold bytes. */
   readonly #heldBy = new Map<string, Bytes>();
 
   constructor(readonly limits: BodyLimits = BODY_LIMITS) {}

@@ -3,13 +3,13 @@ import type { ChangeRequest } from "../core/model/change-request.js";
 import { HostFailure } from "../core/model/errors.js";
 import type { MergeIntent } from "../core/model/result.js";
 
-export interface SourceBranch {
+interface SourceBranch {
   readonly revision: Revision;
   readonly protected: boolean;
 }
 
 /** How an adapter reads and deletes a branch; an absent branch is no error. */
-export interface BranchAccess {
+interface BranchAccess {
   find(branch: string): Promise<SourceBranch | undefined>;
   remove(branch: string): Promise<void>;
 }

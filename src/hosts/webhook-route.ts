@@ -33,7 +33,7 @@ export interface WebhookIntake {
 }
 
 /** One code host's side of its webhook route. */
-export interface WebhookSource {
+interface WebhookSource {
   readonly host: HostId;
   /** Checks the headers before the body is read. Undefined if no body can be authentic with them. */
   inspect(headers: IncomingHttpHeaders): BodyCheck | undefined;

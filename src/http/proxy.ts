@@ -9,7 +9,7 @@ export interface Proxies {
   readonly noProxy: string;
 }
 
-export interface ConnectionOptions extends Pick<Agent.Options, "headersTimeout" | "bodyTimeout" | "maxHeaderSize"> {
+interface ConnectionOptions extends Pick<Agent.Options, "headersTimeout" | "bodyTimeout" | "maxHeaderSize"> {
   /** Accepts any certificate of the server. */
   readonly insecure: boolean;
   /** Milliseconds to open a connection. */

@@ -17,7 +17,7 @@ export interface ArgoCdConfig {
   /** Base URL; its path is kept as a prefix (Argo CD's `--rootpath`). */
   readonly serverUrl: string;
   readonly token: string;
-  /** Accept any certificate, for this client only. */
+  /** Accepts any certificate, for this client only. */
   readonly insecure: boolean;
   /** Concurrent renders. */
   readonly renderConcurrency: number;

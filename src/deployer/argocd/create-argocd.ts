@@ -43,7 +43,7 @@ const VERSION_KEPT_MS = 5 * 60_000;
 const MAX_RECENT = 8 * 1024 * 1024;
 const RECENT_MS = 30_000;
 
-/** How often, and how many milliseconds apart, a lost answer to a changed definition is looked up. */
+/** How often, and in which interval, to check whether an update without an answer took effect. */
 const UPDATE_LOOKS = 3;
 const UPDATE_PAUSE_MS = 1000;
 
@@ -190,7 +190,7 @@ function stateOf({ operation, status }: WholeApplication, { runId }: SyncLookup)
   return compared >= finished ? "compared" : "not-compared";
 }
 
-/** A pod says why its Deployment does not get ready, so what owns no unhealthy object comes first. */
+/** Unhealthy objects, those that own no other first: a pod says why its Deployment does not become ready. */
 function unhealthyNodes(nodes: readonly ResourceNode[]): readonly SyncedResource[] {
   const sick = nodes.filter(({ health }) => !["Healthy", "", undefined].includes(health?.status ?? undefined));
   const owners = new Set(sick.flatMap(({ parentRefs }) => (parentRefs ?? []).map(({ uid }) => uid ?? undefined)));

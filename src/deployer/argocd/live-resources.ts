@@ -108,7 +108,7 @@ function toResource(item: z.infer<typeof comparedSchema>): LiveResource {
  * Returns undefined for an absent object (`null`).
  * @throws {ArgoCdFailure} for anything else that is not an object: skipping it would hide a change.
  */
-export function readState(state: string): Manifest | undefined {
+function readState(state: string): Manifest | undefined {
   if (state === "") return undefined;
   const value = parseObjectText(state, "returned a live object");
   if (value === null) return undefined;
@@ -117,7 +117,7 @@ export function readState(state: string): Manifest | undefined {
 }
 
 /** Anyone can write the annotation, so an unreadable one counts as absent. */
-export function lastAppliedOf(live: Manifest | undefined): Manifest | undefined {
+function lastAppliedOf(live: Manifest | undefined): Manifest | undefined {
   const metadata = live?.metadata;
   const annotations = isJsonObject(metadata) ? metadata.annotations : undefined;
   const note = isJsonObject(annotations) ? annotations[LAST_APPLIED] : undefined;

@@ -169,7 +169,7 @@ const LABEL_LIMIT = 63;
 const manifestsAnswer = z.object({ manifests: z.array(z.string()).nullish() });
 
 /** The name under which the manifests were rendered, and the name to show. */
-export interface RenderedAs {
+interface RenderedAs {
   readonly rendered: ResourceId;
   readonly real: ResourceId;
   readonly settings: Pick<ServerSettings, "labelKey" | "tracking">;
@@ -189,7 +189,7 @@ export const readManifestsTask: Task<
  * where a sync would change something. Argo CD has already masked the values of Secrets.
  * @throws {ArgoCdFailure} if a manifest cannot be read: skipping it would hide its changes.
  */
-export function normaliseManifests(answer: unknown, as: RenderedAs): readonly Manifest[] {
+function normaliseManifests(answer: unknown, as: RenderedAs): readonly Manifest[] {
   const { manifests } = parseAnswer(manifestsAnswer, answer, "rendered manifests");
   return (manifests ?? [])
     .flatMap((text) => objectsIn(parseObjectText(text, "rendered a manifest")))

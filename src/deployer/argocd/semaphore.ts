@@ -1,7 +1,7 @@
 import { setMaxListeners } from "node:events";
 
 /** Runs at most `limit` tasks at a time, in the order of the calls. */
-export interface Semaphore {
+interface Semaphore {
   /** @throws the signal's reason if it is aborted before the task starts. */
   run<T>(task: () => Promise<T>, signal?: AbortSignal): Promise<T>;
 }

@@ -20,14 +20,14 @@ export interface AskedObject {
 }
 
 /** The application that the objects belong to. */
-export interface AskedApplication {
+interface AskedApplication {
   readonly appName: string;
   readonly appNamespace: string | undefined;
   readonly project: string | undefined;
 }
 
 /** An object of an answer, without what Kubernetes would make of it: see `trials.ts`. */
-export type AnsweredObject = Pick<AskedObject, "group" | "kind" | "namespace" | "name">;
+type AnsweredObject = Pick<AskedObject, "group" | "kind" | "namespace" | "name">;
 
 type Field = Readonly<Record<string, string | number>>;
 

@@ -13,7 +13,7 @@ import { createHostFetch, type HostFetch } from "../host-fetch.js";
 import type { LimitWaits } from "../limit-waits.js";
 import { GITHUB } from "./words.js";
 
-export interface GitHubClientOptions {
+interface GitHubClientOptions {
   readonly appId: number | string;
   readonly privateKey: string;
   /** Root of the REST API, without a final slash. */

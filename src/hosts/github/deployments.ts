@@ -129,7 +129,7 @@ async function findOwn(
   return { id: found.id, state: ENDS.get(state ?? "") ?? "running" };
 }
 
-/** Ends what was deployed to the environment before `current`, or everything: a rollback took it out of the cluster. */
+/** Ends the deployments to the environment before `current`; all of them after a rollback, which replaced them. */
 async function retireEarlier(
   client: GitHubClient,
   change: ChangeRequestRef,

@@ -18,7 +18,7 @@ import { createDeployments } from "./deployments.js";
 import { merge } from "./merge.js";
 import { GITHUB } from "./words.js";
 
-export interface GitHubConfig {
+interface GitHubConfig {
   readonly appId: number | string;
   /** PEM text. */
   readonly privateKey: string;
@@ -86,7 +86,7 @@ const CONTENT_WINDOWS = [
   { windowMs: 60 * 60_000, max: 500 },
 ];
 
-/** GitHub's own service, with data residency or without, rather than a self-hosted server. */
+/** Whether this is GitHub's own service, with data residency or without, and not a self-hosted server. */
 function isOnline(apiUrl: string): boolean {
   const { hostname } = new URL(apiUrl);
   return hostname === "api.github.com" || hostname.endsWith(".ghe.com");

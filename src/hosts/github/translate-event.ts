@@ -12,7 +12,7 @@ import type { Translation } from "../webhook-route.js";
 
 /** The events that the App subscribes to: https://docs.github.com/webhooks/webhook-events-and-payloads */
 export const SUBSCRIBED_EVENTS = ["pull_request", "issue_comment", "pull_request_review", "push"] as const;
-export type SubscribedEvent = (typeof SUBSCRIBED_EVENTS)[number];
+type SubscribedEvent = (typeof SUBSCRIBED_EVENTS)[number];
 
 export function isSubscribed(name: string): name is SubscribedEvent {
   return (SUBSCRIBED_EVENTS as readonly string[]).includes(name);

@@ -7,7 +7,7 @@ import type { BodyCheck, Receipt } from "../receive-body.js";
 import { queueEvent, type WebhookIntake, webhookRoute, type WebhookRoute } from "../webhook-route.js";
 import { isSubscribed, SUBSCRIBED_EVENTS, translateGitHubEvent } from "./translate-event.js";
 
-export interface GitHubWebhookOptions extends WebhookIntake {
+interface GitHubWebhookOptions extends WebhookIntake {
   /** The secret of the App's webhook. */
   readonly secret: string;
   readonly probot: Probot;

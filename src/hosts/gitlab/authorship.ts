@@ -9,7 +9,7 @@ import { isBot, userField } from "./translate-event.js";
 const MOST_PAGES = 5;
 
 /** Only GraphQL names accounts, and committers only for the whole merge request, without merge commits. */
-export const COMMITS_QUERY = `query ($path: ID!, $iid: String!, $after: String) {
+const COMMITS_QUERY = `query ($path: ID!, $iid: String!, $after: String) {
   project(fullPath: $path) {
     mergeRequest(iid: $iid) {
       committers(first: 100) {

@@ -9,7 +9,7 @@ import { createHostFetch } from "../host-fetch.js";
 import type { LimitWaits } from "../limit-waits.js";
 import { GITLAB } from "./words.js";
 
-export interface GitLabClientOptions {
+interface GitLabClientOptions {
   /** The instance's root, without a final slash. */
   readonly url: string;
   readonly token: string;

@@ -17,7 +17,7 @@ import { merge } from "./merge.js";
 import { createNotes, createRecentActivity } from "./notes.js";
 import { GITLAB } from "./words.js";
 
-export interface GitLabConfig {
+interface GitLabConfig {
   /** Root of the instance, with its path prefix if it has one. */
   readonly url: string;
   /** Access token of a project, a group or a dedicated account, with the scope `api`. */
@@ -80,7 +80,7 @@ const NOTES_BY_DEFAULT = { windowMs: 60_000, max: 300 };
 
 const accountSchema = z.object({ id: idField, username: loginField, bot: z.boolean().nullish() });
 
-/** Always a bot to us, even if the account looks like a person's: svc writes with it. */
+/** The account counts as a bot even if GitLab shows it as a person, because svc writes with it. */
 async function findSelf(client: GitLabClient, log: Log): Promise<User> {
   const asked = "read the token's own account";
   const { id, username, bot } = await client.read(accountSchema, asked, (gitlab) =>
@@ -138,7 +138,7 @@ async function setStatus(
   return true;
 }
 
-/** The commit of a merged-results pipeline is the trial merge, not the head. A fork's own pipeline is out of reach. */
+/** A merged-results pipeline runs at the trial merge, not at the head. Pipelines of a fork's project cannot be set. */
 function pipelineOfHead(merge: MergeRequest, change: ChangeRequest) {
   const pipeline = merge.head_pipeline;
   if (!pipeline || merge.sha !== change.headRevision) return undefined;

@@ -97,7 +97,7 @@ async function listOwn(
 
 /** Merge requests that one call of `recentActivity` reads; each costs a request. */
 const MAX_MERGE_REQUESTS = 50;
-/** The newest notes of each. */
+/** Notes read of each merge request, the newest ones. */
 const MAX_NOTES = 100;
 
 const mergeRequestsSchema = z.array(

@@ -8,7 +8,7 @@ import type { BodyCheck } from "../receive-body.js";
 import { queueEvent, webhookRoute, type WebhookIntake, type WebhookRoute } from "../webhook-route.js";
 import { translateGitLabEvent } from "./translate-event.js";
 
-export interface GitLabWebhookOptions extends WebhookIntake {
+interface GitLabWebhookOptions extends WebhookIntake {
   /** The secret token of the webhook; needed without a signing token. */
   readonly secret: string | undefined;
   /** The webhook's signing token (GitLab 19.1 and later). If it is set, the secret token is not looked at. */
