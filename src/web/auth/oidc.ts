@@ -27,23 +27,10 @@ import type { LoginRefusal } from "./refusal.js";
 /** The provider's metadata is read again after this time. */
 const KEPT_MS = 60 * 60_000;
 
-/** Login with any OpenID Connect provider. Reads its metadata at the first login, caches it, and reads it again after a failure. */
+/** Login with any OpenID Connect provider. */
 export function oidcLogin(options: OidcSection, clock: Clock, log: Log): RedirectProvider {
   const title = options.name;
-  let kept: { readonly client: Promise<Configuration>; readonly until: number } | undefined;
-  const discovered = async (): Promise<Configuration | LoginRefusal> => {
-    const now = clock.now().getTime();
-    if (kept === undefined || kept.until <= now) kept = { client: discover(options), until: now + KEPT_MS };
-    const mine = kept;
-    try {
-      return await mine.client;
-    } catch (error) {
-      if (kept === mine) kept = undefined;
-      const problem = discoveryProblem(error);
-      log.warn({ issuer: options.issuerUrl, problem, ...exchangeFailure(error) }, "OIDC discovery failed");
-      return { reason: "discovery-failed", issuer: options.issuerUrl, problem };
-    }
-  };
+  const discovered = cachedClient(options, clock, log);
   const context = { provider: "oidc", title, addressKey: "auth.oidc.issuer_url" } as const;
   const scope = [...new Set(["openid", ...options.scopes])].join(" ");
   return {
@@ -89,6 +76,24 @@ export function oidcLogin(options: OidcSection, clock: Clock, log: Log): Redirec
         return { answer: refusalOfExchange(error, context, log), tokens };
       }
     },
+  };
+}
+
+/** The client for the provider's metadata, which is read at most once an hour, and again after a failure. */
+function cachedClient(options: OidcSection, clock: Clock, log: Log): () => Promise<Configuration | LoginRefusal> {
+  let kept: { readonly client: Promise<Configuration>; readonly until: number } | undefined;
+  return async () => {
+    const now = clock.now().getTime();
+    if (kept === undefined || kept.until <= now) kept = { client: discover(options), until: now + KEPT_MS };
+    const mine = kept;
+    try {
+      return await mine.client;
+    } catch (error) {
+      if (kept === mine) kept = undefined;
+      const problem = discoveryProblem(error);
+      log.warn({ issuer: options.issuerUrl, problem, ...exchangeFailure(error) }, "OIDC discovery failed");
+      return { reason: "discovery-failed", issuer: options.issuerUrl, problem };
+    }
   };
 }
 
