@@ -256,7 +256,7 @@ const IMMUTABLE: Readonly<Record<string, readonly string[]>> = {
 function refusedChanges(identity: ManifestIdentity, base: JsonObject, head: JsonObject): readonly string[] {
   const type = `${identity.group}/${identity.kind}`;
   const differs = (path: string) => {
-    // Writing a default out is no change.
+    // Writing out a default changes nothing.
     const missing = defaultOf(identity, path.split("."), {});
     return !jsonEqual(valueAt(base, path) ?? missing, valueAt(head, path) ?? missing);
   };

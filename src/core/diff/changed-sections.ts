@@ -23,7 +23,7 @@ interface Section {
   readonly step: string;
   readonly removed: number;
   readonly added: number;
-  /** What differs inside; empty for a value that is told as a whole. */
+  /** What differs inside; empty for a value that is shown as a whole. */
   readonly inside: readonly Section[];
 }
 
@@ -173,9 +173,9 @@ function shortened(key: string): string {
 
 /** What is left for the hunks of one application. */
 export interface DiffBudget {
-  /** Of the algorithm: the square of the number of differing lines. */
+  /** Steps of the line comparison, which takes the square of the number of differing lines. */
   steps: number;
-  /** Of the objects that are written as YAML, which takes about a second per million. */
+  /** Characters of the objects that are written as YAML, at about a second per million. */
   characters: number;
   /** Of the hunks. */
   text: number;

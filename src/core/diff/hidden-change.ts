@@ -1,7 +1,7 @@
 import { listed } from "../model/host-words.js";
 import type { ManifestDiff, NameChanges, SecretChange } from "../model/manifest-diff.js";
 
-/** Writes an untrusted name so that it can stand in a sentence. */
+/** Quotes an untrusted name for use in a sentence. */
 type Shown = (name: string) => string;
 
 const MAX_LINES = 20;

@@ -21,7 +21,7 @@ export interface DiffRequest {
   readonly baseNamespace: string;
   /** `spec.syncPolicy.syncOptions` of the head. */
   readonly syncOptions: readonly string[];
-  /** The commits of the two renders: their ids in values of that side are no change. */
+  /** The commits of the two renders: their ids in values of that side do not count as a change. */
   readonly placeholders: { readonly base: Revision; readonly head: Revision };
   /** Patterns for what must not be shown; see `redact`. */
   readonly redact: readonly string[];
@@ -92,7 +92,7 @@ function hasNamespace({ metadata }: Manifest): boolean {
   return isJsonObject(metadata) && metadata.namespace !== undefined && metadata.namespace !== "";
 }
 
-/** Both sides are in the same namespace, so naming it on one side only is no difference. */
+/** Both sides are in the same namespace, so naming it on one side only makes no difference. */
 function withoutNamespace(manifest: Manifest): Manifest {
   const { metadata } = manifest;
   return isJsonObject(metadata) ? { ...manifest, metadata: { ...metadata, namespace: undefined } } : manifest;

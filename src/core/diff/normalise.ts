@@ -104,7 +104,7 @@ function wholeToken(digits: string): RegExp {
   return new RegExp(`(?<![0-9A-Za-z])${digits}(?![0-9A-Za-z])`, "g");
 }
 
-/** Hardly any text has a commit in it, and searching for its beginning is quick. */
+/** Few texts contain a commit id, and searching for its beginning is quick. */
 function withoutCommit(text: string, { shortest, forms }: Placeholders): string {
   if (shortest === undefined || !text.includes(shortest)) return text;
   return forms.reduce((replaced, [token, placeholder]) => replaced.replace(token, placeholder), text);

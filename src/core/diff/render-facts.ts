@@ -54,7 +54,7 @@ export function renderFacts(
   differing: ReadonlyMap<string, Sides>,
 ): RenderFacts {
   const found = [...pairs].filter(([, { identity }]) => identity.group === "argoproj.io");
-  // As rendered: in a pair, a placeholder stands for the commit.
+  // Taken from the renders: pairs have a placeholder in place of the commit.
   const raw = (found.length === 0 ? [] : [request.base, request.head]).map((manifests, side) =>
     byIdentity(manifests, side === 0 ? request.baseNamespace : request.destinationNamespace),
   );

@@ -38,7 +38,7 @@ export interface ChangeRequest extends ChangeRequestRef {
   readonly baseRevision: Revision;
   /** Where the head branched off the base branch, as computed by the host. */
   readonly mergeBase: Revision;
-  /** As the host had computed it when it told the rest. A sync asks `CodeHost.mergeability`, which waits for an answer. */
+  /** As computed when the change request was read. A sync asks `CodeHost.mergeability`, which waits for the result. */
   readonly mergeability: Mergeability;
   /** URLs under which Argo CD may know this repository (HTTPS, SSH); compared by `sameRepository`. */
   readonly repositoryUrls: readonly string[];
@@ -85,7 +85,7 @@ export interface Approval {
   readonly missing: string | undefined;
 }
 
-/** What the host tells of reviews: `approved` by its own rules, by somebody other than the author. */
+/** The reviews as the host reports them: `approved` by its own rules, by somebody other than the author. */
 export interface Reviews extends Approval {
   /** Standing approvals by people who may give one, those of earlier commits included. */
   readonly looks: readonly Look[];
@@ -93,17 +93,17 @@ export interface Reviews extends Approval {
 
 export interface Look {
   readonly by: User;
-  /** The approved commit; undefined if the host does not tell. */
+  /** The approved commit; undefined if the host does not report it. */
   readonly saw: Revision | undefined;
 }
 
-/** Who is behind the commits of a change request, as the host tells. An e-mail address can be forged, a push cannot. */
+/** Who wrote and pushed the commits, as the host reports it. An e-mail address can be forged, a push cannot. */
 export interface Authorship {
   /** By commit. The host knows nothing about one that is missing. */
   readonly accounts: ReadonlyMap<string, CommitAccounts>;
-  /** Pushes to the head branch, in any order, as far back as the host tells them. */
+  /** Pushes to the head branch, in any order, as far back as the host reports them. */
   readonly pushes: readonly Push[];
-  /** The head with which the author opened the change request, and so answers for; undefined if the host does not tell. */
+  /** The head at which the author opened the change request, and which they answer for; undefined if the host does not report it. */
   readonly opened: string | undefined;
 }
 
@@ -119,6 +119,6 @@ export interface Push {
   readonly by: User | undefined;
   /** The head before; undefined for a new branch. */
   readonly before: string | undefined;
-  /** The head after; undefined if the host only tells that somebody pushed to several branches, perhaps to this one. */
+  /** The head after the push; undefined if the host reports only a push to several branches, perhaps to this one. */
   readonly after: string | undefined;
 }

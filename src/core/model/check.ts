@@ -22,7 +22,7 @@ export type CheckOutcome =
   | { readonly kind: "passed" }
   /** The program says so: it exited with another code than 0. */
   | { readonly kind: "failed"; readonly reason: string; readonly output: string }
-  /** It could not be run to its end, so that nobody knows. */
+  /** It could not be run to its end, so the outcome is not known. */
   | { readonly kind: "broken"; readonly reason: string; readonly output: string };
 
 /** A check of one application in a plan. */

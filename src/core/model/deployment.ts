@@ -41,7 +41,7 @@ export interface Deployment {
   readonly timestamp: string;
 }
 
-/** What an application was like that did not get healthy, in Argo CD's words: untrusted. */
+/** The state of an application that did not become healthy, in Argo CD's words: untrusted. */
 interface Undoing {
   readonly health: string;
   readonly message: string;

@@ -21,7 +21,7 @@ export interface Member extends Identity {
   /** Digest of the definition that takes effect; undefined if there is none. */
   readonly digest: string | undefined;
   readonly sources: readonly MemberSource[];
-  /** Further applications whose rules hold for it, since it takes their place or leaves it. */
+  /** Other applications whose rules apply too, because it takes or leaves their place. */
   readonly boundAs: readonly BoundIdentity[];
   /** Why it is not known what becomes of it; such a member needs an approval. Untrusted. */
   readonly problem: string | undefined;

@@ -49,7 +49,7 @@ export interface BaseMoved {
   readonly branch: string;
 }
 
-/** Locks that the change request waits for were released, and nobody has waited longer. */
+/** Locks that the change request waits for were released, and it is first in line. */
 export interface TurnCame {
   readonly kind: "turn";
   readonly applications: readonly ApplicationName[];

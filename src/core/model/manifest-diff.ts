@@ -7,7 +7,7 @@ export interface ResourceChange {
   /** Unified hunks over YAML without a file header. Never contains values of Secrets. */
   readonly diff: string;
   readonly hook: boolean;
-  /** The hunks are all that changes: nothing of it is hidden, redacted or cut. Only such diffs can be told to be the same. */
+  /** The hunks show everything that changes: nothing is hidden, redacted or cut. Only such diffs can be compared. */
   readonly whole: boolean;
   /** What the diff leaves out, for a page; undefined if it leaves out nothing, or where there was no room. */
   readonly sides?: BothSides | undefined;
@@ -30,7 +30,7 @@ export interface ManifestDiff {
   readonly hiddenSecrets: boolean;
   /** Secrets on both sides whose values change, or may change for all that can be known. */
   readonly secrets: readonly SecretChange[];
-  /** Objects that differ by the commit's id alone, which is no change: `ConfigMap web-cfg`. Untrusted. */
+  /** Objects that differ only in the commit's id, which does not count as a change: `ConfigMap web-cfg`. Untrusted. */
   readonly onlyCommit: readonly string[];
   /** Sentences about dangerous changes, the most dangerous first. They contain untrusted names. */
   readonly cautions: readonly string[];
@@ -56,9 +56,9 @@ export interface Danger {
 export interface SecretChange {
   /** `shop/payments`. */
   readonly name: string;
-  /** The keys whose values change, where git tells; undefined if only Argo CD knows the values. */
+  /** The keys that change; undefined if svc cannot tell whether the values changed. */
   readonly keys: NameChanges | undefined;
-  /** The first of the changed files that it may be rendered from. Empty if nothing tells. */
+  /** The first changed files that it may be rendered from; empty if they are not known. */
   readonly files: readonly string[];
 }
 
@@ -79,7 +79,7 @@ export type DiffBasis =
       /** What differs from the target branch in the cluster, regardless of this change request. */
       readonly drifted: readonly string[];
     } & AgainstCluster)
-  /** The render of the target branch, and beside it the cluster. */
+  /** Both the render of the target branch and the cluster. */
   | ({
       readonly kind: "both";
       /** What a sync changes besides, because the cluster already differs from the target branch. It is not counted. */

@@ -65,7 +65,7 @@ export interface AdvisedMerge {
 /** The head needs an approval by somebody independent first. */
 export interface NeededApproval {
   readonly kind: "approve";
-  /** False if nobody asked the host whether there is one. */
+  /** False if the host was not asked whether there is one. */
   readonly known: boolean;
   readonly commit: Revision;
   /** Login of the author, whose approval does not count. */

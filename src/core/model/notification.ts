@@ -3,9 +3,9 @@ import type { ChangeRequestRef } from "./change-request.js";
 import type { OverriddenOf } from "./check.js";
 import type { ApplicationSync } from "./result.js";
 
-/** What receivers outside are told: facts alone. Holds neither a secret nor a message of somebody else. */
+/** A message for receivers outside: facts only, no secrets and no foreign messages. */
 export type Notification = {
-  /** The same for whatever is told twice, such as by two attempts of one run: a receiver gets it once. */
+  /** Equal for repeated messages, such as those of two attempts of one run: a receiver gets only one of them. */
   readonly id: string;
   /** When it happened. ISO 8601. */
   readonly at: string;
@@ -18,7 +18,7 @@ export interface RunEnded {
   readonly change: ChangeRequestRef;
   /** Undefined if it ended before that was known. */
   readonly head: Revision | undefined;
-  /** The login of who asked for it. */
+  /** The login of the person who gave the command. */
   readonly by: string;
   /** Empty if something broke before any application was looked at. */
   readonly applications: readonly {

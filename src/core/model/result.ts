@@ -7,7 +7,7 @@ import type { NextStep } from "./next-step.js";
 import type { ApplicationPlan, NotDeployed, Plan, UnreadFile } from "./plan.js";
 import type { AccessCommand, AccessRule, MergeMethod } from "./settings.js";
 
-/** Every result with its members. What follows from each one stands in a table per layer, which has a row for every kind. */
+/** The result of a command. Each layer has a table with a row for every kind. */
 interface CommandResults {
   readonly planned: {
     readonly plan: Plan;
@@ -148,7 +148,7 @@ export type Refusal =
       readonly reason: "not-a-command";
       /** What was most likely meant. */
       readonly suggestion?: Command;
-      /** A last word without `-a` that is no application of the change request. */
+      /** A trailing word without `-a` that does not name an application of the change request. */
       readonly unknownWord?: string;
     }
   | { readonly reason: "nothing-locked" }
@@ -168,7 +168,7 @@ export type Refusal =
       readonly applications: readonly StaleApplication[];
       readonly others: readonly ApplicationName[];
     }
-  /** Changed files that may hide an Application were not read, so nobody knows all that a sync or merge would do. */
+  /** Changed files that may contain an Application could not be read, so a sync or merge may do more than is known. */
   | { readonly reason: "unread-files"; readonly files: readonly UnreadFile[] }
   | { readonly reason: "conflicts" }
   | { readonly reason: "mergeability-unknown" }

@@ -20,7 +20,7 @@ export type AnnouncedSubject = NewSubject | DeletedSubject;
 
 interface NewSubject extends Undeployed {
   readonly kind: "new";
-  /** Why its definition cannot be told; undefined if it can. */
+  /** Why its definition is not known; undefined if it is. */
   readonly problem: string | undefined;
 }
 

@@ -52,11 +52,11 @@ export interface CodeHost {
   commentUrl(change: ChangeRequest, commentId: string): string;
   /** Where a person looks at a commit of the change request. */
   commitUrl(change: ChangeRequest, commit: Revision): string;
-  /** Marks a person's comment. Setting the same mark twice is no error. */
+  /** Marks a person's comment. Setting the same mark twice is not an error. */
   react(change: ChangeRequestRef, commentId: string, reaction: Reaction): Promise<void>;
   /** Hides an outdated comment of our own. Does nothing on hosts that cannot. */
   minimise(change: ChangeRequestRef, commentId: string): Promise<void>;
-  /** Sets the commit status `svc/sync` of the head. Returns false where the host has no place for it. */
+  /** Sets the commit status `svc/sync` of the head. Returns false if the host has no commit status for it. */
   setStatus(change: ChangeRequest, status: CommitStatus): Promise<boolean>;
   /** Whether the person belongs to one of these teams, named as on the host. */
   belongsToAny(change: ChangeRequestRef, user: User, teams: readonly string[]): Promise<boolean>;

@@ -14,7 +14,7 @@ export type TaskName =
   | "definition-diff"
   | "render-plan";
 
-/** A pure function over content that strangers wrote. Input and output are plain values that can be cloned. */
+/** A pure function over untrusted content. Input and output are plain values that can be cloned. */
 export interface Task<I, O> {
   readonly name: TaskName;
   /** What is wrong with the content is part of the output. An error is a bug. */

@@ -88,7 +88,7 @@ export interface CommandPorts {
   readonly diffMode: "branch" | "live" | "both";
   /** Whether a plan asks Kubernetes about what changes, where Argo CD can. */
   readonly serverDryRun: "auto" | "off";
-  /** Programs that look at what a plan renders; from the server's file alone. */
+  /** Programs that check what a plan renders; configured in the server's file only. */
   readonly checks: readonly Check[];
   /** Patterns for what must not be shown; see `redact`. */
   readonly redact: readonly string[];

@@ -5,7 +5,7 @@ import type { RunNotes } from "../model/progress.js";
 /** Why a run is stopped. After `handed-back` another replica starts it again. */
 export type StopReason = "pushed" | "closed" | "shutdown" | "handed-back";
 
-/** How a run ended. `stopped`: by its signal. `refused`: the store was unavailable, and the user was told so. */
+/** How a run ended. `stopped`: by its signal. `refused`: the store was unavailable, and a comment said so. */
 export type RunEnd = "done" | "failed" | "stopped" | "refused";
 
 /** What a queue gives to each attempt at an event. */
@@ -30,7 +30,7 @@ export interface RunTicket {
   stepAside(): void;
 }
 
-/** Notes of a run for the attempt that resumes it after a crash, kept until the run ends. Methods throw `StoreUnavailable`. */
+/** Notes of a run for the attempt that resumes it after a crash, stored until the run ends. Methods throw `StoreUnavailable`. */
 export interface RunJournal {
   /** @throws {StoredValueUnreadable} */
   read(): Promise<RunNotes>;

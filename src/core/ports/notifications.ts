@@ -2,7 +2,7 @@ import type { Notification } from "../model/notification.js";
 import type { Clock } from "./clock.js";
 import type { Log } from "./log.js";
 
-/** Tells the receivers that the server's file names. */
+/** Sends messages to the receivers in the server's file. */
 export interface Notifications {
   /**
    * Queues a message for each receiver that wants to know, and resolves at once where nobody does. Never rejects, and waits half
@@ -59,7 +59,7 @@ export interface OutboxOptions {
   /** One attempt; never rejects. */
   readonly deliver: (message: OutgoingMessage, signal: AbortSignal) => Promise<Delivery>;
   readonly onAttempt: (receiver: string, outcome: DeliveryOutcome, delivery: Delivery) => void;
-  /** Pauses before each further attempt, in milliseconds; after the last one a message is given up. */
+  /** Pauses before each further attempt, in milliseconds. After the last one, svc gives up delivering the message. */
   readonly retryAfterMs: readonly number[];
   readonly clock: Clock;
   readonly log: Log;

@@ -10,7 +10,7 @@ import type { DeploymentStore, LockStore, PlanStore, WaitStore } from "./stores.
 export type Reach =
   /** Changes nothing that anybody relies on. */
   | "read"
-  /** Tells people something: blocked once another replica has taken over. */
+  /** Writes for people to read: blocked once another replica has taken over. */
   | "speak"
   /** Changes what is deployed, locked or stored: also blocked while it is unknown whether another replica has. */
   | "act"

@@ -50,7 +50,7 @@ export interface CommitRange {
   readonly complete: boolean;
 }
 
-/** A commit in its author's words: untrusted. */
+/** A commit as its author describes it: untrusted. */
 export interface CommitSummary {
   readonly id: Revision;
   readonly parents: readonly Revision[];

@@ -99,7 +99,7 @@ export function brokenChecks(checks: readonly Check[], reason: string, output = 
 /** Of checks of what the plan says by itself why it could not render it. */
 export const NOT_RENDERED = "there are no manifests to check, because it could not be rendered";
 
-/** A preview of what nobody could render, and so nobody could check. */
+/** The outcome of checks for a preview that could not be rendered. */
 export function uncheckedPreview(
   application: ApplicationName,
   content: PreviewContent,
@@ -163,7 +163,7 @@ function withoutSecrets(manifest: Manifest, texts: EmbeddedTexts): Manifest {
   return carriesParameters(identity) ? (hideParameters(undefined, masked).head ?? masked) : masked;
 }
 
-/** Line breaks and marks that readers of YAML 1.1 and 1.2 take for different things, and what is no character. */
+/** Line breaks and marks that YAML 1.1 and 1.2 read differently, and code units that are not characters. */
 const AMBIGUOUS = /[\u007f-\u009f\u2028\u2029\ufeff\ufffe\uffff]/g;
 
 /**

@@ -253,7 +253,7 @@ function readsTheSame(
   if (ownRecord !== undefined || foreignRecords.length > 0) return false;
   // The renders name the children, one of which may differ in Argo CD.
   if (hasChildren) return false;
-  // Its values differ at every commit, and people are told which.
+  // Its values differ at every commit, and the plan names the objects.
   if (JSON.stringify(head.spec).includes(COMMIT_VARIABLE)) return false;
   return specEqual(head.spec, base.spec) && inputs.head.fingerprint === inputs.base.fingerprint;
 }

@@ -74,12 +74,12 @@ function indentOf(line: string): number {
 const REJECTED_FIELD =
   /((?:string|binary)?data(?:\[[^\]\n]{0,300}\]|\.[\w.-]{1,300}){0,5}["']?:[ \t]{0,4}(?:invalid|unsupported|duplicate|forbidden) value:[ \t]{0,4})(?:".*"|[^\n]*)/gi;
 const PATCHED_DATA = /\/(?:string|binary)?data(?:\/|["\\])/i;
-/** Up to the end, since nothing tells where the last value ends. */
+/** Up to the end of the text, since the end of the last value is not marked. */
 const PATCHED_VALUE = /(\\*"value\\*":\s{0,8})[^]*/i;
 
 /** An address up to a blank, a quote or the next address. */
 const ADDRESS = /(?<![a-z0-9+.-])([a-z][a-z0-9+.-]{0,15}):\/\/((?:(?![a-z][a-z0-9+.-]{0,15}:\/\/)[^\s'"<>])+)/gi;
-/** Schemes of addresses that are no secret as a whole, as a database's address is. */
+/** Schemes of addresses that are not secret as a whole. A database's address is. */
 const OPEN_SCHEME = /^(?:https?|git|ssh|ftps?|sftp|oci|git\+https?|git\+ssh)$/i;
 const PARAMETER = /([?&;][\w.-]{0,40}(?:token|secret|passw(?:or)?d|signature|credential|api_?key|sig)=)[^&;#]{1,}/gi;
 

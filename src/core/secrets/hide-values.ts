@@ -73,7 +73,7 @@ export function secretValues(objects: readonly JsonObject[], texts: EmbeddedText
 }
 
 const DATA = new Set(["data", "stringData", "binaryData"]);
-/** Documents in texts in documents; nobody nests deeper. */
+/** The deepest nesting of documents in texts in documents that is read. */
 const MAX_TEXTS = 4;
 
 /** What of an object holds values of Secrets although the object is none. */
@@ -161,7 +161,7 @@ class Walk {
     return Object.fromEntries(members);
   }
 
-  /** A document may stand in the place of a name. */
+  /** A member's name may itself contain a document. */
   #name(name: string): string {
     if (this.texts.read(name).kind === "text") return name;
     this.#replaced += 1;

@@ -1,7 +1,7 @@
 import { isList } from "../model/effect.js";
 import { isJsonObject, type Json } from "../model/json.js";
 
-/** Shorter values would garble every message, and are no secret worth its name. */
+/** Shorter values would garble messages, and are too weak to be secrets. */
 const LEAST_LENGTH = 6;
 const MOST_FORMS = 50_000;
 const HIDDEN = "(hidden)";

@@ -10,7 +10,7 @@ export const GENERATE_PATHS_ANNOTATION = "argocd.argoproj.io/manifest-generate-p
 /** Changed inputs that the annotation does not cover. */
 interface Uncovered {
   readonly files: readonly string[];
-  /** What to add to the annotation, `;` between several entries. */
+  /** The entries to add to the annotation, separated by `;`. */
   readonly missingEntry: string;
 }
 

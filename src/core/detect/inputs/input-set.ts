@@ -140,7 +140,7 @@ export function addressesIn(spec: ApplicationSpec): readonly string[] {
   });
 }
 
-/** The `plugin` blocks as text. A plugin is a program: nobody but its author knows what its settings make it read. */
+/** The `plugin` blocks as text. A plugin is a program, so its settings may make it read anything. */
 export function pluginsIn({ source, sources }: ApplicationSpec): readonly string[] {
   return [source, ...(Array.isArray(sources) ? (sources as readonly Json[]) : [])].flatMap((one) =>
     isJsonObject(one) && one.plugin !== undefined ? [JSON.stringify(one.plugin)] : [],

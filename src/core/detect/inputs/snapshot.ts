@@ -22,7 +22,7 @@ export function createDetectionCaches(): DetectionCaches {
   return { parsed: new LRUCache({ maxSize: MAX_PARSED }), inputs: new KnownInputs() };
 }
 
-/** Adds to a snapshot what can be worked out from it, each thing once. */
+/** Extends a repository snapshot with values that are computed once and cached. */
 export function openSnapshot(
   repository: RepositorySnapshot,
   { parsed, inputs }: DetectionCaches,
@@ -87,7 +87,7 @@ class KnownInputs {
 
   /**
    * The inputs of an application at the commit with these entries, remembered or found now. `others` are all other values
-   * that decide the answer. What is unknown, or failed, is looked for again the next time.
+   * that decide the answer. Unknown and failed results are not cached.
    */
   async find(
     entries: readonly TreeEntry[],

@@ -218,7 +218,9 @@ function unknownNameNotes(
       const unknown = !/[*?{]/.test(name) && !names.some((known) => matchesName(name, known));
       return unknown && paths.some((pattern) => changedPaths.some((path) => matchesPath(pattern, path)));
     })
-    .map(({ name }) => `The repository file maps changed files to ${name}, which is no application that svc can see.`);
+    .map(
+      ({ name }) => `The repository file maps changed files to ${name}, which is not an application that svc can see.`,
+    );
 }
 
 interface InputReasons {

@@ -131,7 +131,7 @@ export function compareGenerated(base: readonly Application[], head: readonly Ap
 /** Of one set. Each is looked at, stored with the plan, and asked for its rules. */
 const MAX_CHANGES = 5000;
 
-/** Why svc does not look at what a set changes; undefined if it does. */
+/** Why svc does not evaluate what a set changes; undefined if it does. */
 export function tooManyChanges({ added, removed, changed }: GeneratedChange): string | undefined {
   if (added.length + removed.length + changed.length <= MAX_CHANGES) return undefined;
   return (

@@ -112,7 +112,7 @@ function weightOf(resources: FileResources, text: string): number {
   return EMPTY_WEIGHT + (mayHold(resources) ? text.length : 0);
 }
 
-/** What Argo CD reads in a directory, Jsonnet aside, by the name alone. */
+/** Files that Argo CD reads as manifests in a directory, apart from Jsonnet. */
 function isCandidate({ path }: TreeEntry, crPaths: readonly string[]): boolean {
   if (!/\.(?:ya?ml|json)$/i.test(path)) return false;
   return crPaths.length === 0 || crPaths.some((pattern) => matchesPath(pattern, path));
@@ -235,7 +235,7 @@ export const mayHoldResourceTask: Task<string, boolean> = { name: "may-hold-reso
 /** How one file was read. */
 interface FileReading {
   readonly found: FileResources;
-  /** Whether to remember that: a file that took too long may have met a busy machine. */
+  /** Whether to cache the result. A file that took too long is tried again, since the machine may have been busy. */
   readonly keep: "always" | "a-while" | "never";
 }
 

@@ -13,7 +13,7 @@ type Overridden = { readonly spec: ApplicationSpec } | { readonly problem: strin
 
 interface Surroundings {
   readonly snapshot: Pick<Snapshot, "tree">;
-  /** The tip of the target branch: what an override reads there was merged by somebody. */
+  /** The tip of the target branch: overrides are read there, since that content was merged. */
   readonly reviewed: Revision;
 }
 
@@ -32,9 +32,9 @@ export async function withParameterOverrides(
   for (const { position, revision } of pins) {
     const source = sourcesOf(spec)[position - 1];
     if (source?.role !== "plain" || (source.ref !== undefined && source.path === "")) continue;
-    const laid = await overridden(application, { spec, source, tree: await around.snapshot.tree(revision) }, around);
-    if ("problem" in laid) return { problem: `parameters are overridden by the application's name: ${laid.problem}` };
-    spec = laid.spec;
+    const found = await overridden(application, { spec, source, tree: await around.snapshot.tree(revision) }, around);
+    if ("problem" in found) return { problem: `parameters are overridden by the application's name: ${found.problem}` };
+    spec = found.spec;
   }
   return { spec };
 }
@@ -54,10 +54,11 @@ async function overridden(application: Application, at: At, around: Surroundings
   if (typeof patch === "string") return { problem: patch };
   if (typeof shared === "string") return { problem: shared };
   const written = writtenSource(spec, source.position);
-  const laid = layOver(shared === undefined ? written : layOver(written, shared), patch);
+  const merged = withOverride(shared === undefined ? written : withOverride(written, shared), patch);
   // Argo CD applies the file for all applications to the temporary one once more.
-  if (shared !== undefined && !jsonEqual(layOver(laid, shared), laid)) return { problem: sameParameters(forAll, own) };
-  const result = withSource(spec, source.position, laid);
+  if (shared !== undefined && !jsonEqual(withOverride(merged, shared), merged))
+    return { problem: sameParameters(forAll, own) };
+  const result = withSource(spec, source.position, merged);
   const more = await readsMore(at, result, own, around);
   return more === undefined ? { spec: result } : { problem: more };
 }
@@ -72,7 +73,7 @@ async function patchIn(file: string, tree: RepositoryTree): Promise<JsonObject |
   if (documents === undefined) return `${file} cannot be read`;
   const [patch, ...others] = documents;
   if (others.length > 0) return `${file} has several YAML documents, of which Argo CD reads one`;
-  if (!isJsonObject(patch)) return `${file} is no map of parameters, and Argo CD cannot render with it`;
+  if (!isJsonObject(patch)) return `${file} is not a map of parameters, and Argo CD cannot render with it`;
   const strange = misspelled(patch);
   if (strange !== undefined) return `${file} has the key ${strange}, which Argo CD may read as another one`;
   const text = (await tree.readTexts([file])).get(file) ?? "";
@@ -90,17 +91,17 @@ const OTHER_IN_YAML_1_1 =
 /** The author of the file must not be shown what the definition would be withheld for. */
 async function readsMore(
   { spec, source }: At,
-  laid: ApplicationSpec,
+  overridden: ApplicationSpec,
   own: string,
   { snapshot, reviewed }: Surroundings,
 ): Promise<string | undefined> {
   const { position } = source;
-  const added = beyond(laid, spec, position);
+  const added = beyond(overridden, spec, position);
   if (added.length === 0) return undefined;
   const merged = await patchIn(own, await snapshot.tree(reviewed));
-  const known = isJsonObject(merged) ? layOver(writtenSource(spec, position), merged) : {};
+  const known = isJsonObject(merged) ? withOverride(writtenSource(spec, position), merged) : {};
   const left = new Set(
-    beyond(laid, withSource(spec, position, known), position).filter((read) => added.includes(read)),
+    beyond(overridden, withSource(spec, position, known), position).filter((read) => added.includes(read)),
   );
   if (left.size === 0) return undefined;
   return (
@@ -109,16 +110,18 @@ async function readsMore(
   );
 }
 
-function beyond(laid: ApplicationSpec, known: ApplicationSpec, position: number): readonly string[] {
+function beyond(overridden: ApplicationSpec, known: ApplicationSpec, position: number): readonly string[] {
   const addresses = new Set(addressesIn(known));
   const plugins = new Set(pluginsIn(known));
   const references = new Set(referencesIn(readSource(writtenSource(known, position), position, "plain")));
   return [
-    ...addressesIn(laid)
+    ...addressesIn(overridden)
       .filter((address) => !addresses.has(address))
       .map(redactUserInfo),
-    ...referencesIn(readSource(writtenSource(laid, position), position, "plain")).filter((one) => !references.has(one)),
-    ...(pluginsIn(laid).every((plugin) => plugins.has(plugin)) ? [] : ["what a plugin makes of other settings"]),
+    ...referencesIn(readSource(writtenSource(overridden, position), position, "plain")).filter(
+      (one) => !references.has(one),
+    ),
+    ...(pluginsIn(overridden).every((plugin) => plugins.has(plugin)) ? [] : ["what a plugin makes of other settings"]),
   ];
 }
 
@@ -129,8 +132,10 @@ function writtenSource(spec: ApplicationSpec, position: number): JsonObject {
 }
 
 /** Only its tools are taken over: the files cannot move a source. */
-function withSource(spec: ApplicationSpec, position: number, laid: JsonObject): ApplicationSpec {
-  const tools = Object.fromEntries(TOOLS.flatMap((tool) => (laid[tool] === undefined ? [] : [[tool, laid[tool]]])));
+function withSource(spec: ApplicationSpec, position: number, overridden: JsonObject): ApplicationSpec {
+  const tools = Object.fromEntries(
+    TOOLS.flatMap((tool) => (overridden[tool] === undefined ? [] : [[tool, overridden[tool]]])),
+  );
   const source = { ...writtenSource(spec, position), ...tools };
   if (!isMultiSource(spec) || !Array.isArray(spec.sources)) return { ...spec, source };
   const sources = (spec.sources as readonly Json[]).map((one, index) => (index + 1 === position ? source : one));
@@ -149,11 +154,11 @@ const TOOLS = ["helm", "kustomize", "directory", "plugin"] as const;
 /** It may name these, without effect. */
 const IGNORED = new Set(["chart", "path", "repoURL", "targetRevision", "ref", "name", "tagPrefix"]);
 /**
- * Lays an override over a source as Argo CD does (v3.5 `mergeSourceParameters`): a JSON merge patch, decoded by Go into the
+ * Applies an override to a source as Argo CD does (v3.5 `mergeSourceParameters`): a JSON merge patch, decoded by Go into the
  * source that is there. So lists are replaced, but an item takes over what only the earlier item at its place has, and
  * `null` removes nothing but free text.
  */
-export function layOver(source: JsonObject, override: JsonObject): JsonObject {
+export function withOverride(source: JsonObject, override: JsonObject): JsonObject {
   return decodeInto(source, mergePatch(source, override));
 }
 
@@ -183,7 +188,7 @@ function mergePatch(target: JsonObject, patch: JsonObject): JsonObject {
   return Object.fromEntries(members.filter(([, value]) => value !== undefined));
 }
 
-/** A key that is no member of a source, or that differs from a known one by its case only. */
+/** A key that is not a member of a source, or that differs from a member only in its case. */
 export function misspelled(override: JsonObject): string | undefined {
   const tools: readonly string[] = TOOLS;
   const strange = Object.keys(override).find((key) => !tools.includes(key) && !IGNORED.has(key));

@@ -42,7 +42,7 @@ export function readResources(text: string | undefined): FileResources {
   };
 }
 
-const NO_TEXT: Unreadable = { reason: "it is no text or larger than 1 MiB", mayHide: true };
+const NO_TEXT: Unreadable = { reason: "it is not a text, or it is larger than 1 MiB", mayHide: true };
 
 /** Reads the texts of several files. */
 export const readResourcesTask: Task<readonly string[], readonly FileResources[]> = {
@@ -103,7 +103,7 @@ function readResource(value: Json): Resource | Unreadable | undefined {
   };
 }
 
-/** Nothing can apply one without a name. A name that is no text may be one to Argo CD's parser. */
+/** An object without a name cannot be applied. A name that is not a text may be one to Argo CD's parser. */
 function hasName({ metadata }: JsonObject): boolean {
   return isJsonObject(metadata) && metadata.name !== undefined && metadata.name !== null && metadata.name !== "";
 }

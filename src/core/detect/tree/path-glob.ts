@@ -1,4 +1,4 @@
-/** Of a pattern or a path, in characters; the longest path that Linux opens. */
+/** The longest pattern or path, in characters: Linux opens no longer path. */
 const MAX_LENGTH = 4096;
 
 /**

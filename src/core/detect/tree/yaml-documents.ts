@@ -121,7 +121,7 @@ function decoded(tag: string): string {
   }
 }
 
-/** Argo CD's parser has other limits than this one. What is no YAML for both can still be a template. */
+/** Argo CD's parser has other limits than this one. What is not YAML for both can still be a template. */
 function problemOf(error: unknown, text: string): Unreadable {
   const reason = error instanceof YamlRefused ? error.reason : "syntax";
   const template = () => isTemplate(text);
@@ -140,14 +140,14 @@ function problemOf(error: unknown, text: string): Unreadable {
     case "merge-order":
       return { reason: "a merge key (<<) in it overrides what stands before it, or does not", mayHide: true };
     case "syntax":
-      return template() ? TEMPLATE : { reason: "it is no valid YAML", mayHide: true };
+      return template() ? TEMPLATE : { reason: "it is not valid YAML", mayHide: true };
   }
 }
 
 /** Nothing applies a template before a program has filled it in. */
 export const TEMPLATE: Unreadable = { reason: "it is a template", mayHide: false };
 
-/** What the lexer adds to the text: where a document begins, where a flow ends by mistake, and that a scalar follows. */
+/** Control characters of the lexer: where a document begins, where a flow ends by mistake, and that a scalar follows. */
 const ADDED = new Set(["\x02", "\x18", "\x1f"]);
 
 /**

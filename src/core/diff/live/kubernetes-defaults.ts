@@ -120,7 +120,7 @@ function pullPolicyOf({ image }: JsonObject): Json | undefined {
   return tag === "latest" ? "Always" : "IfNotPresent";
 }
 
-/** Members that Kubernetes does not store while they say nothing (`omitempty` on a field that is no pointer). */
+/** Members that Kubernetes does not store when they are empty (`omitempty` on a field that is not a pointer). */
 const UNSTORED: ReadonlySet<string> = new Set([
   "apps/Deployment spec.paused",
   "apps/Deployment spec.minReadySeconds",

@@ -28,7 +28,7 @@ interface Applying {
   /** Argo CD has compared the live objects by these rules, so that what it left out of them is what they ignore. */
   readonly compared: boolean;
   readonly syncOptions: readonly string[];
-  /** The keys of a Secret that the cluster keeps although the head no longer has them; undefined if nobody knows. */
+  /** The keys of a Secret that the cluster keeps although the head no longer has them; undefined if git does not tell. */
   readonly stayingKeys: (identity: ManifestIdentity) => readonly string[] | undefined;
 }
 
@@ -331,7 +331,7 @@ type Rule = z.infer<typeof rule>;
 /** `spec.ignoreDifferences`. */
 interface IgnoreRules {
   readonly rules: readonly Rule[];
-  /** Some rules cannot be read, so nobody knows which objects they are about. */
+  /** Some rules cannot be read, so the objects that they cover are not known. */
   readonly unread: boolean;
 }
 

@@ -69,7 +69,7 @@ function isExclusive({ identity, path }: Place): boolean {
 function mergeMember(place: Place, previous: readonly Maybe[], head: Maybe, live: Maybe): Maybe {
   if (head === undefined) return previous.some((value) => value !== undefined) ? undefined : live;
   if (live !== undefined) return mergeValue(place, previous, head, live);
-  // Kubernetes does not store zero values; where nobody knows that of a new one, it is shown.
+  // Kubernetes does not store zero values. Where that is not known of a new field, the field is shown.
   const known = isZero(head) && previous.some((value) => jsonEqual(value, head));
   return known || isUnstored(place.identity, place.path, head) ? undefined : head;
 }

@@ -42,7 +42,7 @@ export function trialOrder(request: DiffRequest, differing: ReadonlyMap<string, 
   const { head, destinationNamespace, syncOptions } = request;
   const changed = [...differing].filter(([, sides]) => sides.head !== undefined && !meanTheSame(sides));
   if (changed.length === 0) return { objects: [], untried: [], changesPolicies: false };
-  // As rendered: in a pair, a placeholder stands for the commit.
+  // Taken from the renders: pairs have a placeholder in place of the commit.
   const raw = byIdentity(head, destinationNamespace);
   const created = createdHere([...differing.values()]);
   const objects: OrderedTrial[] = [];
@@ -225,7 +225,7 @@ function refusedObject(
   return { title, message: shown, sure };
 }
 
-/** What the sync itself takes care of is no refusal. */
+/** Refusals that the sync itself resolves do not count. */
 function afterSync(trial: Trial, asked: OrderedTrial, options: readonly string[]): Trial {
   if (trial.kind !== "refused") return trial;
   if (trial.cause === "no-namespace" && options.includes("CreateNamespace=true")) {

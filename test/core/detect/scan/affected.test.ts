@@ -144,8 +144,8 @@ describe("the Application resource, merge base against head", () => {
       "kind: Application\napiVersion: argoproj.io/v1alpha1\nmetadata: {name: {{ x }}-y}",
       "it is a template",
     ],
-    ["broken YAML", "apiVersion: argoproj.io/v1alpha1\nkind: Application\nmetadata: [", "it is no valid YAML"],
-    ["no text", { kind: "binary" }, "it is no text"],
+    ["broken YAML", "apiVersion: argoproj.io/v1alpha1\nkind: Application\nmetadata: [", "it is not valid YAML"],
+    ["no text", { kind: "binary" }, "it is not a text"],
   ])("counts as modified when its file becomes %s, and cannot be evaluated", async (_, head, reason) => {
     const { applications } = await detection({ base: { "a.yaml": web }, head: { "a.yaml": head } });
     expect(applications).toMatchObject([{ name: "web", kind: "modified", specChanged: true, head: undefined }]);
@@ -385,7 +385,7 @@ describe("explicit paths of the repository file", () => {
     });
     const found = await detection({ base: {}, head, live: running, settings: settings(["shared/**"]) });
     expect(found.notes).toEqual([
-      "The repository file maps changed files to wbe, which is no application that svc can see.",
+      "The repository file maps changed files to wbe, which is not an application that svc can see.",
     ]);
     expect((await detection({ base: {}, head, live: running, settings: settings(["y"]) })).notes).toEqual([]);
   });
@@ -394,7 +394,7 @@ describe("explicit paths of the repository file", () => {
 test("changed files that cannot be searched are noted, unchanged ones are not, and there is an end to it", async () => {
   const broken = "apiVersion: argoproj.io/v1alpha1\nkind: Application\nmetadata: [";
   const { notes } = await detection({ base: { "old.yaml": broken }, head: { "old.yaml": broken, "new.yaml": broken } });
-  expect(notes).toEqual(["new.yaml could not be searched for Application resources: it is no valid YAML."]);
+  expect(notes).toEqual(["new.yaml could not be searched for Application resources: it is not valid YAML."]);
   const many = Object.fromEntries(Array.from({ length: 30 }, (_, index) => [`${index}.yaml`, broken]));
   const found = await detection({ base: {}, head: many });
   expect(found.notes).toHaveLength(21);

@@ -104,14 +104,14 @@ describe("a scan of a revision", () => {
   test.each([
     ["a template", application("{{ .Values.name }}"), "it is a template", false],
     ["a template in quotes", application('"{{name}}"'), "it is a template", false],
-    ["broken YAML", `${application("web")}  broken: [\n`, "it is no valid YAML", true],
+    ["broken YAML", `${application("web")}  broken: [\n`, "it is not valid YAML", true],
     [
       "no name",
       application("web").replace("name: web", "generateName: web-"),
       "it has an Application without a usable name",
       false,
     ],
-    ["binary", { kind: "binary" } as const, "it is no text or larger than 1 MiB", true],
+    ["binary", { kind: "binary" } as const, "it is not a text, or it is larger than 1 MiB", true],
   ])("%s is told, and other files are read", async (_, broken, reason, mayHide) => {
     const { applications, unreadable } = await scan({ "broken.yaml": broken, "ok.yaml": application("ok") });
     expect([...unreadable]).toEqual([["broken.yaml", { reason, mayHide }]]);
@@ -176,7 +176,7 @@ describe("a scan of a revision", () => {
       "to-binary.yaml": { kind: "symlink", target: "file.bin" },
       "file.bin": { kind: "binary" },
     };
-    const noText = { reason: "it is no text or larger than 1 MiB", mayHide: true };
+    const noText = { reason: "it is not a text, or it is larger than 1 MiB", mayHide: true };
     expect([...(await scan(files)).unreadable]).toEqual([
       ["file.bin", noText],
       ["link.yaml", { reason: "it is a link that cannot be followed", mayHide: true }],

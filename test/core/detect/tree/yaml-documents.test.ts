@@ -45,7 +45,7 @@ describe("readYamlDocuments", () => {
     expect(values).toEqual([{ a: 1 }, { c: 3 }]);
     expect(problems).toEqual([
       { reason: "it is a template", mayHide: false },
-      { reason: "it is no valid YAML", mayHide: true },
+      { reason: "it is not valid YAML", mayHide: true },
     ]);
   });
 

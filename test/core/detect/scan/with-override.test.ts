@@ -1,5 +1,5 @@
 import { expect, test } from "@jest/globals";
-import { layOver, misspelled } from "../../../../src/core/detect/scan/parameter-overrides.js";
+import { withOverride, misspelled } from "../../../../src/core/detect/scan/parameter-overrides.js";
 import type { JsonObject } from "../../../../src/core/model/json.js";
 
 const SOURCE = {
@@ -37,12 +37,12 @@ test.each<[string, JsonObject, JsonObject]>([
   ],
   ["another member stands beside the others", { helm: { skipCrds: true } }, { skipCrds: true }],
 ])("%s", (_, override, changed) => {
-  expect(layOver(SOURCE, override)).toEqual({ ...SOURCE, helm: { ...SOURCE.helm, ...changed } });
+  expect(withOverride(SOURCE, override)).toEqual({ ...SOURCE, helm: { ...SOURCE.helm, ...changed } });
 });
 
 test("a member that the source does not have comes as it is", () => {
   const kustomize = { images: ["web:2"], commonLabels: { Name: "x" } };
-  expect(layOver({ path: "x" }, { kustomize })).toEqual({ path: "x", kustomize });
+  expect(withOverride({ path: "x" }, { kustomize })).toEqual({ path: "x", kustomize });
 });
 
 test.each<[JsonObject, string | undefined]>([
