@@ -258,12 +258,6 @@ export function problemAt(
   return { ...placeOf(tree, path, atKey), key: keyPath(path), message };
 }
 
-export function treeAt(tree: ConfigTree, path: readonly string[]): ConfigTree | undefined {
-  let current: ConfigTree | undefined = tree;
-  for (const part of path) current = current?.kind === "map" ? current.entries.get(part)?.value : undefined;
-  return current;
-}
-
 function placeOf(tree: ConfigTree, path: readonly PropertyKey[], atKey: boolean): Place {
   let current = tree;
   let place = tree.at;

@@ -1,10 +1,10 @@
+import { createHmac } from "node:crypto";
 import { errorCode } from "../config/files.js";
 import type { NotificationReceiver } from "../config/server/server.js";
 import type { Clock } from "../core/ports/clock.js";
 import type { Delivery, OutboxOptions } from "../core/ports/notifications.js";
 import { AnswerTimedOut, postText } from "../http/fetch-text.js";
 import { SERVICE } from "../names.js";
-import { signatureHeaders } from "./json-format.js";
 
 /** Real time until a receiver has to answer, in milliseconds. */
 const ANSWER_WITHIN_MS = 15_000;
@@ -42,4 +42,19 @@ function failed(problem: string, retryAfterMs?: number): Delivery {
 function causeOf(error: unknown): string {
   const wrapped = typeof error === "object" && error !== null && "cause" in error ? error.cause : undefined;
   return errorCode(wrapped ?? error) ?? "unknown reason";
+}
+
+/**
+ * The headers that sign an attempt, over the bytes of the body.
+ * https://www.standardwebhooks.com
+ */
+export function signatureHeaders(
+  { id, body }: { readonly id: string; readonly body: string },
+  secret: string,
+  now: Date,
+): Readonly<Record<string, string>> {
+  const timestamp = String(Math.floor(now.getTime() / 1000));
+  const key = Buffer.from(secret.replace(/^whsec_/, ""), "base64");
+  const signature = createHmac("sha256", key).update(`${id}.${timestamp}.${body}`).digest("base64");
+  return { "webhook-id": id, "webhook-timestamp": timestamp, "webhook-signature": `v1,${signature}` };
 }

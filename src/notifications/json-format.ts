@@ -1,10 +1,9 @@
-import { createHmac } from "node:crypto";
 import * as z from "zod";
 import { NOTIFICATION_EVENTS } from "../config/server/server-schema.js";
 import { changeRequestName, type ChangeRequestRef } from "../core/model/change-request.js";
 import type { Notification } from "../core/model/notification.js";
 import { HOST_IDS, HOST_TITLES } from "../names.js";
-import { messageOf, pageOf, type MessageParts } from "./message.js";
+import { messageOf, type MessageParts, pageOf } from "./message.js";
 import { eventsOf } from "./select.js";
 
 const event = z.enum(NOTIFICATION_EVENTS);
@@ -125,19 +124,4 @@ function changeOf(change: ChangeRequestRef, { hostPageOf, pagesUrl }: MessagePar
   const { host, repository, number } = change;
   const [url, page] = [hostPageOf(change), pageOf(change, pagesUrl)];
   return { host, repository, number, name: changeRequestName(change), url, page };
-}
-
-/**
- * The headers that sign an attempt, over the bytes of the body.
- * https://www.standardwebhooks.com
- */
-export function signatureHeaders(
-  { id, body }: { readonly id: string; readonly body: string },
-  secret: string,
-  now: Date,
-): Readonly<Record<string, string>> {
-  const timestamp = String(Math.floor(now.getTime() / 1000));
-  const key = Buffer.from(secret.replace(/^whsec_/, ""), "base64");
-  const signature = createHmac("sha256", key).update(`${id}.${timestamp}.${body}`).digest("base64");
-  return { "webhook-id": id, "webhook-timestamp": timestamp, "webhook-signature": `v1,${signature}` };
 }

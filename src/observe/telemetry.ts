@@ -1,5 +1,5 @@
-import type { Tracer } from "@opentelemetry/api";
-import type { Router } from "express";
+import { context, ROOT_CONTEXT, SpanKind, SpanStatusCode, trace, type Tracer } from "@opentelemetry/api";
+import { Router } from "express";
 import type { ServerConfig } from "../config/server/server.js";
 import type { HostEvent } from "../core/model/event.js";
 import type { CodeHost } from "../core/ports/code-host.js";
@@ -10,11 +10,12 @@ import type { DeliveryOutcome } from "../core/ports/notifications.js";
 import type { Repositories } from "../core/ports/repositories.js";
 import type { LimitWaits } from "../hosts/limit-waits.js";
 import type { WebhookIntake } from "../hosts/webhook-route.js";
+import { WEBHOOK_PATHS } from "../names.js";
 import type { Stores } from "../store/stores.js";
 import { countHostRequests, type ObservedHost } from "./metrics/host-requests.js";
 import { measureCalls, type StoreName } from "./metrics/measure-calls.js";
 import type { MetricSources, MetricsServer } from "./metrics/metrics.js";
-import { traceCalls, tracePush, traceRun, traceWebhooks } from "./tracing/traces.js";
+import { traceCalls, tracePush, traceRun } from "./tracing/traces.js";
 import { type EveryCall, type MethodCalls, wrapPort } from "./wrap-port.js";
 
 /** Traces and measures the ports; with both switched off it returns them as they are. */
@@ -105,4 +106,22 @@ export async function createTelemetry({ config, hosts, tracer, log }: TelemetryP
       await server?.close();
     },
   };
+}
+
+/** Starts a trace for each webhook. Mount it before the webhook routes. */
+function traceWebhooks(tracer: Tracer): Router {
+  const router = Router();
+  router.post(Object.values(WEBHOOK_PATHS), (request, response, next) => {
+    const { path } = request;
+    const attributes = { "http.request.method": "POST", "http.route": path };
+    // The trace context of the sender is ignored: it would decide what is sampled.
+    const span = tracer.startSpan(`POST ${path}`, { kind: SpanKind.SERVER, attributes, root: true });
+    response.once("close", () => {
+      span.setAttribute("http.response.status_code", response.statusCode);
+      if (response.statusCode >= 500) span.setStatus({ code: SpanStatusCode.ERROR });
+      span.end();
+    });
+    context.with(trace.setSpan(ROOT_CONTEXT, span), next);
+  });
+  return router;
 }

@@ -2,12 +2,21 @@ import { changeRequestKey, type ChangeRequestRef } from "../core/model/change-re
 import { StoreUnavailable } from "../core/model/errors.js";
 import type { HostEvent } from "../core/model/event.js";
 import type { EventQueue, QueueBacklog } from "../core/ports/event-queue.js";
-import { afterAwake } from "../http/redis.js";
-import { DrainJobs, type DrainJob } from "./drain-jobs.js";
+import { afterAwake, type StoreConnection } from "../http/redis.js";
+import { type DrainJob, DrainJobs } from "./drain-jobs.js";
 import { EventRun, type RunStart } from "./event-run.js";
 import { createInProcessQueue } from "./in-process.js";
-import { LaneStore, type Attempt, type Pushed, type Taken } from "./lane-store.js";
-import { fieldsOf, MAX_ASIDE, QUEUE_TIMING, type DurableQueueOptions, type QueueTiming } from "./queue-options.js";
+import { type Attempt, LaneStore, type Pushed, type Taken } from "./lane-store.js";
+import { fieldsOf, MAX_ASIDE, type QueueOptions, type QueueTiming } from "./queue-options.js";
+
+/** The events of a killed replica resume after its lease and at most two looks: within 20 seconds. */
+const QUEUE_TIMING: QueueTiming = {
+  leaseMs: 10_000,
+  heartbeatMs: 1_000,
+  lookEveryMs: 5_000,
+  retryAfterMs: [2_000, 10_000, 30_000],
+  undoubtedMs: 5_000,
+};
 
 /** How long `close` waits for runs that it has asked to stop, in milliseconds. */
 const STOP_WITHIN_MS = 1_000;
@@ -244,4 +253,14 @@ class DurableQueue implements EventQueue {
     await Promise.race([this.#until(() => this.#runs.size === 0), late]);
     timer.abort();
   }
+}
+
+/** What the queue in Redis needs. */
+export interface DurableQueueOptions extends QueueOptions {
+  readonly connection: StoreConnection;
+  /** Answers an event that was refused because the store was unavailable when it came. */
+  readonly refuse: QueueOptions["run"];
+  readonly timing?: Partial<QueueTiming>;
+  /** Called when this replica starts an event whose last run was killed with its replica. */
+  readonly onTakeOver?: () => void;
 }

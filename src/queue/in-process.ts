@@ -1,14 +1,29 @@
 import { changeRequestKey, type ChangeRequestRef } from "../core/model/change-request.js";
 import type { HostEvent } from "../core/model/event.js";
+import type { RunNotes } from "../core/model/progress.js";
 import {
   type EventQueue,
   type QueueBacklog,
   type RunEnd,
+  type RunJournal,
   Stopped,
   type StopReason,
 } from "../core/ports/event-queue.js";
-import { MemoryJournal } from "./journal.js";
 import { fieldsOf, IDS_KEPT_MS, idsOf, MAX_ASIDE, type QueueOptions } from "./queue-options.js";
+
+/** A run's notes in memory. */
+export class MemoryJournal implements RunJournal {
+  #notes: RunNotes = {};
+
+  read(): Promise<RunNotes> {
+    return Promise.resolve(this.#notes);
+  }
+
+  write(value: RunNotes): Promise<void> {
+    this.#notes = value;
+    return Promise.resolve();
+  }
+}
 
 /** How long `close` waits for runs that it has asked to stop, in milliseconds. */
 const STOP_WITHIN_MS = 1000;

@@ -28,20 +28,6 @@ const notes = z.object({
   result: z.custom<NotedResult>((value) => isJsonObject(value) && isNoted(value)).optional(),
 });
 
-/** A run's notes in memory. */
-export class MemoryJournal implements RunJournal {
-  #notes: RunNotes = {};
-
-  read(): Promise<RunNotes> {
-    return Promise.resolve(this.#notes);
-  }
-
-  write(value: RunNotes): Promise<void> {
-    this.#notes = value;
-    return Promise.resolve();
-  }
-}
-
 /** A run's notes in Redis, one value per delivery. */
 export class RedisJournal implements RunJournal {
   readonly #key: string;

@@ -3,7 +3,6 @@ import type { HostEvent } from "../core/model/event.js";
 import type { Clock } from "../core/ports/clock.js";
 import type { RunEnd, RunTicket } from "../core/ports/event-queue.js";
 import type { Log } from "../core/ports/log.js";
-import type { StoreConnection } from "../http/redis.js";
 
 /** What both queues need. */
 export interface QueueOptions {
@@ -31,15 +30,6 @@ export interface QueueTiming {
   readonly undoubtedMs: number;
 }
 
-/** The events of a killed replica resume after its lease and at most two looks: within 20 seconds. */
-export const QUEUE_TIMING: QueueTiming = {
-  leaseMs: 10_000,
-  heartbeatMs: 1_000,
-  lookEveryMs: 5_000,
-  retryAfterMs: [2_000, 10_000, 30_000],
-  undoubtedMs: 5_000,
-};
-
 /** Hosts repeat a delivery for up to three days; ids are kept a day longer. */
 export const IDS_KEPT_MS = 4 * 24 * 60 * 60 * 1000;
 
@@ -50,16 +40,6 @@ export const IDS_KEPT_MS = 4 * 24 * 60 * 60 * 1000;
 export function idsOf(event: HostEvent): readonly string[] {
   if (event.kind !== "commented") return [event.delivery];
   return [event.delivery, `${changeRequestKey(event.change)} comment ${event.commentId}`];
-}
-
-/** What the queue in Redis needs. */
-export interface DurableQueueOptions extends QueueOptions {
-  readonly connection: StoreConnection;
-  /** Answers an event that was refused because the store was unavailable when it came. */
-  readonly refuse: QueueOptions["run"];
-  readonly timing?: Partial<QueueTiming>;
-  /** Called when this replica starts an event whose last run was killed with its replica. */
-  readonly onTakeOver?: () => void;
 }
 
 /** How many runs may step aside at once: each keeps its result in memory. */

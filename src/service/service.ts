@@ -40,7 +40,7 @@ import { type Adapters, createAdapters, createAdministrators } from "./adapters.
 import { createChores, tellPlanned, watchHolders } from "./chores.js";
 import { checkAtStart } from "./start-checks.js";
 import { type StartedNotifications, startNotifications } from "./start-notifications.js";
-import { watchSystems } from "./system-watch.js";
+import { SystemWatch, type SystemWatchParts } from "./system-watch.js";
 
 /** The machine's time. */
 export const systemClock: Clock = {
@@ -365,4 +365,12 @@ async function createQueue(parts: QueueParts): Promise<EventQueue> {
   };
   const queue = await openQueue();
   return queue;
+}
+
+/** Undefined if no receiver wants to hear of outages. */
+function watchSystems(
+  { notifications }: Pick<ServerConfig, "notifications">,
+  parts: SystemWatchParts,
+): SystemWatch | undefined {
+  return notifications.some(({ events }) => events.includes("unavailable")) ? new SystemWatch(parts) : undefined;
 }

@@ -1,4 +1,3 @@
-import type { ServerConfig } from "../config/server/server.js";
 import { StoreUnavailable } from "../core/model/errors.js";
 import type { Clock } from "../core/ports/clock.js";
 import type { Deployer } from "../core/ports/deployer.js";
@@ -16,14 +15,6 @@ export interface SystemWatchParts extends Pick<StartedNotifications, "notificati
   readonly stores: Pick<Stores, "ping" | "connection">;
   readonly clock: Clock;
   readonly log: Log;
-}
-
-/** Undefined if no receiver wants to hear of outages. */
-export function watchSystems(
-  { notifications }: Pick<ServerConfig, "notifications">,
-  parts: SystemWatchParts,
-): SystemWatch | undefined {
-  return notifications.some(({ events }) => events.includes("unavailable")) ? new SystemWatch(parts) : undefined;
 }
 
 /**

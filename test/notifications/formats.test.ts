@@ -6,10 +6,11 @@ import type { NotificationReceiver } from "../../src/config/server/server.js";
 import { applicationName, repositoryName, revision } from "../../src/core/model/brand.js";
 import type { Notification } from "../../src/core/model/notification.js";
 import { signatureCheck, signingKey } from "../../src/hosts/gitlab/webhook.js";
-import { slackBody, teamsBody } from "../../src/notifications/create-notifications.js";
-import { jsonBody, signatureHeaders } from "../../src/notifications/json-format.js";
+import { selected, slackBody, teamsBody } from "../../src/notifications/create-notifications.js";
+import { signatureHeaders } from "../../src/notifications/deliver.js";
+import { jsonBody } from "../../src/notifications/json-format.js";
 import { messageOf } from "../../src/notifications/message.js";
-import { eventsOf, selected } from "../../src/notifications/select.js";
+import { eventsOf } from "../../src/notifications/select.js";
 import { WORDS } from "../comments/samples.js";
 
 const change = { host: "hosta", repository: repositoryName("acme/deploy"), number: 7 } as const;

@@ -2,7 +2,7 @@ import { describe, expect, test } from "@jest/globals";
 import { LeaseLost, StoredValueUnreadable, StoreUnavailable } from "../../src/core/model/errors.js";
 import type { HostEvent } from "../../src/core/model/event.js";
 import { type RunEnd, type RunTicket, Stopped } from "../../src/core/ports/event-queue.js";
-import { MemoryJournal } from "../../src/queue/journal.js";
+import { MemoryJournal } from "../../src/queue/in-process.js";
 import type { Dependencies } from "../../src/run/line/run.js";
 import { supervise } from "../../src/run/line/supervise.js";
 import { ANA, API, CommandWorld, config, definition, spec, WEB } from "../core/commands/command-world.js";

@@ -1,8 +1,8 @@
 import { expect, test } from "@jest/globals";
-import { HostFailure, StoreUnavailable, type HostFailureReason } from "../../src/core/model/errors.js";
+import { HostFailure, type HostFailureReason, StoreUnavailable } from "../../src/core/model/errors.js";
 import type { HostEvent } from "../../src/core/model/event.js";
 import { type RunTicket, Stopped } from "../../src/core/ports/event-queue.js";
-import { MemoryJournal } from "../../src/queue/journal.js";
+import { MemoryJournal } from "../../src/queue/in-process.js";
 import type { Dependencies } from "../../src/run/line/run.js";
 import { supervise } from "../../src/run/line/supervise.js";
 import { ANA, CommandWorld, config } from "../core/commands/command-world.js";

@@ -7,7 +7,7 @@ import type {
 } from "../../core/model/settings.js";
 import type { RepositoryConfig } from "../repository/repository-schema.js";
 import type { ServerDefaults } from "../server/server.js";
-import { isExact, matchOf } from "./rule-match.js";
+import { matchOf, type RuleSelectors } from "./rule-match.js";
 
 type Entry = RepositoryConfig["syncRequirements"][number];
 
@@ -121,4 +121,9 @@ function decisive<T>(
     }
   }
   return { certain: undefined, possible };
+}
+
+/** Whether the entry names this very application; exact entries come before patterns. */
+function isExact({ name }: RuleSelectors, application: RuledApplication): boolean {
+  return name === application.name;
 }

@@ -42,11 +42,6 @@ export function matchOf({ name, project, destination }: RuleSelectors, applicati
   return matches.includes("possible") ? "possible" : "certain";
 }
 
-/** Whether the entry names this very application; exact entries come before patterns. */
-export function isExact({ name }: RuleSelectors, application: RuledApplication): boolean {
-  return name === application.name;
-}
-
 function nameMatch(pattern: string, name: string): RuleMatch {
   const reaches = pattern.includes("/") || !name.includes("/");
   if (reaches && matchesName(pattern, name)) return "certain";

@@ -1,9 +1,9 @@
 import { createHash, randomBytes } from "node:crypto";
 import { ROLES } from "../../core/model/settings.js";
-import { HOST_IDS, API_TOKEN_PREFIX } from "../../names.js";
+import { API_TOKEN_PREFIX, HOST_IDS } from "../../names.js";
 import { duration, flag, listOf, oneOf, secret, section, text, textLeaf, url, Wrong } from "../schema-parts.js";
 import { OTHER_NAMES } from "./section-names.js";
-import { hostName, slashed } from "./server-parts.js";
+import { hostName } from "./server-parts.js";
 
 /** `auth`: login for the web pages. */
 export function authSection() {
@@ -166,4 +166,12 @@ function tokenHash() {
     }
     return HASH.test(value) ? value : new Wrong();
   }).meta({ title: "hash", type: "string", pattern: HASH.source });
+}
+
+/** Text split by slashes, such as `<org>/<team>`. */
+function slashed(allowed: string, fewest: number) {
+  return textLeaf(allowed, (value) => {
+    const parts = value.split("/");
+    return parts.length < fewest || parts.some((part) => !/^\S+$/.test(part)) ? new Wrong() : value;
+  }).meta({ title: "text", type: "string", pattern: `^[^\\s/]+(?:/[^\\s/]+){${fewest - 1},}$` });
 }

@@ -5,9 +5,6 @@ import { textLeaf, Wrong } from "../schema-parts.js";
 /** Reads a text file; throws like `node:fs`. */
 export type ReadFile = (path: string) => string;
 
-/** Reads an environment variable; undefined if it is not set. */
-export type ReadVariable = (name: string) => string | undefined;
-
 /** An RSA key, as PEM text (with `\n` allowed for line breaks) or as the path of its file. Read as PEM text. */
 export function privateKey(readFile: ReadFile) {
   return textLeaf("a private key as PEM text, or the path of a file that holds one", (value) => {
@@ -31,28 +28,6 @@ export interface StoreAddress {
   readonly port: number;
 }
 
-export function storeAddress() {
-  return textLeaf("host:port", (value): StoreAddress | Wrong => {
-    const [, bracketed, plain, digits] = /^(?:\[([0-9a-fA-F:.]+)\]|([^\s:/@[\]]+)):(\d{1,5})$/.exec(value) ?? [];
-    const [host, port] = [bracketed ?? plain, Number(digits)];
-    return host === undefined || !(port >= 1 && port <= 65_535) ? new Wrong() : { host, port };
-  }).meta({
-    title: "host:port",
-    type: "string",
-    pattern: "^(?=.*:\\d*[1-9]\\d*$)(?:\\[[0-9a-fA-F:.]+\\]|[^\\s:/@\\[\\]]+):\\d{1,5}$",
-  });
-}
-
-const COMMAND_WORD = /^[a-z](?:[a-z0-9-]{0,28}[a-z0-9])?$/;
-
-/** The first word of a command comment. Starts with a letter, since Markdown reads `1.` and `-` as lists. */
-export function commandWord() {
-  return textLeaf(
-    "1 to 30 lower-case letters, digits and dashes, of which the first is a letter and the last no dash",
-    (value) => (COMMAND_WORD.test(value) ? value : new Wrong()),
-  ).meta({ title: "word", type: "string", pattern: COMMAND_WORD.source });
-}
-
 const HOST_NAME = /^[A-Za-z0-9]([A-Za-z0-9.-]*[A-Za-z0-9])?$/;
 
 /** A host name without scheme, port and path, read in lower case. */
@@ -60,14 +35,6 @@ export function hostName() {
   return textLeaf("a host name such as git.example.org, without scheme and path", (value) =>
     HOST_NAME.test(value) ? value.toLowerCase() : new Wrong(),
   ).meta({ title: "host name", type: "string", pattern: HOST_NAME.source });
-}
-
-/** Text split by slashes, such as `<org>/<team>`. */
-export function slashed(allowed: string, fewest: number) {
-  return textLeaf(allowed, (value) => {
-    const parts = value.split("/");
-    return parts.length < fewest || parts.some((part) => !/^\S+$/.test(part)) ? new Wrong() : value;
-  }).meta({ title: "text", type: "string", pattern: `^[^\\s/]+(?:/[^\\s/]+){${fewest - 1},}$` });
 }
 
 function contentOf(path: string, readFile: ReadFile): string | Wrong {

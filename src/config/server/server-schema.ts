@@ -1,35 +1,37 @@
 import type * as z from "zod";
-import { HOST_IDS, SERVICE, type HostId } from "../../names.js";
+import { HOST_IDS, type HostId, SERVICE } from "../../names.js";
 import { team } from "../repository/repository-schema.js";
 import {
   applicationRepositories,
-  defaultsSection,
   count,
+  defaultsSection,
   duration,
   durationOrOff,
   flag,
   listOf,
   oneOf,
+  pattern,
   redaction,
   secret,
   section,
-  text,
-  url,
-  pattern,
-  textLeaf,
-  Wrong,
   signingSecret,
+  text,
+  textLeaf,
+  url,
+  Wrong,
 } from "../schema-parts.js";
 import { authSection } from "./auth-section.js";
-import {
-  certificateFile,
-  commandWord,
-  type ReadFile,
-  type ReadVariable,
-  storeAddress,
-  hostName,
-  privateKey,
-} from "./server-parts.js";
+import { certificateFile, hostName, privateKey, type ReadFile, type StoreAddress } from "./server-parts.js";
+
+const COMMAND_WORD = /^[a-z](?:[a-z0-9-]{0,28}[a-z0-9])?$/;
+
+/** The first word of a command comment. Starts with a letter, since Markdown reads `1.` and `-` as lists. */
+function commandWord() {
+  return textLeaf(
+    "1 to 30 lower-case letters, digits and dashes, of which the first is a letter and the last no dash",
+    (value) => (COMMAND_WORD.test(value) ? value : new Wrong()),
+  ).meta({ title: "word", type: "string", pattern: COMMAND_WORD.source });
+}
 
 /** `svc.yaml`. An omitted section gets its defaults; an omitted host is not configured. */
 export function serverSchema(readFile: ReadFile, readVariable: ReadVariable) {
@@ -375,4 +377,19 @@ function receiverAddress() {
     const { username, password } = new URL(value);
     return username === "" && password === "" ? value : new Wrong();
   }).meta({ title: "address", type: "string", pattern: "^(?![^/]*//[^/?]*@)[hH][tT][tT][pP][sS]?://[^\\s#]+$" });
+}
+
+/** Reads an environment variable; undefined if it is not set. */
+type ReadVariable = (name: string) => string | undefined;
+
+function storeAddress() {
+  return textLeaf("host:port", (value): StoreAddress | Wrong => {
+    const [, bracketed, plain, digits] = /^(?:\[([0-9a-fA-F:.]+)\]|([^\s:/@[\]]+)):(\d{1,5})$/.exec(value) ?? [];
+    const [host, port] = [bracketed ?? plain, Number(digits)];
+    return host === undefined || !(port >= 1 && port <= 65_535) ? new Wrong() : { host, port };
+  }).meta({
+    title: "host:port",
+    type: "string",
+    pattern: "^(?=.*:\\d*[1-9]\\d*$)(?:\\[[0-9a-fA-F:.]+\\]|[^\\s:/@\\[\\]]+):\\d{1,5}$",
+  });
 }

@@ -13,7 +13,6 @@ import {
   orderedProblems,
   problemAt,
   readYaml,
-  treeAt,
   validate,
 } from "../yaml-tree.js";
 import { renameSections } from "./section-names.js";
@@ -270,4 +269,10 @@ function isTrue(tree: MapTree, path: readonly string[]): boolean {
   const found = treeAt(tree, path);
   if (found?.kind !== "scalar") return false;
   return found.value === true || (found.value instanceof Expanded && found.value.text === "true");
+}
+
+function treeAt(tree: ConfigTree, path: readonly string[]): ConfigTree | undefined {
+  let current: ConfigTree | undefined = tree;
+  for (const part of path) current = current?.kind === "map" ? current.entries.get(part)?.value : undefined;
+  return current;
 }

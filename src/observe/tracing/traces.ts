@@ -2,18 +2,17 @@ import {
   context,
   propagation,
   ROOT_CONTEXT,
+  type Span,
   SpanKind,
   SpanStatusCode,
   trace,
-  type Span,
   type Tracer,
 } from "@opentelemetry/api";
-import { Router } from "express";
 import { DeployerFailure, HostFailure } from "../../core/model/errors.js";
 import type { HostEvent } from "../../core/model/event.js";
 import type { EventQueue, RunEnd } from "../../core/ports/event-queue.js";
-import { SERVICE, WEBHOOK_PATHS } from "../../names.js";
-import { reportEnd, type EveryCall } from "../wrap-port.js";
+import { SERVICE } from "../../names.js";
+import { type EveryCall, reportEnd } from "../wrap-port.js";
 
 /** A span per call inside of a trace: `<system>.<method>`. No attribute holds an argument or a text of an answer. */
 export function traceCalls(system: string, tracer: Tracer): EveryCall {
@@ -36,24 +35,6 @@ function markFailed(span: Span, error: unknown): void {
   const kind = error instanceof Error ? error.name : "unknown";
   const reason = error instanceof DeployerFailure || error instanceof HostFailure ? `.${error.reason}` : "";
   span.setAttribute("error.type", `${kind}${reason}`);
-}
-
-/** Starts a trace for each webhook. Mount it before the webhook routes. */
-export function traceWebhooks(tracer: Tracer): Router {
-  const router = Router();
-  router.post(Object.values(WEBHOOK_PATHS), (request, response, next) => {
-    const { path } = request;
-    const attributes = { "http.request.method": "POST", "http.route": path };
-    // The trace context of the sender is ignored: it would decide what is sampled.
-    const span = tracer.startSpan(`POST ${path}`, { kind: SpanKind.SERVER, attributes, root: true });
-    response.once("close", () => {
-      span.setAttribute("http.response.status_code", response.statusCode);
-      if (response.statusCode >= 500) span.setStatus({ code: SpanStatusCode.ERROR });
-      span.end();
-    });
-    context.with(trace.setSpan(ROOT_CONTEXT, span), next);
-  });
-  return router;
 }
 
 /** Puts the trace into the event, for the replica that runs it. */

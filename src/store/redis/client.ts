@@ -1,8 +1,6 @@
 import { Cluster, type ClusterOptions, Redis, type RedisOptions } from "ioredis";
 import * as z from "zod";
-import { StoredValueUnreadable, StoreUnavailable } from "../../core/model/errors.js";
 import { afterAwake, type RedisClient } from "../../http/redis.js";
-import { STORE_TITLE } from "../../names.js";
 import type { RedisConfig } from "./redis-config.js";
 
 /** Time limit of one command. */
@@ -233,20 +231,4 @@ export function withoutArguments(error: unknown): Error {
   // Old servers repeat the arguments of an unknown command.
   const secret = command === "hello" || command === "auth";
   return new Error([name, code, command, secret ? undefined : message.slice(0, 300)].filter(Boolean).join(": "));
-}
-
-export function unavailable(problem: string, error?: unknown): StoreUnavailable {
-  const options = error === undefined ? undefined : { cause: withoutArguments(error) };
-  return new StoreUnavailable(`failed to connect to ${STORE_TITLE}: ${problem}`, options);
-}
-
-/** The error for a command that Redis answered with an error reply. */
-export function refused(error: unknown): StoreUnavailable | StoredValueUnreadable {
-  if (replyCode(error) === "WRONGTYPE") {
-    const text = `a value of this service in ${STORE_TITLE} was overwritten by another program`;
-    return new StoredValueUnreadable(text, { cause: withoutArguments(error) });
-  }
-  return new StoreUnavailable(`${STORE_TITLE} refused a command: ${describeProblem(error) ?? "unknown problem"}`, {
-    cause: withoutArguments(error),
-  });
 }

@@ -1,5 +1,6 @@
 import { once } from "node:events";
 import { Cluster } from "ioredis";
+import { StoredValueUnreadable, StoreUnavailable } from "../../core/model/errors.js";
 import type { Log } from "../../core/ports/log.js";
 import { afterAwake, type RedisClient, type StoreConnection } from "../../http/redis.js";
 import { STORE_TITLE } from "../../names.js";
@@ -10,12 +11,10 @@ import {
   describeProblem,
   isSelect,
   primariesOf,
-  refused,
   replyCode,
-  unavailable,
   withoutArguments,
 } from "./client.js";
-import { placeOf, type RedisConfig } from "./redis-config.js";
+import type { RedisConfig } from "./redis-config.js";
 
 /** How long the first commands wait for the first connection: under a second, including the command itself. */
 const FIRST_CONNECTION_MS = 300;
@@ -198,4 +197,27 @@ async function infoOf(
 ): Promise<ReadonlyMap<string, string>> {
   const lines = (await server.info(section)).split(/\r?\n/);
   return new Map(lines.map((line) => [line.split(":", 1)[0] ?? "", line.slice(line.indexOf(":") + 1)]));
+}
+
+function unavailable(problem: string, error?: unknown): StoreUnavailable {
+  const options = error === undefined ? undefined : { cause: withoutArguments(error) };
+  return new StoreUnavailable(`failed to connect to ${STORE_TITLE}: ${problem}`, options);
+}
+
+/** The error for a command that Redis answered with an error reply. */
+function refused(error: unknown): StoreUnavailable | StoredValueUnreadable {
+  if (replyCode(error) === "WRONGTYPE") {
+    const text = `a value of this service in ${STORE_TITLE} was overwritten by another program`;
+    return new StoredValueUnreadable(text, { cause: withoutArguments(error) });
+  }
+  return new StoreUnavailable(`${STORE_TITLE} refused a command: ${describeProblem(error) ?? "unknown problem"}`, {
+    cause: withoutArguments(error),
+  });
+}
+
+/** Names the place in log lines. */
+function placeOf(config: RedisConfig): string {
+  if ("address" in config) return config.address;
+  if ("sentinel" in config) return `${config.sentinel.master} by Sentinel ${config.sentinel.addresses.join(", ")}`;
+  return `cluster ${config.cluster.addresses.join(", ")}`;
 }

@@ -55,10 +55,3 @@ export function redisConfigOf(kvstore: KvstoreSection): RedisConfig | undefined 
 function textOf({ host, port }: StoreAddress): string {
   return `${host.includes(":") ? `[${host}]` : host}:${port}`;
 }
-
-/** Names the place in log lines. */
-export function placeOf(config: RedisConfig): string {
-  if ("address" in config) return config.address;
-  if ("sentinel" in config) return `${config.sentinel.master} by Sentinel ${config.sentinel.addresses.join(", ")}`;
-  return `cluster ${config.cluster.addresses.join(", ")}`;
-}
