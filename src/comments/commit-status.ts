@@ -1,3 +1,4 @@
+import { shortRevision } from "../core/model/brand.js";
 import { sameChangeRequest } from "../core/model/change-request.js";
 import type { Deployment } from "../core/model/deployment.js";
 import { type HostWords, listed, referenceTo } from "../core/model/host-words.js";
@@ -9,7 +10,7 @@ import { barsOf, judge } from "../core/policy/judge.js";
 import { nextStep } from "../core/policy/next-step.js";
 import type { CommitStatus } from "../core/ports/code-host.js";
 import { REPOSITORY_FILE } from "../names.js";
-import { commandText, nextStepPieces, plainPieces } from "./next-step-words.js";
+import { commandText, nextStepPieces, type Piece } from "./next-step-words.js";
 import { joined } from "./parts.js";
 
 /** What is known about the head when its status is set. */
@@ -273,4 +274,15 @@ function names(all: readonly string[]): string {
 
 function namesOf(all: readonly ApplicationFacts[]): readonly string[] {
   return all.map(({ application }) => application);
+}
+
+/** The clause without formatting, for a commit status. */
+function plainPieces(pieces: readonly Piece[]): string {
+  return pieces
+    .map((piece) => {
+      if (typeof piece === "string") return piece;
+      if ("commit" in piece) return shortRevision(piece.commit);
+      return "text" in piece ? piece.text : piece.code;
+    })
+    .join("");
 }

@@ -46,17 +46,6 @@ export function nextStepPieces(step: NextStep, change: Reader, words: HostWords)
   }
 }
 
-/** The clause without formatting, for a commit status. */
-export function plainPieces(pieces: readonly Piece[]): string {
-  return pieces
-    .map((piece) => {
-      if (typeof piece === "string") return piece;
-      if ("commit" in piece) return shortRevision(piece.commit);
-      return "text" in piece ? piece.text : piece.code;
-    })
-    .join("");
-}
-
 /** A command as it is typed: `svc sync -a web`. */
 export function commandText(
   { command, applications }: Pick<AdvisedCommand, "command" | "applications">,

@@ -1,12 +1,8 @@
-import { readLabelSelector } from "../core/commands/selection.js";
 import type { HostWords } from "../core/model/host-words.js";
 import type { Lock } from "../core/model/lock.js";
 import type { UnreadFile } from "../core/model/plan.js";
 import { REPOSITORY_FILE } from "../names.js";
 import { code, sentence, shortened } from "./markdown.js";
-
-/** The most comments of one plan. Diffs that do not fit are listed by name. */
-export const MAX_PARTS = 8;
 
 /** A piece of Markdown with every fence and collapsible closed. */
 export interface Block {
@@ -136,12 +132,6 @@ export function listOf(title: string, items: readonly ListedApplication[]): stri
     return `- ${code(application)}: ${sentence(text)}`;
   });
   return [title, ...lines].join("\n");
-}
-
-/** Explains why a label selector may match nothing; empty if none was given. */
-export function labelHint(selected: readonly string[], short: string): string {
-  if (!selected.some((one) => readLabelSelector(one) !== undefined)) return "";
-  return ` Labels count as Argo CD has them, not as this ${short} writes them.`;
 }
 
 const MAX_FILES = 10;

@@ -1,12 +1,13 @@
 import { besidesSentence, commitSentence } from "../core/diff/hidden-change.js";
 import type { ChangeRequestRef } from "../core/model/change-request.js";
-import { type HostWords, listed } from "../core/model/host-words.js";
+import { type HostWords, listed, referenceTo } from "../core/model/host-words.js";
 import { type AgainstCluster, type DiffBasis, driftOf, type ObjectNote } from "../core/model/manifest-diff.js";
 import {
   type ApplicationPlan,
   checksOf,
   type ClusterCheck,
   isWithheld,
+  type PlanLock,
   type UntriedObjects,
 } from "../core/model/plan.js";
 import { code, fence, sentence, shortened, warning } from "./markdown.js";
@@ -26,7 +27,26 @@ import {
 } from "./plan-diff.js";
 import { previewBlocks } from "./plan-previews.js";
 import { isDangerous } from "./plan-verdict.js";
-import { placeText } from "./turn.js";
+
+/** The place of this change request in the queue for a lock that another one holds. */
+function placeText(
+  { by, place }: Extract<PlanLock, { kind: "held" }>,
+  reader: ChangeRequestRef,
+  words: HostWords,
+): string {
+  const holder = code(referenceTo(by.holder, reader, words));
+  if (place === undefined) return `Comment ${code(`${words.command} plan`)} again once ${holder} has released it.`;
+  const where = place === 1 ? "next" : ordinal(place);
+  return `This ${words.short} is ${where} after ${holder}, and is planned again by itself when its turn comes.`;
+}
+
+/** `2nd`, `11th`. */
+function ordinal(place: number): string {
+  const teens = place % 100 >= 11 && place % 100 <= 13;
+  return `${place}${(teens ? undefined : ENDINGS[place % 10]) ?? "th"}`;
+}
+
+const ENDINGS: Readonly<Record<number, string>> = { 1: "st", 2: "nd", 3: "rd" };
 
 export interface Placed {
   readonly plan: ApplicationPlan;

@@ -1,22 +1,11 @@
-import { isFailed, type CheckResult, type FailedCheck } from "../core/model/check.js";
-import { checksOf, type ApplicationPlan, type Plan } from "../core/model/plan.js";
-import { code, details, fence, shortened } from "./markdown.js";
+import { type CheckResult, type FailedCheck, isFailed } from "../core/model/check.js";
+import { checksOf, type Plan } from "../core/model/plan.js";
+import { details, fence, shortened } from "./markdown.js";
 import { type Block, block, capitalised } from "./parts.js";
-
-/** Characters for what failed checks printed: of one check, and of all checks of a plan. */
-const MOST_OF_ONE = 4000;
-const MOST_OF_ALL = 20_000;
-const FEWEST = 200;
 
 /** The checks of everything that a plan shows. */
 export function checksIn({ applications, previews }: Plan): readonly CheckResult[] {
   return [...applications.flatMap(checksOf), ...previews.flatMap(({ content }) => content.checks ?? [])];
-}
-
-/** How many characters of the output of each failed check of a plan are shown. */
-export function outputRoom(plan: Plan): number {
-  const failed = checksIn(plan).filter(isFailed).length;
-  return Math.max(FEWEST, Math.min(MOST_OF_ONE, Math.floor(MOST_OF_ALL / Math.max(1, failed))));
 }
 
 /** `checks: 3 passed, 1 failed`; empty without checks. */
@@ -39,18 +28,6 @@ export function checkBlocks(
   if (checks.length === 0) return [];
   const failed = checks.filter(isFailed).map((one) => failureText(one, room));
   return [`**Checks:** ${countsOf(checks)}`, ...failed].map((text) => block(text, section));
-}
-
-export function failedChecksText(plan: ApplicationPlan): string {
-  const names = checksOf(plan)
-    .filter(isFailed)
-    .map(({ name }) => code(name));
-  if (names.length === 0) return "";
-  return `❌ ${names.length === 1 ? "check" : "checks"} ${names.join(", ")} failed`;
-}
-
-export function hasFailedCheck(plan: ApplicationPlan): boolean {
-  return checksOf(plan).some(isFailed);
 }
 
 /** `Required check conftest failed: exit code 1`. Untrusted. */

@@ -1,14 +1,17 @@
 import type { ApplicationName } from "../core/model/brand.js";
+import { isFailed } from "../core/model/check.js";
 import { listed } from "../core/model/host-words.js";
 import { driftOf, type ResourceChange } from "../core/model/manifest-diff.js";
-import { type ApplicationPlan, previewedDiff, shownDiff } from "../core/model/plan.js";
+import { type ApplicationPlan, checksOf, previewedDiff, shownDiff } from "../core/model/plan.js";
 import { code, details, type Links, shortened } from "./markdown.js";
-import { type Block, block, counted, MAX_PARTS, pack } from "./parts.js";
+import { type Block, block, counted, pack } from "./parts.js";
 import { applicationBlocks, type ApplicationOptions, type Placed } from "./plan-application.js";
-import { hasFailedCheck } from "./plan-checks.js";
 import { type Diffed, diffKey, type DiffRooms, type EvaluatedPlan } from "./plan-diff.js";
 import { isUrgent, type PreviewGroup, previewsBlocks } from "./plan-previews.js";
 import { isDangerous } from "./plan-verdict.js";
+
+/** The most comments of one plan. Diffs that do not fit are listed by name. */
+export const MAX_PARTS = 8;
 
 /** Applications of a plan that stand in one collapsible; a single one without a title stands open. */
 export interface Arranged {
@@ -274,4 +277,8 @@ function driftDiffs(plan: ApplicationPlan): readonly Diff[] {
 function resourceDiffs(resources: readonly ResourceChange[]): readonly Diff[] {
   const most = Number.POSITIVE_INFINITY;
   return resources.map((of) => ({ of, size: of.diff.length + of.title.length + BESIDE, most, around: resources }));
+}
+
+function hasFailedCheck(plan: ApplicationPlan): boolean {
+  return checksOf(plan).some(isFailed);
 }

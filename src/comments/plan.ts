@@ -1,8 +1,9 @@
 import type { ApplicationName } from "../core/model/brand.js";
+import { isFailed } from "../core/model/check.js";
 import { type Member, movesOf } from "../core/model/effect.js";
 import { type HostWords, listed, referenceTo } from "../core/model/host-words.js";
 import type { NextStep } from "../core/model/next-step.js";
-import type { ApplicationPlan, ApplicationSetPreview, Plan } from "../core/model/plan.js";
+import { type ApplicationPlan, type ApplicationSetPreview, checksOf, type Plan } from "../core/model/plan.js";
 import type { Turn } from "../core/model/result.js";
 import type { Task } from "../core/ports/compute.js";
 import { SERVICE } from "../names.js";
@@ -10,7 +11,7 @@ import { code, codes, fence, headLink, linked, type Links, sentence, shortened }
 import { markerLine } from "./marker.js";
 import { nextStepClause, nextStepSentence } from "./next-step-words.js";
 import { type Block, block, blocksOf, cutBlocks, firstLines, joined, listOf, pack, unreadText } from "./parts.js";
-import { failedChecksText, outputRoom } from "./plan-checks.js";
+import { checksIn } from "./plan-checks.js";
 import { arrange, type Arranged, layOut } from "./plan-layout.js";
 import { groupPreviews, type PreviewGroup } from "./plan-previews.js";
 import {
@@ -23,6 +24,19 @@ import {
   type VerdictOptions,
 } from "./plan-verdict.js";
 import { turnLine } from "./turn.js";
+
+/** Characters for what failed checks printed: of one check, and of all checks of a plan. */
+const MOST_OF_ONE = 4000;
+
+const MOST_OF_ALL = 20_000;
+
+const FEWEST = 200;
+
+/** How many characters of the output of each failed check of a plan are shown. */
+function outputRoom(plan: Plan): number {
+  const failed = checksIn(plan).filter(isFailed).length;
+  return Math.max(FEWEST, Math.min(MOST_OF_ONE, Math.floor(MOST_OF_ALL / Math.max(1, failed))));
+}
 
 /** Room for the marker, the heading and "(continued)" in each part. */
 const OVERHEAD = 600;
@@ -238,4 +252,12 @@ function stateOf({ lock, atMerge, kind }: ApplicationPlan, change: Plan["change"
 /** A bar ends a cell even in a code span, and a backslash before it must not be escaped by another one. */
 function row(cells: readonly string[]): string {
   return `| ${cells.map((cell) => cell.replace(/\\*\|/g, "\\|")).join(" | ")} |`;
+}
+
+function failedChecksText(plan: ApplicationPlan): string {
+  const names = checksOf(plan)
+    .filter(isFailed)
+    .map(({ name }) => code(name));
+  if (names.length === 0) return "";
+  return `❌ ${names.length === 1 ? "check" : "checks"} ${names.join(", ")} failed`;
 }

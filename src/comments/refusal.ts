@@ -1,4 +1,5 @@
 import { COMMAND_NAMES, COMMANDS, isGatedBy, usageOf, writtenCommand } from "../core/commands/commands.js";
+import { readLabelSelector } from "../core/commands/selection.js";
 import { changeRequestName, type ChangeRequestRef } from "../core/model/change-request.js";
 import type { CommandName } from "../core/model/command.js";
 import { type HostWords, listed } from "../core/model/host-words.js";
@@ -9,7 +10,7 @@ import type { Advice } from "../core/policy/next-step.js";
 import { HOST_TITLES, REPOSITORY_FILE } from "../names.js";
 import { code, codes, fence, plainName, sentence, shortened, warning } from "./markdown.js";
 import { nextStepClause, nextStepSentence } from "./next-step-words.js";
-import { type Block, blocksOf, joined, labelHint, listOf, lockedBy, unreadText } from "./parts.js";
+import { type Block, blocksOf, joined, listOf, lockedBy, unreadText } from "./parts.js";
 
 const MAX_REASON = 4000;
 
@@ -272,4 +273,10 @@ function whoOf(rules: readonly AccessRule[]): string {
 function elsewhere(holder: ChangeRequestRef, change: ChangeRequestRef): string {
   if (holder.host === change.host && holder.repository === change.repository) return "";
   return ` of ${code(changeRequestName(holder))} on ${HOST_TITLES[holder.host]}`;
+}
+
+/** Explains why a label selector may match nothing; empty if none was given. */
+function labelHint(selected: readonly string[], short: string): string {
+  if (!selected.some((one) => readLabelSelector(one) !== undefined)) return "";
+  return ` Labels count as Argo CD has them, not as this ${short} writes them.`;
 }

@@ -1,29 +1,9 @@
 import type { ChangeRequestRef } from "../core/model/change-request.js";
-import { referenceTo, type HostWords } from "../core/model/host-words.js";
-import type { Plan, PlanLock } from "../core/model/plan.js";
+import { type HostWords, referenceTo } from "../core/model/host-words.js";
+import type { Plan } from "../core/model/plan.js";
 import type { Turn } from "../core/model/result.js";
 import { code, codes } from "./markdown.js";
 import { markerLine } from "./marker.js";
-
-/** The place of this change request in the queue for a lock that another one holds. */
-export function placeText(
-  { by, place }: Extract<PlanLock, { kind: "held" }>,
-  reader: ChangeRequestRef,
-  words: HostWords,
-): string {
-  const holder = code(referenceTo(by.holder, reader, words));
-  if (place === undefined) return `Comment ${code(`${words.command} plan`)} again once ${holder} has released it.`;
-  const where = place === 1 ? "next" : ordinal(place);
-  return `This ${words.short} is ${where} after ${holder}, and is planned again by itself when its turn comes.`;
-}
-
-/** `2nd`, `11th`. */
-function ordinal(place: number): string {
-  const teens = place % 100 >= 11 && place % 100 <= 13;
-  return `${place}${(teens ? undefined : ENDINGS[place % 10]) ?? "th"}`;
-}
-
-const ENDINGS: Readonly<Record<number, string>> = { 1: "st", 2: "nd", 3: "rd" };
 
 /** Which awaited locks led to this plan; empty if it holds none of them. */
 export function turnLine({ applications, after }: Turn, plan: Plan, words: HostWords): string {

@@ -1,6 +1,5 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { childEnvironment } from "../config/environment.js";
-import { RepositoryFailure } from "../core/model/errors.js";
 import type { CloneSource } from "../core/ports/code-host.js";
 
 /** A git command that failed. `stderr` is git's own text: untrusted, of bounded length, and it may contain secrets. */
@@ -63,24 +62,6 @@ export function remoteProblem(failure: GitFailure): string | undefined {
   if (failure.kind === "not-started") return "git could not be started. Install git 2.39 or newer";
   if (failure.kind === "unknown-commit") return "the host no longer has one of the commits";
   return REMOTE_PROBLEMS.find(([pattern]) => pattern.test(failure.stderr))?.[1];
-}
-
-/** The last line that git printed, without credentials, for users. */
-export function lastWords(failure: GitFailure, secrets: readonly string[]): string {
-  const lines = failure.stderr.split(/[\r\n]+/).filter((line) => line.trim() !== "");
-  return redacted(lines.at(-1) ?? failure.kind, secrets).slice(0, 300);
-}
-
-/** Removes user names and passwords from URLs, and the given secrets. */
-function redacted(text: string, secrets: readonly string[]): string {
-  const withoutUrls = text.replace(/(\/\/)[^/@\s]*@/g, "$1");
-  return secrets
-    .filter((secret) => secret !== "")
-    .reduce((rest, secret) => rest.replaceAll(secret, "[redacted]"), withoutUrls);
-}
-
-export function repositoryFailure(repository: string, problem: string, cause?: unknown): RepositoryFailure {
-  return new RepositoryFailure(`the repository ${repository} could not be read: ${problem}`, { cause });
 }
 
 /** git's name for the host's repository. It is passed in the environment and never written to disk. */
@@ -160,22 +141,6 @@ function environment(
     variables[`GIT_CONFIG_VALUE_${index}`] = value;
   }
   return variables;
-}
-
-/** Why a source must not be given to git; undefined if it may. Our own adapters make sources, so this is a second check. */
-export function sourceProblem(source: CloneSource): string | undefined {
-  if (!/^[\x21-\x7e]+$/.test(source.url) || !URL.canParse(source.url)) return "its address is not a URL";
-  const url = new URL(source.url);
-  if (url.protocol !== "https:" && url.protocol !== "http:") return "its address is neither https nor http";
-  if (url.username !== "" || url.password !== "") return "its address contains credentials";
-  if (url.search !== "" || url.hash !== "") return "its address contains a query or a fragment";
-  if (source.authorization !== undefined && !/^[\x20-\x7e]+$/.test(source.authorization)) {
-    return "the credentials contain characters that a header must not contain";
-  }
-  if (!/^refs\/(?:[A-Za-z0-9_][A-Za-z0-9_.-]*\/)*[A-Za-z0-9_][A-Za-z0-9_.-]*$/.test(source.headRef)) {
-    return "the name of its head ref is not allowed";
-  }
-  return source.headRef.includes("..") ? "the name of its head ref is not allowed" : undefined;
 }
 
 /** Receives the output of one git process. */

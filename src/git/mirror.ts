@@ -3,20 +3,13 @@ import { join } from "node:path";
 import { LRUCache } from "lru-cache";
 import type { Revision } from "../core/model/brand.js";
 import type { ChangeRequest } from "../core/model/change-request.js";
-import { HeadMoved } from "../core/model/errors.js";
+import { HeadMoved, RepositoryFailure } from "../core/model/errors.js";
 import type { CloneSource } from "../core/ports/code-host.js";
 import { Stopped } from "../core/ports/event-queue.js";
 import type { Log } from "../core/ports/log.js";
 import type { Repositories, RepositorySnapshot, TreeEntry } from "../core/ports/repositories.js";
 import { SERVICE } from "../names.js";
-import {
-  GitFailure,
-  lastWords,
-  remoteProblem,
-  repositoryFailure,
-  sourceProblem,
-  type StartGit,
-} from "./git-process.js";
+import { GitFailure, remoteProblem, type StartGit } from "./git-process.js";
 import { type MirrorLimits, MirrorRepository } from "./mirror-repository.js";
 import { MirrorSnapshot, type SnapshotCaches } from "./snapshot.js";
 import type { TreeNode } from "./tree-reader.js";
@@ -276,4 +269,38 @@ function folderNameOf(host: string, repository: string, url: string): string {
     .update(JSON.stringify([host, repository, url]))
     .digest("hex")
     .slice(0, 40);
+}
+
+/** The last line that git printed, without credentials, for users. */
+function lastWords(failure: GitFailure, secrets: readonly string[]): string {
+  const lines = failure.stderr.split(/[\r\n]+/).filter((line) => line.trim() !== "");
+  return redacted(lines.at(-1) ?? failure.kind, secrets).slice(0, 300);
+}
+
+/** Removes user names and passwords from URLs, and the given secrets. */
+function redacted(text: string, secrets: readonly string[]): string {
+  const withoutUrls = text.replace(/(\/\/)[^/@\s]*@/g, "$1");
+  return secrets
+    .filter((secret) => secret !== "")
+    .reduce((rest, secret) => rest.replaceAll(secret, "[redacted]"), withoutUrls);
+}
+
+function repositoryFailure(repository: string, problem: string, cause?: unknown): RepositoryFailure {
+  return new RepositoryFailure(`the repository ${repository} could not be read: ${problem}`, { cause });
+}
+
+/** Why a source must not be given to git; undefined if it may. Our own adapters make sources, so this is a second check. */
+function sourceProblem(source: CloneSource): string | undefined {
+  if (!/^[\x21-\x7e]+$/.test(source.url) || !URL.canParse(source.url)) return "its address is not a URL";
+  const url = new URL(source.url);
+  if (url.protocol !== "https:" && url.protocol !== "http:") return "its address is neither https nor http";
+  if (url.username !== "" || url.password !== "") return "its address contains credentials";
+  if (url.search !== "" || url.hash !== "") return "its address contains a query or a fragment";
+  if (source.authorization !== undefined && !/^[\x20-\x7e]+$/.test(source.authorization)) {
+    return "the credentials contain characters that a header must not contain";
+  }
+  if (!/^refs\/(?:[A-Za-z0-9_][A-Za-z0-9_.-]*\/)*[A-Za-z0-9_][A-Za-z0-9_.-]*$/.test(source.headRef)) {
+    return "the name of its head ref is not allowed";
+  }
+  return source.headRef.includes("..") ? "the name of its head ref is not allowed" : undefined;
 }

@@ -55,10 +55,6 @@ const DEFAULT_PAUSE_MS = 60_000;
 /** Doubles after each refusal, for a host that asks for a shorter pause than it needs. */
 const FIRST_PAUSE_MS = 5_000;
 
-export const MERGE_WRITE: ContentWrite = { urgency: "result", brief: true };
-/** Leaves most of the limit to comments, and is skipped rather than late. */
-export const DEPLOYMENT_WRITE: ContentWrite = { urgency: "refusal", brief: true };
-
 export function createContentPace(parts: ContentPaceParts): ContentPace {
   const lines = new Map<string, Line>();
   return {

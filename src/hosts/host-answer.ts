@@ -4,7 +4,7 @@ import { HostFailure, type HostFailureOptions, type HostFailureReason } from "..
 import type { HostTerms } from "../core/model/host-words.js";
 import { isNestedDeeper, parseJson } from "../core/model/json.js";
 import type { Clock } from "../core/ports/clock.js";
-import { type Answer, parseRetryAfter } from "../http/fetch-text.js";
+import { parseRetryAfter } from "../http/fetch-text.js";
 
 /** The words of failure messages that differ between code hosts. */
 export interface FailureWords extends Pick<HostTerms, "title"> {
@@ -40,29 +40,6 @@ export function decodeAnswer<Schema extends z.ZodType>(
     cause: result.error,
     maybeDone,
   });
-}
-
-/**
- * Refuses a successful answer that is not JSON, such as a login page: client libraries return it as a string.
- * @param maybeDone Whether the request was a write, which may have taken effect.
- * @throws {HostFailure}
- */
-export function proveJson({ status, headers, text }: Answer, words: FailureWords, maybeDone: boolean): void {
-  if (status < 200 || status > 299 || status === 204 || status === 205) return;
-  const type = headers.get("content-type") ?? "";
-  if (!/^application\/(?:[\w.-]+\+)?json\b/i.test(type)) {
-    const kind = /html/i.test(type) ? "a web page" : "something other than JSON";
-    throw new HostFailure(
-      "failed",
-      `${words.title} answered with ${kind}: check that ${words.addressKey} is the address of its API, not behind a login.`,
-      { maybeDone },
-    );
-  }
-  if (parseJson(text) === undefined) {
-    throw new HostFailure("failed", `${words.title} answered with incomplete or invalid JSON. Try again later.`, {
-      maybeDone,
-    });
-  }
 }
 
 interface HostRefusalOptions extends HostFailureOptions {

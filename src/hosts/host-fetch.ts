@@ -1,8 +1,9 @@
 import { HostFailure } from "../core/model/errors.js";
+import { parseJson } from "../core/model/json.js";
 import type { Clock } from "../core/ports/clock.js";
 import { type Answer, AnswerTimedOut, AnswerTooLarge, fetchText, responseOf } from "../http/fetch-text.js";
 import { proxyHint } from "../http/proxy.js";
-import { type FailureWords, isRateLimited, pauseAskedFor, proveJson } from "./host-answer.js";
+import { type FailureWords, isRateLimited, pauseAskedFor } from "./host-answer.js";
 import { REPORTED_WAIT_MS, type ReportedWait } from "./limit-waits.js";
 
 interface HostRequest {
@@ -190,4 +191,27 @@ function redirected(words: FailureWords, status: number, target: URL | undefined
     "failed",
     `${words.title} answered with a redirect${where} (${status}), which is not followed: set ${words.addressKey} to the address that answers by itself.`,
   );
+}
+
+/**
+ * Refuses a successful answer that is not JSON, such as a login page: client libraries return it as a string.
+ * @param maybeDone Whether the request was a write, which may have taken effect.
+ * @throws {HostFailure}
+ */
+function proveJson({ status, headers, text }: Answer, words: FailureWords, maybeDone: boolean): void {
+  if (status < 200 || status > 299 || status === 204 || status === 205) return;
+  const type = headers.get("content-type") ?? "";
+  if (!/^application\/(?:[\w.-]+\+)?json\b/i.test(type)) {
+    const kind = /html/i.test(type) ? "a web page" : "something other than JSON";
+    throw new HostFailure(
+      "failed",
+      `${words.title} answered with ${kind}: check that ${words.addressKey} is the address of its API, not behind a login.`,
+      { maybeDone },
+    );
+  }
+  if (parseJson(text) === undefined) {
+    throw new HostFailure("failed", `${words.title} answered with incomplete or invalid JSON. Try again later.`, {
+      maybeDone,
+    });
+  }
 }

@@ -1,10 +1,6 @@
-import type { RequestHandler, Response } from "express";
+import type { Response } from "express";
 import type { ChangeRequestRef } from "../core/model/change-request.js";
 import type { LiveApplicationPhase, LiveFeed, LiveRun } from "../core/ports/live-feed.js";
-import type { PlanStore } from "../core/ports/stores.js";
-import { readChangeAddress } from "./change-address.js";
-import type { DiffReaders } from "./diff-readers.js";
-import { viewerOf } from "./viewer.js";
 
 export interface LiveStreamsOptions {
   /** Open streams in total, and per listener. */
@@ -102,41 +98,6 @@ function pace(ms: number, write: (run: LiveRun) => void) {
       clearTimeout(timer);
       waiting = undefined;
     },
-  };
-}
-
-interface LiveRouteParts {
-  readonly streams: LiveStreams;
-  readonly plans: Pick<PlanStore, "find">;
-  readonly readers: DiffReaders;
-}
-
-/** Streams the progress of a change request's commands as server-sent events, with messages to those who see its diffs. */
-export function liveRoute({ streams, plans, readers }: LiveRouteParts): RequestHandler {
-  return async (request, response) => {
-    const viewer = viewerOf(request);
-    response.set("cache-control", "no-store");
-    if (viewer.kind === "anonymous") {
-      response.status(401).json({ error: viewer.expired ? "Session expired" : "not logged in" });
-      return;
-    }
-    const change = readChangeAddress(request.params);
-    if (change === undefined) {
-      response.status(404).json({ error: "there is nothing at this address" });
-      return;
-    }
-    const account = viewer.kind === "account" ? viewer.account.id : undefined;
-    // Argo CD says nothing before a plan, so nobody can have the host asked about every address that they make up.
-    const isPlanned = account !== undefined && (await plans.find(change)) !== undefined;
-    const withMessages = isPlanned && (await readers.ask(viewer, change)).kind === "shown";
-    if (response.destroyed) return;
-    const opened = streams.open(change, response, {
-      listener: account ?? `address ${request.ip ?? ""}`,
-      withMessages,
-    });
-    if (!opened) {
-      response.status(503).set("retry-after", "30").json({ error: "too many pages are open; reload this one later" });
-    }
   };
 }
 

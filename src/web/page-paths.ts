@@ -11,8 +11,6 @@ export const PAGE_PATHS = [
   "/changes/:host/:owner/:repo/:number",
 ] as const;
 
-export type PagePath = (typeof PAGE_PATHS)[number];
-
 /** Where a login leads by default. */
 const HOME = "/";
 

@@ -9,8 +9,3 @@ export function prefersJson(request: Request): boolean {
 function isJsonBody(request: Request): boolean {
   return /^application\/(?:[\w.-]+\+)?json\b/i.test(request.headers["content-type"] ?? "");
 }
-
-/** Whether a page submitted a form, with or without fields. */
-export function isForm(request: Request): boolean {
-  return /^(?:application\/x-www-form-urlencoded|multipart\/form-data)\b/i.test(request.headers["content-type"] ?? "");
-}

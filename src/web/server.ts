@@ -6,8 +6,32 @@ import { safeMessage, StoredValueUnreadable, StoreUnavailable } from "../core/mo
 import { anyChangeRequest, type HostWords } from "../core/model/host-words.js";
 import type { Log } from "../core/ports/log.js";
 import { SERVICE } from "../names.js";
-import { refuseOtherSites, securityHeaders } from "./browser-guards.js";
+import { apiTokenIn } from "./auth/api-tokens.js";
+import { comesFromElsewhere, securityHeaders } from "./browser-guards.js";
 import { prefersJson } from "./prefers-json.js";
+
+const READS = new Set(["GET", "HEAD", "OPTIONS"]);
+
+/**
+ * Refuses (403) state changes that a page of another site triggers. Browsers send `Sec-Fetch-Site` and `Origin` with such
+ * requests, and no page can forge them (https://developer.mozilla.org/docs/Web/HTTP/Reference/Headers/Sec-Fetch-Site).
+ * Programs that send neither header pass, and so does whoever sends an API token: it counts alone, without the cookie.
+ * @param baseUrl Where people reach the service. The host that the request was sent to is accepted as well.
+ */
+function refuseOtherSites(baseUrl: string | undefined): RequestHandler {
+  const own = baseUrl === undefined ? undefined : new URL(baseUrl).origin;
+  return (request, response, next) => {
+    if (READS.has(request.method) || apiTokenIn(request) !== undefined || !comesFromElsewhere(request, own)) {
+      next();
+      return;
+    }
+    response.status(403).json({ error: REFUSED });
+  };
+}
+
+const REFUSED =
+  "a page of another site sent this request, so nothing was changed; repeat it on a page of this service. " +
+  "If you did, server.base_url differs from the address that your browser shows";
 
 /** Folder of the page templates; only `assets` in it is served. */
 export const VIEWS_FOLDER = fileURLToPath(shippedFile("views"));

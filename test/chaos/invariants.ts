@@ -3,9 +3,10 @@ import type { SandboxWorld } from "../../sandbox/world.js";
 import { readMarker } from "../../src/comments/marker.js";
 import { repositoryName } from "../../src/core/model/brand.js";
 import { HOST_IDS, type HostId } from "../../src/names.js";
-import { runIdOf, runKeyOfComment } from "../../src/run/line/run.js";
+import { runIdOf } from "../../src/run/line/run.js";
+import { runKeyOfComment } from "../../src/run/line/supervise.js";
 import type { Passed } from "./entrance.js";
-import { placeKey, REPOSITORY, type Observer, type Place, type SeenSync } from "./observer.js";
+import { type Observer, type Place, placeKey, REPOSITORY, type SeenSync } from "./observer.js";
 import type { Asked, Opened } from "./story.js";
 import type { Trouble } from "./trouble.js";
 

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "@jest/globals";
 import fc from "fast-check";
 import { readMarker } from "../../src/comments/marker.js";
-import { MAX_PARTS } from "../../src/comments/parts.js";
+import { MAX_PARTS } from "../../src/comments/plan-layout.js";
 import { renderPlan } from "../../src/comments/plan.js";
 import type { ApplicationPlan } from "../../src/core/model/plan.js";
 import {

@@ -1,6 +1,6 @@
 import { expect, test } from "@jest/globals";
 import fc from "fast-check";
-import { MAX_PARTS } from "../../src/comments/parts.js";
+import { MAX_PARTS } from "../../src/comments/plan-layout.js";
 import { renderPlan } from "../../src/comments/plan.js";
 import { markStale } from "../../src/comments/publish.js";
 import { HOST_IDS } from "../../src/names.js";

@@ -4,12 +4,13 @@ import type { RenderFacts } from "../diff/render-facts.js";
 import { type WhyWithheld, withholdingOf } from "../facts/approval.js";
 import { specEqual } from "../model/application-spec.js";
 import type { ApplicationName } from "../model/brand.js";
+import { changeRequestRef } from "../model/change-request.js";
 import { type CheckResult, isFailed } from "../model/check.js";
 import { NO_EFFECT } from "../model/effect.js";
 import { allInTurns } from "../model/in-turns.js";
 import type { LockAttempt } from "../model/lock.js";
 import type { ManifestDiff, ResourceChange } from "../model/manifest-diff.js";
-import type { ApplicationPlan, Evaluated, PreviewContent, Unevaluated } from "../model/plan.js";
+import type { ApplicationPlan, Evaluated, PlanLock, PreviewContent, Unevaluated } from "../model/plan.js";
 import { plannedSources } from "../model/planned-source.js";
 import type { AnnouncedSubject, LiveSubject, Subject } from "../model/subject.js";
 import type { CommandContext } from "../ports/context.js";
@@ -25,7 +26,7 @@ import { compareRenders, type ComparisonSource } from "../render/live-diff-mode.
 import type { Previewed } from "../render/preview.js";
 import { createRenderLine, type RenderedSides, type RenderSource } from "../render/render.js";
 import type { Previews } from "../survey/previews.js";
-import { acquireOne, type Locking, lockOf } from "./locks.js";
+import type { Locking } from "./locks.js";
 import { warningsOf } from "./plan-warnings.js";
 
 interface EvaluationSource extends ComparisonSource, CheckSource {
@@ -311,4 +312,32 @@ function previewOf(
     case "deleted":
       return subject.live && previews.preview({ kind: "removed", live: subject.live });
   }
+}
+
+/** Locks an application for a plan, without its revision. Applications that are not deployed from here stay unlocked. */
+async function acquireOne(
+  subject: Subject,
+  into: Map<ApplicationName, LockAttempt>,
+  { locks, change, user, clock }: Locking,
+): Promise<void> {
+  const { name, sourceFile } = subject;
+  if (subject.kind === "live" && subject.notDriven !== undefined) {
+    // An earlier head may have locked it, without a change of its definition.
+    await locks.release(name, change);
+    return;
+  }
+  const request = {
+    application: name,
+    holder: changeRequestRef(change),
+    user: user.login,
+    planRevision: undefined,
+    sourceFile,
+  };
+  into.set(name, await locks.acquire(request, clock.now()));
+}
+
+/** The lock of a plan; `attempt` is undefined if none was made. */
+function lockOf(attempt: LockAttempt | undefined): PlanLock {
+  if (attempt === undefined) return { kind: "not-needed" };
+  return attempt.kind === "held" ? { kind: "held", by: attempt.lock } : { kind: "ours" };
 }

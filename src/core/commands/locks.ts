@@ -9,7 +9,6 @@ import {
 import { allInTurns } from "../model/in-turns.js";
 import type { LockAttempt } from "../model/lock.js";
 import type { ApplicationPlan, Plan, PlanLock } from "../model/plan.js";
-import type { Subject } from "../model/subject.js";
 import type { Clock } from "../ports/clock.js";
 import type { CommandContext } from "../ports/context.js";
 import type { LockStore, WaitStore } from "../ports/stores.js";
@@ -24,46 +23,6 @@ export interface Locking {
 
 /** Locks, and the queues for those that others hold. */
 type Queueing = Locking & Pick<CommandContext, "waiting">;
-
-/** Locks an application for a plan, without its revision. Applications that are not deployed from here stay unlocked. */
-export async function acquireOne(
-  subject: Subject,
-  into: Map<ApplicationName, LockAttempt>,
-  { locks, change, user, clock }: Locking,
-): Promise<void> {
-  const { name, sourceFile } = subject;
-  if (subject.kind === "live" && subject.notDriven !== undefined) {
-    // An earlier head may have locked it, without a change of its definition.
-    await locks.release(name, change);
-    return;
-  }
-  const request = {
-    application: name,
-    holder: changeRequestRef(change),
-    user: user.login,
-    planRevision: undefined,
-    sourceFile,
-  };
-  into.set(name, await locks.acquire(request, clock.now()));
-}
-
-/** Releases the locks that an aborted plan took; earlier ones stay. */
-export async function releaseFresh(
-  taken: ReadonlyMap<ApplicationName, LockAttempt>,
-  { locks, change, log }: Pick<CommandContext, "locks" | "change" | "log">,
-) {
-  const fresh = [...taken].filter(([, attempt]) => attempt.kind === "acquired" && attempt.fresh);
-  const released = await Promise.allSettled(fresh.map(([name]) => locks.release(name, change)));
-  if (released.some(({ status }) => status === "rejected")) {
-    log.warn({ applications: fresh.map(([name]) => name) }, "could not release the locks of a stopped plan");
-  }
-}
-
-/** The lock of a plan; `attempt` is undefined if none was made. */
-export function lockOf(attempt: LockAttempt | undefined): PlanLock {
-  if (attempt === undefined) return { kind: "not-needed" };
-  return attempt.kind === "held" ? { kind: "held", by: attempt.lock } : { kind: "ours" };
-}
 
 /**
  * Writes the plan revision into the locks of evaluated applications, and waits in the queue for those that others hold.
@@ -123,42 +82,6 @@ function acquirePlanned(
     sourceFile,
   };
   return locks.acquire(request, clock.now());
-}
-
-/** Releases the locks of applications that the change request no longer affects. */
-export async function releaseOthers(
-  affected: ReadonlySet<string>,
-  { locks, change }: Pick<CommandContext, "locks" | "change">,
-): Promise<readonly ApplicationName[]> {
-  const held = await locks.list(change);
-  const others = held.filter(({ application }) => !affected.has(application)).map(({ application }) => application);
-  await allInTurns(others, (name) => locks.release(name, change));
-  return others;
-}
-
-/**
- * Leaves the queues of the applications that the change request waited for, by its earlier plan, and does not any more.
- * @param planned What this plan looked at; undefined if it looked at everything.
- */
-export async function leaveQueues(
-  applications: readonly ApplicationPlan[],
-  planned: ReadonlySet<string> | undefined,
-  earlier: Plan | undefined,
-  { waiting, change }: Pick<CommandContext, "waiting" | "change">,
-): Promise<void> {
-  const waits = new Set(applications.filter(({ lock }) => lock.kind === "held").map(({ application }) => application));
-  const waited = earlier?.applications.filter(({ lock }) => lock.kind === "held") ?? [];
-  const over = waited
-    .map(({ application }) => application)
-    .filter((name) => !waits.has(name) && (planned === undefined || planned.has(name)));
-  await allInTurns(over, (name) => waiting.leave(name, change));
-}
-
-/** The applications for whose lock a change request waits. */
-export async function waitsFor(change: ChangeRequestRef, waiting: WaitStore): Promise<readonly ApplicationName[]> {
-  const queues = await waiting.list();
-  const own = queues.filter(({ changes }) => changes.some((one) => sameChangeRequest(one, change)));
-  return own.map(({ application }) => application);
 }
 
 /** Where a lock and its queue are looked up. */

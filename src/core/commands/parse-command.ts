@@ -3,7 +3,14 @@ import { nearest } from "../../config/nearest.js";
 import type { Command, CommandName } from "../model/command.js";
 import { COMMAND_NAMES, optionsOf } from "./commands.js";
 import { lettersOf, optionMeant, type OptionName, OPTIONS } from "./options.js";
-import { applicationsIn, type Guess, isApplicationName, isSelecting, listParts, selectorMeant } from "./selection.js";
+import { type Guess, isSelecting, selectorMeant } from "./selection.js";
+
+const MAX_NAME_LENGTH = 253;
+
+/** `<name>` or `<namespace>/<name>`, each a Kubernetes name. */
+function isApplicationName(text: string): boolean {
+  return text.length <= 2 * MAX_NAME_LENGTH && /^[a-z0-9][a-z0-9.-]*(?:\/[a-z0-9][a-z0-9.-]*)?$/.test(text);
+}
 
 /** A comment that starts with the command word. `guess`: what it most likely means; undefined if nobody knows. */
 type ParsedComment =
@@ -233,4 +240,25 @@ function namesIn(word: string): readonly string[] {
     .map((part) => part.replace(/^[^a-z0-9*?{]+|[^a-z0-9*?}]+$/gi, ""))
     .map((part) => selectorMeant(part) ?? part.toLowerCase())
     .filter((part) => isApplicationName(part) || isSelecting(part));
+}
+
+/**
+ * What a value of `-a` names: names, patterns and labels between commas, as a shell would hand them over without its
+ * quotes. Undefined if a part of it is none of these.
+ */
+function applicationsIn(value: string): readonly string[] | undefined {
+  const parts = listParts(value.replace(/'([^']*)'|"([^"]*)"/g, "$1$2"));
+  return parts.every((part) => isApplicationName(part) || isSelecting(part)) ? parts : undefined;
+}
+
+/** Splits at commas that do not separate alternatives of a pattern. */
+function listParts(value: string): readonly string[] {
+  const parts = [""];
+  let inBraces = false;
+  for (const letter of value) {
+    if (letter === "{" || letter === "}") inBraces = letter === "{";
+    if (letter === "," && !inBraces) parts.push("");
+    else parts.push(`${parts.pop() ?? ""}${letter}`);
+  }
+  return parts;
 }

@@ -9,12 +9,11 @@ import { type Deployment, isDeployedAt } from "../model/deployment.js";
 import { StoredValueUnreadable } from "../model/errors.js";
 import { type HostWords, listed, referenceTo } from "../model/host-words.js";
 import { allInTurns } from "../model/in-turns.js";
-import { type ApplicationPlan, isPlanOf, type Plan, type ReplacedDeployment } from "../model/plan.js";
+import type { ApplicationPlan, Plan, ReplacedDeployment } from "../model/plan.js";
 import type { LiveSubject, Subject } from "../model/subject.js";
 import type { CommandContext, Commits } from "../ports/context.js";
 import { movesCluster } from "../render/live-diff-mode.js";
 import { findInputGaps } from "../survey/behind-base.js";
-import { type LockPorts, presentLock } from "./locks.js";
 
 /** What a plan warns of besides the diff, and what a sync may be refused for. What runs of it is added last, by `withRecords`. */
 export async function warningsOf(
@@ -106,25 +105,3 @@ function deployedElsewhere(
 }
 
 const MOST_NAMED = 5;
-
-/**
- * Applications that `-a` excludes keep the diff of an earlier plan of the same head. Their locks and warnings are read
- * again: much may have happened since.
- */
-export async function keepEarlier(
-  left: readonly Subject[],
-  unplanned: (subject: Subject) => ApplicationPlan,
-  context: Commits & LockPorts & Pick<CommandContext, "plans">,
-): Promise<readonly ApplicationPlan[]> {
-  if (left.length === 0) return [];
-  const earlier = await context.plans.find(context.change);
-  const known = new Map(
-    isPlanOf(earlier, context.change) ? earlier.applications.map((one) => [one.application, one]) : [],
-  );
-  return allInTurns(left, async (subject) => {
-    const kept = known.get(subject.name);
-    if (kept === undefined || kept.kind === "unplanned") return unplanned(subject);
-    const now = await presentLock(kept, context.change, context);
-    return subject.kind === "live" ? { ...now, ...(await warningsOf(subject, context)) } : now;
-  });
-}

@@ -13,7 +13,7 @@ import type { CommandResult } from "../model/result.js";
 import type { AnnouncedSubject, Subject } from "../model/subject.js";
 import { byNameAlone } from "../policy/effect-rules.js";
 import { judge } from "../policy/judge.js";
-import type { CommandContext } from "../ports/context.js";
+import type { CommandContext, Commits } from "../ports/context.js";
 import { childPreviews, type Parent } from "../survey/child-previews.js";
 import { followedChildren, type FollowedSource } from "../survey/children.js";
 import { deriveEffects } from "../survey/effects.js";
@@ -22,8 +22,8 @@ import { type SurveyWithSets, withApplicationSets } from "../survey/sets/applica
 import { type HasRoom, previewGenerated } from "../survey/sets/generated-applications.js";
 import { type Survey, surveyAfresh, type SurveyOptions } from "../survey/survey.js";
 import { contentWithin, createPlanStart, evaluate, newPlanRoom, type PlanStart } from "./evaluate.js";
-import { leaveQueues, releaseFresh, releaseOthers, settleLocks } from "./locks.js";
-import { keepEarlier, withRecords } from "./plan-warnings.js";
+import { type LockPorts, presentLock, settleLocks } from "./locks.js";
+import { warningsOf, withRecords } from "./plan-warnings.js";
 import { labelsFor, type LabelsOf, namesOf } from "./selection.js";
 
 interface Planning {
@@ -300,3 +300,66 @@ const CIRCLE =
   "its definition comes from applications that define each other, so that each render changes the next: take one of them out of the other's manifests";
 const APPLIES_ITSELF =
   "applies a changed definition of itself: this is what its present definition makes of the commit. Plan again after its sync to see what the new one does";
+
+/** Releases the locks that an aborted plan took; earlier ones stay. */
+async function releaseFresh(
+  taken: ReadonlyMap<ApplicationName, LockAttempt>,
+  { locks, change, log }: Pick<CommandContext, "locks" | "change" | "log">,
+) {
+  const fresh = [...taken].filter(([, attempt]) => attempt.kind === "acquired" && attempt.fresh);
+  const released = await Promise.allSettled(fresh.map(([name]) => locks.release(name, change)));
+  if (released.some(({ status }) => status === "rejected")) {
+    log.warn({ applications: fresh.map(([name]) => name) }, "could not release the locks of a stopped plan");
+  }
+}
+
+/** Releases the locks of applications that the change request no longer affects. */
+async function releaseOthers(
+  affected: ReadonlySet<string>,
+  { locks, change }: Pick<CommandContext, "locks" | "change">,
+): Promise<readonly ApplicationName[]> {
+  const held = await locks.list(change);
+  const others = held.filter(({ application }) => !affected.has(application)).map(({ application }) => application);
+  await allInTurns(others, (name) => locks.release(name, change));
+  return others;
+}
+
+/**
+ * Leaves the queues of the applications that the change request waited for, by its earlier plan, and does not any more.
+ * @param planned What this plan looked at; undefined if it looked at everything.
+ */
+async function leaveQueues(
+  applications: readonly ApplicationPlan[],
+  planned: ReadonlySet<string> | undefined,
+  earlier: Plan | undefined,
+  { waiting, change }: Pick<CommandContext, "waiting" | "change">,
+): Promise<void> {
+  const waits = new Set(applications.filter(({ lock }) => lock.kind === "held").map(({ application }) => application));
+  const waited = earlier?.applications.filter(({ lock }) => lock.kind === "held") ?? [];
+  const over = waited
+    .map(({ application }) => application)
+    .filter((name) => !waits.has(name) && (planned === undefined || planned.has(name)));
+  await allInTurns(over, (name) => waiting.leave(name, change));
+}
+
+/**
+ * Applications that `-a` excludes keep the diff of an earlier plan of the same head. Their locks and warnings are read
+ * again: much may have happened since.
+ */
+async function keepEarlier(
+  left: readonly Subject[],
+  unplanned: (subject: Subject) => ApplicationPlan,
+  context: Commits & LockPorts & Pick<CommandContext, "plans">,
+): Promise<readonly ApplicationPlan[]> {
+  if (left.length === 0) return [];
+  const earlier = await context.plans.find(context.change);
+  const known = new Map(
+    isPlanOf(earlier, context.change) ? earlier.applications.map((one) => [one.application, one]) : [],
+  );
+  return allInTurns(left, async (subject) => {
+    const kept = known.get(subject.name);
+    if (kept === undefined || kept.kind === "unplanned") return unplanned(subject);
+    const now = await presentLock(kept, context.change, context);
+    return subject.kind === "live" ? { ...now, ...(await warningsOf(subject, context)) } : now;
+  });
+}

@@ -1,7 +1,17 @@
-import type { RenderFacts } from "../diff/render-facts.js";
+import type { RenderedChild, RenderFacts } from "../diff/render-facts.js";
+import { isAutoSynced, specEqual } from "../model/application-spec.js";
 import { type Application, isUrl } from "../model/application.js";
 import type { ApplicationName } from "../model/brand.js";
-import { type Effect, type Member, ruledAs, type BoundIdentity, type Identity } from "../model/effect.js";
+import {
+  type AppliedChild,
+  type BoundIdentity,
+  type DefinitionChange,
+  type Effect,
+  type Identity,
+  type Member,
+  type ReachedBy,
+  ruledAs,
+} from "../model/effect.js";
 import { DeployerFailure } from "../model/errors.js";
 import { groupedBy } from "../model/grouped.js";
 import { allInTurns } from "../model/in-turns.js";
@@ -10,10 +20,76 @@ import type { Settings } from "../model/settings.js";
 import type { Subject } from "../model/subject.js";
 import type { Deployer } from "../ports/deployer.js";
 import type { Log } from "../ports/log.js";
-import { appliedChildren, reachedChildren, reachedInTurn, type Applied, type Surroundings } from "./children.js";
-import { directMember, BEFORE, identityOf } from "./members.js";
+import { asChanged, type Reached, type Surroundings } from "./children.js";
+import { BEFORE, digestOf, directMember, identityOf, memberOf } from "./members.js";
 import type { SurveyWithSets } from "./sets/application-sets.js";
-import { reachedBySet, type ExpansionSource } from "./sets/rendered-sets.js";
+import { type ExpansionSource, reachedBySet } from "./sets/rendered-sets.js";
+
+/**
+ * Adds what the reached applications apply in turn, as far as Argo CD deploys them by itself. One that was not rendered with
+ * the definition that it gets has a `problem`: what it applies is not known.
+ * @param running the children that Argo CD runs, by their parent.
+ */
+function reachedInTurn(
+  first: readonly Reached[],
+  appliedBy: ReadonlyMap<ApplicationName, Applied>,
+  running: ReadonlyMap<ApplicationName, readonly Application[]>,
+): readonly Member[] {
+  const found = new Map<string, Member>();
+  const queue = [...first];
+  for (let next = queue.shift(); next !== undefined; next = queue.shift()) {
+    const { member, deploysItself } = next;
+    const key = JSON.stringify([member.application, member.reachedBy]);
+    if (found.has(key)) continue;
+    const applied = appliedBy.get(member.application);
+    const known = applied?.digest !== undefined && applied.digest === member.digest;
+    const hidden = deploysItself && !known && member.problem === undefined;
+    found.set(key, hidden ? { ...member, problem: NOT_RENDERED } : member);
+    if (deploysItself && known) queue.push(...applied.reached);
+    if (member.definition.kind === "removed") {
+      queue.push(...(running.get(member.application) ?? []).map((one) => removedWith(member.application, one)));
+    }
+  }
+  return [...found.values()];
+}
+
+/** Argo CD deletes what a removed application has deployed, if that has the finalizer for it. */
+function removedWith(of: ApplicationName, { name, spec }: Application): Reached {
+  const member = memberOf({ application: name, head: undefined, before: [spec], reachedBy: { kind: "child", of } });
+  return { member, deploysItself: false };
+}
+
+const NOT_RENDERED = "Argo CD deploys it by itself, and what it would deploy was not rendered";
+
+/** The child Applications that a sync of `parent` creates, changes or removes. */
+function reachedChildren(parent: ApplicationName, { children }: RenderFacts, around: Surroundings): readonly Reached[] {
+  return children.flatMap((child) => reachedChild(child, { kind: "child", of: parent }, around));
+}
+
+function reachedChild(child: RenderedChild, reachedBy: ReachedBy, { live, nameOf }: Surroundings): readonly Reached[] {
+  const { base, head, changed, operates } = child;
+  const application = nameOf(child.namespace, child.name === "" ? GENERATED : child.name);
+  const running = live.get(application);
+  if (head === undefined) {
+    const before = [base, running?.spec].filter((spec) => spec !== undefined);
+    return [{ member: memberOf({ application, head, before, reachedBy }), deploysItself: false }];
+  }
+  if (!changed && !operates && running !== undefined && specEqual(head, running.spec)) return [];
+  const before = running === undefined ? [] : [base, running.spec].filter((spec) => spec !== undefined);
+  const member = memberOf({ application, head, before, reachedBy });
+  const definition = operates ? withOperation(member.definition) : asChanged(member.definition);
+  return [{ member: { ...member, definition }, deploysItself: isAutoSynced(head) || operates }];
+}
+
+/** Counts an operation in the manifest as auto-sync: both deploy at once. */
+function withOperation(definition: DefinitionChange): DefinitionChange {
+  const changed = asChanged(definition);
+  if (changed.kind !== "changed") return changed;
+  return { kind: "changed", moves: [...changed.moves, { what: "auto-sync", from: "off", to: "an operation" }] };
+}
+
+/** Placeholder for a name that Kubernetes generates; no application can have it. */
+const GENERATED = "(generated)";
 
 /** One application of a plan, and what its renders say; without facts they could not be compared, or were proven equal. */
 interface Examined {
@@ -199,4 +275,18 @@ function distinctRules(
     if (!byRules.has(known)) byRules.set(known, one);
   }
   return [...byRules.values()];
+}
+
+/** Every child that a sync applies, to find out later whether one of them was changed in Argo CD. */
+function appliedChildren({ children }: RenderFacts, { nameOf }: Surroundings): readonly AppliedChild[] {
+  return children.flatMap(({ name, namespace, head }) =>
+    head === undefined || name === "" ? [] : [{ application: nameOf(namespace, name), digest: digestOf(head) }],
+  );
+}
+
+/** The applications that one application applies. */
+interface Applied {
+  /** Undefined if it was not rendered at the head with the definition of this digest. */
+  readonly digest: string | undefined;
+  readonly reached: readonly Reached[];
 }

@@ -39,25 +39,6 @@ export function runningReads(running: readonly Application[]): RunningReads {
   };
 }
 
-/**
- * What a render of a definition that Argo CD does not run would read beyond the applications that it runs and this repository
- * defines: a project that none of them is in, and addresses and plugins that none in that project has, this repository aside.
- */
-export function readsBeyondRunning(
-  spec: ApplicationSpec,
-  running: RunningReads,
-  { repositoryUrls }: Pick<ChangeRequest, "repositoryUrls">,
-): readonly string[] {
-  const known = running(projectOf(spec));
-  const more = addressesIn(spec).filter((one) => !repositoryUrls.includes(one) && known?.addresses.has(one) !== true);
-  const plugins = pluginsIn(spec).filter((one) => known?.plugins.has(one) !== true);
-  return [
-    ...(known === undefined ? [`the project ${projectOf(spec)}`] : []),
-    ...new Set(more.map(redactUserInfo)),
-    ...(plugins.length === 0 ? [] : ["what a plugin makes of other settings"]),
-  ];
-}
-
 /** What a definition reads beyond the known ones; nothing if one of them reads as much. */
 function beyondAll(spec: ApplicationSpec, known: readonly ApplicationSpec[]): readonly string[] {
   const all = known.map((one) => beyond(spec, one));

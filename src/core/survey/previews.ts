@@ -1,14 +1,18 @@
-import type { Application, LiveApplication } from "../model/application.js";
+import { addressesIn, pluginsIn } from "../detect/inputs/input-set.js";
+import { redactUserInfo } from "../detect/tree/repository-url.js";
+import { projectOf } from "../model/application-spec.js";
+import type { Application, ApplicationSpec, LiveApplication } from "../model/application.js";
 import type { ApplicationName } from "../model/brand.js";
+import type { ChangeRequest } from "../model/change-request.js";
 import type { Member } from "../model/effect.js";
 import { safeMessage } from "../model/errors.js";
 import type { OpenedChange } from "../ports/context.js";
 import type { Deployer } from "../ports/deployer.js";
 import { uncheckedPreview } from "../render/check-manifests.js";
-import { previewRemoval, renderPreview, type PreviewSource, type Previewed } from "../render/preview.js";
+import { type Previewed, previewRemoval, type PreviewSource, renderPreview } from "../render/preview.js";
 import { definedHere } from "./driving-right.js";
 import { memberOf } from "./members.js";
-import { readsBeyondRunning, runningReads, type RunningReads } from "./new-reads.js";
+import { runningReads, type RunningReads } from "./new-reads.js";
 import { sideOf } from "./sides.js";
 
 /** An application to preview. */
@@ -165,4 +169,23 @@ async function withheld(
     `it uses ${reads.join(", ")}, and no running application that ${change.repository} defines in the same project does. ` +
     missing
   );
+}
+
+/**
+ * What a render of a definition that Argo CD does not run would read beyond the applications that it runs and this repository
+ * defines: a project that none of them is in, and addresses and plugins that none in that project has, this repository aside.
+ */
+export function readsBeyondRunning(
+  spec: ApplicationSpec,
+  running: RunningReads,
+  { repositoryUrls }: Pick<ChangeRequest, "repositoryUrls">,
+): readonly string[] {
+  const known = running(projectOf(spec));
+  const more = addressesIn(spec).filter((one) => !repositoryUrls.includes(one) && known?.addresses.has(one) !== true);
+  const plugins = pluginsIn(spec).filter((one) => known?.plugins.has(one) !== true);
+  return [
+    ...(known === undefined ? [`the project ${projectOf(spec)}`] : []),
+    ...new Set(more.map(redactUserInfo)),
+    ...(plugins.length === 0 ? [] : ["what a plugin makes of other settings"]),
+  ];
 }

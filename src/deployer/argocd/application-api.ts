@@ -134,9 +134,6 @@ export interface ResourceId {
   readonly resourceName: string;
 }
 
-/** Kubernetes accepts no other names, so others need no request. */
-const RESOURCE_NAME = /^[a-z0-9](?:[a-z0-9.-]{0,251}[a-z0-9])?$/;
-
 /** svc's name: the bare one in Argo CD's own namespace, else with the namespace in front. */
 export function nameOfResource(
   namespace: string | undefined,
@@ -151,16 +148,6 @@ export function nameOfResource(
 export function ownNamespace(namespace: string | null | undefined, controllerNamespace: string): string | undefined {
   if (namespace === undefined || namespace === null || namespace === "") return undefined;
   return namespace === controllerNamespace ? undefined : namespace;
-}
-
-/** The inverse of `nameOfResource`; undefined if no Kubernetes object can have the name. */
-export function parseName(name: ApplicationName, controllerNamespace: string): ResourceId | undefined {
-  const slash = name.indexOf("/");
-  const resourceName = name.slice(slash + 1);
-  const namespace = slash === -1 ? undefined : name.slice(0, slash);
-  if (!RESOURCE_NAME.test(resourceName)) return undefined;
-  if (namespace !== undefined && !RESOURCE_NAME.test(namespace)) return undefined;
-  return { namespace: ownNamespace(namespace, controllerNamespace), resourceName };
 }
 
 /** An application's name in Argo CD's tracking and in `ARGOCD_APP_NAME`: `<namespace>_<name>` outside its own namespace. */
@@ -203,7 +190,6 @@ export type ApplicationItem = z.infer<typeof applicationItem>;
 
 /** `{"items": null}` if nothing is visible, `{}` if nothing is generated. */
 const applicationList = z.object({ items: z.array(z.unknown()).nullish() });
-export const generatedList = z.object({ applications: z.array(applicationItem).nullish() });
 
 const info = z
   .array(z.object({ name: z.string().nullish(), value: z.string().nullish() }))

@@ -9,7 +9,6 @@ import type { Deployer } from "../../core/ports/deployer.js";
 import type { Log } from "../../core/ports/log.js";
 import {
   applicationItem,
-  generatedList,
   getItems,
   json,
   nameOfResource,
@@ -22,6 +21,8 @@ import { ArgoCdFailure, ifVisible, parseAnswer, type Read, readAnswer, reading, 
 import type { Call, Client } from "./client.js";
 import type { ServerSettings } from "./server-settings.js";
 import { isTemporary } from "./temporary-application.js";
+
+const generatedList = z.object({ applications: z.array(applicationItem).nullish() });
 
 const SETS = ["api", "v1", "applicationsets"] as const;
 

@@ -6,7 +6,8 @@ import {
   applicationItem,
   getApplication,
   getItems,
-  parseName,
+  ownNamespace,
+  type ResourceId,
   toApplication,
   toLiveApplication,
 } from "./application-api.js";
@@ -15,6 +16,19 @@ import type { Client } from "./client.js";
 import { createSemaphore } from "./semaphore.js";
 import type { ServerSettings } from "./server-settings.js";
 import { isTemporary } from "./temporary-application.js";
+
+/** Kubernetes accepts no other names, so others need no request. */
+const RESOURCE_NAME = /^[a-z0-9](?:[a-z0-9.-]{0,251}[a-z0-9])?$/;
+
+/** The inverse of `nameOfResource`; undefined if no Kubernetes object can have the name. */
+function parseName(name: ApplicationName, controllerNamespace: string): ResourceId | undefined {
+  const slash = name.indexOf("/");
+  const resourceName = name.slice(slash + 1);
+  const namespace = slash === -1 ? undefined : name.slice(0, slash);
+  if (!RESOURCE_NAME.test(resourceName)) return undefined;
+  if (namespace !== undefined && !RESOURCE_NAME.test(namespace)) return undefined;
+  return { namespace: ownNamespace(namespace, controllerNamespace), resourceName };
+}
 
 /** Reduces the answer to a fifteenth. Old versions select `spec` only as a whole; Argo CD silently ignores unknown names. */
 export const LIST_FIELDS = ["name", "namespace", "labels", "annotations", "deletionTimestamp"]

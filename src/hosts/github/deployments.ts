@@ -3,12 +3,15 @@ import type { ChangeRequest, ChangeRequestRef, User } from "../../core/model/cha
 import { parseJson } from "../../core/model/json.js";
 import type { CodeHost, DeploymentState, ShownDeployment } from "../../core/ports/code-host.js";
 import { DEPLOYER_TITLE, SERVICE } from "../../names.js";
-import { DEPLOYMENT_WRITE, type InTurn } from "../content-pace.js";
+import type { ContentWrite, InTurn } from "../content-pace.js";
 import { environmentName } from "../environment-name.js";
 import { decodeAnswer } from "../host-answer.js";
 import { idField, loginField } from "../payload-fields.js";
 import type { GitHubClient } from "./client.js";
 import { GITHUB } from "./words.js";
+
+/** Leaves most of the limit to comments, and is skipped rather than late. */
+const DEPLOYMENT_WRITE: ContentWrite = { urgency: "refusal", brief: true };
 
 type Deployments = Pick<CodeHost, "showsDeployments" | "showDeployment" | "shownDeployment" | "missingPermissions">;
 

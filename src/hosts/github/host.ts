@@ -6,7 +6,7 @@ import { HostFailure } from "../../core/model/errors.js";
 import type { Clock } from "../../core/ports/clock.js";
 import type { CodeHost } from "../../core/ports/code-host.js";
 import { SERVICE, STATUS_NAME } from "../../names.js";
-import { createContentPace, type InTurn, MERGE_WRITE } from "../content-pace.js";
+import { type ContentWrite, createContentPace, type InTurn } from "../content-pace.js";
 import { decodeAnswer, HostRefusal, ifFound, keepAccount, oneLine, refusalMessage, refusalOf } from "../host-answer.js";
 import type { HostParts } from "../host-module.js";
 import { idField, loginField } from "../payload-fields.js";
@@ -17,6 +17,8 @@ import { createComments, createRecentActivity } from "./comments.js";
 import { createDeployments } from "./deployments.js";
 import { merge } from "./merge.js";
 import { GITHUB } from "./words.js";
+
+export const MERGE_WRITE: ContentWrite = { urgency: "result", brief: true };
 
 interface GitHubConfig {
   readonly appId: number | string;

@@ -131,22 +131,6 @@ const PENDING_CONFLICT_CHECK = [
   "cannot_be_merged_rechecking",
 ];
 
-/** GitLab reports one reason at a time, so `has_conflicts` counts too; it is false until GitLab has checked. */
-export async function getMergeability(
-  client: GitLabClient,
-  change: ChangeRequestRef,
-  clock: Clock,
-  signal?: AbortSignal,
-): Promise<Mergeability> {
-  const merge = await readUntil(
-    () => getMergeRequest(client, change, signal),
-    (read) => mergeabilityOf(read) !== "unknown" || read.state !== "opened",
-    clock,
-    signal,
-  );
-  return mergeabilityOf(merge);
-}
-
 export function mergeabilityOf(merge: MergeRequest): Mergeability {
   const status = merge.detailed_merge_status ?? "";
   if (merge.state !== "opened") return "unknown";

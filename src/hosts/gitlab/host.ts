@@ -1,16 +1,17 @@
 import { Commits, Users } from "@gitbeaker/rest";
 import * as z from "zod";
-import type { ChangeRequest, User } from "../../core/model/change-request.js";
+import type { ChangeRequest, ChangeRequestRef, Mergeability, User } from "../../core/model/change-request.js";
+import type { Clock } from "../../core/ports/clock.js";
 import type { CodeHost, CommitStatus } from "../../core/ports/code-host.js";
 import type { Log } from "../../core/ports/log.js";
 import { STATUS_NAME } from "../../names.js";
 import { createContentPace } from "../content-pace.js";
-import { HostRefusal, keepAccount, oneLine } from "../host-answer.js";
+import { HostRefusal, keepAccount, oneLine, readUntil } from "../host-answer.js";
 import type { HostParts } from "../host-module.js";
 import { idField, loginField } from "../payload-fields.js";
 import { belongsToAnyGroup, getReviews, mayRead, mayWrite } from "./approval.js";
 import { getAuthorship } from "./authorship.js";
-import { getChangeRequest, getMergeability, getMergeRequest, getState, type MergeRequest } from "./change-request.js";
+import { getChangeRequest, getMergeRequest, getState, mergeabilityOf, type MergeRequest } from "./change-request.js";
 import { createGitLabClient, type GitLabClient } from "./client.js";
 import { createDeployments } from "./deployments.js";
 import { merge } from "./merge.js";
@@ -145,4 +146,20 @@ function pipelineOfHead(merge: MergeRequest, change: ChangeRequest) {
   if (pipeline.project_id && pipeline.project_id !== merge.target_project_id) return undefined;
   const merged = pipeline.ref === `refs/merge-requests/${change.number}/merge`;
   return merged || pipeline.sha === change.headRevision ? pipeline : undefined;
+}
+
+/** GitLab reports one reason at a time, so `has_conflicts` counts too; it is false until GitLab has checked. */
+async function getMergeability(
+  client: GitLabClient,
+  change: ChangeRequestRef,
+  clock: Clock,
+  signal?: AbortSignal,
+): Promise<Mergeability> {
+  const merge = await readUntil(
+    () => getMergeRequest(client, change, signal),
+    (read) => mergeabilityOf(read) !== "unknown" || read.state !== "opened",
+    clock,
+    signal,
+  );
+  return mergeabilityOf(merge);
 }

@@ -2,9 +2,9 @@ import { COMMANDS, isDeploying } from "../../core/commands/commands.js";
 import { isAddressed, parseComment } from "../../core/commands/parse-command.js";
 import type { ChangeRequestRef, User } from "../../core/model/change-request.js";
 import { HostFailure } from "../../core/model/errors.js";
-import type { HostEvent } from "../../core/model/event.js";
-import { AUTOPLAN, type Answerable, type Asked, type EarlyAccess } from "./asked.js";
-import { silent } from "./outcome.js";
+import type { BaseMoved, HostEvent, TurnCame } from "../../core/model/event.js";
+import { type Answerable, AUTOPLAN, type EarlyAccess } from "./asked.js";
+import { silent, type Silent } from "./outcome.js";
 import type { Run } from "./run.js";
 
 /** Reads an event: a command, another task, or a reason to stay silent. */
@@ -76,3 +76,13 @@ export function heedingStops({ command }: Answerable, run: Run): Run {
   const resumes = command !== undefined && run.ticket.again && isDeploying(command);
   return stops && !resumes ? run : { ...run, signal: new AbortController().signal };
 }
+
+/** The reading of an event. */
+type Asked =
+  | Answerable
+  | Silent
+  | { readonly kind: "close" }
+  | { readonly kind: "revisit" }
+  | { readonly kind: "remind" }
+  | BaseMoved
+  | TurnCame;

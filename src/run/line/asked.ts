@@ -1,19 +1,8 @@
 import type { Guess } from "../../core/commands/selection.js";
 import type { User } from "../../core/model/change-request.js";
 import type { Command } from "../../core/model/command.js";
-import type { BaseMoved, FoundComment, TurnCame } from "../../core/model/event.js";
+import type { FoundComment } from "../../core/model/event.js";
 import type { Turn } from "../../core/model/result.js";
-import type { Silent } from "./outcome.js";
-
-/** The reading of an event. */
-export type Asked =
-  | Answerable
-  | Silent
-  | { readonly kind: "close" }
-  | { readonly kind: "revisit" }
-  | { readonly kind: "remind" }
-  | BaseMoved
-  | TurnCame;
 
 /** A command, an automatic plan or a mistyped comment: each is answered with a comment. */
 export type Answerable = GivenCommand | Autoplan | InvalidComment;

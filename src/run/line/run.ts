@@ -1,8 +1,6 @@
 import { createHash } from "node:crypto";
 import type { ServerConfig } from "../../config/server/server.js";
 import type { DetectionCaches } from "../../core/detect/inputs/snapshot.js";
-import { changeRequestKey, type ChangeRequestRef } from "../../core/model/change-request.js";
-import type { HostEvent } from "../../core/model/event.js";
 import type { AuditLog } from "../../core/ports/audit.js";
 import type { CodeHost } from "../../core/ports/code-host.js";
 import type { CommandPorts } from "../../core/ports/context.js";
@@ -41,15 +39,6 @@ export interface Run extends Dependencies {
   /** The host's delivery that started it. */
   readonly delivery: string;
   readonly attempt: Attempt;
-}
-
-/** Key of what a run answers: a comment, however it was found, or else a delivery. */
-export function runKeyOf(event: HostEvent): string {
-  return event.kind === "commented" ? runKeyOfComment(event.change, event.commentId) : event.delivery;
-}
-
-export function runKeyOfComment(change: ChangeRequestRef, commentId: string): string {
-  return `${changeRequestKey(change)} comment ${commentId}`;
 }
 
 /** Derives the run's id from its key, so that an attempt after a crash finds what the earlier one did. */

@@ -23,7 +23,7 @@ import { handleEvent } from "./handle-event.js";
 import { type Finished, type Outcome, outcomeText, refused, silent } from "./outcome.js";
 import { outsiderIn } from "./permit.js";
 import { isAlreadyAnswered, NotRecovered } from "./recover.js";
-import { type Dependencies, type Run, runKeyOf } from "./run.js";
+import type { Dependencies, Run } from "./run.js";
 
 /** Handles an event: logs it, fences it, marks its comment and answers failures. Never throws. */
 export async function supervise(event: HostEvent, deps: Dependencies, given: RunTicket): Promise<RunEnd> {
@@ -232,4 +232,13 @@ async function willReplan(change: ChangeRequestRef, run: Run): Promise<boolean> 
   } catch {
     return config.defaults.autoplan;
   }
+}
+
+/** Key of what a run answers: a comment, however it was found, or else a delivery. */
+function runKeyOf(event: HostEvent): string {
+  return event.kind === "commented" ? runKeyOfComment(event.change, event.commentId) : event.delivery;
+}
+
+export function runKeyOfComment(change: ChangeRequestRef, commentId: string): string {
+  return `${changeRequestKey(change)} comment ${commentId}`;
 }

@@ -42,19 +42,6 @@ export function meaningOf({ pattern, provider }: Pick<RoleAssignment, "pattern" 
   return provider === undefined ? { kind: "nothing" } : { kind: "group", provider, name: pattern };
 }
 
-/** The teams or groups of one provider that the assignments name, with their patterns. */
-export function groupsAskedFor(
-  assignments: readonly RoleAssignment[],
-  provider: LoginProvider,
-): readonly { readonly pattern: string; readonly name: string }[] {
-  return assignments.flatMap((assignment) => {
-    const meaning = meaningOf(assignment);
-    return meaning.kind === "group" && meaning.provider === provider
-      ? [{ pattern: assignment.pattern, name: meaning.name }]
-      : [];
-  });
-}
-
 /** Whether a name matches a pattern in which `*` stands for any characters. Linear time per star. */
 export function matchesWildcard(pattern: string, name: string): boolean {
   const [first = "", ...rest] = pattern.split("*");

@@ -13,7 +13,7 @@ import { accountOf, isRefusal, type RedirectProvider } from "./login-provider.js
 import { github, gitlab } from "./oauth-hosts.js";
 import { oauthLogin } from "./oauth-login.js";
 import { oidcLogin } from "./oidc.js";
-import { provesLoss } from "./refusal.js";
+import type { LoginRefusal } from "./refusal.js";
 import { authRoutes, callbackUrl } from "./routes.js";
 import { WebSessions } from "./session.js";
 import { type ProviderTokens, TokenSeal } from "./token-seal.js";
@@ -217,5 +217,35 @@ class StandingChecks {
     if (assigned.kind === "unproven") return { kind: "unclear", reason: `not-verified: ${assigned.pattern}` };
     const now = accountOf(answer, assigned.role);
     return now.id === account.id ? { kind: "stays", account: now } : { kind: "left", reason: "another-person" };
+  }
+}
+
+/** Whether the refusal proves, when the provider is asked again about somebody who is logged in, that they may no longer be. */
+function provesLoss(refusal: LoginRefusal): boolean {
+  switch (refusal.reason) {
+    case "not-in-organization":
+    case "not-in-group":
+    case "token-rejected":
+    case "no-email":
+    case "email-not-verified":
+    case "wrong-domain":
+    case "inactive":
+    case "code-refused":
+      return true;
+    case "not-verified":
+    case "invalid-redirect":
+    case "no-base-url":
+    case "discovery-failed":
+    case "unknown-attempt":
+    case "cancelled":
+    case "provider-error":
+    case "client-refused":
+    case "bad-answer":
+    case "unreachable":
+    case "wrong-password":
+    case "bad-request":
+    case "plain-http":
+    case "too-many":
+      return false;
   }
 }

@@ -8,23 +8,23 @@ import {
 } from "openid-client";
 import type * as z from "zod";
 import type { OAuthClient, RoleAssignment } from "../../config/server/server.js";
+import type { LoginProvider } from "../../core/model/account.js";
+import { parseJson } from "../../core/model/json.js";
 import type { Clock } from "../../core/ports/clock.js";
 import type { Log } from "../../core/ports/log.js";
+import { type Answer, AnswerTooLarge, fetchText } from "../../http/fetch-text.js";
 import { HOST_TITLES, type HostId } from "../../names.js";
-import { groupsAskedFor } from "./assign-role.js";
+import { meaningOf } from "./assign-role.js";
 import { isRefusal, type LoginFacts, type RedirectProvider } from "./login-provider.js";
 import { authorizationUrl, refusalOfExchange, tokensIn } from "./oauth-client.js";
-import {
-  hintFor,
-  isRejected,
-  PROVIDER_LIMITS,
-  providerApi,
-  type ProviderApi,
-  ProviderFailure,
-  providerFetch,
-} from "./provider-api.js";
+import { type ApiAnswer, hintFor, PROVIDER_LIMITS, providerFetch } from "./provider-api.js";
 import type { LoginRefusal } from "./refusal.js";
 import type { ProviderTokens } from "./token-seal.js";
+
+/** A provider's API did not answer usefully. */
+class ProviderFailure extends Error {
+  override readonly name = "ProviderFailure";
+}
 
 /** A code host that logs people in with OAuth, and whose API says who they are and where they belong. */
 export interface OAuthHost {
@@ -253,4 +253,54 @@ async function listGroups(
 function unprovenBy(error: unknown): Extract<Membership, { readonly kind: "unproven" }> {
   if (!(error instanceof ProviderFailure)) throw error;
   return { kind: "unproven", problem: `Its API did not work (${error.message}): try again in a minute.` };
+}
+
+/** The teams or groups of one provider that the assignments name, with their patterns. */
+export function groupsAskedFor(
+  assignments: readonly RoleAssignment[],
+  provider: LoginProvider,
+): readonly { readonly pattern: string; readonly name: string }[] {
+  return assignments.flatMap((assignment) => {
+    const meaning = meaningOf(assignment);
+    return meaning.kind === "group" && meaning.provider === provider
+      ? [{ pattern: assignment.pattern, name: meaning.name }]
+      : [];
+  });
+}
+
+/** Sends the token to `apiUrl` only: redirects are not followed. */
+function providerApi(apiUrl: string, token: string, headers: Readonly<Record<string, string>>): ProviderApi {
+  return {
+    async get(path) {
+      let answer: Answer;
+      try {
+        answer = await fetchText(
+          apiUrl + path,
+          {
+            headers: { accept: "application/json", ...headers, authorization: `Bearer ${token}` },
+            redirect: "manual",
+          },
+          PROVIDER_LIMITS,
+        );
+      } catch (cause) {
+        if (cause instanceof AnswerTooLarge) throw new ProviderFailure("its answer is too large", { cause });
+        throw new ProviderFailure("it did not answer", { cause });
+      }
+      const { status } = answer;
+      if (status >= 300 && status < 400) throw new ProviderFailure("it redirects");
+      return { status, headers: answer.headers, body: parseJson(answer.text) };
+    },
+  };
+}
+
+/** Reads a provider's API on behalf of one person. */
+interface ProviderApi {
+  /** `path` is relative to the API's root. @throws {ProviderFailure} for a missing, too large or redirecting answer. */
+  get(path: string): Promise<ApiAnswer>;
+}
+
+/** Whether the provider refused the person's own token: it was revoked, or the account is blocked or gone. */
+function isRejected({ status, headers }: ApiAnswer): boolean {
+  const isLimit = headers.has("retry-after") || headers.get("x-ratelimit-remaining") === "0";
+  return status === 401 || (status === 403 && !isLimit);
 }

@@ -1,7 +1,3 @@
-import type { Request, Response } from "express";
-import { SERVICE } from "../../names.js";
-import { prefersJson } from "../prefers-json.js";
-
 /** Why a login is refused. Foreign texts in it are untrusted and already shortened. */
 export type LoginRefusal =
   | { readonly reason: "not-in-organization"; readonly allowed: readonly string[] }
@@ -166,36 +162,6 @@ export function refusalText(refusal: LoginRefusal): RefusalText {
   }
 }
 
-/** Whether the refusal proves, when the provider is asked again about somebody who is logged in, that they may no longer be. */
-export function provesLoss(refusal: LoginRefusal): boolean {
-  switch (refusal.reason) {
-    case "not-in-organization":
-    case "not-in-group":
-    case "token-rejected":
-    case "no-email":
-    case "email-not-verified":
-    case "wrong-domain":
-    case "inactive":
-    case "code-refused":
-      return true;
-    case "not-verified":
-    case "invalid-redirect":
-    case "no-base-url":
-    case "discovery-failed":
-    case "unknown-attempt":
-    case "cancelled":
-    case "provider-error":
-    case "client-refused":
-    case "bad-answer":
-    case "unreachable":
-    case "wrong-password":
-    case "bad-request":
-    case "plain-http":
-    case "too-many":
-      return false;
-  }
-}
-
 function text(status: number, sentence: string, next: string): RefusalText {
   return { status, sentence, next };
 }
@@ -204,21 +170,4 @@ function either(names: readonly string[]): string {
   const shown = names.slice(0, 5);
   const more = names.length > shown.length ? [`${names.length - shown.length} more`] : [];
   return [...shown, ...more].join(", ").replace(/, ([^,]*)$/, " or $1");
-}
-
-/** Answers with the refusal's status: a page for people, `{"error"}` for programs. */
-export function answerRefusal(request: Request, response: Response, refusal: LoginRefusal, returnTo = "/"): void {
-  const { status, sentence, next } = refusalText(refusal);
-  response.status(status);
-  if (refusal.reason === "too-many") response.set("retry-after", String(refusal.seconds));
-  if (prefersJson(request)) {
-    response.json({ error: `${sentence}. ${next}` });
-    return;
-  }
-  response.render("sign-in-failed", { service: SERVICE, sentence, next, again: loginPath(returnTo) });
-}
-
-/** The sign-in page, with the page to return to. */
-function loginPath(returnTo: string): string {
-  return returnTo === "/" ? "/login" : `/login?return_to=${encodeURIComponent(returnTo)}`;
 }

@@ -1,7 +1,7 @@
 import { createHash, randomBytes, timingSafeEqual } from "node:crypto";
 import express, { type ErrorRequestHandler, type Request, type RequestHandler, type Response, Router } from "express";
 import * as z from "zod";
-import type { AuthSection, BasicUser, ServerConfig } from "../../config/server/server.js";
+import type { AuthSection, BasicUser, ServerConfig, ServerSection } from "../../config/server/server.js";
 import type { Account, LoginProvider } from "../../core/model/account.js";
 import type { Clock } from "../../core/ports/clock.js";
 import type { Log } from "../../core/ports/log.js";
@@ -9,13 +9,13 @@ import type { AttemptCounter, UserStore } from "../../core/ports/stores.js";
 import { SERVICE } from "../../names.js";
 import { userBody } from "../api/bodies.js";
 import { safeReturnTo } from "../page-paths.js";
-import { isForm, prefersJson } from "../prefers-json.js";
+import { prefersJson } from "../prefers-json.js";
 import { viewerOf } from "../viewer.js";
 import { assignRole } from "./assign-role.js";
-import { checkPlainHttp, limitLogins } from "./login-guards.js";
+import { limitAttempts } from "./login-guards.js";
 import { accountOf, isRefusal, type RedirectProvider } from "./login-provider.js";
 import { refusalInCallback } from "./oauth-client.js";
-import { answerRefusal, type LoginRefusal, refusalText } from "./refusal.js";
+import { type LoginRefusal, refusalText } from "./refusal.js";
 import { completeLogin, type CompletionParts, type WebSessions } from "./session.js";
 import type { TokenSeal } from "./token-seal.js";
 
@@ -304,4 +304,65 @@ function digestOf(username: string, password: string): Buffer {
   return createHash("sha256")
     .update(JSON.stringify([username, password]))
     .digest();
+}
+
+/** Whether a page submitted a form, with or without fields. */
+function isForm(request: Request): boolean {
+  return /^(?:application\/x-www-form-urlencoded|multipart\/form-data)\b/i.test(request.headers["content-type"] ?? "");
+}
+
+/** Refuses (429) addresses with too many login requests. */
+function limitLogins(attempts: AttemptCounter): RequestHandler {
+  return limitAttempts(attempts, (response, seconds, request) => {
+    answerRefusal(request, response, { reason: "too-many", seconds });
+  });
+}
+
+/** Why a browser would not get the session cookie; undefined if it would. */
+type PlainHttpCheck = (request: Request) => string | undefined;
+
+/** Browsers drop a secure cookie over plain http, so a login would loop. Returns the cure, and logs it once per process. */
+function checkPlainHttp(
+  { cookieSecure }: Pick<AuthSection, "cookieSecure">,
+  { trustProxy }: Pick<ServerSection, "trustProxy">,
+  log: Log,
+): PlainHttpCheck {
+  const logged = new Set<string>();
+  return (request) => {
+    if (!cookieSecure || request.secure) return undefined;
+    const forwarded = request.get("x-forwarded-proto");
+    const cure = cureFor(trustProxy, forwarded);
+    if (!logged.has(cure)) {
+      logged.add(cure);
+      log.warn({ trustProxy, forwarded: forwarded?.slice(0, 40), cure }, "a login came over plain http");
+    }
+    return cure;
+  };
+}
+
+function cureFor(trustProxy: boolean, forwarded: string | undefined): string {
+  if (!trustProxy && forwarded !== undefined) {
+    return "There is a proxy in front of this service: set server.trust_proxy to true, so that svc believes its X-Forwarded-Proto.";
+  }
+  if (trustProxy && forwarded === undefined) {
+    return "The proxy does not say whether the browser uses HTTPS: let it send the header X-Forwarded-Proto.";
+  }
+  return "Open this service by its https address. For development on plain http, set auth.cookie_secure to false.";
+}
+
+/** Answers with the refusal's status: a page for people, `{"error"}` for programs. */
+function answerRefusal(request: Request, response: Response, refusal: LoginRefusal, returnTo = "/"): void {
+  const { status, sentence, next } = refusalText(refusal);
+  response.status(status);
+  if (refusal.reason === "too-many") response.set("retry-after", String(refusal.seconds));
+  if (prefersJson(request)) {
+    response.json({ error: `${sentence}. ${next}` });
+    return;
+  }
+  response.render("sign-in-failed", { service: SERVICE, sentence, next, again: loginPath(returnTo) });
+}
+
+/** The sign-in page, with the page to return to. */
+function loginPath(returnTo: string): string {
+  return returnTo === "/" ? "/login" : `/login?return_to=${encodeURIComponent(returnTo)}`;
 }

@@ -1,5 +1,6 @@
 import { nextStepPieces, type Piece } from "../../comments/next-step-words.js";
 import { withPresentLocks } from "../../core/commands/locks.js";
+import type { Revision } from "../../core/model/brand.js";
 import {
   type Approval,
   changePagePath,
@@ -8,7 +9,7 @@ import {
   type ChangeRequestRef,
   sameChangeRequest,
 } from "../../core/model/change-request.js";
-import type { Deployment } from "../../core/model/deployment.js";
+import { type Deployment, isDeployedAt } from "../../core/model/deployment.js";
 import type { HostWords } from "../../core/model/host-words.js";
 import type { Lock } from "../../core/model/lock.js";
 import type { Plan } from "../../core/model/plan.js";
@@ -19,7 +20,7 @@ import { CHANGE_ADDRESS, readChangeAddress } from "../change-address.js";
 import { activityWords, outcomeWords } from "./activity-words.js";
 import { isAdmin, type Page, type PageParts, problemPage, type Reader } from "./page.js";
 import { planView } from "./plan-view.js";
-import { ownDeploymentState, shownChange, shownTime, type ShownTime, whoName } from "./shown.js";
+import { type DeploymentState, deploymentState, shownChange, shownTime, type ShownTime, whoName } from "./shown.js";
 
 const MOST_ENTRIES = 20;
 const HOSTS = HOST_IDS.map((id) => `${id} is ${HOST_TITLES[id]}`).join(", ");
@@ -255,4 +256,11 @@ function shown(
       message: withDiff ? one.message : undefined,
     })),
   };
+}
+
+/** As `deploymentState`, on the page of the change request that deployed it, where the head is known. */
+function ownDeploymentState(record: Deployment, head: Revision | undefined): DeploymentState {
+  if (head !== undefined && isDeployedAt(record, head)) return { tone: "good", text: "this commit is deployed" };
+  if (record.outcome === "succeeded") return { tone: "attention", text: "an earlier commit is deployed" };
+  return deploymentState(record);
 }

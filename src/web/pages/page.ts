@@ -1,5 +1,4 @@
-import type { Request, RequestHandler, Response } from "express";
-import { safeMessage, StoredValueUnreadable, StoreUnavailable } from "../../core/model/errors.js";
+import type { Response } from "express";
 import type { AllHostWords } from "../../core/model/host-words.js";
 import type { AuditLog } from "../../core/ports/audit.js";
 import type { Clock } from "../../core/ports/clock.js";
@@ -12,7 +11,7 @@ import type { DiffReaders } from "../diff-readers.js";
 import type { HostSummaries } from "../host-summaries.js";
 import type { LiveStreams } from "../live-streams.js";
 import type { StatusProbe } from "../status-probe.js";
-import { type Viewer, viewerOf } from "../viewer.js";
+import type { Viewer } from "../viewer.js";
 
 /** The pages in the navigation. */
 type PageId = "locks" | "applications" | "activity" | "users" | "status";
@@ -29,19 +28,6 @@ export interface Page {
 
 /** Who may read pages: anyone but anonymous visitors. */
 export type Reader = Exclude<Viewer, { readonly kind: "anonymous" }>;
-
-/** A page for readers. Others are redirected to the login, which leads back here. */
-export function page(work: (reader: Reader, request: Request) => Promise<Page> | Page): RequestHandler {
-  return async (request, response) => {
-    const viewer = viewerOf(request);
-    if (viewer.kind === "anonymous") {
-      response.set("cache-control", "no-store");
-      response.redirect(302, `/login?return_to=${encodeURIComponent(request.originalUrl)}`);
-      return;
-    }
-    show(response, viewer, await attempt(() => work(viewer, request)));
-  };
-}
 
 /** Whether this reader may release locks and change roles. */
 export function isAdmin(reader: Reader): boolean {
@@ -74,21 +60,6 @@ function frameOf(viewer: Viewer, active: PageId | undefined) {
     account: account && { username: account.username, role: account.role },
     entries: entries.map(([id, text, path]) => ({ text, path, current: id === active })),
   };
-}
-
-async function attempt(work: () => Promise<Page> | Page): Promise<Page> {
-  try {
-    return await work();
-  } catch (error) {
-    if (error instanceof StoreUnavailable) {
-      const hint = "This page works again as soon as the store answers. Until then, nothing is deployed.";
-      return problemPage(503, "The store is unavailable", [`${safeMessage(error)}.`, hint]);
-    }
-    if (error instanceof StoredValueUnreadable) {
-      return problemPage(500, "A stored value cannot be read", [error.message]);
-    }
-    throw error;
-  }
 }
 
 /** What the pages need of the service. */

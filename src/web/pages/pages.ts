@@ -1,21 +1,23 @@
-import { type RequestHandler, Router } from "express";
+import { type Request, type RequestHandler, Router } from "express";
 import { changeRequestKey } from "../../core/model/change-request.js";
 import type { Deployment } from "../../core/model/deployment.js";
-import { StoreUnavailable } from "../../core/model/errors.js";
+import { safeMessage, StoredValueUnreadable, StoreUnavailable } from "../../core/model/errors.js";
 import type { Lock } from "../../core/model/lock.js";
 import { ROLES } from "../../core/model/settings.js";
 import { AUDIT_ACTIONS, type AuditRecord } from "../../core/ports/audit.js";
 import type { QueueBacklog } from "../../core/ports/event-queue.js";
+import type { PlanStore } from "../../core/ports/stores.js";
 import { type LimitWait, WAIT_REASONS } from "../../hosts/limit-waits.js";
 import { HOST_IDS, HOST_TITLES, type HostId } from "../../names.js";
 import { activityQuery, auditQueryOf } from "../activity-query.js";
-import type { HostPageOf } from "../change-address.js";
-import { liveRoute } from "../live-streams.js";
-import { PAGE_PATHS, type PagePath } from "../page-paths.js";
+import { type HostPageOf, readChangeAddress } from "../change-address.js";
+import type { DiffReaders } from "../diff-readers.js";
+import type { LiveStreams } from "../live-streams.js";
+import { PAGE_PATHS } from "../page-paths.js";
 import { viewerOf } from "../viewer.js";
 import { activityWords, outcomeWords } from "./activity-words.js";
 import { changePage } from "./change-page.js";
-import { isAdmin, page, type Page, type PageParts, problemPage, type Reader, readText, show } from "./page.js";
+import { isAdmin, type Page, type PageParts, problemPage, type Reader, readText, show } from "./page.js";
 import {
   deploymentState,
   type DeploymentState,
@@ -315,6 +317,71 @@ async function backlogIfAvailable(backlog: PageParts["backlog"]): Promise<QueueB
     return await backlog();
   } catch (error) {
     if (error instanceof StoreUnavailable) return undefined;
+    throw error;
+  }
+}
+
+interface LiveRouteParts {
+  readonly streams: LiveStreams;
+  readonly plans: Pick<PlanStore, "find">;
+  readonly readers: DiffReaders;
+}
+
+/** Streams the progress of a change request's commands as server-sent events, with messages to those who see its diffs. */
+function liveRoute({ streams, plans, readers }: LiveRouteParts): RequestHandler {
+  return async (request, response) => {
+    const viewer = viewerOf(request);
+    response.set("cache-control", "no-store");
+    if (viewer.kind === "anonymous") {
+      response.status(401).json({ error: viewer.expired ? "Session expired" : "not logged in" });
+      return;
+    }
+    const change = readChangeAddress(request.params);
+    if (change === undefined) {
+      response.status(404).json({ error: "there is nothing at this address" });
+      return;
+    }
+    const account = viewer.kind === "account" ? viewer.account.id : undefined;
+    // Argo CD says nothing before a plan, so nobody can have the host asked about every address that they make up.
+    const isPlanned = account !== undefined && (await plans.find(change)) !== undefined;
+    const withMessages = isPlanned && (await readers.ask(viewer, change)).kind === "shown";
+    if (response.destroyed) return;
+    const opened = streams.open(change, response, {
+      listener: account ?? `address ${request.ip ?? ""}`,
+      withMessages,
+    });
+    if (!opened) {
+      response.status(503).set("retry-after", "30").json({ error: "too many pages are open; reload this one later" });
+    }
+  };
+}
+
+type PagePath = (typeof PAGE_PATHS)[number];
+
+/** A page for readers. Others are redirected to the login, which leads back here. */
+function page(work: (reader: Reader, request: Request) => Promise<Page> | Page): RequestHandler {
+  return async (request, response) => {
+    const viewer = viewerOf(request);
+    if (viewer.kind === "anonymous") {
+      response.set("cache-control", "no-store");
+      response.redirect(302, `/login?return_to=${encodeURIComponent(request.originalUrl)}`);
+      return;
+    }
+    show(response, viewer, await attempt(() => work(viewer, request)));
+  };
+}
+
+async function attempt(work: () => Promise<Page> | Page): Promise<Page> {
+  try {
+    return await work();
+  } catch (error) {
+    if (error instanceof StoreUnavailable) {
+      const hint = "This page works again as soon as the store answers. Until then, nothing is deployed.";
+      return problemPage(503, "The store is unavailable", [`${safeMessage(error)}.`, hint]);
+    }
+    if (error instanceof StoredValueUnreadable) {
+      return problemPage(500, "A stored value cannot be read", [error.message]);
+    }
     throw error;
   }
 }

@@ -7,10 +7,10 @@ import {
   type AgainstCluster,
   type DiffBasis,
   driftOf,
+  type ManifestDiff,
   type NameChanges,
   type ObjectNote,
   type ResourceChange,
-  type ManifestDiff,
 } from "../../core/model/manifest-diff.js";
 import {
   type ApplicationPlan,
@@ -25,8 +25,15 @@ import {
   shownDiff,
 } from "../../core/model/plan.js";
 import type { HostPageOf } from "../change-address.js";
-import { newRoom, resourceView, type ResourceView, type Room } from "./resource-view.js";
+import { resourceView, type ResourceView, type Room } from "./resource-view.js";
 import { shownChange, type ShownChange } from "./shown.js";
+
+/** Resources are expanded until this many lines are visible on the page. */
+const MOST_OPEN_LINES = 400;
+
+function newRoom(): Room {
+  return { left: MOST_OPEN_LINES };
+}
 
 interface ApplicationView {
   readonly application: string;

@@ -18,16 +18,9 @@ interface SideView {
   readonly lines: readonly DiffLine[];
 }
 
-/** Resources are expanded until this many lines are visible on the page. */
-const MOST_OPEN_LINES = 400;
-
 /** How many lines can still be shown expanded. */
 export interface Room {
   left: number;
-}
-
-export function newRoom(): Room {
-  return { left: MOST_OPEN_LINES };
 }
 
 /** Expands the object if it fits, and takes its lines from `room`. */

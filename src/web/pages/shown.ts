@@ -1,6 +1,5 @@
-import type { Revision } from "../../core/model/brand.js";
 import { changePagePath, changeRequestName, type ChangeRequestRef } from "../../core/model/change-request.js";
-import { type Deployment, isDeployedAt } from "../../core/model/deployment.js";
+import type { Deployment } from "../../core/model/deployment.js";
 import type { AuditEntry } from "../../core/ports/audit.js";
 import { HOST_TITLES, SERVICE } from "../../names.js";
 import type { HostPageOf } from "../change-address.js";
@@ -70,11 +69,4 @@ export function deploymentState({ outcome }: Pick<Deployment, "outcome">): Deplo
     case "unknown":
       return { tone: "bad", text: "outcome unknown: look in Argo CD" };
   }
-}
-
-/** As `deploymentState`, on the page of the change request that deployed it, where the head is known. */
-export function ownDeploymentState(record: Deployment, head: Revision | undefined): DeploymentState {
-  if (head !== undefined && isDeployedAt(record, head)) return { tone: "good", text: "this commit is deployed" };
-  if (record.outcome === "succeeded") return { tone: "attention", text: "an earlier commit is deployed" };
-  return deploymentState(record);
 }

@@ -1,8 +1,9 @@
 import { describe, expect, test } from "@jest/globals";
 import fc from "fast-check";
 import type { RoleAssignment } from "../../../src/config/server/server.js";
-import { assignRole, groupsAskedFor, matchesWildcard } from "../../../src/web/auth/assign-role.js";
+import { assignRole, matchesWildcard } from "../../../src/web/auth/assign-role.js";
 import type { LoginFacts } from "../../../src/web/auth/login-provider.js";
+import { groupsAskedFor } from "../../../src/web/auth/oauth-login.js";
 
 type Facts = Pick<LoginFacts, "provider" | "email" | "groups" | "unproven">;
 

@@ -3,15 +3,16 @@ import { gitGenerators, mayMove, pinGitGenerators } from "../../detect/scan/git-
 import type { RenderedSet } from "../../diff/render-facts.js";
 import { isAutoSynced, specEqual } from "../../model/application-spec.js";
 import type { Application, ApplicationSet } from "../../model/application.js";
-import { applicationName, type Revision } from "../../model/brand.js";
+import { applicationName, type ApplicationName, type Revision } from "../../model/brand.js";
 import type { ChangeRequest } from "../../model/change-request.js";
+import type { ReachedBy } from "../../model/effect.js";
 import { DeployerFailure, safeMessage } from "../../model/errors.js";
 import { groupedBy } from "../../model/grouped.js";
 import type { JsonObject } from "../../model/json.js";
 import type { Stoppable } from "../../ports/context.js";
 import type { Deployer } from "../../ports/deployer.js";
-import { asChanged, reachedUnknown, type Reached, type Surroundings } from "../children.js";
-import { memberOf } from "../members.js";
+import { asChanged, type Reached, type Surroundings } from "../children.js";
+import { memberOf, unknownMember } from "../members.js";
 
 /** Where Argo CD is asked what an ApplicationSet generates for a change request. */
 export interface ExpansionSource {
@@ -103,4 +104,9 @@ async function generated(
   const pinned = await deployer.expandApplicationSet(pinGitGenerators(set, change, at), change, signal);
   const moves = at === change.headRevision && gitGenerators(set).some((git) => mayMove(git, change));
   return moves ? [...pinned, ...(await deployer.expandApplicationSet(set, change, signal))] : pinned;
+}
+
+/** Applications of which only the names are known. */
+function reachedUnknown(names: readonly ApplicationName[], reachedBy: ReachedBy, problem: string): readonly Reached[] {
+  return names.map((name) => ({ member: unknownMember(name, reachedBy, problem), deploysItself: false }));
 }
