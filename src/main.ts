@@ -89,7 +89,7 @@ async function connectAsTold(): Promise<boolean> {
     case "none":
       return true;
     case "proxies":
-      (await import("./http/proxy.js")).useProxies(proxies);
+      (await import("./http/fetch-text.js")).useProxies(proxies);
       return true;
     case "wrong":
       complain([`${proxies.variable}: expected the address of a proxy, such as http://proxy.example.org:3128`]);

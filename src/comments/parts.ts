@@ -1,8 +1,12 @@
-import type { HostWords } from "../core/model/host-words.js";
+import type { ChangeRequestRef } from "../core/model/change-request.js";
+import { type CheckResult, type FailedCheck, isFailed } from "../core/model/check.js";
+import { type HostWords, referenceTo } from "../core/model/host-words.js";
 import type { Lock } from "../core/model/lock.js";
-import type { UnreadFile } from "../core/model/plan.js";
+import { checksOf, type Plan, type UnreadFile } from "../core/model/plan.js";
+import type { Turn } from "../core/model/result.js";
 import { REPOSITORY_FILE } from "../names.js";
-import { code, sentence, shortened } from "./markdown.js";
+import { code, codes, details, fence, sentence, shortened } from "./markdown.js";
+import { markerLine } from "./marker.js";
 
 /** A piece of Markdown with every fence and collapsible closed. */
 export interface Block {
@@ -146,4 +150,70 @@ export function unreadText(files: readonly UnreadFile[], { short }: HostWords): 
     "",
     `Nothing of this ${short} is synced or merged while they are in it. Split or simplify them and push, or exclude them with ${code("cr_paths")} in ${code(REPOSITORY_FILE)} on the base branch.`,
   ].join("\n");
+}
+
+/** The checks of everything that a plan shows. */
+export function checksIn({ applications, previews }: Plan): readonly CheckResult[] {
+  return [...applications.flatMap(checksOf), ...previews.flatMap(({ content }) => content.checks ?? [])];
+}
+
+/** `checks: 3 passed, 1 failed`; empty without checks. */
+export function checksText(checks: readonly CheckResult[]): string {
+  const counts = countsOf(checks);
+  return counts === "" ? "" : `checks: ${counts}`;
+}
+
+/** For a page; empty if nothing was checked. */
+export function checkSentences(checks: readonly CheckResult[]): readonly string[] {
+  const text = checksText(checks);
+  return text === "" ? [] : [`${capitalised(text)}.`];
+}
+
+/** The number of checks, and each failed one expanded with its output. @param outputs see `outputRoom`. */
+export function checkBlocks(
+  checks: readonly CheckResult[],
+  { section, outputs: room }: { readonly section: string | undefined; readonly outputs: number },
+): readonly Block[] {
+  if (checks.length === 0) return [];
+  const failed = checks.filter(isFailed).map((one) => failureText(one, room));
+  return [`**Checks:** ${countsOf(checks)}`, ...failed].map((text) => block(text, section));
+}
+
+/** `Required check conftest failed: exit code 1`. Untrusted. */
+export function failureTitle({ name, required, outcome: { reason } }: FailedCheck): string {
+  return `${required ? "Required check" : "Check"} ${name} failed: ${reason}`;
+}
+
+function failureText(failed: FailedCheck, room: number): string {
+  const { output } = failed.outcome;
+  const said = output === "" ? "It printed nothing." : fence(shortened(output, room));
+  return details(`❌ ${failureTitle(failed)}`, said, { open: true });
+}
+
+function countsOf(checks: readonly CheckResult[]): string {
+  const failed = checks.filter(isFailed).length;
+  const passed = checks.length - failed;
+  return [...(passed === 0 ? [] : [`${passed} passed`]), ...(failed === 0 ? [] : [`${failed} failed`])].join(", ");
+}
+
+/** Which awaited locks led to this plan; empty if it holds none of them. */
+export function turnLine({ applications, after }: Turn, plan: Plan, words: HostWords): string {
+  const ours = new Set(
+    plan.applications.filter(({ lock }) => lock.kind === "ours").map(({ application }) => application),
+  );
+  const taken = applications.filter((name) => ours.has(name));
+  return taken.length === 0 ? "" : `**Your turn:** ${released({ applications: taken, after }, plan.change, words)}`;
+}
+
+/** Asks for a plan where svc does not plan by itself when the turn comes. */
+export function renderTurn(turn: Turn, reader: ChangeRequestRef, words: HostWords): string {
+  const it = turn.applications.length === 1 ? "it" : "them";
+  const todo = `Comment ${code(`${words.command} plan`)} to lock ${it}, before the next in the queue has its turn in a few minutes.`;
+  return `${markerLine({ kind: "result" })}\n**Your turn:** ${released(turn, reader, words)} ${todo}`;
+}
+
+function released({ applications, after }: Turn, reader: ChangeRequestRef, words: HostWords): string {
+  const verb = applications.length === 1 ? "is" : "are";
+  const by = after === undefined ? "" : ` by ${code(referenceTo(after, reader, words))}`;
+  return `${codes(applications)} ${verb} no longer locked${by}.`;
 }

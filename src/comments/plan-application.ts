@@ -1,4 +1,4 @@
-import { besidesSentence, commitSentence } from "../core/diff/hidden-change.js";
+import { besidesSentence, commitSentence } from "../core/diff/manifest-diff.js";
 import type { ChangeRequestRef } from "../core/model/change-request.js";
 import { type HostWords, listed, referenceTo } from "../core/model/host-words.js";
 import { type AgainstCluster, type DiffBasis, driftOf, type ObjectNote } from "../core/model/manifest-diff.js";
@@ -11,8 +11,7 @@ import {
   type UntriedObjects,
 } from "../core/model/plan.js";
 import { code, fence, sentence, shortened, warning } from "./markdown.js";
-import { type Block, block, counted, firstLines, lockedBy } from "./parts.js";
-import { checkBlocks } from "./plan-checks.js";
+import { type Block, block, checkBlocks, counted, firstLines, lockedBy } from "./parts.js";
 import {
   againstCluster,
   consequenceLines,

@@ -3,8 +3,7 @@ import { type HostWords, listed } from "../core/model/host-words.js";
 import type { ManifestDiff } from "../core/model/manifest-diff.js";
 import { type Preview, type PreviewContent, previewedDiff, type PreviewOrigin } from "../core/model/plan.js";
 import { code, details, fence, shortened } from "./markdown.js";
-import { type Block, block, counted, pack } from "./parts.js";
-import { checkBlocks } from "./plan-checks.js";
+import { type Block, block, checkBlocks, counted, pack } from "./parts.js";
 import { consequenceLines, diffBlocks, diffKey, type DiffRoom, secretLines } from "./plan-diff.js";
 
 /** An application that the merge adds, changes or removes, and others with the same content. */

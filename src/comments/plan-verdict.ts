@@ -4,8 +4,7 @@ import { type HostWords, listed, referenceTo } from "../core/model/host-words.js
 import { type Danger, driftOf, type ManifestDiff } from "../core/model/manifest-diff.js";
 import { type ApplicationPlan, isWithheld, type Plan, previewedDiff } from "../core/model/plan.js";
 import { applicationLink, code, headLink, linked, type Links, sentence, shortened } from "./markdown.js";
-import { counted, joined } from "./parts.js";
-import { checksIn, checksText } from "./plan-checks.js";
+import { checksIn, checksText, counted, joined } from "./parts.js";
 
 export interface VerdictOptions {
   /** Whether a sync prunes by default. */

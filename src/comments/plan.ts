@@ -10,8 +10,19 @@ import { SERVICE } from "../names.js";
 import { code, codes, fence, headLink, linked, type Links, sentence, shortened } from "./markdown.js";
 import { markerLine } from "./marker.js";
 import { nextStepClause, nextStepSentence } from "./next-step-words.js";
-import { type Block, block, blocksOf, cutBlocks, firstLines, joined, listOf, pack, unreadText } from "./parts.js";
-import { checksIn } from "./plan-checks.js";
+import {
+  type Block,
+  block,
+  blocksOf,
+  checksIn,
+  cutBlocks,
+  firstLines,
+  joined,
+  listOf,
+  pack,
+  turnLine,
+  unreadText,
+} from "./parts.js";
 import { arrange, type Arranged, layOut } from "./plan-layout.js";
 import { groupPreviews, type PreviewGroup } from "./plan-previews.js";
 import {
@@ -23,7 +34,6 @@ import {
   verdictLine,
   type VerdictOptions,
 } from "./plan-verdict.js";
-import { turnLine } from "./turn.js";
 
 /** Characters for what failed checks printed: of one check, and of all checks of a plan. */
 const MOST_OF_ONE = 4000;

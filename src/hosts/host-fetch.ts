@@ -1,8 +1,7 @@
 import { HostFailure } from "../core/model/errors.js";
 import { parseJson } from "../core/model/json.js";
 import type { Clock } from "../core/ports/clock.js";
-import { type Answer, AnswerTimedOut, AnswerTooLarge, fetchText, responseOf } from "../http/fetch-text.js";
-import { proxyHint } from "../http/proxy.js";
+import { type Answer, AnswerTimedOut, AnswerTooLarge, fetchText, proxyHint, responseOf } from "../http/fetch-text.js";
 import { type FailureWords, isRateLimited, pauseAskedFor } from "./host-answer.js";
 import { REPORTED_WAIT_MS, type ReportedWait } from "./limit-waits.js";
 

@@ -7,8 +7,7 @@ import { anyChangeRequest, type HostWords } from "../core/model/host-words.js";
 import type { Log } from "../core/ports/log.js";
 import { SERVICE } from "../names.js";
 import { apiTokenIn } from "./auth/api-tokens.js";
-import { comesFromElsewhere, securityHeaders } from "./browser-guards.js";
-import { prefersJson } from "./prefers-json.js";
+import { comesFromElsewhere, prefersJson, securityHeaders } from "./browser-guards.js";
 
 const READS = new Set(["GET", "HEAD", "OPTIONS"]);
 

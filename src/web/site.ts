@@ -13,8 +13,8 @@ import type { Notifications, ReceiverState } from "../core/ports/notifications.j
 import type { LimitWaits } from "../hosts/limit-waits.js";
 import { DEPLOYER_TITLE, HOST_TITLES, STORE_TITLE } from "../names.js";
 import type { Stores } from "../store/stores.js";
+import type { HostPageOf } from "./addresses.js";
 import { apiRouter } from "./api/api.js";
-import type { HostPageOf } from "./change-address.js";
 import { DiffReaders } from "./diff-readers.js";
 import { HostSummaries, type HostSummariesParts } from "./host-summaries.js";
 import { LiveStreams } from "./live-streams.js";

@@ -1,7 +1,7 @@
 import { once } from "node:events";
-import { createServer, request, type IncomingMessage, type Server } from "node:http";
+import { createServer, type IncomingMessage, request, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
-import { deliveryId } from "../../src/hosts/payload-fields.js";
+import { deliveryId } from "../../src/hosts/host-answer.js";
 import type { HostId } from "../../src/names.js";
 import type { Replica } from "./replica.js";
 

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "@jest/globals";
+import { renderTurn } from "../../src/comments/parts.js";
 import { renderMergeRefusal, renderResult } from "../../src/comments/render.js";
-import { renderTurn } from "../../src/comments/turn.js";
-import { applicationName, repositoryName, type ApplicationName } from "../../src/core/model/brand.js";
+import { applicationName, type ApplicationName, repositoryName } from "../../src/core/model/brand.js";
 import { changeRequestRef } from "../../src/core/model/change-request.js";
 import type { Deployment } from "../../src/core/model/deployment.js";
 import type { NextStep } from "../../src/core/model/next-step.js";
@@ -22,10 +22,10 @@ import {
   sampleApplication,
   sampleChange,
   sampleDeployment,
-  sampleLock,
-  samplePlan,
   sampleFacts,
   type SampleFacts,
+  sampleLock,
+  samplePlan,
   WORDS,
 } from "./samples.js";
 

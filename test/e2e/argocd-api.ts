@@ -1,6 +1,5 @@
 import { z } from "zod";
-import { AnswerTimedOut, fetchText } from "../../src/http/fetch-text.js";
-import { createDispatcher } from "../../src/http/proxy.js";
+import { AnswerTimedOut, createDispatcher, fetchText } from "../../src/http/fetch-text.js";
 import type { ArgoCdAccess } from "./options.js";
 
 /** Longer than Argo CD lets its repo-server work on one render. */

@@ -1,10 +1,9 @@
 import { expect, test } from "@jest/globals";
 import fc from "fast-check";
 import type { HostEvent } from "../../src/core/model/event.js";
-import { translateGitHubEvent } from "../../src/hosts/github/translate-event.js";
-import { translateGitLabEvent } from "../../src/hosts/gitlab/translate-event.js";
-import { signatureCheck, signingKey } from "../../src/hosts/gitlab/webhook.js";
-import { deliveryId } from "../../src/hosts/payload-fields.js";
+import { translateGitHubEvent } from "../../src/hosts/github/webhook.js";
+import { signatureCheck, signingKey, translateGitLabEvent } from "../../src/hosts/gitlab/webhook.js";
+import { deliveryId } from "../../src/hosts/host-answer.js";
 import type { HostId } from "../../src/names.js";
 import { commentOnPullRequest, example, OPENED, SYNCHRONIZE } from "../hosts/github-samples.js";
 import { sample } from "../hosts/gitlab-samples.js";

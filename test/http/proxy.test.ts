@@ -5,8 +5,7 @@ import { type AddressInfo, connect } from "node:net";
 import type { Duplex } from "node:stream";
 import { afterAll, beforeAll, expect, test } from "@jest/globals";
 import type { Dispatcher } from "undici";
-import { fetchText, postText } from "../../src/http/fetch-text.js";
-import { createDispatcher, proxied, useProxies } from "../../src/http/proxy.js";
+import { createDispatcher, fetchText, postText, proxied, useProxies } from "../../src/http/fetch-text.js";
 import { localServer, type LocalServer } from "../local-server.js";
 
 const PEM = readFileSync(new URL("../fixtures/argocd-adapter/self-signed.pem", import.meta.url), "utf8");

@@ -1,12 +1,12 @@
 import { parseAllDocuments } from "yaml";
-import { sourcesOf } from "../../src/core/model/application-spec.js";
-import type {
-  Application,
-  ApplicationSet,
-  ApplicationSpec,
-  LiveApplication,
-  Manifest,
-  SetId,
+import {
+  type Application,
+  type ApplicationSet,
+  type ApplicationSpec,
+  type LiveApplication,
+  type Manifest,
+  type SetId,
+  sourcesOf,
 } from "../../src/core/model/application.js";
 import { applicationName, type ApplicationName, type Revision } from "../../src/core/model/brand.js";
 import { DeployerFailure } from "../../src/core/model/errors.js";

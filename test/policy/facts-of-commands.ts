@@ -17,8 +17,7 @@ import { judge } from "../../src/core/policy/judge.js";
 import type { CodeHost } from "../../src/core/ports/code-host.js";
 import type { CommandContext } from "../../src/core/ports/context.js";
 import { readChangeFacts } from "../../src/run/answer/change-facts.js";
-import { openChange } from "../../src/run/line/context.js";
-import type { Dependencies } from "../../src/run/line/run.js";
+import { type Dependencies, openChange } from "../../src/run/line/run.js";
 
 /** Where facts are read. */
 export interface World {

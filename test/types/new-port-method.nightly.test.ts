@@ -40,7 +40,7 @@ test("a class is one of the four", () => {
 });
 
 test("the fence does not compile without every port", () => {
-  const fence = "src/run/around/fence.ts";
+  const fence = "src/run/line/supervise.ts";
   const edit = {
     path: REACH,
     from: "  readonly live: LiveFeed;",

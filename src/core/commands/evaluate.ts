@@ -1,18 +1,17 @@
 import { checksFor } from "../../config/rules/rule-match.js";
+import type { RenderFacts } from "../diff/diff-task.js";
 import { definitionDiff, NO_DIFFERENCE } from "../diff/manifest-diff.js";
-import type { RenderFacts } from "../diff/render-facts.js";
 import { type WhyWithheld, withholdingOf } from "../facts/approval.js";
-import { specEqual } from "../model/application-spec.js";
+import { specEqual } from "../model/application.js";
 import type { ApplicationName } from "../model/brand.js";
 import { changeRequestRef } from "../model/change-request.js";
 import { type CheckResult, isFailed } from "../model/check.js";
+import { allInTurns } from "../model/collections.js";
 import { NO_EFFECT } from "../model/effect.js";
-import { allInTurns } from "../model/in-turns.js";
 import type { LockAttempt } from "../model/lock.js";
 import type { ManifestDiff, ResourceChange } from "../model/manifest-diff.js";
 import type { ApplicationPlan, Evaluated, PlanLock, PreviewContent, Unevaluated } from "../model/plan.js";
-import { plannedSources } from "../model/planned-source.js";
-import type { AnnouncedSubject, LiveSubject, Subject } from "../model/subject.js";
+import { type AnnouncedSubject, type LiveSubject, plannedSources, type Subject } from "../model/subject.js";
 import type { CommandContext } from "../ports/context.js";
 import {
   brokenChecks,

@@ -6,7 +6,7 @@ import {
   sameChangeRequest,
   type User,
 } from "../model/change-request.js";
-import { allInTurns } from "../model/in-turns.js";
+import { allInTurns } from "../model/collections.js";
 import type { LockAttempt } from "../model/lock.js";
 import type { ApplicationPlan, Plan, PlanLock } from "../model/plan.js";
 import type { Clock } from "../ports/clock.js";

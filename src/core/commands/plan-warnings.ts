@@ -5,10 +5,10 @@ import {
   type ChangeRequestRef,
   sameChangeRequest,
 } from "../model/change-request.js";
+import { allInTurns } from "../model/collections.js";
 import { type Deployment, isDeployedAt } from "../model/deployment.js";
 import { StoredValueUnreadable } from "../model/errors.js";
 import { type HostWords, listed, referenceTo } from "../model/host-words.js";
-import { allInTurns } from "../model/in-turns.js";
 import type { ApplicationPlan, Plan, ReplacedDeployment } from "../model/plan.js";
 import type { LiveSubject, Subject } from "../model/subject.js";
 import type { CommandContext, Commits } from "../ports/context.js";

@@ -1,12 +1,12 @@
-import type { RenderFacts } from "../diff/render-facts.js";
+import type { RenderFacts } from "../diff/diff-task.js";
 import { createLifting, type WhyWithheld } from "../facts/approval.js";
 import { factsOfAsker, markUnseen } from "../facts/read-facts.js";
-import { specEqual } from "../model/application-spec.js";
+import { specEqual } from "../model/application.js";
 import type { ApplicationName } from "../model/brand.js";
 import { changeRequestRef } from "../model/change-request.js";
+import { allInTurns } from "../model/collections.js";
 import type { Command } from "../model/command.js";
 import { NO_EFFECT } from "../model/effect.js";
-import { allInTurns } from "../model/in-turns.js";
 import type { LockAttempt } from "../model/lock.js";
 import { type ApplicationPlan, isPlanOf, type Plan, type Preview } from "../model/plan.js";
 import type { CommandResult } from "../model/result.js";

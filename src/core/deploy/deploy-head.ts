@@ -1,5 +1,10 @@
-import { isAutoSynced, specEqual } from "../model/application-spec.js";
-import { type ApplicationSpec, destinationOf, type LiveApplication } from "../model/application.js";
+import {
+  type ApplicationSpec,
+  destinationOf,
+  isAutoSynced,
+  type LiveApplication,
+  specEqual,
+} from "../model/application.js";
 import type { ApplicationName } from "../model/brand.js";
 import { changeRequestRef, sameChangeRequest } from "../model/change-request.js";
 import type { OverriddenCheck } from "../model/check.js";
@@ -7,10 +12,9 @@ import type { Command } from "../model/command.js";
 import type { Deployment } from "../model/deployment.js";
 import { safeMessage, StoreUnavailable } from "../model/errors.js";
 import { referenceTo } from "../model/host-words.js";
-import type { PlannedSource } from "../model/planned-source.js";
 import type { ApplicationSync } from "../model/result.js";
 import type { HealthRule } from "../model/settings.js";
-import { type BehindBase, type LiveSubject, pinsOf } from "../model/subject.js";
+import { type BehindBase, type LiveSubject, pinsOf, type PlannedSource } from "../model/subject.js";
 import {
   deployAll,
   type DeployContext,

@@ -1,13 +1,16 @@
-import { specEqual } from "../model/application-spec.js";
-import type { ApplicationSpec, LiveApplication, Pin, Destination } from "../model/application.js";
+import {
+  type ApplicationSpec,
+  type Destination,
+  type LiveApplication,
+  type Pin,
+  specEqual,
+} from "../model/application.js";
 import type { ApplicationName, Revision } from "../model/brand.js";
-import type { ChangeRequest } from "../model/change-request.js";
-import type { User } from "../model/change-request.js";
-import { changeRequestRef } from "../model/change-request.js";
+import { type ChangeRequest, changeRequestRef, type User } from "../model/change-request.js";
 import type { DeployingCommand } from "../model/command.js";
 import { LeaseLost, neverStarted, safeMessage } from "../model/errors.js";
 import type { AllHostWords } from "../model/host-words.js";
-import { STARTED, endOf, type StartedApplication } from "../model/progress.js";
+import { endOf, STARTED, type StartedApplication } from "../model/progress.js";
 import type { ApplicationSync, SyncOutcome } from "../model/result.js";
 import type { Settings } from "../model/settings.js";
 import type { Clock } from "../ports/clock.js";

@@ -1,5 +1,4 @@
-import { isAutoSynced, specEqual } from "../model/application-spec.js";
-import type { LiveApplication } from "../model/application.js";
+import { isAutoSynced, type LiveApplication, specEqual } from "../model/application.js";
 import type { ApplicationName } from "../model/brand.js";
 import { type ChangeRequestRef, changeRequestRef, sameChangeRequest } from "../model/change-request.js";
 import type { DeployingCommand } from "../model/command.js";

@@ -19,8 +19,8 @@ import {
   type Plan,
   waitsForApproval,
 } from "../model/plan.js";
-import type { PlannedSource } from "../model/planned-source.js";
 import type { AccessCommand, Settings } from "../model/settings.js";
+import type { PlannedSource } from "../model/subject.js";
 import {
   accessRulesFor,
   approvalNeeds,

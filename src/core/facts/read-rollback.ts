@@ -1,6 +1,5 @@
 import { movingPositions } from "../detect/inputs/moving-sources.js";
-import { isAutoSynced } from "../model/application-spec.js";
-import type { Application, ApplicationSpec, LiveApplication } from "../model/application.js";
+import { type Application, type ApplicationSpec, isAutoSynced, type LiveApplication } from "../model/application.js";
 import type { ApplicationName, Revision } from "../model/brand.js";
 import { sameChangeRequest } from "../model/change-request.js";
 import type { Command } from "../model/command.js";

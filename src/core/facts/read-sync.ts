@@ -1,10 +1,9 @@
-import { isAutoSynced } from "../model/application-spec.js";
-import type { Application } from "../model/application.js";
+import { type Application, isAutoSynced } from "../model/application.js";
 import type { ApplicationName } from "../model/brand.js";
 import { type ChangeRequest, sameChangeRequest } from "../model/change-request.js";
+import { allInTurns } from "../model/collections.js";
 import type { Command } from "../model/command.js";
 import type { Effect, Member } from "../model/effect.js";
-import { allInTurns } from "../model/in-turns.js";
 import type { Lock } from "../model/lock.js";
 import { isPlanOf, type Plan } from "../model/plan.js";
 import type { LiveSubject } from "../model/subject.js";

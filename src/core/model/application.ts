@@ -1,5 +1,242 @@
+import * as z from "zod";
 import type { ApplicationName, Revision } from "./brand.js";
-import { type Json, type JsonObject, isJsonObject } from "./json.js";
+import { canonicalJson, isJsonObject, type Json, jsonEqual, type JsonObject } from "./json.js";
+
+/** One source of an Application, with the members that decide what it reads. */
+export interface Source {
+  /** 1-based, like Argo CD's `sourcePositions`. Both halves of a source hydrator have position 1. */
+  readonly position: number;
+  /** With a source hydrator, `dry` is what people edit and `sync` is what is deployed. */
+  readonly role: "plain" | "dry" | "sync";
+  readonly repoURL: string;
+  /** As written; empty when absent. */
+  readonly path: string;
+  /** As written; empty means the default branch. */
+  readonly targetRevision: string;
+  /** A chart in a Helm repository: the target revision is then a version, not a Git revision. */
+  readonly chart: string | undefined;
+  /** Other sources refer to this one's files as `$<ref>/<path>`. */
+  readonly ref: string | undefined;
+  readonly helm: HelmOptions | undefined;
+  readonly kustomize: KustomizeOptions | undefined;
+  /** It has a `directory` block. */
+  readonly directory: boolean;
+  readonly jsonnet: JsonnetOptions;
+  /** It has a `plugin` block. */
+  readonly plugin: boolean;
+}
+
+interface HelmOptions {
+  readonly valueFiles: readonly string[];
+  /** The paths of `fileParameters`. */
+  readonly fileParameters: readonly string[];
+  readonly releaseName: string | undefined;
+}
+
+interface KustomizeOptions {
+  readonly components: readonly string[];
+  /** The paths of `patches` that are files. */
+  readonly patchPaths: readonly string[];
+}
+
+/** The parts of `directory.jsonnet` that affect what Jsonnet files read. */
+export interface JsonnetOptions {
+  /** Additional import paths, relative to the repository's root. */
+  readonly libraries: readonly string[];
+  /** Top-level arguments and external variables that are Jsonnet code. */
+  readonly code: readonly string[];
+}
+
+// Most members are absent in most of thousands of sources. None of the schemas may fail then: zod builds a costly error.
+const textMember = z.unknown().optional().transform(textOf);
+const optionalText = textMember.transform((value) => (value === "" ? undefined : value));
+const texts = z
+  .array(z.unknown())
+  .optional()
+  .catch(undefined)
+  .transform((items = []) => items.flatMap((item) => (typeof item === "string" && item !== "" ? [item] : [])));
+const paths = z
+  .array(z.object({ path: textMember }).catch({ path: "" }))
+  .optional()
+  .catch(undefined)
+  .transform((items = []) => items.flatMap(({ path }) => (path === "" ? [] : [path])));
+
+function textOf(value: unknown): string {
+  if (typeof value === "number" || typeof value === "boolean") return String(value);
+  return typeof value === "string" ? value : "";
+}
+
+/** Argo CD drops a block without members. */
+function isFilled(value: unknown): boolean {
+  return isJsonObject(value) && Object.values(value).some((member) => member !== null && member !== undefined);
+}
+const filled = z.unknown().optional().transform(isFilled);
+function filledBlock<T extends z.ZodType>(schema: T) {
+  return z.preprocess((value) => (isFilled(value) ? value : undefined), schema.optional().catch(undefined));
+}
+
+const sourceSchema = z.object({
+  repoURL: textMember,
+  path: textMember,
+  targetRevision: textMember,
+  chart: optionalText,
+  ref: optionalText,
+  helm: filledBlock(z.object({ valueFiles: texts, fileParameters: paths, releaseName: optionalText })),
+  kustomize: filledBlock(
+    z
+      .object({ components: texts, patches: paths })
+      .transform(({ components, patches }) => ({ components, patchPaths: patches })),
+  ),
+  directory: filled,
+  plugin: filled,
+});
+const codes = z
+  .array(z.object({ code: z.literal(true), value: z.string() }).catch({ code: true, value: "" }))
+  .optional()
+  .catch(undefined)
+  .transform((items = []) => items.map(({ value }) => value));
+const jsonnetSchema = z
+  .object({ libs: texts, tlas: codes, extVars: codes })
+  .transform(({ libs, tlas, extVars }) => ({ libraries: libs, code: [...tlas, ...extVars] }));
+const NO_JSONNET: JsonnetOptions = { libraries: [], code: [] };
+
+/**
+ * The sources of an Application in their order. As in Argo CD, `sourceHydrator` beats `sources`, and `sources` beats
+ * `source` (v3.5 `ApplicationSpec.GetSources`). An entry that is not an object becomes an empty source, which keeps the
+ * positions of the others.
+ */
+export function sourcesOf(spec: ApplicationSpec): readonly Source[] {
+  const known = knownSources.get(spec) ?? readSources(spec);
+  knownSources.set(spec, known);
+  return known;
+}
+
+/** A plan asks for the sources of each application many times. */
+const knownSources = new WeakMap<ApplicationSpec, readonly Source[]>();
+
+function readSources(spec: ApplicationSpec): readonly Source[] {
+  const hydrator = spec.sourceHydrator;
+  if (isJsonObject(hydrator)) {
+    const dry = readSource(hydrator.drySource, 1, "dry");
+    const sync = hydrator.syncSource;
+    if (!isJsonObject(sync)) return [dry];
+    return [dry, readSource({ repoURL: dry.repoURL, ...sync, targetRevision: sync.targetBranch }, 1, "sync")];
+  }
+  const list = spec.sources;
+  if (isMultiSource(spec) && Array.isArray(list)) {
+    return list.map((source: unknown, index) => readSource(source, index + 1, "plain"));
+  }
+  return isJsonObject(spec.source) ? [readSource(spec.source, 1, "plain")] : [];
+}
+
+/**
+ * The sources that render manifests. A `ref` source of several without path and chart only lends its files to the others
+ * (v3.5 `reposerver/repository/repository.go`, `runManifestGen`).
+ */
+export function renderingSources(spec: ApplicationSpec): readonly Source[] {
+  const lends = ({ ref, path, chart, repoURL }: Source) =>
+    isMultiSource(spec) && ref !== undefined && path === "" && chart === undefined && !/^\s*oci:/i.test(repoURL);
+  return sourcesOf(spec).filter((source) => !lends(source));
+}
+
+/** Reads one source, or an override of one. Members that are absent or of the wrong type become empty. */
+export function readSource(value: unknown, position: number, role: Source["role"]): Source {
+  const source = isJsonObject(value) ? value : {};
+  const { helm, kustomize, ...rest } = sourceSchema.parse(source);
+  const jsonnet = isJsonObject(source.directory) ? source.directory.jsonnet : undefined;
+  return {
+    position,
+    role,
+    ...rest,
+    helm,
+    kustomize,
+    jsonnet: isJsonObject(jsonnet) ? jsonnetSchema.parse(jsonnet) : NO_JSONNET,
+  };
+}
+
+/** `spec.project`; Argo CD reads an empty one as `default`. */
+export function projectOf({ project }: ApplicationSpec): string {
+  return typeof project === "string" && project !== "" ? project : "default";
+}
+
+/** Whether Argo CD expects positions with revisions; a `sources` list of one element counts. */
+export function isMultiSource(spec: ApplicationSpec): boolean {
+  return !isHydrated(spec) && Array.isArray(spec.sources) && spec.sources.length > 0;
+}
+
+/** Whether Argo CD's source hydrator deploys it: no other revision can be synced then. */
+export function isHydrated(spec: ApplicationSpec): boolean {
+  return isJsonObject(spec.sourceHydrator);
+}
+
+/**
+ * Whether Argo CD syncs by itself: `automated` is present, even if empty, and not disabled by `enabled: false`. Servers
+ * before v3.1 drop `enabled` when they store the object, so that a file may disagree with the live spec.
+ */
+export function isAutoSynced(spec: ApplicationSpec): boolean {
+  const policy = spec.syncPolicy;
+  const automated = isJsonObject(policy) ? policy.automated : undefined;
+  if (automated === undefined || automated === null) return false;
+  return !(isJsonObject(automated) && automated.enabled === false);
+}
+
+/**
+ * Whether two specs mean the same to Argo CD. When it stores a spec it fills in the project and drops empty blocks (v3.5
+ * `NormalizeApplicationSpec`), so a file and the live object may differ in those.
+ */
+export function specEqual(left: ApplicationSpec, right: ApplicationSpec): boolean {
+  // Without the texts of `specText`: a plan compares the specs of each application many times.
+  return left === right || sameBlock(withProject(left), withProject(right), 0);
+}
+
+/** The same text for all specs that are equal in this sense. */
+export function specText(spec: ApplicationSpec): string {
+  return canonicalJson(withoutEmpty(withProject(spec), 0));
+}
+
+function withProject(spec: ApplicationSpec): JsonObject {
+  const project = spec.project;
+  return { ...spec, project: project === undefined || project === "" ? "default" : project };
+}
+
+/** `automated: {}` switches auto-sync on and is the one empty block with a meaning. */
+const MEANINGFUL_WHEN_EMPTY = new Set(["automated"]);
+const MAX_DEPTH = 64;
+
+function sameBlock(left: JsonObject, right: JsonObject, depth: number): boolean {
+  if (depth > MAX_DEPTH) return jsonEqual(left, right);
+  return [...new Set([...Object.keys(left), ...Object.keys(right)])].every((key) => {
+    const [one, other] = [ownMember(left, key), ownMember(right, key)];
+    if (one === other) return true;
+    const [oneEmpty, otherEmpty] = [isDropped(key, one, depth + 1), isDropped(key, other, depth + 1)];
+    if (oneEmpty || otherEmpty) return oneEmpty && otherEmpty;
+    return isJsonObject(one) && isJsonObject(other) ? sameBlock(one, other, depth + 1) : jsonEqual(one, other);
+  });
+}
+
+function ownMember(block: JsonObject, key: string): Json | undefined {
+  return Object.hasOwn(block, key) ? block[key] : undefined;
+}
+
+/** Whether `withoutEmpty` leaves out this member. */
+function isDropped(key: string, value: Json | undefined, depth: number): boolean {
+  if (value === undefined || value === null) return true;
+  if (!isJsonObject(value) || MEANINGFUL_WHEN_EMPTY.has(key)) return false;
+  const members = Object.entries(value);
+  return depth > MAX_DEPTH
+    ? members.length === 0
+    : members.every(([name, member]) => isDropped(name, member, depth + 1));
+}
+
+function withoutEmpty(value: Json | undefined, depth: number): Json | undefined {
+  if (!isJsonObject(value) || depth > MAX_DEPTH) return value ?? undefined;
+  const entries = Object.entries(value).flatMap(([key, member]) => {
+    const kept = withoutEmpty(member, depth + 1);
+    const empty = kept === undefined || (isJsonObject(kept) && Object.keys(kept).length === 0);
+    return empty && !(MEANINGFUL_WHEN_EMPTY.has(key) && kept !== undefined) ? [] : [[key, kept] as const];
+  });
+  return Object.fromEntries(entries);
+}
 
 /** The unchanged `spec` of an Application resource. `application-spec.ts` reads its sources. */
 export type ApplicationSpec = JsonObject;

@@ -1,9 +1,8 @@
-import { specEqual } from "./application-spec.js";
-import type { Application, ApplicationSpec, Pin } from "./application.js";
+import { type Application, type ApplicationSpec, type Pin, specEqual } from "./application.js";
 import type { ApplicationName, Revision } from "./brand.js";
 import { changeRequestKey, type ChangeRequestRef } from "./change-request.js";
 import type { OverriddenCheck } from "./check.js";
-import { groupedBy } from "./grouped.js";
+import { groupedBy } from "./collections.js";
 import type { HealthRule } from "./settings.js";
 
 /** "Deployed, not merged": this change request's commit runs in the cluster, its branch is not merged yet. */

@@ -1,11 +1,11 @@
 import type { GivenDefinition } from "./application.js";
 import type { ApplicationName, Revision } from "./brand.js";
 import type { ChangeRequest, ChangeRequestRef } from "./change-request.js";
-import { isFailed, type CheckResult, type FailedCheck } from "./check.js";
+import { type CheckResult, type FailedCheck, isFailed } from "./check.js";
 import type { Effect, Member } from "./effect.js";
 import type { Lock } from "./lock.js";
 import { driftOf, type ManifestDiff, type ResourceChange } from "./manifest-diff.js";
-import type { PlannedSource } from "./planned-source.js";
+import type { PlannedSource } from "./subject.js";
 
 /** Whether the application is locked by this change request. */
 export type PlanLock =

@@ -1,20 +1,24 @@
 import { helmPositions } from "../detect/scan/application-files.js";
 import { withParameterOverrides } from "../detect/scan/parameter-overrides.js";
-import { type DiffInput, diffTask, sizeOf } from "../diff/diff-task.js";
+import { type DiffInput, diffTask, type RenderFacts, sizeOf } from "../diff/diff-task.js";
 import { applicationSyncOptions } from "../diff/hook.js";
 import { removalTask } from "../diff/live/removal.js";
-import type { RenderFacts } from "../diff/render-facts.js";
-import { isHydrated } from "../model/application-spec.js";
-import { type Application, type LiveApplication, type Manifest, destinationOf } from "../model/application.js";
+import {
+  type Application,
+  destinationOf,
+  isHydrated,
+  type LiveApplication,
+  type Manifest,
+} from "../model/application.js";
 import { changeRequestKey } from "../model/change-request.js";
 import { DeployerFailure, safeMessage } from "../model/errors.js";
 import { jsonText, type JsonText } from "../model/json.js";
 import type { PreviewContent } from "../model/plan.js";
 import { pinsOf, type Side } from "../model/subject.js";
-import { computeIfLarge, tooMuch, type Computed } from "../ports/compute.js";
+import { type Computed, computeIfLarge, tooMuch } from "../ports/compute.js";
 import type { Commits, Stoppable } from "../ports/context.js";
 import type { Deployer } from "../ports/deployer.js";
-import { runChecks, type CheckSource } from "./check-manifests.js";
+import { type CheckSource, runChecks } from "./check-manifests.js";
 
 /** A definition, with the commits of its sources in this repository. */
 interface PreviewSide {

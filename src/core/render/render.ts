@@ -7,8 +7,7 @@ import { fixedPart, inputFingerprint, readsOnlyPinned } from "../detect/inputs/i
 import { inputsOf } from "../detect/inputs/inputs.js";
 import { helmPositions } from "../detect/scan/application-files.js";
 import { withParameterOverrides } from "../detect/scan/parameter-overrides.js";
-import { projectOf, specEqual, specText } from "../model/application-spec.js";
-import type { Application } from "../model/application.js";
+import { type Application, projectOf, specEqual, specText } from "../model/application.js";
 import { type Revision, shortRevision } from "../model/brand.js";
 import type { Check } from "../model/check.js";
 import { safeMessage } from "../model/errors.js";

@@ -3,8 +3,14 @@ import { inputsOf } from "../detect/inputs/inputs.js";
 import { hasKustomization } from "../detect/inputs/kustomize-inputs.js";
 import { ambiguity, isEncoded, mayHoldSecret } from "../detect/scan/screen-text.js";
 import { cleanPath, parentOf } from "../detect/tree/repository-path.js";
-import { isMultiSource, type Source, sourcesOf, specEqual } from "../model/application-spec.js";
-import { type ApplicationSpec, destinationOf } from "../model/application.js";
+import {
+  type ApplicationSpec,
+  destinationOf,
+  isMultiSource,
+  type Source,
+  sourcesOf,
+  specEqual,
+} from "../model/application.js";
 import { RepositoryFailure } from "../model/errors.js";
 import { ChangedPaths } from "../model/input-set.js";
 import { isJsonObject, type Json } from "../model/json.js";

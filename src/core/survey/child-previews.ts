@@ -1,9 +1,14 @@
 import { type ChangedApplicationSet, compareGenerated } from "../detect/scan/application-sets.js";
-import type { RenderedChild, RenderedSet, RenderFacts } from "../diff/render-facts.js";
-import { projectOf, specEqual } from "../model/application-spec.js";
-import type { Application, ApplicationSet, LiveApplication } from "../model/application.js";
+import type { RenderedChild, RenderedSet, RenderFacts } from "../diff/diff-task.js";
+import {
+  type Application,
+  type ApplicationSet,
+  type LiveApplication,
+  projectOf,
+  specEqual,
+} from "../model/application.js";
 import type { ApplicationName } from "../model/brand.js";
-import { allInTurns } from "../model/in-turns.js";
+import { allInTurns } from "../model/collections.js";
 import type { JsonObject } from "../model/json.js";
 import type { Preview, PreviewOrigin } from "../model/plan.js";
 import type { Naming } from "../ports/deployer.js";

@@ -1,11 +1,10 @@
 import { notMovingReason } from "../detect/inputs/moving-sources.js";
-import type { RenderedChild, RenderFacts } from "../diff/render-facts.js";
-import { isAutoSynced, isHydrated, specEqual } from "../model/application-spec.js";
-import type { Application } from "../model/application.js";
+import type { RenderedChild, RenderFacts } from "../diff/diff-task.js";
+import { type Application, isAutoSynced, isHydrated, specEqual } from "../model/application.js";
 import type { ApplicationName } from "../model/brand.js";
+import { allInTurns } from "../model/collections.js";
 import type { DefinitionChange, Member } from "../model/effect.js";
 import type { AllHostWords } from "../model/host-words.js";
-import { allInTurns } from "../model/in-turns.js";
 import { isPlanOf, type NotDeployed, type Plan } from "../model/plan.js";
 import type { LiveSubject, Subject, UnreadableSubject } from "../model/subject.js";
 import type { Commits, OpenedChange } from "../ports/context.js";

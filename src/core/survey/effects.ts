@@ -1,7 +1,7 @@
-import type { RenderedChild, RenderFacts } from "../diff/render-facts.js";
-import { isAutoSynced, specEqual } from "../model/application-spec.js";
-import { type Application, isUrl } from "../model/application.js";
+import type { RenderedChild, RenderFacts } from "../diff/diff-task.js";
+import { type Application, isAutoSynced, isUrl, specEqual } from "../model/application.js";
 import type { ApplicationName } from "../model/brand.js";
+import { allInTurns, groupedBy } from "../model/collections.js";
 import {
   type AppliedChild,
   type BoundIdentity,
@@ -13,8 +13,6 @@ import {
   ruledAs,
 } from "../model/effect.js";
 import { DeployerFailure } from "../model/errors.js";
-import { groupedBy } from "../model/grouped.js";
-import { allInTurns } from "../model/in-turns.js";
 import type { ApplicationSetPreview } from "../model/plan.js";
 import type { Settings } from "../model/settings.js";
 import type { Subject } from "../model/subject.js";

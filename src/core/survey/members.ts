@@ -1,11 +1,20 @@
 import { createHash } from "node:crypto";
-import { projectOf, sourcesOf, isAutoSynced, specEqual, specText } from "../model/application-spec.js";
-import { type Application, type ApplicationSpec, destinationOf, type Destination } from "../model/application.js";
+import {
+  type Application,
+  type ApplicationSpec,
+  type Destination,
+  destinationOf,
+  isAutoSynced,
+  projectOf,
+  sourcesOf,
+  specEqual,
+  specText,
+} from "../model/application.js";
 import type { ApplicationName } from "../model/brand.js";
 import type { ChangeRequest } from "../model/change-request.js";
-import type { BoundIdentity, DefinitionChange, Identity, Member, ReachedBy, Move } from "../model/effect.js";
+import type { BoundIdentity, DefinitionChange, Identity, Member, Move, ReachedBy } from "../model/effect.js";
 import { isJsonObject } from "../model/json.js";
-import { pinsOf, type LiveSubject, type Subject } from "../model/subject.js";
+import { type LiveSubject, pinsOf, type Subject } from "../model/subject.js";
 import { withoutCredentials } from "../secrets/hide-in-text.js";
 
 /** The member for a planned application itself, without its renders. */

@@ -1,8 +1,14 @@
 import { addressesIn, pluginsIn } from "../detect/inputs/input-set.js";
 import { isOwnSource } from "../detect/inputs/moving-sources.js";
 import { redactUserInfo } from "../detect/tree/repository-url.js";
-import { projectOf, readSource, specEqual } from "../model/application-spec.js";
-import type { Application, ApplicationSet, ApplicationSpec } from "../model/application.js";
+import {
+  type Application,
+  type ApplicationSet,
+  type ApplicationSpec,
+  projectOf,
+  readSource,
+  specEqual,
+} from "../model/application.js";
 import type { ChangeRequest } from "../model/change-request.js";
 import { isJsonObject, type Json } from "../model/json.js";
 import type { LiveSubject } from "../model/subject.js";

@@ -1,7 +1,6 @@
 import { addressesIn, pluginsIn } from "../detect/inputs/input-set.js";
 import { redactUserInfo } from "../detect/tree/repository-url.js";
-import { projectOf } from "../model/application-spec.js";
-import type { Application, ApplicationSpec, LiveApplication } from "../model/application.js";
+import { type Application, type ApplicationSpec, type LiveApplication, projectOf } from "../model/application.js";
 import type { ApplicationName } from "../model/brand.js";
 import type { ChangeRequest } from "../model/change-request.js";
 import type { Member } from "../model/effect.js";

@@ -1,6 +1,5 @@
 import { followedRevision, movingAmong, ownSources } from "../detect/inputs/moving-sources.js";
-import { isHydrated } from "../model/application-spec.js";
-import type { ApplicationSpec } from "../model/application.js";
+import { type ApplicationSpec, isHydrated } from "../model/application.js";
 import type { FixedSource, Side } from "../model/subject.js";
 import type { Commits } from "../ports/context.js";
 

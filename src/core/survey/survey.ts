@@ -1,13 +1,20 @@
 import { movingPositions, notMovingReason } from "../detect/inputs/moving-sources.js";
 import { type AffectedApplication, detect, type Detection, scanSides } from "../detect/scan/affected.js";
-import { isAutoSynced, isHydrated, specEqual } from "../model/application-spec.js";
-import type { Application, ApplicationSet, ApplicationSpec, LiveApplication } from "../model/application.js";
+import {
+  type Application,
+  type ApplicationSet,
+  type ApplicationSpec,
+  isAutoSynced,
+  isHydrated,
+  type LiveApplication,
+  specEqual,
+} from "../model/application.js";
 import type { ApplicationName } from "../model/brand.js";
 import { type ChangeRequest, changeRequestKey, sameChangeRequest } from "../model/change-request.js";
+import { allInTurns } from "../model/collections.js";
 import { byApplication, type Deployment, isDeployedAt } from "../model/deployment.js";
 import { safeMessage } from "../model/errors.js";
 import type { AllHostWords } from "../model/host-words.js";
-import { allInTurns } from "../model/in-turns.js";
 import { isJsonObject } from "../model/json.js";
 import type { NotDeployed } from "../model/plan.js";
 import type { Subject, UnreadableSubject } from "../model/subject.js";

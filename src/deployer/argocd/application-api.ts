@@ -1,6 +1,11 @@
 import * as z from "zod";
-import { isMultiSource, projectOf } from "../../core/model/application-spec.js";
-import type { Application, ApplicationSpec, LiveApplication } from "../../core/model/application.js";
+import {
+  type Application,
+  type ApplicationSpec,
+  isMultiSource,
+  type LiveApplication,
+  projectOf,
+} from "../../core/model/application.js";
 import { type ApplicationName, applicationName } from "../../core/model/brand.js";
 import { isJsonObject, isNestedDeeper, type Json, type JsonObject, misspelledMember } from "../../core/model/json.js";
 import { TEMPORARY_NAME_PREFIX } from "../../names.js";

@@ -3,8 +3,7 @@ import { DeployerFailure, type DeployerFailureReason } from "../../core/model/er
 import { isNestedDeeper, type JsonText, jsonText, parseJson } from "../../core/model/json.js";
 import { type Compute, computeIfLarge, type ComputeLimits, type Task, tooMuch } from "../../core/ports/compute.js";
 import { hideInMessage } from "../../core/secrets/hide-in-text.js";
-import { parseRetryAfter } from "../../http/fetch-text.js";
-import { proxyHint } from "../../http/proxy.js";
+import { parseRetryAfter, proxyHint } from "../../http/fetch-text.js";
 
 /** gRPC status codes that Argo CD's gateway puts into the member `code` of an error (https://grpc.io/docs/guides/status-codes/). */
 export const GRPC = {

@@ -1,8 +1,14 @@
 import type { Json } from "../../core/model/json.js";
 import type { Clock } from "../../core/ports/clock.js";
 import type { Log } from "../../core/ports/log.js";
-import { type AnswerLimits, AnswerTimedOut, AnswerTooLarge, fetchBytes, fetchText } from "../../http/fetch-text.js";
-import { createDispatcher } from "../../http/proxy.js";
+import {
+  type AnswerLimits,
+  AnswerTimedOut,
+  AnswerTooLarge,
+  createDispatcher,
+  fetchBytes,
+  fetchText,
+} from "../../http/fetch-text.js";
 import {
   ArgoCdFailure,
   connectionProblem,

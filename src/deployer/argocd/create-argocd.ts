@@ -1,7 +1,6 @@
 import { LRUCache } from "lru-cache";
 import * as z from "zod";
-import { specEqual } from "../../core/model/application-spec.js";
-import type { Application, ApplicationSpec } from "../../core/model/application.js";
+import { type Application, type ApplicationSpec, specEqual } from "../../core/model/application.js";
 import type { ApplicationName } from "../../core/model/brand.js";
 import type { SyncedResource } from "../../core/model/result.js";
 import type { Clock } from "../../core/ports/clock.js";

@@ -1,7 +1,6 @@
 import { setImmediate } from "node:timers/promises";
 import * as z from "zod";
-import { isMultiSource } from "../../core/model/application-spec.js";
-import type { Manifest, Pin } from "../../core/model/application.js";
+import { isMultiSource, type Manifest, type Pin } from "../../core/model/application.js";
 import { changeRequestKey } from "../../core/model/change-request.js";
 import { isJsonObject, type Json, type JsonObject } from "../../core/model/json.js";
 import type { Clock } from "../../core/ports/clock.js";

@@ -1,4 +1,4 @@
-import { isHydrated, isMultiSource, projectOf } from "../../core/model/application-spec.js";
+import { isHydrated, isMultiSource, projectOf } from "../../core/model/application.js";
 import { changeRequestKey } from "../../core/model/change-request.js";
 import type { Json } from "../../core/model/json.js";
 import type { SyncProgress } from "../../core/model/progress.js";

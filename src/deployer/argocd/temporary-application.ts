@@ -1,6 +1,5 @@
 import { createHash } from "node:crypto";
-import { isMultiSource } from "../../core/model/application-spec.js";
-import type { ApplicationSpec } from "../../core/model/application.js";
+import { type ApplicationSpec, isMultiSource } from "../../core/model/application.js";
 import type { DeployerFailureReason } from "../../core/model/errors.js";
 import { isJsonObject, type JsonObject } from "../../core/model/json.js";
 import type { Clock } from "../../core/ports/clock.js";

@@ -11,11 +11,10 @@ import type {
   User,
 } from "../../core/model/change-request.js";
 import { HostFailure } from "../../core/model/errors.js";
-import { ifFound } from "../host-answer.js";
-import { idField, loginField } from "../payload-fields.js";
+import { idField, ifFound, loginField } from "../host-answer.js";
 import { getPull } from "./change-request.js";
 import type { GitHubClient } from "./client.js";
-import { isBot, userField } from "./translate-event.js";
+import { isBot, userField } from "./webhook.js";
 
 /** GitHub lists at most 250 commits of a pull request. */
 const MOST_PAGES = 3;

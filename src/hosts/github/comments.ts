@@ -3,10 +3,9 @@ import type { RepositoryName } from "../../core/model/brand.js";
 import type { ChangeRequestRef, User } from "../../core/model/change-request.js";
 import type { CodeHost, OwnComment, Reaction, RecentComment } from "../../core/ports/code-host.js";
 import type { InTurn } from "../content-pace.js";
-import { decodeAnswer } from "../host-answer.js";
-import { commentField, idField, numberField, revisionField, timeField } from "../payload-fields.js";
+import { commentField, decodeAnswer, idField, numberField, revisionField, timeField } from "../host-answer.js";
 import type { GitHubClient } from "./client.js";
-import { userField } from "./translate-event.js";
+import { userField } from "./webhook.js";
 import { GITHUB } from "./words.js";
 
 /** https://docs.github.com/rest/reactions/reactions. Adding the same one again answers 200 instead of 201. */

@@ -5,8 +5,7 @@ import type { CodeHost, DeploymentState, ShownDeployment } from "../../core/port
 import { DEPLOYER_TITLE, SERVICE } from "../../names.js";
 import type { ContentWrite, InTurn } from "../content-pace.js";
 import { environmentName } from "../environment-name.js";
-import { decodeAnswer } from "../host-answer.js";
-import { idField, loginField } from "../payload-fields.js";
+import { decodeAnswer, idField, loginField } from "../host-answer.js";
 import type { GitHubClient } from "./client.js";
 import { GITHUB } from "./words.js";
 

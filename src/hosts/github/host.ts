@@ -7,9 +7,18 @@ import type { Clock } from "../../core/ports/clock.js";
 import type { CodeHost } from "../../core/ports/code-host.js";
 import { SERVICE, STATUS_NAME } from "../../names.js";
 import { type ContentWrite, createContentPace, type InTurn } from "../content-pace.js";
-import { decodeAnswer, HostRefusal, ifFound, keepAccount, oneLine, refusalMessage, refusalOf } from "../host-answer.js";
+import {
+  decodeAnswer,
+  HostRefusal,
+  idField,
+  ifFound,
+  keepAccount,
+  loginField,
+  oneLine,
+  refusalMessage,
+  refusalOf,
+} from "../host-answer.js";
 import type { HostParts } from "../host-module.js";
-import { idField, loginField } from "../payload-fields.js";
 import { getAuthorship, getReviews } from "./approval.js";
 import { getChangeRequest, getMergeability, getState } from "./change-request.js";
 import { createGitHubClient, type GitHubClient } from "./client.js";

@@ -5,11 +5,10 @@ import type { ChangeRequest, ChangeRequestRef, Look, Reviews, User } from "../..
 import { HostFailure } from "../../core/model/errors.js";
 import type { Clock } from "../../core/ports/clock.js";
 import type { Visitor } from "../../core/ports/code-host.js";
-import { ifFound, oneLine, readUntil } from "../host-answer.js";
-import { idField, loginField, revisionField } from "../payload-fields.js";
+import { idField, ifFound, loginField, oneLine, readUntil, revisionField } from "../host-answer.js";
 import { getMergeRequest } from "./change-request.js";
 import type { GitLabCall, GitLabClient } from "./client.js";
-import { isBot } from "./translate-event.js";
+import { isBot } from "./webhook.js";
 
 type Person = Pick<User, "id" | "login">;
 

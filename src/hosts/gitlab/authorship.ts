@@ -1,9 +1,9 @@
 import { Events, MergeRequests } from "@gitbeaker/rest";
 import * as z from "zod";
-import type { Authorship, CommitAccounts, Push, ChangeRequest, User } from "../../core/model/change-request.js";
-import { loginField } from "../payload-fields.js";
+import type { Authorship, ChangeRequest, CommitAccounts, Push, User } from "../../core/model/change-request.js";
+import { loginField } from "../host-answer.js";
 import type { GitLabClient } from "./client.js";
-import { isBot, userField } from "./translate-event.js";
+import { isBot, userField } from "./webhook.js";
 
 /** A page has 100 commits, or 100 pushes to any branch of the project. */
 const MOST_PAGES = 5;

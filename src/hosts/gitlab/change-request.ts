@@ -3,10 +3,9 @@ import * as z from "zod";
 import type { ChangeRequest, ChangeRequestRef, Mergeability } from "../../core/model/change-request.js";
 import { HostFailure } from "../../core/model/errors.js";
 import type { Clock } from "../../core/ports/clock.js";
-import { ifFound, readUntil } from "../host-answer.js";
-import { idField, repositoryField, revisionField, urlsAtAliases } from "../payload-fields.js";
+import { idField, ifFound, readUntil, repositoryField, revisionField, urlsAtAliases } from "../host-answer.js";
 import type { GitLabClient } from "./client.js";
-import { userField } from "./translate-event.js";
+import { userField } from "./webhook.js";
 
 const mergeRequestSchema = z.object({
   title: z.string(),

@@ -4,8 +4,7 @@ import type { ChangeRequest, ChangeRequestRef, User } from "../../core/model/cha
 import type { CodeHost, DeploymentState, ShownDeployment } from "../../core/ports/code-host.js";
 import type { Log } from "../../core/ports/log.js";
 import { environmentName } from "../environment-name.js";
-import { decodeAnswer, HostRefusal, ifFound } from "../host-answer.js";
-import { idField } from "../payload-fields.js";
+import { decodeAnswer, HostRefusal, idField, ifFound } from "../host-answer.js";
 import type { GitLabClient } from "./client.js";
 import { GITLAB } from "./words.js";
 

@@ -3,10 +3,17 @@ import * as z from "zod";
 import type { ChangeRequestRef, User } from "../../core/model/change-request.js";
 import type { CodeHost, OwnComment, Reaction, RecentComment } from "../../core/ports/code-host.js";
 import type { ContentPace } from "../content-pace.js";
-import { decodeAnswer, HostRefusal } from "../host-answer.js";
-import { commentField, idField, numberField, revisionField, timeField } from "../payload-fields.js";
+import {
+  commentField,
+  decodeAnswer,
+  HostRefusal,
+  idField,
+  numberField,
+  revisionField,
+  timeField,
+} from "../host-answer.js";
 import type { GitLabClient } from "./client.js";
-import { userField } from "./translate-event.js";
+import { userField } from "./webhook.js";
 import { GITLAB } from "./words.js";
 
 /** https://docs.gitlab.com/api/emoji_reactions/ */

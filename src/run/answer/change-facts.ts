@@ -5,8 +5,7 @@ import type { NextStep } from "../../core/model/next-step.js";
 import type { Settings } from "../../core/model/settings.js";
 import type { Facts } from "../../core/policy/facts.js";
 import { nextStep } from "../../core/policy/next-step.js";
-import { openChange, type SettingsSource } from "../line/context.js";
-import type { Dependencies } from "../line/run.js";
+import { type Dependencies, openChange, type SettingsSource } from "../line/run.js";
 
 type ChangeFactSource = SettingsSource & Omit<FactSource, "change" | "settings" | "snapshot">;
 

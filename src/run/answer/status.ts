@@ -9,8 +9,7 @@ import type { Settings } from "../../core/model/settings.js";
 import { byNameAlone, needsApproval } from "../../core/policy/effect-rules.js";
 import { surveyAfresh } from "../../core/survey/survey.js";
 import type { Answerable } from "../line/asked.js";
-import { AUTOMATIC, commandContext, NOBODY, openChange, plansAutomatically } from "../line/context.js";
-import type { Run } from "../line/run.js";
+import { AUTOMATIC, commandContext, NOBODY, openChange, plansAutomatically, type Run } from "../line/run.js";
 import { readChangeFacts } from "./change-facts.js";
 
 const MAX_CORRECTIONS = 3;

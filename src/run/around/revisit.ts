@@ -8,16 +8,14 @@ import { HeadMoved, HostFailure, RepositoryFailure } from "../../core/model/erro
 import type { BaseMoved } from "../../core/model/event.js";
 import { isAnnouncedUnseen, isPlanOf, isPreviewWithheld, isWithheld, waitsForApproval } from "../../core/model/plan.js";
 import { deployedOf } from "../../core/policy/effect-rules.js";
-import { undoOf } from "../../core/policy/next-step.js";
-import { nextStep } from "../../core/policy/next-step.js";
+import { nextStep, undoOf } from "../../core/policy/next-step.js";
 import { behindOf } from "../../core/survey/behind-base.js";
 import { survey } from "../../core/survey/survey.js";
 import { readChangeFacts } from "../answer/change-facts.js";
 import { linksOf } from "../answer/links.js";
 import { refreshPlanStatus } from "../answer/status.js";
-import { AUTOMATIC, commandContext, NOBODY, openChange, plansAutomatically } from "../line/context.js";
 import { silent, type Silent } from "../line/outcome.js";
-import type { Run } from "../line/run.js";
+import { AUTOMATIC, commandContext, NOBODY, openChange, plansAutomatically, type Run } from "../line/run.js";
 
 /** Updates a change request after a review, or for the reconciler: its unsettled syncs and its commit status. */
 export async function revisit(ref: ChangeRequestRef, run: Run): Promise<Silent> {

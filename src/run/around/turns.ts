@@ -1,12 +1,12 @@
+import { renderTurn } from "../../comments/parts.js";
 import { publish } from "../../comments/publish.js";
-import { renderTurn } from "../../comments/turn.js";
 import type { ApplicationName } from "../../core/model/brand.js";
 import {
+  type ChangeRequest,
   changeRequestKey,
   changeRequestRef,
-  sameChangeRequest,
   type ChangeRequestRef,
-  type ChangeRequest,
+  sameChangeRequest,
 } from "../../core/model/change-request.js";
 import { HostFailure } from "../../core/model/errors.js";
 import type { HostEvent, TurnCame } from "../../core/model/event.js";
@@ -16,9 +16,8 @@ import type { EventQueue } from "../../core/ports/event-queue.js";
 import type { Log } from "../../core/ports/log.js";
 import type { LockStore, WaitStore } from "../../core/ports/stores.js";
 import { AUTOPLAN, type Autoplan } from "../line/asked.js";
-import { openChange, plansAutomatically } from "../line/context.js";
-import { silent, type Outcome } from "../line/outcome.js";
-import type { Run } from "../line/run.js";
+import { type Outcome, silent } from "../line/outcome.js";
+import { openChange, plansAutomatically, type Run } from "../line/run.js";
 
 interface TurnParts {
   readonly locks: Pick<LockStore, "find">;

@@ -9,10 +9,9 @@ import { auditFactsOf, auditRun } from "../answer/audit.js";
 import { linksOf } from "../answer/links.js";
 import { tellOfMerge } from "../answer/notify.js";
 import { postingOf, urgencyOf } from "../answer/results.js";
-import { commandContext } from "./context.js";
 import { type Finished, type Outcome, refused, silent, type Silent } from "./outcome.js";
 import type { Permitted } from "./permit.js";
-import type { Run } from "./run.js";
+import { commandContext, type Run } from "./run.js";
 
 /** Runs a permitted command. */
 export async function execute(

@@ -16,9 +16,8 @@ import { RULES } from "../../core/policy/rules.js";
 import type { Snapshot } from "../../core/ports/snapshot.js";
 import { settleEarlier } from "../around/revisit.js";
 import type { Answerable, Autoplan, GivenCommand, InvalidComment } from "./asked.js";
-import { openChange, plansAutomatically } from "./context.js";
 import { type Finished, refused, silent, type Silent } from "./outcome.js";
-import type { Run } from "./run.js";
+import { openChange, plansAutomatically, type Run } from "./run.js";
 
 /** A command that deploys is run if its lost comment is younger than this. */
 const FOUND_IN_TIME_MS = 10 * 60_000;

@@ -5,9 +5,8 @@ import type { ChangeRequest, ChangeRequestRef } from "../../core/model/change-re
 import type { Refusal } from "../../core/model/result.js";
 import type { Settings } from "../../core/model/settings.js";
 import type { Answerable } from "./asked.js";
-import { commandContext, openChange } from "./context.js";
 import { type Finished, silent, type Silent } from "./outcome.js";
-import type { Run } from "./run.js";
+import { commandContext, openChange, type Run } from "./run.js";
 
 /** An earlier attempt of the run may have deployed, so reporting a failure could be wrong. */
 export class NotRecovered extends Error {

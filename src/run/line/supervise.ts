@@ -1,3 +1,4 @@
+import { repost } from "../../comments/publish.js";
 import { matchesName } from "../../config/pattern.js";
 import type { ServerConfig } from "../../config/server/server.js";
 import { isDeploying } from "../../core/commands/commands.js";
@@ -7,23 +8,22 @@ import { HeadMoved, LeaseLost, safeMessage, StoreUnavailable } from "../../core/
 import type { HostEvent } from "../../core/model/event.js";
 import type { Refusal } from "../../core/model/result.js";
 import { type RunEnd, type RunTicket, Stopped, type StopReason } from "../../core/ports/event-queue.js";
+import { PORT_REACH, type Reach, type RunPorts } from "../../core/ports/reach.js";
 import { DEPLOYER_TITLE, SERVICE } from "../../names.js";
-import { wrapPort } from "../../observe/wrap-port.js";
+import { type EveryCall, wrapPort } from "../../observe/wrap-port.js";
 import { answer, reply } from "../answer/answer.js";
 import { auditFactsOf, auditRun } from "../answer/audit.js";
 import { tellReceivers } from "../answer/notify.js";
 import { didAsAsked } from "../answer/results.js";
-import { fence } from "../around/fence.js";
 import { callNext, passTurn } from "../around/turns.js";
 import { ask, heedingStops } from "./ask.js";
 import type { Answerable } from "./asked.js";
 import { Attempt } from "./attempt.js";
-import { openChange, plansAutomatically } from "./context.js";
 import { handleEvent } from "./handle-event.js";
 import { type Finished, type Outcome, outcomeText, refused, silent } from "./outcome.js";
 import { outsiderIn } from "./permit.js";
 import { isAlreadyAnswered, NotRecovered } from "./recover.js";
-import type { Dependencies, Run } from "./run.js";
+import { type Dependencies, openChange, plansAutomatically, type Run } from "./run.js";
 
 /** Handles an event: logs it, fences it, marks its comment and answers failures. Never throws. */
 export async function supervise(event: HostEvent, deps: Dependencies, given: RunTicket): Promise<RunEnd> {
@@ -241,4 +241,50 @@ function runKeyOf(event: HostEvent): string {
 
 export function runKeyOfComment(change: ChangeRequestRef, commentId: string): string {
   return `${changeRequestKey(change)} comment ${commentId}`;
+}
+
+/**
+ * Blocks the writes of a run whose change request another replica has taken over. While that is unknown, because the
+ * store is unavailable, the run can still post comments; all other writes are blocked.
+ */
+function fence<Parts extends RunPorts & { readonly ticket: RunTicket }>(parts: Parts): Parts {
+  const { ticket } = parts;
+  const host = wrapPort(parts.host, confirmFirst(PORT_REACH.host, ticket));
+  const ports: RunPorts = {
+    // An interrupted attempt may have posted the same comment.
+    host: ticket.again ? wrapPort(host, { postComment: (_call, ...given) => repost(host, ...given) }) : host,
+    repositories: wrapPort(parts.repositories, confirmFirst(PORT_REACH.repositories, ticket)),
+    deployer: wrapPort(parts.deployer, confirmFirst(PORT_REACH.deployer, ticket)),
+    locks: wrapPort(parts.locks, confirmFirst(PORT_REACH.locks, ticket)),
+    waiting: wrapPort(parts.waiting, confirmFirst(PORT_REACH.waiting, ticket)),
+    plans: wrapPort(parts.plans, confirmFirst(PORT_REACH.plans, ticket)),
+    deployments: wrapPort(parts.deployments, confirmFirst(PORT_REACH.deployments, ticket)),
+    audit: wrapPort(parts.audit, confirmFirst(PORT_REACH.audit, ticket)),
+    live: wrapPort(parts.live, confirmFirst(PORT_REACH.live, ticket)),
+    notifications: wrapPort(parts.notifications, confirmFirst(PORT_REACH.notifications, ticket)),
+  };
+  return { ...parts, ...ports };
+}
+
+function confirmFirst(reach: Readonly<Record<string, Reach | undefined>>, ticket: RunTicket): EveryCall {
+  return (method, call) => {
+    switch (Object.hasOwn(reach, method) ? reach[method] : undefined) {
+      case "act":
+        return ticket.confirm().then(call);
+      case "speak":
+        return confirmIfPossible(ticket).then(call);
+      case "read":
+      case "record":
+      case undefined:
+        return call();
+    }
+  };
+}
+
+async function confirmIfPossible(ticket: RunTicket): Promise<void> {
+  try {
+    await ticket.confirm();
+  } catch (error) {
+    if (!(error instanceof StoreUnavailable)) throw error;
+  }
 }

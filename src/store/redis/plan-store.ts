@@ -5,14 +5,14 @@ import { changeRequestKey, type ChangeRequestRef } from "../../core/model/change
 import type { CheckOutcome } from "../../core/model/check.js";
 import type { Effect, Member } from "../../core/model/effect.js";
 import {
-  PLAN_LIFETIME_MS,
   type ApplicationPlan,
   type Plan,
+  PLAN_LIFETIME_MS,
   type PlanLock,
   type PreviewContent,
   type PreviewOrigin,
 } from "../../core/model/plan.js";
-import type { PlannedSource } from "../../core/model/planned-source.js";
+import type { PlannedSource } from "../../core/model/subject.js";
 import type { PlanStore } from "../../core/ports/stores.js";
 import { PLAN_KEY_PREFIX } from "../../names.js";
 import type { RedisConnection } from "./connection.js";

@@ -12,8 +12,14 @@ import type { AllHostWords } from "../../core/model/host-words.js";
 import { ROLES } from "../../core/model/settings.js";
 import type { Log } from "../../core/ports/log.js";
 import type { LockStore, PlanStore, RoleChange, UserStore } from "../../core/ports/stores.js";
-import { activityQuery, auditQueryOf } from "../activity-query.js";
-import { CHANGE_ADDRESS, changeParameter, type HostPageOf, readChangeAddress } from "../change-address.js";
+import {
+  activityQuery,
+  auditQueryOf,
+  CHANGE_ADDRESS,
+  changeParameter,
+  type HostPageOf,
+  readChangeAddress,
+} from "../addresses.js";
 import type { DiffReaders } from "../diff-readers.js";
 import { viewerOf } from "../viewer.js";
 import { activityBody, lockBody, planBody, userBody } from "./bodies.js";

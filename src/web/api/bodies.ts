@@ -5,7 +5,7 @@ import type { Lock } from "../../core/model/lock.js";
 import type { ManifestDiff, ResourceChange } from "../../core/model/manifest-diff.js";
 import type { ApplicationPlan, ApplicationSetPreview, Plan, PlanLock, PreviewContent } from "../../core/model/plan.js";
 import type { AuditRecord } from "../../core/ports/audit.js";
-import type { HostPageOf } from "../change-address.js";
+import type { HostPageOf } from "../addresses.js";
 
 /** The bodies of `/api/v1`, described in `openapi.yaml`. Members without a value are omitted. */
 

@@ -16,7 +16,7 @@ import type { Plan } from "../../core/model/plan.js";
 import type { AuditRecord } from "../../core/ports/audit.js";
 import { HOST_IDS, HOST_TITLES } from "../../names.js";
 import type { ChangeSummary } from "../../run/answer/change-facts.js";
-import { CHANGE_ADDRESS, readChangeAddress } from "../change-address.js";
+import { CHANGE_ADDRESS, readChangeAddress } from "../addresses.js";
 import { activityWords, outcomeWords } from "./activity-words.js";
 import { isAdmin, type Page, type PageParts, problemPage, type Reader } from "./page.js";
 import { planView } from "./plan-view.js";

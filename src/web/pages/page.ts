@@ -6,7 +6,7 @@ import type { EventQueue } from "../../core/ports/event-queue.js";
 import type { DeploymentStore, LockStore, PlanStore, UserStore, WaitStore } from "../../core/ports/stores.js";
 import type { LimitWaits } from "../../hosts/limit-waits.js";
 import { SERVICE } from "../../names.js";
-import type { HostPageOf } from "../change-address.js";
+import type { HostPageOf } from "../addresses.js";
 import type { DiffReaders } from "../diff-readers.js";
 import type { HostSummaries } from "../host-summaries.js";
 import type { LiveStreams } from "../live-streams.js";

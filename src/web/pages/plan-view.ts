@@ -1,6 +1,6 @@
+import { checkSentences, failureTitle } from "../../comments/parts.js";
 import { clusterSentences } from "../../comments/plan-application.js";
-import { checkSentences, failureTitle } from "../../comments/plan-checks.js";
-import { besidesSentence, commitSentence, secretSentences } from "../../core/diff/hidden-change.js";
+import { besidesSentence, commitSentence, secretSentences } from "../../core/diff/manifest-diff.js";
 import { type CheckResult, isFailed } from "../../core/model/check.js";
 import type { HostWords } from "../../core/model/host-words.js";
 import {
@@ -24,7 +24,7 @@ import {
   previewedDiff,
   shownDiff,
 } from "../../core/model/plan.js";
-import type { HostPageOf } from "../change-address.js";
+import type { HostPageOf } from "../addresses.js";
 import { resourceView, type ResourceView, type Room } from "./resource-view.js";
 import { shownChange, type ShownChange } from "./shown.js";
 

@@ -2,7 +2,7 @@ import { changePagePath, changeRequestName, type ChangeRequestRef } from "../../
 import type { Deployment } from "../../core/model/deployment.js";
 import type { AuditEntry } from "../../core/ports/audit.js";
 import { HOST_TITLES, SERVICE } from "../../names.js";
-import type { HostPageOf } from "../change-address.js";
+import type { HostPageOf } from "../addresses.js";
 
 /** A change request as pages name and link it. */
 export interface ShownChange {

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "@jest/globals";
-import { isAutoSynced, isHydrated, isMultiSource, sourcesOf } from "../../../src/core/model/application-spec.js";
+import { isAutoSynced, isHydrated, isMultiSource, sourcesOf } from "../../../src/core/model/application.js";
 
 const source = { repoURL: "https://git.example.com/acme/deploy", path: "apps/web", targetRevision: "main" };
 

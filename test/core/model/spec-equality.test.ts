@@ -1,7 +1,6 @@
 import { expect, test } from "@jest/globals";
 import fc from "fast-check";
-import { specEqual, specText } from "../../../src/core/model/application-spec.js";
-import type { ApplicationSpec } from "../../../src/core/model/application.js";
+import { type ApplicationSpec, specEqual, specText } from "../../../src/core/model/application.js";
 import type { Json } from "../../../src/core/model/json.js";
 
 const spec = { project: "default", source: { repoURL: "u", path: "p" }, destination: { namespace: "n" } };

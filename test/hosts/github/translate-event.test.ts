@@ -1,16 +1,16 @@
 import { describe, expect, test } from "@jest/globals";
 import fc from "fast-check";
-import { translateGitHubEvent } from "../../../src/hosts/github/translate-event.js";
+import { translateGitHubEvent } from "../../../src/hosts/github/webhook.js";
 import {
   CLOSED,
+  commentOnPullRequest,
   CONVERTED_TO_DRAFT,
+  derive,
+  example,
   OPENED,
   READY_FOR_REVIEW,
   REOPENED,
   SYNCHRONIZE,
-  commentOnPullRequest,
-  derive,
-  example,
 } from "../github-samples.js";
 
 const change = { host: "hosta", repository: "Codertocat/Hello-World", number: 2 };

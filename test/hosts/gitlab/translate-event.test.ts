@@ -1,6 +1,6 @@
 import { describe, expect, test } from "@jest/globals";
 import fc from "fast-check";
-import { isBot, translateGitLabEvent } from "../../../src/hosts/gitlab/translate-event.js";
+import { isBot, translateGitLabEvent } from "../../../src/hosts/gitlab/webhook.js";
 import { collectGarbage } from "../../collect-garbage.js";
 import { sample } from "../gitlab-samples.js";
 

@@ -1,6 +1,5 @@
 import { createHash } from "node:crypto";
-import { isHydrated, readSource, type Source, sourcesOf } from "../../model/application-spec.js";
-import type { ApplicationSpec } from "../../model/application.js";
+import { type ApplicationSpec, isHydrated, readSource, type Source, sourcesOf } from "../../model/application.js";
 import type { ChangedPaths, InputPart, InputSet } from "../../model/input-set.js";
 import { isJsonObject, type Json } from "../../model/json.js";
 import type { TreeEntry } from "../../ports/repositories.js";

@@ -1,5 +1,4 @@
-import { readSource, type Source, sourcesOf } from "../../model/application-spec.js";
-import type { Application } from "../../model/application.js";
+import { type Application, readSource, type Source, sourcesOf } from "../../model/application.js";
 import type { Revision } from "../../model/brand.js";
 import type { ChangedPaths, FoundInputs, InputPart, InputSet } from "../../model/input-set.js";
 import { isJsonObject, type Json } from "../../model/json.js";

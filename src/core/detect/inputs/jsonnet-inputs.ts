@@ -1,4 +1,4 @@
-import type { JsonnetOptions } from "../../model/application-spec.js";
+import type { JsonnetOptions } from "../../model/application.js";
 import type { RepositoryTree } from "../../ports/snapshot.js";
 import { cleanPath, parentOf } from "../tree/repository-path.js";
 import type { InputCollector } from "./input-set.js";

@@ -1,5 +1,4 @@
-import { isHydrated, sourcesOf, type Source } from "../../model/application-spec.js";
-import type { ApplicationSpec } from "../../model/application.js";
+import { type ApplicationSpec, isHydrated, type Source, sourcesOf } from "../../model/application.js";
 import type { Revision } from "../../model/brand.js";
 import type { ChangeRequest } from "../../model/change-request.js";
 import { isOwnRepository } from "../tree/repository-url.js";

@@ -1,8 +1,7 @@
 import { setImmediate } from "node:timers/promises";
 import { matchesName, matchesPath } from "../../../config/pattern.js";
 import { LABEL_TEMPORARY, TEMPORARY_NAME_PREFIX } from "../../../names.js";
-import { specText } from "../../model/application-spec.js";
-import type { Application, ApplicationSet } from "../../model/application.js";
+import { type Application, type ApplicationSet, specText } from "../../model/application.js";
 import type { ApplicationName } from "../../model/brand.js";
 import { type ChangeRequest, changeRequestKey } from "../../model/change-request.js";
 import { ChangedPaths, type InputSet } from "../../model/input-set.js";

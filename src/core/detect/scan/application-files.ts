@@ -1,7 +1,5 @@
-import { sourcesOf, type Source } from "../../model/application-spec.js";
-import type { Application, Pin } from "../../model/application.js";
-import type { Snapshot } from "../../ports/snapshot.js";
-import type { RepositoryTree } from "../../ports/snapshot.js";
+import { type Application, type Pin, type Source, sourcesOf } from "../../model/application.js";
+import type { RepositoryTree, Snapshot } from "../../ports/snapshot.js";
 import { cleanPath } from "../tree/repository-path.js";
 
 /** Where to look up files. */

@@ -1,11 +1,10 @@
-import { renderingSources } from "../../model/application-spec.js";
-import type { ApplicationSet } from "../../model/application.js";
+import { type ApplicationSet, renderingSources } from "../../model/application.js";
 import type { Revision } from "../../model/brand.js";
 import type { ChangeRequest } from "../../model/change-request.js";
 import { isJsonObject, type Json, type JsonObject } from "../../model/json.js";
 import type { RepositoryTree } from "../../ports/snapshot.js";
 import { fixedPart } from "../inputs/input-set.js";
-import { followsBase, isOwnSource, type Branches } from "../inputs/moving-sources.js";
+import { type Branches, followsBase, isOwnSource } from "../inputs/moving-sources.js";
 import { matchesGlob } from "../tree/path-glob.js";
 import { cleanPath, isWithin, parentOf } from "../tree/repository-path.js";
 import { isOwnRepository } from "../tree/repository-url.js";

@@ -1,7 +1,7 @@
 import { setImmediate } from "node:timers/promises";
 import { LRUCache } from "lru-cache";
 import { matchesPath } from "../../../config/pattern.js";
-import { projectOf } from "../../model/application-spec.js";
+import { projectOf } from "../../model/application.js";
 import type { Compute, Task } from "../../ports/compute.js";
 import type { Naming } from "../../ports/deployer.js";
 import type {

@@ -1,5 +1,12 @@
-import { isMultiSource, readSource, type Source, sourcesOf } from "../../model/application-spec.js";
-import type { Application, ApplicationSpec, Pin } from "../../model/application.js";
+import {
+  type Application,
+  type ApplicationSpec,
+  isMultiSource,
+  type Pin,
+  readSource,
+  type Source,
+  sourcesOf,
+} from "../../model/application.js";
 import type { Revision } from "../../model/brand.js";
 import { isJsonObject, type Json, jsonEqual, type JsonObject, misspelledMember } from "../../model/json.js";
 import type { RepositoryTree, Snapshot } from "../../ports/snapshot.js";
@@ -56,8 +63,9 @@ async function overridden(application: Application, at: At, around: Surroundings
   const written = writtenSource(spec, source.position);
   const merged = withOverride(shared === undefined ? written : withOverride(written, shared), patch);
   // Argo CD applies the file for all applications to the temporary one once more.
-  if (shared !== undefined && !jsonEqual(withOverride(merged, shared), merged))
+  if (shared !== undefined && !jsonEqual(withOverride(merged, shared), merged)) {
     return { problem: sameParameters(forAll, own) };
+  }
   const result = withSource(spec, source.position, merged);
   const more = await readsMore(at, result, own, around);
   return more === undefined ? { spec: result } : { problem: more };

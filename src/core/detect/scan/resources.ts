@@ -1,5 +1,5 @@
 import * as z from "zod";
-import { sourcesOf } from "../../model/application-spec.js";
+import { sourcesOf } from "../../model/application.js";
 import { canonicalJson, isJsonObject, type Json, type JsonObject } from "../../model/json.js";
 import type { Task } from "../../ports/compute.js";
 import type { Unreadable } from "../../ports/manifest-scanner.js";

@@ -2,9 +2,9 @@ import { type ChangedApplicationSet, compareGenerated, tooManyChanges } from "..
 import { pinGitGenerators } from "../../detect/scan/git-generators.js";
 import type { Application, ApplicationSet } from "../../model/application.js";
 import { applicationName, type ApplicationName, type Revision } from "../../model/brand.js";
+import { allInTurns } from "../../model/collections.js";
 import type { Member } from "../../model/effect.js";
 import { DeployerFailure, safeMessage } from "../../model/errors.js";
-import { allInTurns } from "../../model/in-turns.js";
 import { isJsonObject } from "../../model/json.js";
 import type { ApplicationSetPreview } from "../../model/plan.js";
 import type { Stoppable } from "../../ports/context.js";

@@ -1,12 +1,18 @@
 import { notMovingReason } from "../../detect/inputs/moving-sources.js";
 import type { ChangedApplicationSet } from "../../detect/scan/application-sets.js";
-import { isAutoSynced, isHydrated, specEqual } from "../../model/application-spec.js";
-import type { Application, ApplicationSet, LiveApplication } from "../../model/application.js";
+import {
+  type Application,
+  type ApplicationSet,
+  isAutoSynced,
+  isHydrated,
+  type LiveApplication,
+  specEqual,
+} from "../../model/application.js";
 import type { ApplicationName } from "../../model/brand.js";
 import { sameChangeRequest } from "../../model/change-request.js";
 import type { Check } from "../../model/check.js";
+import { allInTurns } from "../../model/collections.js";
 import { safeMessage } from "../../model/errors.js";
-import { allInTurns } from "../../model/in-turns.js";
 import type { NotDeployed, Preview, PreviewOrigin } from "../../model/plan.js";
 import type { LiveSubject, Subject } from "../../model/subject.js";
 import type { Commits } from "../../ports/context.js";

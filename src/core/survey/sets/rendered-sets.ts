@@ -1,13 +1,12 @@
 import { compareGenerated, tooManyChanges } from "../../detect/scan/application-sets.js";
 import { gitGenerators, mayMove, pinGitGenerators } from "../../detect/scan/git-generators.js";
-import type { RenderedSet } from "../../diff/render-facts.js";
-import { isAutoSynced, specEqual } from "../../model/application-spec.js";
-import type { Application, ApplicationSet } from "../../model/application.js";
+import type { RenderedSet } from "../../diff/diff-task.js";
+import { type Application, type ApplicationSet, isAutoSynced, specEqual } from "../../model/application.js";
 import { applicationName, type ApplicationName, type Revision } from "../../model/brand.js";
 import type { ChangeRequest } from "../../model/change-request.js";
+import { groupedBy } from "../../model/collections.js";
 import type { ReachedBy } from "../../model/effect.js";
 import { DeployerFailure, safeMessage } from "../../model/errors.js";
-import { groupedBy } from "../../model/grouped.js";
 import type { JsonObject } from "../../model/json.js";
 import type { Stoppable } from "../../ports/context.js";
 import type { Deployer } from "../../ports/deployer.js";
