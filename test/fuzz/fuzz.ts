@@ -1,7 +1,6 @@
 import { createContext, Script } from "node:vm";
 import { jest } from "@jest/globals";
 import fc from "fast-check";
-import { runsOf } from "../runs-of.js";
 
 /** What is fuzzed, one test file each. A time limit for all is shared out among them. */
 export const TARGETS = [
@@ -19,7 +18,7 @@ export const TARGETS = [
 ] as const;
 export type Target = (typeof TARGETS)[number];
 
-const FEW_RUNS = runsOf(300);
+const FEW_RUNS = 300;
 /** A plain test run tries the same inputs each time: it must not fail for a change that has nothing to do with it. */
 const USUAL_SEED = 20260302;
 /** The time limit of a test that was given many runs. */
