@@ -37,7 +37,6 @@ const ROWS: readonly (readonly string[])[] = [
 /** Longer than 60 lines: factories that wire or return functions over shared variables, and switches with a text a case. */
 const LONG_FUNCTIONS = new Set([
   "src/comments/refusal.ts: paragraphsOf",
-  "src/core/detect/inputs/inputs.ts: readInputs",
   "src/core/detect/tree/repository-tree.ts: listTree",
   "src/deployer/argocd/client.ts: createClient",
   "src/deployer/argocd/render.ts: createRender",
@@ -47,7 +46,6 @@ const LONG_FUNCTIONS = new Set([
   "src/hosts/github/client.ts: createGitHubClient",
   "src/hosts/gitlab/client.ts: createGitLabClient",
   "src/observe/metrics/metrics.ts: createMetrics",
-  "src/observe/telemetry.ts: createTelemetry",
   "src/run/around/hide-secrets.ts: hidingSecrets",
   "src/service/chores.ts: createChores",
   "src/service/service.ts: start",
@@ -208,7 +206,7 @@ describe("the house", () => {
 
   test("no function is longer than 60 lines, but for the factories and switches that are listed", () => {
     const long = files.filter(({ lines }) => lines > 60).flatMap(longFunctions);
-    expect(long.filter((one) => !LONG_FUNCTIONS.has(one))).toEqual([]);
+    expect(long.sort()).toEqual([...LONG_FUNCTIONS].sort());
   });
 
   test("there is no default export and no type set aside", () => {

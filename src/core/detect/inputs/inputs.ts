@@ -90,33 +90,11 @@ function readInputs(application: Application, positions: readonly number[], tree
       await addChartDependencies(path, tree, into);
       const overrides = await overridesOf(path, into);
       for (const override of overrides) addHelmFiles(reader, override.helm, into);
-      await addOptionInputs([source, ...overrides], path, into);
+      await addOptionInputs([source, ...overrides], path, tree, into);
     }
     addLinkedInputs(tree, into);
     addSubmoduleInputs(tree, into);
     return into.part;
-  }
-
-  async function addOptionInputs(layers: readonly Source[], path: string, into: InputCollector): Promise<void> {
-    if (layers.some(({ plugin }) => plugin)) into.addWhole(PLUGIN);
-    const kustomize = layers.flatMap((layer) => (layer.kustomize === undefined ? [] : [layer.kustomize]));
-    const named = kustomize.flatMap(({ components, patchPaths }) => [...components, ...patchPaths]);
-    if (namesUrl(named)) into.addRemote();
-    for (const one of named) into.addPath(cleanPath(path, one));
-    const components = kustomize.flatMap((options) => options.components).map((one) => cleanPath(path, one));
-    await addKustomizeInputs([path, ...components], tree, into);
-    const directory = layers.some((layer) => layer.directory);
-    if (directory || !(hasKustomization(path, tree) || tree.hasFile(cleanPath(path, "Chart.yaml")))) {
-      await addJsonnetInputs(
-        path,
-        {
-          libraries: layers.flatMap(({ jsonnet }) => jsonnet.libraries).map((one) => cleanPath(one)),
-          code: layers.flatMap(({ jsonnet }) => jsonnet.code),
-        },
-        tree,
-        into,
-      );
-    }
   }
 
   async function overridesOf(path: string, into: InputCollector): Promise<readonly Source[]> {
@@ -129,6 +107,33 @@ function readInputs(application: Application, positions: readonly number[], tree
       }),
     );
     return read.flat();
+  }
+}
+
+async function addOptionInputs(
+  layers: readonly Source[],
+  path: string,
+  tree: RepositoryTree,
+  into: InputCollector,
+): Promise<void> {
+  if (layers.some(({ plugin }) => plugin)) into.addWhole(PLUGIN);
+  const kustomize = layers.flatMap((layer) => (layer.kustomize === undefined ? [] : [layer.kustomize]));
+  const named = kustomize.flatMap(({ components, patchPaths }) => [...components, ...patchPaths]);
+  if (namesUrl(named)) into.addRemote();
+  for (const one of named) into.addPath(cleanPath(path, one));
+  const components = kustomize.flatMap((options) => options.components).map((one) => cleanPath(path, one));
+  await addKustomizeInputs([path, ...components], tree, into);
+  const directory = layers.some((layer) => layer.directory);
+  if (directory || !(hasKustomization(path, tree) || tree.hasFile(cleanPath(path, "Chart.yaml")))) {
+    await addJsonnetInputs(
+      path,
+      {
+        libraries: layers.flatMap(({ jsonnet }) => jsonnet.libraries).map((one) => cleanPath(one)),
+        code: layers.flatMap(({ jsonnet }) => jsonnet.code),
+      },
+      tree,
+      into,
+    );
   }
 }
 
