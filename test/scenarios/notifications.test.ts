@@ -122,8 +122,9 @@ describe.each(HOSTS)("notifications on %s", (host) => {
     await bot.comment(one, "svc sync");
     expect(bot.lastComment(one)).toContain("✅ succeeded");
     // The clock jumps over the pauses.
-    while (log.of("gave up delivering a notification").length < 2)
-      {await new Promise((resolve) => setImmediate(resolve));}
+    while (log.of("gave up delivering a notification").length < 2) {
+      await new Promise((resolve) => setImmediate(resolve));
+    }
     expect(moved.messages).toHaveLength(11);
     expect(odd.messages).toHaveLength(1);
     expect(metadata.messages).toEqual([]);

@@ -28,7 +28,7 @@ const ROWS: readonly Edit[] = [
   {
     path: "src/comments/render.ts",
     from: "  help: (_result",
-    to: '  postponed: ({ until }, { change, words }) => titled("Postponed", [plain(until)], change, words),\n  help: (_result',
+    to: '  postponed: ({ until }, facts) => titled("Postponed", [block(until)], facts),\n  help: (_result',
   },
   {
     path: "src/run/answer/results.ts",
