@@ -72,7 +72,7 @@ function tellsMore(plan: ApplicationPlan): boolean {
   return plan.definition !== undefined || plan.diff.secrets.length > 0 || driftOf(plan.diff).length > 0;
 }
 
-/** What stands around the applications. */
+/** The parts of a plan before and after its applications. */
 interface Around {
   readonly before: readonly Block[];
   /** Between the plan's own applications and those that only the merge changes. */

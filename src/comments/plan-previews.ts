@@ -57,7 +57,7 @@ function contentKey(content: PreviewContent): string | undefined {
   }
 }
 
-/** Groups of one origin outside the collapsible. */
+/** The most groups of one origin that are shown outside the collapsible. */
 const MOST_OPEN = 5;
 const MAX_NAMES = 20;
 const MAX_NAME = 150;

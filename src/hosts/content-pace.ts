@@ -32,7 +32,7 @@ export interface ContentPace {
 }
 
 export interface ContentWrite extends Posting {
-  /** Waits at most a minute, and is not sent again once the host's limit refused it, because it relies on earlier checks. */
+  /** Waits at most a minute. Not repeated once the host's limit refused it: the checks before it would be outdated. */
   readonly brief?: true;
 }
 

@@ -58,7 +58,7 @@ export class SharedRecords<T extends object> {
   }
 }
 
-/** Below 1, so that the replica that had the last turn is not too early for the next. */
+/** Below 1, so that the replica that did the work last is not too early for the next interval. */
 const SHARE_OF_INTERVAL = 0.9;
 
 /**

@@ -46,7 +46,7 @@ interface WebParts {
   readonly auth: Router;
   readonly api: Router;
   readonly pages: Router;
-  /** Of the configured hosts. */
+  /** Words of the configured hosts. */
   readonly words: readonly HostWords[];
   /** Where people reach the service. */
   readonly baseUrl: string | undefined;

@@ -126,7 +126,7 @@ export function createCheckRunner({ folder: parent, clock, log, onEnd }: CheckRu
     },
   };
 
-  /** A full disk, for example, is an outcome as well. */
+  /** Failures such as a full disk are outcomes, too. */
   async function runSafely(order: CheckOrder, signal: AbortSignal): Promise<CheckOutcome> {
     try {
       return await runOne(order, signal);

@@ -1,6 +1,6 @@
 /** Items by owner. Owners take turns, and each has at most `share` items out at a time. */
 export class FairQueue<T> {
-  /** In the order of their turns. */
+  /** Owners in the order in which they are served. */
   readonly #waiting = new Map<string, T[]>();
   readonly #out = new Map<string, number>();
 

@@ -238,7 +238,7 @@ async function restoreSpec(
 export interface Blocked {
   readonly kind: "rejected";
   readonly message: string;
-  /** Its parent may still write its definition. */
+  /** Whether a parent of the same run may still write its definition. */
   readonly undecided: boolean;
   /** The definition that it has now, if that is not the planned one. */
   readonly wrote: ApplicationSpec | undefined;

@@ -20,7 +20,7 @@ export interface Settled {
   /** The run that started it. */
   readonly runId: string;
   readonly outcome: "succeeded" | "failed" | "not-healthy" | "rolled-back";
-  /** The commit that it deployed, and where. */
+  /** The deployed commit and its destination. */
   readonly revision: Revision;
   readonly destination: Destination;
 }

@@ -49,7 +49,7 @@ export function isDangerous(change: TwoSides, options: readonly string[]): boole
 /** An object that Kubernetes refused when it was tried. */
 export interface FoundRefusal {
   readonly title: string;
-  /** A sync meets the same refusal. */
+  /** Kubernetes refuses the object in a sync as well. */
   readonly sure: boolean;
   /** A sentence without a full stop at its end. */
   readonly text: string;

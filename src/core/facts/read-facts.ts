@@ -55,7 +55,7 @@ export interface FactOptions {
   readonly problems?: readonly string[];
   /** The newest plan; without this key it is read. */
   readonly plan?: Plan | undefined;
-  /** What the host is asked: everything that is required, or all but whether the head is approved. */
+  /** Which facts the host is asked for: all that are required, or all but the approval of the head. */
   readonly review?: "required" | "rules";
   /** Answers that the host has just given. */
   readonly reviewed?: Reviewed | undefined;

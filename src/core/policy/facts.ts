@@ -131,7 +131,7 @@ export interface PlannedFacts {
 export interface Requires {
   readonly approvals: { readonly sync: readonly ApprovalNeed[]; readonly rollback: readonly ApprovalNeed[] };
   readonly upToDate: boolean;
-  /** All of them must allow a person the command. */
+  /** Rules that must all allow a person the command. */
   readonly allowed: Readonly<Record<AccessCommand, readonly AccessRule[]>>;
 }
 

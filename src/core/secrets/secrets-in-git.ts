@@ -135,7 +135,7 @@ function plainManifests(
 interface WrittenSecret {
   /** `shop/payments`. */
   readonly name: string;
-  /** In base64. */
+  /** Values in base64. */
   readonly values: ReadonlyMap<string, string>;
   /** The keys that are written as `stringData` alone. */
   readonly plain: readonly string[];

@@ -275,7 +275,7 @@ function distinctRules(
   return [...byRules.values()];
 }
 
-/** Every child that a sync applies, to find out later whether one of them was changed in Argo CD. */
+/** Every child that a sync applies, for a later check whether one was changed in Argo CD. */
 function appliedChildren({ children }: RenderFacts, { nameOf }: Surroundings): readonly AppliedChild[] {
   return children.flatMap(({ name, namespace, head }) =>
     head === undefined || name === "" ? [] : [{ application: nameOf(namespace, name), digest: digestOf(head) }],

@@ -203,11 +203,11 @@ function outcomeOf({ action, applications }: Pick<AuditEntry, "action" | "applic
 /** When a plan's run reached each point, in milliseconds of one clock; undefined if it did not. */
 interface PlanMarks {
   readonly started: number;
-  /** The commits were fetched. */
+  /** Called once the commits are fetched. */
   readonly fetched: number | undefined;
   readonly firstRenderStarted: number | undefined;
   readonly lastRenderEnded: number | undefined;
-  /** The plan was complete and about to be stored. */
+  /** Called once the plan is complete, before it is stored. */
   readonly diffed: number;
   readonly ended: number;
 }

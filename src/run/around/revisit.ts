@@ -115,7 +115,7 @@ export async function remind(ref: ChangeRequestRef, run: Run): Promise<Silent> {
   }
 }
 
-/** What the target branch got since the first deployment, and what to do; undefined if the repository cannot be read. */
+/** Describes what the target branch got since the first deployment; undefined if the repository cannot be read. */
 async function lookAround(
   { baseRevision }: Deployment,
   records: readonly Deployment[],

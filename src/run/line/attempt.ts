@@ -130,7 +130,7 @@ export class Attempt {
     return this.#comment?.end();
   }
 
-  /** Sets the last mark on the person's command. */
+  /** Marks a person's command as finished. */
   async end(mark: "done" | "failed" | undefined): Promise<void> {
     this.#page?.end();
     await this.#marks?.end(mark);

@@ -18,7 +18,7 @@ export function createMemoryOutbox(options: OutboxOptions): Outbox {
 class MemoryOutbox implements Outbox {
   readonly #known = new LRUCache<string, true>({ max: MAX_IDS });
   readonly #lines: ReadonlyMap<string, Line>;
-  /** Ends the pauses. */
+  /** Wakes the deliveries that wait for a retry. */
   readonly #closing = new AbortController();
   /** Ends the attempts. */
   readonly #stopping = new AbortController();

@@ -90,7 +90,7 @@ async function patchIn(file: string, tree: RepositoryTree): Promise<JsonObject |
   return word === undefined ? patch : `parsers of YAML disagree about ${word} in ${file}: write it in quotes`;
 }
 
-/** The search takes time in the square of a line's length. */
+/** Matching takes time in the square of a line's length. */
 const LONGEST_LINE = 2000;
 /** Booleans and numbers to Argo CD's parser, and texts or other numbers to one of YAML 1.2; in comments only at their end. */
 const OTHER_IN_YAML_1_1 =
