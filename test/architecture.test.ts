@@ -209,6 +209,20 @@ describe("the house", () => {
     expect(long.sort()).toEqual([...LONG_FUNCTIONS].sort());
   });
 
+  test("every module of the build that chaos rounds and benchmarks load by name has a source", () => {
+    const texts = ["bench", "test/chaos"].flatMap((folder) =>
+      readdirSync(join(ROOT, folder))
+        .filter((name) => /\.[jt]s$/.test(name))
+        .map((name) => readFileSync(join(ROOT, folder, name), "utf8")),
+    );
+    const named = texts.flatMap((text) =>
+      [...text.matchAll(/\bbuilt(?:Module<[^(]+>)?\("([\w/-]+)\.js"\)/g)].map(([, name = ""]) => `src/${name}.ts`),
+    );
+    expect(named.length).toBeGreaterThan(8);
+    const sources = new Set(files.map(({ path }) => nameOf(path)));
+    expect(named.filter((name) => !sources.has(name))).toEqual([]);
+  });
+
   test("there is no default export and no type set aside", () => {
     const wrong = files.filter(({ text }) =>
       /^export default|: any\b|as any\b|as unknown as|eslint-disable|@ts-/m.test(text),

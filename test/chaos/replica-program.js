@@ -8,7 +8,7 @@ import { pathToFileURL } from "node:url";
 const [dist = ""] = process.argv.slice(2);
 const built = (name) => import(pathToFileURL(join(dist, name)).href);
 const [{ loadServerConfig }, { createLogger }, { startService }] = await Promise.all([
-  built("config/server.js"),
+  built("config/server/server.js"),
   built("observe/log.js"),
   built("service/service.js"),
   built("queue/durable.js"),
