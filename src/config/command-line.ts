@@ -45,7 +45,7 @@ type SetupArguments =
 
 /** Logins of organizations: https://docs.github.com/enterprise-cloud@latest/admin/managing-iam/iam-configuration-reference */
 const ORGANIZATION = /^[A-Za-z0-9](?:[A-Za-z0-9_-]{0,98}[A-Za-z0-9])?$/;
-/** https://docs.gitlab.com/user/reserved_names/ */
+/** Full paths of GitLab's groups and projects: https://docs.gitlab.com/user/reserved_names/ */
 const PATH = /^[A-Za-z0-9_.][A-Za-z0-9_.-]*(?:\/[A-Za-z0-9_.][A-Za-z0-9_.-]*)*$/;
 /** GitHub refuses a longer name of an App. */
 const LONGEST_NAME = 34;
@@ -148,7 +148,7 @@ function address(option: string, text: string): string {
 
 type CommandLine =
   | { readonly kind: "run"; readonly files: readonly string[] }
-  /** `online` also asks the systems that the configuration names. */
+  /** With `online`, also contacts the systems that the configuration names. */
   | { readonly kind: "check"; readonly files: readonly string[]; readonly online: boolean }
   | { readonly kind: "token" }
   | { readonly kind: "set-role"; readonly files: readonly string[]; readonly id: string; readonly role: Role }
@@ -247,7 +247,7 @@ function parse(argv: readonly string[]) {
   });
 }
 
-/** Turns an error of `parseArgs` into a message. */
+/** Returns the message of `parseArgs` if it rejects the arguments. */
 function orMessage<T>(parseIt: () => T): T | { readonly message: string } {
   try {
     return parseIt();

@@ -106,7 +106,7 @@ interface HostRefusalOptions extends HostFailureOptions {
 
 /** A `HostFailure` with the HTTP status, for the adapters to branch on. */
 export class HostRefusal extends HostFailure {
-  /** How long the host asks us to wait, if its limit is used up and it says so. */
+  /** Pause that the host asks for once its limit is used up; undefined if it names none. */
   readonly retryAfterMs: number | undefined;
 
   constructor(

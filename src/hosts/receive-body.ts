@@ -168,7 +168,7 @@ export interface BodyShare {
   release(): void;
 }
 
-/** Limits the memory that received bodies take, most of all before their senders are authenticated. */
+/** Limits the memory for received bodies, most of all from senders that are not authenticated yet. */
 export class BodyBudget {
   #held = NONE;
   /** Has only addresses that hold bytes. */

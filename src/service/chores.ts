@@ -21,7 +21,13 @@ import type { DeploymentStore, LockStore, PlanStore } from "../core/ports/stores
 import type { Push } from "../hosts/webhook-route.js";
 import type { HostId } from "../names.js";
 import { Reminders } from "../run/around/reminders.js";
-import { type Search, SEARCH_BACK_MS, type SharedRecords, sharedSearches, takesTurn } from "../store/shared-records.js";
+import {
+  type Search,
+  SEARCH_BACK_MS,
+  type SharedRecords,
+  sharedSearches,
+  claimsInterval,
+} from "../store/shared-records.js";
 import type { Stores } from "../store/stores.js";
 import { reconcile, reconcileChange, type ReconcileParts } from "./reconcile.js";
 import { type SystemWatch, WATCH_EVERY_MS } from "./system-watch.js";
@@ -102,7 +108,7 @@ export function createChores(parts: ChoreParts): Chores {
     }
   }
 
-  const reconcileInTurn = () => tryReconcile(() => takesTurn(connection, "reconcile", RECONCILE_EVERY_MS));
+  const reconcileInTurn = () => tryReconcile(() => claimsInterval(connection, "reconcile", RECONCILE_EVERY_MS));
 
   /** When each holder was last checked, in epoch milliseconds. */
   const lookedAt = new LRUCache<string, number>({ max: MAX_HOLDERS });
@@ -124,11 +130,11 @@ export function createChores(parts: ChoreParts): Chores {
       // The last replica to do it may have been killed halfway.
       await tryReconcile(() => Promise.resolve(true));
     },
-    afterTakeOver: () => tryReconcile(() => takesTurn(connection, "take-over", TAKE_OVER_EVERY_MS)),
+    afterTakeOver: () => tryReconcile(() => claimsInterval(connection, "take-over", TAKE_OVER_EVERY_MS)),
     lookAtHolder,
     watch,
     doInIntervals() {
-      const sweepInTurn = () => trySweep(() => takesTurn(connection, "sweep", SWEEP_EVERY_MS));
+      const sweepInTurn = () => trySweep(() => claimsInterval(connection, "sweep", SWEEP_EVERY_MS));
       const timers = [
         setInterval(() => void reconcileInTurn(), RECONCILE_EVERY_MS),
         setInterval(() => void sweepInTurn(), SWEEP_EVERY_MS),

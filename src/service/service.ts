@@ -83,16 +83,30 @@ export interface Service {
   close(): Promise<void>;
 }
 
-/** Closes what was opened, in reverse. */
+/** Closes what was opened, in reverse and once. A part that fails to close does not keep the others open. */
 class Opened {
   readonly #closers: (() => unknown)[] = [];
+  #closing: Promise<void> | undefined;
 
   add(close: () => unknown): void {
     this.#closers.push(close);
   }
 
-  async close(): Promise<void> {
-    for (let close = this.#closers.pop(); close !== undefined; close = this.#closers.pop()) await close();
+  close(): Promise<void> {
+    this.#closing ??= this.#closeAll();
+    return this.#closing;
+  }
+
+  async #closeAll(): Promise<void> {
+    const failures: unknown[] = [];
+    for (const close of this.#closers.reverse()) {
+      try {
+        await close();
+      } catch (error) {
+        failures.push(error);
+      }
+    }
+    if (failures.length > 0) throw failures[0];
   }
 }
 
@@ -155,20 +169,6 @@ async function start(parts: Start): Promise<Service> {
     onTakeOver: () => noticed.emit("tookOver"),
   });
   opened.add(() => queue.close(config.server.shutdownGrace));
-  const bodies = new BodyBudget();
-  server.on("request", openPages(parts, { telemetry, adapters, started, dependencies, queue, bodies }));
-  opened.add(() => server.close());
-  const hosts = Object.values(adapters.hosts);
-  await telemetry.listen({
-    locks: async () => (await stores.locks.list()).length,
-    queue: () => queue.backlog(),
-    webhookBytes: () => bodies.heldBytes,
-    workersWaiting: () => workers.waiting,
-    limitWaits: adapters.limitWaits,
-    hosts: hosts.map(({ id }) => id),
-    receivers: () => started.states(),
-  });
-  await listen(server, { ...config.server, key: "server.port" });
   const chores = createChores({
     ...stores,
     hosts: adapters.hosts,
@@ -183,6 +183,20 @@ async function start(parts: Start): Promise<Service> {
   });
   noticed.on("held", (holder) => void chores.lookAtHolder(holder));
   noticed.on("tookOver", () => void chores.afterTakeOver());
+  const bodies = new BodyBudget();
+  server.on("request", openPages(parts, { telemetry, adapters, started, dependencies, queue, bodies }));
+  opened.add(() => server.close());
+  const hosts = Object.values(adapters.hosts);
+  await telemetry.listen({
+    locks: async () => (await stores.locks.list()).length,
+    queue: () => queue.backlog(),
+    webhookBytes: () => bodies.heldBytes,
+    workersWaiting: () => workers.waiting,
+    limitWaits: adapters.limitWaits,
+    hosts: hosts.map(({ id }) => id),
+    receivers: () => started.states(),
+  });
+  await listen(server, { ...config.server, key: "server.port" });
   opened.add(chores.doInIntervals());
   checked = checkAtStart({ config, hosts, deployer, ping: () => stores.ping(), log }).then(() => chores.doAtStart());
   return {

@@ -4,7 +4,7 @@ import type { Deployer } from "../core/ports/deployer.js";
 import type { Log } from "../core/ports/log.js";
 import type { Notifications } from "../core/ports/notifications.js";
 import { DEPLOYER_TITLE, STORE_TITLE } from "../names.js";
-import { type Outage, sharedOutages, type SharedRecords, takesTurn } from "../store/shared-records.js";
+import { type Outage, sharedOutages, type SharedRecords, claimsInterval } from "../store/shared-records.js";
 import type { Stores } from "../store/stores.js";
 import type { StartedNotifications } from "./start-notifications.js";
 
@@ -35,7 +35,7 @@ export class SystemWatch {
     try {
       const storeAnswers = await answers(stores.ping());
       this.#storeOutage = await this.#tell(STORE_TITLE, storeAnswers, this.#storeOutage, withoutStore);
-      if (!storeAnswers || !(await takesTurn(stores.connection, "watch", WATCH_EVERY_MS))) return;
+      if (!storeAnswers || !(await claimsInterval(stores.connection, "watch", WATCH_EVERY_MS))) return;
       const before = await this.#outages.find(DEPLOYER_TITLE);
       const after = await this.#tell(DEPLOYER_TITLE, await answers(deployer.check()), before, notifications);
       if (after !== undefined) await this.#outages.save(DEPLOYER_TITLE, after);

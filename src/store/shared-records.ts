@@ -65,7 +65,7 @@ const SHARE_OF_INTERVAL = 0.9;
  * Whether this replica should do the work that one replica does per interval (ms); always, without Redis.
  * @throws {StoreUnavailable}
  */
-export async function takesTurn(
+export async function claimsInterval(
   connection: StoreConnection | undefined,
   work: string,
   intervalMs: number,

@@ -12,7 +12,7 @@ import { type EventQueue, type RunEnd, type RunTicket, Stopped } from "../../src
 import { createDurableQueue, type DurableQueueOptions } from "../../src/queue/durable.js";
 import { LaneStore, type Taken } from "../../src/queue/lane-store.js";
 import { RedisConnection } from "../../src/store/redis/connection.js";
-import { takesTurn } from "../../src/store/shared-records.js";
+import { claimsInterval } from "../../src/store/shared-records.js";
 import { ManualClock } from "../manual-clock.js";
 import { recordingLog } from "../recording-log.js";
 import { freePort, RedisServer } from "../redis-server.js";
@@ -449,12 +449,12 @@ test("one of several replicas gets the turn, once per interval", async () => {
   const { connection } = startReplica(() => Promise.resolve("done"));
   const other = startReplica(() => Promise.resolve("done"));
   const turns = await Promise.all(
-    [connection, other.connection, connection].map((one) => takesTurn(one, "sweep", 60_000)),
+    [connection, other.connection, connection].map((one) => claimsInterval(one, "sweep", 60_000)),
   );
   expect(turns.filter(Boolean)).toHaveLength(1);
-  expect(await takesTurn(connection, "reconcile", 60_000)).toBe(true);
+  expect(await claimsInterval(connection, "reconcile", 60_000)).toBe(true);
   expect(await raw.pttl("svc:{queue}:turn:sweep")).toBeGreaterThan(50_000);
-  expect(await takesTurn(undefined, "sweep", 60_000)).toBe(true);
+  expect(await claimsInterval(undefined, "sweep", 60_000)).toBe(true);
 });
 
 test("two replicas never run one change request at once, and lose nothing", async () => {

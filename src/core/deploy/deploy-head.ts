@@ -181,7 +181,7 @@ async function lockTaken(
 
 const NO_LOCK = "failed to acquire lock: nothing was deployed";
 
-/** The record of a deployment. Later ones keep the spec from before this change request's first sync. */
+/** Builds the record of a deployment. `specBefore` keeps the spec from before this change request's first sync. */
 function recordOf(
   { subject: { name, ownRecord, live, head }, behind, overridden, basePinned, health }: HeadTarget,
   { approvers, context }: HeadOptions,

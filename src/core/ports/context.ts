@@ -29,7 +29,7 @@ export interface OpenedChange extends Commits {
 
 /** Stops and logs long work. */
 export interface Stoppable {
-  /** Stops a plan; a sync that has started is followed to its end. */
+  /** Aborts a plan. A sync that has started still runs to its end. */
   readonly signal: AbortSignal;
   readonly log: Log;
 }

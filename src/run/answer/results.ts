@@ -245,7 +245,8 @@ export function postingOf(urgency: Urgency, { ticket, signal }: Pick<Run, "ticke
 }
 
 /**
- * Posts an answer. One that nobody waits for long for is left out rather than posted late: whoever asked sees the reaction.
+ * Posts an answer. If the host's limit is used up, drops it unless it is a plan or a result: a late reply helps nobody,
+ * and the reaction on the comment remains.
  * @returns Whether it was posted.
  */
 async function postIfInTime({ post, posting: { urgency }, run }: Answer): Promise<boolean> {

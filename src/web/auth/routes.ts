@@ -137,7 +137,7 @@ function loginAddress(id: RedirectProvider["id"], returnTo = "/"): string {
   return returnTo === "/" ? path : `${path}?return_to=${encodeURIComponent(returnTo)}`;
 }
 
-/** The address to register at the provider, word for word. */
+/** The callback address, exactly as it must be registered with the provider. */
 export function callbackUrl(baseUrl: string, provider: RedirectProvider["id"]): string {
   return `${baseUrl}/auth/${provider}/callback`;
 }

@@ -4,7 +4,7 @@ import { Redis } from "ioredis";
 import { Reminders } from "../../../src/run/around/reminders.js";
 import { systemClock } from "../../../src/service/service.js";
 import { createRedisStores } from "../../../src/store/redis/redis-stores.js";
-import { takesTurn } from "../../../src/store/shared-records.js";
+import { claimsInterval } from "../../../src/store/shared-records.js";
 import { tableUnder } from "../../observe/metrics/markdown-table.js";
 import { recordingLog } from "../../recording-log.js";
 import { freePort, RedisServer } from "../../redis-server.js";
@@ -65,7 +65,7 @@ beforeAll(async () => {
   const account = { id: "oidc:1", provider: "oidc", username: "ana", email: undefined, role: "user" } as const;
   await redis.users.signIn(account, 0);
   await redis.attempts.add("10.0.0.1", 60_000);
-  await takesTurn(redis.connection, "sweep", 60_000);
+  await claimsInterval(redis.connection, "sweep", 60_000);
   await new Reminders(redis.connection, systemClock).isTime("hosta/acme/deploy/1");
   const session = { cookie: { originalMaxAge: null }, expiresAt: Date.now() + DAY_MS, lifetimeMs: DAY_MS };
   await new Promise<void>((resolve, reject) => {

@@ -1,0 +1,19 @@
+import { expect, test } from "@jest/globals";
+import { startSandbox } from "../../sandbox/world.js";
+import { startService } from "../../src/service/service.js";
+import { configFor, loggerFor } from "../scenarios/bot-options.js";
+
+test("a second stop waits for what the first one still closes", async () => {
+  const options = { host: "hosta" } as const;
+  const world = await startSandbox({ github: true });
+  try {
+    const service = await startService(configFor(world, options), loggerFor(options));
+    let isClosed = false;
+    const first = service.close().then(() => (isClosed = true));
+    await service.close();
+    expect(isClosed).toBe(true);
+    await first;
+  } finally {
+    await world.stop();
+  }
+});
