@@ -1,7 +1,7 @@
 import { readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import { expect, test } from "@jest/globals";
-import type { Facts } from "../../src/core/policy/facts.js";
+import type { ApplicationFacts, Facts, StoredFact } from "../../src/core/policy/facts.js";
 import type { Gate, Judged } from "../../src/core/policy/gates.js";
 import { barsOf } from "../../src/core/policy/judge.js";
 import { RULES } from "../../src/core/policy/rules.js";
@@ -50,6 +50,49 @@ test("every gate bars in a state, and every danger is told in one", () => {
   });
   expect(silent).toEqual([]);
 });
+
+test("a gate trusts no stored fact without a word on what makes it stale", () => {
+  const commands: readonly Judged[] = ["plan", "sync", "rollback", "unlock", "merge"];
+  const silent = new Set<string>();
+  for (const [gate, rule] of Object.entries(RULES)) {
+    if (rule.of === "danger") continue;
+    for (const command of commands.filter((one) => rule.commands.includes(one))) {
+      const onRead = (fact: StoredFact) => {
+        if (rule.trusts?.[fact] === undefined) silent.add(`${gate} reads ${fact}`);
+      };
+      for (const state of STATES) {
+        const facts = watchedFacts(state.facts, onRead);
+        if (rule.of === "change") rule.bars(facts, command);
+        else for (const one of [...facts.applications, ...facts.others]) rule.bars(one, facts, command);
+      }
+    }
+  }
+  expect([...silent]).toEqual([]);
+});
+
+/** Where the facts hold what was stored. */
+const STORED_IN = { plan: "plan", mergeChecks: "plan" } as const;
+const STORED_OF_EACH = { planned: "plan", lock: "locks", record: "records", foreign: "records" } as const;
+
+function watchedFacts(facts: Facts, onRead: (fact: StoredFact) => void): Facts {
+  const each = (one: ApplicationFacts) => watched(one, STORED_OF_EACH, onRead);
+  const { applications, others } = facts;
+  return watched({ ...facts, applications: applications.map(each), others: others.map(each) }, STORED_IN, onRead);
+}
+
+function watched<T extends object>(
+  target: T,
+  stored: Readonly<Partial<Record<keyof T, StoredFact>>>,
+  onRead: (fact: StoredFact) => void,
+): T {
+  return new Proxy(target, {
+    get(one, member: string, receiver) {
+      const fact = (stored as Readonly<Record<string, StoredFact | undefined>>)[member];
+      if (fact !== undefined) onRead(fact);
+      return Reflect.get(one, member, receiver) as unknown;
+    },
+  });
+}
 
 test("a state is plain JSON, and is judged the same in whichever order its members come", () => {
   for (const { name, text, facts } of STATES) {

@@ -55,6 +55,9 @@ test.each([
   ["a command that nobody can give", { commands: '["merge", "approve"]' }, `Type '"approve"' is not assignable`],
   ["somebody unknown who lifts it", { liftedBy: '"root"' }, `Type '"root"' is not assignable`],
   ["a fact that nobody reads", { needs: '["weather"]' }, `Type '"weather"' is not assignable`],
+  ["a stored fact that it trusts without a word on what makes it stale", { needs: '["plan"]' }, `Type '"plan"' is not`],
+  ["a stored fact that nothing makes stale", { trusts: "{ plan: [] }" }, "is not assignable"],
+  ["a stored fact that something unknown makes stale", { trusts: '{ plan: ["luck"] }' }, `Type '"luck"' is not`],
   ["a bar of the other kind", { of: '"application"' }, "is not assignable to type 'string'"],
   ["a refusal that nobody words", { refusal: '() => ({ reason: "frozen" })' }, "is not assignable to type 'Refusal'"],
 ])("a row with %s does not compile", (_what, more, error) => {

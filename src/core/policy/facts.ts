@@ -44,9 +44,11 @@ export interface Facts {
   readonly justFailed: readonly ApplicationName[];
 }
 
-/** What is read from outside for a judgement. */
-export type FactName =
-  "change" | "plan" | "locks" | "records" | "approval" | "access" | "mergeability" | "applications";
+/** What was written down earlier, so that it may be out of date. */
+export type StoredFact = "plan" | "locks" | "records";
+
+/** What is read for a judgement. */
+export type FactName = StoredFact | "change" | "approval" | "access" | "mergeability" | "applications";
 
 type Untold = Readonly<Partial<Record<FactName, string>>>;
 

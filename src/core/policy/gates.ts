@@ -2,7 +2,7 @@ import type { ApplicationName } from "../model/brand.js";
 import type { AfterApproval, Names, NextStep } from "../model/next-step.js";
 import type { Refusal } from "../model/result.js";
 import type { AccessCommand } from "../model/settings.js";
-import type { ApplicationFacts, FactName, Facts } from "./facts.js";
+import type { ApplicationFacts, FactName, Facts, StoredFact } from "./facts.js";
 
 /** The action that is judged. `merge` decides about a merge by svc and about a green commit status. */
 export type Judged = AccessCommand | "merge";
@@ -58,10 +58,21 @@ export interface Barred {
   readonly only: Names;
 }
 
+/**
+ * What makes a stored fact worthless: another head or base, other rules, a newer result of what was tried, or time in which
+ * somebody else acted.
+ */
+export type Stale = "head" | "base" | "policy" | "result" | "time";
+
 interface RuleBase {
   readonly commands: readonly Judged[];
-  /** Facts that it needs: it bars if one of them could not be read. */
-  readonly needs?: readonly FactName[];
+  /** Facts read from outside that it needs: it bars if one of them could not be read. */
+  readonly needs?: readonly Exclude<FactName, StoredFact>[];
+  /**
+   * Stored facts that it trusts, each with what makes it stale: all of that is read again right before an act. It bars if
+   * one of them could not be read.
+   */
+  readonly trusts?: Readonly<Partial<Record<StoredFact, readonly [Stale, ...Stale[]]>>>;
   /** A fact that is read only where the gate bars without it: if it could not be read, that is the reason given. */
   readonly asks?: FactName;
   /** Who or what can clear it. */

@@ -3,7 +3,7 @@ import type { Names } from "../model/next-step.js";
 import type { Refusal } from "../model/result.js";
 import { isAnnounced, selectedOf } from "./application-state.js";
 import type { ApplicationFacts, FactName, Facts } from "./facts.js";
-import type { Bar, Barred, Gate, Judged } from "./gates.js";
+import type { Bar, Barred, Gate, Judged, Rule } from "./gates.js";
 import { DOUBTS, refusalFor, RULES } from "./rules.js";
 
 /** The result of judging a command: what bars it, and its refusal. */
@@ -38,7 +38,7 @@ export function judge(command: Judged, facts: Facts, asks: (gate: Gate) => boole
   for (const gate of GATES) {
     const rule = RULES[gate];
     if (!asks(gate) || !rule.commands.includes(command)) continue;
-    const doubt = doubtAbout(rule.needs ?? [], facts);
+    const doubt = doubtAbout(factsOf(rule), facts);
     const unasked = rule.asks && doubtAbout([rule.asks], facts);
     const bar = (application: ApplicationName | undefined, reason: string): Bar => {
       return { gate, application, why: doubt ?? unasked ?? reason, untold: (doubt ?? unasked) !== undefined };
@@ -96,6 +96,11 @@ function concernedBy(command: Judged, facts: Facts): readonly ApplicationFacts[]
   if (command === "merge") return [...facts.applications, ...facts.others];
   const selected = selectedOf(facts);
   return command === "sync" || command === "rollback" ? selected.filter((one) => !isAnnounced(one)) : selected;
+}
+
+/** The facts without which a rule bars. */
+export function factsOf({ trusts = {}, needs = [] }: Rule): readonly FactName[] {
+  return [...(Object.keys(trusts) as (keyof typeof trusts)[]), ...needs];
 }
 
 /** Why nobody knows, if one of these facts could not be read. */

@@ -84,14 +84,14 @@ export const RULES: Readonly<Record<Gate, Rule> & Record<DangerGate, DangerRule>
     refusal: () => ({ reason: "mergeability-unknown" }),
   }),
   "unread-files": ofChange(["sync", "merge"], "push", 18, {
-    needs: ["plan"],
+    trusts: { plan: ["head", "base"] },
     bars: ({ plan }) =>
       (plan?.unread ?? []).map((one) => ({ application: applicationName(one.file), reason: "it could not be read" })),
     refusal: (_, { plan }) => ({ reason: "unread-files", files: plan?.unread ?? [] }),
     step: (_, { change }) => pushing("unread", [], change),
   }),
   unplanned: ofChange(["merge"], "plan", 11, {
-    needs: ["plan"],
+    trusts: { plan: ["head", "base"] },
     bars: ({ plan, asker, change }) => {
       if (plan?.current === true) return [];
       const involved = asker?.selected ?? [];
@@ -101,7 +101,8 @@ export const RULES: Readonly<Record<Gate, Rule> & Record<DangerGate, DangerRule>
     step: ({ only }, facts) => planning(facts, only),
   }),
   behind: ofEach(["sync", "merge"], "push", 16, {
-    needs: ["plan", "applications"],
+    trusts: { plan: ["head", "base"], records: ["head", "base"] },
+    needs: ["applications"],
     bars: ({ now, planned, record, requires }, { change }, command) => {
       if (now !== undefined && command === "sync") return requires.upToDate ? now.behind : undefined;
       if (record?.reverted !== undefined && isAtHead(record, change)) {
@@ -113,7 +114,7 @@ export const RULES: Readonly<Record<Gate, Rule> & Record<DangerGate, DangerRule>
     step: ({ bars }, { change }) => pushing("behind", namesIn(bars), change),
   }),
   unevaluated: ofEach(["sync", "merge"], "push", 11, {
-    needs: ["plan"],
+    trusts: { plan: ["head", "base"], records: ["head"], locks: ["time"] },
     bars: (one, facts) =>
       one.planned?.kind === "unevaluated" && !one.planned.withheld && facts.plan?.current === true && awaits(one, facts)
         ? "its plan could not be evaluated"
@@ -122,7 +123,7 @@ export const RULES: Readonly<Record<Gate, Rule> & Record<DangerGate, DangerRule>
     step: ({ bars }, { change }) => pushing("unevaluated", namesIn(bars), change),
   }),
   unseen: ofEach(["sync"], "push", 16, {
-    needs: ["plan"],
+    trusts: { plan: ["head", "base", "policy"] },
     bars: ({ planned, requires }, { asker, plan }) =>
       plan?.current === true && requires.approvals.sync.length > 0 && asker?.withoutApproval !== true
         ? planned?.unseen
@@ -130,7 +131,7 @@ export const RULES: Readonly<Record<Gate, Rule> & Record<DangerGate, DangerRule>
     step: ({ bars }, { change }) => pushing("unseen", namesIn(bars), change),
   }),
   checks: ofEach(["sync"], "push", 19, {
-    needs: ["plan"],
+    trusts: { plan: ["head", "base", "policy", "result"] },
     bars: ({ now, planned }, { asker }) => {
       if (now?.checks === undefined && asker === undefined) {
         return planned?.failedChecks.length ? "a required check failed" : undefined;
@@ -146,7 +147,8 @@ export const RULES: Readonly<Record<Gate, Rule> & Record<DangerGate, DangerRule>
       ),
   }),
   "merge-checks": ofChange(["merge"], "push", 19, {
-    needs: ["plan", "approval"],
+    trusts: { plan: ["head", "base", "policy", "result"] },
+    needs: ["approval"],
     bars: ({ mergeChecks }) =>
       mergeChecks.failed.map(({ application, failed }) => {
         const names = failed.map(({ name }) => name).join(", ");
@@ -156,7 +158,7 @@ export const RULES: Readonly<Record<Gate, Rule> & Record<DangerGate, DangerRule>
     step: (_, facts) => passing(facts.mergeChecks.failed, facts, "merge"),
   }),
   unchecked: ofChange(["merge"], "plan", 19, {
-    needs: ["plan"],
+    trusts: { plan: ["head", "base", "policy"] },
     bars: ({ mergeChecks }) =>
       mergeChecks.missing.map((application) => ({
         application,
@@ -165,7 +167,8 @@ export const RULES: Readonly<Record<Gate, Rule> & Record<DangerGate, DangerRule>
     step: ({ only }, facts) => planning(facts, only),
   }),
   withheld: ofEach(["sync", "merge"], "approval", 16, {
-    needs: ["plan", "applications"],
+    trusts: { plan: ["head", "base"] },
+    needs: ["applications"],
     bars: ({ now, planned }, { plan }, command) => {
       if (now !== undefined && command === "sync") return now.withheld;
       return planned?.withheld && plan?.current ? "it is not rendered before the head is approved" : undefined;
@@ -173,7 +176,7 @@ export const RULES: Readonly<Record<Gate, Rule> & Record<DangerGate, DangerRule>
     step: (_, facts) => approving(facts, replanning(facts)),
   }),
   "withheld-sets": ofChange(["merge"], "approval", 16, {
-    needs: ["plan"],
+    trusts: { plan: ["head", "base"] },
     bars: ({ plan }) =>
       (plan?.current === true ? plan.withheldSets : []).map((name) => ({
         application: applicationName(name),
@@ -182,13 +185,14 @@ export const RULES: Readonly<Record<Gate, Rule> & Record<DangerGate, DangerRule>
     step: (_, facts) => approving(facts, replanning(facts)),
   }),
   uncovered: ofEach(["sync"], "push", 16, {
+    trusts: { plan: ["head", "base"] },
     needs: ["applications"],
     bars: ({ now, planned }) =>
       now === undefined ? (planned?.uncovered ? "Argo CD would ignore the change" : undefined) : now.uncovered,
     step: ({ bars }, { change }) => pushing("uncovered", namesIn(bars), change),
   }),
   "nothing-locked": ofChange(["sync", "rollback"], "plan", 5, {
-    needs: ["locks", "records"],
+    trusts: { locks: ["time"], records: ["time"] },
     bars: (facts, command) => {
       if (facts.asker === undefined) return [];
       const chosen = selectedOf(facts);
@@ -198,7 +202,8 @@ export const RULES: Readonly<Record<Gate, Rule> & Record<DangerGate, DangerRule>
     refusal: () => ({ reason: "nothing-locked" }),
   }),
   stale: ofEach(["sync", "rollback", "merge"], "plan", 11, {
-    needs: ["plan", "applications"],
+    trusts: { plan: ["head", "base"], locks: ["head", "time"], records: ["head"] },
+    needs: ["applications"],
     bars: isStale,
     refusal: stale,
     step: ({ only }, facts) => planning(facts, only),
@@ -229,7 +234,7 @@ export const RULES: Readonly<Record<Gate, Rule> & Record<DangerGate, DangerRule>
     },
   }),
   approval: ofEach(["sync", "rollback", "merge"], "approval", 10, {
-    needs: ["plan"],
+    trusts: { plan: ["head", "base", "policy"], records: ["base", "policy"] },
     asks: "approval",
     bars: (one, facts, command) => {
       if (facts.approval?.approved === true || facts.asker?.withoutApproval === true) return undefined;
@@ -252,7 +257,7 @@ export const RULES: Readonly<Record<Gate, Rule> & Record<DangerGate, DangerRule>
     }),
   }),
   "locked-by-other": ofEach(["sync", "rollback", "merge"], "holder", 6, {
-    needs: ["locks"],
+    trusts: { locks: ["time"], plan: ["head", "base"], records: ["head"] },
     bars: (one, facts, command) => {
       const { lock, now } = one;
       if (lock === undefined || sameChangeRequest(lock.holder, facts.change) || now?.takeable === true) {
@@ -271,7 +276,7 @@ export const RULES: Readonly<Record<Gate, Rule> & Record<DangerGate, DangerRule>
     }),
   }),
   "not-synced": ofEach(["merge"], "sync", 20, {
-    needs: ["plan", "records"],
+    trusts: { plan: ["head", "base"], records: ["head"], locks: ["time"] },
     bars: (one, facts) => {
       if (!awaits(one, facts)) return undefined;
       const failed = facts.justFailed.includes(one.application);

@@ -5,7 +5,7 @@ import type { ApplicationPlan, Plan } from "../../../src/core/model/plan.js";
 import type { Settings } from "../../../src/core/model/settings.js";
 import type { Asker, FactName } from "../../../src/core/policy/facts.js";
 import type { Bar, Gate } from "../../../src/core/policy/gates.js";
-import { barsOf, judge } from "../../../src/core/policy/judge.js";
+import { barsOf, judge, factsOf } from "../../../src/core/policy/judge.js";
 import { DOUBTS, RULES } from "../../../src/core/policy/rules.js";
 import {
   evaluated,
@@ -240,7 +240,7 @@ describe("what could not be read hinders", () => {
 
   test("each gate that needs it", () => {
     for (const [gate, rule] of Object.entries(RULES)) {
-      const needs = rule.of === "danger" || !rule.commands.includes("merge") ? [] : (rule.needs ?? []);
+      const needs = rule.of === "danger" || !rule.commands.includes("merge") ? [] : factsOf(rule);
       for (const fact of needs) {
         const bars = barsWith(plan, { ...deployed, untold: { [fact]: because } });
         expect(bars).toContainEqual(expect.objectContaining({ gate, untold: true }));

@@ -7,7 +7,7 @@ import type { Settings } from "../../../src/core/model/settings.js";
 import { byNameAlone, needsApproval } from "../../../src/core/policy/effect-rules.js";
 import type { Asker, FactName, Facts, NowFacts } from "../../../src/core/policy/facts.js";
 import type { Gate } from "../../../src/core/policy/gates.js";
-import { barsOf, judge } from "../../../src/core/policy/judge.js";
+import { barsOf, judge, factsOf } from "../../../src/core/policy/judge.js";
 import { DOUBTS, RULES } from "../../../src/core/policy/rules.js";
 import {
   evaluated,
@@ -265,7 +265,7 @@ describe("what could not be read bars", () => {
   test("each gate that needs it", () => {
     const facts = syncOf();
     for (const [gate, rule] of Object.entries(RULES)) {
-      const needs = rule.of === "danger" || !rule.commands.includes("sync") ? [] : (rule.needs ?? []);
+      const needs = rule.of === "danger" || !rule.commands.includes("sync") ? [] : factsOf(rule);
       for (const fact of needs) {
         const bars = barsOf(judge("sync", { ...facts, untold: { [fact]: because } }));
         expect(bars).toContainEqual(expect.objectContaining({ gate, untold: true }));
