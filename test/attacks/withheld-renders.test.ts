@@ -26,6 +26,21 @@ const privateUrl = (bot: Bot) => bot.forge.cloneUrl(PRIVATE);
 const definition = (bot: Bot, more: Parameters<Bot["resourceOf"]>[1]): FileChanges => ({
   "argocd/web.yaml": asYaml(bot.resourceOf("web", more)),
 });
+/** A definition whose Kustomize options name these. */
+const kustomized = (bot: Bot, kustomize: Readonly<Record<string, unknown>>, name = "web"): FileChanges => {
+  const source = { repoURL: cloneUrlOf(bot.forge), path: "apps/web", targetRevision: "main", kustomize };
+  return { [`argocd/${name}.yaml`]: asYaml(bot.resourceOf(name, { spec: { source } })) };
+};
+const ADDRESSES = [
+  "github.com/acme/private//apps/web?ref=main",
+  "GitHub.com/acme/private",
+  "git@github.com:acme/private.git",
+  "org-1@github.com/acme/private",
+  "git::https://git.example.com/acme/private",
+  "ssh://git@git.example.com/acme/private//apps/web",
+  "git.example.com/acme/private",
+  "not-in-the-tree",
+];
 const temporary = ({ argocd }: Bot) =>
   argocd.requests.filter(({ method, path }) => method === "POST" && path.endsWith("/applications"));
 
@@ -84,6 +99,21 @@ describe.each(HOSTS)("a definition that reads what its live application does not
         return definition(bot, { spec: { source } });
       },
     ],
+    ...ADDRESSES.map((entry): [string, (bot: Bot) => FileChanges] => [
+      `the component ${entry}`,
+      (bot) => kustomized(bot, { components: [entry] }),
+    ]),
+    [
+      "a patch by its address",
+      (bot) => kustomized(bot, { patches: [{ path: "https://internal.example.com/p.yaml" }] }),
+    ],
+    [
+      "a component whose address is also a folder here",
+      (bot) => ({
+        ...kustomized(bot, { components: ["github.com/acme/private"] }),
+        "apps/web/github.com/acme/private/kustomization.yaml": "kind: Component\n",
+      }),
+    ],
   ])("is not rendered before an approval, but shown: %s", async (_what, changes) => {
     const bot = await startPrivate(host);
     const one = await bot.open(changes(bot));
@@ -101,6 +131,18 @@ describe.each(HOSTS)("a definition that reads what its live application does not
     expect(bot.seen(one).state).toBe("open");
     const status = bot.forge.statuses(REPOSITORY, bot.seen(one).headRevision).at(-1);
     if (host === "hosta") expect(status?.state).toBe("pending");
+  });
+
+  test("waits for nobody if its components and patches are in the tree of this repository", async () => {
+    const bot = await startPrivate(host);
+    const one = await bot.open({
+      ...kustomized(bot, { components: ["../../parts/a", "b"], patches: [{ path: "c.yaml" }] }),
+      "parts/a/kustomization.yaml": "kind: Component\n",
+      "apps/web/b/kustomization.yaml": "kind: Component\n",
+      "apps/web/c.yaml": "- {op: remove, path: /data}\n",
+    });
+    expect(bot.lastComment(one)).not.toContain(NOT_RENDERED);
+    expect(temporary(bot)).not.toEqual([]);
   });
 
   test("hides the secrets of the definition that it shows instead", async () => {
@@ -213,7 +255,10 @@ describe.each(HOSTS)("a new application that reads what no application of this r
         argocd.addApplication(applicationResource("theirs", { repoURL, path: "apps/web" }));
       },
     });
-    const changes = readers(bot);
+    const changes = {
+      ...readers(bot),
+      ...kustomized(bot, { components: ["github.com/acme/private//apps/web?ref=main"] }, "by-component"),
+    };
     const one = await bot.open(changes);
     const plan = bot.lastComment(one);
     expect(plan.split(NOT_RENDERED)).toHaveLength(Object.keys(changes).length + 1);

@@ -14,7 +14,7 @@ import {
   unseenCommits,
 } from "../policy/independent-eyes.js";
 import type { CodeHost } from "../ports/code-host.js";
-import type { CommandPorts } from "../ports/context.js";
+import type { CommandPorts, Commits } from "../ports/context.js";
 import type { Snapshot } from "../ports/snapshot.js";
 import { directMember } from "../survey/members.js";
 import { newReadsOf } from "../survey/new-reads.js";
@@ -171,11 +171,11 @@ export function createLifting(
 export async function withholdingOf(
   subject: LiveSubject,
   why: WhyWithheld,
-  { change }: Pick<AccessContext, "change">,
+  commits: Commits,
 ): Promise<string | undefined> {
-  const reads = newReadsOf(subject);
+  const reads = await newReadsOf(subject, commits);
   if (reads.length === 0) return undefined;
-  const missing = await why([{ application: subject.name, members: [directMember(subject, change)] }]);
+  const missing = await why([{ application: subject.name, members: [directMember(subject, commits.change)] }]);
   if (missing === undefined) return undefined;
   return (
     "it is not rendered before somebody who may deploy it has approved this commit: " +

@@ -1,17 +1,20 @@
-import { addressesIn, pluginsIn } from "../detect/inputs/input-set.js";
-import { isOwnSource } from "../detect/inputs/moving-sources.js";
-import { redactUserInfo } from "../detect/tree/repository-url.js";
+import { addressesIn, type IsPath, isPathIn, kustomizeEntries, pluginsIn } from "../detect/inputs/input-set.js";
+import { isOwnSource, movingPositions } from "../detect/inputs/moving-sources.js";
+import { mayBeAddress, redactUserInfo } from "../detect/tree/repository-url.js";
 import {
   type Application,
   type ApplicationSet,
   type ApplicationSpec,
   projectOf,
   readSource,
+  sourcesOf,
   specEqual,
 } from "../model/application.js";
+import type { Revision } from "../model/brand.js";
 import type { ChangeRequest } from "../model/change-request.js";
 import { isJsonObject, type Json } from "../model/json.js";
 import type { LiveSubject } from "../model/subject.js";
+import type { Commits } from "../ports/context.js";
 
 /**
  * What a render of the application would read that its live definition does not: another AppProject, which may permit
@@ -19,10 +22,32 @@ import type { LiveSubject } from "../model/subject.js";
  * are compared as written: no rule of ours decides that two of them are the same. A definition from before a deployment
  * of a change request counts as live.
  */
-export function newReadsOf({ live, head, base, ownRecord, foreignRecords }: LiveSubject): readonly string[] {
+export async function newReadsOf(
+  { live, head, base, ownRecord, foreignRecords }: LiveSubject,
+  commits: Commits,
+): Promise<readonly string[]> {
   const own = ownRecord === undefined ? [] : [ownRecord];
   const known = [live.spec, ...[...own, ...foreignRecords].map(({ specBefore }) => specBefore)];
-  return [...new Set([head.spec, base.spec].flatMap((spec) => beyondAll(spec, known)))];
+  const { headRevision, baseRevision } = commits.change;
+  const more = await Promise.all([
+    pathsAt(headRevision, head.spec, commits).then((isPath) => beyondAll(head.spec, known, isPath)),
+    pathsAt(baseRevision, base.spec, commits).then((isPath) => beyondAll(base.spec, known, isPath)),
+  ]);
+  return [...new Set(more.flat())];
+}
+
+/**
+ * What is a path in the sources that get this commit. Of another repository svc sees no tree: there only what begins with a
+ * dot is a path for certain.
+ */
+export async function pathsAt(commit: Revision, spec: ApplicationSpec, { change, snapshot }: Commits): Promise<IsPath> {
+  const positions = movingPositions(spec, change);
+  const isAsked = sourcesOf(spec).some((source) => kustomizeEntries(source).length > 0);
+  const tree = positions.length > 0 && isAsked ? await snapshot.tree(commit) : undefined;
+  return (entry, { position, path }) =>
+    tree !== undefined && positions.includes(position)
+      ? isPathIn(tree, path, entry)
+      : /^\.{1,2}\//.test(entry) && !mayBeAddress(entry);
 }
 
 /** What the applications read that Argo CD runs and this repository defines, by project; undefined if none is in it. */
@@ -39,22 +64,25 @@ export function runningReads(running: readonly Application[]): RunningReads {
   return (project) => {
     if (known.has(project)) return known.get(project);
     const specs = running.flatMap(({ spec }) => (projectOf(spec) === project ? [spec] : []));
-    const reads = { addresses: new Set(specs.flatMap(addressesIn)), plugins: new Set(specs.flatMap(pluginsIn)) };
+    const reads = {
+      addresses: new Set(specs.flatMap((spec) => addressesIn(spec))),
+      plugins: new Set(specs.flatMap(pluginsIn)),
+    };
     known.set(project, specs.length === 0 ? undefined : reads);
     return known.get(project);
   };
 }
 
 /** What a definition reads beyond the known ones; nothing if one of them reads as much. */
-function beyondAll(spec: ApplicationSpec, known: readonly ApplicationSpec[]): readonly string[] {
-  const all = known.map((one) => beyond(spec, one));
+function beyondAll(spec: ApplicationSpec, known: readonly ApplicationSpec[], isPath: IsPath): readonly string[] {
+  const all = known.map((one) => beyond(spec, one, isPath));
   return all.find((reads) => reads.length === 0) ?? all[0] ?? [];
 }
 
-function beyond(spec: ApplicationSpec, known: ApplicationSpec): readonly string[] {
+function beyond(spec: ApplicationSpec, known: ApplicationSpec, isPath: IsPath): readonly string[] {
   if (spec === known) return [];
   const addresses = new Set(addressesIn(known));
-  const more = addressesIn(spec).filter((address) => !addresses.has(address));
+  const more = addressesIn(spec, isPath).filter((address) => !addresses.has(address));
   const plugins = new Set(pluginsIn(known));
   return [
     ...(projectOf(spec) === projectOf(known) ? [] : [`the project ${projectOf(spec)}`]),

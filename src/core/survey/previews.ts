@@ -1,17 +1,17 @@
-import { addressesIn, pluginsIn } from "../detect/inputs/input-set.js";
+import { addressesIn, type IsPath, pluginsIn } from "../detect/inputs/input-set.js";
 import { redactUserInfo } from "../detect/tree/repository-url.js";
 import { type Application, type ApplicationSpec, type LiveApplication, projectOf } from "../model/application.js";
 import type { ApplicationName } from "../model/brand.js";
 import type { ChangeRequest } from "../model/change-request.js";
 import type { Member } from "../model/effect.js";
 import { safeMessage } from "../model/errors.js";
-import type { OpenedChange } from "../ports/context.js";
+import type { Commits, OpenedChange } from "../ports/context.js";
 import type { Deployer } from "../ports/deployer.js";
 import { uncheckedPreview } from "../render/check-manifests.js";
 import { type Previewed, previewRemoval, type PreviewSource, renderPreview } from "../render/preview.js";
 import { definedHere } from "./driving-right.js";
 import { memberOf } from "./members.js";
-import { runningReads, type RunningReads } from "./new-reads.js";
+import { pathsAt, runningReads, type RunningReads } from "./new-reads.js";
 import { sideOf } from "./sides.js";
 
 /** An application to preview. */
@@ -146,17 +146,21 @@ async function runningHere({
 }
 
 /** Why an application is not previewed yet; undefined if it may be. */
-async function withheld(
-  order: Known,
-  running: RunningReads,
-  why: Why,
-  { change }: Pick<PreviewsSource, "change">,
-): Promise<string | undefined> {
+async function withheld(order: Known, running: RunningReads, why: Why, commits: Commits): Promise<string | undefined> {
   const head = order.kind === "removed" ? undefined : order.application.spec;
   const before =
     order.kind === "removed" ? [order.live.spec] : order.replaced === undefined ? [] : [order.replaced.spec];
-  const specs = head === undefined ? before : [head, ...before];
-  const reads = [...new Set(specs.flatMap((spec) => readsBeyondRunning(spec, running, change)))];
+  const { change } = commits;
+  const sides = [
+    ...(head === undefined ? [] : [[change.headRevision, head] as const]),
+    ...before.map((spec) => [change.baseRevision, spec] as const),
+  ];
+  const found = await Promise.all(
+    sides.map(async ([commit, spec]) =>
+      readsBeyondRunning(spec, running, change, await pathsAt(commit, spec, commits)),
+    ),
+  );
+  const reads = [...new Set(found.flat())];
   if (reads.length === 0) return undefined;
   const application = nameOf(order);
   const missing = await why([
@@ -178,9 +182,12 @@ export function readsBeyondRunning(
   spec: ApplicationSpec,
   running: RunningReads,
   { repositoryUrls }: Pick<ChangeRequest, "repositoryUrls">,
+  isPath?: IsPath,
 ): readonly string[] {
   const known = running(projectOf(spec));
-  const more = addressesIn(spec).filter((one) => !repositoryUrls.includes(one) && known?.addresses.has(one) !== true);
+  const more = addressesIn(spec, isPath).filter(
+    (one) => !repositoryUrls.includes(one) && known?.addresses.has(one) !== true,
+  );
   const plugins = pluginsIn(spec).filter((one) => known?.plugins.has(one) !== true);
   return [
     ...(known === undefined ? [`the project ${projectOf(spec)}`] : []),

@@ -5,7 +5,8 @@ import { isJsonObject, type Json } from "../../model/json.js";
 import type { TreeEntry } from "../../ports/repositories.js";
 import type { OpenedTree, RepositoryTree } from "../../ports/snapshot.js";
 import { matchesGlob } from "../tree/path-glob.js";
-import { isWithin, parentOf } from "../tree/repository-path.js";
+import { cleanPath, isWithin, parentOf } from "../tree/repository-path.js";
+import { mayBeAddress } from "../tree/repository-url.js";
 
 /** Collects a part. The first reason of `addWhole` counts. */
 export interface InputCollector {
@@ -129,13 +130,34 @@ function digestOf(entries: readonly TreeEntry[]): string {
   return hash.digest("hex");
 }
 
-/** Repositories, and files that are fetched from elsewhere. Of several kinds of sources, all count. */
-export function addressesIn(spec: ApplicationSpec): readonly string[] {
+/** Whether an entry of a source's Kustomize options certainly is a path in that source's repository. */
+export type IsPath = (entry: string, source: Source) => boolean;
+
+/** Whether Kustomize finds an entry of the kustomization in this directory in the tree. */
+export function isPathIn(tree: RepositoryTree, directory: string, entry: string): boolean {
+  const path = cleanPath(directory, entry);
+  return !mayBeAddress(entry) && (tree.hasFile(path) || tree.hasDirectory(path));
+}
+
+/** What Kustomize is told to read besides the source's path. */
+export function kustomizeEntries({ kustomize }: Pick<Source, "kustomize">): readonly string[] {
+  return [...(kustomize?.components ?? []), ...(kustomize?.patchPaths ?? [])];
+}
+
+/**
+ * Repositories, and files that are fetched from elsewhere. Of several kinds of sources, all count.
+ * @param isPath without it, every entry of Kustomize counts as an address.
+ */
+export function addressesIn(spec: ApplicationSpec, isPath: IsPath = () => false): readonly string[] {
   const single = isJsonObject(spec.source) ? [readSource(spec.source, 1, "plain")] : [];
-  return [...sourcesOf(spec), ...single].flatMap(({ repoURL, helm, kustomize }) => {
+  return [...sourcesOf(spec), ...single].flatMap((source) => {
+    const { repoURL, helm } = source;
     const files = [...(helm?.valueFiles ?? []), ...(helm?.fileParameters ?? [])];
-    const named = [...files, ...(kustomize?.components ?? []), ...(kustomize?.patchPaths ?? [])];
-    return [repoURL, ...named.filter((file) => /:|\$\{?ARGOCD_APP_SOURCE_REPO_URL/.test(file))];
+    return [
+      repoURL,
+      ...files.filter((file) => /:|\$\{?ARGOCD_APP_SOURCE_REPO_URL/.test(file)),
+      ...kustomizeEntries(source).filter((entry) => !isPath(entry, source)),
+    ];
   });
 }
 

@@ -7,9 +7,9 @@ import { hasGlob } from "../tree/path-glob.js";
 import { cleanPath, parentOf } from "../tree/repository-path.js";
 import { addChartDependencies } from "./chart-dependencies.js";
 import { addGeneratePaths, generatePathEntries } from "./generate-paths.js";
-import { collectInputs, fixedPart, type InputCollector } from "./input-set.js";
+import { collectInputs, fixedPart, type InputCollector, isPathIn, kustomizeEntries } from "./input-set.js";
 import { addJsonnetInputs } from "./jsonnet-inputs.js";
-import { addKustomizeInputs, hasKustomization, namesUrl } from "./kustomize-inputs.js";
+import { addKustomizeInputs, hasKustomization } from "./kustomize-inputs.js";
 
 /** Parameter files that Argo CD applies to a source with this path, for all applications and for this one. */
 export function overrideFilesOf(application: Pick<Application, "name">, sourcePath: string): readonly [string, string] {
@@ -118,8 +118,8 @@ async function addOptionInputs(
 ): Promise<void> {
   if (layers.some(({ plugin }) => plugin)) into.addWhole(PLUGIN);
   const kustomize = layers.flatMap((layer) => (layer.kustomize === undefined ? [] : [layer.kustomize]));
-  const named = kustomize.flatMap(({ components, patchPaths }) => [...components, ...patchPaths]);
-  if (namesUrl(named)) into.addRemote();
+  const named = layers.flatMap(kustomizeEntries);
+  if (named.some((entry) => !isPathIn(tree, path, entry))) into.addRemote();
   for (const one of named) into.addPath(cleanPath(path, one));
   const components = kustomize.flatMap((options) => options.components).map((one) => cleanPath(path, one));
   await addKustomizeInputs([path, ...components], tree, into);

@@ -2,7 +2,7 @@ import { isJsonObject, type Json, type JsonObject } from "../../model/json.js";
 import type { RepositoryTree } from "../../ports/snapshot.js";
 import { cleanPath } from "../tree/repository-path.js";
 import { addChartDependencies } from "./chart-dependencies.js";
-import { type InputCollector, isExactVersion } from "./input-set.js";
+import { type InputCollector, isExactVersion, isPathIn } from "./input-set.js";
 
 const KUSTOMIZATION_FILES = ["kustomization.yaml", "kustomization.yml", "Kustomization"] as const;
 
@@ -123,21 +123,20 @@ const VALUES = new Set([
 
 /**
  * Whether a kustomization fetches something that no commit of this repository determines: a file or a repository by URL, a
- * chart without an exact version, or an entry that is not in the tree (a repository's short form, or broken).
+ * chart without an exact version, or an entry that is no path in the tree (a repository's short form, or broken).
  */
 function fetchesRemotes(kustomization: JsonObject, directory: string, tree: RepositoryTree): boolean {
   const charts = [kustomization.helmCharts, kustomization.helmChartInflationGenerator].flatMap(objectsIn);
   if (charts.some(fetchesChart)) return true;
   const read = { ...kustomization, helmCharts: charts.map(withoutRepository), helmChartInflationGenerator: undefined };
   if (namesUrl(read)) return true;
-  return GRAPH_FIELDS.flatMap((field) => textsIn(kustomization[field])).some((entry) => {
-    const path = cleanPath(directory, entry);
-    return !tree.hasFile(path) && !tree.hasDirectory(path);
-  });
+  return GRAPH_FIELDS.flatMap((field) => textsIn(kustomization[field])).some(
+    (entry) => !isPathIn(tree, directory, entry),
+  );
 }
 
 /** Whether any text in a value is a URL or an SSH address. */
-export function namesUrl(value: Json | undefined): boolean {
+function namesUrl(value: Json | undefined): boolean {
   return textsIn(value).some((text) => text.includes("://") || /^(?:git::|[\w.-]+@[^/]+:)/.test(text));
 }
 

@@ -10,7 +10,7 @@ import {
 import type { Revision } from "../../model/brand.js";
 import { isJsonObject, type Json, jsonEqual, type JsonObject, misspelledMember } from "../../model/json.js";
 import type { RepositoryTree, Snapshot } from "../../ports/snapshot.js";
-import { addressesIn, pluginsIn, referencesIn } from "../inputs/input-set.js";
+import { addressesIn, isPathIn, pluginsIn, referencesIn } from "../inputs/input-set.js";
 import { overrideFilesOf } from "../inputs/inputs.js";
 import { redactUserInfo } from "../tree/repository-url.js";
 import { ambiguity } from "./screen-text.js";
@@ -98,19 +98,18 @@ const OTHER_IN_YAML_1_1 =
 
 /** The author of the file must not be shown what the definition would be withheld for. */
 async function readsMore(
-  { spec, source }: At,
+  { spec, source, tree }: At,
   overridden: ApplicationSpec,
   own: string,
   { snapshot, reviewed }: Surroundings,
 ): Promise<string | undefined> {
   const { position } = source;
-  const added = beyond(overridden, spec, position);
+  const beyond = (known: ApplicationSpec) => readsBeyond({ overridden, known, position, tree });
+  const added = beyond(spec);
   if (added.length === 0) return undefined;
   const merged = await patchIn(own, await snapshot.tree(reviewed));
   const known = isJsonObject(merged) ? withOverride(writtenSource(spec, position), merged) : {};
-  const left = new Set(
-    beyond(overridden, withSource(spec, position, known), position).filter((read) => added.includes(read)),
-  );
+  const left = new Set(beyond(withSource(spec, position, known)).filter((read) => added.includes(read)));
   if (left.size === 0) return undefined;
   return (
     `${own} makes it read what its definition does not: ${[...left].join(", ")}. ` +
@@ -118,12 +117,20 @@ async function readsMore(
   );
 }
 
-function beyond(overridden: ApplicationSpec, known: ApplicationSpec, position: number): readonly string[] {
+interface Compared {
+  readonly overridden: ApplicationSpec;
+  readonly known: ApplicationSpec;
+  readonly position: number;
+  /** Of the source at that position. */
+  readonly tree: RepositoryTree;
+}
+
+function readsBeyond({ overridden, known, position, tree }: Compared): readonly string[] {
   const addresses = new Set(addressesIn(known));
   const plugins = new Set(pluginsIn(known));
   const references = new Set(referencesIn(readSource(writtenSource(known, position), position, "plain")));
   return [
-    ...addressesIn(overridden)
+    ...addressesIn(overridden, (entry, { path }) => isPathIn(tree, path, entry))
       .filter((address) => !addresses.has(address))
       .map(redactUserInfo),
     ...referencesIn(readSource(writtenSource(overridden, position), position, "plain")).filter(

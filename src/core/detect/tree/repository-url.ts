@@ -67,6 +67,15 @@ export function redactUserInfo(url: string): string {
   return url.slice(0, start) + (cutShort ? url.slice(from + 1) : url.slice(start + from + 1));
 }
 
+/**
+ * Whether Kustomize could take an entry for an address, even if something in the tree has that name: it looks for a
+ * directory only where it reads no repository, and its versions know different short forms.
+ * https://github.com/kubernetes-sigs/kustomize/blob/kustomize/v5.8.1/api/internal/git/repospec.go
+ */
+export function mayBeAddress(entry: string): boolean {
+  return /[:?@]|^[\w-]+(?:\.[\w-]+)*\.[a-z]{2,}\//i.test(entry);
+}
+
 function parseAddress(url: string): RepositoryAddress | undefined {
   const trimmed = url.trim();
   if (trimmed.length > MAX_LENGTH) return undefined;

@@ -29,6 +29,8 @@ test.each<[string, JsonObject, boolean]>([
   ["a reference to another repository's branch", beside({ repoURL: OTHER, ref: "values" }), false],
   ["a short commit", beside({ repoURL: OTHER, path: "x", targetRevision: "d".repeat(8) }), false],
   ["a value file by URL", { source: own({ helm: { valueFiles: ["https://example.com/v.yaml"] } }) }, false],
+  ["a component by its short address", { source: own({ kustomize: { components: ["github.com/acme/a"] } }) }, false],
+  ["a patch that is not there", { source: own({ kustomize: { patches: [{ path: "a.yaml" }] } }) }, false],
   ["a plugin", { source: own({ plugin: { name: "cue" } }) }, false],
   ["a source hydrator", { sourceHydrator: { drySource: own() } }, false],
 ])("%s: %s", async (_, spec, expected) => {
@@ -49,9 +51,16 @@ test("a value file by URL that a chart source names", async () => {
 test.each([
   ["a remote base", "resources: ['https://github.com/acme/other//base?ref=main']", false],
   ["a base beside", "resources: [../base]", true],
+  ["a short address", "bases: [github.com/acme/other]", false],
+  ["a short address that is also a folder", "components: [github.com/acme/base]", false],
+  ["an SSH address without a colon", "resources: [git@git.example.com/acme/other]", false],
   ["what cannot be read", "resources: [", false],
 ])("%s", async (_, kustomization, expected) => {
-  const files = { "apps/web/kustomization.yaml": kustomization, "apps/base/kustomization.yaml": "resources: []" };
+  const files = {
+    "apps/web/kustomization.yaml": kustomization,
+    "apps/base/kustomization.yaml": "resources: []",
+    "apps/web/github.com/acme/base/kustomization.yaml": "resources: []",
+  };
   const spec = { source: own() };
   expect(readsOnlyPinned(spec, [1], await inputs(files, application(spec)))).toBe(expected);
 });
