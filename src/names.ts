@@ -12,6 +12,12 @@ export const HOST_TITLES: Readonly<Record<HostId, string>> = { hosta: "GitHub", 
 export const DEPLOYER_TITLE = "Argo CD";
 export const STORE_TITLE = "Redis";
 
+/** Precedes a repository's name in settings and annotations, as in `github:acme/deploy`; messages use the first one. */
+export const HOST_PREFIXES: Readonly<Record<HostId, readonly [string, string]>> = {
+  hosta: ["github", "hosta"],
+  hostb: ["gitlab", "hostb"],
+};
+
 /** Precedes a change request's number: `#7` or `!7`. */
 export const CHANGE_REQUEST_SIGILS: Readonly<Record<HostId, string>> = { hosta: "#", hostb: "!" };
 

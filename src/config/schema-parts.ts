@@ -3,6 +3,7 @@ import { COMMAND_ACCESS, MERGE_METHODS, ON_FAILURE } from "../core/model/setting
 import { nearest } from "./nearest.js";
 import { PATTERN_FORM, patternProblem } from "./pattern.js";
 import { redactionProblem } from "./redaction.js";
+import { ADDRESS_FORM, isRepositoryAddress, REPOSITORY_FORM, repositoryProblem } from "./repository-names.js";
 
 /** Text in which `${NAME}` was expanded. It may stand for a number or a boolean. */
 export class Expanded {
@@ -223,7 +224,11 @@ export const SHARED_SETTINGS = {
 export function defaultsSection() {
   return section({
     autoplan: SHARED_SETTINGS.autoplan.prefault(true),
-    allowed_repos: listOf(repository()).prefault([]).describe("repositories that svc serves; empty: all"),
+    allowed_repos: listOf(repository())
+      .prefault([])
+      .describe(
+        "repositories that svc serves; empty: all. With a prefix, as in `github:acme/*`, those of one host, without one those of every host",
+      ),
     require_approval: SHARED_SETTINGS.require_approval.prefault(false),
     approval_from_committers: flag()
       .prefault(false)
@@ -256,17 +261,34 @@ export function applicationRepositories() {
   return listOf(
     section({
       application: pattern().describe("the application"),
-      repositories: listOf(repository()).describe("repositories that may drive it"),
+      repositories: listOf(repositoryOfHost()).describe("repositories that may drive it"),
     }),
   )
     .prefault([])
-    .describe("which repositories may drive an application that does not point at them");
+    .describe(
+      "which repositories may drive an application that does not point at them: `github:acme/deploy`, `gitlab:acme/*` or a repository's address; the prefix may be left out where one host is configured",
+    );
 }
 
 function repository() {
-  return textLeaf("a repository as <org>/<repo>, or a pattern such as <org>/*", (value) => {
-    const problem = patternProblem(value);
-    if (problem !== undefined) return new Wrong(problem);
-    return value.includes("/") || value === "*" ? value : new Wrong();
-  }).meta({ title: "<org>/<repo>", ...PATTERN_FORM, pattern: `^(?=\\*$|.*/)${PATTERN_FORM.pattern.slice(1)}` });
+  return textLeaf(
+    "a repository as <org>/<repo> or <host>:<org>/<repo>, or a pattern such as github:<org>/*",
+    (value) => {
+      const problem = repositoryProblem(value);
+      return problem === undefined ? value : new Wrong(problem === "" ? undefined : problem);
+    },
+  ).meta({ title: "<org>/<repo>", ...REPOSITORY_FORM });
+}
+
+/** A repository of one host. That two hosts need the host's prefix is a rule of the whole file. */
+function repositoryOfHost() {
+  const allowed = "a repository as <host>:<org>/<repo>, a pattern such as github:<org>/*, or a repository's address";
+  return textLeaf(allowed, (value) => {
+    if (isRepositoryAddress(value)) return value;
+    const problem = repositoryProblem(value);
+    return problem === undefined ? value : new Wrong(problem === "" ? undefined : problem);
+  }).meta({
+    title: "<host>:<org>/<repo>",
+    anyOf: [REPOSITORY_FORM, ADDRESS_FORM],
+  });
 }

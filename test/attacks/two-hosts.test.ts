@@ -1,8 +1,9 @@
 import { createHmac, randomUUID } from "node:crypto";
 import { describe, expect, test } from "@jest/globals";
+import type { FileChanges } from "../../sandbox/forge.js";
 import type { HostId } from "../../src/names.js";
 import { HOSTS, REPOSITORY } from "../scenarios/bot.js";
-import { changeOf } from "../scenarios/resources.js";
+import { applicationResource, asYaml, changeOf } from "../scenarios/resources.js";
 import { refOn, SECRETS, startTwoHosts, type TwoHosts } from "./two-hosts.js";
 
 const OTHER: Readonly<Record<HostId, HostId>> = { hosta: "hostb", hostb: "hosta" };
@@ -91,6 +92,83 @@ describe.each(HOSTS)(
     });
   },
 );
+
+const NAMED = "svc.dev/repository";
+const PREFIX: Readonly<Record<HostId, string>> = { hosta: "github", hostb: "gitlab" };
+
+/** A definition of `web` that differs from the live one, in the repository of this host. */
+function definition(both: TwoHosts, owner: HostId): FileChanges {
+  const repoURL = `${both.forges[owner].url}/${REPOSITORY}.git`;
+  return { "argocd/web.yaml": asYaml(applicationResource("web", { repoURL, targetRevision: "v2" })) };
+}
+
+async function plannedOn(both: TwoHosts, host: HostId, owner: HostId): Promise<number> {
+  const number = await both.forges[host].open({ repository: REPOSITORY, by: "bo", changes: definition(both, owner) });
+  await both.idle();
+  return number;
+}
+
+describe.each(HOSTS)("an application of %s whose repository an administrator named", (owner) => {
+  const thief = OTHER[owner];
+
+  test("in the annotation without a host: the name gives no right to either, and the plan says how to write it", async () => {
+    const both = await startTwoHosts(owner, { annotations: { [NAMED]: REPOSITORY } });
+    const theft = await plannedOn(both, thief, owner);
+    expect(await both.locked(refOn(thief, theft))).toEqual([]);
+    const said = both.lastComment(thief, theft);
+    expect(said).toContain(
+      `Its annotation ${NAMED} names no host, and svc serves several, so it gives no right. ` +
+        `To let this repository deploy it, set the annotation ${NAMED}: ${PREFIX[thief]}:${REPOSITORY} on the live Application`,
+    );
+    await say(both, thief, theft, "svc sync -a web");
+    expect(both.changes()).toEqual([]);
+  });
+
+  test.each(["", " in capitals"])(
+    "with its host%s: a repository of that name on the other host gets no right",
+    async (how) => {
+      const name = how === "" ? REPOSITORY : REPOSITORY.toUpperCase();
+      const both = await startTwoHosts(owner, { annotations: { [NAMED]: ` ${PREFIX[owner]}:${name} ` } });
+      const theft = await plannedOn(both, thief, owner);
+      expect(await both.locked(refOn(thief, theft))).toEqual([]);
+      expect(both.lastComment(thief, theft)).toContain(
+        `no source of the live Application points at ${REPOSITORY}. To let`,
+      );
+      expect(both.changes()).toEqual([]);
+    },
+  );
+
+  test("with the other host: that repository has the right", async () => {
+    const both = await startTwoHosts(owner, { annotations: { [NAMED]: `${PREFIX[thief]}:${REPOSITORY}` } });
+    const number = await plannedOn(both, thief, owner);
+    expect(await both.locked(refOn(thief, number))).toEqual(["web"]);
+  });
+
+  test("in application_repositories: the entry means one host", async () => {
+    const entry = (host: HostId) => [{ application: "we*", repositories: [`${PREFIX[host]}:acme/*`] }];
+    const both = await startTwoHosts(owner, { config: { application_repositories: entry(owner) } });
+    const theft = await plannedOn(both, thief, owner);
+    expect(await both.locked(refOn(thief, theft))).toEqual([]);
+    expect(both.lastComment(thief, theft)).toContain(
+      `no source of the live Application points at ${REPOSITORY}. To let`,
+    );
+    const named = await startTwoHosts(owner, { config: { application_repositories: entry(thief) } });
+    const number = await plannedOn(named, thief, owner);
+    expect(await named.locked(refOn(thief, number))).toEqual(["web"]);
+  });
+
+  test("in allowed_repos with its host: the other host's repository is not served", async () => {
+    const both = await startTwoHosts(owner, {
+      config: { defaults: { allowed_repos: [`${PREFIX[owner]}:${REPOSITORY}`] } },
+    });
+    const theft = await both.forges[thief].open({ repository: REPOSITORY, by: "bo", changes: changeOf(["web"]) });
+    const own = await both.forges[owner].open({ repository: REPOSITORY, by: "ana", changes: changeOf(["web"]) });
+    await both.idle();
+    await say(both, thief, theft, "svc plan");
+    expect(both.forges[thief].changeRequest(REPOSITORY, theft).comments.map(({ body }) => body)).toEqual(["svc plan"]);
+    expect(await both.locked(refOn(owner, own))).toEqual(["web"]);
+  });
+});
 
 /** Sends a merge of the change request to the host's route with every header that either host uses. */
 async function knock(both: TwoHosts, host: HostId, number: number, secret: string): Promise<number> {

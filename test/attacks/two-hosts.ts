@@ -48,17 +48,31 @@ export function refOn(host: HostId, number: number): ChangeRequestRef {
  * of `owner`'s repository, and the other host's repository describes it too, as if it were its own. If it is `shared`, it
  * has a source in both: `apps/web` of the owner's, and `apps/more` of the other one.
  */
-export async function startTwoHosts(owner: HostId, { shared = false } = {}): Promise<TwoHosts> {
+export async function startTwoHosts(owner: HostId, options: TwoHostsOptions = {}): Promise<TwoHosts> {
   const world = await startSandbox({ github: true, gitlab: true });
   try {
-    return await furnish(world, owner, shared);
+    return await furnish(world, owner, options);
   } catch (error) {
     await world.stop();
     throw error;
   }
 }
 
-async function furnish(world: SandboxWorld, owner: HostId, shared: boolean): Promise<TwoHosts> {
+interface TwoHostsOptions {
+  readonly shared?: boolean;
+  /** Of the live Application. */
+  readonly annotations?: Readonly<Record<string, string>>;
+  /** More sections of `svc.yaml`. */
+  readonly config?: Readonly<
+    Record<string, Readonly<Record<string, unknown>> | readonly Readonly<Record<string, unknown>>[]>
+  >;
+}
+
+async function furnish(
+  world: SandboxWorld,
+  owner: HostId,
+  { shared = false, annotations, config = {} }: TwoHostsOptions,
+): Promise<TwoHosts> {
   const { github, gitlab } = world;
   if (github === undefined || gitlab === undefined) throw new Error("the sandbox has not both code hosts");
   const forges = { hosta: github, hostb: gitlab };
@@ -74,12 +88,12 @@ async function furnish(world: SandboxWorld, owner: HostId, shared: boolean): Pro
     await forge.createRepository(REPOSITORY, { ...repositoryOf(["web"], repoURL, { web }), ...more });
     for (const login of ["ana", "bo"]) forge.setAccess(REPOSITORY, login, "write");
   }
-  world.argocd.addApplication(applicationResource("web", { repoURL, ...web }));
+  world.argocd.addApplication(applicationResource("web", { repoURL, ...web, ...(annotations && { annotations }) }));
   const clock = new JumpClock();
   const stores = createMemoryStores(clock);
   const options = {
     host: owner,
-    config: { hosta: { webhook_secret: SECRETS.hosta }, hostb: { webhook_secret: SECRETS.hostb } },
+    config: { ...config, hosta: { webhook_secret: SECRETS.hosta }, hostb: { webhook_secret: SECRETS.hostb } },
   };
   const service = await startService(configFor(world, options), loggerFor(options), {
     clock,

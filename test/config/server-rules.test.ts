@@ -5,6 +5,7 @@ import { describeProblem } from "../../src/config/yaml-tree.js";
 import { rsaKey } from "./rsa-key.js";
 import { configOf, problemsOf, SMALLEST, withKey } from "./server-file.js";
 
+const KEY = rsaKey();
 const HASH = `sha256:${"0".repeat(64)}`;
 const TOKEN = `svc_api_${"x".repeat(43)}`;
 const SIGNING_TOKEN = `whsec_${Buffer.alloc(24).toString("base64")}`;
@@ -177,5 +178,41 @@ describe("warnings", () => {
   test("none with login off", () => {
     const result = loadServerConfig([{ name: "a", text: `${SMALLEST}auth: {hosta: {${client}}}` }], {});
     expect(result.kind === "valid" && result.warnings).toEqual([]);
+  });
+});
+
+describe("names of repositories while both hosts are configured", () => {
+  const both = (rest: string) =>
+    `${SMALLEST}\nhosta: {app_id: 1, private_key: "\${KEY}", webhook_secret: hook-secret-of-tests}\n${rest}`;
+  const entry = (name: string) => `application_repositories: [{application: a, repositories: ["github:a/b", ${name}]}]`;
+
+  test.each(["acme/deploy", "'*'", "acme/*", '"${NAME}"'])("a right of %s is refused without its host", (name) => {
+    expect(problemsOf(both(entry(name)), { KEY, NAME: "acme/deploy" })).toEqual([
+      expect.stringContaining(
+        "application_repositories[0].repositories[1]: both hosts may have a repository of this name: write `github:<org>/<repo>`, `gitlab:<org>/<repo>` or the repository's address",
+      ),
+    ]);
+    expect(problemsOf(`${SMALLEST}\n${entry(name)}`, { NAME: "acme/deploy" })).toEqual([]);
+  });
+
+  test.each(["gitlab:acme/deploy", "hosta:acme/*", "https://gitlab.com/acme/deploy", "git@github.com:acme/deploy.git"])(
+    "%s means one",
+    (name) => expect(problemsOf(both(entry(name)), { KEY })).toEqual([]),
+  );
+
+  test("allowed_repos without a host means both, and a warning names each", () => {
+    const text = both("defaults: {allowed_repos: [acme/*, 'github:acme/*']}");
+    const result = loadServerConfig([{ name: "svc.yaml", text }], { KEY });
+    expect(result.kind === "valid" && result.warnings).toEqual([
+      "defaults.allowed_repos[0]: means repositories of GitHub and of GitLab; to mean one, write github:acme/* or gitlab:acme/*",
+    ]);
+  });
+
+  test("a host that is not configured is pointed out", () => {
+    const text = `${SMALLEST}\n${entry("gitlab:c/d")}`;
+    const result = loadServerConfig([{ name: "svc.yaml", text }], {});
+    expect(result.kind === "valid" && result.warnings).toEqual([
+      "application_repositories[0].repositories[0]: GitHub is not configured, so it names nothing",
+    ]);
   });
 });

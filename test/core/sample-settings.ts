@@ -17,6 +17,7 @@ export function sampleSettings(more: Partial<Settings> = {}): Settings {
     allowedBots: [],
     applications: [],
     crPaths: [],
+    namesNeedHost: false,
     applicationRepositories: [],
     requirementsFor: () => ({ requireApproval: false, requireUpToDate: false }),
     accessTo: () => [],

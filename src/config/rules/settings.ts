@@ -1,13 +1,13 @@
 import { isDeepStrictEqual } from "node:util";
 import type { AccessRule, Settings } from "../../core/model/settings.js";
-import { REPOSITORY_FILE } from "../../names.js";
+import { HOST_IDS, type HostId, REPOSITORY_FILE } from "../../names.js";
 import { matchesName } from "../pattern.js";
 import {
   NO_REPOSITORY_CONFIG,
   type RepositoryConfig,
   type RepositoryConfigResult,
 } from "../repository/repository-schema.js";
-import type { ServerDefaults } from "../server/server.js";
+import type { ServerConfig, ServerDefaults } from "../server/server.js";
 import type { ConfigProblem } from "../yaml-tree.js";
 import { accessRulesOf, requirementsOf, strictest } from "./requirements.js";
 import { describeSelectors, SELECTORS } from "./rule-match.js";
@@ -40,6 +40,9 @@ export interface PolicyFiles {
   readonly changed: boolean;
 }
 
+/** What the server's file says besides `defaults`. */
+type ServerRules = Pick<ServerConfig, "applicationRepositories" | HostId>;
+
 /** Branches that are never deleted. */
 const NEVER_DELETED = ["main", "master", "develop", "development"] as const;
 
@@ -51,7 +54,7 @@ const NEVER_DELETED = ["main", "master", "develop", "development"] as const;
  */
 export function resolveSettings(
   defaults: ServerDefaults,
-  server: Pick<Settings, "applicationRepositories">,
+  server: ServerRules,
   { base, defaultBranch, head, changed }: PolicyFiles,
 ): Resolution {
   const branches = [base, ...(defaultBranch === undefined ? [] : [defaultBranch])];
@@ -76,6 +79,7 @@ export function resolveSettings(
     allowedBots: defaults.allowedBots,
     applications: unionOfApplications([...policies, ...(headConfig === undefined ? [] : [headConfig])]),
     crPaths: unionOfCrPaths([...branches.map(({ file }) => file), head]),
+    namesNeedHost: HOST_IDS.every((host) => server[host] !== undefined),
     applicationRepositories: server.applicationRepositories,
     requirementsFor(application) {
       const required = strictest(policies.map((one) => requirementsOf(application, one, defaults)));

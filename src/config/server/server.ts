@@ -3,6 +3,7 @@ import type * as z from "zod";
 import { HOST_IDS, HOST_TITLES, type HostId, SERVER_FILE } from "../../names.js";
 import { type Environment, expandEnvironment } from "../environment.js";
 import type { ConfigFile } from "../files.js";
+import { namedRepository, namesHost, withEachHost } from "../repository-names.js";
 import { Expanded } from "../schema-parts.js";
 import {
   camelKeys,
@@ -165,6 +166,10 @@ export function serverRules(tree: MapTree): readonly ConfigProblem[] {
     report(["hosta", missing], "is required: api_url and web_url of a self-hosted GitHub belong together");
   }
   for (const key of ["name", "hash"]) reportRepeated(tree, key, report);
+  for (const path of HOST_IDS.every((host) => has(host)) ? repositoriesOfHosts(tree) : []) {
+    const name = textAt(tree, path) ?? "";
+    if (!namesHost(name)) report(path, NAMES_NO_HOST);
+  }
   const stores = STORE_KINDS.filter((kind) => has("kvstore", kind));
   if (stores.length > 1) {
     report(["kvstore", stores[1] ?? ""], `only one of ${STORE_KINDS.join(", ")} may be set`, true);
@@ -173,6 +178,19 @@ export function serverRules(tree: MapTree): readonly ConfigProblem[] {
     report(["kvstore", "db"], "leave it out with kvstore.cluster: a cluster has only database 0", true);
   }
   return [...problems, ...notificationRules(tree)];
+}
+
+const NAMES_NO_HOST =
+  "both hosts may have a repository of this name: write `github:<org>/<repo>`, `gitlab:<org>/<repo>` or the repository's address";
+
+/** Where the file says which repositories have a right. */
+function repositoriesOfHosts(tree: MapTree): readonly (readonly (string | number)[])[] {
+  const entries = treeAt(tree, ["application_repositories"]);
+  return (entries?.kind === "list" ? entries.items : []).flatMap((entry, index) => {
+    const list = treeAt(entry, ["repositories"]);
+    const items = list?.kind === "list" ? list.items : [];
+    return items.map((_, at) => ["application_repositories", index, "repositories", at]);
+  });
 }
 
 /** Programs can check signatures and chats cannot. The log and the status page tell receivers apart by name. */
@@ -217,6 +235,29 @@ function reportRepeated(
 
 /** Finds valid settings that are probably mistakes, for the start and the check command. */
 function serverWarnings(config: ServerConfig): readonly string[] {
+  return [...repositoryWarnings(config), ...loginWarnings(config)];
+}
+
+function repositoryWarnings({ defaults, applicationRepositories, ...config }: ServerConfig): readonly string[] {
+  const served = HOST_IDS.filter((host) => config[host] !== undefined);
+  const places = [
+    ...defaults.allowedRepos.map((name, index) => [`defaults.allowed_repos[${index}]`, name] as const),
+    ...applicationRepositories.flatMap(({ repositories }, index) =>
+      repositories.map((name, at) => [`application_repositories[${index}].repositories[${at}]`, name] as const),
+    ),
+  ];
+  return places.flatMap(([place, name]) => {
+    const { host } = namedRepository(name);
+    if (host !== undefined) {
+      return served.includes(host) ? [] : [`${place}: ${HOST_TITLES[host]} is not configured, so it names nothing`];
+    }
+    if (served.length < 2 || namesHost(name)) return [];
+    const titles = served.map((id) => HOST_TITLES[id]).join(" and of ");
+    return [`${place}: means repositories of ${titles}; to mean one, write ${withEachHost(served, name)}`];
+  });
+}
+
+function loginWarnings(config: ServerConfig): readonly string[] {
   const { auth, server } = config;
   if (!auth.enabled) {
     return auth.apiTokens.length === 0 ? [] : ["auth.api_tokens: not accepted while auth.enabled is false"];
@@ -258,7 +299,7 @@ function servesThisMachineOnly(tree: MapTree): boolean {
   return !published && isLoopback(textAt(tree, ["server", "host"]) ?? "");
 }
 
-function textAt(tree: MapTree, path: readonly string[]): string | undefined {
+function textAt(tree: MapTree, path: readonly (string | number)[]): string | undefined {
   const found = treeAt(tree, path);
   if (found?.kind !== "scalar") return undefined;
   if (found.value instanceof Expanded) return found.value.text;
@@ -271,8 +312,11 @@ function isTrue(tree: MapTree, path: readonly string[]): boolean {
   return found.value === true || (found.value instanceof Expanded && found.value.text === "true");
 }
 
-function treeAt(tree: ConfigTree, path: readonly string[]): ConfigTree | undefined {
+function treeAt(tree: ConfigTree, path: readonly (string | number)[]): ConfigTree | undefined {
   let current: ConfigTree | undefined = tree;
-  for (const part of path) current = current?.kind === "map" ? current.entries.get(part)?.value : undefined;
+  for (const part of path) {
+    if (current?.kind === "list") current = current.items[Number(part)];
+    else current = current?.kind === "map" ? current.entries.get(String(part))?.value : undefined;
+  }
   return current;
 }

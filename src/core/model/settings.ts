@@ -79,6 +79,8 @@ export interface Settings {
   readonly applications: readonly { readonly name: string; readonly paths: readonly string[] }[];
   /** Patterns that narrow the scan for Application resources: union of base and head; empty means all files. */
   readonly crPaths: readonly string[];
+  /** Several code hosts are configured, so that a repository's name alone does not say which one is meant. */
+  readonly namesNeedHost: boolean;
   /** Which repositories may drive which applications, from the server's file. */
   readonly applicationRepositories: readonly {
     readonly application: string;

@@ -1,4 +1,5 @@
 import { matchesName } from "../../config/pattern.js";
+import { namedRepository, withEachHost } from "../../config/repository-names.js";
 import { ANNOTATION_REPOSITORY } from "../../names.js";
 import { isOwnSource, movingPositions, ownSources } from "../detect/inputs/moving-sources.js";
 import { readsRepository } from "../detect/scan/git-generators.js";
@@ -42,7 +43,7 @@ export interface DrivingClaim extends NamedClaim {
 export function drivingObstacle(claim: DrivingClaim): string | undefined {
   const { live, change } = claim;
   if (ownSources(live.spec, change).length > 0 || ownsDefinition(claim)) return undefined;
-  return `no source of the live Application points at ${change.repository}. To let this repository deploy it, ${cure(claim)}`;
+  return `no source of the live Application points at ${change.repository}. ${unclearAnnotation(claim)}To let this repository deploy it, ${cure(claim)}`;
 }
 
 /**
@@ -57,7 +58,7 @@ export function definitionObstacle(claim: DrivingClaim): string | undefined {
     return (
       `this ${words.short} changes its definition, which ${change.repository} does not own: the live Application renders manifests from elsewhere, ` +
       `and nothing here defines its parent or its ApplicationSet. svc does not apply the change and deploys nothing of this application ` +
-      `from here. Take the definition out of this ${words.short}; or, to let this repository define it, ${cure(claim)}`
+      `from here. ${unclearAnnotation(claim)}Take the definition out of this ${words.short}; or, to let this repository define it, ${cure(claim)}`
     );
   }
   if (change.baseBranch === change.defaultBranch || rendersBase(live, change)) return undefined;
@@ -74,11 +75,19 @@ function rendersBase({ spec }: Application, change: ChangeRequest): boolean {
   return renderingSources(spec).some(({ position }) => moving.has(position));
 }
 
-function cure({ change }: DrivingClaim): string {
+function cure({ change, settings }: DrivingClaim): string {
+  const name = settings.namesNeedHost ? withEachHost([change.host], change.repository) : change.repository;
   return (
-    `set the annotation ${ANNOTATION_REPOSITORY}: ${change.repository} on the live Application in Argo CD, or list the repository ` +
+    `set the annotation ${ANNOTATION_REPOSITORY}: ${name} on the live Application in Argo CD, or list the repository ` +
     "under application_repositories in the server's configuration"
   );
+}
+
+/** Why an annotation that seems to name this repository gives no right: whoever has that name on another host has it, too. */
+function unclearAnnotation({ live, change, settings }: DrivingClaim): string {
+  const annotated = (live.annotations[ANNOTATION_REPOSITORY] ?? "").trim();
+  if (!settings.namesNeedHost || !sameName(annotated, change)) return "";
+  return `Its annotation ${ANNOTATION_REPOSITORY} names no host, and svc serves several, so it gives no right. `;
 }
 
 function ownsDefinition(claim: DrivingClaim): boolean {
@@ -115,17 +124,29 @@ function parentOf({ live, everyApplication }: DrivingClaim): Application | undef
 }
 
 function isNamed({ live, change, settings }: NamedClaim): boolean {
-  const annotated = live.annotations[ANNOTATION_REPOSITORY];
-  if (annotated !== undefined && namesRepository(annotated, change)) return true;
+  const means = (text: string, matches: (name: string) => boolean) =>
+    meansRepository(text, change, settings.namesNeedHost, matches);
+  const annotated = live.annotations[ANNOTATION_REPOSITORY]?.trim();
+  if (annotated !== undefined && means(annotated, (name) => sameName(name, change))) return true;
   return settings.applicationRepositories.some(
     (entry) =>
       matchesName(entry.application, live.name) &&
-      entry.repositories.some((pattern) => matchesName(pattern, change.repository)),
+      entry.repositories.some((text) => means(text, (name) => matchesName(name, change.repository))),
   );
 }
 
-/** The annotation is `acme/deploy` or a URL of the repository. */
-function namesRepository(text: string, change: ChangeRequest): boolean {
-  const named = text.trim();
-  return named.includes(":") ? isOwnRepository(change, named) : named.toLowerCase() === change.repository.toLowerCase();
+/** Whether a name with a host's prefix, or an address, means the change request's repository. */
+function meansRepository(
+  text: string,
+  change: ChangeRequest,
+  namesNeedHost: boolean,
+  matches: (name: string) => boolean,
+): boolean {
+  const { host, name } = namedRepository(text);
+  if (host === undefined && name.includes(":")) return isOwnRepository(change, name);
+  return (host === undefined ? !namesNeedHost : host === change.host) && matches(name);
+}
+
+function sameName(name: string, { repository }: ChangeRequest): boolean {
+  return name.toLowerCase() === repository.toLowerCase();
 }

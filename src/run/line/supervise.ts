@@ -1,5 +1,6 @@
 import { repost } from "../../comments/publish.js";
 import { matchesName } from "../../config/pattern.js";
+import { namedRepository } from "../../config/repository-names.js";
 import type { ServerConfig } from "../../config/server/server.js";
 import { isDeploying } from "../../core/commands/commands.js";
 import type { ApplicationName } from "../../core/model/brand.js";
@@ -64,9 +65,12 @@ async function noteFreed(
 
 /** Whether the service handles this repository; an empty list allows all. */
 function isAllowed({ change }: HostEvent, { defaults }: ServerConfig): boolean {
-  const name = change.repository.toLowerCase();
-  const allowed = defaults.allowedRepos;
-  return allowed.length === 0 || allowed.some((pattern) => matchesName(pattern.toLowerCase(), name));
+  const allowed = defaults.allowedRepos.map(namedRepository);
+  if (allowed.length === 0) return true;
+  const repository = change.repository.toLowerCase();
+  return allowed.some(
+    ({ host = change.host, name }) => host === change.host && matchesName(name.toLowerCase(), repository),
+  );
 }
 
 async function attempt(event: HostEvent, run: Run): Promise<Outcome> {

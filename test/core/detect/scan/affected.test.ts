@@ -52,6 +52,7 @@ const SETTINGS: Settings = {
   allowedBots: [],
   applications: [],
   crPaths: [],
+  namesNeedHost: false,
   applicationRepositories: [],
   requirementsFor: () => ({ requireApproval: false, requireUpToDate: false }),
   accessTo: () => [],

@@ -1,0 +1,46 @@
+import { HOST_IDS, HOST_PREFIXES, type HostId } from "../names.js";
+import { PATTERN_FORM, patternProblem } from "./pattern.js";
+
+/** A repository as settings and annotations name it: `github:acme/deploy`, or without a host, which then is any. */
+interface NamedRepository {
+  readonly host: HostId | undefined;
+  /** A name, or a pattern where patterns are allowed. */
+  readonly name: string;
+}
+
+export function namedRepository(text: string): NamedRepository {
+  const host = HOST_IDS.find((id) => HOST_PREFIXES[id].some((prefix) => text.startsWith(`${prefix}:`)));
+  return { host, name: host === undefined ? text : text.slice(text.indexOf(":") + 1) };
+}
+
+/** A repository's pattern has a slash, or is `*`. */
+const PARTS = `^(?=(?:(?:${HOST_IDS.flatMap((id) => HOST_PREFIXES[id]).join("|")}):)?\\*$|.*/)`;
+
+/** The JSON Schema of a repository with or without a host's prefix. */
+export const REPOSITORY_FORM = { ...PATTERN_FORM, pattern: `${PARTS}${PATTERN_FORM.pattern.slice(1)}` };
+
+/** `https://host/path`, `ssh://git@host/path` or `git@host:path`. */
+const ADDRESS =
+  /^(?:(?:https?:\/\/[^\s/?#@*]+|ssh:\/\/(?:[^\s/?#@:*]+@)?[^\s/?#@*]+)\/|[^\s/@:*]+@[^\s/@:*]+:)[^\s?#*]+$/;
+export const ADDRESS_FORM = { type: "string", pattern: ADDRESS.source } as const;
+
+export function isRepositoryAddress(text: string): boolean {
+  return ADDRESS.test(text);
+}
+
+/** Whether the text names one host, by a prefix or as an address. */
+export function namesHost(text: string): boolean {
+  return isRepositoryAddress(text) || namedRepository(text).host !== undefined;
+}
+
+/** Explains why a text names no repository; undefined if it is a name, or a pattern of names. Empty: what is allowed says enough. */
+export function repositoryProblem(text: string): string | undefined {
+  const { name } = namedRepository(text);
+  if (name.includes(":")) return "no host is called so: write `github:` or `gitlab:` in front of the repository";
+  return patternProblem(name) ?? (name.includes("/") || name === "*" ? undefined : "");
+}
+
+/** How to write a repository of unknown host: `github:acme/deploy or gitlab:acme/deploy`. */
+export function withEachHost(hosts: readonly HostId[], name: string): string {
+  return hosts.map((id) => `${HOST_PREFIXES[id][0]}:${name}`).join(" or ");
+}
