@@ -1,114 +1,108 @@
-import { context, ROOT_CONTEXT, SpanKind, SpanStatusCode, trace, type Tracer } from "@opentelemetry/api";
+import {
+  context,
+  propagation,
+  ROOT_CONTEXT,
+  type Span,
+  SpanKind,
+  SpanStatusCode,
+  trace,
+  type Tracer,
+} from "@opentelemetry/api";
 import { Router } from "express";
 import type { ServerConfig } from "../config/server/server.js";
+import { DeployerFailure, HostFailure } from "../core/model/errors.js";
 import type { HostEvent } from "../core/model/event.js";
 import type { CodeHost } from "../core/ports/code-host.js";
 import type { Deployer } from "../core/ports/deployer.js";
 import type { EventQueue, RunEnd } from "../core/ports/event-queue.js";
 import type { Log } from "../core/ports/log.js";
-import type { DeliveryOutcome } from "../core/ports/notifications.js";
 import type { Repositories } from "../core/ports/repositories.js";
 import type { LimitWaits } from "../hosts/limit-waits.js";
-import type { WebhookIntake } from "../hosts/webhook-route.js";
-import { WEBHOOK_PATHS } from "../names.js";
+import { SERVICE, WEBHOOK_PATHS } from "../names.js";
 import type { Stores } from "../store/stores.js";
 import { countHostRequests, type ObservedHost } from "./metrics/host-requests.js";
-import { measureCalls, type StoreName } from "./metrics/measure-calls.js";
-import type { MetricSources, MetricsServer } from "./metrics/metrics.js";
-import { traceCalls, tracePush, traceRun } from "./tracing/traces.js";
-import { type EveryCall, type MethodCalls, wrapPort } from "./wrap-port.js";
+import type { measureCalls, MetricSources } from "./metrics/metrics.js";
+import { type EveryCall, type MethodCalls, reportEnd, wrapPort } from "./wrap-port.js";
 
-/** Traces and measures the ports; with both switched off it returns them as they are. */
-export interface Telemetry {
-  stores(stores: Stores): Stores;
-  deployer<T extends Deployer>(deployer: T): T;
-  repositories(repositories: Repositories): Repositories;
-  host<T extends CodeHost>(host: T): T;
-  limitWaits(waits: LimitWaits): LimitWaits;
-  push(push: EventQueue["push"]): EventQueue["push"];
-  /** How a task of a worker thread ended. */
-  countTask(task: string, outcome: string): void;
-  /** How a check ended, and after how many seconds. */
-  readonly countCheck: (check: string, outcome: string, seconds: number) => void;
-  readonly countRefusal: WebhookIntake["countRefusal"];
-  /** How an attempt to deliver a notification ended. */
-  readonly countDelivery: (receiver: string, outcome: DeliveryOutcome) => void;
-  /** Wraps the handling of one event. */
-  run(event: HostEvent, run: () => Promise<RunEnd>): Promise<RunEnd>;
-  /** Mount it before the webhook routes. */
-  readonly tracing: readonly Router[];
-  /** Serves the metrics, if they have a port. */
-  listen(sources: MetricSources): Promise<void>;
-  close(): Promise<void>;
-}
+export type Telemetry = Awaited<ReturnType<typeof createTelemetry>>;
 
-interface TelemetryParts {
-  readonly config: Pick<ServerConfig, "server">;
-  readonly hosts: readonly ObservedHost[];
-  /** Undefined: no traces. */
-  readonly tracer: Tracer | undefined;
-  readonly log: Log;
-}
-
-export async function createTelemetry({ config, hosts, tracer, log }: TelemetryParts): Promise<Telemetry> {
-  const { metricsPort: port, host } = config.server;
+/** Traces and measures the ports; with both switched off it returns them as they are. @param tracer Undefined: no traces. */
+export async function createTelemetry(
+  { metricsPort: port, host }: Pick<ServerConfig["server"], "metricsPort" | "host">,
+  hosts: readonly ObservedHost[],
+  tracer: Tracer | undefined,
+  log: Log,
+) {
   // Loaded on demand: it takes a tenth of the start.
   const loaded = port === undefined ? undefined : await import("./metrics/metrics.js");
   const metrics = loaded?.createMetrics();
-  const measures = metrics && measureCalls(metrics);
+  const measures = metrics && loaded?.measureCalls(metrics);
   const stopCounting = metrics && countHostRequests(hosts, metrics);
   const traced = (system: string): EveryCall | undefined => tracer && traceCalls(system, tracer);
-  const stored = <T extends object>(name: StoreName, port: T, calls?: MethodCalls<T>): T =>
-    wrapPort(port, traced(`store.${name}`), measures?.storeErrors(name), calls);
-  let server: MetricsServer | undefined;
+  let closeServer: (() => Promise<void>) | undefined;
   return {
-    stores: (stores) => ({
-      ...stores,
-      locks: stored("locks", stores.locks),
-      waiting: stored("waiting", stores.waiting),
-      plans: stored("plans", stores.plans, measures?.plans),
-      deployments: stored("deployments", stores.deployments),
-      audit: stored("audit", stores.audit, measures?.audit),
-      users: stored("users", stores.users),
-      attempts: stored("attempts", stores.attempts),
-    }),
-    deployer: (deployer) => wrapPort<typeof deployer, Deployer>(deployer, traced("argocd"), measures?.deployer),
-    repositories: (repositories) =>
+    stores: (stores: Stores): Stores =>
+      observedStores(stores, measures, (name, store, calls) =>
+        wrapPort(store, traced(`store.${name}`), measures?.storeErrors(name), calls),
+      ),
+    deployer: <T extends Deployer>(deployer: T): T =>
+      wrapPort<T, Deployer>(deployer, traced("argocd"), measures?.deployer),
+    repositories: (repositories: Repositories): Repositories =>
       wrapPort(
         repositories,
         tracer && { open: async (call) => wrapPort(await call(), traceCalls("git", tracer)) },
         traced("git"),
         measures?.repositories,
       ),
-    host: (codeHost) => wrapPort(codeHost, traced(codeHost.id)),
-    limitWaits: (waits) => wrapPort(waits, measures?.waits),
-    push(push) {
+    host: <T extends CodeHost>(codeHost: T): T => wrapPort(codeHost, traced(codeHost.id)),
+    limitWaits: (waits: LimitWaits): LimitWaits => wrapPort(waits, measures?.waits),
+    push(push: EventQueue["push"]): EventQueue["push"] {
       const tracedPush = tracer ? tracePush(push, tracer) : push;
       return measures?.push(tracedPush) ?? tracedPush;
     },
-    countTask: (task, outcome) => metrics?.workerTasks.inc({ task, outcome }),
-    countCheck: (check, outcome, seconds) => metrics?.checkDuration.observe({ check, outcome }, seconds),
-    countDelivery: (notification, outcome) => metrics?.notifications.inc({ notification, outcome }),
-    countRefusal: (host, reason) => metrics?.webhooksRefused.inc({ host, reason }),
-    run(event, run) {
+    countTask: (task: string, outcome: string) => metrics?.workerTasks.inc({ task, outcome }),
+    countCheck: (check: string, outcome: string, seconds: number) =>
+      metrics?.checkDuration.observe({ check, outcome }, seconds),
+    countDelivery: (notification: string, outcome: string) => metrics?.notifications.inc({ notification, outcome }),
+    countRefusal: (host: string, reason: string) => metrics?.webhooksRefused.inc({ host, reason }),
+    /** Wraps the handling of one event. */
+    run(event: HostEvent, run: () => Promise<RunEnd>): Promise<RunEnd> {
       const measuredRun = measures ? () => measures.run(event, run) : run;
       return tracer ? traceRun(event, measuredRun, tracer) : measuredRun();
     },
+    /** Mount it before the webhook routes. */
     tracing: tracer ? [traceWebhooks(tracer)] : [],
-    async listen(sources) {
+    /** Serves the metrics, if they have a port. */
+    async listen(sources: MetricSources): Promise<void> {
       if (loaded === undefined || metrics === undefined || port === undefined) return;
-      metrics.collectFrom(sources);
-      server = await loaded.startMetricsServer(metrics.registry, { host, port }, log);
+      closeServer = await loaded.serveMetrics(metrics.registry, sources, { host, port }, log);
       log.info({ port }, "metrics are served");
     },
-    async close() {
+    async close(): Promise<void> {
       stopCounting?.();
-      await server?.close();
+      await closeServer?.();
     },
   };
 }
 
-/** Starts a trace for each webhook. Mount it before the webhook routes. */
+function observedStores(
+  stores: Stores,
+  measures: ReturnType<typeof measureCalls> | undefined,
+  observe: <T extends object>(name: keyof Stores, store: T, calls?: MethodCalls<T>) => T,
+): Stores {
+  return {
+    ...stores,
+    locks: observe("locks", stores.locks),
+    waiting: observe("waiting", stores.waiting),
+    plans: observe("plans", stores.plans, measures?.plans),
+    deployments: observe("deployments", stores.deployments),
+    audit: observe("audit", stores.audit, measures?.audit),
+    users: observe("users", stores.users),
+    attempts: observe("attempts", stores.attempts),
+  };
+}
+
+/** Starts a trace for each webhook. */
 function traceWebhooks(tracer: Tracer): Router {
   const router = Router();
   router.post(Object.values(WEBHOOK_PATHS), (request, response, next) => {
@@ -124,4 +118,75 @@ function traceWebhooks(tracer: Tracer): Router {
     context.with(trace.setSpan(ROOT_CONTEXT, span), next);
   });
   return router;
+}
+
+/** A span per call inside of a trace: `<system>.<method>`. No attribute holds an argument or a text of an answer. */
+function traceCalls(system: string, tracer: Tracer): EveryCall {
+  return (method, call) => {
+    // Probes, sweeps and pages have no trace: each call would be one of its own.
+    if (trace.getActiveSpan() === undefined) return call();
+    const span = tracer.startSpan(`${system}.${method}`, { kind: SpanKind.CLIENT });
+    return context.with(trace.setSpan(context.active(), span), () =>
+      reportEnd(call, (end) => {
+        if (end.kind === "threw") markFailed(span, end.error);
+        span.end();
+      }),
+    );
+  };
+}
+
+/** Names the kind of failure, never its message: that may quote a person or an outside system. */
+function markFailed(span: Span, error: unknown): void {
+  span.setStatus({ code: SpanStatusCode.ERROR });
+  const kind = error instanceof Error ? error.name : "unknown";
+  const reason = error instanceof DeployerFailure || error instanceof HostFailure ? `.${error.reason}` : "";
+  span.setAttribute("error.type", `${kind}${reason}`);
+}
+
+/** Puts the trace into the event, for the replica that runs it. */
+function tracePush(push: EventQueue["push"], tracer: Tracer): EventQueue["push"] {
+  return (event) =>
+    tracer.startActiveSpan("queue.push", { kind: SpanKind.PRODUCER }, async (span) => {
+      try {
+        const carrier: Pick<HostEvent, "traceparent"> = {};
+        propagation.inject(context.active(), carrier);
+        return await push({ ...event, ...carrier });
+      } catch (error) {
+        markFailed(span, error);
+        throw error;
+      } finally {
+        span.end();
+      }
+    });
+}
+
+/** Runs an event in a span that follows the one of its webhook. */
+export function traceRun(event: HostEvent, run: () => Promise<RunEnd>, tracer: Tracer): Promise<RunEnd> {
+  const { change, kind, delivery } = event;
+  // Not from the active context: the queue may start this run from the end of another.
+  const parent = propagation.extract(ROOT_CONTEXT, { traceparent: event.traceparent });
+  const attributes = {
+    [attribute("host")]: change.host,
+    [attribute("repository")]: change.repository,
+    [attribute("change_request")]: change.number,
+    [attribute("event")]: kind,
+    [attribute("delivery")]: delivery,
+  };
+  return tracer.startActiveSpan(`run ${kind}`, { kind: SpanKind.CONSUMER, attributes }, parent, async (span) => {
+    try {
+      const end = await run();
+      span.setAttribute(attribute("outcome"), end);
+      if (end === "failed") span.setStatus({ code: SpanStatusCode.ERROR });
+      return end;
+    } catch (error) {
+      markFailed(span, error);
+      throw error;
+    } finally {
+      span.end();
+    }
+  });
+}
+
+function attribute(name: string): string {
+  return `${SERVICE}.${name}`;
 }

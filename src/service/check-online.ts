@@ -11,12 +11,7 @@ import { checkAtStart } from "./start-checks.js";
 /** Runs the checks of a start without starting, and returns a line for each finding. */
 export async function checkOnline(config: ServerConfig): Promise<CheckResult> {
   const log = pino({ level: "silent" });
-  const telemetry = await createTelemetry({
-    config: { server: { ...config.server, metricsPort: undefined } },
-    hosts: [],
-    tracer: undefined,
-    log,
-  });
+  const telemetry = await createTelemetry({ ...config.server, metricsPort: undefined }, [], undefined, log);
   const compute = createWorkerPool();
   const adapters = await createAdapters({ config, telemetry, stores: undefined, compute, clock: systemClock, log });
   const { deployer, stores } = adapters;

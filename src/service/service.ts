@@ -211,7 +211,7 @@ async function start(parts: Start): Promise<Service> {
 
 /** Opens telemetry, worker threads and checks. */
 async function openTools({ config, log, overrides, clock, opened }: Start) {
-  const telemetry = await createTelemetry({ config, hosts: observedHosts(config), tracer: overrides.tracer, log });
+  const telemetry = await createTelemetry(config.server, observedHosts(config), overrides.tracer, log);
   opened.add(() => telemetry.close());
   const workers = createWorkerPool({
     onEnd(task, owner, outcome) {

@@ -1,33 +1,92 @@
+import { AsyncLocalStorage } from "node:async_hooks";
 import { once } from "node:events";
 import { createServer, type ServerResponse } from "node:http";
 import { collectDefaultMetrics, Counter, Gauge, Histogram, Registry } from "prom-client";
-import type { QueueBacklog } from "../../core/ports/event-queue.js";
+import { DeployerFailure, StoredValueUnreadable, StoreUnavailable } from "../../core/model/errors.js";
+import type { HostEvent } from "../../core/model/event.js";
+import type { AuditEntry, AuditLog } from "../../core/ports/audit.js";
+import type { Deployer } from "../../core/ports/deployer.js";
+import type { EventQueue, QueueBacklog, RunEnd } from "../../core/ports/event-queue.js";
 import type { Log } from "../../core/ports/log.js";
 import type { ReceiverState } from "../../core/ports/notifications.js";
+import type { Repositories } from "../../core/ports/repositories.js";
+import type { PlanStore } from "../../core/ports/stores.js";
 import { type LimitWaits, WAIT_REASONS } from "../../hosts/limit-waits.js";
 import { listen } from "../../http/listen.js";
 import { type HostId, SERVICE } from "../../names.js";
+import { type EveryCall, type MethodCalls, reportEnd } from "../wrap-port.js";
 
-/** Everything the service counts. Labels take few values, all known in advance; the only names are those in the server's file. */
-export interface Metrics {
-  /** One per service, so that two in one process do not share counters. */
-  readonly registry: Registry;
-  readonly events: Counter<"host" | "kind" | "outcome">;
-  readonly commandDuration: Histogram<"command" | "outcome">;
-  readonly planPhaseDuration: Histogram<"phase">;
-  readonly renders: Counter<"mode">;
-  readonly renderErrors: Counter<"mode" | "reason">;
-  readonly hostRequests: Counter<"host" | "outcome">;
-  readonly rateLimitRemaining: Gauge<"host" | "resource">;
-  readonly writeWait: Histogram<"host" | "reason">;
-  readonly storeErrors: Counter<"store" | "kind">;
-  readonly workerTasks: Counter<"task" | "outcome">;
-  readonly checkDuration: Histogram<"check" | "outcome">;
-  readonly webhooksRefused: Counter<"host" | "reason">;
-  /** `notification` is a receiver's name in the server's file. */
-  readonly notifications: Counter<"notification" | "outcome">;
-  /** Adds the gauges that are read at each scrape. Call it once. */
-  collectFrom(sources: MetricSources): void;
+export type Metrics = ReturnType<typeof createMetrics>;
+
+/** In seconds. The longest command is a sync that runs into `deployer.sync_timeout`. */
+const BUCKETS = [0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 300, 600, 1200];
+const WAIT_BUCKETS = [15, 30, 60, 120, 300, 600, 1200, 1800, 3600, 7200];
+const CHECK_BUCKETS = [0.01, 0.05, 0.1, 0.5, 1, 5, 10, 30, 60, 300, 600];
+
+/**
+ * Everything the service counts, named as in https://prometheus.io/docs/practices/naming/ . Labels take few values, all
+ * known in advance; the only names are those in the server's file. Two services in one process do not share counters.
+ */
+export function createMetrics() {
+  const registry = new Registry();
+  const registers = [registry];
+  const counter = <Label extends string>(labelNames: readonly Label[], name: string, help: string) =>
+    new Counter({ name: `${SERVICE}_${name}`, help, labelNames, registers });
+  const seconds = <Label extends string>(labelNames: readonly Label[], name: string, help: string, buckets = BUCKETS) =>
+    new Histogram({ name: `${SERVICE}_${name}_seconds`, help, labelNames, buckets, registers });
+  collectDefaultMetrics({ register: registry });
+  return {
+    registry,
+    events: counter(["host", "kind", "outcome"], "events_total", "Events of the code hosts by outcome."),
+    commandDuration: seconds(
+      ["command", "outcome"],
+      "command_duration",
+      "Time from the start of a command's run to its answer.",
+    ),
+    planPhaseDuration: seconds(
+      ["phase"],
+      "plan_phase_duration",
+      "Phases of a plan's run: fetch, detect, render, diff, comment.",
+    ),
+    renders: counter(["mode"], "renders_total", "Renders requested from Argo CD."),
+    renderErrors: counter(
+      ["mode", "reason"],
+      "render_errors_total",
+      "Renders that failed, except those of stopped plans.",
+    ),
+    hostRequests: counter(
+      ["host", "outcome"],
+      "host_requests_total",
+      "Requests to the API of a code host, retries included.",
+    ),
+    rateLimitRemaining: new Gauge({
+      name: `${SERVICE}_host_rate_limit_remaining`,
+      help: "Requests left in the rate limit window, as the code host last reported.",
+      labelNames: ["host", "resource"],
+      registers,
+    }),
+    writeWait: seconds(
+      ["host", "reason"],
+      "host_write_wait",
+      "Waits of more than ten seconds for the limit of a code host, when they end.",
+      WAIT_BUCKETS,
+    ),
+    storeErrors: counter(["store", "kind"], "store_errors_total", "Failed calls to the store."),
+    workerTasks: counter(["task", "outcome"], "worker_tasks_total", "Tasks of worker threads by outcome."),
+    checkDuration: seconds(
+      ["check", "outcome"],
+      "check_duration",
+      "Checks of the server's file by outcome, and how long their programs ran.",
+      CHECK_BUCKETS,
+    ),
+    webhooksRefused: counter(["host", "reason"], "webhooks_refused_total", "Refused webhooks."),
+    /** `notification` is a receiver's name in the server's file. */
+    notifications: counter(
+      ["notification", "outcome"],
+      "notification_attempts_total",
+      "Attempts of this replica to deliver a notification: delivered, failed, or given up after the last one.",
+    ),
+  };
 }
 
 /** What a scrape reads. A source that fails is left out of it. */
@@ -41,183 +100,71 @@ export interface MetricSources {
   readonly receivers: () => Promise<readonly ReceiverState[]>;
 }
 
-/** In seconds. The longest command is a sync that runs into `deployer.sync_timeout`. */
-const BUCKETS = [0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 300, 600, 1200];
+type Sample<Label extends string> = readonly [value: number, labels: Readonly<Partial<Record<Label, string>>>];
 
-/** Named as in https://prometheus.io/docs/practices/naming/ . */
-export function createMetrics(): Metrics {
-  const registry = new Registry();
-  const registers = [registry];
-  const name = (rest: string) => `${SERVICE}_${rest}`;
-  collectDefaultMetrics({ register: registry });
-  return {
-    registry,
-    events: new Counter({
-      name: name("events_total"),
-      help: "Events of the code hosts by outcome.",
-      labelNames: ["host", "kind", "outcome"],
-      registers,
-    }),
-    commandDuration: new Histogram({
-      name: name("command_duration_seconds"),
-      help: "Time from the start of a command's run to its answer.",
-      labelNames: ["command", "outcome"],
-      buckets: BUCKETS,
-      registers,
-    }),
-    planPhaseDuration: new Histogram({
-      name: name("plan_phase_duration_seconds"),
-      help: "Phases of a plan's run: fetch, detect, render, diff, comment.",
-      labelNames: ["phase"],
-      buckets: BUCKETS,
-      registers,
-    }),
-    renders: new Counter({
-      name: name("renders_total"),
-      help: "Renders requested from Argo CD.",
-      labelNames: ["mode"],
-      registers,
-    }),
-    renderErrors: new Counter({
-      name: name("render_errors_total"),
-      help: "Renders that failed, except those of stopped plans.",
-      labelNames: ["mode", "reason"],
-      registers,
-    }),
-    hostRequests: new Counter({
-      name: name("host_requests_total"),
-      help: "Requests to the API of a code host, retries included.",
-      labelNames: ["host", "outcome"],
-      registers,
-    }),
-    rateLimitRemaining: new Gauge({
-      name: name("host_rate_limit_remaining"),
-      help: "Requests left in the rate limit window, as the code host last reported.",
-      labelNames: ["host", "resource"],
-      registers,
-    }),
-    writeWait: new Histogram({
-      name: name("host_write_wait_seconds"),
-      help: "Waits of more than ten seconds for the limit of a code host, when they end.",
-      labelNames: ["host", "reason"],
-      buckets: [15, 30, 60, 120, 300, 600, 1200, 1800, 3600, 7200],
-      registers,
-    }),
-    storeErrors: new Counter({
-      name: name("store_errors_total"),
-      help: "Failed calls to the store.",
-      labelNames: ["store", "kind"],
-      registers,
-    }),
-    workerTasks: new Counter({
-      name: name("worker_tasks_total"),
-      help: "Tasks of worker threads by outcome.",
-      labelNames: ["task", "outcome"],
-      registers,
-    }),
-    checkDuration: new Histogram({
-      name: name("check_duration_seconds"),
-      help: "Checks of the server's file by outcome, and how long their programs ran.",
-      labelNames: ["check", "outcome"],
-      buckets: [0.01, 0.05, 0.1, 0.5, 1, 5, 10, 30, 60, 300, 600],
-      registers,
-    }),
-    webhooksRefused: new Counter({
-      name: name("webhooks_refused_total"),
-      help: "Refused webhooks.",
-      labelNames: ["host", "reason"],
-      registers,
-    }),
-    notifications: new Counter({
-      name: name("notification_attempts_total"),
-      help: "Attempts of this replica to deliver a notification: delivered, failed, or given up after the last one.",
-      labelNames: ["notification", "outcome"],
-      registers,
-    }),
-    collectFrom(sources) {
-      const gauge = (rest: string, help: string, ask: () => Promise<number>) =>
-        collectedGauge(registry, { name: name(rest), help }, ask);
-      gauge("locks_held", "Held locks, over all replicas.", sources.locks);
-      const waiting = new Gauge({
-        name: name("host_writes_waiting"),
-        help: "Writes of this replica that wait for more than ten seconds for the limit of a code host.",
-        labelNames: ["host", "reason"],
-        registers,
-        collect() {
-          for (const host of sources.hosts) for (const reason of WAIT_REASONS) waiting.set({ host, reason }, 0);
-          for (const { host, reason } of sources.limitWaits()) waiting.inc({ host, reason });
-        },
-      });
-      collectReceivers(sources.receivers, registers);
-      gauge(
-        "queue_depth",
-        "Waiting events; with Redis, over all replicas.",
-        async () => (await sources.queue()).waiting,
-      );
-      gauge(
-        "queue_oldest_event_age_seconds",
-        "How long the oldest waiting event has waited; 0 if none waits.",
-        async () => (await sources.queue()).oldestMs / 1000,
-      );
-      gauge("worker_tasks_waiting", "Tasks that wait for a worker thread.", () =>
-        Promise.resolve(sources.workersWaiting()),
-      );
-      gauge("webhook_body_bytes", "Bytes of webhooks that are being received.", () =>
-        Promise.resolve(sources.webhookBytes()),
-      );
-    },
-  };
-}
-
-/** Gauges of the receivers of notifications; with Redis, over all replicas. */
-function collectReceivers(receivers: MetricSources["receivers"], registers: Registry[]): void {
-  const gauge = (name: string, help: string, valueOf: (state: ReceiverState) => number) =>
-    new Gauge({
+/** Adds the gauges that are read at each scrape. */
+function collectFrom(sources: MetricSources, registry: Registry): void {
+  const { limitWaits, hosts, receivers } = sources;
+  const gauges = <Label extends string>(
+    labelNames: readonly Label[],
+    name: string,
+    help: string,
+    ask: () => Promise<readonly Sample<Label>[]>,
+  ) =>
+    new Gauge<Label>({
       name: `${SERVICE}_${name}`,
       help,
-      labelNames: ["notification"],
-      registers,
+      labelNames,
+      registers: [registry],
       async collect() {
-        const states = await receivers().catch(() => []);
+        // A stale number would look current. The failure itself is counted where it happens.
+        const samples = await ask().catch(() => []);
         this.reset();
-        for (const state of states) this.set({ notification: state.receiver }, valueOf(state));
+        if (samples.length === 0) this.remove({});
+        for (const [value, labels] of samples) this.set(labels, value);
       },
     });
-  gauge("notifications_waiting", "Messages that are not delivered yet.", ({ waiting }) => waiting);
-  gauge("notification_broken", "1 if the newest attempt to deliver to this receiver failed.", ({ broken }) =>
+  const gauge = (name: string, help: string, ask: () => Promise<number> | number) =>
+    gauges([], name, help, async () => [[await ask(), {}]]);
+  const ofReceivers = (name: string, help: string, valueOf: (state: ReceiverState) => number) =>
+    gauges(["notification"], name, help, async () =>
+      (await receivers()).map((state) => [valueOf(state), { notification: state.receiver }] as const),
+    );
+  gauge("locks_held", "Held locks, over all replicas.", sources.locks);
+  gauges(
+    ["host", "reason"],
+    "host_writes_waiting",
+    "Writes of this replica that wait for more than ten seconds for the limit of a code host.",
+    () => {
+      const waits = limitWaits();
+      const countOf = (host: HostId, reason: string) =>
+        waits.filter((one) => one.host === host && one.reason === reason).length;
+      const labels = hosts.flatMap((host) => WAIT_REASONS.map((reason) => ({ host, reason })));
+      return Promise.resolve(labels.map((one) => [countOf(one.host, one.reason), one]));
+    },
+  );
+  ofReceivers("notifications_waiting", "Messages that are not delivered yet.", ({ waiting }) => waiting);
+  ofReceivers("notification_broken", "1 if the newest attempt to deliver to this receiver failed.", ({ broken }) =>
     broken === undefined ? 0 : 1,
   );
+  gauge("queue_depth", "Waiting events; with Redis, over all replicas.", async () => (await sources.queue()).waiting);
+  gauge(
+    "queue_oldest_event_age_seconds",
+    "How long the oldest waiting event has waited; 0 if none waits.",
+    async () => (await sources.queue()).oldestMs / 1000,
+  );
+  gauge("worker_tasks_waiting", "Tasks that wait for a worker thread.", sources.workersWaiting);
+  gauge("webhook_body_bytes", "Bytes of webhooks that are being received.", sources.webhookBytes);
 }
 
-function collectedGauge(
+/** Serves `/metrics`, and nothing else, on a port of its own. @returns What ends it. */
+export async function serveMetrics(
   registry: Registry,
-  described: { readonly name: string; readonly help: string },
-  ask: () => Promise<number>,
-): void {
-  new Gauge({
-    ...described,
-    registers: [registry],
-    async collect() {
-      try {
-        this.set(await ask());
-      } catch {
-        // A stale number would look current. The failure itself is counted where it happens.
-        this.remove();
-      }
-    },
-  });
-}
-
-export interface MetricsServer {
-  close(): Promise<void>;
-}
-
-/** Serves `/metrics`, and nothing else, on a port of its own. */
-export async function startMetricsServer(
-  registry: Registry,
+  sources: MetricSources,
   address: { readonly host: string; readonly port: number },
   log: Log,
-): Promise<MetricsServer> {
+): Promise<() => Promise<void>> {
+  collectFrom(sources, registry);
   const server = createServer((request, response) => {
     const { pathname } = new URL(request.url ?? "/", "http://metrics");
     if (pathname !== "/metrics") send(response, 404, "only /metrics is here\n");
@@ -225,13 +172,11 @@ export async function startMetricsServer(
     else void answer(registry, response, log);
   });
   await listen(server, { ...address, key: "server.metrics_port" });
-  return {
-    async close() {
-      const closed = once(server, "close");
-      server.close();
-      server.closeAllConnections();
-      await closed;
-    },
+  return async () => {
+    const closed = once(server, "close");
+    server.close();
+    server.closeAllConnections();
+    await closed;
   };
 }
 
@@ -246,4 +191,176 @@ async function answer(registry: Registry, response: ServerResponse, log: Log): P
 
 function send(response: ServerResponse, status: number, body: string, type = "text/plain; charset=utf-8"): void {
   response.writeHead(status, { "content-type": type, "cache-control": "no-store" }).end(body);
+}
+
+/** Measures runs by the calls that they make to ports, and counts failures of renders and of the store. */
+export function measureCalls(metrics: Metrics) {
+  return {
+    run: (event: HostEvent, run: () => Promise<RunEnd>) => measureRun(event, run, metrics),
+    storeErrors:
+      (store: string): EveryCall =>
+      (_method, call) =>
+        reportEnd(call, (end) => {
+          if (end.kind === "threw") countStoreError(store, end.error, metrics);
+        }),
+    plans: {
+      // A plan is saved as soon as it is complete.
+      save(call) {
+        note((notes) => (notes.diffed = performance.now()));
+        return call();
+      },
+    } satisfies MethodCalls<PlanStore>,
+    audit: {
+      // The audit trail names a run's command and its outcome.
+      record(call, entry) {
+        note((notes) => (notes.command ??= commandIn(entry)));
+        return call();
+      },
+    } satisfies MethodCalls<AuditLog>,
+    deployer: {
+      async renderManifests(call, { mode }, signal) {
+        metrics.renders.inc({ mode });
+        note((notes) => (notes.firstRenderStarted ??= performance.now()));
+        try {
+          return await call();
+        } catch (error) {
+          const reason = error instanceof DeployerFailure ? error.reason : "unexpected";
+          if (!signal.aborted) metrics.renderErrors.inc({ mode, reason });
+          throw error;
+        } finally {
+          note((notes) => (notes.lastRenderEnded = performance.now()));
+        }
+      },
+    } satisfies MethodCalls<Deployer>,
+    repositories: {
+      open: (call) => call().finally(() => note((notes) => (notes.fetched ??= performance.now()))),
+    } satisfies MethodCalls<Repositories>,
+    waits: {
+      begin(call, { host, reason }) {
+        const stop = metrics.writeWait.startTimer({ host, reason });
+        const wait = call();
+        return {
+          ...wait,
+          end() {
+            wait.end();
+            stop();
+          },
+        };
+      },
+    } satisfies MethodCalls<LimitWaits>,
+    push: (push: EventQueue["push"]) => measurePush(push, metrics),
+  };
+}
+
+/** Counts the events that never become a run. */
+function measurePush(push: EventQueue["push"], metrics: Metrics): EventQueue["push"] {
+  return async (event) => {
+    const count = (outcome: "duplicate" | "not_queued") =>
+      metrics.events.inc({ host: event.change.host, kind: event.kind, outcome });
+    try {
+      const fresh = await push(event);
+      if (!fresh) count("duplicate");
+      return fresh;
+    } catch (error) {
+      count("not_queued");
+      countStoreError("queue", error, metrics);
+      throw error;
+    }
+  };
+}
+
+function countStoreError(store: string, error: unknown, { storeErrors }: Metrics): void {
+  if (error instanceof StoreUnavailable) storeErrors.inc({ store, kind: "unavailable" });
+  else if (error instanceof StoredValueUnreadable) storeErrors.inc({ store, kind: "unreadable" });
+}
+
+/** When a plan's run reached each point, in milliseconds of one clock; undefined if it did not. */
+interface PlanMarks {
+  readonly started: number;
+  /** The commits are fetched. */
+  fetched?: number | undefined;
+  firstRenderStarted?: number | undefined;
+  lastRenderEnded?: number | undefined;
+  /** The plan is complete and not stored yet. */
+  diffed: number;
+  readonly ended: number;
+}
+
+/** What is known of a run so far. */
+interface RunNotes extends Pick<PlanMarks, "started" | "fetched" | "firstRenderStarted" | "lastRenderEnded"> {
+  diffed?: number;
+  /** From the first audit entry that names a command. */
+  command?: ReturnType<typeof commandIn>;
+}
+
+const runs = new AsyncLocalStorage<RunNotes>();
+
+/** Notes something of the run that this code belongs to, if any. */
+function note(write: (notes: RunNotes) => void): void {
+  const notes = runs.getStore();
+  if (notes !== undefined) write(notes);
+}
+
+async function measureRun(event: HostEvent, run: () => Promise<RunEnd>, metrics: Metrics): Promise<RunEnd> {
+  const notes: RunNotes = { started: performance.now() };
+  let outcome: RunEnd = "failed";
+  try {
+    outcome = await runs.run(notes, run);
+    return outcome;
+  } finally {
+    const ended = performance.now();
+    const { command, diffed } = notes;
+    metrics.events.inc({ host: event.change.host, kind: event.kind, outcome });
+    if (command !== undefined) {
+      const labels = { command: command.name, outcome: command.outcome };
+      metrics.commandDuration.observe(labels, (ended - notes.started) / 1000);
+      const phases = command.planned && diffed !== undefined ? planPhases({ ...notes, diffed, ended }) : undefined;
+      for (const [phase, ms] of Object.entries(phases ?? {})) metrics.planPhaseDuration.observe({ phase }, ms / 1000);
+    }
+  }
+}
+
+/** Outcomes of an application that need no further work. */
+const SUCCESSES: ReadonlySet<string> = new Set(["succeeded", "skipped", "new", "deleted"]);
+
+function commandIn({ command, action, applications }: Pick<AuditEntry, "command" | "action" | "applications">) {
+  if (command === undefined) return undefined;
+  const succeeded = applications.every(({ outcome }) => SUCCESSES.has(outcome));
+  return { name: command, planned: action === "planned", outcome: outcomeOf(action, succeeded) };
+}
+
+/** `incomplete`: a sync or a rollback that failed for some application. */
+function outcomeOf(action: AuditEntry["action"], succeeded: boolean): "done" | "incomplete" | "refused" | "failed" {
+  switch (action) {
+    case "planned":
+    case "unlocked":
+    case "force-unlocked":
+    case "merged":
+    case "closed":
+      return "done";
+    case "synced":
+    case "rolled-back":
+      return succeeded ? "done" : "incomplete";
+    case "refused":
+    case "failed":
+      return action;
+  }
+}
+
+export const PLAN_PHASES = ["fetch", "detect", "render", "diff", "comment"] as const;
+
+/**
+ * How long each phase took, in milliseconds; together they are the run. "fetch" includes reading the facts of the change
+ * request, "render" includes diffs made while other applications still render.
+ */
+export function planPhases(marks: Readonly<PlanMarks>): Readonly<Record<(typeof PLAN_PHASES)[number], number>> {
+  const { started, diffed, ended, fetched = started, firstRenderStarted = diffed } = marks;
+  const { lastRenderEnded = firstRenderStarted } = marks;
+  return {
+    fetch: fetched - started,
+    detect: firstRenderStarted - fetched,
+    render: lastRenderEnded - firstRenderStarted,
+    diff: diffed - lastRenderEnded,
+    comment: ended - diffed,
+  };
 }

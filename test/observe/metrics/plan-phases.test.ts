@@ -1,6 +1,6 @@
 import { expect, test } from "@jest/globals";
 import fc from "fast-check";
-import { PLAN_PHASES, planPhases } from "../../../src/observe/metrics/measure-calls.js";
+import { PLAN_PHASES, planPhases } from "../../../src/observe/metrics/metrics.js";
 
 test.each([
   [

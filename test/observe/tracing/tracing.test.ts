@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from "@jest/globals";
 import { repositoryName } from "../../../src/core/model/brand.js";
+import { traceRun } from "../../../src/observe/telemetry.js";
 import { startTracing, type Tracing } from "../../../src/observe/tracing/start-tracing.js";
-import { traceRun } from "../../../src/observe/tracing/traces.js";
 import { createRedisStores } from "../../../src/store/redis/redis-stores.js";
 import { recordingLog } from "../../recording-log.js";
 import { RedisServer } from "../../redis-server.js";
