@@ -259,13 +259,10 @@ function readsTheSame(
 
 /** Argo CD puts the commit in its place, also in front of `_SHORT` and `_SHORT_8`. */
 const COMMIT_VARIABLE = "ARGOCD_APP_REVISION";
-/** They decide what a checkout contains: line ends, filters, origins of submodules. */
-const CHECKOUT_FILES = ["**/.gitattributes", "**/.gitmodules", "**/.lfsconfig"];
 
 /** Paths that the repository file maps to the application count besides those of its definition. */
 function otherPatterns({ name }: Pick<Application, "name">, { applications }: Settings): readonly string[] {
-  const mapped = applications.filter((entry) => matchesName(entry.name, name)).flatMap(({ paths }) => paths);
-  return [...CHECKOUT_FILES, ...mapped];
+  return applications.filter((entry) => matchesName(entry.name, name)).flatMap(({ paths }) => paths);
 }
 
 /** Digest of the files that match. Many applications share a pattern. */

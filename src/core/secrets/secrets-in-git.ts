@@ -2,6 +2,7 @@ import { readsOnlyPinned, touchedPaths } from "../detect/inputs/input-set.js";
 import { inputsOf } from "../detect/inputs/inputs.js";
 import { hasKustomization } from "../detect/inputs/kustomize-inputs.js";
 import { ambiguity, isEncoded, mayHoldSecret } from "../detect/scan/screen-text.js";
+import { isAttributesFile } from "../detect/tree/checkout-files.js";
 import { cleanPath, parentOf } from "../detect/tree/repository-path.js";
 import {
   type ApplicationSpec,
@@ -105,7 +106,7 @@ async function changedSecrets(
 async function isCheckedOutAsStored(tree: OpenedTree): Promise<boolean> {
   const listed = tree.digest("gitattributes", () => {
     const paths = tree.entriesIn("").map(({ path }) => path);
-    return paths.filter((path) => /(?:^|\/)\.gitattributes$/.test(path)).join("\n");
+    return paths.filter(isAttributesFile).join("\n");
   });
   const paths = listed === "" ? [] : listed.split("\n");
   const texts = await tree.readTexts(paths);

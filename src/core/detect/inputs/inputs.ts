@@ -3,6 +3,7 @@ import type { Revision } from "../../model/brand.js";
 import type { ChangedPaths, FoundInputs, InputPart, InputSet } from "../../model/input-set.js";
 import { isJsonObject, type Json } from "../../model/json.js";
 import type { RepositoryTree, Snapshot } from "../../ports/snapshot.js";
+import { ATTRIBUTES_FILE, checkoutFilesOf } from "../tree/checkout-files.js";
 import { hasGlob } from "../tree/path-glob.js";
 import { cleanPath, parentOf } from "../tree/repository-path.js";
 import { addChartDependencies } from "./chart-dependencies.js";
@@ -93,7 +94,7 @@ function readInputs(application: Application, positions: readonly number[], tree
       await addOptionInputs([source, ...overrides], path, tree, into);
     }
     addLinkedInputs(tree, into);
-    addSubmoduleInputs(tree, into);
+    addCheckoutInputs(tree, into);
     return into.part;
   }
 
@@ -169,15 +170,15 @@ function addLinkedInputs(tree: RepositoryTree, into: InputCollector): void {
 }
 
 /**
- * A submodule is pinned by its commit, but `.gitmodules` decides its origin, and what its files read is unknown. Call it
- * after everything else was added.
+ * Adds what decides how the inputs are checked out. A submodule is pinned by its commit, but what its files read is unknown.
+ * Call it after everything else was added.
  */
-function addSubmoduleInputs(tree: RepositoryTree, into: InputCollector): void {
+function addCheckoutInputs(tree: RepositoryTree, into: InputCollector): void {
   const { paths, patterns } = into.part;
-  const read = [...paths, ...patterns.map(fixedPart)].some((path) => tree.touchesSubmodule(path));
-  if (!read) return;
-  into.addPath(".gitmodules");
-  into.addRemote();
+  const read = [...paths, ...patterns.map(fixedPart)];
+  if (read.some((path) => tree.touchesSubmodule(path))) into.addRemote();
+  for (const file of new Set(read.flatMap(checkoutFilesOf))) into.addPath(file);
+  for (const pattern of patterns) into.addPattern(cleanPath(fixedPart(pattern), "**", ATTRIBUTES_FILE));
 }
 
 /** A tree that records which paths are asked for. */

@@ -5,6 +5,7 @@ import { isJsonObject, type Json, type JsonObject } from "../../model/json.js";
 import type { RepositoryTree } from "../../ports/snapshot.js";
 import { fixedPart } from "../inputs/input-set.js";
 import { type Branches, followsBase, isOwnSource } from "../inputs/moving-sources.js";
+import { decidesCheckoutOf, SUBMODULES } from "../tree/checkout-files.js";
 import { matchesGlob } from "../tree/path-glob.js";
 import { cleanPath, isWithin, parentOf } from "../tree/repository-path.js";
 import { isOwnRepository } from "../tree/repository-url.js";
@@ -112,6 +113,7 @@ export function readsFiles(set: ApplicationSet, change: ChangeRequest, paths: re
 function filesChange(git: JsonObject, changedPaths: readonly string[]): boolean {
   return pathsOf(git.files).some((pattern) =>
     changedPaths.some((path) => {
+      if (decidesCheckoutOf(fixedPart(pattern), path)) return true;
       if (/[{\\]/.test(pattern)) return isWithin(path, fixedPart(pattern));
       return path === pattern || matchesGlob(pattern, path, { doubleStar: true }) || matchesLoosely(pattern, path);
     }),
@@ -125,7 +127,7 @@ function matchesLoosely(pattern: string, path: string): boolean {
   return isWithin(path, fixedPart(pattern)) && path.endsWith(ending);
 }
 
-/** Only added and removed directories matter, not changes inside them. */
+/** Only added and removed directories matter, not changes inside them. What is in a submodule is not known. */
 function directoriesChange(
   git: JsonObject,
   changedPaths: readonly string[],
@@ -133,12 +135,18 @@ function directoriesChange(
 ): boolean {
   const patterns = pathsOf(git.directories);
   if (patterns.length === 0) return false;
+  const submodules = [base, head].filter((tree) => tree?.touchesSubmodule("") === true);
+  if (submodules.length > 0 && changedPaths.some((path) => isSubmoduleChange(path, submodules))) return true;
   const directories = new Set(changedPaths.flatMap(directoriesAbove));
   return [...directories].some(
     (directory) =>
       base?.hasDirectory(directory) !== head?.hasDirectory(directory) &&
       patterns.some((pattern) => pattern.includes("{{") || matchesGlob(pattern, directory, { doubleStar: true })),
   );
+}
+
+function isSubmoduleChange(path: string, trees: readonly (RepositoryTree | undefined)[]): boolean {
+  return path === SUBMODULES || trees.some((tree) => tree?.entryAt(path)?.kind === "submodule");
 }
 
 function directoriesAbove(path: string): readonly string[] {

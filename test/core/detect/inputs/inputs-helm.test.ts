@@ -1,4 +1,5 @@
 import { describe, expect, test } from "@jest/globals";
+import { checkoutFilesOf } from "../../../../src/core/detect/tree/checkout-files.js";
 import { applicationName } from "../../../../src/core/model/brand.js";
 import { OWN_URL } from "../memory-snapshot.js";
 import { application, inputs, single, touched, wholeReason } from "../read-inputs.js";
@@ -46,7 +47,7 @@ describe("Helm", () => {
 
   test.each([["https://example.com/v.yaml"], ["HTTP://example.com/v.yaml"]])("%s is no input", async (file) => {
     expect(await inputs({}, values(file))).toMatchObject([
-      { whole: undefined, paths: ["charts/web"], patterns: [], remote: true },
+      { whole: undefined, paths: ["charts/web", ...checkoutFilesOf("charts/web")], patterns: [], remote: true },
     ]);
   });
 

@@ -1,5 +1,6 @@
 import { expect, test } from "@jest/globals";
 import { inputsOf } from "../../../../src/core/detect/inputs/inputs.js";
+import { checkoutFilesOf } from "../../../../src/core/detect/tree/checkout-files.js";
 import { sampleApplication } from "../../sample-application.js";
 import { HEAD, memorySnapshot, OWN_URL, type Files } from "../memory-snapshot.js";
 import { touchedAmong } from "../read-inputs.js";
@@ -164,7 +165,7 @@ patches:
       path: /../x
 `;
   const [part] = await inputs({ "overlays/prod/kustomization.yaml": text });
-  expect(part).toMatchObject({ whole: undefined, paths: ["overlays/prod"] });
+  expect(part).toMatchObject({ whole: undefined, paths: ["overlays/prod", ...checkoutFilesOf("overlays/prod")] });
 });
 
 test.each([
