@@ -82,44 +82,22 @@ const PARTIAL: readonly (readonly [string, string])[] = [
   [`remote.${REMOTE}.partialCloneFilter`, "blob:none"],
 ];
 
-/** Environment for commands that only read the mirror: missing objects are reported, never fetched. */
-export function localEnvironment(folder: string): Record<string, string> {
-  return environment(folder, ALWAYS, { protocols: "", lazy: false });
-}
-
-/** Environment for commands that write packs of what the mirror has. It does not know the host, so nothing is fetched. */
-export function packingEnvironment(folder: string): Record<string, string> {
-  return environment(folder, [...ALWAYS, ...PARTIAL], { protocols: "", lazy: false });
-}
-
 /**
- * Environment for commands that fetch. Only the environment holds the credentials, neither the arguments nor the disk
+ * The environment of a command that reads the mirror, packs what it has, or fetches from a host. Only a fetch gets missing
+ * objects; elsewhere they are reported. Only the environment holds the credentials, neither the arguments nor the disk
  * (GIT_CONFIG_COUNT in git-config(1)). Their header applies to the repository's URL only, and redirects are not followed.
  *
  * A host sends small files as differences to files of commits that we have, although a partial clone may lack those files
  * (thin packs in gitprotocol-pack(5)). git then fetches the missing ones by id, all at once, as a child of the same command:
  * from the same address, with the same settings, within the same limits. Doing without costs more: `docs/adr/0008`.
  */
-export function remoteEnvironment(folder: string, source: CloneSource): Record<string, string> {
-  const settings: (readonly [string, string])[] = [
+export function environmentFor(folder: string, access: "read" | "pack" | CloneSource): Record<string, string> {
+  const source = typeof access === "object" ? access : undefined;
+  const settings = [
     ...ALWAYS,
-    ...PARTIAL,
-    [`remote.${REMOTE}.url`, source.url],
-    ["http.followRedirects", "false"],
-    // An empty value removes all credential helpers.
-    ["credential.helper", ""],
+    ...(access === "read" ? [] : PARTIAL),
+    ...(source === undefined ? [] : remoteOf(source)),
   ];
-  if (source.authorization !== undefined) {
-    settings.push([`http.${source.url}/.extraHeader`, `Authorization: ${source.authorization}`]);
-  }
-  return environment(folder, settings, { protocols: "http:https", lazy: true });
-}
-
-function environment(
-  folder: string,
-  settings: readonly (readonly [string, string])[],
-  { protocols, lazy }: { readonly protocols: string; readonly lazy: boolean },
-): Record<string, string> {
   const variables: Record<string, string> = {
     ...childEnvironment(),
     // No ~/.netrc and no ~/.config.
@@ -129,8 +107,8 @@ function environment(
     GIT_CONFIG_GLOBAL: "/dev/null",
     GIT_TERMINAL_PROMPT: "0",
     // Known to git 2.39.4 and newer; older versions fetch lazily wherever a remote is configured.
-    GIT_NO_LAZY_FETCH: lazy ? "0" : "1",
-    GIT_ALLOW_PROTOCOL: protocols,
+    GIT_NO_LAZY_FETCH: source === undefined ? "1" : "0",
+    GIT_ALLOW_PROTOCOL: source === undefined ? "" : "http:https",
     GIT_OPTIONAL_LOCKS: "0",
     // remoteProblem() parses messages, so their language is fixed.
     LC_ALL: "C",
@@ -141,6 +119,16 @@ function environment(
     variables[`GIT_CONFIG_VALUE_${index}`] = value;
   }
   return variables;
+}
+
+function remoteOf({ url, authorization }: CloneSource): readonly (readonly [string, string])[] {
+  return [
+    [`remote.${REMOTE}.url`, url],
+    ["http.followRedirects", "false"],
+    // An empty value removes all credential helpers.
+    ["credential.helper", ""],
+    ...(authorization === undefined ? [] : [[`http.${url}/.extraHeader`, `Authorization: ${authorization}`] as const]),
+  ];
 }
 
 /** Receives the output of one git process. */
@@ -243,7 +231,9 @@ export async function runGitProcess(start: StartGit, command: GitCommand): Promi
   const aborted = () => stop(command.signal.reason);
   command.signal.addEventListener("abort", aborted, { once: true });
   try {
-    const status = await exitStatus(git);
+    const status = await git.ended.catch((cause: unknown) => {
+      throw new GitFailure("not-started", "", { cause });
+    });
     throwStopped(failure);
     if (status !== 0) throw new GitFailure("exit", stderr);
     return Buffer.concat(output);
@@ -252,14 +242,6 @@ export async function runGitProcess(start: StartGit, command: GitCommand): Promi
     clearTimeout(killing);
     clearInterval(watch);
     command.signal.removeEventListener("abort", aborted);
-  }
-}
-
-async function exitStatus({ ended }: GitProcess): Promise<number | null> {
-  try {
-    return await ended;
-  } catch (cause) {
-    throw new GitFailure("not-started", "", { cause });
   }
 }
 

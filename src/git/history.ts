@@ -3,7 +3,6 @@ import type { CloneSource } from "../core/ports/code-host.js";
 import type { CommitRange, CommitSummary } from "../core/ports/repositories.js";
 import { GitFailure, remoteProblem } from "./git-process.js";
 import type { MirrorRepository } from "./mirror-repository.js";
-import type { LoggedCommit } from "./parse-log.js";
 
 /** A mirror, and the host that its missing history comes from. */
 export interface History {
@@ -56,14 +55,14 @@ async function isHistoryKnown(history: History, one: Revision, other: Revision):
   const { folder, signal } = history;
   if (!(await folder.hasCommits([one, other], signal))) return false;
   const cut = await folder.shallowCommits();
-  const unshared = await folder.lines(["rev-list", "--end-of-options", `${one}...${other}`], signal);
+  const unshared = linesIn(await folder.local(["rev-list", "--end-of-options", `${one}...${other}`], signal));
   if (unshared.some((id) => cut.has(id))) return false;
   return (await mergeBases(history, one, other)).length === 1;
 }
 
 async function mergeBases({ folder, signal }: History, one: Revision, other: Revision): Promise<readonly string[]> {
   try {
-    return await folder.lines(["merge-base", "--all", "--end-of-options", one, other], signal);
+    return linesIn(await folder.local(["merge-base", "--all", "--end-of-options", one, other], signal));
   } catch (error) {
     // git exits with 1, without a word, if there are none.
     if (error instanceof GitFailure && error.kind === "exit" && error.stderr === "") return [];
@@ -71,10 +70,11 @@ async function mergeBases({ folder, signal }: History, one: Revision, other: Rev
   }
 }
 
-/** The tree of the merge; undefined if the two conflict. */
+/** The tree of the merge (git-merge-tree(1)); undefined if the two conflict. git fetches the contents that it has to compare. */
 async function mergedTree({ folder, source, signal }: History, one: Revision, other: Revision) {
+  const args = ["merge-tree", "--write-tree", "--no-messages", "--end-of-options", one, other];
   try {
-    return await folder.mergedTree(source, one, other, signal);
+    return (await folder.remote(args, source, signal)).toString("latin1").trim();
   } catch (error) {
     if (error instanceof GitFailure && error.kind === "exit" && remoteProblem(error) === undefined) return undefined;
     throw error;
@@ -82,6 +82,7 @@ async function mergedTree({ folder, source, signal }: History, one: Revision, ot
 }
 
 const MAX_COMMITS = 200;
+const MAX_LOG_OUTPUT = 32 * 1024 * 1024;
 /** Commits are fetched without history. It is fetched in these steps, counted in parents, until the answer is known. */
 const DEPTHS = [32, 256, 1024];
 
@@ -103,8 +104,12 @@ async function knownRange({ folder, signal }: History, from: Revision, to: Revis
   if (!(await folder.hasCommits([from, to], signal))) return undefined;
   const cut = await folder.shallowCommits();
   if (cut.has(to)) return { commits: [], complete: false };
-  const logged = await folder.log(from, to, MAX_COMMITS + 1, signal);
-  const doubtful = newestCut(await folder.oldestCommits(from, signal), cut);
+  const format = ["log", "-z", `--format=${LOG_FORMAT}`];
+  const range = ["--date-order", `--max-count=${MAX_COMMITS + 1}`, ...LOG_PATHS, "--end-of-options", to, `^${from}`];
+  const logged = parseLog(await folder.local([...format, ...range, "--"], signal, { maxOutput: MAX_LOG_OUTPUT }));
+  // Commits in the history of `from` whose parents are missing or that have none.
+  const oldest = ["--max-parents=0", "--no-patch", "--end-of-options", from, "--"];
+  const doubtful = newestCut(parseLog(await folder.local([...format, ...oldest], signal)), cut);
   const sure = logged.filter(({ id, time }) => !cut.has(id) && time > doubtful);
   return {
     commits: sure
@@ -128,12 +133,112 @@ export async function fileVersions(
   of: Revision,
   path: string,
 ): Promise<readonly string[]> {
-  let log = await folder.fileLog(of, path, MAX_COMMITS + 1, signal);
+  // All first parents of the commit (`--sparse`), with what changes about the path.
+  const args = [
+    "log",
+    "-z",
+    "--first-parent",
+    "--sparse",
+    `--max-count=${MAX_COMMITS + 1}`,
+    `--format=${FILE_LOG_FORMAT}`,
+  ];
+  const changes = ["--raw", "--no-abbrev", "--no-renames", "--diff-merges=first-parent"];
+  const logged = [...args, ...changes, "--end-of-options", of, "--", `:(literal)${path}`];
+  let log = parseFileLog(await folder.local(logged, signal));
   const last = log.commits.at(-1);
   const cut = last === undefined || (await folder.shallowCommits()).has(last);
   if (cut && log.commits.length <= MAX_COMMITS) {
     await folder.deepen(source, [of], MAX_COMMITS + 1, signal);
-    log = await folder.fileLog(of, path, MAX_COMMITS + 1, signal);
+    log = parseFileLog(await folder.local(logged, signal));
   }
   return [...new Set(log.versions)];
+}
+
+function linesIn(output: Buffer): readonly string[] {
+  return output
+    .toString("latin1")
+    .split("\n")
+    .filter((line) => line !== "");
+}
+
+/** Format for `git log`: an empty field, id, parents, seconds, message, then paths; each ends with a zero byte. */
+const LOG_FORMAT = "%x00%H%x00%P%x00%ct%x00%B";
+
+/** Compares a merge with its first parent (git-log(1)). */
+const LOG_PATHS = ["--name-only", "--no-renames", "--diff-merges=first-parent", "--ignore-submodules=none"];
+
+interface LoggedCommit extends CommitSummary {
+  /** Commit time in seconds since 1970. */
+  readonly time: number;
+}
+
+const MAX_SUBJECT = 100;
+
+/** Parses `git log -z --name-only` with `LOG_FORMAT`. */
+export function parseLog(output: Buffer): readonly LoggedCommit[] {
+  const fields = fieldsOf(output);
+  const commits: LoggedCommit[] = [];
+  let at = 0;
+  while (at < fields.length) {
+    const [start, id = "", parents = "", seconds = "", message = ""] = fields.slice(at, at + 5);
+    if (start !== "" || !/^[0-9a-f]{40,64}$/.test(id) || !/^[0-9a-f ]*$/.test(parents) || !/^-?\d+$/.test(seconds)) {
+      throw new GitFailure("unexpected-answer", "git gave an unexpected answer");
+    }
+    at += 5;
+    const end = fields.indexOf("", at);
+    const paths = fields.slice(at, end < 0 ? undefined : end);
+    at += paths.length;
+    // git puts a line break before the first path of a commit.
+    const named = paths.map((path, index) => (index === 0 ? path.replace(/^\n/, "") : path));
+    commits.push({
+      id: revision(id),
+      parents: parents === "" ? [] : parents.split(" ").map(revision),
+      time: Number(seconds),
+      subject: subjectOf(message),
+      paths: [...new Set(named)].sort(),
+    });
+  }
+  return commits;
+}
+
+/** Removes control characters and those that change the direction of writing: they could disguise a line. */
+function subjectOf(message: string): string {
+  const [line = ""] = message.trimStart().split(/[\r\n]/, 1);
+  const plain = line.replace(/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/gu, "").trim();
+  return Array.from(plain).slice(0, MAX_SUBJECT).join("");
+}
+
+/** Bytes that are not UTF-8 become U+FFFD. */
+function fieldsOf(output: Buffer): string[] {
+  const fields = output.toString("utf8").split("\0");
+  if (fields.pop() !== "") throw new GitFailure("unexpected-answer", "git's answer is incomplete");
+  return fields;
+}
+
+/** Format for `git log --raw`: an empty field and the id; each ends with a zero byte. */
+const FILE_LOG_FORMAT = "%x00%H";
+
+interface FileLog {
+  readonly commits: readonly string[];
+  /** Ids of regular files, newest first. */
+  readonly versions: readonly string[];
+}
+
+/** Reads `git log -z --raw --no-abbrev` with `FILE_LOG_FORMAT`, of one path. */
+function parseFileLog(output: Buffer): FileLog {
+  const fields = output.toString("latin1").split("\0");
+  const [commits, versions]: [string[], string[]] = [[], []];
+  for (const [index, field] of fields.entries()) {
+    if (/^(?:[0-9a-f]{40}|[0-9a-f]{64})$/.test(field) && fields[index - 1] === "") commits.push(field);
+    const [, oldMode, newMode, oldId, newId] =
+      /^\n?:([0-7]{6}) ([0-7]{6}) ([0-9a-f]{40,64}) ([0-9a-f]{40,64}) [A-Z]/.exec(field) ?? [];
+    if (isRegular(newMode) && newId !== undefined) versions.push(newId);
+    if (isRegular(oldMode) && oldId !== undefined) versions.push(oldId);
+  }
+  if (commits.length === 0) throw new GitFailure("unexpected-answer", "git gave an unexpected answer");
+  return { commits, versions };
+}
+
+function isRegular(mode: string | undefined): boolean {
+  return mode === "100644" || mode === "100755" || mode === "100664";
 }

@@ -2,29 +2,10 @@ import { mkdir, readdir, readFile, rm, stat, writeFile } from "node:fs/promises"
 import { join } from "node:path";
 import type { Revision } from "../core/model/brand.js";
 import type { CloneSource } from "../core/ports/code-host.js";
-import {
-  GitFailure,
-  localEnvironment,
-  packingEnvironment,
-  REMOTE,
-  remoteEnvironment,
-  runGitProcess,
-  startGit,
-} from "./git-process.js";
+import { environmentFor, GitFailure, REMOTE, runGitProcess, startGit } from "./git-process.js";
 import { type GitObject, ObjectReader } from "./object-reader.js";
-import {
-  type FileLog,
-  fileLogArguments,
-  linesIn,
-  LOG_FORMAT,
-  logArguments,
-  type LoggedCommit,
-  parseFileLog,
-  parseLog,
-  parseRefs,
-} from "./parse-log.js";
 
-export interface MirrorLimits {
+interface MirrorLimits {
   /** Bytes of packed objects per mirror on disk. */
   readonly maxBytes: number;
   /** Time limit of a git command, in milliseconds. */
@@ -41,8 +22,6 @@ const SHA256_CONFIG = "[core]\n\trepositoryformatversion = 1\n\tbare = true\n[ex
 const MAX_LIST_OUTPUT = 128 * 1024 * 1024;
 const MAX_SMALL_OUTPUT = 16 * 1024 * 1024;
 
-const MAX_LOG_OUTPUT = 32 * 1024 * 1024;
-
 const FETCH = ["fetch", "--quiet", "--no-tags", "--no-write-fetch-head", "--no-auto-maintenance"];
 const FETCH_OPTIONS = ["--recurse-submodules=no", "--no-show-forced-updates"];
 const NO_CONTENTS = "--filter=blob:none";
@@ -56,7 +35,8 @@ export class MirrorRepository {
 
   readonly #objects: ObjectReader;
   readonly #scale: MirrorScale;
-  readonly #soundPacks = new Set<string>();
+  /** Packs that an earlier examination found sound. git never changes a pack. */
+  readonly soundPacks = new Set<string>();
 
   constructor(
     readonly path: string,
@@ -86,7 +66,7 @@ export class MirrorRepository {
 
   async remove(): Promise<void> {
     this.generation += 1;
-    this.#soundPacks.clear();
+    this.soundPacks.clear();
     await this.close();
     await rm(this.path, { recursive: true, force: true, maxRetries: 3 });
   }
@@ -96,26 +76,24 @@ export class MirrorRepository {
    * costs more than the space is worth (`--window` in git-repack(1)).
    */
   async joinPacks(signal: AbortSignal): Promise<void> {
-    const args = ["repack", "-a", "-d", "-n", "-q", "--window=0"];
-    const { timeoutMs } = this.limits;
-    const environment = packingEnvironment(this.path);
-    await runGitProcess(this.start, { args, environment, timeoutMs, maxOutput: MAX_SMALL_OUTPUT, signal });
+    await this.#run(["repack", "-a", "-d", "-n", "-q", "--window=0"], "pack", { signal });
     // Its answers do not change, but it would keep the files of the old packs open.
     await this.close();
   }
 
-  /** What a crash or the disk did to the mirror, as far as these commits need it; undefined if it is sound. */
+  /**
+   * Proves that a mirror is damaged: it shows what only a crash, a full disk or somebody's hand leaves behind. Returns what it
+   * found, as far as these commits need it; undefined for a sound mirror. Nothing that an author can push counts, and `git fsck`
+   * would count it: it also judges the contents of commits and trees. An earlier command's lock files are no damage and are
+   * removed. No other command may run.
+   */
   async damage(commits: readonly Revision[], signal: AbortSignal): Promise<string | undefined> {
     await this.close();
-    return damageOf(
-      {
-        path: this.path,
-        written: { HEAD, config: configFor(commits) },
-        soundPacks: this.#soundPacks,
-        run: (args, input) => this.#local(args, input, signal),
-        sizes: (names) => this.sizes(names, signal),
-      },
-      commits,
+    return (
+      (await damagedFiles(this.path, commits)) ??
+      (await damagedPacks(this, signal)) ??
+      (await damagedRefs(this, signal)) ??
+      (await missingTrees(this, commits, signal))
     );
   }
 
@@ -157,13 +135,13 @@ export class MirrorRepository {
     const refspecs = wanted.map(({ from, into }) => `+${from}:${into}`);
     const filter = first ? NO_CONTENTS : SMALL_CONTENTS;
     const args = [...FETCH, ...FETCH_OPTIONS, filter, "--depth=1", "--end-of-options", REMOTE, ...refspecs];
-    await this.#remote(args, source, "", signal);
+    await this.remote(args, source, signal);
   }
 
   /** Fetches the history of these commits, `depth` parents deep, with one call to the host. */
   async deepen(source: CloneSource, ids: readonly Revision[], depth: number, signal: AbortSignal): Promise<void> {
     const args = [...FETCH, ...FETCH_OPTIONS, NO_CONTENTS, `--depth=${depth}`, "--end-of-options", REMOTE, ...ids];
-    await this.#remote(args, source, "", signal);
+    await this.remote(args, source, signal);
   }
 
   /** Commits whose parents were not fetched (`shallow` in gitrepository-layout(5)). */
@@ -172,64 +150,41 @@ export class MirrorRepository {
     return new Set(text.split("\n").filter((line) => line !== ""));
   }
 
-  /** Commits of `to` that `from` lacks, newest first, each with the paths that it changes against its first parent. */
-  async log(from: Revision, to: Revision, most: number, signal: AbortSignal): Promise<readonly LoggedCommit[]> {
-    return parseLog(await this.#local(logArguments(from, to, most), "", signal, MAX_LOG_OUTPUT));
-  }
-
-  /** First parents of a commit, itself included, and the versions of a file among them, both newest first. */
-  async fileLog(of: Revision, path: string, most: number, signal: AbortSignal): Promise<FileLog> {
-    return parseFileLog(await this.#local(fileLogArguments(of, path, most), "", signal));
-  }
-
-  /** Commits in the history of this one whose parents are missing or that have none. */
-  async oldestCommits(of: Revision, signal: AbortSignal): Promise<readonly LoggedCommit[]> {
-    const args = ["log", "-z", "--max-parents=0", "--no-patch", `--format=${LOG_FORMAT}`, "--end-of-options", of, "--"];
-    return parseLog(await this.#local(args, "", signal));
-  }
-
-  /** What a command prints that only reads the history that is here. */
-  async lines(args: readonly string[], signal: AbortSignal): Promise<readonly string[]> {
-    return linesIn(await this.#local(args, "", signal));
-  }
-
-  /**
-   * The tree of a merge of two commits (git-merge-tree(1)). git fetches the contents that it has to compare.
-   * @throws {GitFailure} "exit" if they conflict.
-   */
-  async mergedTree(source: CloneSource, one: Revision, other: Revision, signal: AbortSignal): Promise<string> {
-    const args = ["merge-tree", "--write-tree", "--no-messages", "--end-of-options", one, other];
-    return (await this.#remote(args, source, "", signal)).toString("latin1").trim();
-  }
-
   /** The commits of all branches and tags at the host, by full name. An annotated tag counts as the commit that it names. */
   async remoteRefs(source: CloneSource, signal: AbortSignal): Promise<ReadonlyMap<string, string>> {
     const args = ["ls-remote", "--quiet", "--heads", "--tags", "--end-of-options", REMOTE];
-    return parseRefs(await this.#remote(args, source, "", signal));
+    return parseRefs(await this.remote(args, source, signal));
   }
 
   /** Fetches file contents by id, with one call to the host. */
   async fetchBlobs(source: CloneSource, ids: readonly string[], signal: AbortSignal): Promise<void> {
     // With any other negotiation the host assumes that we have the file contents of the commits that we have.
     const args = ["-c", "fetch.negotiationAlgorithm=noop", ...FETCH, ...FETCH_OPTIONS, NO_CONTENTS, "--stdin", REMOTE];
-    await this.#remote(args, source, linesOf(ids), signal);
+    await this.remote(args, source, signal, linesOf(ids));
   }
 
-  #local(args: readonly string[], input: string, signal: AbortSignal, maxOutput = MAX_SMALL_OUTPUT): Promise<Buffer> {
-    const { timeoutMs } = this.limits;
-    const environment = localEnvironment(this.path);
-    return runGitProcess(this.start, { args, input, environment, timeoutMs, maxOutput, signal });
+  /** Runs a command that only reads what is here, and returns what it prints. @throws {GitFailure} */
+  local(
+    args: readonly string[],
+    signal: AbortSignal,
+    limits: Pick<RunOptions, "input" | "maxOutput"> = {},
+  ): Promise<Buffer> {
+    return this.#run(args, "read", { ...limits, signal });
   }
 
-  async #remote(args: readonly string[], source: CloneSource, input: string, signal: AbortSignal): Promise<Buffer> {
-    const { timeoutMs, maxBytes } = this.limits;
-    const environment = remoteEnvironment(this.path, source);
+  /** Runs a command that may fetch from the host. @throws {GitFailure} */
+  async remote(args: readonly string[], source: CloneSource, signal: AbortSignal, input = ""): Promise<Buffer> {
     await this.#removeUnfinishedPacks();
-    const mayContinue = async () => (await this.size()).bytes <= maxBytes;
-    const limits = { timeoutMs, maxOutput: MAX_SMALL_OUTPUT, signal, mayContinue };
-    const output = await runGitProcess(this.start, { args, input, environment, ...limits });
+    const mayContinue = async () => (await this.size()).bytes <= this.limits.maxBytes;
+    const output = await this.#run(args, source, { input, signal, mayContinue });
     if (!(await mayContinue())) throw new GitFailure("too-big", "");
     return output;
+  }
+
+  #run(args: readonly string[], access: "read" | "pack" | CloneSource, options: RunOptions): Promise<Buffer> {
+    const { timeoutMs } = this.limits;
+    const environment = environmentFor(this.path, access);
+    return runGitProcess(this.start, { args, environment, timeoutMs, maxOutput: MAX_SMALL_OUTPUT, ...options });
   }
 
   /** A fetch that was stopped leaves what it had received. Whoever pushes again and again could fill the disk with it. */
@@ -239,6 +194,13 @@ export class MirrorRepository {
     const unfinished = names.filter((name) => name.startsWith("tmp_"));
     await Promise.all(unfinished.map((name) => rm(join(folder, name), { force: true })));
   }
+}
+
+interface RunOptions {
+  readonly signal: AbortSignal;
+  readonly input?: string;
+  readonly maxOutput?: number;
+  readonly mayContinue?: () => Promise<boolean>;
 }
 
 function configFor(commits: readonly Revision[]): string {
@@ -288,40 +250,14 @@ async function sizeOf(path: string): Promise<number> {
   );
 }
 
-/** What the examination needs of the mirror. */
-interface ExaminedMirror {
-  readonly path: string;
-  /** The content of `config` and `HEAD`, which git never changes. */
-  readonly written: Readonly<Record<string, string>>;
-  /** Packs that an earlier examination found sound. git never changes a pack. */
-  readonly soundPacks: Set<string>;
-  /** Runs a git command that only reads, and returns what it prints. @throws {GitFailure} */
-  readonly run: (args: readonly string[], input: string) => Promise<Buffer>;
-  /** Types and sizes of objects, undefined for missing ones. */
-  readonly sizes: (names: readonly string[]) => Promise<readonly (GitObject | undefined)[]>;
-}
-
 /** Every pack has these: it is read through its index, and `promisor` says that it may refer to missing blobs. */
 const PACK_FILES = ["pack", "idx", "promisor"];
 const ID_LINES = /^(?:[0-9a-f]{40,64}\n)*$/;
 const ID_LINE = /^[0-9a-f]{40,64}\n$/;
 
-/**
- * Proves that a mirror is damaged: it shows what only a crash, a full disk or somebody's hand leaves behind. Returns what it
- * found, undefined for a sound mirror. Nothing that an author can push counts, and `git fsck` would count it: it also judges
- * the contents of commits and trees. An earlier command's lock files are no damage and are removed. No other command may run.
- */
-async function damageOf(mirror: ExaminedMirror, commits: readonly Revision[]): Promise<string | undefined> {
-  return (
-    (await damagedFiles(mirror)) ??
-    (await damagedPacks(mirror)) ??
-    (await damagedRefs(mirror)) ??
-    (await missingTrees(mirror, commits))
-  );
-}
-
-async function damagedFiles({ path, written }: ExaminedMirror): Promise<string | undefined> {
-  for (const [name, content] of Object.entries(written)) {
+async function damagedFiles(path: string, commits: readonly Revision[]): Promise<string | undefined> {
+  // git never changes these two.
+  for (const [name, content] of Object.entries({ HEAD, config: configFor(commits) })) {
     if ((await textOf(join(path, name))) !== content) return `the file ${name} is not as it was written`;
   }
   await removeLocks(path);
@@ -335,7 +271,8 @@ async function removeLocks(path: string): Promise<void> {
   await Promise.all(locks.map((name) => rm(join(path, name), { recursive: true, force: true })));
 }
 
-async function damagedPacks({ path, soundPacks, run }: ExaminedMirror): Promise<string | undefined> {
+async function damagedPacks(mirror: MirrorRepository, signal: AbortSignal): Promise<string | undefined> {
+  const { path, soundPacks } = mirror;
   const folder = join(path, "objects", "pack");
   const files = new Set(await readdir(folder).catch(() => []));
   const stems = new Set([...files].flatMap((name) => /^(pack-[0-9a-f]+)\./.exec(name)?.[1] ?? []));
@@ -346,29 +283,34 @@ async function damagedPacks({ path, soundPacks, run }: ExaminedMirror): Promise<
   const unknown = [...stems].filter((stem) => !soundPacks.has(stem));
   if (unknown.length === 0) return undefined;
   const indexes = unknown.map((stem) => join(folder, `${stem}.idx`));
-  if (!(await succeeds(run(["verify-pack", "--", ...indexes], "")))) return "a pack is not as git wrote it";
+  if (!(await succeeds(mirror.local(["verify-pack", "--", ...indexes], signal))))
+    {return "a pack is not as git wrote it";}
   for (const stem of unknown) soundPacks.add(stem);
   return undefined;
 }
 
 /** Every ref names a commit, and the history of all refs is complete up to the shallow commits. */
-async function damagedRefs({ path, run, sizes }: ExaminedMirror): Promise<string | undefined> {
-  const folder = join(path, "refs");
+async function damagedRefs(mirror: MirrorRepository, signal: AbortSignal): Promise<string | undefined> {
+  const folder = join(mirror.path, "refs");
   const texts = await Promise.all((await filesBelow(folder)).map((name) => textOf(join(folder, name))));
   if (!texts.every((text) => text !== undefined && ID_LINE.test(text))) return "a ref is cut off";
-  const found = await sizes([...new Set(texts.map((text) => (text ?? "").trim()))]);
+  const found = await mirror.sizes([...new Set(texts.map((text) => (text ?? "").trim()))], signal);
   if (!found.every((object) => object?.type === "commit")) return "the commit of a ref is missing";
-  return (await succeeds(run(["rev-list", "--all", "--count"], ""))) ? undefined : "a commit is missing";
+  return (await succeeds(mirror.local(["rev-list", "--all", "--count"], signal))) ? undefined : "a commit is missing";
 }
 
 /** Only a missing tree is damage: a tree that git cannot parse was pushed like that. */
-async function missingTrees({ run, sizes }: ExaminedMirror, commits: readonly Revision[]): Promise<string | undefined> {
-  const found = await sizes(commits);
+async function missingTrees(
+  mirror: MirrorRepository,
+  commits: readonly Revision[],
+  signal: AbortSignal,
+): Promise<string | undefined> {
+  const found = await mirror.sizes(commits, signal);
   const present = commits.filter((_, index) => found[index]?.type === "commit");
   if (present.length === 0) return undefined;
   const args = ["rev-list", "--no-walk", "--objects", "--no-object-names", "--filter=blob:none", "--missing=print"];
   try {
-    const listed = await run([...args, "--stdin"], present.map((id) => `${id}\n`).join(""));
+    const listed = await mirror.local([...args, "--stdin"], signal, { input: linesOf(present) });
     return /^\?/m.test(listed.toString("latin1")) ? "a tree is missing" : undefined;
   } catch (error) {
     if (error instanceof GitFailure && error.kind === "exit") return undefined;
@@ -395,4 +337,15 @@ async function filesBelow(folder: string): Promise<readonly string[]> {
 
 function textOf(path: string): Promise<string | undefined> {
   return readFile(path, "latin1").catch(() => undefined);
+}
+
+/** Ids by the full names of refs, from what git-ls-remote(1) prints. A tag's commit follows it, marked by `^{}`. */
+function parseRefs(output: Buffer): ReadonlyMap<string, string> {
+  const lines = output
+    .toString("utf8")
+    .split("\n")
+    .map((line) => /^([0-9a-f]{40}|[0-9a-f]{64})\t(refs\/.+?)(?:\^\{\})?$/.exec(line));
+  return new Map(
+    lines.flatMap((line) => (line?.[1] === undefined || line[2] === undefined ? [] : [[line[2], line[1]]])),
+  );
 }

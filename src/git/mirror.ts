@@ -10,7 +10,7 @@ import type { Log } from "../core/ports/log.js";
 import type { Repositories, RepositorySnapshot, TreeEntry } from "../core/ports/repositories.js";
 import { SERVICE } from "../names.js";
 import { GitFailure, remoteProblem, type StartGit } from "./git-process.js";
-import { type MirrorLimits, MirrorRepository } from "./mirror-repository.js";
+import { MirrorRepository } from "./mirror-repository.js";
 import { MirrorSnapshot, type SnapshotCaches } from "./snapshot.js";
 import type { TreeNode } from "./tree-reader.js";
 
@@ -78,7 +78,7 @@ export function createGitMirror(options: GitMirrorOptions): Repositories & { clo
 
 class GitMirror implements Repositories {
   readonly #options: GitMirrorOptions;
-  readonly #limits: MirrorLimits;
+  readonly #limits: Required<Pick<GitMirrorOptions, "maxBytes" | "timeoutMs" | "idleMs">>;
   readonly #folders = new Map<string, MirrorRepository>();
   readonly #locks = new FolderLocks();
   readonly #closing = new AbortController();

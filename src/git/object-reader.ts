@@ -1,4 +1,4 @@
-import { GitFailure, type GitProcess, localEnvironment, startGit, STDERR_LIMIT } from "./git-process.js";
+import { environmentFor, GitFailure, type GitProcess, startGit, STDERR_LIMIT } from "./git-process.js";
 
 export interface GitObject {
   readonly id: string;
@@ -145,7 +145,7 @@ export class ObjectReader {
   }
 
   #start(): Running {
-    const git = this.start(["cat-file", "--batch-command", "--buffer"], localEnvironment(this.folder), {
+    const git = this.start(["cat-file", "--batch-command", "--buffer"], environmentFor(this.folder, "read"), {
       stdout: (chunk) => running.take(chunk),
       stderr: (chunk) => {
         running.stderr = (running.stderr + chunk.toString("utf8")).slice(-STDERR_LIMIT);

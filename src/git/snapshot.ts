@@ -7,7 +7,7 @@ import { GitFailure } from "./git-process.js";
 import { commitsBetween, fileVersions, type History, isCleanMerge } from "./history.js";
 import type { MirrorRepository } from "./mirror-repository.js";
 import type { GitObject } from "./object-reader.js";
-import { type KnownList, type TreeNode, TreeReader } from "./tree-reader.js";
+import { type TreeNode, TreeReader } from "./tree-reader.js";
 
 /** Caches that all snapshots share: contents by id, folders and lists of files by repository and id. Entries never change. */
 export interface SnapshotCaches {
@@ -142,7 +142,7 @@ export class MirrorSnapshot implements RepositorySnapshot {
   }
 
   /** The list of the merge base, or else of another commit of the change request. */
-  #nearList(): KnownList | undefined {
+  #nearList(): Parameters<TreeReader["list"]>[1] {
     for (const revision of this.commits.toReversed()) {
       const entries = this.caches.lists.get(this.#key(revision));
       if (entries !== undefined) return { revision, entries };

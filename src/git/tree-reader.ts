@@ -23,8 +23,11 @@ export class TreeReader {
     private readonly signal: AbortSignal,
   ) {}
 
-  /** All entries of a commit, sorted by path. Derives them from those of `near`, if given. */
-  async list(revision: Revision, near?: KnownList): Promise<readonly TreeEntry[]> {
+  /** All entries of a commit, sorted by path. Derives them from those of another commit, `near`, if given. */
+  async list(
+    revision: Revision,
+    near?: { readonly revision: Revision; readonly entries: readonly TreeEntry[] },
+  ): Promise<readonly TreeEntry[]> {
     const changed = near && changedList(near.entries, await this.changes(near.revision, revision));
     if (changed !== undefined && changed.length <= MAX_ENTRIES) return changed;
     const root = await this.#root(revision);
@@ -116,12 +119,6 @@ function entriesBelow(nodes: ReadonlyMap<string, TreeNode>, root: string): TreeE
       else collect(item.id, `${prefix}${item.name}/`);
     }
   }
-}
-
-/** A commit and all its entries. */
-export interface KnownList {
-  readonly revision: Revision;
-  readonly entries: readonly TreeEntry[];
 }
 
 /** A folder on both sides; undefined where it does not exist. */

@@ -18,7 +18,7 @@ import { cleanPath } from "../../src/core/detect/tree/repository-path.js";
 import { canonicalRepository, redactUserInfo } from "../../src/core/detect/tree/repository-url.js";
 import { canonicalJson, isNestedDeeper, type Json, parseJson } from "../../src/core/model/json.js";
 import { MAX_DEPTH } from "../../src/deployer/argocd/argocd-failure.js";
-import { parseLog } from "../../src/git/parse-log.js";
+import { parseLog } from "../../src/git/history.js";
 import { SERVICE } from "../../src/names.js";
 import { beforeDeadline, fuzz } from "./fuzz.js";
 import { GIT_NAME, GLOB, type Grammar, JSON_TEXT, MARKDOWN, pumped, URL_TEXT } from "./pumped-text.js";
