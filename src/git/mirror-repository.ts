@@ -283,8 +283,9 @@ async function damagedPacks(mirror: MirrorRepository, signal: AbortSignal): Prom
   const unknown = [...stems].filter((stem) => !soundPacks.has(stem));
   if (unknown.length === 0) return undefined;
   const indexes = unknown.map((stem) => join(folder, `${stem}.idx`));
-  if (!(await succeeds(mirror.local(["verify-pack", "--", ...indexes], signal))))
-    {return "a pack is not as git wrote it";}
+  if (!(await succeeds(mirror.local(["verify-pack", "--", ...indexes], signal)))) {
+    return "a pack is not as git wrote it";
+  }
   for (const stem of unknown) soundPacks.add(stem);
   return undefined;
 }

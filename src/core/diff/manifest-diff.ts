@@ -2,13 +2,13 @@ import { type ApplicationSpec, destinationOf, type Manifest, specEqual } from ".
 import type { Revision } from "../model/brand.js";
 import { changeRequestKey } from "../model/change-request.js";
 import { listed } from "../model/host-words.js";
-import { isJsonObject, jsonEqual, jsonText, type JsonText, readJsonText } from "../model/json.js";
+import { jsonEqual, jsonText, type JsonText, readJsonText } from "../model/json.js";
 import type { ManifestDiff, NameChanges, SecretChange } from "../model/manifest-diff.js";
 import { computeIfLarge, type Task, tooMuch } from "../ports/compute.js";
 import type { CommandContext } from "../ports/context.js";
 import { isSecret } from "../secrets/hide-values.js";
 import { isHook, isNeverApplied } from "./hook.js";
-import { byIdentity, titleOf } from "./manifest-key.js";
+import { byIdentity, hasNamespace, inNamespace, titleOf } from "./manifest-key.js";
 import { normalise } from "./normalise.js";
 import { meanTheSame, type Sides, summarise } from "./summarise.js";
 
@@ -92,8 +92,9 @@ export function pairManifests(request: DiffRequest): ReadonlyMap<string, Sides> 
       const [old, young] = [before.get(key), after.get(key)];
       const identity = (young ?? old)?.identity;
       if (identity === undefined || (young !== undefined && isNeverApplied(young.manifest))) return [];
+      // Both sides are in the same namespace, so naming it on one side only makes no difference.
       const named = [old, young].every((side) => side === undefined || hasNamespace(side.manifest));
-      const shown = (manifest: Manifest) => (named ? manifest : withoutNamespace(manifest));
+      const shown = (manifest: Manifest) => (named ? manifest : inNamespace(manifest, undefined));
       const base = old && normalise(shown(old.manifest), placeholders.base);
       const head = young && normalise(shown(young.manifest), placeholders.head);
       const hook = [old, young].every((side) => side === undefined || isHook(side.manifest));
@@ -126,16 +127,6 @@ export function differingByCommit(
     const own = identity.namespace === destinationNamespace;
     return [titleOf(own ? { ...identity, namespace: "" } : identity)];
   });
-}
-
-function hasNamespace({ metadata }: Manifest): boolean {
-  return isJsonObject(metadata) && metadata.namespace !== undefined && metadata.namespace !== "";
-}
-
-/** Both sides are in the same namespace, so naming it on one side only makes no difference. */
-function withoutNamespace(manifest: Manifest): Manifest {
-  const { metadata } = manifest;
-  return isJsonObject(metadata) ? { ...manifest, metadata: { ...metadata, namespace: undefined } } : manifest;
 }
 
 interface DefinitionDiffInput extends Pick<CommandContext, "redact"> {

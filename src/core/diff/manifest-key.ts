@@ -89,6 +89,17 @@ export function byIdentity(
   return found;
 }
 
+export function hasNamespace({ metadata }: Manifest): boolean {
+  return isJsonObject(metadata) && metadata.namespace !== undefined && metadata.namespace !== "";
+}
+
+/** The manifest with this namespace in its metadata, or without any. */
+export function inNamespace(manifest: Manifest, namespace: string | undefined): Manifest {
+  const { metadata } = manifest;
+  if (namespace === undefined && !isJsonObject(metadata)) return manifest;
+  return { ...manifest, metadata: { ...(isJsonObject(metadata) ? metadata : {}), namespace } };
+}
+
 const MAX_LISTS = 4;
 
 /** Argo CD usually unpacks lists itself; a Secret must not hide in one that it left. */

@@ -8,10 +8,11 @@ import {
 } from "../../core/model/application.js";
 import { type ApplicationName, applicationName } from "../../core/model/brand.js";
 import { isJsonObject, isNestedDeeper, type Json, type JsonObject, misspelledMember } from "../../core/model/json.js";
-import { TEMPORARY_NAME_PREFIX } from "../../names.js";
+import type { Clock } from "../../core/ports/clock.js";
+import type { Compute } from "../../core/ports/compute.js";
+import type { Log } from "../../core/ports/log.js";
 import { ArgoCdFailure, MAX_DEPTH, parseAnswer } from "./argocd-failure.js";
-import type { Call, Client, Query } from "./client.js";
-import type { ServerSettings } from "./server-settings.js";
+import type { ArgoCdConfig, Call, Client } from "./client.js";
 
 /** Identifies one Application. Without the project, Argo CD answers the same for an absent and a forbidden one. */
 export interface Target {
@@ -20,49 +21,60 @@ export interface Target {
   readonly project: string | undefined;
 }
 
-const ROOT = ["api", "v1", "applications"] as const;
+/** What the parts of this adapter share. */
+export interface Parts {
+  readonly config: ArgoCdConfig;
+  readonly client: Client;
+  readonly clock: Clock;
+  readonly log: Log;
+  readonly compute: Compute;
+  readonly serverSettings: () => Promise<ServerSettings>;
+}
+
+/** Argo CD's own settings that affect names and rendered manifests. */
+export interface ServerSettings {
+  /** The namespace that Argo CD runs in; applications there are called by their bare name. */
+  readonly controllerNamespace: string;
+  /** Key of the instance label. */
+  readonly labelKey: string;
+  /** How Argo CD marks the resources of an application; empty if an old version does not report it. */
+  readonly tracking: "annotation" | "label" | "annotation+label" | "";
+  /** Digest of the whole answer: other members (Kustomize's options and versions, plugins) affect rendered manifests too. */
+  readonly digest: string;
+}
+
+export const APPLICATIONS = ["api", "v1", "applications"] as const;
 
 type ReadOptions = Pick<Call, "query" | "timeoutMs" | "signal">;
 
-function read(segments: readonly string[], options: ReadOptions): Call {
-  return { method: "GET", path: [...ROOT, ...segments], permission: "applications, get", ...options };
+export function readCall(segments: readonly string[], options: ReadOptions): Call {
+  return { method: "GET", path: [...APPLICATIONS, ...segments], permission: "applications, get", ...options };
 }
 
 /** The items of the list of applications, each unread. @param what Completes "Argo CD's answer about". */
 export async function getItems(client: Client, what: string, options: ReadOptions): Promise<readonly unknown[]> {
-  return parseAnswer(applicationList, await client.call(read([], options)), what).items ?? [];
+  return parseAnswer(applicationList, await client.call(readCall([], options)), what).items ?? [];
 }
+
+/** Reduces the answer to a fifteenth. Old versions select `spec` only as a whole; Argo CD silently ignores unknown names. */
+export const LIST_FIELDS = ["name", "namespace", "labels", "annotations", "deletionTimestamp"]
+  .map((member) => `items.metadata.${member}`)
+  .concat("items.spec")
+  .join(",");
 
 export async function getApplication(client: Client, target: Target, signal?: AbortSignal): Promise<WholeApplication> {
-  const answer = await client.call(read([target.resourceName], { query: identity(target), signal }));
+  const answer = await client.call(readCall([target.resourceName], { query: identity(target), signal }));
   return parseAnswer(wholeApplication, answer, `the application ${target.resourceName}`);
-}
-
-/** Requests rendered manifests, and returns the answer unread. */
-export function getManifests(
-  client: Client,
-  target: Target,
-  query: Pick<Query, "revision" | "revisions" | "sourcePositions" | "noCache">,
-  limits: Omit<ReadOptions, "query">,
-): Promise<string> {
-  const options = { query: { ...identity(target), ...query }, ...limits };
-  return client.text(read([target.resourceName, "manifests"], options));
 }
 
 /** Asks for a refresh, which Argo CD notes in an annotation; resolves when the controller has compared the application. */
 export async function refreshApplication(client: Client, target: Target, limits: Omit<ReadOptions, "query">) {
-  await client.call(read([target.resourceName], { query: { ...identity(target), refresh: "normal" }, ...limits }));
-}
-
-/** Lists the objects below an application, from Argo CD's cache. */
-export async function getResourceTree(client: Client, target: Target): Promise<readonly ResourceNode[]> {
-  const answer = await client.call(read([target.resourceName, "resource-tree"], { query: identity(target) }));
-  return parseAnswer(resourceTree, answer, `the objects of ${target.resourceName}`).nodes ?? [];
+  await client.call(readCall([target.resourceName], { query: { ...identity(target), refresh: "normal" }, ...limits }));
 }
 
 /** Requests the live objects of an application, and returns the answer unread. */
 export function getManagedResources(client: Client, target: Target, limits: Omit<ReadOptions, "query">) {
-  return client.text(read([target.resourceName, "managed-resources"], { query: identity(target), ...limits }));
+  return client.text(readCall([target.resourceName, "managed-resources"], { query: identity(target), ...limits }));
 }
 
 /**
@@ -78,55 +90,7 @@ export function requireExactKeys(definition: Json): void {
 
 const LONGEST_KEY = 60;
 
-/** Skips validation, which would render a second time, at a revision that may not have the new paths yet. */
-export async function postApplication(client: Client, application: JsonObject): Promise<unknown> {
-  requireExactKeys(application);
-  const query = { validate: false } as const;
-  return client.call({ method: "POST", path: ROOT, query, body: application, permission: "applications, create" });
-}
-
-export async function putSpec(client: Client, target: Target, spec: JsonObject): Promise<unknown> {
-  requireExactKeys(spec);
-  return client.call({
-    method: "PUT",
-    path: [...ROOT, target.resourceName, "spec"],
-    query: { validate: false, ...identity(target) },
-    body: spec,
-    permission: "applications, update",
-  });
-}
-
-/** Argo CD reads all parameters of this call from the body, including the project and the namespace. */
-export function postSync(
-  client: Client,
-  target: Target,
-  body: Readonly<Record<string, Json | undefined>>,
-): Promise<unknown> {
-  return client.call({
-    method: "POST",
-    path: [...ROOT, target.resourceName, "sync"],
-    body: { ...body, ...identity(target) },
-    permission: "applications, get",
-  });
-}
-
-/**
- * The only deletion in svc: a temporary Application, without the resources that it seems to own (`cascade` defaults to true).
- * @throws {ArgoCdFailure} for any other name, before a request is made.
- */
-export async function deleteTemporary(client: Client, target: Target): Promise<void> {
-  if (!target.resourceName.startsWith(TEMPORARY_NAME_PREFIX)) {
-    throw new ArgoCdFailure("refused", `${target.resourceName} is not a temporary Application and is not deleted`);
-  }
-  await client.call({
-    method: "DELETE",
-    path: [...ROOT, target.resourceName],
-    query: { cascade: false, ...identity(target) },
-    permission: "applications, delete",
-  });
-}
-
-function identity(target: Target): { readonly project?: string; readonly appNamespace?: string } {
+export function identity(target: Target): { readonly project?: string; readonly appNamespace?: string } {
   return {
     ...(target.project === undefined ? {} : { project: target.project }),
     ...(target.namespace === undefined ? {} : { appNamespace: target.namespace }),
@@ -191,7 +155,7 @@ const metadata = z.object({
 
 /** The part that list items, generated and whole Applications share. A member that `fields` selects is null if it is absent. */
 export const applicationItem = z.object({ metadata, spec: json });
-export type ApplicationItem = z.infer<typeof applicationItem>;
+type ApplicationItem = z.infer<typeof applicationItem>;
 
 /** `{"items": null}` if nothing is visible, `{}` if nothing is generated. */
 const applicationList = z.object({ items: z.array(z.unknown()).nullish() });
@@ -201,7 +165,7 @@ const info = z
   .nullish()
   .transform((value) => value ?? []);
 
-const resource = z.object({
+export const resource = z.object({
   group: z.string().nullish(),
   kind: z.string().nullish(),
   namespace: z.string().nullish(),
@@ -227,20 +191,6 @@ const operationState = z.object({
   syncResult: z.object({ ...revisions, resources: z.array(resource).nullish() }).nullish(),
 });
 export type OperationState = z.infer<typeof operationState>;
-
-/** Managed objects and everything that they own, down to the pods. */
-const resourceTree = z.object({
-  nodes: z
-    .array(
-      resource.extend({
-        uid: z.string().nullish(),
-        parentRefs: z.array(z.object({ uid: z.string().nullish() })).nullish(),
-        health: z.object({ status: z.string().nullish(), message: z.string().nullish() }).nullish(),
-      }),
-    )
-    .nullish(),
-});
-export type ResourceNode = NonNullable<z.infer<typeof resourceTree>["nodes"]>[number];
 
 /** One Application from a full GET. */
 const wholeApplication = applicationItem.extend({

@@ -3,8 +3,7 @@ import type { Application, ApplicationSet, SetId } from "../../core/model/applic
 import type { ApplicationName } from "../../core/model/brand.js";
 import { changeRequestKey } from "../../core/model/change-request.js";
 import { isJsonObject, readJsonText } from "../../core/model/json.js";
-import type { Clock } from "../../core/ports/clock.js";
-import type { Compute, Task } from "../../core/ports/compute.js";
+import type { Task } from "../../core/ports/compute.js";
 import type { Deployer } from "../../core/ports/deployer.js";
 import type { Log } from "../../core/ports/log.js";
 import {
@@ -13,13 +12,14 @@ import {
   json,
   nameOfResource,
   ownNamespace,
+  type Parts,
   requireExactKeys,
+  type ServerSettings,
   toApplication,
 } from "./application-api.js";
 import { keep } from "./applications.js";
 import { ArgoCdFailure, ifVisible, parseAnswer, type Read, readAnswer, reading, readLarge } from "./argocd-failure.js";
 import type { Call, Client } from "./client.js";
-import type { ServerSettings } from "./server-settings.js";
 import { isTemporary } from "./temporary-application.js";
 
 const generatedList = z.object({ applications: z.array(applicationItem).nullish() });
@@ -30,24 +30,16 @@ const wholeSet = z.object({ metadata: json, spec: json });
 const setList = z.object({ items: z.array(z.unknown()).nullish() });
 const setItem = z.object({ metadata: z.object({ name: z.string(), namespace: z.string().nullish() }), spec: json });
 
-interface Parts {
-  readonly client: Client;
-  readonly clock: Clock;
-  readonly compute: Compute;
-  readonly log: Log;
-  readonly serverSettings: () => Promise<ServerSettings>;
-}
-
-type SetMethods = Pick<
-  Deployer,
-  "listApplicationSets" | "findApplicationSet" | "applicationsOfSet" | "expandApplicationSet"
->;
-
-/** @param renderTimeoutMs Time for an expansion: git generators make Argo CD fetch the repository, as a render does. */
-export function createApplicationSets(
-  { client, clock, compute, log, serverSettings }: Parts,
-  renderTimeoutMs: number,
-): SetMethods {
+export function createApplicationSets({
+  config,
+  client,
+  clock,
+  compute,
+  log,
+  serverSettings,
+}: Parts): Pick<Deployer, "listApplicationSets" | "findApplicationSet" | "applicationsOfSet" | "expandApplicationSet"> {
+  // Git generators make Argo CD fetch the repository, as a render does.
+  const timeoutMs = config.renderTimeoutMs;
   const kept = keep(async () => listApplicationSets(client, await serverSettings(), log), clock);
   return {
     listApplicationSets: (signal, since) => kept.get(signal, since),
@@ -69,12 +61,12 @@ export function createApplicationSets(
     },
 
     async applicationsOfSet(set, signal) {
-      return applicationsOfSet(client, await serverSettings(), set, { timeoutMs: renderTimeoutMs, signal });
+      return applicationsOfSet(client, await serverSettings(), set, { timeoutMs, signal });
     },
 
     async expandApplicationSet(set, change, signal) {
       const settings = await serverSettings();
-      const answer = await generate(client, set, { timeoutMs: renderTimeoutMs, signal });
+      const answer = await generate(client, set, { timeoutMs, signal });
       const { name, namespace } = set;
       const limits = { owner: changeRequestKey(change), signal, what: `what the ApplicationSet ${name} generates` };
       const input = { answer, set: { name, namespace }, settings };

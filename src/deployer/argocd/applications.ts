@@ -1,20 +1,24 @@
+import { createHash } from "node:crypto";
+import * as z from "zod";
 import type { Application, LiveApplication } from "../../core/model/application.js";
 import type { ApplicationName } from "../../core/model/brand.js";
+import { canonicalJson, isJsonObject } from "../../core/model/json.js";
 import type { Clock } from "../../core/ports/clock.js";
-import type { Log } from "../../core/ports/log.js";
 import {
   applicationItem,
   getApplication,
   getItems,
+  LIST_FIELDS,
   ownNamespace,
+  type Parts,
   type ResourceId,
+  type ServerSettings,
   toApplication,
   toLiveApplication,
 } from "./application-api.js";
-import { ifVisible } from "./argocd-failure.js";
+import { ifVisible, parseAnswer } from "./argocd-failure.js";
 import type { Client } from "./client.js";
 import { createSemaphore } from "./semaphore.js";
-import type { ServerSettings } from "./server-settings.js";
 import { isTemporary } from "./temporary-application.js";
 
 /** Kubernetes accepts no other names, so others need no request. */
@@ -30,24 +34,11 @@ function parseName(name: ApplicationName, controllerNamespace: string): Resource
   return { namespace: ownNamespace(namespace, controllerNamespace), resourceName };
 }
 
-/** Reduces the answer to a fifteenth. Old versions select `spec` only as a whole; Argo CD silently ignores unknown names. */
-export const LIST_FIELDS = ["name", "namespace", "labels", "annotations", "deletionTimestamp"]
-  .map((member) => `items.metadata.${member}`)
-  .concat("items.spec")
-  .join(",");
-
 /** Concurrent reads of single applications. The limit is here because a time-out starts when the request is sent. */
 const MAX_READS = 16;
 
-interface Parts {
-  readonly client: Client;
-  readonly clock: Clock;
-  readonly log: Log;
-  readonly serverSettings: () => Promise<ServerSettings>;
-}
-
 /** Reads applications: the list is cached until `forget` or for some seconds, single applications are always fresh. */
-export function createApplications({ client, clock, log, serverSettings }: Parts) {
+export function createApplications({ client, clock, log, serverSettings }: Omit<Parts, "config" | "compute">) {
   const projects = new Map<ApplicationName, string>();
   const reads = createSemaphore(MAX_READS);
   const kept = keep(read, clock);
@@ -121,4 +112,44 @@ function abortable<T>(promise: Promise<T>, signal: AbortSignal | undefined): Pro
     signal.addEventListener("abort", stop, { once: true });
     promise.then(resolve, reject).finally(() => signal.removeEventListener("abort", stop));
   });
+}
+
+const SETTINGS_KEPT_MS = 5 * 60_000;
+const DEFAULT_NAMESPACE = "argocd";
+
+const settingsAnswer = z.object({
+  appLabelKey: z.string().nullish(),
+  trackingMethod: z.enum(["annotation", "label", "annotation+label", ""]).nullish().catch(""),
+  controllerNamespace: z
+    .string()
+    .nullish()
+    .transform((value) => (value === "" ? undefined : value)),
+});
+
+/**
+ * Argo CD's settings, requested at most every five minutes. While Argo CD is unavailable the last answer stays in use. The
+ * namespace is kept for good: locks have names that depend on it, and Argo CD reports it only to a valid token.
+ */
+export function createServerSettings(client: Client, clock: Clock): () => Promise<ServerSettings> {
+  let last: ServerSettings | undefined;
+  const kept = keep(ask, clock, SETTINGS_KEPT_MS);
+
+  async function ask(): Promise<ServerSettings> {
+    const answer = await client.call({ method: "GET", path: ["api", "v1", "settings"], permission: "settings, get" });
+    const read = parseAnswer(settingsAnswer, answer, "its settings");
+    const text = canonicalJson(isJsonObject(answer) ? answer : {});
+    last = {
+      controllerNamespace: read.controllerNamespace ?? last?.controllerNamespace ?? DEFAULT_NAMESPACE,
+      labelKey: read.appLabelKey ?? "app.kubernetes.io/instance",
+      tracking: read.trackingMethod ?? "",
+      digest: createHash("sha256").update(text).digest("hex"),
+    };
+    return last;
+  }
+
+  return () =>
+    kept.get().catch((error: unknown) => {
+      if (last === undefined) throw error;
+      return last;
+    });
 }

@@ -3,10 +3,9 @@ import * as z from "zod";
 import type { LiveApplication, Manifest } from "../../core/model/application.js";
 import type { ApplicationName } from "../../core/model/brand.js";
 import { isJsonObject, isNestedDeeper } from "../../core/model/json.js";
-import type { Compute, Task } from "../../core/ports/compute.js";
+import type { Task } from "../../core/ports/compute.js";
 import type { Deployer, LiveResource, LiveState } from "../../core/ports/deployer.js";
-import type { Log } from "../../core/ports/log.js";
-import { getManagedResources, refreshApplication } from "./application-api.js";
+import { getManagedResources, type Parts, refreshApplication } from "./application-api.js";
 import {
   ArgoCdFailure,
   MAX_DEPTH,
@@ -17,7 +16,6 @@ import {
   reading,
   readLarge,
 } from "./argocd-failure.js";
-import type { ArgoCdConfig, Client } from "./client.js";
 import { createSemaphore } from "./semaphore.js";
 
 /** Time for a refresh: the call answers when the controller has compared the application. */
@@ -59,8 +57,8 @@ export const readLiveTask: Task<LiveAnswer, Read<LiveState>> = {
  * used and reported as stale.
  */
 export function createLiveResources(
-  config: ArgoCdConfig,
-  { client, compute, log, recent }: { client: Client; compute: Compute; log: Log; recent: RecentAnswers },
+  { config, client, compute, log }: Parts,
+  recent: RecentAnswers,
 ): Deployer["liveResources"] {
   const semaphore = createSemaphore(config.renderConcurrency);
 

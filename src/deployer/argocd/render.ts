@@ -3,16 +3,18 @@ import * as z from "zod";
 import { isMultiSource, type Manifest, type Pin } from "../../core/model/application.js";
 import { changeRequestKey } from "../../core/model/change-request.js";
 import { isJsonObject, type Json, type JsonObject } from "../../core/model/json.js";
-import type { Clock } from "../../core/ports/clock.js";
-import type { Compute, Task } from "../../core/ports/compute.js";
+import type { Task } from "../../core/ports/compute.js";
 import type { Deployer, RenderRequest } from "../../core/ports/deployer.js";
-import type { Log } from "../../core/ports/log.js";
 import {
-  getManifests,
+  APPLICATIONS,
+  identity,
   instanceName,
-  postApplication,
+  type Parts,
   rawSources,
+  readCall,
+  requireExactKeys,
   type ResourceId,
+  type ServerSettings,
   type Target,
   TRACKING_ANNOTATION,
 } from "./application-api.js";
@@ -27,21 +29,12 @@ import {
   reading,
   readLarge,
 } from "./argocd-failure.js";
-import type { ArgoCdConfig, Client, Query } from "./client.js";
+import type { Client, Query } from "./client.js";
 import { createSemaphore } from "./semaphore.js";
-import type { ServerSettings } from "./server-settings.js";
 import { removeTemporary, temporaryApplication, temporaryName } from "./temporary-application.js";
 
 /** Another replica of Argo CD's API server may not know a new Application yet; 10 seconds in total. */
 const APPEARANCE_WAITS_MS = [250, 750, 1500, 2500, 5000] as const;
-
-interface Parts {
-  readonly client: Client;
-  readonly clock: Clock;
-  readonly log: Log;
-  readonly compute: Compute;
-  readonly serverSettings: () => Promise<ServerSettings>;
-}
 
 /** Argo CD's answer, and what it rendered. */
 interface Rendered extends Pick<RenderedAs, "rendered" | "settings"> {
@@ -49,33 +42,40 @@ interface Rendered extends Pick<RenderedAs, "rendered" | "settings"> {
 }
 
 /** Renders at most `renderConcurrency` applications at a time, in the order of the calls. */
-export function createRender(config: ArgoCdConfig, parts: Parts): Deployer["renderManifests"] {
-  const { client, clock, log, compute } = parts;
-  const semaphore = createSemaphore(config.renderConcurrency);
+export function createRender({
+  config: { renderTimeoutMs: timeoutMs, renderConcurrency },
+  client,
+  clock,
+  log,
+  compute,
+  serverSettings,
+}: Parts): Deployer["renderManifests"] {
+  const semaphore = createSemaphore(renderConcurrency);
+
+  /** Requests rendered manifests, and returns the answer unread. */
+  function getManifests(target: Target, pins: PinsQuery, fresh: boolean, signal: AbortSignal): Promise<string> {
+    const query = { ...identity(target), ...pins, ...(fresh ? { noCache: true } : {}) };
+    return client.text(readCall([target.resourceName, "manifests"], { query, timeoutMs, signal }));
+  }
 
   async function inPlace(request: RenderRequest, signal: AbortSignal): Promise<Rendered> {
     const { application, fresh } = request;
-    const settings = await parts.serverSettings();
-    const query = { ...atPins(request), ...(fresh ? { noCache: true } : {}) };
-    const answer = await getManifests(client, application, query, { timeoutMs: config.renderTimeoutMs, signal });
+    const settings = await serverSettings();
+    const answer = await getManifests(application, atPins(request), fresh, signal);
     const { resourceName, namespace } = application;
     return { answer, rendered: { resourceName, namespace }, settings };
   }
 
   async function temporary(request: RenderRequest, signal: AbortSignal): Promise<Rendered> {
     const { application, fresh } = request;
-    const settings = await parts.serverSettings();
+    const settings = await serverSettings();
     checkPins(request);
     signal.throwIfAborted();
     const { namespace, project } = application;
     const target = { resourceName: temporaryName(request), namespace, project };
-    const query = fresh ? { noCache: true } : {};
     await create(request, target);
     try {
-      const answer = await whenItAppears(
-        () => getManifests(client, target, query, { timeoutMs: config.renderTimeoutMs, signal }),
-        signal,
-      );
+      const answer = await whenItAppears(() => getManifests(target, {}, fresh, signal), signal);
       return { answer, rendered: target, settings };
     } finally {
       await cleanUp(target);
@@ -84,7 +84,7 @@ export function createRender(config: ArgoCdConfig, parts: Parts): Deployer["rend
 
   /** Takes no signal: an aborted creation could still happen after the clean-up. */
   async function create(request: RenderRequest, target: Target): Promise<void> {
-    const expires = new Date(clock.now().getTime() + 2 * config.renderTimeoutMs);
+    const expires = new Date(clock.now().getTime() + 2 * timeoutMs);
     const resource = temporaryApplication(request, expires);
     try {
       await postApplication(client, resource).catch(async (error: unknown) => {
@@ -135,8 +135,23 @@ export function createRender(config: ArgoCdConfig, parts: Parts): Deployer["rend
   };
 }
 
+/** Skips validation, which would render a second time, at a revision that may not have the new paths yet. */
+async function postApplication(client: Client, application: JsonObject): Promise<void> {
+  requireExactKeys(application);
+  const query = { validate: false } as const;
+  await client.call({
+    method: "POST",
+    path: APPLICATIONS,
+    query,
+    body: application,
+    permission: "applications, create",
+  });
+}
+
+type PinsQuery = Pick<Query, "revision" | "sourcePositions" | "revisions">;
+
 /** Parameters to render the live spec at the pins. Argo CD silently ignores those for the other kind of spec. */
-function atPins(request: RenderRequest): Pick<Query, "revision" | "sourcePositions" | "revisions"> {
+function atPins(request: RenderRequest): PinsQuery {
   const pins = checkPins(request);
   if (pins.length === 0) return {};
   if (!isMultiSource(request.application.spec)) return { revision: pins[0]?.revision };

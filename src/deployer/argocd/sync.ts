@@ -1,23 +1,27 @@
+import * as z from "zod";
 import { isHydrated, isMultiSource, projectOf } from "../../core/model/application.js";
 import { changeRequestKey } from "../../core/model/change-request.js";
 import type { Json } from "../../core/model/json.js";
 import type { SyncProgress } from "../../core/model/progress.js";
 import type { SyncedResource, SyncOutcome } from "../../core/model/result.js";
-import type { Clock } from "../../core/ports/clock.js";
-import type { Deployer, FollowRequest, SyncLookup, SyncRequest } from "../../core/ports/deployer.js";
-import type { Log } from "../../core/ports/log.js";
+import type { Deployer, FollowRequest, HealthReport, SyncLookup, SyncRequest } from "../../core/ports/deployer.js";
 import { SYNC_INFO_CHANGE_REQUEST, SYNC_INFO_RUN } from "../../names.js";
 import {
+  APPLICATIONS,
   getApplication,
+  identity,
   type OperationState,
-  postSync,
+  type Parts,
   rawSources,
+  readCall,
+  refreshApplication,
+  resource,
   type SyncedObject,
   type Target,
   type WholeApplication,
 } from "./application-api.js";
-import { ArgoCdFailure, readableText } from "./argocd-failure.js";
-import type { ArgoCdConfig, Client } from "./client.js";
+import { ArgoCdFailure, parseAnswer, readableText } from "./argocd-failure.js";
+import type { Client } from "./client.js";
 
 /** How often to look for an operation whose start was not confirmed. */
 const LOOKS_FOR_LOST_START = 5;
@@ -26,10 +30,15 @@ const POLL_GROWTH = 1.25;
 const POLL_GROWTH_LIMIT = 4;
 
 /** Starts syncs and follows them by polling the application. */
-export function createSync(
-  config: ArgoCdConfig,
-  { client, clock, log }: { client: Client; clock: Clock; log: Log },
-): Pick<Deployer, "sync" | "follow" | "findOutcome"> {
+export function createSync({
+  config,
+  client,
+  clock,
+  log,
+}: Pick<Parts, "config" | "client" | "clock" | "log">): Pick<
+  Deployer,
+  "sync" | "follow" | "findOutcome" | "healthAfter"
+> {
   async function look(request: SyncLookup): Promise<SyncState> {
     return syncState(await getApplication(client, targetOf(request)), request);
   }
@@ -103,11 +112,22 @@ export function createSync(
       const state = await look(lookup);
       return state.kind === "done" ? state.outcome : undefined;
     },
+    healthAfter: (lookup, { refresh }) => healthAfter({ client, log }, lookup, refresh),
   };
 }
 
+/** Argo CD reads all parameters of this call from the body, including the project and the namespace. */
+function postSync(client: Client, target: Target, body: Readonly<Record<string, Json | undefined>>): Promise<unknown> {
+  return client.call({
+    method: "POST",
+    path: [...APPLICATIONS, target.resourceName, "sync"],
+    body: { ...body, ...identity(target) },
+    permission: "applications, get",
+  });
+}
+
 /** The spec may have been replaced since the application was read, including its project. */
-export function targetOf({ application }: SyncLookup): Target {
+function targetOf({ application }: SyncLookup): Target {
   return { ...application, project: projectOf(application.spec) };
 }
 
@@ -211,7 +231,7 @@ function progressOf(application: WholeApplication, state: OperationState | undef
 }
 
 /** Managed objects that are not Healthy. Argo CD does not list objects without a health. */
-export function unhealthyOf({ status }: WholeApplication): readonly SyncedResource[] {
+function unhealthyOf({ status }: WholeApplication): readonly SyncedResource[] {
   return (status?.resources ?? []).flatMap((resource) => {
     const word = resource.health?.status ?? "Healthy";
     if (word === "Healthy") return [];
@@ -227,7 +247,7 @@ function lastDeployed(application: WholeApplication): string {
 }
 
 /** Whether a run started this operation. */
-export function isOurs(operation: OperationState["operation"], run: string): boolean {
+function isOurs(operation: OperationState["operation"], run: string): boolean {
   return operation?.info.some((entry) => entry.name === SYNC_INFO_RUN && entry.value === run) ?? false;
 }
 
@@ -275,11 +295,82 @@ function resourcesOf(state: OperationState): readonly SyncedResource[] {
 }
 
 /** An object as people read it, titled as in the plan: `apps/Deployment guestbook/web`. */
-export function shownResource(
+function shownResource(
   { group, kind, namespace, name }: SyncedObject,
   status: string,
   message: string | null | undefined,
 ): SyncedResource {
   const title = `${[group, kind].filter(Boolean).join("/")} ${[namespace, name].filter(Boolean).join("/")}`;
   return { title: readableText(title, 500), status, message: readableText(message ?? "", 500) };
+}
+
+const MOST_OBJECTS = 30;
+
+/** Managed objects and everything that they own, down to the pods. */
+const resourceTree = z.object({
+  nodes: z
+    .array(
+      resource.extend({
+        uid: z.string().nullish(),
+        parentRefs: z.array(z.object({ uid: z.string().nullish() })).nullish(),
+        health: z.object({ status: z.string().nullish(), message: z.string().nullish() }).nullish(),
+      }),
+    )
+    .nullish(),
+});
+type ResourceNode = NonNullable<z.infer<typeof resourceTree>["nodes"]>[number];
+
+/**
+ * Reads the health that includes a sync. Argo CD compares an application by itself once a sync has ended, but leaves the time
+ * of the comparison as it was if nothing else changed: then a refresh writes it.
+ */
+async function healthAfter(
+  { client, log }: Pick<Parts, "client" | "log">,
+  lookup: SyncLookup,
+  refresh: boolean,
+): Promise<HealthReport> {
+  const target = targetOf(lookup);
+  let found = await getApplication(client, target);
+  if (refresh && stateOf(found, lookup) === "not-compared") {
+    await refreshApplication(client, target, {});
+    found = await getApplication(client, target);
+  }
+  const state = stateOf(found, lookup);
+  if (state !== "compared") return { kind: state };
+  const { status, lastTransitionTime } = found.status?.health ?? {};
+  const health = readableText(status ?? "Unknown", 50);
+  const report = { kind: state, health, since: lastTransitionTime ?? undefined };
+  if (status === "Healthy") return { ...report, unhealthy: [] };
+  let nodes: readonly SyncedResource[] = [];
+  try {
+    // From Argo CD's cache.
+    const answer = await client.call(readCall([target.resourceName, "resource-tree"], { query: identity(target) }));
+    nodes = unhealthyNodes(parseAnswer(resourceTree, answer, `the objects of ${target.resourceName}`).nodes ?? []);
+  } catch (error) {
+    if (!(error instanceof ArgoCdFailure)) throw error;
+    log.debug({ application: lookup.application.name, err: error }, "could not read the objects below an application");
+  }
+  return { ...report, unhealthy: nodes.length > 0 ? nodes : unhealthyOf(found).slice(0, MOST_OBJECTS) };
+}
+
+/**
+ * Times have whole seconds, so a comparison in the second in which the sync ended counts: Argo CD's own `app wait` reads it
+ * like this, and the health has to hold for longer than that.
+ */
+function stateOf({ operation, status }: WholeApplication, { runId }: SyncLookup): HealthReport["kind"] {
+  const state = status?.operationState ?? undefined;
+  if (operation !== null && operation !== undefined) return "replaced";
+  if (state === undefined || !isOurs(state.operation, runId)) return "replaced";
+  const [compared, finished] = [Date.parse(status?.reconciledAt ?? ""), Date.parse(state.finishedAt ?? "")];
+  return compared >= finished ? "compared" : "not-compared";
+}
+
+/** Unhealthy objects, those that own no other first: a pod says why its Deployment does not become ready. */
+function unhealthyNodes(nodes: readonly ResourceNode[]): readonly SyncedResource[] {
+  const sick = nodes.filter(({ health }) => !["Healthy", "", undefined].includes(health?.status ?? undefined));
+  const owners = new Set(sick.flatMap(({ parentRefs }) => (parentRefs ?? []).map(({ uid }) => uid ?? undefined)));
+  const owns = ({ uid }: ResourceNode) => uid !== null && uid !== undefined && owners.has(uid);
+  return [...sick.filter((one) => !owns(one)), ...sick.filter(owns)]
+    .slice(0, MOST_OBJECTS)
+    .map((node) => shownResource(node, readableText(node.health?.status ?? "", 50), node.health?.message));
 }

@@ -11,7 +11,19 @@ import {
   LABEL_TEMPORARY,
   TEMPORARY_NAME_PREFIX,
 } from "../../names.js";
-import { deleteTemporary, getApplication, rawSources, type Target, type WholeApplication } from "./application-api.js";
+import {
+  applicationItem,
+  APPLICATIONS,
+  getApplication,
+  getItems,
+  identity,
+  LIST_FIELDS,
+  type Parts,
+  rawSources,
+  type Target,
+  toApplication,
+  type WholeApplication,
+} from "./application-api.js";
 import { ArgoCdFailure, isAbsent } from "./argocd-failure.js";
 import type { Client } from "./client.js";
 
@@ -73,12 +85,14 @@ const WAITS_MS = [500, 1000, 2000, 4000] as const;
 /** Failures that a retry cannot cure. */
 const FINAL: readonly DeployerFailureReason[] = ["refused", "forbidden", "unauthenticated"];
 
+type Labelled = Pick<WholeApplication, "metadata">;
+
 interface Removal {
   readonly target: Target;
   /** Whether it was just created, so that it can exist although the first request does not find it. */
   readonly created: boolean;
   /** A further condition on the present object; if it does not hold, nothing is deleted. */
-  readonly only?: (found: WholeApplication) => boolean;
+  readonly only?: (found: Labelled) => boolean;
 }
 
 /**
@@ -123,8 +137,53 @@ async function attempt(client: Client, removal: Removal): Promise<"gone" | "kept
   return "gone";
 }
 
+/**
+ * The only deletion in svc: a temporary Application, without the resources that it seems to own (`cascade` defaults to true).
+ * @throws {ArgoCdFailure} for any other name, before a request is made.
+ */
+export async function deleteTemporary(client: Client, target: Target): Promise<void> {
+  if (!target.resourceName.startsWith(TEMPORARY_NAME_PREFIX)) {
+    throw new ArgoCdFailure("refused", `${target.resourceName} is not a temporary Application and is not deleted`);
+  }
+  await client.call({
+    method: "DELETE",
+    path: [...APPLICATIONS, target.resourceName],
+    query: { cascade: false, ...identity(target) },
+    permission: "applications, delete",
+  });
+}
+
 /** Requires both the name and the label: a real Application may have one of them by mistake. */
-export function isTemporary(application: Pick<WholeApplication, "metadata">): boolean {
-  const { name, labels } = application.metadata;
+export function isTemporary({ metadata: { name, labels } }: Labelled): boolean {
   return name.startsWith(TEMPORARY_NAME_PREFIX) && labels[LABEL_TEMPORARY] === "true";
+}
+
+/**
+ * Deletes expired temporary Applications, which interrupted runs left behind; another replica may be using the others. Logs
+ * each that it cannot delete, and continues.
+ * @returns The number of deleted Applications.
+ */
+export async function sweep({ client, clock, log, serverSettings }: Parts, now: Date): Promise<number> {
+  const settings = await serverSettings();
+  const query = { selector: `${LABEL_TEMPORARY}=true`, fields: LIST_FIELDS };
+  const isLeftOver = (item: Labelled) => isTemporary(item) && isExpired(item, now);
+  let deleted = 0;
+  for (const item of await getItems(client, "temporary Applications", { query })) {
+    const parsed = applicationItem.safeParse(item);
+    if (!parsed.success || !isLeftOver(parsed.data)) continue;
+    const target = toApplication(parsed.data, settings);
+    try {
+      // A new run may have taken the name since, with a new expiry, so the present object decides.
+      if (await removeTemporary(client, clock, { target, created: false, only: isLeftOver })) deleted += 1;
+    } catch (error) {
+      log.warn({ application: target.resourceName, err: error }, "could not delete an expired temporary Application");
+    }
+  }
+  return deleted;
+}
+
+/** An Application without a readable expiry was not created by svc, and stays. */
+function isExpired({ metadata }: Labelled, now: Date): boolean {
+  const expires = Date.parse(metadata.annotations[ANNOTATION_EXPIRES] ?? "");
+  return expires <= now.getTime();
 }

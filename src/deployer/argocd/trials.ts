@@ -1,14 +1,11 @@
 import { setImmediate } from "node:timers/promises";
+import { hasNamespace, inNamespace } from "../../core/diff/manifest-key.js";
 import { destinationOf, type LiveApplication, type Manifest } from "../../core/model/application.js";
 import { changeRequestKey } from "../../core/model/change-request.js";
-import { isJsonObject, readJsonText } from "../../core/model/json.js";
-import type { Clock } from "../../core/ports/clock.js";
-import type { Compute } from "../../core/ports/compute.js";
+import { readJsonText } from "../../core/model/json.js";
 import type { Deployer, RefusalCause, Trial, TrialObject, TrialRequest } from "../../core/ports/deployer.js";
-import type { Log } from "../../core/ports/log.js";
-import { getManagedResources } from "./application-api.js";
+import { getManagedResources, type Parts } from "./application-api.js";
 import { ArgoCdFailure, GRPC, readLarge } from "./argocd-failure.js";
-import type { ArgoCdConfig, Client } from "./client.js";
 import { liveKey, type LiveTexts, readLiveTextsTask, type RecentAnswers } from "./live-resources.js";
 import { createSemaphore } from "./semaphore.js";
 import type { AskedObject } from "./server-side-diff.js";
@@ -21,23 +18,14 @@ const MOST_CALLS = 60;
 /** How long a cluster that did not answer is left alone. */
 const PAUSE_MS = 60_000;
 
-interface Parts {
-  readonly client: Client;
-  readonly compute: Compute;
-  readonly clock: Clock;
-  readonly log: Log;
-  readonly recent: RecentAnswers;
-  /** Argo CD's version as it writes it: `v3.5.1+abc`. */
-  readonly version: (signal: AbortSignal) => Promise<string>;
-}
-
 /**
  * Asks Kubernetes through Argo CD's server-side diff, which applies objects server-side without storing them. Only refusals
  * are read from it: for what was applied client-side, its answer misses removed members, so that it never proves "no change".
  */
 export function createTrials(
-  config: ArgoCdConfig,
-  { client, compute, clock, log, recent, version }: Parts,
+  { config, client, compute, clock, log }: Parts,
+  recent: RecentAnswers,
+  version: (signal: AbortSignal) => Promise<string>,
 ): Deployer["tryObjects"] {
   const semaphore = createSemaphore(config.renderConcurrency);
   /** Why a cluster is not asked, and until when. */
@@ -243,15 +231,6 @@ function reasonAgainst(
   if (namespace === "") return "new and cluster-wide";
   if (!hasNamespace(manifest)) return "new, and whether it belongs in a namespace is not known";
   return own ? undefined : "new in a namespace that the application has nothing in";
-}
-
-function hasNamespace({ metadata }: Manifest): boolean {
-  return isJsonObject(metadata) && metadata.namespace !== undefined && metadata.namespace !== "";
-}
-
-function inNamespace(manifest: Manifest, namespace: string): Manifest {
-  const { metadata } = manifest;
-  return { ...manifest, metadata: { ...(isJsonObject(metadata) ? metadata : {}), namespace } };
 }
 
 /** Why Kubernetes refuses an object, in its own words. */

@@ -10,7 +10,7 @@ import { type FoundRefusal, withRefusals } from "../cautions.js";
 import { applicationSyncOptions, hasSyncOption, isHook } from "../hook.js";
 import { keyed, listRule, type ValuePath } from "../list-rules.js";
 import type { DiffRequest } from "../manifest-diff.js";
-import { byIdentity, type ManifestIdentity, titleOf } from "../manifest-key.js";
+import { byIdentity, inNamespace, type ManifestIdentity, titleOf } from "../manifest-key.js";
 import { normalise } from "../normalise.js";
 import { meanTheSame, type Sides } from "../summarise.js";
 import { normaliseLive } from "./live-objects.js";
@@ -60,7 +60,13 @@ export function trialOrder(request: DiffRequest, differing: ReadonlyMap<string, 
     const has = (option: string) => hasSyncOption(manifest, option, syncOptions);
     const { group, kind, namespace, name } = identity;
     objects.push({
-      object: { group, kind, namespace, name, manifest: inNamespace(manifest, identity) },
+      object: {
+        group,
+        kind,
+        namespace,
+        name,
+        manifest: namespace === "" || !NAMESPACED_GROUPS.has(group) ? manifest : inNamespace(manifest, namespace),
+      },
       title,
       serverSide: has("ServerSideApply=true"),
       unvalidated: has("Validate=false"),
@@ -118,12 +124,6 @@ const NAMESPACED_GROUPS = new Set([
   ...["", "apps", "autoscaling", "batch", "policy", "coordination.k8s.io", "discovery.k8s.io", "events.k8s.io"],
   ...["networking.k8s.io", "rbac.authorization.k8s.io"],
 ]);
-
-function inNamespace(manifest: Manifest, { group, namespace }: ManifestIdentity): Manifest {
-  if (namespace === "" || !NAMESPACED_GROUPS.has(group)) return manifest;
-  const { metadata } = manifest;
-  return { ...manifest, metadata: { ...(isJsonObject(metadata) ? metadata : {}), namespace } };
-}
 
 function isPolicy({ group, kind }: ManifestIdentity): boolean {
   if (group === "") return kind === "ResourceQuota" || kind === "LimitRange";
@@ -250,7 +250,8 @@ function isSure(
     if (created || serverSide) return true;
     if (removes) return false;
     if (lastApplied === undefined) return true;
-    const before = withoutNamespace(normaliseLive(lastApplied));
+    // Argo CD writes the namespace into what it applies, whether or not the manifest does.
+    const before = inNamespace(normaliseLive(lastApplied), undefined);
     return !removesMembers({ ...object, generateName: "" }, before, normalise(object.manifest, undefined));
   };
   switch (cause) {
@@ -267,12 +268,6 @@ function isSure(
     case "denied":
       return !changesPolicies && exact();
   }
-}
-
-/** Argo CD writes it into what it applies, whether or not the manifest does. */
-function withoutNamespace(object: ReturnType<typeof normaliseLive>): ReturnType<typeof normaliseLive> {
-  const { metadata } = object;
-  return isJsonObject(metadata) ? { ...object, metadata: { ...metadata, namespace: undefined } } : object;
 }
 
 function foundRefusal({
