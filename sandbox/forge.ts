@@ -162,6 +162,8 @@ export interface Forge {
     by: string,
     verdict: "approve" | "request-changes" | "comment",
   ): Promise<void>;
+  /** From now on people act within one second. */
+  freezeClock(): void;
   close(repository: string, number: number): Promise<void>;
   reopen(repository: string, number: number): Promise<void>;
   markDraft(repository: string, number: number, draft: boolean): Promise<void>;

@@ -1,3 +1,4 @@
+import { wholeSecond } from "../host-clock.js";
 import type { Deliveries } from "./deliveries.js";
 import { commentPayload, reviewPayload } from "./payloads.js";
 import { newIssue } from "./pull-acts.js";
@@ -48,7 +49,9 @@ export class Discussion {
     if (author === pull.author && state !== "COMMENTED") {
       throw new Error("GitHub: Review Can not approve your own pull request");
     }
-    const review = { id: this.world.newId(), author, state, commit: pull.headSha, submittedAt: now() };
+    this.world.clock.passSecond();
+    const submittedAt = wholeSecond(this.world.clock.now());
+    const review = { id: this.world.newId(), author, state, commit: pull.headSha, submittedAt };
     pull.reviews.push(review);
     pull.reviewRequests.delete(author);
     await this.webhooks.send("pull_request_review", () => reviewPayload(this.world, pull, review));

@@ -163,6 +163,10 @@ export class GitHubForge implements Forge {
     return this.#discussion.review(this.#pull(repository, number), by, verdicts[verdict]);
   }
 
+  freezeClock(): void {
+    this.#world.clock.freeze();
+  }
+
   async close(repository: string, number: number): Promise<void> {
     const pull = closePull(this.#pull(repository, number));
     await this.#announce(pull, { action: "closed" }, pull.author);

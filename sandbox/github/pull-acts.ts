@@ -1,4 +1,5 @@
 import type { FileChanges, OpenRequest, Push, SeenChangeRequest, SeenStatus } from "../forge.js";
+import { wholeSecond } from "../host-clock.js";
 import { NO_COMMIT, recordPush } from "./activities.js";
 import { baseTip } from "./mergeability.js";
 import { now, type Issue, type Pull, type Repository, type World } from "./world.js";
@@ -19,6 +20,7 @@ export async function openPull(world: World, request: OpenRequest): Promise<Pull
     headRepository,
     headBranch: branch,
     reviews: [],
+    baseChanges: [],
     reviewRequests: new Set(),
     draft: request.draft ?? false,
     headSha: baseSha,
@@ -117,6 +119,7 @@ export async function reopenPull(world: World, pull: Pull): Promise<Pull> {
 export async function retargetPull(world: World, pull: Pull, base: string): Promise<void> {
   const baseSha = await world.store.resolve(pull.repository.fullName, `refs/heads/${base}`);
   if (baseSha === undefined) throw new Error(`There is no branch ${base} in ${pull.repository.fullName}`);
+  pull.baseChanges.push({ from: pull.baseBranch, to: base, at: wholeSecond(world.clock.now()) });
   Object.assign(pull, { baseBranch: base, baseSha, updatedAt: now() });
 }
 

@@ -79,6 +79,13 @@ export interface Review {
   readonly submittedAt: string;
 }
 
+/** The pull request was led to another base branch. */
+export interface BaseChange {
+  readonly from: string;
+  readonly to: string;
+  readonly at: string;
+}
+
 /** A push to a branch, or a merge into it. */
 export interface Activity {
   readonly id: number;

@@ -57,6 +57,7 @@ export async function startGitHub({ store, app }: GitHubOptions): Promise<GitHub
 
   server.use(requests.middleware(({ headers }) => headers.authorization));
   server.use(faults.middleware());
+  server.use(world.clock.dates());
   server.use(
     smartHttp(
       store,

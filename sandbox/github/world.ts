@@ -1,8 +1,9 @@
 import type { AccessLevel } from "../forge.js";
 import type { GitStore, MergeMethod } from "../git/git-store.js";
 import { loginOf } from "../git/write-commit.js";
+import { HostClock, wholeSecond } from "../host-clock.js";
 import { LoginWorld } from "./oauth/login-world.js";
-import type { Activity, Comment, Deployment, Person, Review, Status } from "./records.js";
+import type { Activity, BaseChange, Comment, Deployment, Person, Review, Status } from "./records.js";
 import { Registrations } from "./registrations.js";
 
 export type { Activity, Comment, Person, Reaction, Review, Status } from "./records.js";
@@ -26,6 +27,8 @@ export interface Pull extends Issue {
   readonly headRepository: Repository;
   readonly headBranch: string;
   readonly reviews: Review[];
+  /** Oldest first. */
+  readonly baseChanges: BaseChange[];
   /** People who were asked for a review and have not reviewed. */
   readonly reviewRequests: Set<Person>;
   draft: boolean;
@@ -81,6 +84,7 @@ export class World {
   /** Members by team, `org/slug` in lower case. */
   readonly teams = new Map<string, ReadonlySet<Person>>();
   readonly login = new LoginWorld();
+  readonly clock = new HostClock();
   readonly registrations = new Registrations();
   readonly #people = new Map<string, Person>();
   readonly #installations = new Map<string, number>();
@@ -212,7 +216,7 @@ export function isPull(issue: Issue | Pull): issue is Pull {
 }
 
 export function now(): string {
-  return new Date().toISOString().replace(/\.\d+Z$/, "Z");
+  return wholeSecond(new Date());
 }
 
 /** An opaque global id, as in GraphQL and in `node_id`. */

@@ -173,6 +173,10 @@ export class GitLabForge implements Forge {
     );
   }
 
+  freezeClock(): void {
+    this.#instance.clock.freeze();
+  }
+
   async close(repository: string, number: number): Promise<void> {
     await this.#told(closeMergeRequest(this.#instance, this.#merge(repository, number)));
   }

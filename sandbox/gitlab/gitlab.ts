@@ -23,6 +23,7 @@ export async function startGitLab(options: InstanceOptions): Promise<GitLabForge
   app.set("query parser", "extended");
   app.use(requests.middleware((request) => request.get("authorization") ?? request.get("private-token")));
   app.use(faults.middleware());
+  app.use(instance.clock.dates());
   app.use(oauthPages(instance), userApi(instance));
   app.use(apiRouter(instance));
   app.use(

@@ -126,6 +126,23 @@ export function approvalContract(under: () => CodeHostUnderTest, required: numbe
     expect(await host.reviews(moved)).toMatchObject({ approved: true });
   });
 
+  test("an approval from before the base changed does not count for the present one, nor as a look", async () => {
+    const { forge, repository, host } = under();
+    await forge.pushToBranch(repository, "staging", {});
+    const { number } = await under().open({ [`retargeted-${(opened += 1)}.txt`]: "1" });
+    await approveAll(number);
+    await forge.retarget(repository, number, "staging");
+    const moved = await under().read(number);
+    expect(await host.reviews(moved)).toMatchObject({
+      ...refused(/approved before the base changed (?:from main )?to staging: approve again/),
+      approvers: [],
+      people: [],
+      looks: [],
+    });
+    await approveAll(number);
+    expect(await host.reviews(moved)).toMatchObject({ approved: true });
+  });
+
   test("a head that moved since the facts were read is not approved", async () => {
     const { forge, repository, host } = under();
     const change = await open();

@@ -212,7 +212,7 @@ export class MemoryHost implements CodeHost {
     const approved = approvers.length > 0 && headRevision === this.facts(number).headRevision;
     const missing = approved ? undefined : "nobody approved it yet";
     const people = (approved ? approvers : []).map((login) => ({ id: login, login, bot: false }));
-    const looks = people.map((by) => ({ by, saw: headRevision }));
+    const looks = people.map((by) => ({ by, saw: headRevision, from: undefined }));
     return { approved, approvers: people.map(({ login }) => login), people, missing, looks };
   }
 

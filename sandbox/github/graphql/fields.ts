@@ -38,6 +38,15 @@ export function renderError(error: GraphQLError): Record<string, unknown> {
   };
 }
 
+/** The last page of a connection. `last` is required and at most 100. */
+export function lastPage(name: string, nodes: readonly unknown[], last: number | null | undefined): object {
+  const { nodes: shown, pageInfo } = onePage(name, nodes.toReversed(), last) as {
+    readonly nodes: readonly unknown[];
+    readonly pageInfo: { readonly hasNextPage: boolean };
+  };
+  return { nodes: shown.toReversed(), pageInfo: { hasPreviousPage: pageInfo.hasNextPage }, totalCount: nodes.length };
+}
+
 /** One page of a connection; a cursor is the number of nodes before it. `first` is required and at most 100. */
 export function onePage(
   name: string,

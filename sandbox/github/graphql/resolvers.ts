@@ -3,7 +3,7 @@ import { mergeBaseOf } from "../mergeability.js";
 import { latestOpinionatedReviews, reviewDecision } from "../reviews.js";
 import { permits, type InstallationToken } from "../tokens.js";
 import { nodeId, type Comment, type Issue, type Person, type Pull, type Repository, type World } from "../world.js";
-import { onePage, TypedError } from "./fields.js";
+import { lastPage, onePage, TypedError } from "./fields.js";
 
 type Resolvers = Readonly<Record<string, unknown>>;
 
@@ -47,15 +47,28 @@ function pullRequest(world: World, token: InstallationToken, repository: Reposit
   }
   return {
     headRefOid: pull.headSha,
+    baseRefName: pull.baseBranch,
     reviewDecision: reviewDecision(world, pull),
     latestOpinionatedReviews: ({ first, writersOnly }: Page & { writersOnly?: boolean | null }) => {
       const reviews = latestOpinionatedReviews(world, pull, writersOnly ?? false);
-      const nodes = reviews.map(({ state, author, commit }) => ({
+      const nodes = reviews.map(({ state, author, commit, submittedAt }) => ({
         state,
+        submittedAt,
         author: actor(author),
         commit: { oid: commit },
       }));
       return onePage("latestOpinionatedReviews", nodes, first);
+    },
+    // The sandbox keeps no other entries, and changes no base by itself.
+    timelineItems: ({ last, itemTypes }: { last?: number | null; itemTypes?: readonly string[] | null }) => {
+      const wanted = itemTypes?.includes("BASE_REF_CHANGED_EVENT") === true ? pull.baseChanges : [];
+      const nodes = wanted.map(({ from, to, at }) => ({
+        __typename: "BaseRefChangedEvent",
+        createdAt: at,
+        previousRefName: from,
+        currentRefName: to,
+      }));
+      return lastPage("timelineItems", nodes, last);
     },
     // GitHub lists at most 250 commits of a pull request.
     commits: async ({ first, after }: Page) => {

@@ -23,6 +23,7 @@ async function approve(instance: Instance, merge: MergeRequest, by: Person): Pro
     await resetApprovals(instance, merge);
   }
   if (merge.approvals.has(by.id)) await revoke(instance, merge, by, "unapproved");
+  instance.clock.passSecond();
   merge.approvals.set(by.id, { by, at: instance.now() });
   await reviewed(instance, merge, by, "approved");
   const done = (approvalVerdict(instance, merge).left ?? 0) === 0;

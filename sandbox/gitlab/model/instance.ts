@@ -1,4 +1,5 @@
 import type { GitStore } from "../../git/git-store.js";
+import { HostClock } from "../../host-clock.js";
 import { HookSender } from "../hooks/hook-sender.js";
 import { LoginInstance } from "../oauth/login-instance.js";
 import { CommitReader } from "./commit-reader.js";
@@ -58,6 +59,7 @@ export class Instance {
   /** Webhooks have signing tokens since GitLab 19.1. */
   signsHooks = true;
   readonly login = new LoginInstance();
+  readonly clock = new HostClock();
   readonly mergeRequests: MergeRequest[] = [];
   readonly pipelines: Pipeline[] = [];
   readonly hooks: HookSender;
@@ -74,7 +76,6 @@ export class Instance {
   scopes: readonly string[] = ["api"];
   /** Root URL without a final slash, set once the server listens. */
   url = "";
-  #lastTime = 0;
   #lastProject = 41;
   #lastId = 5500;
 
@@ -92,8 +93,7 @@ export class Instance {
 
   /** Strictly increasing time, so that later events carry later times. */
   now(): Date {
-    this.#lastTime = Math.max(this.#lastTime + 1, Date.now());
-    return new Date(this.#lastTime);
+    return this.clock.now();
   }
 
   holderOf(token: string): TokenHolder | undefined {

@@ -87,7 +87,7 @@ export interface Approval {
 
 /** The reviews as the host reports them: `approved` by its own rules, by somebody other than the author. */
 export interface Reviews extends Approval {
-  /** Standing approvals by people who may give one, those of earlier commits included. */
+  /** Standing approvals by people who may give one, those of earlier commits included; none of this head under another base. */
   readonly looks: readonly Look[];
 }
 
@@ -95,6 +95,8 @@ export interface Look {
   readonly by: User;
   /** The approved commit; undefined if the host does not report it. */
   readonly saw: Revision | undefined;
+  /** Where the approved commit left the base branch of that time; undefined if the base branch is still the same. */
+  readonly from: Revision | undefined;
 }
 
 /** Who wrote and pushed the commits, as the host reports it. An e-mail address can be forged, a push cannot. */

@@ -31,7 +31,7 @@ export interface Involved {
 type Involvement = "wrote" | "pushed" | "unknown-author" | "unknown-pusher";
 
 /**
- * The commits that no independent person saw. An approver saw the commits in the history of the approved one. Whoever wrote
+ * The commits that no independent person saw. An approver saw the commits from the base to the approved one. Whoever wrote
  * or pushed a commit is not independent of it. Where the host does not know a commit's author, nobody is who pushed
  * anything; where it does not tell the pusher, it may be any approver. What two approvers saw, each saw for the other.
  */
@@ -50,7 +50,7 @@ export function unseenCommits({ head, commits, empty, looks, authorship }: EyesF
   }
 
   return adding.flatMap(({ id: commit }): UnseenCommit[] => {
-    const saw = looks.filter((look) => history(look.saw).has(commit));
+    const saw = looks.filter((look) => history(look.saw).has(commit) && !history(look.from).has(commit));
     const independent = saw.filter(({ by }) => involvement(by, commit) === undefined);
     const isTold = opened.has(commit) || pushes.some(({ exact, brings }) => exact && brings(commit));
     if ((isTold && independent.length > 0) || peopleIn(saw) >= 2) return [];
@@ -65,7 +65,13 @@ export function unseenCommits({ head, commits, empty, looks, authorship }: EyesF
 export function countingApprovers({ head, commits, empty, looks, authorship }: EyesFacts): readonly User[] {
   const atHead = looks.filter(({ saw }) => saw === head).map(({ by }) => by);
   const uninvolved = atHead.filter((by) => {
-    const alone = { head, commits, empty, looks: [{ by, saw: head }], authorship: { ...authorship, opened: head } };
+    const alone = {
+      head,
+      commits,
+      empty,
+      looks: [{ by, saw: head, from: undefined }],
+      authorship: { ...authorship, opened: head },
+    };
     return unseenCommits(alone).length === 0;
   });
   return uninvolved.length > 0 ? uninvolved : atHead;

@@ -11,7 +11,7 @@ import type {
   User,
 } from "../../core/model/change-request.js";
 import { HostFailure } from "../../core/model/errors.js";
-import { idField, ifFound, loginField } from "../host-answer.js";
+import { idField, ifFound, loginField, oneLine, timeField } from "../host-answer.js";
 import { getPull } from "./change-request.js";
 import type { GitHubClient } from "./client.js";
 import { isBot, userField } from "./webhook.js";
@@ -120,18 +120,27 @@ async function getPushes(client: GitHubClient, change: ChangeRequest): Promise<r
 const NO_COMMIT = /^0+$/;
 
 /**
- * Only GraphQL has `reviewDecision`, which reflects branch protection, rulesets and code owners, and the newest opinion
+ * Only GraphQL has the changes of the base branch, `reviewDecision`, which reflects branch protection, rulesets and code owners, and the newest opinion
  * of each reviewer: https://docs.github.com/graphql/reference/objects#pullrequest
  */
 export const APPROVAL_QUERY = `query ($owner: String!, $name: String!, $number: Int!) {
   repository(owner: $owner, name: $name) {
     pullRequest(number: $number) {
       headRefOid
+      baseRefName
       reviewDecision
+      timelineItems(last: 100, itemTypes: [BASE_REF_CHANGED_EVENT, AUTOMATIC_BASE_CHANGE_SUCCEEDED_EVENT]) {
+        pageInfo { hasPreviousPage }
+        nodes {
+          ... on BaseRefChangedEvent { createdAt from: previousRefName to: currentRefName }
+          ... on AutomaticBaseChangeSucceededEvent { createdAt from: oldBase to: newBase }
+        }
+      }
       latestOpinionatedReviews(first: 100, writersOnly: true) {
         pageInfo { hasNextPage }
         nodes {
           state
+          submittedAt
           author { __typename login ... on User { databaseId } }
           commit { oid }
         }
@@ -142,18 +151,26 @@ export const APPROVAL_QUERY = `query ($owner: String!, $name: String!, $number: 
 
 const reviewSchema = z.object({
   state: z.string(),
+  submittedAt: timeField.nullish(),
   author: z.object({ __typename: z.string(), login: loginField, databaseId: idField.nullish() }).nullish(),
   commit: z.object({ oid: z.string() }).nullish(),
 });
+const baseChangeSchema = z.object({ createdAt: timeField, from: z.string(), to: z.string() });
 const approvalSchema = z.object({
   headRefOid: z.string(),
+  baseRefName: z.string(),
   reviewDecision: z.string().nullish(),
+  timelineItems: z.object({
+    pageInfo: z.object({ hasPreviousPage: z.boolean() }),
+    nodes: z.array(baseChangeSchema.nullable()),
+  }),
   latestOpinionatedReviews: z.object({
     pageInfo: z.object({ hasNextPage: z.boolean() }),
     nodes: z.array(reviewSchema.nullable()),
   }),
 });
 type Review = z.output<typeof reviewSchema>;
+type BaseChange = z.output<typeof baseChangeSchema>;
 
 export async function getReviews(client: GitHubClient, change: ChangeRequest): Promise<Reviews> {
   const asked = `read the reviews of ${change.repository}#${change.number}`;
@@ -165,13 +182,16 @@ export async function getReviews(client: GitHubClient, change: ChangeRequest): P
 /** A missing decision means that GitHub requires no review, not that the pull request was approved. */
 function judgeReviews(change: ChangeRequest, pull: z.output<typeof approvalSchema>): Reviews {
   const reviews = pull.latestOpinionatedReviews.nodes.filter((review) => review !== null);
-  const approvals = reviews.filter((review) => review.state === "APPROVED" && isOtherPerson(review, change));
+  const base = lastBaseChange(change, pull);
+  const all = reviews.filter((review) => review.state === "APPROVED" && isOtherPerson(review, change));
+  const approvals = typeof base === "string" ? [] : all.filter((review) => isAfter(review, base));
   const fresh = approvals.filter((review) => review.commit?.oid === change.headRevision);
   const people = fresh.flatMap(lookOf).map(({ by }) => by);
   const given = { approvers: logins(fresh), people, looks: approvals.flatMap(lookOf) };
   const refuse = (missing: string): Reviews => ({ approved: false, ...given, missing });
 
   if (pull.headRefOid !== change.headRevision) return refuse("The head commit changed while the reviews were read.");
+  if (typeof base === "string") return refuse(base);
   if (pull.latestOpinionatedReviews.pageInfo.hasNextPage) {
     return refuse("More than 100 people reviewed: too many to judge.");
   }
@@ -187,10 +207,39 @@ function judgeReviews(change: ChangeRequest, pull: z.output<typeof approvalSchem
     return refuse("GitHub gives a review decision of an unknown kind.");
   }
   if (fresh.length > 0) return { approved: true, ...given, missing: undefined };
+  const early = all.filter((review) => review.commit?.oid === change.headRevision);
+  if (base !== undefined && early.length > 0) {
+    return refuse(
+      `${logins(early).join(", ")} approved before the base changed from ${oneLine(base.from, 100)} to ${oneLine(base.to, 100)}: approve again.`,
+    );
+  }
   if (approvals.length > 0) {
     return refuse(`${logins(approvals).join(", ")} approved an earlier commit: the present head needs an approval.`);
   }
   return refuse("Nobody other than the author, with write access, approved the head commit.");
+}
+
+/** The newest change of the base branch; undefined if it never changed, and a sentence if that cannot be told. */
+function lastBaseChange(
+  { baseBranch }: ChangeRequest,
+  { baseRefName, timelineItems }: z.output<typeof approvalSchema>,
+): BaseChange | string | undefined {
+  if (baseRefName !== baseBranch) return "The base branch changed while the reviews were read.";
+  if (timelineItems.pageInfo.hasPreviousPage) {
+    return "The base branch changed more than 100 times, so which approvals came after the last change cannot be told: open a new pull request.";
+  }
+  const changes = timelineItems.nodes.filter((one) => one !== null);
+  const newest = Math.max(...changes.map(({ createdAt }) => createdAt.getTime()));
+  const last = changes.findLast(({ createdAt }) => createdAt.getTime() === newest);
+  if (changes.length < timelineItems.nodes.length || (last !== undefined && last.to !== baseBranch)) {
+    return `GitHub does not tell when the base changed to ${oneLine(baseBranch, 100)}, so which approvals came after that cannot be told: try again in a moment; if that does not help, open a new pull request.`;
+  }
+  return last;
+}
+
+/** GitHub counts whole seconds: a review in the same one may be older. What was seen under another base does not count. */
+function isAfter({ submittedAt }: Review, change: BaseChange | undefined): boolean {
+  return change === undefined || (submittedAt ? submittedAt > change.createdAt : false);
 }
 
 function isOtherPerson({ author }: Review, change: ChangeRequest): boolean {
@@ -202,7 +251,7 @@ function isOtherPerson({ author }: Review, change: ChangeRequest): boolean {
 function lookOf({ author, commit }: Review): readonly Look[] {
   if (!author?.databaseId) return [];
   const by = { id: author.databaseId, login: author.login, bot: false };
-  return [{ by, saw: commit ? revision(commit.oid) : undefined }];
+  return [{ by, saw: commit ? revision(commit.oid) : undefined, from: undefined }];
 }
 
 function logins(reviews: readonly Review[]): readonly string[] {

@@ -1,6 +1,5 @@
 import { GroupMembers, MergeRequestApprovals, MergeRequests, ProjectMembers, Projects } from "@gitbeaker/rest";
 import * as z from "zod";
-import type { Revision } from "../../core/model/brand.js";
 import type { ChangeRequest, ChangeRequestRef, Look, Reviews, User } from "../../core/model/change-request.js";
 import { HostFailure } from "../../core/model/errors.js";
 import type { Clock } from "../../core/ports/clock.js";
@@ -98,7 +97,14 @@ const approvalsSchema = z.object({
   approvals_left: z.number().nullish(),
   approved_by: z.array(z.object({ user: userSchema, approved_at: timeField.nullish() })),
 });
-const versionsSchema = z.array(z.object({ head_commit_sha: revisionField.nullish(), created_at: timeField }));
+const versionsSchema = z.array(
+  z.object({
+    head_commit_sha: revisionField.nullish(),
+    /** Where the head left the target branch of that time. */
+    base_commit_sha: revisionField.nullish(),
+    created_at: timeField,
+  }),
+);
 const reviewersSchema = z.array(z.object({ user: userSchema, state: z.string().nullish() }));
 
 type Approvals = z.output<typeof approvalsSchema>;
@@ -192,10 +198,16 @@ function judgeApprovals(change: ChangeRequest, facts: ApprovalFacts): Reviews {
     if (newest === undefined) return false;
     return typeof at === "number" ? at > newest.created_at : versions.length === 1;
   });
+  const looks = people.map((one) => ({ ...lookOf(one, versions), isFresh: fresh.includes(one) }));
+  // A new version of the same head has another target branch.
+  const underOtherBase = looks.filter(({ saw, isFresh }) => !isFresh && saw === change.headRevision);
   const given = {
     approvers: names(fresh),
     people: fresh.map(userOf),
-    looks: people.map((one): Look => ({ by: userOf(one), saw: sawOf(one, versions) })),
+    looks: looks.flatMap(({ by, saw, from, isFresh }): readonly Look[] => {
+      if (isFresh) return [{ by, saw, from: undefined }];
+      return from === undefined || saw === change.headRevision ? [] : [{ by, saw, from }];
+    }),
   };
   const refuse = (missing: string): Reviews => ({ approved: false, ...given, missing });
 
@@ -208,6 +220,10 @@ function judgeApprovals(change: ChangeRequest, facts: ApprovalFacts): Reviews {
   const objectors = reviewers.filter(({ state }) => state === "requested_changes");
   if (objectors.length > 0 || facts.mergeStatus === "requested_changes") {
     return refuse(`${names(objectors).join(", ") || "A reviewer"} requested changes.`);
+  }
+  if (underOtherBase.length > 0 && fresh.length === 0) {
+    const who = underOtherBase.map(({ by }) => by.login).join(", ");
+    return refuse(`${who} approved before the base changed to ${oneLine(change.baseBranch, 100)}: approve again.`);
   }
   if (people.length > 0 && fresh.length === 0) return refuse(whyStale(people));
   const met = approvals.approved === true && (approvals.approvals_left ?? 0) === 0;
@@ -239,11 +255,12 @@ function newestOf(versions: Versions): Versions[number] | undefined {
   );
 }
 
-/** The head of the newest version at the time of an approval. */
-function sawOf({ approved_at: at }: Approvals["approved_by"][number], versions: Versions): Revision | undefined {
+/** What an approver saw: the newest version at that time. */
+function lookOf(approval: Approvals["approved_by"][number], versions: Versions): Look {
+  const { approved_at: at } = approval;
   const earlier = typeof at === "number" ? versions.filter(({ created_at: made }) => made < at) : versions;
-  if (typeof at !== "number" && versions.length !== 1) return undefined;
-  return newestOf(earlier)?.head_commit_sha ?? undefined;
+  const seen = typeof at === "number" || versions.length === 1 ? newestOf(earlier) : undefined;
+  return { by: userOf(approval), saw: seen?.head_commit_sha ?? undefined, from: seen?.base_commit_sha ?? undefined };
 }
 
 function whyStale(people: Approvals["approved_by"]): string {

@@ -20,7 +20,7 @@ interface Told {
   readonly by?: Readonly<Record<string, string>>;
   /** Who pushed, from which head to which; `-` is no commit, and no heads at all a push to several branches. */
   readonly pushes?: readonly string[];
-  /** Who approved which commit. */
+  /** Who approved which commit, and where that left the base branch of that time if it is another one now. */
   readonly looks: readonly string[];
   readonly empty?: readonly string[];
   readonly opened?: string;
@@ -47,8 +47,8 @@ function facts({ commits = CHAIN, by = {}, pushes = ["ana - c"], looks, empty = 
     commits: commits.map(([commit, ...parents]) => ({ id: id(commit), parents: parents.map(id) })),
     empty: new Set(empty.map(id)),
     looks: looks.map((text) => {
-      const [login = "", saw = ""] = text.split(" ");
-      return { by: user(login), saw: id(saw) };
+      const [login = "", saw = "", from] = text.split(" ");
+      return { by: user(login), saw: id(saw), from: from === undefined ? undefined : id(from) };
     }),
     authorship,
   };
@@ -74,6 +74,8 @@ describe("unseen commits", () => {
     ["what the approver pushed", { pushes: ["bo b c", "ana - b"], looks: ["bo c"] }, ["c: bo pushed"]],
     ["none, if another saw it before", { by: { b: "bo" }, looks: ["bo c", "olga b"] }, []],
     ["what came after another's look", { by: { c: "bo" }, looks: ["bo c", "olga b"] }, ["c: bo wrote"]],
+    ["what another's look left out", { by: { a: "bo" }, looks: ["bo c", "olga b a"] }, ["a: bo wrote"]],
+    ["none, if another saw it from an older base", { by: { b: "bo" }, looks: ["bo c", "olga b x"] }, []],
     ["none, if two approved the head, whoever wrote it", { by: { a: "bo", b: "olga" }, looks: ["bo c", "olga c"] }, []],
     ["none, if two saw what both wrote", { by: { a: "bo olga" }, looks: ["bo c", "olga a"] }, []],
     [

@@ -9,11 +9,26 @@ interceptRequests();
 
 const person = (login: string, databaseId: number) => ({ __typename: "User", login, databaseId });
 const bo = person("bo", 102);
-const review = (state: string, author: object | null = bo, oid: string = HEAD) => ({ state, author, commit: { oid } });
+const GIVEN = "2026-03-02T09:00:10Z";
+const review = (state: string, author: object | null = bo, oid: string = HEAD) => ({
+  state,
+  submittedAt: GIVEN,
+  author,
+  commit: { oid },
+});
+const timeline = (...nodes: unknown[]) => ({ timelineItems: { pageInfo: { hasPreviousPage: false }, nodes } });
+const led = (createdAt: string, to = "main", from = "staging") => ({ createdAt, from, to });
 
 function pullRequest(reviewDecision: string | null, nodes: unknown[], changes: object = {}) {
   const latestOpinionatedReviews = { pageInfo: { hasNextPage: false }, nodes };
-  return { headRefOid: HEAD, reviewDecision, latestOpinionatedReviews, ...changes };
+  return {
+    headRefOid: HEAD,
+    baseRefName: "main",
+    reviewDecision,
+    ...timeline(),
+    latestOpinionatedReviews,
+    ...changes,
+  };
 }
 
 async function approvalOf(answer: object) {
@@ -45,6 +60,14 @@ describe("approved", () => {
       people: [{ id: expect.any(String), login: "bo", bot: false }],
       missing: undefined,
       looks: [{ by: { id: "102", login: "bo", bot: false }, saw: change.headRevision }],
+    });
+  });
+
+  test("also after the base changed", async () => {
+    const changes = timeline(led("2026-03-02T09:00:01Z", "staging", "main"), led("2026-03-02T09:00:09Z"));
+    expect(await approvalOf(pullRequest("APPROVED", [review("APPROVED")], changes))).toMatchObject({
+      approved: true,
+      approvers: ["bo"],
     });
   });
 
@@ -86,6 +109,43 @@ describe("not approved", () => {
     ["a deleted account", pullRequest("APPROVED", [review("APPROVED", null)]), /Nobody other/],
     ["only comments", pullRequest(null, [review("COMMENTED")]), /Nobody other/],
     ["the head moved", pullRequest("APPROVED", [review("APPROVED")], { headRefOid: OTHER }), /head commit changed/],
+    ...[
+      ["in the second in which the base changed", timeline(led(GIVEN))] as const,
+      ["before the base changed", timeline(led("2026-03-02T09:00:01Z"), led("2026-03-02T09:00:11Z"))] as const,
+      [
+        "before it changed, told in another order",
+        timeline(led("2026-03-02T09:00:11Z"), led("2026-03-02T09:00:01Z")),
+      ] as const,
+    ].map(([when, changes]): [string, object, RegExp] => [
+      when,
+      pullRequest("APPROVED", [review("APPROVED")], changes),
+      /^bo approved before the base changed from staging to main: approve again\.$/,
+    ]),
+    [
+      "an approval without a time, after the base changed",
+      pullRequest("APPROVED", [{ ...review("APPROVED"), submittedAt: null }], timeline(led("2026-03-02T09:00:01Z"))),
+      /before the base changed/,
+    ],
+    ...[
+      ["an entry of the timeline is missing", timeline(null)] as const,
+      ["the last change is missing", timeline(led("2026-03-02T09:00:01Z", "staging", "main"))] as const,
+    ].map(([what, changes]): [string, object, RegExp] => [
+      what,
+      pullRequest("APPROVED", [review("APPROVED")], changes),
+      /^GitHub does not tell when the base changed to main, so which approvals came after that cannot be told/,
+    ]),
+    [
+      "the timeline is cut off",
+      pullRequest("APPROVED", [review("APPROVED")], {
+        timelineItems: { pageInfo: { hasPreviousPage: true }, nodes: [led("2026-03-02T09:00:01Z")] },
+      }),
+      /more than 100 times, so which approvals came after the last change cannot be told: open a new pull request/,
+    ],
+    [
+      "the base changed meanwhile",
+      pullRequest("APPROVED", [review("APPROVED")], { baseRefName: "staging" }),
+      /The base branch changed while/,
+    ],
     [
       "too many reviews",
       pullRequest("APPROVED", [], {
