@@ -2,7 +2,13 @@ import { shortRevision } from "../core/model/brand.js";
 import type { ChangeRequestRef } from "../core/model/change-request.js";
 import { type HostWords, listed, referenceTo } from "../core/model/host-words.js";
 import { type Danger, driftOf, type ManifestDiff } from "../core/model/manifest-diff.js";
-import { type ApplicationPlan, isWithheld, type Plan, previewedDiff } from "../core/model/plan.js";
+import {
+  type ApplicationPlan,
+  type ApplicationSetPreview,
+  isWithheld,
+  type Plan,
+  previewedDiff,
+} from "../core/model/plan.js";
 import { applicationLink, code, headLink, linked, type Links, sentence, shortened } from "./markdown.js";
 import { checksIn, checksText, counted, joined } from "./parts.js";
 
@@ -107,14 +113,22 @@ function setsText({ applicationSets: sets }: Plan): string {
   const sum = (member: "added" | "removed" | "changed") => sets.reduce((total, set) => total + set[member].length, 0);
   const done = (["added", "removed", "changed"] as const).filter((member) => sum(member) > 0);
   const unknown = sets.filter(({ problem }) => problem !== undefined).length;
+  const kept = sets.reduce((total, set) => total + keptBy(set), 0);
   const parts = [
     ...done.map((member, index) =>
       index === 0 ? `${counted(sum(member), "application")} ${member}` : `${sum(member)} ${member}`,
     ),
+    ...(kept === 0 ? [] : [`what it does to ${counted(kept, "application")} changed`]),
     ...(unknown === 0 ? [] : [`${unknown} could not be previewed`]),
   ];
   const told = parts.length === 0 ? "adds, removes and changes no applications" : parts.join(", ");
   return `**${counted(sets.length, "ApplicationSet")}: ${told}, at the merge**`;
+}
+
+/** The applications whose definition stays, and that Argo CD keeps in another way. */
+function keptBy({ problem, members, added, removed, changed }: ApplicationSetPreview): number {
+  if (problem !== undefined) return 0;
+  return Math.max(0, members.length - added.length - removed.length - changed.length);
 }
 
 /** Counts of resources, then of applications whose resources are not counted. */

@@ -101,7 +101,7 @@ interface Derived {
 }
 
 interface EffectSource extends ExpansionSource {
-  readonly deployer: Pick<Deployer, "naming" | "ownersOf" | "expandApplicationSet">;
+  readonly deployer: Pick<Deployer, "naming" | "ownersOf" | "applicationsOfSet" | "expandApplicationSet">;
   readonly settings: Settings;
   readonly log: Log;
 }

@@ -4,6 +4,7 @@ import type { Application, ApplicationSet } from "../../../src/core/model/applic
 import { applicationName } from "../../../src/core/model/brand.js";
 import type { Json, JsonObject } from "../../../src/core/model/json.js";
 import { notesOf, policyOf } from "../../../src/core/survey/sets/application-set-notes.js";
+import { changedSettings } from "../../../src/core/survey/sets/set-settings.js";
 import { CHANGE, OWN_URL } from "../detect/memory-snapshot.js";
 import { sampleApplication } from "../sample-application.js";
 
@@ -69,7 +70,7 @@ describe("notesOf", () => {
     const changed = { ...known, ...(after === undefined ? {} : { head: after }) };
     const comparison = compareGenerated(base, head);
     return notesOf(
-      { set: changed, head, comparison },
+      { set: changed, head, comparison, settings: changedSettings(changed) },
       {
         live: new Set(live.map(applicationName)),
         change: CHANGE,
@@ -102,7 +103,10 @@ describe("notesOf", () => {
     [
       "the policy that holds after the merge decides over removals",
       { base: all("a"), live: ["a"], before: policy("create-update"), after: policy("sync") },
-      ["removed applications are deleted, with everything that they have deployed if they have Argo CD's finalizer"],
+      [
+        "its own settings change (spec.syncPolicy): Argo CD may treat every application that it owns differently, so this change needs the approvals that they need",
+        "removed applications are deleted, with everything that they have deployed if they have Argo CD's finalizer",
+      ],
     ],
     [
       "many names",
@@ -138,6 +142,9 @@ describe("notesOf", () => {
 
   test("a templated git generator is noted, also where only the old side has it", () => {
     const templated = set({ generators: [{ git: { repoURL: OWN_URL, revision: "{{ .x }}" } }] });
-    expect(notes({ before: templated, after: set({}) })).toEqual([expect.stringContaining("has a template")]);
+    expect(notes({ before: templated, after: set({}) })).toEqual([
+      expect.stringContaining("its own settings change (spec.generators)"),
+      expect.stringContaining("has a template"),
+    ]);
   });
 });

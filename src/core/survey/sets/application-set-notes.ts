@@ -14,6 +14,10 @@ export interface Expansion {
   /** What it generates at the head, including duplicate names. */
   readonly head: readonly Application[];
   readonly comparison: GeneratedChange;
+  /** The members of its own spec that change, which counts as a change of every application that it owns. */
+  readonly settings: readonly string[];
+  /** The applications that it owns in Argo CD, if its settings change or it is removed. */
+  readonly owned: readonly ApplicationName[];
 }
 
 const MAX_NAMED = 10;
@@ -29,12 +33,13 @@ export interface NoteSurroundings {
  * Sentences for people on what the controller does with the generated applications, and where the preview is inexact.
  */
 export function notesOf(
-  { set, head, comparison }: Omit<Expansion, "base">,
+  { set, head, comparison, settings }: Omit<Expansion, "base" | "owned">,
   { live, change, baseChanges }: NoteSurroundings,
 ): readonly string[] {
   const { added, removed, changed } = comparison;
   return [
     ...duplicateNote(set),
+    ...settingsNote(settings),
     ...behindNote(set, change, baseChanges),
     ...removalNotes(set, removed),
     ...(changed.length > 0 && set.head !== undefined && !policyOf(set.head).updates
@@ -60,6 +65,14 @@ function duplicateNote({ alsoIn }: ChangedApplicationSet): readonly string[] {
   if (alsoIn.length === 0) return [];
   return [
     `${alsoIn.slice(0, MAX_NAMED).join(", ")} defines a set of the same name differently: it is unknown which one Argo CD runs, so the applications are gated as if none of them changed`,
+  ];
+}
+
+function settingsNote(settings: readonly string[]): readonly string[] {
+  if (settings.length === 0) return [];
+  const named = settings.map((name) => `spec.${name}`).join(", ");
+  return [
+    `its own settings change (${named}): Argo CD may treat every application that it owns differently, so this change needs the approvals that they need`,
   ];
 }
 

@@ -1,4 +1,4 @@
-import { type ChangedApplicationSet, compareGenerated, tooManyChanges } from "../../detect/scan/application-sets.js";
+import { type ChangedApplicationSet, tooManyChanges } from "../../detect/scan/application-sets.js";
 import { pinGitGenerators } from "../../detect/scan/git-generators.js";
 import type { Application, ApplicationSet } from "../../model/application.js";
 import { applicationName, type ApplicationName, type Revision } from "../../model/brand.js";
@@ -8,6 +8,7 @@ import { DeployerFailure, safeMessage } from "../../model/errors.js";
 import { isJsonObject } from "../../model/json.js";
 import type { ApplicationSetPreview } from "../../model/plan.js";
 import type { Stoppable } from "../../ports/context.js";
+import { asChanged } from "../children.js";
 import { memberOf, unknownMember } from "../members.js";
 import { readsOnlyKnown } from "../new-reads.js";
 import type { Survey } from "../survey.js";
@@ -21,6 +22,7 @@ import {
   warnOfUnpreviewed,
   type WithGenerated,
 } from "./generated-applications.js";
+import { changedSettings, compareOwned } from "./set-settings.js";
 
 /** The survey includes what the sets do to the applications that they own. */
 export interface SurveyWithSets extends WithGenerated {
@@ -59,14 +61,15 @@ export async function withApplicationSets(
   const { applicationSets } = found.detection;
   if (applicationSets.length === 0) return { found, applicationSets: [], toPreview: [], beyond: [] };
   const live = await liveSets(applicationSets, context);
+  const running = byName(found.everyApplication);
   const attempts = await Promise.all(
-    applicationSets.map(async (set) => (await withheld(set, live, why, context)) ?? expand(set, context)),
+    applicationSets.map(async (set) => (await withheld(set, live, why, context)) ?? expand(set, running, context)),
   );
   const unpreviewed = attempts.flatMap((one) => ("problem" in one ? [one.set] : []));
   const expansions = attempts.flatMap((one) => ("problem" in one ? [] : [one]));
   const applied = await applyExpansions(found, expansions, hasRoom, context);
   const around: Surroundings = {
-    live: byName(found.everyApplication),
+    live: running,
     unseen: new Set(applied.beyond.map(({ application }) => application)),
     change,
     baseChanges: await snapshot.changedPaths(change.mergeBase, change.baseRevision),
@@ -103,19 +106,22 @@ async function previewOf(attempt: Attempt, around: Surroundings): Promise<Applic
   return { name, sourceFile, ...attempt.comparison, members, notes, problem: undefined, owned: [] };
 }
 
-/** The generated applications that the controller adds, changes or removes. */
+/** The applications that the controller adds, changes or removes; where the set's settings change, all that it owns. */
 function generatedMembers(
-  { set, base, head, comparison }: Expansion,
+  { set, base, head, comparison, settings, owned }: Expansion,
   { live, unseen }: Surroundings,
 ): Promise<readonly Member[]> {
   const [before, after] = [byName(base), byName(head)];
   const reachedBy = { kind: "generated", by: set.name } as const;
-  const names = [...comparison.added, ...comparison.changed, ...comparison.removed];
-  return allInTurns(names, (application) => {
-    const replaced = [before.get(application), live.get(application)].flatMap((one) =>
-      one === undefined ? [] : [one.spec],
-    );
-    const member = memberOf({ application, head: after.get(application)?.spec, before: replaced, reachedBy });
+  const kept = settings.length === 0 ? [] : [...owned, ...before.keys(), ...after.keys()];
+  const names = new Set([...comparison.added, ...comparison.changed, ...comparison.removed, ...kept]);
+  const removed = new Set(comparison.removed);
+  return allInTurns([...names], (application) => {
+    const running = live.get(application)?.spec;
+    const replaced = [before.get(application)?.spec, running].filter((spec) => spec !== undefined);
+    const spec = removed.has(application) ? undefined : (after.get(application)?.spec ?? running);
+    const known = memberOf({ application, head: spec, before: replaced, reachedBy });
+    const member = settings.length === 0 ? known : { ...known, definition: asChanged(known.definition) };
     return Promise.resolve(unseen.has(application) ? { ...member, problem: UNSEEN } : member);
   });
 }
@@ -160,16 +166,25 @@ async function liveSets(
   }
 }
 
-async function expand(set: ChangedApplicationSet, context: OwnedSource): Promise<Attempt> {
-  const { change, signal, log } = context;
+async function expand(
+  set: ChangedApplicationSet,
+  live: ReadonlyMap<ApplicationName, Application>,
+  context: OwnedSource,
+): Promise<Attempt> {
+  const { change, deployer, signal, log } = context;
   if (set.problem !== undefined) return { set, problem: set.problem, owned: await ownedNow(set, context) };
   try {
     const head = await generated(set.head, change.headRevision, context);
     const base = await generated(set.base, change.mergeBase, context);
-    const comparison = compareGenerated(base, head);
-    const problem = tooManyChanges(comparison);
+    const settings = changedSettings(set);
+    const isAsked = set.base !== undefined && (settings.length > 0 || set.head === undefined);
+    const owned = isAsked ? await deployer.applicationsOfSet(set.base, signal) : [];
+    const comparison = compareOwned({ ...set, owned, generated: { base, head } }, live);
+    const all = [...comparison.changed, ...owned, ...[...base, ...head].map(({ name }) => name)];
+    const touched = settings.length === 0 ? comparison : { ...comparison, changed: [...new Set(all)] };
+    const problem = tooManyChanges(touched);
     return problem === undefined
-      ? { set, base, head, comparison }
+      ? { set, base, head, comparison, settings, owned }
       : { set, problem, owned: await ownedNow(set, context) };
   } catch (error) {
     signal.throwIfAborted();

@@ -254,7 +254,7 @@ export interface WithGenerated {
  * that it generates twice, and everything if it is unknown which set Argo CD runs.
  */
 export function changesToPreview(
-  expansions: readonly Expansion[],
+  expansions: readonly Omit<Expansion, "settings" | "owned">[],
   live: Pick<ReadonlySet<ApplicationName>, "has">,
 ): readonly ChangeToPreview[] {
   const generated = new Set(expansions.flatMap(({ head }) => head.map(({ name }) => name)));

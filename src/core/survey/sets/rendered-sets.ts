@@ -12,11 +12,12 @@ import type { Stoppable } from "../../ports/context.js";
 import type { Deployer } from "../../ports/deployer.js";
 import { asChanged, type Reached, type Surroundings } from "../children.js";
 import { memberOf, unknownMember } from "../members.js";
+import { changedSettings } from "./set-settings.js";
 
 /** Where Argo CD is asked what an ApplicationSet generates for a change request. */
 export interface ExpansionSource {
   readonly change: ChangeRequest;
-  readonly deployer: Pick<Deployer, "expandApplicationSet">;
+  readonly deployer: Pick<Deployer, "applicationsOfSet" | "expandApplicationSet">;
   readonly signal: AbortSignal;
 }
 
@@ -36,7 +37,10 @@ export async function reachedBySet(
     const { base, head } = await expansionOf(set, context);
     const named = (side: readonly Application[]) => groupedBy(side, (one) => one.name);
     const [old, young] = [named(base), named(head)];
-    const names = [...new Set([...old.keys(), ...young.keys()])];
+    const settings = changedSettings(sidesOf(set));
+    const isAsked = set.base !== undefined && (settings.length > 0 || set.head === undefined);
+    const owned = isAsked ? await context.deployer.applicationsOfSet(set, signal) : [];
+    const names = [...new Set([...old.keys(), ...young.keys(), ...owned])];
     return names.flatMap((application): readonly Reached[] => {
       const running = around.live.get(application)?.spec;
       const replaced = (old.get(application) ?? []).map(({ spec }) => spec);
@@ -52,7 +56,8 @@ export async function reachedBySet(
       }
       return after.flatMap(({ spec }): readonly Reached[] => {
         const taken = replaced.length === 0;
-        if (!taken && running !== undefined && before.every((one) => specEqual(one, spec))) return [];
+        const kept = !taken && settings.length === 0;
+        if (kept && running !== undefined && before.every((one) => specEqual(one, spec))) return [];
         const member = memberOf({ application, head: spec, before, reachedBy });
         return [{ member: { ...member, definition: asChanged(member.definition) }, deploysItself: isAutoSynced(spec) }];
       });
@@ -103,6 +108,12 @@ async function generated(
   const pinned = await deployer.expandApplicationSet(pinGitGenerators(set, change, at), change, signal);
   const moves = at === change.headRevision && gitGenerators(set).some((git) => mayMove(git, change));
   return moves ? [...pinned, ...(await deployer.expandApplicationSet(set, change, signal))] : pinned;
+}
+
+function sidesOf({ name, namespace, ...sides }: RenderedSet) {
+  const as = (resource: JsonObject | undefined): ApplicationSet | undefined =>
+    resource && { name, namespace, resource };
+  return { base: as(sides.base), head: as(sides.head) };
 }
 
 /** Applications of which only the names are known. */

@@ -1,0 +1,136 @@
+import { describe, expect, test } from "@jest/globals";
+import type { HostId } from "../../src/names.js";
+import { HOSTS, REPOSITORY, startBot, type Bot } from "../scenarios/bot.js";
+import { applicationResource, asYaml, configMap } from "../scenarios/resources.js";
+import { cloneUrlOf, generatedApplication, names, runsShops, shopsResource } from "../scenarios/sets.js";
+
+type Spec = Readonly<Record<string, unknown>>;
+
+/** The set `shops` with these members of its spec instead of its own. */
+function setWith(url: string, spec: Spec, generator: object = names("de", "fr")): object {
+  const set = shopsResource(url, generator) as { readonly spec: Spec };
+  return { ...set, spec: { ...set.spec, ...spec } };
+}
+
+interface Running {
+  readonly before?: Spec;
+  /** Applications that the set owns. */
+  readonly owns?: readonly { readonly name: string; readonly path?: string }[];
+}
+
+/** A set of which `shop-de` needs an approval. */
+function startSet(host: HostId, { before = {}, owns = [{ name: "de" }, { name: "fr" }] }: Running = {}): Promise<Bot> {
+  return startBot({
+    host,
+    applications: [],
+    config: { defaults: { auto_merge: true } },
+    files: (url) => ({
+      ".svc.yaml": "sync_requirements: [{ name: shop-de, require_approval: true }]\n",
+      "sets/shops.yaml": asYaml(setWith(url, before)),
+      ...Object.fromEntries(
+        ["de", "fr", "old"].map((name) => [`shops/${name}/configmap.yaml`, configMap(`shop-${name}`, { value: "1" })]),
+      ),
+    }),
+    prepare: (world, forge) => {
+      const repoURL = cloneUrlOf(forge);
+      const owned = owns.map(({ name, ...more }) => generatedApplication(name, { repoURL, ...more }));
+      runsShops(world, setWith(repoURL, before), owned);
+    },
+  });
+}
+
+const change = (bot: Bot, spec: Spec) => ({ "sets/shops.yaml": asYaml(setWith(cloneUrlOf(bot.forge), spec)) });
+
+/** The plan says what changes, and nothing is merged before the approval that `shop-de` requires. */
+async function expectHeld(bot: Bot, one: number): Promise<void> {
+  await bot.comment(one, "svc sync");
+  expect(bot.seen(one).state).toBe("open");
+  const status = () => bot.forge.statuses(REPOSITORY, bot.seen(one).headRevision).at(-1);
+  if (bot.host === "hosta") expect(status()).toMatchObject({ state: "pending" });
+  expect(bot.answers(one).join("\n")).toContain("needs an approval of");
+  await bot.approve(one);
+  if (bot.host === "hosta") expect(status()).toMatchObject({ state: "success" });
+}
+
+describe.each(HOSTS)("the settings of an ApplicationSet on %s", (host) => {
+  test.each<[string, Spec, Spec, string]>([
+    ["a policy", { syncPolicy: { applicationsSync: "create-only" } }, {}, "spec.syncPolicy"],
+    [
+      "what stays of a deleted application",
+      {},
+      { syncPolicy: { preserveResourcesOnDeletion: true } },
+      "spec.syncPolicy",
+    ],
+    [
+      "fields that it leaves alone",
+      { ignoreApplicationDifferences: [{ jsonPointers: ["/spec/source/targetRevision"] }] },
+      {},
+      "spec.ignoreApplicationDifferences",
+    ],
+    ["annotations that it keeps", { preservedFields: { annotations: ["a"] } }, {}, "spec.preservedFields"],
+    ["its steps", {}, { strategy: { type: "RollingSync", rollingSync: { steps: [] } } }, "spec.strategy"],
+  ])("change what it owns, even if it generates the same: %s", async (_what, before, after, named) => {
+    const bot = await startSet(host, { before });
+    const one = await bot.open(change(bot, after));
+    const plan = bot.lastComment(one);
+    expect(plan).toContain(
+      `its own settings change (${named}): Argo CD may treat every application that it owns differently`,
+    );
+    expect(plan).toContain("**1 ApplicationSet: what it does to 2 applications changed, at the merge**");
+    await expectHeld(bot, one);
+  });
+
+  test("that stop leaving applications as they are show what those get, and need its approval", async () => {
+    const before = { syncPolicy: { applicationsSync: "create-only" } };
+    const bot = await startSet(host, { before, owns: [{ name: "de", path: "shops/old" }] });
+    const one = await bot.open(change(bot, {}));
+    expect(bot.lastComment(one)).toContain("- changes `shop-de`");
+    expect(bot.lastComment(one)).toContain("# create: ConfigMap guestbook/shop-de");
+    await expectHeld(bot, one);
+  });
+
+  test("that start to delete applications say which it removes", async () => {
+    const before = { syncPolicy: { applicationsSync: "create-update" } };
+    const bot = await startSet(host, { before, owns: [{ name: "de" }, { name: "fr" }, { name: "old" }] });
+    const one = await bot.open(change(bot, {}));
+    expect(bot.lastComment(one)).toContain("- removes `shop-old`");
+    expect(bot.lastComment(one)).toContain("⚠️ removes the application shop-old");
+    await expectHeld(bot, one);
+  });
+
+  test("need an approval whatever the rules say, if nobody knows what it owns", async () => {
+    const bot = await startSet(host);
+    bot.meanwhile("argocd", { path: /\/generate$/ }, () => {
+      bot.argocd.faults.add({ path: /\/api\/v1\/applications$/, fault: { kind: "status", status: 500 } });
+    });
+    const one = await bot.open(change(bot, { syncPolicy: { applicationsSync: "create-only" } }));
+    bot.argocd.faults.clear();
+    expect(bot.lastComment(one)).toContain("**Changes:** could not be previewed");
+    await expectHeld(bot, one);
+  });
+
+  test("bind the sync of the parent that applies it", async () => {
+    const set = (url: string, spec: Spec) =>
+      asYaml({ ...setWith(url, spec), metadata: { name: "shops", namespace: "argocd" } });
+    const bot = await startBot({
+      host,
+      applications: [],
+      files: (url) => ({
+        ".svc.yaml": "sync_requirements: [{ name: shop-de, require_approval: true }]\n",
+        "argocd/root.yaml": asYaml(applicationResource("root", { repoURL: url, path: "children" })),
+        "children/set.yaml": set(url, { syncPolicy: { applicationsSync: "create-only" } }),
+        "shops/de/configmap.yaml": configMap("shop-de", { value: "1" }),
+      }),
+      prepare: (world, forge) => {
+        const repoURL = cloneUrlOf(forge);
+        world.argocd.addApplication(applicationResource("root", { repoURL, path: "children" }));
+        world.argocd.addApplication(generatedApplication("de", { repoURL }));
+        world.argocd.addApplication(generatedApplication("fr", { repoURL }));
+      },
+    });
+    const one = await bot.open({ "children/set.yaml": set(cloneUrlOf(bot.forge), {}) });
+    await bot.comment(one, "svc sync -a root");
+    expect(bot.lastComment(one)).toContain("- `shop-de`: a sync of root changes it");
+    expect(bot.changes()).toEqual([]);
+  });
+});
