@@ -2,6 +2,7 @@ import { readFileSync } from "node:fs";
 import { describe, expect, test } from "@jest/globals";
 import { z } from "zod";
 import { repositorySchema, parseRepositoryConfig } from "../../src/config/repository/repository-schema.js";
+import { DEFAULT_SENSITIVE_KINDS } from "../../src/config/server/sensitive-kinds.js";
 import { serverSchema } from "../../src/config/server/server-schema.js";
 import { loadServerConfig } from "../../src/config/server/server.js";
 import { readYaml } from "../../src/config/yaml-tree.js";
@@ -76,6 +77,11 @@ describe("svc.example.yaml", () => {
   ])("is valid and gives no warning, %s", (_, text) => {
     const result = loadServerConfig([{ name: "svc.example.yaml", text }], environment(text));
     expect(result).toMatchObject({ kind: "valid", warnings: [] });
+  });
+
+  test("shows the default of sensitive_kinds", () => {
+    const result = loadServerConfig([{ name: "svc.example.yaml", text: SERVER }], environment(SERVER));
+    expect(result.kind === "valid" && result.config.sensitiveKinds).toEqual(DEFAULT_SENSITIVE_KINDS);
   });
 
   const everything = SERVER.replace(/^( *)# ( *(?:- \{|(?:- )?[a-z_]+:(?: |$)))/gm, "$1$2");

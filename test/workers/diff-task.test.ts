@@ -24,6 +24,7 @@ function inputOf(base: readonly Manifest[], head: readonly Manifest[], mode: "br
     placeholders: { base: revision("a".repeat(40)), head: revision("b".repeat(40)) },
     redact: [],
     secretsInGit: { changed: [], files: [] },
+    sensitiveKinds: [],
     live: mode === "branch" ? undefined : { mode, state, spec: {}, sameRules: true },
   };
 }

@@ -7,6 +7,7 @@ import {
   type RepositoryConfig,
   type RepositoryConfigResult,
 } from "../repository/repository-schema.js";
+import { DEFAULT_SENSITIVE_KINDS } from "../server/sensitive-kinds.js";
 import type { ServerConfig, ServerDefaults } from "../server/server.js";
 import type { ConfigProblem } from "../yaml-tree.js";
 import { accessRulesOf, requirementsOf, strictest } from "./requirements.js";
@@ -41,7 +42,7 @@ export interface PolicyFiles {
 }
 
 /** What the server's file says besides `defaults`. */
-type ServerRules = Pick<ServerConfig, "applicationRepositories" | HostId>;
+type ServerRules = Pick<ServerConfig, "applicationRepositories" | "sensitiveKinds" | HostId>;
 
 /** Branches that are never deleted. */
 const NEVER_DELETED = ["main", "master", "develop", "development"] as const;
@@ -81,6 +82,7 @@ export function resolveSettings(
     crPaths: unionOfCrPaths([...branches.map(({ file }) => file), head]),
     namesNeedHost: HOST_IDS.every((host) => server[host] !== undefined),
     applicationRepositories: server.applicationRepositories,
+    sensitiveKinds: server.sensitiveKinds ?? DEFAULT_SENSITIVE_KINDS,
     requirementsFor(application) {
       const required = strictest(policies.map((one) => requirementsOf(application, one, defaults)));
       return broken ? { ...required, requireApproval: true } : required;

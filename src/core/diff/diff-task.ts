@@ -1,6 +1,7 @@
 import type { ApplicationSpec, Manifest } from "../model/application.js";
 import { isJsonObject, type JsonObject, type JsonText, readJsonText } from "../model/json.js";
 import type { ManifestDiff } from "../model/manifest-diff.js";
+import type { SensitiveKind } from "../model/settings.js";
 import type { Task } from "../ports/compute.js";
 import type { LiveState } from "../ports/deployer.js";
 import { type ComparedSecrets, compareSecrets, type SecretsInGit } from "../secrets/secret-changes.js";
@@ -8,6 +9,7 @@ import { diffBoth, diffLive } from "./live/live-outcome.js";
 import { trialOrder, type TrialOrder } from "./live/trial-order.js";
 import { differingByCommit, differingPairs, diffManifests, type DiffRequest, pairManifests } from "./manifest-diff.js";
 import { byIdentity, type ManifestIdentity } from "./manifest-key.js";
+import { sensitiveChanges, withSensitive } from "./sensitive.js";
 import type { Sides } from "./summarise.js";
 
 /** A comparison whose large parts are texts. */
@@ -15,6 +17,7 @@ export interface DiffInput extends Omit<DiffRequest, "base" | "head"> {
   readonly base: JsonText<readonly Manifest[]>;
   readonly head: JsonText<readonly Manifest[]>;
   readonly secretsInGit: SecretsInGit;
+  readonly sensitiveKinds: readonly SensitiveKind[];
   /** Whether Kubernetes is asked about the head. */
   readonly trials?: boolean | undefined;
   /** The cluster, if the head is compared with it. */
@@ -47,7 +50,8 @@ export const diffTask: Task<DiffInput, DiffOutput> = {
     const { secrets, stayingKeys } = compared;
     const differing = differingPairs(compared.pairs);
     const facts = renderFacts(request, pairs, differing);
-    const diff = diffOf(live, { request, pairs, stayingKeys, differing });
+    const sensitive = sensitiveChanges(differing.values(), input.sensitiveKinds, secrets);
+    const diff = withSensitive(diffOf(live, { request, pairs, stayingKeys, differing }), sensitive);
     // Hardly any render has a commit in it, and the texts are searched quickly.
     const maybe = input.head.includes(request.placeholders.head.slice(0, 7));
     const onlyCommit = maybe ? differingByCommit(request, pairs, differing) : [];

@@ -27,6 +27,7 @@ import {
   besides,
   byNameAlone,
   type Deployed,
+  deployedOf,
   requiresUpToDate,
 } from "../policy/effect-rules.js";
 import {
@@ -204,11 +205,11 @@ export function storedFacts({ change, words, settings, plan, locks, records }: S
   const lockOf = new Map(locks.map((lock) => [lock.application, lock]));
   const ownOf = new Map(own.map((record) => [record.application, record]));
   const recordsOf = byApplication(records);
-  const current = isPlanOf(plan, change);
+  const deployedNow = new Map(deployedOf(plan, [...names], change).map((one) => [one.application, one]));
   const applications = [...names].map((application): ApplicationFacts => {
     const one = planned.get(application);
     const record = ownOf.get(application);
-    const deployed = { application, members: current ? (one?.effect.members ?? []) : [] };
+    const deployed = deployedNow.get(application) ?? { application, members: [] };
     const foreign = (recordsOf.get(application) ?? []).filter((other) => other !== record);
     return {
       application,

@@ -36,6 +36,8 @@ export interface ManifestDiff {
   readonly cautions: readonly string[];
   /** Those of them that endanger something, in a few words and in the same order. */
   readonly dangers: readonly Danger[];
+  /** What the head creates or changes of kinds that set limits or grant rights: `creates Role shop/admin`. Untrusted. */
+  readonly sensitive?: readonly string[] | undefined;
   /** Applications among the manifests (app of apps). */
   readonly children: NameChanges;
   /** ApplicationSets among the manifests. */

@@ -53,6 +53,16 @@ export interface RuledApplication {
   readonly namespaces?: readonly string[] | undefined;
 }
 
+/** Objects that set limits or grant rights, of which nobody may create or change one without an approval. */
+export interface SensitiveKind {
+  /** `AppProject.argoproj.io`, and `Secret` without a group. */
+  readonly kind: string;
+  /** A pattern; undefined if every name counts. */
+  readonly name?: string | undefined;
+  /** `<key>` or `<key>=<value>`; undefined if it does not matter. */
+  readonly label?: string | undefined;
+}
+
 /** A change of a repository's file by a change request: svc merges it only with an approval under the rules of before. */
 interface RulesChange {
   /** Each of these must allow one of the approvers; if there are none, every approval that counts is enough. */
@@ -86,6 +96,7 @@ export interface Settings {
     readonly application: string;
     readonly repositories: readonly string[];
   }[];
+  readonly sensitiveKinds: readonly SensitiveKind[];
   /** What a sync of this application requires: exact entry, else wildcard entry, else repository, else server. */
   requirementsFor(application: RuledApplication): Requirements;
   /** Rules that each must allow a person this command for this application; if none, everyone who may give commands may. */

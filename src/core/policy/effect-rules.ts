@@ -1,7 +1,9 @@
 import { strictest } from "../../config/rules/requirements.js";
 import type { ApplicationName } from "../model/brand.js";
+import { groupedBy } from "../model/collections.js";
 import { type Member, movesOf, ruledAs } from "../model/effect.js";
-import { isPlanOf, type Plan, type PlannedFor } from "../model/plan.js";
+import { listed } from "../model/host-words.js";
+import { isPlanOf, type Plan, type PlannedFor, previewedDiff, shownDiff } from "../model/plan.js";
 import type {
   AccessCommand,
   AccessRule,
@@ -16,6 +18,14 @@ export interface Deployed {
   readonly application: ApplicationName;
   /** Empty if nothing but the name is known. */
   readonly members: readonly Member[];
+  /** What it and its members create or change of kinds that set limits or grant rights. Untrusted. */
+  readonly sensitive?: readonly SensitiveChange[];
+}
+
+interface SensitiveChange {
+  readonly member: ApplicationName;
+  /** `creates Role shop/admin`. */
+  readonly what: string;
 }
 
 /** The applications with what their deployment reaches, if the plan is one of the present head and target branch. */
@@ -24,8 +34,27 @@ export function deployedOf(
   applications: readonly ApplicationName[],
   change: PlannedFor,
 ): readonly Deployed[] {
-  const known = new Map(isPlanOf(plan, change) ? plan.applications.map((one) => [one.application, one.effect]) : []);
-  return applications.map((application) => ({ application, members: known.get(application)?.members ?? [] }));
+  if (!isPlanOf(plan, change)) return byNameAlone(applications);
+  const known = new Map(plan.applications.map((one) => [one.application, one.effect]));
+  const reach = reachIn(plan);
+  return applications.map((application) => reach(application, known.get(application)?.members ?? []));
+}
+
+/** Adds to the members of what is deployed what the plan shows of them. */
+function reachIn(plan: Plan): (application: ApplicationName, members: readonly Member[]) => Deployed {
+  const shown = [
+    ...plan.applications.map((one) => [one.application, shownDiff(one)] as const),
+    ...plan.previews.map(({ application, content }) => [application, previewedDiff(content)] as const),
+  ];
+  const sensitive = new Map<ApplicationName, readonly string[]>();
+  for (const [name, diff] of shown) {
+    if (diff?.sensitive !== undefined) sensitive.set(name, [...(sensitive.get(name) ?? []), ...diff.sensitive]);
+  }
+  return (application, members) => {
+    const names = new Set([application, ...members.map((member) => member.application)]);
+    const found = [...names].flatMap((member) => (sensitive.get(member) ?? []).map((what) => ({ member, what })));
+    return { application, members, sensitive: found };
+  };
 }
 
 /** Applications that are known by name only. */
@@ -44,17 +73,27 @@ export interface ApprovalNeed {
 
 /** Everything that requires an approval: by a rule, or because no rule can allow it without one. */
 export function approvalNeeds(all: readonly Deployed[], settings: Settings): readonly ApprovalNeed[] {
-  return all.flatMap(({ application, members }) => {
+  return all.flatMap(({ application, members, sensitive = [] }) => {
+    const needed = [...groupedBy(sensitive, ({ member }) => member)].map(([member, some]) => {
+      const what = listed(
+        some.map((one) => one.what),
+        MOST_NAMED,
+      );
+      return { application, member, because: `it ${what}, which sets limits or grants rights` };
+    });
     if (members.length === 0) {
       const { requireApproval } = settings.requirementsFor({ name: application });
-      return requireApproval ? [{ application, member: application, because: "" }] : [];
+      return [...(requireApproval ? [{ application, member: application, because: "" }] : []), ...needed];
     }
-    return members.flatMap((member) => {
+    const byRules = members.flatMap((member) => {
       const because = needOf(member, settings);
       return because === undefined ? [] : [{ application, member: member.application, because }];
     });
+    return [...byRules, ...needed];
   });
 }
+
+const MOST_NAMED = 5;
 
 export function needsApproval(all: readonly Deployed[], settings: Settings): boolean {
   return approvalNeeds(all, settings).length > 0;
@@ -102,16 +141,24 @@ function ruledOf(application: ApplicationName, members: readonly Member[]): read
  */
 export function takingEffect(plan: Plan | undefined): readonly Deployed[] {
   if (plan === undefined) return [];
-  const planned = plan.applications.map(({ application, effect }) => ({ application, members: effect.members }));
+  const reach = reachIn(plan);
+  const planned = plan.applications.map(({ application, effect }) => reach(application, effect.members));
   return [...planned, ...besides(plan)];
 }
 
 /** What the merge deploys besides the applications of a plan. */
 export function besides(plan: Plan): readonly Deployed[] {
+  const reach = reachIn(plan);
   const generated = plan.applicationSets.flatMap(({ members }) =>
-    members.map((member) => ({ application: member.application, members: [member] })),
+    members.map((member) => reach(member.application, [member])),
   );
   const known = new Set([...plan.applications, ...generated].map(({ application }) => application));
-  const others = plan.notDeployed.map(({ application }) => application).filter((name) => !known.has(name));
-  return [...generated, ...byNameAlone(others)];
+  // What a previewed child applies in turn is nobody's member.
+  const previewed = plan.previews.map(({ application }) => reach(application, [])).filter(isSensitive);
+  const others = byNameAlone(plan.notDeployed.map(({ application }) => application));
+  return [...generated, ...[...previewed, ...others].filter(({ application }) => !known.has(application))];
+}
+
+function isSensitive({ sensitive = [] }: Deployed): boolean {
+  return sensitive.length > 0;
 }

@@ -40,9 +40,10 @@ export async function compareRenders(
   sides: BothSides,
   context: ComparisonSource,
 ): Promise<Compared> {
-  const { deployer, diffMode, serverDryRun, redact, change, compute, hostWords, signal, log } = context;
+  const { deployer, diffMode, serverDryRun, redact, change, settings, compute, hostWords, signal, log } = context;
   const branch = {
     ...inputOf(subject, sides, redact),
+    sensitiveKinds: settings.sensitiveKinds,
     secretsInGit: rendersSecrets(sides) ? await secretsInGit(subject, context) : { changed: [], files: [] },
     // Argo CD asks the cluster that the application runs in.
     trials:
@@ -125,7 +126,11 @@ function stopped(limit: "time" | "memory", { changeRequest }: HostWords): Uneval
   return { kind: "unevaluated", reason };
 }
 
-function inputOf(subject: LiveSubject, sides: BothSides, redact: readonly string[]): Omit<DiffInput, "secretsInGit"> {
+function inputOf(
+  subject: LiveSubject,
+  sides: BothSides,
+  redact: readonly string[],
+): Omit<DiffInput, "secretsInGit" | "sensitiveKinds"> {
   const { head, base } = subject;
   return {
     base: movesCluster(subject) ? jsonText<readonly Manifest[]>([]) : sides.base.manifests,

@@ -16,7 +16,7 @@ import { jsonText, type JsonText } from "../model/json.js";
 import type { PreviewContent } from "../model/plan.js";
 import { pinsOf, type Side } from "../model/subject.js";
 import { type Computed, computeIfLarge, tooMuch } from "../ports/compute.js";
-import type { Commits, Stoppable } from "../ports/context.js";
+import type { OpenedChange, Stoppable } from "../ports/context.js";
 import type { Deployer } from "../ports/deployer.js";
 import { type CheckSource, runChecks } from "./check-manifests.js";
 
@@ -33,7 +33,7 @@ export interface Previewed {
 }
 
 /** What renders, compares and checks a preview. */
-export interface PreviewSource extends CheckSource, Commits {
+export interface PreviewSource extends CheckSource, OpenedChange {
   readonly deployer: Pick<Deployer, "renderManifests" | "liveResources">;
   readonly automatic: boolean;
 }
@@ -59,7 +59,7 @@ export async function renderPreview(
   if (after.status === "rejected") return failed(name, after.reason, context);
   if (before.status === "rejected") return failed(name, before.reason, context);
   const [from, to] = [destinationOf((base ?? head).application.spec), destinationOf(head.application.spec)];
-  const { change, compute, redact } = context;
+  const { change, settings, compute, redact } = context;
   const input: DiffInput = {
     // In another cluster everything is created.
     base: from.cluster === to.cluster ? before.value : NOTHING,
@@ -71,6 +71,7 @@ export async function renderPreview(
     redact,
     live: undefined,
     secretsInGit: { changed: undefined, files: [] },
+    sensitiveKinds: settings.sensitiveKinds,
   };
   const { application } = head;
   const [computed, checks] = await Promise.all([

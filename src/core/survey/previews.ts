@@ -5,7 +5,7 @@ import type { ApplicationName } from "../model/brand.js";
 import type { ChangeRequest } from "../model/change-request.js";
 import type { Member } from "../model/effect.js";
 import { safeMessage } from "../model/errors.js";
-import type { Commits, OpenedChange } from "../ports/context.js";
+import type { Commits } from "../ports/context.js";
 import type { Deployer } from "../ports/deployer.js";
 import { uncheckedPreview } from "../render/check-manifests.js";
 import { type Previewed, previewRemoval, type PreviewSource, renderPreview } from "../render/preview.js";
@@ -49,7 +49,7 @@ type Why = (
   deployed: readonly { readonly application: ApplicationName; readonly members: readonly Member[] }[],
 ) => Promise<string | undefined>;
 
-interface PreviewsSource extends PreviewSource, OpenedChange {
+interface PreviewsSource extends PreviewSource {
   readonly deployer: Pick<Deployer, "renderManifests" | "liveResources" | "listApplications">;
   readonly previewLimit: number;
 }

@@ -116,6 +116,7 @@ const manifestDiff = z.object({
   dangers: z
     .array(z.object({ what: z.string(), pruning: z.boolean(), effect: orUndefined(z.enum(["lost", "refused"])) }))
     .default([]),
+  sensitive: orUndefined(z.array(z.string())),
   children: names,
   sets: names,
   basis: basis.default({ kind: "branch" }),

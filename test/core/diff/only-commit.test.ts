@@ -17,6 +17,7 @@ async function diff(base: readonly Manifest[], head: readonly Manifest[]) {
     placeholders: { base: BASE, head: HEAD },
     redact: [],
     secretsInGit: { changed: [], files: [] },
+    sensitiveKinds: [],
     live: undefined,
   });
   return output.diff;

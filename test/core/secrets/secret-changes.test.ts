@@ -38,6 +38,7 @@ async function diff(base: readonly Manifest[], head: readonly Manifest[], secret
     placeholders: { base: BASE, head: HEAD },
     redact: [],
     secretsInGit,
+    sensitiveKinds: [],
     live: undefined,
   });
   return output.diff;

@@ -54,6 +54,7 @@ const SETTINGS: Settings = {
   crPaths: [],
   namesNeedHost: false,
   applicationRepositories: [],
+  sensitiveKinds: [],
   requirementsFor: () => ({ requireApproval: false, requireUpToDate: false }),
   accessTo: () => [],
   needsAdministrator: false,
