@@ -1,17 +1,9 @@
-import type { ApplicationPlan } from "../../core/model/plan.js";
+import type { ApplicationPlan, Evaluated } from "../../core/model/plan.js";
 import type { ApplicationSync, Refusal } from "../../core/model/result.js";
 import type { AuditedApplication, AuditRecord } from "../../core/ports/audit.js";
 import { REPOSITORY_FILE } from "../../names.js";
 
-/** An entry of the audit trail in words, with the tone of its badge. */
-interface ActivityWords {
-  readonly tone: "good" | "attention" | "bad" | "";
-  readonly badge: string;
-  /** Why it was refused or failed, or how it was done. */
-  readonly sentence: string | undefined;
-}
-
-/** What an entry of the audit trail says. */
+/** What an entry of the audit trail says: a badge with its tone, and why it was refused or failed, or how it was done. */
 export function activityWords(entry: AuditRecord): ActivityWords {
   const { action, command = "plan", reason } = entry;
   switch (action) {
@@ -50,18 +42,18 @@ function deploymentWords({ applications, reason }: AuditRecord, noun: string, do
   return dry === "" ? words("good", done) : words("", `${dry}${noun}`);
 }
 
-function words(tone: ActivityWords["tone"], badge: string, sentence?: string): ActivityWords {
+type ActivityWords = ReturnType<typeof words>;
+
+function words(tone: "good" | "attention" | "bad" | "", badge: string, sentence?: string) {
   return { tone, badge, sentence };
 }
 
 /** What became of an application, to follow its name. */
 export function outcomeWords({ outcome }: AuditedApplication, { action }: Pick<AuditRecord, "action">): string {
-  const known: Readonly<Record<string, string>> = action === "planned" ? PLANNED : OTHERWISE;
-  return textOf(known, outcome);
+  return textOf(action === "planned" ? PLANNED : OTHERWISE, outcome);
 }
 
-type Verdict = Extract<ApplicationPlan, { readonly kind: "evaluated" }>["verdict"];
-type Planned = Exclude<ApplicationPlan["kind"], "evaluated"> | Verdict | "not deployed";
+type Planned = Exclude<ApplicationPlan["kind"], "evaluated"> | Evaluated["verdict"] | "not deployed";
 
 const PLANNED: Readonly<Record<Planned, string>> = {
   changed: "changes",

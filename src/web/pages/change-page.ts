@@ -2,7 +2,6 @@ import { nextStepPieces, type Piece } from "../../comments/next-step-words.js";
 import { withPresentLocks } from "../../core/commands/locks.js";
 import type { Revision } from "../../core/model/brand.js";
 import {
-  type Approval,
   changePagePath,
   type ChangeRequest,
   changeRequestName,
@@ -18,9 +17,18 @@ import { HOST_IDS, HOST_TITLES } from "../../names.js";
 import type { ChangeSummary } from "../../run/answer/change-facts.js";
 import { CHANGE_ADDRESS, readChangeAddress } from "../addresses.js";
 import { activityWords, outcomeWords } from "./activity-words.js";
-import { isAdmin, type Page, type PageParts, problemPage, type Reader } from "./page.js";
+import {
+  deploymentState,
+  isAdmin,
+  type Page,
+  type PageParts,
+  problemPage,
+  type Reader,
+  shownChange,
+  shownTime,
+  whoName,
+} from "./page.js";
 import { planView } from "./plan-view.js";
-import { type DeploymentState, deploymentState, shownChange, shownTime, type ShownTime, whoName } from "./shown.js";
 
 const MOST_ENTRIES = 20;
 const HOSTS = HOST_IDS.map((id) => `${id} is ${HOST_TITLES[id]}`).join(", ");
@@ -75,7 +83,7 @@ export async function changePage(
       withDiff,
       hidden: right?.kind === "hidden" && reader.kind === "account" ? right : undefined,
       admin: isAdmin(reader),
-      rows: stateRows(change, { plan, locks, records: everyRecord }, now),
+      rows: stateRows(change, plan, locks, everyRecord, now),
     },
   };
 }
@@ -87,14 +95,14 @@ function unknownChange(change: ChangeRequestRef, { command, title }: HostWords):
   ]);
 }
 
-interface Known {
-  readonly plan: Plan | undefined;
-  readonly locks: readonly Lock[];
-  readonly records: readonly Deployment[];
-}
-
 /** One row per application that this change request has planned, locked or deployed. */
-function stateRows(change: ChangeRequestRef, { plan, locks, records }: Known, now: Date) {
+function stateRows(
+  change: ChangeRequestRef,
+  plan: Plan | undefined,
+  locks: readonly Lock[],
+  records: readonly Deployment[],
+  now: Date,
+) {
   const planned = plan?.applications.map(({ application }) => application) ?? [];
   const names = new Set([...planned, ...locks.map((one) => one.application), ...records.map((one) => one.application)]);
   return [...names].sort().map((application) => {
@@ -117,42 +125,20 @@ function stateRows(change: ChangeRequestRef, { plan, locks, records }: Known, no
   });
 }
 
-interface ChangeHead {
-  readonly title: string;
-  readonly author: string | undefined;
-  readonly branches: { readonly head: string; readonly base: string };
-  readonly state: { readonly tone: "good" | "attention" | "bad" | ""; readonly text: string };
-  /** Undefined once nothing can be approved any more. */
-  readonly approval: ApprovalView | undefined;
-  readonly next: readonly ShownPiece[];
-}
-
-interface ApprovalView {
-  readonly tone: "good" | "attention" | "";
-  readonly badge: string;
-  /** What is missing; untrusted. */
-  readonly sentence: string | undefined;
-}
-
-/** Part of a clause; untrusted. */
-interface ShownPiece {
-  readonly text: string;
-  readonly code: boolean;
-}
-
-function changeHead(summary: ChangeSummary, words: HostWords): ChangeHead {
+function changeHead(summary: ChangeSummary, words: HostWords) {
   const { change, next } = summary;
   return {
     title: change.title,
     author: change.author?.login,
     branches: { head: change.headBranch, base: change.baseBranch },
     state: stateOf(change),
+    // Once it is closed, nothing can be approved any more.
     approval: change.state === "open" ? approvalOf(summary) : undefined,
     next: nextStepPieces(next, change, words).map(shownPiece),
   };
 }
 
-function stateOf({ state, draft }: ChangeRequest): ChangeHead["state"] {
+function stateOf({ state, draft }: ChangeRequest) {
   switch (state) {
     case "open":
       return draft ? { tone: "attention", text: "draft" } : { tone: "good", text: "open" };
@@ -163,37 +149,19 @@ function stateOf({ state, draft }: ChangeRequest): ChangeHead["state"] {
   }
 }
 
-function approvalOf({ approval, missingForRules, planned }: ChangeSummary): ApprovalView | undefined {
+function approvalOf({ approval, missingForRules, planned }: ChangeSummary) {
   if (missingForRules !== undefined) return { tone: "attention", badge: "needed", sentence: missingForRules };
-  if (approval !== undefined) return givenOrNot(approval);
-  return planned ? { tone: "", badge: "not required", sentence: undefined } : undefined;
+  if (approval === undefined) return planned ? { tone: "", badge: "not required", sentence: undefined } : undefined;
+  const { approved, approvers, missing } = approval;
+  return approved
+    ? { tone: "good", badge: `by ${approvers.join(", ")}`, sentence: undefined }
+    : { tone: "attention", badge: "needed", sentence: missing };
 }
 
-function givenOrNot({ approved, approvers, missing }: Approval): ApprovalView {
-  if (approved) return { tone: "good", badge: `by ${approvers.join(", ")}`, sentence: undefined };
-  return { tone: "attention", badge: "needed", sentence: missing };
-}
-
-function shownPiece(piece: Piece): ShownPiece {
+function shownPiece(piece: Piece) {
   if (typeof piece === "string") return { text: piece, code: false };
   if ("commit" in piece) return { text: piece.commit.slice(0, 8), code: true };
   return "text" in piece ? { text: piece.text, code: false } : { text: piece.code, code: true };
-}
-
-/** The last failure of a change request that no later command has fixed. */
-interface LastFailure {
-  readonly at: ShownTime;
-  readonly who: string;
-  /** `sync failed`. */
-  readonly what: string;
-  /** A clause, if it concerns no single application; untrusted. */
-  readonly why: string | undefined;
-  readonly applications: readonly {
-    readonly application: string;
-    readonly outcome: string;
-    /** What Argo CD said; untrusted. Undefined for those who see no diffs. */
-    readonly message: string | undefined;
-  }[];
 }
 
 interface FailureOptions {
@@ -203,8 +171,8 @@ interface FailureOptions {
 
 const FAILED: ReadonlySet<string> = new Set(["failed", "rejected", "unknown"]);
 
-/** @param entries the newest of one change request, newest first. */
-export function lastFailure(entries: readonly AuditRecord[], options: FailureOptions): LastFailure | undefined {
+/** The last failure that no later command has fixed. @param entries the newest of one change request, newest first. */
+export function lastFailure(entries: readonly AuditRecord[], options: FailureOptions) {
   const commands = new Set<string | undefined>();
   const deployed = new Set<string>();
   for (const entry of entries) {
@@ -239,11 +207,7 @@ export function lastFailure(entries: readonly AuditRecord[], options: FailureOpt
   return undefined;
 }
 
-function shown(
-  entry: AuditRecord,
-  failed: AuditRecord["applications"],
-  { withDiff, now }: FailureOptions,
-): LastFailure {
+function shown(entry: AuditRecord, failed: AuditRecord["applications"], { withDiff, now }: FailureOptions) {
   const { badge, sentence } = activityWords(entry);
   return {
     at: shownTime(entry.at, now),
@@ -253,13 +217,14 @@ function shown(
     applications: failed.map((one) => ({
       application: one.application,
       outcome: outcomeWords(one, entry),
+      // What Argo CD said.
       message: withDiff ? one.message : undefined,
     })),
   };
 }
 
 /** As `deploymentState`, on the page of the change request that deployed it, where the head is known. */
-function ownDeploymentState(record: Deployment, head: Revision | undefined): DeploymentState {
+function ownDeploymentState(record: Deployment, head: Revision | undefined) {
   if (head !== undefined && isDeployedAt(record, head)) return { tone: "good", text: "this commit is deployed" };
   if (record.outcome === "succeeded") return { tone: "attention", text: "an earlier commit is deployed" };
   return deploymentState(record);

@@ -1,11 +1,12 @@
-import type { Response } from "express";
+import { changePagePath, changeRequestName, type ChangeRequestRef } from "../../core/model/change-request.js";
+import type { Deployment } from "../../core/model/deployment.js";
 import type { AllHostWords } from "../../core/model/host-words.js";
-import type { AuditLog } from "../../core/ports/audit.js";
+import type { AuditEntry } from "../../core/ports/audit.js";
 import type { Clock } from "../../core/ports/clock.js";
 import type { EventQueue } from "../../core/ports/event-queue.js";
-import type { DeploymentStore, LockStore, PlanStore, UserStore, WaitStore } from "../../core/ports/stores.js";
 import type { LimitWaits } from "../../hosts/limit-waits.js";
-import { SERVICE } from "../../names.js";
+import { HOST_TITLES, SERVICE } from "../../names.js";
+import type { Stores } from "../../store/stores.js";
 import type { HostPageOf } from "../addresses.js";
 import type { DiffReaders } from "../diff-readers.js";
 import type { HostSummaries } from "../host-summaries.js";
@@ -13,15 +14,12 @@ import type { LiveStreams } from "../live-streams.js";
 import type { StatusProbe } from "../status-probe.js";
 import type { Viewer } from "../viewer.js";
 
-/** The pages in the navigation. */
-type PageId = "locks" | "applications" | "activity" | "users" | "status";
-
 /** What a page shows; `data` holds the template's own variables. */
 export interface Page {
   readonly view: string;
   readonly title: string;
   /** The current entry of the navigation; undefined for a page that is not in it. */
-  readonly active?: PageId;
+  readonly active?: "locks" | "applications" | "activity" | "users" | "status";
   readonly status?: number;
   readonly data: Readonly<Record<string, unknown>>;
 }
@@ -39,37 +37,8 @@ export function problemPage(status: number, title: string, sentences: readonly s
   return { view: "error", title, status, data: { sentences } };
 }
 
-/** Renders a page in the common frame. */
-export function show(response: Response, viewer: Viewer, { view, title, active, status = 200, data }: Page): void {
-  response.set("cache-control", "no-store");
-  response.status(status).render(view, { ...data, title, service: SERVICE, frame: frameOf(viewer, active) });
-}
-
-function frameOf(viewer: Viewer, active: PageId | undefined) {
-  const account = viewer.kind === "account" ? viewer.account : undefined;
-  const admin = account?.role === "admin";
-  const entries: readonly (readonly [PageId, string, string])[] = [
-    ["locks", "Locks", "/"],
-    ["applications", "Applications", "/applications"],
-    ["activity", "Activity", "/activity"],
-    ...(admin ? [["users", "Users", "/users"] as const] : []),
-    ["status", "Status", "/status"],
-  ];
-  return {
-    unguarded: viewer.kind === "unguarded",
-    account: account && { username: account.username, role: account.role },
-    entries: entries.map(([id, text, path]) => ({ text, path, current: id === active })),
-  };
-}
-
 /** What the pages need of the service. */
-export interface PageParts {
-  readonly locks: LockStore;
-  readonly waiting: WaitStore;
-  readonly plans: PlanStore;
-  readonly deployments: DeploymentStore;
-  readonly audit: AuditLog;
-  readonly users: Pick<UserStore, "list">;
+export interface PageParts extends Pick<Stores, "locks" | "waiting" | "plans" | "deployments" | "audit" | "users"> {
   readonly streams: LiveStreams;
   readonly readers: DiffReaders;
   readonly summaries: HostSummaries;
@@ -82,11 +51,45 @@ export interface PageParts {
   readonly clock: Clock;
 }
 
-const MOST = 300;
+/** A change request as pages name and link it. `url`: its page on the host; undefined if that is no longer configured. */
+export function shownChange(change: ChangeRequestRef, hostPageOf: HostPageOf) {
+  return {
+    name: changeRequestName(change),
+    page: changePagePath(change),
+    url: hostPageOf(change),
+    host: HOST_TITLES[change.host],
+  };
+}
 
-/** One text of a page's query; empty if it is missing, repeated or longer than 300 characters. */
-export function readText(query: unknown, name: string): string {
-  if (typeof query !== "object" || query === null) return "";
-  const value: unknown = Object.getOwnPropertyDescriptor(query, name)?.value;
-  return typeof value === "string" && value.length <= MOST ? value : "";
+/** A point in time as a page shows it: to the minute, and how long ago. @param iso ISO 8601, for programs. */
+export function shownTime(iso: string, now: Date) {
+  return { iso, text: `${iso.slice(0, 10)} ${iso.slice(11, 16)} UTC`, age: ageOf(now.getTime() - Date.parse(iso)) };
+}
+
+/** `5 min`, `3 h`, `2 days`. */
+function ageOf(ms: number): string {
+  const minutes = Math.max(0, Math.floor(ms / 60_000));
+  if (minutes < 60) return `${minutes} min`;
+  const hours = Math.floor(minutes / 60);
+  return hours < 48 ? `${hours} h` : `${Math.floor(hours / 24)} days`;
+}
+
+/** Name of a person, a program or the service in the audit trail. */
+export function whoName(who: AuditEntry["who"]): string {
+  if (typeof who === "string") return SERVICE;
+  return who.host === "api-token" ? `${who.login} (API token)` : who.login;
+}
+
+/** A deployment record in a few words, and the tone to show it in. */
+export function deploymentState({ outcome }: Pick<Deployment, "outcome">) {
+  switch (outcome) {
+    case "succeeded":
+      return { tone: "attention", text: "deployed, not merged" };
+    case "failed":
+      return { tone: "bad", text: "sync failed, not merged" };
+    case "started":
+      return { tone: "attention", text: "sync started" };
+    case "unknown":
+      return { tone: "bad", text: "outcome unknown: look in Argo CD" };
+  }
 }

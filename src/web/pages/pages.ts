@@ -1,35 +1,32 @@
-import { type Request, type RequestHandler, Router } from "express";
+import { type Request, type RequestHandler, type Response, Router } from "express";
 import { changeRequestKey } from "../../core/model/change-request.js";
-import type { Deployment } from "../../core/model/deployment.js";
 import { safeMessage, StoredValueUnreadable, StoreUnavailable } from "../../core/model/errors.js";
 import type { Lock } from "../../core/model/lock.js";
 import { ROLES } from "../../core/model/settings.js";
 import { AUDIT_ACTIONS, type AuditRecord } from "../../core/ports/audit.js";
 import type { QueueBacklog } from "../../core/ports/event-queue.js";
-import type { PlanStore } from "../../core/ports/stores.js";
 import { type LimitWait, WAIT_REASONS } from "../../hosts/limit-waits.js";
-import { HOST_IDS, HOST_TITLES, type HostId } from "../../names.js";
+import { HOST_IDS, HOST_TITLES, type HostId, SERVICE } from "../../names.js";
 import { activityQuery, auditQueryOf, type HostPageOf, PAGE_PATHS, readChangeAddress } from "../addresses.js";
-import type { DiffReaders } from "../diff-readers.js";
-import type { LiveStreams } from "../live-streams.js";
-import { viewerOf } from "../viewer.js";
+import { type Viewer, viewerOf } from "../viewer.js";
 import { activityWords, outcomeWords } from "./activity-words.js";
 import { changePage } from "./change-page.js";
-import { isAdmin, type Page, type PageParts, problemPage, type Reader, readText, show } from "./page.js";
 import {
   deploymentState,
-  type DeploymentState,
+  isAdmin,
+  type Page,
+  type PageParts,
+  problemPage,
+  type Reader,
   shownChange,
-  type ShownChange,
   shownTime,
-  type ShownTime,
   whoName,
-} from "./shown.js";
+} from "./page.js";
 
 /** The pages. `viewerOf` says who reads; with authentication off, no diff is shown. */
 export function pagesRouter(parts: PageParts): Router {
   const router = Router();
-  const handlers: Readonly<Record<PagePath, RequestHandler>> = {
+  const handlers: Readonly<Record<(typeof PAGE_PATHS)[number], RequestHandler>> = {
     "/": page((reader, { query }) => locksPage(query, reader, parts)),
     "/applications": page((_reader, { query }) => applicationsPage(query, parts)),
     "/activity": page((_reader, { query }) => activityPage(query, parts)),
@@ -54,26 +51,10 @@ async function locksPage(query: unknown, reader: Reader, { locks, hostPageOf, cl
   const everyLock = await locks.list();
   const now = clock.now();
   const holders = byHolder(everyLock)
-    .map((held) => holderOf(held, { wanted: wanted.toLowerCase(), hostPageOf, now }))
+    .map((held) => holderOf(held, wanted.toLowerCase(), hostPageOf, now))
     .filter((holder) => holder.locks.length > 0);
   const data = { holders, wanted, total: everyLock.length, admin: isAdmin(reader) };
   return { view: "locks", title: "Locks", active: "locks", data };
-}
-
-interface Holder {
-  readonly change: ShownChange;
-  /** Where the API releases all its locks. */
-  readonly path: string;
-  /** All its locks, including those that the filter hides. */
-  readonly total: number;
-  readonly locks: readonly ShownLock[];
-}
-
-interface ShownLock {
-  readonly application: string;
-  readonly user: string;
-  readonly since: ShownTime;
-  readonly commit: string | undefined;
 }
 
 /** The locks of one change request; never empty. */
@@ -95,27 +76,21 @@ function oldest([first, ...others]: Held): string {
   return `${times[0] ?? ""} ${changeRequestKey(first.holder)}`;
 }
 
-interface Showing extends Pick<PageParts, "hostPageOf"> {
-  readonly wanted: string;
-  readonly now: Date;
-}
-
-function holderOf(held: Held, { wanted, hostPageOf, now }: Showing): Holder {
+/** The change request and those of its locks that the filter leaves; `path` is where the API releases them all. */
+function holderOf(held: Held, wanted: string, hostPageOf: HostPageOf, now: Date) {
   const [{ holder }] = held;
   const change = shownChange(holder, hostPageOf);
-  const locks = held.map(({ application, user, timestamp, planRevision }): ShownLock => {
-    return { application, user, since: shownTime(timestamp, now), commit: planRevision };
+  const locks = held.map(({ application, user, timestamp, planRevision: commit }) => {
+    return { application, user, since: shownTime(timestamp, now), commit };
   });
   return {
     change,
     path: `/api/v1/locks?${new URLSearchParams({ change: changeRequestKey(holder) }).toString()}`,
     total: held.length,
-    locks: locks.filter((lock) => matches(lock, change, wanted)),
+    locks: locks.filter(({ application, user, commit = "" }) =>
+      [application, change.name, user, commit].some((text) => text.toLowerCase().includes(wanted)),
+    ),
   };
-}
-
-function matches({ application, user, commit }: ShownLock, change: ShownChange, wanted: string): boolean {
-  return [application, change.name, user, commit ?? ""].some((text) => text.toLowerCase().includes(wanted));
 }
 
 /** Audit entries read to find the last deployment of each application. */
@@ -132,72 +107,39 @@ async function applicationsPage(query: unknown, parts: PageParts): Promise<Page>
   ]);
   const wanted = readText(query, "q").trim();
   const onlyOpen = readText(query, "state") === "open";
-  const context = { hostPageOf, now: clock.now(), held };
-  const open = records.map((record) => rowOfRecord(record, context));
+  const now = clock.now();
+  const open = records.map((record) => {
+    const { application, change, revision: commit, user, timestamp: at } = record;
+    return { application, state: deploymentState(record), change, commit, user, at };
+  });
   const known = new Set(open.map(({ application }) => application));
-  const last = onlyOpen ? [] : lastOf([...synced, ...rolledBack], context);
-  const settled = last.filter((row) => !known.has(row.application));
+  const last = onlyOpen ? [] : lastDeployments([...synced, ...rolledBack]);
+  const settled = last.filter(({ application }) => !known.has(application));
   const rows = [...open, ...settled]
     .filter(({ application }) => application.toLowerCase().includes(wanted.toLowerCase()))
-    .sort((left, right) => (left.application < right.application ? -1 : 1));
-  const total = open.length + settled.length;
-  const data = { rows, wanted, onlyOpen, total };
+    .sort((left, right) => (left.application < right.application ? -1 : 1))
+    .map((row) => {
+      const lock = held.find(({ application }) => application === row.application);
+      const [change, at] = [shownChange(row.change, hostPageOf), shownTime(row.at, now)];
+      return { ...row, change, at, lockedBy: lock && shownChange(lock.holder, hostPageOf) };
+    });
+  const data = { rows, wanted, onlyOpen, total: open.length + settled.length };
   return { view: "applications", title: "Applications", active: "applications", data };
 }
 
-interface Row {
-  readonly application: string;
-  readonly state: DeploymentState | undefined;
-  readonly change: ShownChange;
-  /** Undefined for the target revision, which a rollback deploys. */
-  readonly commit: string | undefined;
-  readonly user: string;
-  readonly at: ShownTime;
-  readonly lockedBy: ShownChange | undefined;
-}
-
-interface Context {
-  readonly hostPageOf: HostPageOf;
-  readonly now: Date;
-  readonly held: readonly Lock[];
-}
-
-function rowOfRecord(record: Deployment, context: Context): Row {
-  return {
-    application: record.application,
-    state: deploymentState(record),
-    change: shownChange(record.change, context.hostPageOf),
-    commit: record.revision,
-    user: record.user,
-    at: shownTime(record.timestamp, context.now),
-    lockedBy: lockedBy(record.application, context),
-  };
-}
-
 /** The newest successful deployment of each application in the audit trail. */
-function lastOf(entries: readonly AuditRecord[], context: Context): readonly Row[] {
-  const rows = new Map<string, Row>();
-  for (const entry of [...entries].sort((left, right) => (left.at < right.at ? 1 : -1))) {
-    if (entry.reason !== undefined) continue; // A dry run deploys nothing.
-    for (const { application, outcome } of entry.applications) {
-      if (outcome !== "succeeded" || rows.has(application)) continue;
-      rows.set(application, {
-        application,
-        state: undefined,
-        change: shownChange(entry.change, context.hostPageOf),
-        commit: entry.action === "synced" ? entry.head : undefined,
-        user: whoName(entry.who),
-        at: shownTime(entry.at, context.now),
-        lockedBy: lockedBy(application, context),
-      });
-    }
-  }
-  return [...rows.values()];
-}
-
-function lockedBy(application: string, { held, hostPageOf }: Context): ShownChange | undefined {
-  const lock = held.find((one) => one.application === application);
-  return lock && shownChange(lock.holder, hostPageOf);
+function lastDeployments(entries: readonly AuditRecord[]) {
+  const newest = [...entries].sort((left, right) => (left.at < right.at ? 1 : -1));
+  const known = new Set<string>();
+  return newest.flatMap(({ applications, reason, action, change, head, who, at }) => {
+    // A dry run deploys nothing.
+    const deployed = reason === undefined ? applications.filter(({ outcome }) => outcome === "succeeded") : [];
+    const first = deployed.filter(({ application }) => !known.has(application));
+    for (const { application } of first) known.add(application);
+    // A rollback deploys the target revision.
+    const commit = action === "synced" ? head : undefined;
+    return first.map(({ application }) => ({ application, state: undefined, change, commit, user: whoName(who), at }));
+  });
 }
 
 const PAGE_LENGTH = 50;
@@ -319,14 +261,8 @@ async function backlogIfAvailable(backlog: PageParts["backlog"]): Promise<QueueB
   }
 }
 
-interface LiveRouteParts {
-  readonly streams: LiveStreams;
-  readonly plans: Pick<PlanStore, "find">;
-  readonly readers: DiffReaders;
-}
-
 /** Streams the progress of a change request's commands as server-sent events, with messages to those who see its diffs. */
-function liveRoute({ streams, plans, readers }: LiveRouteParts): RequestHandler {
+function liveRoute({ streams, plans, readers }: PageParts): RequestHandler {
   return async (request, response) => {
     const viewer = viewerOf(request);
     response.set("cache-control", "no-store");
@@ -354,8 +290,6 @@ function liveRoute({ streams, plans, readers }: LiveRouteParts): RequestHandler 
   };
 }
 
-type PagePath = (typeof PAGE_PATHS)[number];
-
 /** A page for readers. Others are redirected to the login, which leads back here. */
 function page(work: (reader: Reader, request: Request) => Promise<Page> | Page): RequestHandler {
   return async (request, response) => {
@@ -366,6 +300,29 @@ function page(work: (reader: Reader, request: Request) => Promise<Page> | Page):
       return;
     }
     show(response, viewer, await attempt(() => work(viewer, request)));
+  };
+}
+
+/** Renders a page in the common frame. */
+function show(response: Response, viewer: Viewer, { view, title, active, status = 200, data }: Page): void {
+  response.set("cache-control", "no-store");
+  response.status(status).render(view, { ...data, title, service: SERVICE, frame: frameOf(viewer, active) });
+}
+
+function frameOf(viewer: Viewer, active: Page["active"]) {
+  const account = viewer.kind === "account" ? viewer.account : undefined;
+  const admin = account?.role === "admin";
+  const entries: readonly (readonly [Page["active"], string, string])[] = [
+    ["locks", "Locks", "/"],
+    ["applications", "Applications", "/applications"],
+    ["activity", "Activity", "/activity"],
+    ...(admin ? [["users", "Users", "/users"] as const] : []),
+    ["status", "Status", "/status"],
+  ];
+  return {
+    unguarded: viewer.kind === "unguarded",
+    account: account && { username: account.username, role: account.role },
+    entries: entries.map(([id, text, path]) => ({ text, path, current: id === active })),
   };
 }
 
@@ -382,4 +339,11 @@ async function attempt(work: () => Promise<Page> | Page): Promise<Page> {
     }
     throw error;
   }
+}
+
+/** One text of a page's query; empty if it is missing, repeated or longer than 300 characters. */
+function readText(query: unknown, name: string): string {
+  if (typeof query !== "object" || query === null) return "";
+  const value: unknown = Object.getOwnPropertyDescriptor(query, name)?.value;
+  return typeof value === "string" && value.length <= 300 ? value : "";
 }

@@ -18,42 +18,16 @@ import {
   type Evaluated,
   isWithheld,
   type Plan,
-  type PlanLock,
   type Preview,
   type PreviewContent,
   previewedDiff,
   shownDiff,
 } from "../../core/model/plan.js";
 import type { HostPageOf } from "../addresses.js";
-import { resourceView, type ResourceView, type Room } from "./resource-view.js";
-import { shownChange, type ShownChange } from "./shown.js";
+import { shownChange } from "./page.js";
 
 /** Resources are expanded until this many lines are visible on the page. */
 const MOST_OPEN_LINES = 400;
-
-function newRoom(): Room {
-  return { left: MOST_OPEN_LINES };
-}
-
-interface ApplicationView {
-  readonly application: string;
-  /** `new`, `deleted`, `could not be evaluated`, `left out by -a`; undefined for an evaluated application. */
-  readonly mark: string | undefined;
-  /** `2 to create`, `1 to delete`. */
-  readonly counts: readonly string[];
-  /** Sentences, the dangerous ones first. */
-  readonly cautions: readonly string[];
-  readonly sentences: readonly string[];
-  /** Untrusted text of Argo CD or a renderer, shown in a block of its own. */
-  readonly reason: string | undefined;
-  /** Failed checks; what they printed is undefined for readers who may not see diffs. */
-  readonly failedChecks: readonly { readonly title: string; readonly output: string | undefined }[];
-  readonly sourceFile: string | undefined;
-  readonly heldBy: { readonly change: ShownChange; readonly user: string } | undefined;
-  readonly resources: readonly ResourceView[];
-  /** Number of changed resources that this reader may not see. */
-  readonly hidden: number;
-}
 
 interface PlanViewOptions {
   /** If false, shows neither diffs nor texts that quote manifests. */
@@ -63,18 +37,26 @@ interface PlanViewOptions {
 }
 
 /** Every application of a plan, and those that only the merge changes, with their whole diffs. */
-export function planView(plan: Plan, options: PlanViewOptions): readonly ApplicationView[] {
-  const room = newRoom();
+export function planView(plan: Plan, options: PlanViewOptions) {
+  let left = MOST_OPEN_LINES;
   const isBeyond = ({ content }: Preview) => content.kind === "beyond-limit";
-  return [
-    ...plan.applications.map((one) => applicationView(one, options, room)),
-    ...plan.previews.filter((one) => !isBeyond(one)).map((one) => previewView(one, options, room)),
+  const views = [
+    ...plan.applications.map((one) => applicationView(one, options)),
+    ...plan.previews.filter((one) => !isBeyond(one)).map((one) => previewView(one, options)),
     ...unseenViews(plan.previews.filter(isBeyond)),
   ];
+  return views.map((view) => {
+    const resources = view.resources.map((resource) => {
+      const open = resource.lines.length <= left;
+      if (open) left -= resource.lines.length;
+      return { ...resource, open };
+    });
+    return { ...view, resources };
+  });
 }
 
 /** Applications beyond the preview limit, in one entry per kind: an ApplicationSet may add thousands. */
-function unseenViews(previews: readonly Preview[]): readonly ApplicationView[] {
+function unseenViews(previews: readonly Preview[]) {
   return [...new Set(previews.map(markOf))].map((mark) => {
     const names = previews.filter((one) => markOf(one) === mark).map(({ application }) => application);
     const application = names.length === 1 ? "1 more application" : `${names.length} more applications`;
@@ -99,7 +81,7 @@ function markOf({ origin }: Preview): string {
 }
 
 /** An application that an ApplicationSet or a parent adds, changes or removes. */
-function previewView(preview: Preview, { withDiff }: PlanViewOptions, room: Room): ApplicationView {
+function previewView(preview: Preview, { withDiff }: PlanViewOptions) {
   const { application, content } = preview;
   const diff = previewedDiff(content);
   const { checks = [] } = content;
@@ -107,56 +89,52 @@ function previewView(preview: Preview, { withDiff }: PlanViewOptions, room: Room
     ...NOTHING,
     application,
     mark: markOf(preview),
-    ...diffView(diff, { changed: diff?.resources ?? [], drifted: [] }, withDiff, room),
+    ...diffView(diff, diff?.resources ?? [], [], checks, withDiff),
     sentences: [...checkSentences(checks), ...previewSentences(content, withDiff)],
     reason: withDiff && content.kind === "failed" ? content.reason : undefined,
-    failedChecks: failedChecksIn(checks, withDiff),
   };
 }
 
 /** An application that is in the plan itself. */
-function applicationView(plan: ApplicationPlan, options: PlanViewOptions, room: Room): ApplicationView {
-  const { withDiff, words, hostPageOf } = options;
-  const diff = shownDiff(plan);
+function applicationView(plan: ApplicationPlan, { withDiff, words, hostPageOf }: PlanViewOptions) {
+  const { lock } = plan;
+  const [diff, checks] = [shownDiff(plan), checksOf(plan)];
   const changed = [...definitionOf(plan), ...(diff?.resources ?? [])];
   return {
     application: plan.application,
     mark: MARKS[plan.kind],
-    ...diffView(diff, { changed, drifted: diff === undefined ? [] : driftOf(diff) }, withDiff, room),
+    ...diffView(diff, changed, diff === undefined ? [] : driftOf(diff), checks, withDiff),
     sentences: [
-      ...checkSentences(checksOf(plan)),
+      ...checkSentences(checks),
       ...sentencesOf(plan, withDiff, words),
       ...plan.warnings,
       ...(plan.atMerge === undefined ? [] : [`Not deployed by a sync: ${plan.atMerge}`]),
     ],
     reason: withDiff ? reasonOf(plan) : undefined,
-    failedChecks: failedChecksIn(checksOf(plan), withDiff),
     sourceFile: plan.sourceFile,
-    heldBy: heldBy(plan.lock, hostPageOf),
+    heldBy: lock.kind === "held" ? { change: shownChange(lock.by.holder, hostPageOf), user: lock.by.user } : undefined,
   };
 }
 
-/** What a diff shows to a reader, in the order given. */
+/** What a reader sees of a diff and its checks, in the order given; `hidden` counts the resources that they may not see. */
 function diffView(
   diff: ManifestDiff | undefined,
-  { changed, drifted }: Readonly<Record<"changed" | "drifted", readonly ResourceChange[]>>,
+  changed: readonly ResourceChange[],
+  drifted: readonly ResourceChange[],
+  checks: readonly CheckResult[],
   withDiff: boolean,
-  room: Room,
-): Pick<ApplicationView, "counts" | "cautions" | "resources" | "hidden"> {
+) {
   const counts = diff === undefined ? [] : countsOf(diff);
-  if (!withDiff) return { counts, cautions: [], resources: [], hidden: changed.length + drifted.length };
-  const resources = [
-    ...changed.map((resource) => resourceView(resource, room)),
-    ...drifted.map((resource) => ({ ...resourceView(resource, room), drift: true })),
-  ];
-  return { counts, cautions: diff?.cautions ?? [], resources, hidden: 0 };
-}
-
-/** @param withDiff whether the reader may see what the checks printed. */
-function failedChecksIn(checks: readonly CheckResult[], withDiff: boolean): ApplicationView["failedChecks"] {
-  return checks
+  const failedChecks = checks
     .filter(isFailed)
     .map((one) => ({ title: failureTitle(one), output: withDiff ? one.outcome.output : undefined }));
+  const hidden = changed.length + drifted.length;
+  if (!withDiff) return { counts, cautions: [], failedChecks, resources: [], hidden };
+  const resources = [
+    ...changed.map((resource) => ({ ...resourceView(resource), drift: false })),
+    ...drifted.map((resource) => ({ ...resourceView(resource), drift: true })),
+  ];
+  return { counts, cautions: diff?.cautions ?? [], failedChecks, resources, hidden: 0 };
 }
 
 const MARKS: Readonly<Record<ApplicationPlan["kind"], string | undefined>> = {
@@ -189,16 +167,9 @@ function previewSentences(content: PreviewContent | undefined, withDiff: boolean
 }
 
 function reasonOf(plan: ApplicationPlan): string | undefined {
-  switch (plan.kind) {
-    case "unevaluated":
-      return plan.reason;
-    case "new":
-    case "deleted":
-      return plan.preview?.kind === "failed" ? plan.preview.reason : undefined;
-    case "evaluated":
-    case "unplanned":
-      return undefined;
-  }
+  if (plan.kind === "unevaluated") return plan.reason;
+  const preview = plan.kind === "new" || plan.kind === "deleted" ? plan.preview : undefined;
+  return preview?.kind === "failed" ? preview.reason : undefined;
 }
 
 /** `2 to create`, `1 to delete`. */
@@ -238,9 +209,13 @@ function sentencesOf(
       return [
         ...verdictSentences(plan, withDiff),
         ...(withDiff
-          ? [...children("Applications", plan.diff.children), ...children("ApplicationSets", plan.diff.sets)]
+          ? [
+              ...children("Applications", plan.diff.children),
+              ...children("ApplicationSets", plan.diff.sets),
+              ...clusterSentences(plan.cluster),
+              ...basisSentences(plan.diff.basis),
+            ]
           : []),
-        ...(withDiff ? [...clusterSentences(plan.cluster), ...basisSentences(plan.diff.basis)] : []),
       ];
   }
 }
@@ -254,26 +229,12 @@ function children(what: string, { created, changed, deleted }: NameChanges): rea
   return parts.length === 0 ? [] : [`${what} it would ${parts.join("; ")}`];
 }
 
-function heldBy(lock: PlanLock, hostPageOf: HostPageOf): ApplicationView["heldBy"] {
-  if (lock.kind !== "held") return undefined;
-  return { change: shownChange(lock.by.holder, hostPageOf), user: lock.by.user };
-}
-
 /** The definition as the first of the application's objects. */
 function definitionOf(plan: ApplicationPlan): readonly ResourceChange[] {
-  if (plan.kind !== "evaluated" && plan.kind !== "unevaluated") return [];
-  const { definition } = plan;
-  if (definition === undefined) return [];
-  return [
-    {
-      action: "update",
-      title: `definition of ${plan.application}`,
-      kind: "Application",
-      hook: false,
-      whole: false,
-      diff: definition,
-    },
-  ];
+  const diff = plan.kind === "evaluated" || plan.kind === "unevaluated" ? plan.definition : undefined;
+  if (diff === undefined) return [];
+  const title = `definition of ${plan.application}`;
+  return [{ action: "update", title, kind: "Application", hook: false, whole: false, diff }];
 }
 
 function verdictSentences({ verdict, diff, writesDefinition }: Evaluated, withDiff: boolean): readonly string[] {
@@ -332,9 +293,8 @@ function basisSentences(basis: DiffBasis): readonly string[] {
 
 /** Why both sides differ although the diff is empty. */
 function unseenSentence({ kept }: AgainstCluster): string {
-  return kept.length > 0
-    ? "The two sides render differently, but a sync leaves this as it is in the cluster."
-    : "The two sides render differently, but the cluster is already in this state.";
+  const why = kept.length > 0 ? "a sync leaves this as it is in the cluster" : "the cluster is already in this state";
+  return `The two sides render differently, but ${why}.`;
 }
 
 function comparedSentences({ approximate, alreadyThere, kept }: AgainstCluster): readonly string[] {
@@ -345,4 +305,91 @@ function comparedSentences({ approximate, alreadyThere, kept }: AgainstCluster):
     ...noted("Not changed by a sync", kept),
     ...noted("Approximate", approximate),
   ];
+}
+
+/** A changed object. `sides` is the whole object, if the diff leaves something out. */
+function resourceView({ action, title, hook, diff, sides }: ResourceChange) {
+  const both = [
+    { name: "before", lines: colourYaml(sides?.before ?? "") },
+    { name: "after", lines: colourYaml(sides?.after ?? "") },
+  ];
+  return { action, title, hook, lines: colourDiff(diff), sides: both.filter(({ lines }) => lines.length > 0) };
+}
+
+/** One line of a diff in pieces for colouring. The joined texts are the line as shown. */
+interface DiffLine {
+  readonly kind: "added" | "removed" | "place" | "same";
+  readonly pieces: readonly DiffPiece[];
+}
+
+interface DiffPiece {
+  /** `odd` is an invisible or direction-changing character, spelled out. */
+  readonly kind: "sign" | "plain" | "key" | "text" | "value" | "comment" | "odd";
+  readonly text: string;
+}
+
+/** Longer lines are not coloured. */
+const MOST_COLOURED = 1000;
+
+/** Splits YAML hunks into lines of coloured pieces. */
+export function colourDiff(diff: string): readonly DiffLine[] {
+  return linesIn(diff).map(lineOf);
+}
+
+/** Splits YAML into lines of coloured pieces, as lines that do not change. */
+function colourYaml(text: string): readonly DiffLine[] {
+  return linesIn(text).map((line) => lineOf(` ${line}`));
+}
+
+function linesIn(text: string): readonly string[] {
+  return text === "" ? [] : text.replace(/\n$/, "").split("\n");
+}
+
+function lineOf(line: string): DiffLine {
+  const kind = KINDS[line.slice(0, 1)] ?? "same";
+  if (kind === "place") return { kind, pieces: spelled([{ kind: "plain", text: line }]) };
+  const sign = /^[-+ ]/.exec(line)?.[0] ?? "";
+  const rest = line.slice(sign.length);
+  const pieces = rest.length > MOST_COLOURED ? [{ kind: "plain" as const, text: rest }] : yamlPieces(rest);
+  return { kind, pieces: [{ kind: "sign", text: sign }, ...spelled(pieces)] };
+}
+
+const KINDS: Readonly<Record<string, DiffLine["kind"]>> = { "+": "added", "-": "removed", "@": "place", "\\": "place" };
+
+/** Indentation and dashes, a key, and its value. Guesses from the single line, which is good enough for colours. */
+function yamlPieces(line: string): readonly DiffPiece[] {
+  const start = /^ *(?:- +)*/.exec(line)?.[0] ?? "";
+  const rest = line.slice(start.length);
+  const key = /^(?:"[^"]*"|'[^']*'|[^\s"'#:][^:]*):(?= |$)/.exec(rest)?.[0] ?? "";
+  const value = rest.slice(key.length);
+  const pieces: readonly DiffPiece[] = [
+    { kind: "plain", text: start },
+    { kind: "key", text: key.slice(0, -1) },
+    { kind: "plain", text: key.slice(-1) },
+    { kind: rest.startsWith("#") ? "comment" : valueKind(value.trim()), text: value },
+  ];
+  return pieces.filter(({ text }) => text !== "");
+}
+
+function valueKind(value: string): DiffPiece["kind"] {
+  if (/^["']/.test(value)) return "text";
+  if (/^(?:-?\d[\d.]*|true|false|null|~)$/.test(value)) return "value";
+  return "plain";
+}
+
+/** Invisible and direction-changing characters, which would make a diff read differently from what is deployed. */
+const DECEIVERS = /([\p{Cc}\p{Cf}\u2028\u2029])/u;
+
+function spelled(pieces: readonly DiffPiece[]): readonly DiffPiece[] {
+  return pieces.flatMap(({ kind, text }): readonly DiffPiece[] => {
+    if (!DECEIVERS.test(text)) return [{ kind, text }];
+    return text.split(DECEIVERS).flatMap((part): readonly DiffPiece[] => {
+      if (part === "") return [];
+      return DECEIVERS.test(part) && part !== "\t" ? [{ kind: "odd", text: spelling(part) }] : [{ kind, text: part }];
+    });
+  });
+}
+
+function spelling(character: string): string {
+  return `⟨U+${(character.codePointAt(0) ?? 0).toString(16).toUpperCase().padStart(4, "0")}⟩`;
 }
