@@ -5,13 +5,20 @@ import * as z from "zod";
 import { shippedFile } from "../../config/files.js";
 import { withPresentLocks } from "../../core/commands/locks.js";
 import type { Account } from "../../core/model/account.js";
-import { applicationName } from "../../core/model/brand.js";
-import { changeRequestName } from "../../core/model/change-request.js";
+import { type ApplicationName, applicationName } from "../../core/model/brand.js";
+import { changeRequestName, type ChangeRequestRef } from "../../core/model/change-request.js";
 import { safeMessage, StoredValueUnreadable, StoreUnavailable } from "../../core/model/errors.js";
 import type { AllHostWords } from "../../core/model/host-words.js";
+import type { Lock } from "../../core/model/lock.js";
 import { ROLES } from "../../core/model/settings.js";
+import { recordAudit } from "../../core/ports/audit.js";
+import type { Clock } from "../../core/ports/clock.js";
+import type { EventQueue } from "../../core/ports/event-queue.js";
 import type { Log } from "../../core/ports/log.js";
-import type { LockStore, PlanStore, RoleChange, UserStore } from "../../core/ports/stores.js";
+import type { Notifications } from "../../core/ports/notifications.js";
+import type { RoleChange } from "../../core/ports/stores.js";
+import { callNext } from "../../run/around/turns.js";
+import type { Stores } from "../../store/stores.js";
 import {
   activityQuery,
   auditQueryOf,
@@ -23,16 +30,17 @@ import {
 import type { DiffReaders } from "../diff-readers.js";
 import { viewerOf } from "../viewer.js";
 import { activityBody, lockBody, planBody, userBody } from "./bodies.js";
-import { forceUnlock, forceUnlockAll, type ForceUnlockParts } from "./force-unlock.js";
 
 /** What the API needs of the service. */
-interface ApiParts extends ForceUnlockParts {
-  readonly locks: LockStore;
-  readonly plans: PlanStore;
-  readonly users: Pick<UserStore, "list" | "setRole">;
+interface ApiParts extends Pick<Stores, "locks" | "waiting" | "plans" | "audit" | "users"> {
   readonly readers: DiffReaders;
   readonly hostWords: AllHostWords;
   readonly hostPageOf: HostPageOf;
+  readonly push: EventQueue["push"];
+  readonly notifications: Notifications;
+  readonly newRunId: () => string;
+  readonly clock: Clock;
+  readonly log: Log;
 }
 
 const BASE = "/api/v1";
@@ -65,22 +73,13 @@ export function readOpenapi(): unknown {
 
 /** Admits everyone who is logged in. */
 const loggedIn: RequestHandler = (request, response, next) => {
-  const refusal = refusalFor(request);
-  if (refusal === undefined) next();
-  else send(response, refusal);
+  const viewer = viewerOf(request);
+  if (viewer.kind === "account") next();
+  else if (viewer.kind === "unguarded") send(response, { status: 403, error: AUTH_OFF });
+  else send(response, { status: 401, error: viewer.expired ? "Session expired" : "not logged in" });
 };
 
-function refusalFor(request: Request): ApiAnswer | undefined {
-  const viewer = viewerOf(request);
-  switch (viewer.kind) {
-    case "unguarded":
-      return AUTH_OFF;
-    case "anonymous":
-      return viewer.expired ? EXPIRED : NOT_LOGGED_IN;
-    case "account":
-      return undefined;
-  }
-}
+const AUTH_OFF = "authentication is off, so this API cannot know who calls it: set auth.enabled in svc.yaml to use it";
 
 /** `/api/v1/locks`: list, read and release locks. */
 function lockRoutes(parts: ApiParts): Router {
@@ -127,9 +126,7 @@ function lockRoutes(parts: ApiParts): Router {
 }
 
 /** An answer of the API; without `body`, an error that says what to do. */
-type ApiAnswer =
-  | { readonly status: 200; readonly body: object }
-  | { readonly status: 400 | 401 | 403 | 404 | 409 | 413 | 415 | 503; readonly error: string };
+type ApiAnswer = { readonly status: 200; readonly body: object } | { readonly status: number; readonly error: string };
 
 /** A route that returns its answer as a value. */
 function answering(work: (request: Request) => Promise<ApiAnswer> | ApiAnswer): RequestHandler {
@@ -151,12 +148,8 @@ function apiErrors(log: Log): ErrorRequestHandler {
       return;
     }
     const known = knownAnswer(error);
-    if (known !== undefined) {
-      send(response, known);
-      return;
-    }
-    log.error({ path: request.path, err: error }, "request failed");
-    response.status(500).json({ error: safeMessage(error) });
+    if (known === undefined) log.error({ path: request.path, err: error }, "request failed");
+    send(response, known ?? { status: 500, error: safeMessage(error) });
   };
 }
 
@@ -171,13 +164,6 @@ function knownAnswer(error: unknown): ApiAnswer | undefined {
   return { status: 400, error: body ? "the body is not a valid JSON object" : "the address has a malformed % escape" };
 }
 
-const AUTH_OFF: ApiAnswer = {
-  status: 403,
-  error: "authentication is off, so this API cannot know who calls it: set auth.enabled in svc.yaml to use it",
-};
-
-const NOT_LOGGED_IN: ApiAnswer = { status: 401, error: "not logged in" };
-const EXPIRED: ApiAnswer = { status: 401, error: "Session expired" };
 const ADMIN_ONLY: ApiAnswer = { status: 403, error: "this needs the role admin, which an admin can give you" };
 
 /** A route for admins. Everyone else is refused before `before` and `work` read the request. */
@@ -334,4 +320,80 @@ function readRoutes(parts: ApiParts): Router {
     }),
   );
   return router;
+}
+
+const MOST_TRIES = 3;
+
+/**
+ * Releases the lock of an application, whoever holds it, records who did so, has the commit status of the change
+ * request updated and calls whoever waited longest. Returns the released lock, or undefined if the application was not locked.
+ * @throws {StoreUnavailable}
+ */
+async function forceUnlock(application: ApplicationName, by: Account, parts: ApiParts): Promise<Lock | undefined> {
+  const { locks } = parts;
+  // Another may take the lock after it was read. The audit trail has to name the holder that lost it.
+  for (let left = MOST_TRIES; left > 0; left -= 1) {
+    const lock = await locks.find(application);
+    if (lock === undefined) return undefined;
+    if (!(await locks.release(application, lock.holder))) continue;
+    await noteRelease([lock], by, parts);
+    return lock;
+  }
+  return undefined;
+}
+
+/**
+ * As `forceUnlock`, for every lock that a change request holds. Locks that others took meanwhile stay.
+ * @throws {StoreUnavailable}
+ */
+async function forceUnlockAll(
+  holder: ChangeRequestRef,
+  by: Account,
+  parts: ApiParts,
+): Promise<readonly ApplicationName[]> {
+  const { locks } = parts;
+  const released: Lock[] = [];
+  try {
+    for (const lock of await locks.list(holder)) {
+      if (await locks.release(lock.application, holder)) released.push(lock);
+    }
+  } finally {
+    await noteRelease(released, by, parts);
+  }
+  return released.map(({ application }) => application);
+}
+
+/** Records and announces the release of locks of one holder. Never throws. */
+async function noteRelease(locks: readonly Lock[], by: Account, parts: ApiParts): Promise<void> {
+  const [first] = locks;
+  if (first === undefined) return;
+  const { clock, log, push } = parts;
+  const runId = parts.newRunId();
+  const entry = {
+    at: clock.now().toISOString(),
+    runId,
+    delivery: "",
+    who: { host: by.provider, id: by.id, login: by.username },
+    change: first.holder,
+    head: first.planRevision,
+    action: "force-unlocked",
+    command: undefined,
+    applications: locks.map(({ application, user }) => {
+      return { application, outcome: "released", detail: `was locked by ${user}` };
+    }),
+    reason: undefined,
+  } as const;
+  await recordAudit(entry, parts);
+  const applications = locks.map(({ application }) => application);
+  const facts = { change: first.holder, by: by.username, applications };
+  // The admin does not wait for it.
+  void parts.notifications.publish({ id: runId, at: entry.at, kind: "locks-released", ...facts });
+  try {
+    // Goes into the change request's lane. A review plans nothing and updates the commit status.
+    await push({ kind: "reviewed", change: first.holder, delivery: `unlock-${runId}` });
+  } catch (error) {
+    const message = "could not queue the status update of a change request whose lock was released";
+    log.warn({ err: error, application: first.application }, message);
+  }
+  await callNext({ applications, after: first.holder }, runId, parts);
 }
