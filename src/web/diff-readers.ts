@@ -1,5 +1,5 @@
 import { LRUCache } from "lru-cache";
-import { type AuthSection, type LoginConfig, logsInWith } from "../config/server/server.js";
+import { type LoginConfig, logsInWith } from "../config/server/server.js";
 import type { Account } from "../core/model/account.js";
 import type { ChangeRequestRef } from "../core/model/change-request.js";
 import type { Clock } from "../core/ports/clock.js";
@@ -31,15 +31,30 @@ const TIMEOUT_MS = 5_000;
 
 const SHOWN: DiffRight = { kind: "shown" };
 
+interface Question {
+  readonly account: Account;
+  readonly change: ChangeRequestRef;
+  readonly host: CodeHost;
+}
+
 /** Who sees diffs: whoever can read the repository at the host. Pages, API and live streams all ask here. */
 export class DiffReaders {
-  readonly #answers: LRUCache<string, boolean>;
-  /** Requests in flight, by key. */
-  readonly #open = new Map<string, Promise<boolean>>();
+  readonly #answers: LRUCache<string, boolean, Question>;
 
   constructor(private readonly parts: DiffReadersParts) {
-    const perf = { now: () => parts.clock.now().getTime() };
-    this.#answers = new LRUCache({ max: MOST_ANSWERS, ttl: YES_KEPT_MS, ttlResolution: 0, perf });
+    this.#answers = new LRUCache<string, boolean, Question>({
+      max: MOST_ANSWERS,
+      ttl: YES_KEPT_MS,
+      ttlResolution: 0,
+      perf: { now: () => parts.clock.now().getTime() },
+      ignoreFetchAbort: true,
+      async fetchMethod(_key, _old, { options, context: { account, change, host } }) {
+        const { id, username: login, external = false } = account;
+        const may = await host.mayRead(change, { id: id.slice(id.indexOf(":") + 1), login, external });
+        options.ttl = may ? YES_KEPT_MS : NO_KEPT_MS;
+        return may;
+      },
+    });
   }
 
   async ask(viewer: Viewer, change: ChangeRequestRef): Promise<DiffRight> {
@@ -50,19 +65,16 @@ export class DiffReaders {
       case "anonymous":
         return hidden("Diffs are shown after a login only.", "Sign in first.");
       case "account":
-        if (!this.#hasAccountOn(change, viewer.account)) return this.#withoutAccount(viewer.account, title);
+        // Whether the login proved an account on the very server that the change request is on.
+        if (viewer.account.provider !== change.host || !logsInWith(change.host, this.parts.config)) {
+          return this.#withoutAccount(viewer.account, title);
+        }
         return this.#asReader(viewer.account, change, title);
     }
   }
 
-  /** Whether the login proved an account on the very server that the change request is on. */
-  #hasAccountOn({ host }: ChangeRequestRef, { provider }: Account): boolean {
-    return provider === host && logsInWith(host, this.parts.config);
-  }
-
   #withoutAccount({ role, provider }: Account, title: string): DiffRight {
-    const { diffs }: Pick<AuthSection, "diffs"> = this.parts.config.auth;
-    if (diffs === "all" || role === "admin") return SHOWN;
+    if (this.parts.config.auth.diffs === "all" || role === "admin") return SHOWN;
     if (provider === "api-token") {
       return hidden(
         "Diffs are not shown to an API token with the role user.",
@@ -80,8 +92,10 @@ export class DiffReaders {
     if (host === undefined) {
       return hidden(`${title} is no longer configured, so nobody can be asked who may read this diff.`, "");
     }
+    const key = JSON.stringify([account.id, account.username, account.external === true, host.id, change.repository]);
     try {
-      if (await this.#answer(account, change, host)) return SHOWN;
+      const answer = this.#answers.fetch(key, { context: { account, change, host } });
+      if ((await within(this.parts.timeoutMs ?? TIMEOUT_MS, answer)) === true) return SHOWN;
     } catch (error) {
       this.parts.log.warn({ err: error, change, account: account.id }, "could not ask who may read a diff");
       return hidden(`${title} did not say whether you can read this repository.`, "Reload the page in a minute.");
@@ -90,26 +104,6 @@ export class DiffReaders {
       `Diffs are shown only to people who can read the repository on ${title}, and ${account.username} cannot.`,
       `Ask one of its owners for access. svc asks ${title} again after a minute.`,
     );
-  }
-
-  async #answer(account: Account, change: ChangeRequestRef, host: CodeHost): Promise<boolean> {
-    const key = JSON.stringify([account.id, account.username, account.external === true, host.id, change.repository]);
-    const kept = this.#answers.get(key);
-    if (kept !== undefined) return kept;
-    const open = this.#open.get(key) ?? this.#question(key, account, change, host);
-    this.#open.set(key, open);
-    return within(this.parts.timeoutMs ?? TIMEOUT_MS, open);
-  }
-
-  async #question(key: string, account: Account, change: ChangeRequestRef, host: CodeHost): Promise<boolean> {
-    try {
-      const { id, username: login, external = false } = account;
-      const may = await host.mayRead(change, { id: id.slice(id.indexOf(":") + 1), login, external });
-      this.#answers.set(key, may, { ttl: may ? YES_KEPT_MS : NO_KEPT_MS });
-      return may;
-    } finally {
-      this.#open.delete(key);
-    }
   }
 }
 

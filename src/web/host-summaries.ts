@@ -10,7 +10,7 @@ import { TooSlow, within } from "./time-limit.js";
 type HostSummary =
   { readonly kind: "known"; readonly summary: ChangeSummary } | { readonly kind: "unknown"; readonly why: string };
 
-export interface HostSummariesParts {
+interface HostSummariesParts {
   /** Asks the host; undefined if it is no longer configured. */
   readonly lookUp: (change: ChangeRequestRef) => Promise<ChangeSummary | undefined>;
   readonly clock: Clock;

@@ -1,6 +1,6 @@
-import type { Router } from "express";
 import { readVersion } from "../config/files.js";
 import type { KvstoreSection, ServerConfig } from "../config/server/server.js";
+import type { ChangeRequestRef } from "../core/model/change-request.js";
 import { ReceiverBroken } from "../core/model/errors.js";
 import type { AllHostWords } from "../core/model/host-words.js";
 import type { Clock } from "../core/ports/clock.js";
@@ -12,14 +12,15 @@ import type { Log } from "../core/ports/log.js";
 import type { Notifications, ReceiverState } from "../core/ports/notifications.js";
 import type { LimitWaits } from "../hosts/limit-waits.js";
 import { DEPLOYER_TITLE, HOST_TITLES, STORE_TITLE } from "../names.js";
+import type { ChangeSummary } from "../run/answer/change-facts.js";
 import type { Stores } from "../store/stores.js";
 import type { HostPageOf } from "./addresses.js";
 import { apiRouter } from "./api/api.js";
 import { DiffReaders } from "./diff-readers.js";
-import { HostSummaries, type HostSummariesParts } from "./host-summaries.js";
+import { HostSummaries } from "./host-summaries.js";
 import { LiveStreams } from "./live-streams.js";
 import { pagesRouter } from "./pages/pages.js";
-import { type StatusCheck, StatusProbe } from "./status-probe.js";
+import { StatusProbe } from "./status-probe.js";
 
 export interface SiteParts {
   readonly config: ServerConfig;
@@ -32,7 +33,7 @@ export interface SiteParts {
   readonly push: EventQueue["push"];
   readonly backlog: EventQueue["backlog"];
   readonly limitWaits: LimitWaits["current"];
-  readonly lookUp: HostSummariesParts["lookUp"];
+  readonly lookUp: (change: ChangeRequestRef) => Promise<ChangeSummary | undefined>;
   readonly notifications: Notifications;
   readonly receivers: () => Promise<readonly ReceiverState[]>;
   readonly newRunId: () => string;
@@ -40,28 +41,22 @@ export interface SiteParts {
   readonly log: Log;
 }
 
-interface Site {
-  readonly api: Router;
-  readonly pages: Router;
-  /** Ends the live streams, which would keep connections open. */
-  close(): void;
-}
-
 /** The API and the pages over the stores of the service. */
-export function createSite(parts: SiteParts): Site {
-  const { stores, live } = parts;
-  const streams = new LiveStreams(live);
+export function createSite(parts: SiteParts) {
+  const { stores } = parts;
+  const streams = new LiveStreams(parts.live);
   const shared = { ...parts, ...stores, readers: new DiffReaders(parts) };
   const summaries = new HostSummaries(parts);
   const status = new StatusProbe(checksOf(parts), parts);
   return {
     api: apiRouter(shared),
     pages: pagesRouter({ ...shared, summaries, streams, status, version: readVersion() }),
+    /** Ends the live streams, which would keep connections open. */
     close: () => streams.close(),
   };
 }
 
-function checksOf({ config, stores, hosts, deployer, receivers }: SiteParts): readonly StatusCheck[] {
+function checksOf({ config, stores, hosts, deployer, receivers }: SiteParts) {
   const redis = redisTitle(config.kvstore);
   return [
     {
