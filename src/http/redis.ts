@@ -39,20 +39,28 @@ export class RedisScript {
   }
 }
 
-const AWAKE_SLICES = 5;
+const SLICES = 5;
 
 /**
- * Calls back after `ms` in which this process could receive data, and returns a function that cancels the call. A busy
- * process receives nothing, however soon the other side answers, so each uninterrupted stretch of work counts as at most
- * a fifth of the time.
+ * Calls back after `ms` in which this process could receive data; returns a function that cancels the call. A busy process
+ * receives nothing, so each uninterrupted stretch of work counts as at most a fifth of the time.
  */
-export function afterAwake(ms: number, callback: () => void): () => void {
-  let left = AWAKE_SLICES;
-  let timer = setTimeout(tick, ms / AWAKE_SLICES);
+export function responsiveTimeout(ms: number, callback: () => void): () => void {
+  let left = SLICES;
+  let timer = setTimeout(tick, ms / SLICES);
   function tick(): void {
     left -= 1;
     if (left === 0) callback();
-    else timer = setTimeout(tick, ms / AWAKE_SLICES);
+    else timer = setTimeout(tick, ms / SLICES);
   }
   return () => clearTimeout(timer);
+}
+
+/** What the promise resolves to, or "late" after `ms`. The work behind it goes on: BullMQ may wait for Redis forever. */
+export async function within<T>(ms: number, work: Promise<T>): Promise<T | "late"> {
+  let timer: NodeJS.Timeout | undefined;
+  const late = new Promise<"late">((resolve) => {
+    timer = setTimeout(() => resolve("late"), ms);
+  });
+  return Promise.race([work, late]).finally(() => clearTimeout(timer));
 }

@@ -1,7 +1,7 @@
 import { createHash } from "node:crypto";
 import { Queue, Worker } from "bullmq";
 import type { Log } from "../core/ports/log.js";
-import type { RedisClient, StoreConnection } from "../http/redis.js";
+import { type RedisClient, type StoreConnection, within } from "../http/redis.js";
 import { QUEUE_KEY_PREFIX } from "../names.js";
 
 const NAME = "drain";
@@ -11,7 +11,7 @@ const GATHER_MS = 10;
 const CLOSE_WITHIN_MS = 1000;
 
 /** Announces that a change request has an event to run. */
-export interface DrainJob {
+interface DrainJob {
   readonly change: string;
   /** The delivery that the job was added for; its presence proves that the accepting replica knows that it was accepted. */
   readonly accepted?: string;
@@ -25,7 +25,7 @@ interface DrainJobsParts {
   /** How often BullMQ looks for dead workers, in milliseconds. */
   readonly lookEveryMs: number;
   /** Runs the next event of a change request; never rejects. */
-  readonly work: (job: DrainJob) => Promise<void>;
+  readonly work: (change: string, accepted?: string) => Promise<void>;
   readonly log: Log;
 }
 
@@ -45,7 +45,7 @@ export class DrainJobs {
     this.#redis.on("error", (error: unknown) => log.debug({ err: error }, "the queue's connection failed"));
     const common = { connection: this.#redis, prefix: QUEUE_KEY_PREFIX, skipVersionCheck: true };
     this.#queue = new Queue<DrainJob, void>(NAME, { ...common, streams: { events: { maxLen: 100 } } });
-    this.#worker = new Worker<DrainJob, void>(NAME, ({ data }) => work(data), {
+    this.#worker = new Worker<DrainJob, void>(NAME, ({ data }) => work(data.change, data.accepted), {
       ...common,
       concurrency,
       lockDuration: lockMs,
@@ -85,13 +85,7 @@ export class DrainJobs {
   }
 
   async close(): Promise<void> {
-    const closed = Promise.allSettled([this.#worker.close(true), this.#closeQueue()]);
-    let timer: NodeJS.Timeout | undefined;
-    const late = new Promise((resolve) => {
-      timer = setTimeout(resolve, CLOSE_WITHIN_MS);
-    });
-    await Promise.race([closed, late]);
-    clearTimeout(timer);
+    await within(CLOSE_WITHIN_MS, Promise.allSettled([this.#worker.close(true), this.#closeQueue()]));
     this.#redis.disconnect();
   }
 

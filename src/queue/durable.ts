@@ -2,11 +2,11 @@ import { changeRequestKey, type ChangeRequestRef } from "../core/model/change-re
 import { StoreUnavailable } from "../core/model/errors.js";
 import type { HostEvent } from "../core/model/event.js";
 import type { EventQueue, QueueBacklog } from "../core/ports/event-queue.js";
-import { afterAwake, type StoreConnection } from "../http/redis.js";
-import { type DrainJob, DrainJobs } from "./drain-jobs.js";
-import { EventRun, type RunStart } from "./event-run.js";
+import { responsiveTimeout, type StoreConnection } from "../http/redis.js";
+import { DrainJobs } from "./drain-jobs.js";
+import { EventRun } from "./event-run.js";
 import { createInProcessQueue } from "./in-process.js";
-import { type Attempt, LaneStore, type Pushed, type Taken } from "./lane-store.js";
+import { LaneStore, type Pushed, type Taken } from "./lane-store.js";
 import { fieldsOf, MAX_ASIDE, type QueueOptions, type QueueTiming } from "./queue-options.js";
 
 /** The events of a killed replica resume after its lease and at most two looks: within 20 seconds. */
@@ -58,7 +58,7 @@ class DurableQueue implements EventQueue {
     const { leaseMs, lookEveryMs } = this.#timing;
     this.#lanes = new LaneStore(connection);
     this.#refused = createInProcessQueue({ ...options, run: options.refuse });
-    const work = (job: DrainJob) => this.#work(job);
+    const work = (change: string, accepted?: string) => this.#work(change, accepted);
     this.#jobs = new DrainJobs({ connection, concurrency, lockMs: leaseMs, lookEveryMs, work, log });
     this.#timer = setInterval(() => void this.#addLostJobs(), lookEveryMs);
     this.#timer.unref();
@@ -153,7 +153,7 @@ class DurableQueue implements EventQueue {
     let cancel: () => void = () => undefined;
     // An answer that is there counts, although this process was too busy to read it.
     const late = new Promise<undefined>((resolve) => {
-      cancel = afterAwake(ms, () => resolve(undefined));
+      cancel = responsiveTimeout(ms, () => resolve(undefined));
     });
     try {
       return await Promise.race([pushed, late]);
@@ -172,7 +172,7 @@ class DurableQueue implements EventQueue {
   }
 
   /** Runs the next event of a change request, unless another replica does. */
-  async #work({ change, accepted }: DrainJob): Promise<void> {
+  async #work(change: string, accepted: string | undefined): Promise<void> {
     const { log } = this.#options;
     try {
       if (this.#closed !== undefined) return;
@@ -183,17 +183,17 @@ class DurableQueue implements EventQueue {
         case "empty":
           break;
         case "unreadable":
-          await this.#leave(change, attempt);
+          await this.#leave(change, attempt.text, attempt.fence);
           break;
         case "taken":
-          await this.#run(attempt, { takenAt, confirmed: accepted === attempt.event.delivery });
+          await this.#run(attempt, takenAt, accepted === attempt.event.delivery);
       }
     } catch (error) {
       log.warn({ change, err: error }, "could not start an event");
     }
   }
 
-  async #leave(change: string, { text, fence }: Extract<Attempt, { kind: "unreadable" }>): Promise<void> {
+  async #leave(change: string, text: string, fence: string): Promise<void> {
     if (!this.#reported.has(text)) {
       this.#options.log.error({ change }, "event of another version of this service: run one version everywhere");
     }
@@ -201,11 +201,11 @@ class DurableQueue implements EventQueue {
     await this.#lanes.leave(change, fence);
   }
 
-  async #run(taken: Taken, start: RunStart): Promise<void> {
+  async #run(taken: Taken, takenAt: number, confirmed: boolean): Promise<void> {
     if (taken.kills > 0) this.#options.onTakeOver?.();
     const mayStepAside = () => [...this.#runs.values()].filter((run) => run.isAside).length < MAX_ASIDE;
     const parts = { ...this.#options, lanes: this.#lanes, timing: this.#timing, mayStepAside };
-    const run = new EventRun(taken, parts, start);
+    const run = new EventRun(taken, parts, takenAt, confirmed);
     this.#runs.set(taken.change, run);
     // For BullMQ the job of a run that stepped aside is over; the lease still keeps its change request.
     await Promise.race([run.aside, this.#follow(run)]);

@@ -1,8 +1,7 @@
 import { LeaseLost, StoreUnavailable } from "../core/model/errors.js";
 import { type RunEnd, Stopped, type StopReason } from "../core/ports/event-queue.js";
 import type { StoreConnection } from "../http/redis.js";
-import { RedisJournal } from "./journal.js";
-import type { Ended, Ending, LaneStore, Renewed, Taken } from "./lane-store.js";
+import { type LaneStore, RedisJournal, type Taken } from "./lane-store.js";
 import { fieldsOf, type QueueOptions, type QueueTiming } from "./queue-options.js";
 
 interface EventRunParts extends Pick<QueueOptions, "run" | "log"> {
@@ -21,21 +20,20 @@ const SURELY_ACCEPTED_MS = 2_000;
 const CONFIRMED_LOOK_MS = 100;
 const END_RETRY_MS = 250;
 
-/** How the run of an event was started. */
-export interface RunStart {
-  /** `performance.now()` from before the event was taken. */
-  readonly takenAt: number;
-  /** The replica that accepted the event knows that it did. */
-  readonly confirmed: boolean;
-}
+/** What may follow a run: the job to add for the next event, and how long to wait before that starts. */
+type Followed = Awaited<ReturnType<LaneStore["end"]>> & { readonly delayMs: number };
 
-/** Whether more events wait after a run, and how long to wait before the next one starts. */
-type Followed = Ended & { readonly delayMs: number };
-
-/** One run of an event, under a lease that it renews. */
+/**
+ * One run of an event, under a lease that it renews: the right to act for its change request. The end of the lease is measured
+ * with this machine's clock from before each renewal was sent, so that a process that was suspended notices that it may have
+ * expired.
+ */
 export class EventRun {
-  readonly #lease: Lease;
   readonly #abort = new AbortController();
+  readonly #heartbeat: NodeJS.Timeout;
+  #leaseEnds: number;
+  #leaseLost = false;
+  #renewing: Promise<void> | undefined;
   #abandoned = false;
   #over = false;
   #isAside = false;
@@ -45,27 +43,19 @@ export class EventRun {
     this.#leavePlace = resolve;
   });
 
+  /**
+   * @param takenAt `performance.now()` from before the event was taken.
+   * @param confirmed The replica that accepted the event knows that it did.
+   */
   constructor(
     readonly taken: Taken,
     private readonly parts: EventRunParts,
-    private readonly start: RunStart,
+    takenAt: number,
+    private readonly confirmed: boolean,
   ) {
-    const { timing, lanes, log } = parts;
-    this.#lease = new Lease(
-      {
-        leaseMs: timing.leaseMs,
-        heartbeatMs: timing.heartbeatMs,
-        renew: () => lanes.renew(taken.change, taken.fence, timing.leaseMs),
-        onStop: (reason) => this.stop(reason),
-        onLost: () => {
-          // Recording the end of the run releases the lease, which may overtake a renewal.
-          if (this.#over) return;
-          log.warn(fieldsOf(taken.event), "another replica took over an event");
-          this.stop("handed-back");
-        },
-      },
-      start.takenAt,
-    );
+    this.#leaseEnds = this.#leaseEndFrom(takenAt);
+    const { heartbeatMs } = parts.timing;
+    this.#heartbeat = setInterval(() => void this.#renew().catch(() => undefined), heartbeatMs);
   }
 
   /** Only recording how the run ended is left to do. */
@@ -90,14 +80,14 @@ export class EventRun {
       onOver();
       return await this.#end(end);
     } finally {
-      this.#lease.close();
+      this.#endLease();
     }
   }
 
   /** Hands the event to another replica at once, whatever the run is doing; from now on the run may not act. */
   async abandon(): Promise<Followed> {
     this.#abandoned = true;
-    this.#lease.close();
+    this.#endLease();
     return { ...(await this.parts.lanes.end(this.taken, "again")), delayMs: 0 };
   }
 
@@ -114,12 +104,12 @@ export class EventRun {
     if (givenUp) log.error({ kills }, "gave up on an event: the processes that ran it ended");
     if (kills >= MAX_KILLS_ANSWERED) return "failed";
     try {
-      const doubtful = !this.start.confirmed && event.kind === "commented" && starts === 1 && (await this.#isRefused());
+      const doubtful = !this.confirmed && event.kind === "commented" && starts === 1 && (await this.#isRefused());
       return await this.parts.run(event, {
         signal: this.#abort.signal,
         again: again || starts > 1 || doubtful || ageMs > SURELY_ACCEPTED_MS,
         givenUp,
-        confirm: () => this.#lease.confirm(),
+        confirm: () => this.#confirmLease(),
         journal: new RedisJournal(this.parts.connection, event.delivery),
         stepAside: () => this.#stepAside(),
       });
@@ -153,7 +143,8 @@ export class EventRun {
     const handedBack = isHandedBack(this.#abort.signal);
     const { kills, failures } = this.taken;
     const retryAfter = kills < MAX_KILLS_ANSWERED ? timing.retryAfterMs[failures] : undefined;
-    const how = handedBack && end !== "done" ? "again" : endingOf(end, retryAfter !== undefined);
+    const failed = retryAfter === undefined ? "failed" : "retry";
+    const how = handedBack && end !== "done" ? "again" : end === "failed" ? failed : "done";
     const delayMs = how === "retry" ? (retryAfter ?? 0) : 0;
     for (;;) {
       if (this.#abandoned) return undefined;
@@ -165,55 +156,16 @@ export class EventRun {
       }
     }
   }
-}
-
-function isHandedBack({ reason }: AbortSignal): boolean {
-  return reason instanceof Stopped && reason.reason === "handed-back";
-}
-
-function endingOf(end: RunEnd, mayRetry: boolean): Ending {
-  if (end !== "failed") return "done";
-  return mayRetry ? "retry" : "failed";
-}
-
-interface LeaseParts {
-  /** How long the lease lasts in Redis after each renewal, in milliseconds. */
-  readonly leaseMs: number;
-  readonly heartbeatMs: number;
-  renew(): Promise<Renewed>;
-  /** Called after each renewal that reports that the run should stop. */
-  onStop(reason: "pushed" | "closed"): void;
-  onLost(): void;
-}
-
-/**
- * A run's right to act for its change request, renewed until it is closed. Its end is measured with this machine's
- * clock from before each renewal was sent, so that a process that was suspended notices that its lease may have expired.
- */
-class Lease {
-  readonly #parts: LeaseParts;
-  readonly #timer: NodeJS.Timeout;
-  #until: number;
-  #lost = false;
-  #renewing: Promise<void> | undefined;
-
-  /** @param takenAt `performance.now()` from before the lease was taken. */
-  constructor(parts: LeaseParts, takenAt: number) {
-    this.#parts = parts;
-    this.#until = this.#endFrom(takenAt);
-    this.#timer = setInterval(() => void this.#renew().catch(() => undefined), parts.heartbeatMs);
-  }
 
   /** @throws {LeaseLost} @throws {StoreUnavailable} when the lease has expired and the store does not answer. */
-  async confirm(): Promise<void> {
-    if (!this.#lost && performance.now() >= this.#until) await this.#renew();
-    if (this.#lost) throw new LeaseLost();
+  async #confirmLease(): Promise<void> {
+    if (!this.#leaseLost && performance.now() >= this.#leaseEnds) await this.#renew();
+    if (this.#leaseLost) throw new LeaseLost();
   }
 
-  /** Stops renewing; `confirm` throws from now on. */
-  close(): void {
-    clearInterval(this.#timer);
-    this.#lost = true;
+  #endLease(): void {
+    clearInterval(this.#heartbeat);
+    this.#leaseLost = true;
   }
 
   #renew(): Promise<void> {
@@ -224,20 +176,29 @@ class Lease {
   }
 
   async #renewNow(): Promise<void> {
+    const { lanes, timing, log } = this.parts;
+    const { change, fence, event } = this.taken;
     const sent = performance.now();
-    const renewed = await this.#parts.renew();
-    if (this.#lost) return;
-    if (renewed.kind === "lost") {
-      this.close();
-      this.#parts.onLost();
+    const renewed = await lanes.renew(change, fence, timing.leaseMs);
+    if (this.#leaseLost) return;
+    if (renewed.kind === "kept") {
+      this.#leaseEnds = this.#leaseEndFrom(sent);
+      if (renewed.stop === "pushed" || renewed.stop === "closed") this.stop(renewed.stop);
       return;
     }
-    this.#until = this.#endFrom(sent);
-    if (renewed.stop === "pushed" || renewed.stop === "closed") this.#parts.onStop(renewed.stop);
+    this.#endLease();
+    // Recording the end of the run releases the lease, which may overtake a renewal.
+    if (this.#over) return;
+    log.warn(fieldsOf(event), "another replica took over an event");
+    this.stop("handed-back");
   }
 
-  /** Earlier than in Redis: clocks run at different speeds, and what `confirm` allows happens a moment later. */
-  #endFrom(time: number): number {
-    return time + this.#parts.leaseMs * 0.8;
+  /** Earlier than in Redis: clocks run at different speeds, and what a confirmation allows happens a moment later. */
+  #leaseEndFrom(time: number): number {
+    return time + this.parts.timing.leaseMs * 0.8;
   }
+}
+
+function isHandedBack({ reason }: AbortSignal): boolean {
+  return reason instanceof Stopped && reason.reason === "handed-back";
 }

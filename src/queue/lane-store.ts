@@ -1,13 +1,13 @@
 import * as z from "zod";
-import { applicationName, repositoryName } from "../core/model/brand.js";
+import { applicationName, repositoryName, revision } from "../core/model/brand.js";
 import { changeRequestKey } from "../core/model/change-request.js";
-import { StoreUnavailable } from "../core/model/errors.js";
+import { StoredValueUnreadable, StoreUnavailable } from "../core/model/errors.js";
 import type { HostEvent } from "../core/model/event.js";
-import { parseJson } from "../core/model/json.js";
-import type { QueueBacklog } from "../core/ports/event-queue.js";
+import { isJsonObject, parseJson } from "../core/model/json.js";
+import { isNoted, type NotedResult, type RunNotes } from "../core/model/progress.js";
+import type { QueueBacklog, RunJournal } from "../core/ports/event-queue.js";
 import { RedisScript, type StoreConnection } from "../http/redis.js";
-import { HOST_IDS, QUEUE_KEY_PREFIX } from "../names.js";
-import { journalKey } from "./journal.js";
+import { HOST_IDS, QUEUE_KEY_PREFIX, STORE_TITLE } from "../names.js";
 import { IDS_KEPT_MS, idsOf } from "./queue-options.js";
 
 /** An event as Redis stores it. */
@@ -58,16 +58,16 @@ export interface Taken extends EventRecord {
   readonly ageMs: number;
 }
 
-export type Attempt =
+type Attempt =
   | Taken
   | { readonly kind: "held" | "empty" }
   /** Another version of this service wrote the event; the lease was taken all the same. */
   | { readonly kind: "unreadable"; readonly text: string; readonly fence: string };
 
-export type Renewed = { readonly kind: "lost" } | { readonly kind: "kept"; readonly stop: string };
+type Renewed = { readonly kind: "lost" } | { readonly kind: "kept"; readonly stop: string };
 /** What becomes of an event after its run: `again` and `retry` run it once more, and only `retry` counts as a failure. */
-export type Ending = "done" | "failed" | "again" | "retry";
-export type Ended = { readonly kind: "lost" | "empty" } | { readonly kind: "more"; readonly generation: string };
+type Ending = "done" | "failed" | "again" | "retry";
+type Ended = { readonly kind: "lost" | "empty" } | { readonly kind: "more"; readonly generation: string };
 
 /** A change request that has events and whose lease is free. */
 interface FreeLane {
@@ -256,6 +256,7 @@ function confirmedKey(delivery: string): string {
   return `${QUEUE_KEY_PREFIX}:confirmed:${delivery}`;
 }
 
+const application = z.string().min(1).transform(applicationName);
 const repository = z.string().transform(repositoryName);
 const change = z.object({ host: z.enum(HOST_IDS), repository, number: z.int().positive() });
 const origin = { delivery: z.string(), traceparent: z.string().exactOptional(), change };
@@ -281,7 +282,7 @@ const hostEvent = z.discriminatedUnion("kind", [
   z.object({
     ...origin,
     kind: z.literal("turn"),
-    applications: z.array(z.string().min(1).transform(applicationName)),
+    applications: z.array(application),
     after: change.exactOptional(),
   }),
 ]);
@@ -296,4 +297,59 @@ function eventRecordOf({ again, at, event }: EventRecord): string {
 /** Returns undefined for a damaged record and for one of another version. */
 function readEventRecord(text: string): EventRecord | undefined {
   return record.safeParse(parseJson(text)).data;
+}
+
+const startedApplication = z
+  .object({
+    application,
+    lastOperation: z.string().optional(),
+    pins: z.array(z.object({ position: z.int().positive(), revision: z.string().transform(revision) })),
+    revision: z.string().transform(revision),
+    destination: z.object({ cluster: z.string(), namespace: z.string() }),
+    after: z.array(application),
+  })
+  .transform(({ lastOperation, ...noted }) => ({ ...noted, lastOperation }));
+
+const notes = z.object({
+  v: z.literal(1),
+  started: z.array(startedApplication).optional(),
+  skipped: z.array(application).optional(),
+  // Only this service writes it, so the version vouches for the rest of its shape.
+  result: z.custom<NotedResult>((value) => isJsonObject(value) && isNoted(value)).optional(),
+});
+
+/** A run's notes in Redis, one value per delivery. */
+export class RedisJournal implements RunJournal {
+  readonly #key: string;
+
+  constructor(
+    private readonly connection: StoreConnection,
+    delivery: string,
+  ) {
+    this.#key = journalKey(delivery);
+  }
+
+  async read(): Promise<RunNotes> {
+    const text = await this.connection.run((redis) => redis.get(this.#key));
+    if (text === null) return {};
+    const parsed = notes.safeParse(parseJson(text));
+    if (!parsed.success) {
+      throw new StoredValueUnreadable(
+        `the notes of a run in ${STORE_TITLE} are damaged or were written by another version of this service. ` +
+          `Run one version everywhere, or delete the key ${this.#key}.`,
+        { cause: parsed.error },
+      );
+    }
+    const { started, skipped, result } = parsed.data;
+    return { started, skipped, result };
+  }
+
+  async write({ started, skipped, result }: RunNotes): Promise<void> {
+    const text = JSON.stringify({ v: 1, started, skipped, result });
+    await this.connection.run((redis) => redis.set(this.#key, text, "PX", IDS_KEPT_MS));
+  }
+}
+
+function journalKey(delivery: string): string {
+  return `${QUEUE_KEY_PREFIX}:journal:${delivery}`;
 }

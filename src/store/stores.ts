@@ -16,9 +16,6 @@ import type {
 import type { StoreConnection } from "../http/redis.js";
 import { STORE_TITLE } from "../names.js";
 
-/** Whether the store is usable now; `problem` is safe to show to users. */
-export type StoreStatus = { readonly kind: "ready" } | { readonly kind: "unavailable"; readonly problem: string };
-
 /** Everything that the service keeps from one event to the next. */
 export interface Stores {
   /** The connection to Redis, for the queue; undefined for the stores in memory. */
@@ -36,8 +33,8 @@ export interface Stores {
   readonly content: ContentBudget;
   /** Resolves if the store answers. @throws {StoreUnavailable} within a second if it does not. */
   ping(): Promise<void>;
-  /** The last known status, without asking the store. */
-  status(): StoreStatus;
+  /** Whether the store is usable, as last known; `problem` is safe to show to users. */
+  status(): { readonly kind: "ready" } | { readonly kind: "unavailable"; readonly problem: string };
   close(): Promise<void>;
 }
 

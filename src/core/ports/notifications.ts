@@ -73,9 +73,23 @@ export const DELIVERY_PAUSES_MS: readonly number[] = [
 /** A receiver cannot ask for a longer pause, in milliseconds. */
 const LONGEST_ASKED_MS = 60 * 60_000;
 
-/** The pause before the next attempt; undefined after the last one. @param attempts How many failed. */
-export function pauseAfter(attempts: number, delivery: Delivery, pauses: readonly number[]): number | undefined {
+/**
+ * What an attempt means for its message, and the pause before the next one; none after the last.
+ * @param attempts How many there were, this one included.
+ */
+export function afterAttempt(
+  attempts: number,
+  delivery: Delivery,
+  pauses: readonly number[],
+): { readonly outcome: DeliveryOutcome; readonly pause: number | undefined } {
   const planned = pauses[attempts - 1];
-  if (planned === undefined || delivery.kind === "delivered") return undefined;
-  return Math.max(planned, Math.min(delivery.retryAfterMs ?? 0, LONGEST_ASKED_MS));
+  if (delivery.kind === "delivered") return { outcome: "delivered", pause: undefined };
+  if (planned === undefined) return { outcome: "given-up", pause: undefined };
+  return { outcome: "failed", pause: Math.max(planned, Math.min(delivery.retryAfterMs ?? 0, LONGEST_ASKED_MS)) };
+}
+
+/** The state of a receiver after an attempt. `since` is the time of the first failure in a row. */
+export function brokenAfter(delivery: Delivery, before: ReceiverState["broken"], now: Date): ReceiverState["broken"] {
+  if (delivery.kind === "delivered") return undefined;
+  return { problem: delivery.problem, since: before?.since ?? now.toISOString() };
 }

@@ -1,10 +1,10 @@
 import { LRUCache } from "lru-cache";
 import {
-  type Delivery,
+  afterAttempt,
+  brokenAfter,
   type Outbox,
   type OutboxOptions,
   type OutgoingMessage,
-  pauseAfter,
   type ReceiverState,
 } from "../../core/ports/notifications.js";
 
@@ -67,9 +67,8 @@ class MemoryOutbox implements Outbox {
           return deliver(message, this.#stopping.signal);
         });
         this.#stopping.signal.throwIfAborted();
-        line.note(delivery, clock.now());
-        const pause = pauseAfter(attempts, delivery, retryAfterMs);
-        const outcome = delivery.kind === "delivered" ? "delivered" : pause === undefined ? "given-up" : "failed";
+        line.broken = brokenAfter(delivery, line.broken, clock.now());
+        const { pause, outcome } = afterAttempt(attempts, delivery, retryAfterMs);
         onAttempt(message.receiver, outcome, delivery);
         if (pause === undefined) return;
         await clock.sleep(pause, this.#closing.signal);
@@ -93,14 +92,4 @@ class Line {
     this.#last = turn.catch(() => undefined);
     return turn;
   }
-
-  note(delivery: Delivery, now: Date): void {
-    this.broken = brokenAfter(delivery, this.broken, now);
-  }
-}
-
-/** The state of a receiver after an attempt. `since` is the time of the first failure in a row. */
-export function brokenAfter(delivery: Delivery, before: ReceiverState["broken"], now: Date): ReceiverState["broken"] {
-  if (delivery.kind === "delivered") return undefined;
-  return { problem: delivery.problem, since: before?.since ?? now.toISOString() };
 }

@@ -1,19 +1,12 @@
 import { once } from "node:events";
 import { Cluster } from "ioredis";
+import * as z from "zod";
 import { StoredValueUnreadable, StoreUnavailable } from "../../core/model/errors.js";
 import type { Log } from "../../core/ports/log.js";
-import { afterAwake, type RedisClient, type StoreConnection } from "../../http/redis.js";
+import { responsiveTimeout, type RedisClient, type StoreConnection } from "../../http/redis.js";
 import { STORE_TITLE } from "../../names.js";
-import type { StoreStatus } from "../stores.js";
-import {
-  createFastClient,
-  createPatientClient,
-  describeProblem,
-  isSelect,
-  primariesOf,
-  replyCode,
-  withoutArguments,
-} from "./client.js";
+import type { Stores } from "../stores.js";
+import { createFastClient, createPatientClient, primariesOf } from "./client.js";
 import type { RedisConfig } from "./redis-config.js";
 
 /** How long the first commands wait for the first connection: under a second, including the command itself. */
@@ -47,7 +40,7 @@ export class RedisConnection implements StoreConnection {
     redis.on("ready", () => this.#markAvailable());
     redis.once("ready", () => void warnOfLosses(redis, this.#log));
     this.#firstAttempt = new Promise((resolve) => {
-      const cancel = afterAwake(FIRST_CONNECTION_MS, resolve);
+      const cancel = responsiveTimeout(FIRST_CONNECTION_MS, resolve);
       const end = () => {
         cancel();
         resolve();
@@ -88,7 +81,7 @@ export class RedisConnection implements StoreConnection {
     return createPatientClient(this.#config);
   }
 
-  status(): StoreStatus {
+  status(): ReturnType<Stores["status"]> {
     if (this.#ready() && this.#problem === undefined) return { kind: "ready" };
     return { kind: "unavailable", problem: unavailable(this.#problem ?? "not connected yet").message };
   }
@@ -220,4 +213,90 @@ function placeOf(config: RedisConfig): string {
   if ("address" in config) return config.address;
   if ("sentinel" in config) return `${config.sentinel.master} by Sentinel ${config.sentinel.addresses.join(", ")}`;
   return `cluster ${config.cluster.addresses.join(", ")}`;
+}
+
+/** What Node's error codes mean, in words for users (https://nodejs.org/api/errors.html#common-system-errors). */
+const networkProblems: Readonly<Record<string, string>> = {
+  ECONNREFUSED: "connection refused",
+  ECONNRESET: "connection closed",
+  EPIPE: "connection closed",
+  ETIMEDOUT: "timed out",
+  EHOSTUNREACH: "host unreachable",
+  ENETUNREACH: "network unreachable",
+  ENOTFOUND: "host name not found",
+  EAI_AGAIN: "host name not found",
+  UNABLE_TO_VERIFY_LEAF_SIGNATURE: "its certificate is not trusted: set kvstore.ca_file",
+  UNABLE_TO_GET_ISSUER_CERT_LOCALLY: "its certificate is not trusted: set kvstore.ca_file",
+  SELF_SIGNED_CERT_IN_CHAIN: "its certificate is not trusted: set kvstore.ca_file",
+  DEPTH_ZERO_SELF_SIGNED_CERT: "its certificate is not trusted: set kvstore.ca_file",
+  CERT_HAS_EXPIRED: "its certificate has expired",
+  ERR_TLS_CERT_ALTNAME_INVALID: "its certificate is for another host name",
+};
+
+/** The first word of an error reply is its code (https://redis.io/docs/latest/develop/reference/protocol-spec/#simple-errors). */
+const replyProblems: Readonly<Record<string, string>> = {
+  WRONGPASS: "wrong user name or password",
+  NOAUTH: "a password is required",
+  NOPERM: "the user lacks a permission",
+  LOADING: "it is still loading its data",
+  READONLY: "it is a read-only replica",
+  OOM: "it is out of memory",
+  MISCONF: "it cannot save its data",
+  MASTERDOWN: "its primary is down",
+  CLUSTERDOWN: "a part of the cluster is down",
+};
+
+/** The safe parts of an ioredis error, which also carries the arguments of the command, passwords included. */
+interface Failure {
+  readonly name: string;
+  readonly message: string;
+  readonly code: string | undefined;
+  /** The Redis command, lower-case. */
+  readonly command: string | undefined;
+}
+
+function failureOf(error: unknown): Failure {
+  const parsed = failure.safeParse(error);
+  if (!parsed.success) return { name: "", message: "", code: undefined, command: undefined };
+  const { name, message, code, command, errors, lastNodeError } = parsed.data;
+  // Node wraps the failures of a host's addresses in an AggregateError; ioredis does so for the nodes of a cluster.
+  const inner = errors?.[0] ?? lastNodeError;
+  return inner === undefined ? { name, message, code, command: command?.name } : failureOf(inner);
+}
+
+const failure = z.object({
+  name: z.string(),
+  message: z.string(),
+  code: z.string().optional().catch(undefined),
+  command: z.object({ name: z.string() }).optional().catch(undefined),
+  errors: z.array(z.unknown()).optional().catch(undefined),
+  lastNodeError: z.unknown().optional(),
+});
+
+/** The code of an error reply from Redis; undefined for any other error. */
+function replyCode(error: unknown): string | undefined {
+  const { name, message } = failureOf(error);
+  return name === "ReplyError" ? /^[A-Z]+/.exec(message)?.[0] : undefined;
+}
+
+/** ioredis 6.0.0 continues with database 0 if the configured one does not exist. */
+function isSelect(error: unknown): boolean {
+  return failureOf(error).command === "select";
+}
+
+/** What went wrong, in a few words without secrets; undefined if the error does not say. */
+function describeProblem(error: unknown): string | undefined {
+  const reply = replyCode(error);
+  if (reply === "ERR" && isSelect(error)) return "the database number does not exist";
+  if (reply !== undefined) return replyProblems[reply] ?? `it answered ${reply}`;
+  const { code } = failureOf(error);
+  return code === undefined ? undefined : (networkProblems[code] ?? code);
+}
+
+/** The error for logs and causes, without the arguments of its command. */
+function withoutArguments(error: unknown): Error {
+  const { name, message, code, command } = failureOf(error);
+  // Old servers repeat the arguments of an unknown command.
+  const secret = command === "hello" || command === "auth";
+  return new Error([name, code, command, secret ? undefined : message.slice(0, 300)].filter(Boolean).join(": "));
 }

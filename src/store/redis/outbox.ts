@@ -2,16 +2,16 @@ import { type Job, Queue, UnrecoverableError, Worker } from "bullmq";
 import * as z from "zod";
 import { parseJson } from "../../core/model/json.js";
 import {
+  afterAttempt,
+  brokenAfter,
   type Delivery,
   type Outbox,
   type OutboxOptions,
   type OutgoingMessage,
-  pauseAfter,
   type ReceiverState,
 } from "../../core/ports/notifications.js";
-import type { RedisClient, StoreConnection } from "../../http/redis.js";
+import { type RedisClient, type StoreConnection, within } from "../../http/redis.js";
 import { OUTBOX_KEY_PREFIX } from "../../names.js";
-import { brokenAfter } from "../memory/outbox.js";
 
 /** How long `add` waits for Redis, in milliseconds; BullMQ keeps the messages and waits for as long as it takes. */
 const ADD_WITHIN_MS = 500;
@@ -92,20 +92,10 @@ class DurableOutbox implements Outbox {
     ).then(
       () => {
         this.#late = false;
-        return "added" as const;
       },
-      (error: unknown) => {
-        log.warn({ err: error }, "could not queue a notification");
-        return "added" as const;
-      },
+      (error: unknown) => log.warn({ err: error }, "could not queue a notification"),
     );
-    let timer: NodeJS.Timeout | undefined;
-    const late = new Promise<"late">((resolve) => {
-      timer = setTimeout(() => resolve("late"), ADD_WITHIN_MS);
-    });
-    const settled = await Promise.race([adding, late]);
-    clearTimeout(timer);
-    if (settled === "added" || this.#late) return;
+    if ((await within(ADD_WITHIN_MS, adding)) !== "late" || this.#late) return;
     this.#late = true;
     log.warn({}, "notifications stay in this process until the store answers");
   }
@@ -135,13 +125,10 @@ class DurableOutbox implements Outbox {
     await Promise.race([ended, clock.sleep(graceMs, timer.signal).catch(() => undefined)]);
     timer.abort();
     this.#stopping.abort(new Error("the outbox is closed"));
-    const closed = Promise.allSettled(lines.flatMap(({ worker, queue }) => [worker.close(true), queue.close()]));
-    let late: NodeJS.Timeout | undefined;
-    const tooLate = new Promise((resolve) => {
-      late = setTimeout(resolve, CLOSE_WITHIN_MS);
-    });
-    await Promise.race([closed, tooLate]);
-    clearTimeout(late);
+    await within(
+      CLOSE_WITHIN_MS,
+      Promise.allSettled(lines.flatMap(({ worker, queue }) => [worker.close(true), queue.close()])),
+    );
     this.#redis.disconnect();
   }
 
@@ -157,8 +144,7 @@ class DurableOutbox implements Outbox {
       throw new NotDelivered("handed back at shutdown", 0);
     }
     await this.#note(receiver, delivery);
-    const pause = pauseAfter(job.attemptsMade + 1, delivery, retryAfterMs);
-    const outcome = delivery.kind === "delivered" ? "delivered" : pause === undefined ? "given-up" : "failed";
+    const { pause, outcome } = afterAttempt(job.attemptsMade + 1, delivery, retryAfterMs);
     onAttempt(receiver, outcome, delivery);
     if (delivery.kind === "failed") throw new NotDelivered(delivery.problem, pause ?? 0);
   }

@@ -1,8 +1,21 @@
 import type { StoreAddress } from "../../config/server/server-parts.js";
 import type { KvstoreSection } from "../../config/server/server.js";
 
-/** Where Redis is and how to log in. Addresses are `host:port`, with an IPv6 host in brackets. */
-export type RedisConfig = RedisAccess & (SingleRedis | SentinelRedis | ClusterRedis);
+/** Where Redis is and how to log in. Addresses are `host:port`, with an IPv6 host in brackets; port 6379 when absent. */
+export type RedisConfig = RedisAccess &
+  (
+    | { readonly address: string }
+    /** `master` is the name under which the sentinels know the primary, `password` their own. */
+    | {
+        readonly sentinel: {
+          readonly master: string;
+          readonly addresses: readonly string[];
+          readonly password?: string;
+        };
+      }
+    /** Some of the nodes, which name the others. */
+    | { readonly cluster: { readonly addresses: readonly string[] } }
+  );
 
 interface RedisAccess {
   readonly username?: string;
@@ -13,26 +26,6 @@ interface RedisAccess {
   readonly tls: boolean;
   /** Certificates (PEM) to trust instead of the system's. */
   readonly ca?: string;
-}
-
-interface SingleRedis {
-  /** Port 6379 when absent. */
-  readonly address: string;
-}
-
-interface SentinelRedis {
-  readonly sentinel: {
-    /** The name under which the sentinels know the primary. */
-    readonly master: string;
-    readonly addresses: readonly string[];
-    /** The sentinels' own password. */
-    readonly password?: string;
-  };
-}
-
-interface ClusterRedis {
-  /** Some of the nodes, which name the others. */
-  readonly cluster: { readonly addresses: readonly string[] };
 }
 
 /** Reads the section `kvstore`; returns undefined if no Redis is configured. */
