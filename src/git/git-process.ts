@@ -2,7 +2,7 @@ import { type ChildProcess, spawn } from "node:child_process";
 import { childEnvironment } from "../config/environment.js";
 import type { CloneSource } from "../core/ports/code-host.js";
 
-/** A git command that failed. `stderr` is git's own text: untrusted, of bounded length, and it may contain secrets. */
+/** `stderr` is git's own text: untrusted, of bounded length, and it may contain secrets. */
 export class GitFailure extends Error {
   override readonly name = "GitFailure";
   constructor(
@@ -22,10 +22,7 @@ export class GitFailure extends Error {
   }
 }
 
-/**
- * git exits with 128 for every failure, so only its text tells them apart (git 2.39, LC_ALL=C; http.c and remote-curl.c
- * in https://git.kernel.org/pub/scm/git/git.git). After any other text the mirror is examined.
- */
+/** git exits with 128 for every failure, so only its text tells them apart (git 2.39, LC_ALL=C; http.c, remote-curl.c). */
 const REMOTE_PROBLEMS: readonly (readonly [RegExp, string])[] = [
   [
     /Authentication failed|could not read Username|could not read Password|returned error: 401/,
@@ -67,7 +64,6 @@ export function remoteProblem(failure: GitFailure): string | undefined {
 /** git's name for the host's repository. It is passed in the environment and never written to disk. */
 export const REMOTE = "origin";
 
-/** Settings of every command: no hooks and no repacking. */
 const ALWAYS: readonly (readonly [string, string])[] = [
   ["core.hooksPath", "/dev/null"],
   ["gc.auto", "0"],
@@ -131,7 +127,6 @@ function remoteOf({ url, authorization }: CloneSource): readonly (readonly [stri
   ];
 }
 
-/** Receives the output of one git process. */
 export interface GitOutput {
   readonly stdout: (chunk: Buffer) => void;
   readonly stderr: (chunk: Buffer) => void;
@@ -142,9 +137,7 @@ export interface GitProcess {
   /** Its exit status after all of its output; null if a signal ended it. @throws {Error} if it could not be started. */
   readonly ended: Promise<number | null>;
   write(text: string): void;
-  /** Ends the standard input. */
   end(): void;
-  /** Signals git and its helpers. */
   signal(signal: "SIGTERM" | "SIGKILL"): void;
 }
 
@@ -155,7 +148,6 @@ export type StartGit = (
   output: GitOutput,
 ) => GitProcess;
 
-/** Starts git from this process. */
 export const startGit: StartGit = (args, environment, { stdout, stderr }) => {
   const child = spawn("git", [...args], { env: { ...environment }, detached: true });
   child.stdout.on("data", stdout);
@@ -194,7 +186,6 @@ interface GitCommand {
   readonly mayContinue?: () => Promise<boolean>;
 }
 
-/** How much of git's standard error is kept, in characters. */
 export const STDERR_LIMIT = 8 * 1024;
 /** Time between SIGTERM and SIGKILL, in milliseconds, for git to remove its lock files. */
 const KILL_AFTER_MS = 2000;

@@ -27,7 +27,6 @@ export async function isCleanMerge(history: History, commit: Revision): Promise<
   return false;
 }
 
-/** False if the host does not give the history. */
 async function couldDeepen(
   { folder, source, signal }: History,
   commits: readonly Revision[],
@@ -125,8 +124,8 @@ function newestCut(oldest: readonly Pick<LoggedCommit, "id" | "time">[], cut: Re
 }
 
 /**
- * Ids of the regular files that a path was along the first parents of a commit, newest first, each once. Looks at most
- * `MAX_COMMITS` commits back, and fetches their history unless it is on disk.
+ * Ids of the regular files that a path was along the first parents of a commit, newest first, each once, at most `MAX_COMMITS`
+ * commits back. Fetches their history unless it is on disk.
  */
 export async function fileVersions(
   { folder, source, signal }: History,

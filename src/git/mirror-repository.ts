@@ -18,7 +18,6 @@ const HEAD = "ref: refs/heads/main\n";
 const CONFIG = "[core]\n\trepositoryformatversion = 0\n\tbare = true\n";
 const SHA256_CONFIG = "[core]\n\trepositoryformatversion = 1\n\tbare = true\n[extensions]\n\tobjectformat = sha256\n";
 
-/** Most bytes of one answer about trees or sizes. */
 const MAX_LIST_OUTPUT = 128 * 1024 * 1024;
 const MAX_SMALL_OUTPUT = 16 * 1024 * 1024;
 
@@ -30,7 +29,6 @@ const SMALL_CONTENTS = "--filter=blob:limit=65536";
 
 /** A bare repository on disk without remotes, hooks and credentials. History and contents come on demand. One call at a time. */
 export class MirrorRepository {
-  /** Increases whenever the folder is removed. */
   generation = 0;
 
   readonly #objects: ObjectReader;
@@ -47,7 +45,7 @@ export class MirrorRepository {
     this.#scale = new MirrorScale(path);
   }
 
-  /** Creates the repository unless it exists. Its hash is SHA-1 or SHA-256, as the length of `example` shows. */
+  /** Its hash is SHA-1 or SHA-256, as the length of `example` shows. */
   async create(example: Revision): Promise<void> {
     await mkdir(this.path, { recursive: true, mode: 0o700 });
     if ((await readdir(this.path)).includes("HEAD")) return;
@@ -59,7 +57,6 @@ export class MirrorRepository {
     await writeFile(join(this.path, "HEAD"), HEAD);
   }
 
-  /** Ends the reader process; the next read starts it again. */
   close(): Promise<void> {
     return this.#objects.close();
   }
@@ -72,8 +69,8 @@ export class MirrorRepository {
   }
 
   /**
-   * Joins all packs into one, since every fetch leaves one or two. Their differences are kept as they are: finding better ones
-   * costs more than the space is worth (`--window` in git-repack(1)).
+   * Joins all packs, since every fetch leaves one or two. Their differences are kept: finding better ones costs more than the
+   * space is worth (`--window` in git-repack(1)).
    */
   async joinPacks(signal: AbortSignal): Promise<void> {
     await this.#run(["repack", "-a", "-d", "-n", "-q", "--window=0"], "pack", { signal });
@@ -106,7 +103,6 @@ export class MirrorRepository {
     return found.every((object) => object?.type === "commit");
   }
 
-  /** The commit that a ref names; undefined if there is none. */
   async commitOf(ref: string, signal: AbortSignal): Promise<string | undefined> {
     const [found] = await this.sizes([ref], signal);
     return found?.id;
@@ -156,7 +152,6 @@ export class MirrorRepository {
     return parseRefs(await this.remote(args, source, signal));
   }
 
-  /** Fetches file contents by id, with one call to the host. */
   async fetchBlobs(source: CloneSource, ids: readonly string[], signal: AbortSignal): Promise<void> {
     // With any other negotiation the host assumes that we have the file contents of the commits that we have.
     const args = ["-c", "fetch.negotiationAlgorithm=noop", ...FETCH, ...FETCH_OPTIONS, NO_CONTENTS, "--stdin", REMOTE];
@@ -211,9 +206,7 @@ function linesOf(ids: readonly string[]): string {
   return ids.map((id) => `${id}\n`).join("");
 }
 
-/** The size of a mirror on disk. */
 interface MirrorSize {
-  /** Of the packs and the files beside them. */
   readonly bytes: number;
   readonly packs: number;
 }
@@ -227,7 +220,6 @@ class MirrorScale {
 
   constructor(private readonly path: string) {}
 
-  /** The size is zero if there is no repository. */
   async weigh(): Promise<MirrorSize> {
     const folder = join(this.path, "objects", "pack");
     const names = await readdir(folder).catch(() => []);
@@ -242,7 +234,6 @@ class MirrorScale {
   }
 }
 
-/** Zero if the file is gone. */
 async function sizeOf(path: string): Promise<number> {
   return stat(path).then(
     ({ size }) => size,

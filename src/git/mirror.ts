@@ -18,7 +18,6 @@ import type { TreeNode } from "./tree-reader.js";
 class FolderLocks {
   readonly #last = new Map<string, Promise<void>>();
 
-  /** Waits for its turn. @throws the signal's reason if it is aborted first. */
   async alone<T>(key: string, signal: AbortSignal, work: () => Promise<T>): Promise<T> {
     const before = this.#last.get(key) ?? Promise.resolve();
     const result = before.then(async () => {
@@ -36,7 +35,6 @@ class FolderLocks {
     return orAborted(result, signal);
   }
 
-  /** Resolves when no work is left. */
   async idle(): Promise<void> {
     while (this.#last.size > 0) await Promise.all(this.#last.values());
   }
@@ -55,13 +53,11 @@ export interface GitMirrorOptions {
   /** Folder for the mirrors, used by this process only. Everything in it can be fetched again. */
   readonly dataDir: string;
   readonly log: Log;
-  /** Bytes of packed objects per repository; 2 GiB by default. */
   readonly maxBytes?: number;
   /** Time limit of a git command in milliseconds; two minutes by default. */
   readonly timeoutMs?: number;
   /** A repository's reader process ends after this time without work, in milliseconds; 30 seconds by default. */
   readonly idleMs?: number;
-  /** How git is started; from this process by default. */
   readonly startGit?: StartGit | undefined;
 }
 
@@ -112,7 +108,6 @@ class GitMirror implements Repositories {
     return new MirrorSnapshot(folder, source, commits, session.signal, this.#caches, alone, keptRef);
   }
 
-  /** Stops running work; later calls throw `Stopped`. */
   async close(): Promise<void> {
     this.#closing.abort(new Stopped("shutdown"));
     await this.#locks.idle();
@@ -126,10 +121,7 @@ class GitMirror implements Repositories {
     return folder;
   }
 
-  /**
-   * Fetches the change request's commits and does work, alone in the folder. What the mirror may be to blame for is
-   * tried twice.
-   */
+  /** Fetches the commits and does work, alone in the folder. What the mirror may be to blame for is tried twice. */
   #work<T>(session: Session, work: () => Promise<T>): Promise<T> {
     const { folder, signal } = session;
     return this.#locks.alone(folder.path, signal, async () => {
@@ -176,7 +168,6 @@ class GitMirror implements Repositories {
     }
   }
 
-  /** Fetches the commits that are missing. */
   async #provide(session: Session): Promise<void> {
     const { folder, change, signal } = session;
     if (session.generation === folder.generation) return;
@@ -234,7 +225,6 @@ class GitMirror implements Repositories {
   }
 }
 
-/** A change request and its repository. */
 interface Session {
   readonly change: ChangeRequest;
   readonly source: CloneSource;
@@ -244,7 +234,6 @@ interface Session {
   generation: number | undefined;
 }
 
-/** Where the mirror keeps the refs of a change request. */
 function refsOf({ number }: ChangeRequest): string {
   return `refs/${SERVICE}/${number}`;
 }
@@ -263,7 +252,6 @@ function secretsOf({ source }: Session): readonly string[] {
   return [header, header.replace(/^\S+ /, "")];
 }
 
-/** A name derived by hashing, so that it is safe on every file system. */
 function folderNameOf(host: string, repository: string, url: string): string {
   return createHash("sha256")
     .update(JSON.stringify([host, repository, url]))

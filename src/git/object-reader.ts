@@ -3,7 +3,6 @@ import { environmentFor, GitFailure, type GitProcess, startGit, STDERR_LIMIT } f
 export interface GitObject {
   readonly id: string;
   readonly type: string;
-  /** In bytes. */
   readonly size: number;
   /** Empty if only the size was requested. */
   readonly content: Buffer;
@@ -80,10 +79,8 @@ function malformed(): GitFailure {
   return new GitFailure("unexpected-answer", "git gave an unexpected answer");
 }
 
-/** Limits of one question. */
 export interface QuestionLimits {
   readonly timeoutMs: number;
-  /** Bytes of the answer. */
   readonly maxOutput: number;
   readonly signal: AbortSignal;
 }
@@ -91,16 +88,14 @@ export interface QuestionLimits {
 interface Running {
   readonly git: GitProcess;
   stderr: string;
-  /** Takes the answer of the pending question. */
   take: (chunk: Buffer) => void;
-  /** Fails the pending question. */
   stop: (reason: unknown) => void;
 }
 
 /**
- * Reads objects through one long-lived `git cat-file --batch-command` (git-cat-file(1)), because starting a process takes
- * longer the more memory this one uses. git looks for new packs whenever it lacks an object, so the process survives a
- * fetch. It ends after a time without questions and after any failure. One question at a time.
+ * Reads objects through one long-lived `git cat-file --batch-command`: starting a process takes longer the more memory this one
+ * uses. git looks for new packs whenever it lacks an object. It ends after a time without questions and after any failure. One
+ * question at a time.
  */
 export class ObjectReader {
   #running: Running | undefined;
@@ -133,7 +128,6 @@ export class ObjectReader {
     }
   }
 
-  /** Ends the process; the next question starts another. */
   async close(): Promise<void> {
     clearTimeout(this.#idle);
     const running = this.#running;

@@ -16,7 +16,6 @@ export interface SnapshotCaches {
   readonly lists: LRUCache<string, readonly TreeEntry[]>;
 }
 
-/** Versions of a file that are fetched with one call. */
 const VERSIONS_AT_ONCE = 10;
 const MAX_LINK_BYTES = 4 * 1024;
 
@@ -37,7 +36,6 @@ export class MirrorSnapshot implements RepositorySnapshot {
     private readonly signal: AbortSignal,
     private readonly caches: SnapshotCaches,
     private readonly alone: <T>(work: () => Promise<T>) => Promise<T>,
-    /** Keeps the newest commit that was fetched besides `commits`. */
     private readonly keptRef: string,
   ) {
     this.#history = { folder, source, signal };
@@ -166,7 +164,6 @@ export class MirrorSnapshot implements RepositorySnapshot {
   }
 }
 
-/** Returns the pending or known answer, or starts finding it. Failures are not kept. */
 function once<T>(known: Map<string, Promise<T>>, key: string, find: () => Promise<T>): Promise<T> {
   const answer = known.get(key) ?? find();
   known.set(key, answer);

@@ -37,7 +37,6 @@ export class TreeReader {
     return sorted ? entries : entries.sort(byPath);
   }
 
-  /** The paths that differ. Equal folders are not read. */
   async changes(from: Revision, to: Revision): Promise<TreeChanges> {
     const key = `${from} ${to}`;
     const known = this.#changes.get(key);
@@ -156,7 +155,6 @@ function itemsOf(nodes: ReadonlyMap<string, TreeNode>, id: string | undefined): 
   return new Map(items.map((item) => [item.bytes, item]));
 }
 
-/** Everything but a folder. */
 type EntryItem = TreeItem & { readonly kind: TreeEntry["kind"] };
 
 function isEntry(item: TreeItem | undefined): item is EntryItem {
@@ -203,10 +201,8 @@ function changedList(entries: readonly TreeEntry[], changes: TreeChanges): reado
   return merged;
 }
 
-/** A folder of a commit, as git stores it. */
 export interface TreeNode {
   readonly items: readonly TreeItem[];
-  /** Approximate memory in bytes. */
   readonly weight: number;
 }
 
@@ -229,10 +225,7 @@ const KINDS: Readonly<Record<number, TreeItem["kind"]>> = {
 const KIND_BITS = 0o170000;
 const SPACE = 0x20;
 
-/**
- * Parses a tree object: `<mode> <name>\0<id>` for each item, where the id has 20 or 32 bytes.
- * @throws {GitFailure} for a tree that git would not write, which a crafted repository can contain.
- */
+/** `<mode> <name>\0<id>` for each item. @throws {GitFailure} for a tree that git would not write, which a crafted repository has. */
 function parseTree(content: Buffer, idBytes: number): TreeNode {
   const items: TreeItem[] = [];
   const seen = new Set<string>();

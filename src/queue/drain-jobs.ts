@@ -10,7 +10,6 @@ const GATHER_MS = 10;
 /** How long `close` waits for BullMQ, which may wait forever, in milliseconds. */
 const CLOSE_WITHIN_MS = 1000;
 
-/** Announces that a change request has an event to run. */
 interface DrainJob {
   readonly change: string;
   /** The delivery that the job was added for; its presence proves that the accepting replica knows that it was accepted. */
@@ -22,7 +21,6 @@ interface DrainJobsParts {
   readonly concurrency: number;
   /** After this time (ms) BullMQ considers a silent worker dead. */
   readonly lockMs: number;
-  /** How often BullMQ looks for dead workers, in milliseconds. */
   readonly lookEveryMs: number;
   /** Runs the next event of a change request; never rejects. */
   readonly work: (change: string, accepted?: string) => Promise<void>;
@@ -79,7 +77,6 @@ export class DrainJobs {
     }
   }
 
-  /** Takes no more jobs; running ones continue. */
   async pause(): Promise<void> {
     await this.#worker.pause(true);
   }

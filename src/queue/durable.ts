@@ -18,7 +18,6 @@ const QUEUE_TIMING: QueueTiming = {
   undoubtedMs: 5_000,
 };
 
-/** How long `close` waits for runs that it has asked to stop, in milliseconds. */
 const STOP_WITHIN_MS = 1_000;
 /** Time limits of the two attempts to push an event: under a second together. */
 const FIRST_PUSH_MS = 500;
@@ -43,10 +42,8 @@ class DurableQueue implements EventQueue {
   readonly #lanes: LaneStore;
   readonly #jobs: DrainJobs;
   readonly #refused: EventQueue;
-  /** By change request. */
   readonly #runs = new Map<string, EventRun>();
   readonly #timer: NodeJS.Timeout;
-  /** Records of another version that have been logged. */
   readonly #reported = new Set<string>();
   #waiters: (() => void)[] = [];
   #closed: Promise<void> | undefined;
@@ -133,7 +130,6 @@ class DurableQueue implements EventQueue {
     }
   }
 
-  /** Returns undefined if the store is unavailable. Repeats an unanswered call once, to learn whether it was executed. */
   async #pushInTime(event: HostEvent): Promise<Pushed | undefined> {
     const began = performance.now();
     const pushed = await this.#attemptPush(event, FIRST_PUSH_MS);
@@ -171,7 +167,6 @@ class DurableQueue implements EventQueue {
     }
   }
 
-  /** Runs the next event of a change request, unless another replica does. */
   async #work(change: string, accepted: string | undefined): Promise<void> {
     const { log } = this.#options;
     try {
@@ -255,7 +250,6 @@ class DurableQueue implements EventQueue {
   }
 }
 
-/** What the queue in Redis needs. */
 export interface DurableQueueOptions extends QueueOptions {
   readonly connection: StoreConnection;
   /** Answers an event that was refused because the store was unavailable when it came. */

@@ -58,7 +58,6 @@ export class EventRun {
     this.#heartbeat = setInterval(() => void this.#renew().catch(() => undefined), heartbeatMs);
   }
 
-  /** Only recording how the run ended is left to do. */
   get over(): boolean {
     return this.#over;
   }
@@ -67,7 +66,6 @@ export class EventRun {
     return this.#isAside;
   }
 
-  /** Asks the run to stop. Only the first reason counts. */
   stop(reason: StopReason): void {
     this.#abort.abort(new Stopped(reason));
   }

@@ -11,7 +11,6 @@ import {
 } from "../core/ports/event-queue.js";
 import { fieldsOf, IDS_KEPT_MS, idsOf, MAX_ASIDE, type QueueOptions } from "./queue-options.js";
 
-/** A run's notes in memory. */
 export class MemoryJournal implements RunJournal {
   #notes: RunNotes = {};
 
@@ -25,7 +24,6 @@ export class MemoryJournal implements RunJournal {
   }
 }
 
-/** How long `close` waits for runs that it has asked to stop, in milliseconds. */
 const STOP_WITHIN_MS = 1000;
 
 const MAX_IDS = 100_000;
@@ -51,11 +49,8 @@ class InProcessQueue implements EventQueue {
   readonly #lanes = new Map<string, Lane>();
   /** Keys of the lanes whose next event may start, in order. */
   readonly #ready = new Set<string>();
-  /** Notes of failed runs, by delivery, oldest first. */
   readonly #journals = new Map<string, MemoryJournal>();
-  /** Runs that count towards the concurrency. */
   #running = 0;
-  /** Runs that stepped aside. */
   #aside = 0;
   #whenIdle: (() => void)[] = [];
   #closed: Promise<void> | undefined;
@@ -172,7 +167,6 @@ class InProcessQueue implements EventQueue {
     if (this.#lanes.size === 0) for (const resolve of this.#whenIdle.splice(0)) resolve();
   }
 
-  /** A user may ask the host to deliver an event again. */
   #allowRedelivery(event: HostEvent, journal: MemoryJournal): void {
     this.#accepted.remove(idsOf(event));
     this.#journals.set(event.delivery, journal);
@@ -183,9 +177,7 @@ class InProcessQueue implements EventQueue {
   }
 }
 
-/** Ids of accepted events. The oldest are dropped first. */
 export class AcceptedIds {
-  /** When each id was accepted, in milliseconds since 1970; oldest first. */
   readonly #times = new Map<string, number>();
 
   constructor(private readonly limit = MAX_IDS) {}
@@ -234,7 +226,6 @@ class Lane {
     return superseded;
   }
 
-  /** Takes the next event to run. `stop` aborts its signal until `done` is called. */
   start(): { readonly event: HostEvent; readonly signal: AbortSignal } | undefined {
     const event = this.#waiting.shift();
     if (event === undefined) return undefined;
@@ -246,12 +237,10 @@ class Lane {
     this.#running = undefined;
   }
 
-  /** Asks the running event to stop. Only the first reason counts. */
   stop(reason: StopReason): void {
     this.#running?.abort(new Stopped(reason));
   }
 
-  /** Removes and returns all waiting events. */
   clear(): readonly HostEvent[] {
     return this.#waiting.splice(0);
   }

@@ -10,7 +10,6 @@ import { RedisScript, type StoreConnection } from "../http/redis.js";
 import { HOST_IDS, QUEUE_KEY_PREFIX, STORE_TITLE } from "../names.js";
 import { IDS_KEPT_MS, idsOf } from "./queue-options.js";
 
-/** An event as Redis stores it. */
 interface EventRecord {
   readonly event: HostEvent;
   /** The event failed before and was delivered again. */
@@ -30,10 +29,8 @@ const answer = z.array(z.string());
 const STATE_KEPT_MS = 24 * 60 * 60 * 1000;
 /** Longer than anybody waits for a confirmation. */
 const CONFIRMED_KEPT_MS = 60_000;
-/** How many change requests to look at in one go. */
 const MAX_LANES = 1000;
 
-/** Change requests with events. */
 const LANES_KEY = `${QUEUE_KEY_PREFIX}:lanes`;
 
 /** `generation` names the job to add; undefined if there is a job already. */
@@ -45,16 +42,13 @@ export type Pushed =
 export interface Taken extends EventRecord {
   readonly kind: "taken";
   readonly change: string;
-  /** The record as Redis stores it. */
   readonly text: string;
   readonly fence: string;
-  /** How often the event was started, including this time. */
   readonly starts: number;
   /** How many of those runs never recorded an end: their process was killed, or lost its lease. */
   readonly kills: number;
   /** How many of those runs failed. Runs that were handed back are neither. */
   readonly failures: number;
-  /** Time since the event was accepted, in milliseconds. */
   readonly ageMs: number;
 }
 
@@ -69,7 +63,6 @@ type Renewed = { readonly kind: "lost" } | { readonly kind: "kept"; readonly sto
 type Ending = "done" | "failed" | "again" | "retry";
 type Ended = { readonly kind: "lost" | "empty" } | { readonly kind: "more"; readonly generation: string };
 
-/** A change request that has events and whose lease is free. */
 interface FreeLane {
   readonly change: string;
   readonly generation: string;
@@ -106,7 +99,6 @@ export class LaneStore {
     };
   }
 
-  /** Records that the replica that pushed an event knows that it was accepted. */
   async confirm({ delivery }: HostEvent): Promise<void> {
     await this.connection.run((redis) =>
       redis.set(confirmedKey(delivery), JSON.stringify({ v: 1 }), "PX", CONFIRMED_KEPT_MS),
@@ -126,7 +118,6 @@ export class LaneStore {
     return (await this.connection.run((redis) => redis.exists(laneKeys(change).events))) === 1;
   }
 
-  /** Takes the lease of a change request and starts its next event. */
   async take(change: string, leaseMs: number): Promise<Attempt> {
     const { events, state, lease } = laneKeys(change);
     const [outcome, now, fence = "", text = "", ...counts] = await this.#call(
@@ -176,7 +167,6 @@ export class LaneStore {
     });
   }
 
-  /** Counts the events of the change requests that have waited longest. */
   async backlog(): Promise<QueueBacklog> {
     const now = await this.#now();
     const lanes = await this.connection.run(async (redis) => {
@@ -197,7 +187,6 @@ export class LaneStore {
     };
   }
 
-  /** How many change requests have events, running ones included. */
   async count(): Promise<number> {
     return this.connection.run((redis) => redis.zcard(LANES_KEY));
   }

@@ -4,9 +4,7 @@ import type { Clock } from "../core/ports/clock.js";
 import type { RunEnd, RunTicket } from "../core/ports/event-queue.js";
 import type { Log } from "../core/ports/log.js";
 
-/** What both queues need. */
 export interface QueueOptions {
-  /** How many change requests run at once. */
   readonly concurrency: number;
   /** Handles one event. A rejection counts as a failed run. */
   readonly run: (event: HostEvent, ticket: RunTicket) => Promise<RunEnd>;
@@ -16,27 +14,20 @@ export interface QueueOptions {
 
 /** Times of the queue in Redis, in milliseconds. */
 export interface QueueTiming {
-  /** How long a lease lasts without a renewal. */
   readonly leaseMs: number;
   readonly heartbeatMs: number;
   /** How often to look for change requests whose job was lost. */
   readonly lookEveryMs: number;
   /** Pauses before each retry of a failed run; after the last one it stays failed. */
   readonly retryAfterMs: readonly number[];
-  /**
-   * Age at which a command that Redis may have accepted unnoticed was certainly answered as refused: its replica gives
-   * up within a second, and the rest is time to post the answer.
-   */
+  /** Age at which a command that Redis may have accepted unnoticed was certainly answered as refused by its replica. */
   readonly undoubtedMs: number;
 }
 
 /** Hosts repeat a delivery for up to three days; ids are kept a day longer. */
 export const IDS_KEPT_MS = 4 * 24 * 60 * 60 * 1000;
 
-/**
- * Ids of an event; it is new if none of them was accepted before. Not every host signs the delivery id, so a comment
- * has its own.
- */
+/** An event is new if none of its ids was accepted before. Not every host signs the delivery id, so a comment has its own. */
 export function idsOf(event: HostEvent): readonly string[] {
   if (event.kind !== "commented") return [event.delivery];
   return [event.delivery, `${changeRequestKey(event.change)} comment ${event.commentId}`];
@@ -45,7 +36,6 @@ export function idsOf(event: HostEvent): readonly string[] {
 /** How many runs may step aside at once: each keeps its result in memory. */
 export const MAX_ASIDE = 200;
 
-/** The fields of an event in a log line. */
 export function fieldsOf(event: HostEvent): object {
   return { delivery: event.delivery, kind: event.kind, change: changeRequestKey(event.change) };
 }

@@ -31,11 +31,9 @@ export interface Parts {
   readonly serverSettings: () => Promise<ServerSettings>;
 }
 
-/** Argo CD's own settings that affect names and rendered manifests. */
 export interface ServerSettings {
   /** The namespace that Argo CD runs in; applications there are called by their bare name. */
   readonly controllerNamespace: string;
-  /** Key of the instance label. */
   readonly labelKey: string;
   /** How Argo CD marks the resources of an application; empty if an old version does not report it. */
   readonly tracking: "annotation" | "label" | "annotation+label" | "";
@@ -72,15 +70,11 @@ export async function refreshApplication(client: Client, target: Target, limits:
   await client.call(readCall([target.resourceName], { query: { ...identity(target), refresh: "normal" }, ...limits }));
 }
 
-/** Requests the live objects of an application, and returns the answer unread. */
 export function getManagedResources(client: Client, target: Target, limits: Omit<ReadOptions, "query">) {
   return client.text(readCall([target.resourceName, "managed-resources"], { query: identity(target), ...limits }));
 }
 
-/**
- * Refuses what Argo CD would read in another way than svc, which decides by exact keys: `Project` beside `project`.
- * @throws {ArgoCdFailure} before a request is made.
- */
+/** Refuses `Project` beside `project`, which Argo CD reads as the same. @throws {ArgoCdFailure} before a request is made. */
 export function requireExactKeys(definition: Json): void {
   const found = misspelledMember(definition);
   if (found === undefined) return;
@@ -192,7 +186,6 @@ const operationState = z.object({
 });
 export type OperationState = z.infer<typeof operationState>;
 
-/** One Application from a full GET. */
 const wholeApplication = applicationItem.extend({
   operation: z.object({ info }).nullish(),
   status: z
@@ -244,10 +237,7 @@ export function toLiveApplication(whole: WholeApplication, settings: ServerSetti
   };
 }
 
-/**
- * The application whose manifests contain this Application (app of apps), by Argo CD's tracking: the annotation
- * `<instance>:<group>/<kind>:<namespace>/<name>`, or the instance label.
- */
+/** The parent (app of apps) by Argo CD's tracking: `<instance>:<group>/<kind>:<namespace>/<name>`, or the instance label. */
 function parentOf({ metadata }: ApplicationItem, settings: ServerSettings): ApplicationName | undefined {
   const { labels, annotations, name } = metadata;
   const namespace = metadata.namespace ?? settings.controllerNamespace;

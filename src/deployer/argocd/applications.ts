@@ -79,7 +79,6 @@ const KEPT_MS = 10_000;
 interface Kept<T> {
   /** @param since An answer that was requested before is too old. */
   readonly get: (signal?: AbortSignal, since?: Date) => Promise<T>;
-  /** Makes the next call of `get` read again. */
   readonly forget: () => void;
 }
 

@@ -58,7 +58,6 @@ const errorBody = z.object({
   error: z.string().nullish(),
 });
 
-/** An error answer and the request. */
 interface ErrorAnswer {
   readonly status: number;
   readonly body: string;
@@ -173,13 +172,9 @@ export function isHtml(body: string): boolean {
 
 const MAXIMUM_LENGTH = 4000;
 
-/** Argo CD puts this in front of errors of its own parts. */
 const RPC_PREFIX = /rpc error: code = \w{1,40} desc = /g;
 
-/**
- * Makes a text of Argo CD fit to show: without gRPC prefixes, quoted data of objects and credentials, and cut at `limit`
- * characters.
- */
+/** A text of Argo CD without gRPC prefixes, quoted data of objects and credentials, cut at `limit` characters. */
 export function readableText(text: string, limit = MAXIMUM_LENGTH): string {
   const cleaned = hideInMessage(text.slice(0, limit * 4).replace(RPC_PREFIX, "")).trim();
   if (cleaned.length <= limit) return cleaned;
@@ -253,7 +248,6 @@ export function redirectProblem(from: URL, location: string | null, apiPath: str
   );
 }
 
-/** Waits for an answer; undefined if the object is absent or forbidden. */
 export async function ifVisible<T>(answer: Promise<T>): Promise<T | undefined> {
   try {
     return await answer;
@@ -273,10 +267,7 @@ export function readAnswer(body: string): unknown {
   }
 }
 
-/**
- * Reads an answer with a schema; `what` completes "Argo CD's answer about".
- * @throws {ArgoCdFailure} that names the unexpected members, but not their values.
- */
+/** `what` completes "Argo CD's answer about". @throws {ArgoCdFailure} that names the unexpected members, but not their values. */
 export function parseAnswer<T>(schema: z.ZodType<T>, answer: unknown, what: string): T {
   const parsed = schema.safeParse(answer);
   if (parsed.success) return parsed.data;
@@ -288,11 +279,7 @@ export function parseAnswer<T>(schema: z.ZodType<T>, answer: unknown, what: stri
 /** Levels of lists and maps in one object. Kubernetes' own schemas have less than 50. */
 export const MAX_DEPTH = 200;
 
-/**
- * Parses the text of an object inside an answer.
- * @param what Completes "Argo CD", such as `rendered a manifest`.
- * @throws {ArgoCdFailure} if it is not JSON, or nested too deep.
- */
+/** Parses the text of an object in an answer; `what` completes "Argo CD". @throws {ArgoCdFailure} also if it is nested too deep. */
 export function parseObjectText(text: string, what: string): unknown {
   let value: unknown;
   try {
@@ -321,10 +308,7 @@ export function reading<T>(read: () => T): Read<T> {
   }
 }
 
-/**
- * Reads an answer of Argo CD, in a thread of its own if it is large. `what` completes "reading".
- * @throws {ArgoCdFailure} if it cannot be read.
- */
+/** Reads an answer, in a thread of its own if it is large; `what` completes "reading". @throws {ArgoCdFailure} */
 export async function readLarge<I extends { readonly answer: string }, T>(
   compute: Compute,
   task: Task<I, Read<T>>,

@@ -25,7 +25,6 @@ export interface ArgoCdConfig {
   readonly token: string;
   /** Accepts any certificate, for this client only. */
   readonly insecure: boolean;
-  /** Concurrent renders. */
   readonly renderConcurrency: number;
   readonly renderTimeoutMs: number;
   readonly syncTimeoutMs: number;
@@ -87,11 +86,9 @@ interface GrpcCall extends Pick<Call, "permission" | "signal"> {
 
 /** Argo CD's API. Calls throw an `ArgoCdFailure`. */
 export interface Client {
-  /** Resolves with the JSON of the answer. */
   call(call: Call): Promise<unknown>;
   /** Resolves with the answer unread, for those that may be too large to be read here; see `readLarge`. */
   text(call: Call): Promise<string>;
-  /** Resolves with the message of the answer. */
   grpc(call: GrpcCall): Promise<Uint8Array>;
   close(): Promise<void>;
 }
@@ -248,10 +245,8 @@ function encodeSegment(segment: string): string {
 const GRPC_WEB = "application/grpc-web+proto";
 
 const HEADER_LENGTH = 5;
-/** The flag of a frame that holds trailers instead of a message. */
 const TRAILERS = 0x80;
 
-/** What came of a call. */
 type GrpcAnswer =
   | { readonly kind: "message"; readonly message: Uint8Array }
   | { readonly kind: "error"; readonly code: number; readonly text: string }

@@ -30,7 +30,6 @@ import { createTrials } from "./trials.js";
 const versionAnswer = z.object({ Version: z.string().nullish() });
 const userAnswer = z.object({ loggedIn: z.boolean().nullish(), username: z.string().nullish() });
 
-/** Argo CD is not upgraded every minute. */
 const VERSION_KEPT_MS = 5 * 60_000;
 
 /** Characters of answers to keep for the question to Kubernetes that may follow a comparison. */
@@ -41,10 +40,7 @@ const RECENT_MS = 30_000;
 const UPDATE_LOOKS = 3;
 const UPDATE_PAUSE_MS = 1000;
 
-/**
- * Argo CD 2.13 and newer over its REST API. Methods throw `DeployerFailure`, or the reason of an aborted signal.
- * `close` waits for running requests, then drops the connections.
- */
+/** Argo CD 2.13 and newer over REST. Methods throw `DeployerFailure`, or the reason of an aborted signal. `close` waits for requests. */
 export function createArgoCd(
   config: ArgoCdConfig,
   environment: { clock: Clock; log: Log; compute: Compute },
@@ -106,10 +102,7 @@ async function askVersion(client: Client): Promise<string> {
   return parseAnswer(versionAnswer, answer, "its version").Version ?? "unknown";
 }
 
-/**
- * Replaces the live spec. The request is sent once, under the application's present project; if its answer is lost, the live
- * object shows whether it took effect.
- */
+/** Sends the spec once, under the present project. If the answer is lost, the live object shows whether it took effect. */
 async function updateSpec(
   { client, clock }: Pick<Parts, "client" | "clock">,
   application: Application,

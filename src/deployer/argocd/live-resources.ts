@@ -52,9 +52,8 @@ export const readLiveTask: Task<LiveAnswer, Read<LiveState>> = {
 };
 
 /**
- * Reads an application's live state with two calls, for as many applications at a time as renders. Argo CD answers from the
- * controller's last comparison, so the first call asks for a new one. If that fails or takes too long, the last comparison is
- * used and reported as stale.
+ * Reads an application's live state. Argo CD answers from the controller's last comparison, so the first call asks for a new
+ * one; if that fails or takes too long, the last one is used and reported as stale.
  */
 export function createLiveResources(
   { config, client, compute, log }: Parts,
@@ -102,10 +101,7 @@ function toResource(item: z.infer<typeof comparedSchema>): LiveResource {
   };
 }
 
-/**
- * Returns undefined for an absent object (`null`).
- * @throws {ArgoCdFailure} for anything else that is not an object: skipping it would hide a change.
- */
+/** Undefined for an absent object (`null`). @throws {ArgoCdFailure} for anything else: skipping it would hide a change. */
 function readState(state: string): Manifest | undefined {
   if (state === "") return undefined;
   const value = parseObjectText(state, "returned a live object");
@@ -132,7 +128,6 @@ function lastAppliedOf(live: Manifest | undefined): Manifest | undefined {
 export interface LiveTexts {
   /** By `liveKey`: those of the wanted ones that are in the cluster. */
   readonly objects: Readonly<Record<string, LiveText>>;
-  /** The namespaces of everything that the application has there. */
   readonly namespaces: readonly string[];
 }
 
@@ -141,14 +136,12 @@ export interface LiveText {
   readonly lastApplied: Manifest | undefined;
 }
 
-/** The key of an object. */
 export function liveKey({ group, kind, namespace, name }: Omit<Item, "liveState">): string {
   return JSON.stringify([group, kind, namespace, name]);
 }
 
 const textsSchema = z.object({ items: z.array(itemSchema).nullish() });
 
-/** Reads Argo CD's answer about the live resources of an application, for these keys. */
 export const readLiveTextsTask: Task<
   { readonly answer: string; readonly wanted: readonly string[] },
   Read<LiveTexts>

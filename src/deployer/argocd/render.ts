@@ -36,7 +36,6 @@ import { removeTemporary, temporaryApplication, temporaryName } from "./temporar
 /** Another replica of Argo CD's API server may not know a new Application yet; 10 seconds in total. */
 const APPEARANCE_WAITS_MS = [250, 750, 1500, 2500, 5000] as const;
 
-/** Argo CD's answer, and what it rendered. */
 interface Rendered extends Pick<RenderedAs, "rendered" | "settings"> {
   readonly answer: string;
 }
@@ -52,7 +51,6 @@ export function createRender({
 }: Parts): Deployer["renderManifests"] {
   const semaphore = createSemaphore(renderConcurrency);
 
-  /** Requests rendered manifests, and returns the answer unread. */
   function getManifests(target: Target, pins: PinsQuery, fresh: boolean, signal: AbortSignal): Promise<string> {
     const query = { ...identity(target), ...pins, ...(fresh ? { noCache: true } : {}) };
     return client.text(readCall([target.resourceName, "manifests"], { query, timeoutMs, signal }));
@@ -182,14 +180,12 @@ const LABEL_LIMIT = 63;
 
 const manifestsAnswer = z.object({ manifests: z.array(z.string()).nullish() });
 
-/** The name under which the manifests were rendered, and the name to show. */
 interface RenderedAs {
   readonly rendered: ResourceId;
   readonly real: ResourceId;
   readonly settings: Pick<ServerSettings, "labelKey" | "tracking">;
 }
 
-/** Reads Argo CD's answer about the manifests of one application. */
 export const readManifestsTask: Task<
   { readonly answer: string; readonly as: RenderedAs },
   Read<readonly Manifest[]>
@@ -199,9 +195,8 @@ export const readManifestsTask: Task<
 };
 
 /**
- * Removes what tracking and the name of a temporary Application add to rendered manifests, so that two renders differ only
- * where a sync would change something. Argo CD has already masked the values of Secrets.
- * @throws {ArgoCdFailure} if a manifest cannot be read: skipping it would hide its changes.
+ * Removes what tracking and a temporary name add, so that two renders differ only where a sync would change something. Argo CD
+ * has masked the values of Secrets. @throws {ArgoCdFailure} if a manifest cannot be read: skipping it would hide its changes.
  */
 function normaliseManifests(answer: unknown, as: RenderedAs): readonly Manifest[] {
   const { manifests } = parseAnswer(manifestsAnswer, answer, "rendered manifests");

@@ -6,20 +6,16 @@ import { ArgoCdFailure, parseAnswer } from "./argocd-failure.js";
 /** The path of the call, which Argo CD 3.2 and newer has over gRPC alone: REST cannot carry lists of messages. */
 export const SERVER_SIDE_DIFF = "/application.ApplicationService/ServerSideDiff";
 
-/** One object of a question. */
 export interface AskedObject {
   readonly group: string;
   readonly kind: string;
-  /** Empty for cluster-scoped objects. */
   readonly namespace: string;
   readonly name: string;
   /** As JSON, exactly as `managed-resources` returns it; empty for an object that is not in the cluster. */
   readonly live: string;
-  /** As JSON. */
   readonly target: string;
 }
 
-/** The application that the objects belong to. */
 interface AskedApplication {
   readonly appName: string;
   readonly appNamespace: string | undefined;
@@ -100,7 +96,6 @@ const answerSchema = z.object({
   items: z.array(z.object({ group: part, kind: part, namespace: part, name: part })).default([]),
 });
 
-/** Reads an answer's objects. @throws {ArgoCdFailure} */
 export function readObjects(bytes: Uint8Array): readonly AnsweredObject[] {
   let answer: unknown;
   try {

@@ -29,7 +29,6 @@ const LOOKS_FOR_LOST_START = 5;
 const POLL_GROWTH = 1.25;
 const POLL_GROWTH_LIMIT = 4;
 
-/** Starts syncs and follows them by polling the application. */
 export function createSync({
   config,
   client,
@@ -139,10 +138,9 @@ function unseen(error: unknown): { readonly kind: "unseen" } | { readonly kind: 
 }
 
 /**
- * The body of a sync. It omits `syncOptions` (they would replace the application's own), `strategy`, and `resources` (a
- * partial sync runs no hooks). It sets `retryStrategy` because an application's own `retry.refresh` would drop our revision
- * at the second attempt and deploy the target branch (Argo CD 3.2 and newer).
- * @throws {ArgoCdFailure} if the pins do not fit the sources: Argo CD would deploy something else and report success.
+ * Omits `syncOptions` (they would replace the application's own), `strategy` and `resources` (a partial sync runs no hooks).
+ * Sets `retryStrategy`: an application's own `retry.refresh` would drop our revision at the second attempt and deploy the target
+ * branch (3.2 and newer). @throws {ArgoCdFailure} if the pins do not fit the sources: Argo CD would deploy something else.
  */
 function syncBody(request: SyncRequest): Readonly<Record<string, Json | undefined>> {
   return {
@@ -177,7 +175,6 @@ function refusal(message: string): ArgoCdFailure {
   return new ArgoCdFailure("refused", message);
 }
 
-/** The state of our operation, from one read of the application. */
 type SyncState =
   | { readonly kind: "done"; readonly outcome: SyncOutcome }
   | ({ readonly kind: "ours" } & SyncProgress)
@@ -246,7 +243,6 @@ function lastDeployed(application: WholeApplication): string {
   return readableText(`its history ends with ${revisions.join(", ")} at ${entry.deployedAt ?? "an unknown time"}`, 500);
 }
 
-/** Whether a run started this operation. */
 function isOurs(operation: OperationState["operation"], run: string): boolean {
   return operation?.info.some((entry) => entry.name === SYNC_INFO_RUN && entry.value === run) ?? false;
 }
@@ -283,7 +279,6 @@ function success(
   }
 }
 
-/** One per source. */
 function revisionsOf({ syncResult }: OperationState, { application }: SyncLookup): readonly string[] {
   if (isMultiSource(application.spec)) return syncResult?.revisions ?? [];
   const revision = syncResult?.revision ?? undefined;
@@ -306,7 +301,6 @@ function shownResource(
 
 const MOST_OBJECTS = 30;
 
-/** Managed objects and everything that they own, down to the pods. */
 const resourceTree = z.object({
   nodes: z
     .array(

@@ -28,8 +28,8 @@ import { ArgoCdFailure, isAbsent } from "./argocd-failure.js";
 import type { Client } from "./client.js";
 
 /**
- * The same name for each run of a change request, application, side and purpose, so that a run finds what an interrupted one left
- * behind. At most 53 characters, Helm's limit for a release name.
+ * The same for each run of a change request, application, side and purpose, so that a run finds what an interrupted one left.
+ * At most 53 characters, Helm's limit for a release name.
  */
 export function temporaryName(request: RenderRequest): string {
   const { change, application, side } = request;
@@ -96,8 +96,7 @@ interface Removal {
 }
 
 /**
- * Checks that an Application is temporary and deletes it. Retries for some seconds; cannot be aborted.
- * @returns Whether it existed and is deleted.
+ * Retries for some seconds; cannot be aborted. @returns Whether it existed and is deleted.
  * @throws {ArgoCdFailure} if it could not be deleted or is not temporary.
  */
 export async function removeTemporary(client: Client, clock: Clock, removal: Removal): Promise<boolean> {
@@ -159,9 +158,8 @@ export function isTemporary({ metadata: { name, labels } }: Labelled): boolean {
 }
 
 /**
- * Deletes expired temporary Applications, which interrupted runs left behind; another replica may be using the others. Logs
- * each that it cannot delete, and continues.
- * @returns The number of deleted Applications.
+ * Deletes expired temporary Applications, which interrupted runs left behind; another replica may be using the others.
+ * @returns How many. Logs each that it cannot delete, and continues.
  */
 export async function sweep({ client, clock, log, serverSettings }: Parts, now: Date): Promise<number> {
   const settings = await serverSettings();

@@ -15,7 +15,6 @@ const BATCH_CHARACTERS = 250 * 1024;
 const BATCH_OBJECTS = 100;
 /** For one application; a refused object costs about ten of them. */
 const MOST_CALLS = 60;
-/** How long a cluster that did not answer is left alone. */
 const PAUSE_MS = 60_000;
 
 /**
@@ -28,7 +27,6 @@ export function createTrials(
   version: (signal: AbortSignal) => Promise<string>,
 ): Deployer["tryObjects"] {
   const semaphore = createSemaphore(config.renderConcurrency);
-  /** Why a cluster is not asked, and until when. */
   const pauses = new Map<string, { readonly until: number; readonly reason: string }>();
 
   async function ask({ application, objects, change }: TrialRequest, signal: AbortSignal): Promise<readonly Trial[]> {
@@ -151,7 +149,6 @@ function sizeOf({ live, target }: AskedObject): number {
   return live.length + target.length;
 }
 
-/** Argo CD 3.2 and newer can do it. */
 function tooOld(version: string): string | undefined {
   const [, major, minor] = /^v?(\d{1,4})\.(\d{1,4})/.exec(version) ?? [];
   if (major === undefined || minor === undefined) return "the version of Argo CD is not known";
@@ -193,11 +190,9 @@ function shownPart(message: string): string {
   return message.replace(/^[^]{0,1000}in dryrun mode for resource [^\s:]{1,500}: /, "");
 }
 
-/** An object as Argo CD is asked about it. */
 interface Question {
   readonly asked: AskedObject;
   readonly lastApplied: Manifest | undefined;
-  /** Why it is not asked about. */
   readonly reason: string | undefined;
 }
 
@@ -233,21 +228,14 @@ function reasonAgainst(
   return own ? undefined : "new in a namespace that the application has nothing in";
 }
 
-/** Why Kubernetes refuses an object, in its own words. */
-interface KubernetesRefusal {
-  readonly cause: RefusalCause;
-  readonly message: string;
-}
-
 /**
- * Reads Argo CD's error about one object that it tried, without the values that it quoted. Undefined if the text does not
- * say that Kubernetes refuses the object: the cluster cannot be reached, a webhook does not answer, or Argo CD itself may
- * not ask. Only forms that are known to be refusals count, since "Kubernetes will refuse this" must be true.
+ * Reads Argo CD's error about one object. Undefined if it does not say that Kubernetes refuses the object. Only forms that are
+ * known to be refusals count, since "Kubernetes will refuse this" must be true.
  */
 export function readRefusal(
   text: string,
   { kind, name }: { kind: string; name: string },
-): KubernetesRefusal | undefined {
+): { readonly cause: RefusalCause; readonly message: string } | undefined {
   const mark = `in dryrun mode for resource ${kind}/${name}: `;
   const at = text.indexOf(mark);
   if (at === -1) return undefined;
