@@ -13,9 +13,7 @@ import { REPOSITORY_FILE } from "../names.js";
 import { commandText, nextStepPieces, type Piece } from "./next-step-words.js";
 import { joined } from "./parts.js";
 
-/** What is known about the head when its status is set. */
 export type StatusFacts =
-  /** A plan of the head has started. */
   | { readonly kind: "planning" }
   /** The plan of the head failed; the reason is a text of ours. */
   | { readonly kind: "plan-failed"; readonly reason: string }
@@ -23,7 +21,6 @@ export type StatusFacts =
   | { readonly kind: "detected"; readonly detected: Detected }
   | { readonly kind: "planned"; readonly facts: Facts };
 
-/** What is known about a head without a render. */
 export type Detected =
   | { readonly kind: "nothing"; readonly atMerge: readonly string[] }
   /** Only the repository's rules change, and lack the approval that this needs. */
@@ -33,15 +30,11 @@ export type Detected =
   | { readonly kind: "unread"; readonly files: readonly UnreadFile[] }
   /** A fork, which the server does not allow to be planned. */
   | { readonly kind: "barred" }
-  /** The detection failed. */
   | { readonly kind: "unknown" };
 
 export type StatusText = Pick<CommitStatus, "state" | "description">;
 
-/**
- * The commit status `svc/sync`: green if and only if the conditions of auto-merge hold, whether or not it is on.
- * @param words Those of the change request's host.
- */
+/** Green if and only if the conditions of auto-merge hold, whether or not it is on. @param words Those of the change request's host. */
 export function commitStatusOf(facts: StatusFacts, words: HostWords): StatusText {
   switch (facts.kind) {
     case "planning":
@@ -183,7 +176,6 @@ function rulesPending(missing: string): StatusText {
   return { state: "pending", description: `${REPOSITORY_FILE}: ${missing}` };
 }
 
-/** What the applications wait for, first the next step of the change request. */
 function awaits(awaiting: readonly ApplicationFacts[], facts: Facts, words: HostWords): string {
   const { change } = facts;
   const held = awaiting.filter(({ lock }) => lock !== undefined && !sameChangeRequest(lock.holder, change));
@@ -242,7 +234,6 @@ function failedText(all: readonly FailedFor[]): string {
   return `failed checks (${names([...checks])}): ${names(all.map(({ application }) => application))}`;
 }
 
-/** Who deployed one of these applications from elsewhere. */
 function taken(awaiting: readonly string[], { change, applications }: Facts, words: HostWords): string {
   const waiting = new Set(awaiting);
   const running = applications
@@ -276,7 +267,6 @@ function namesOf(all: readonly ApplicationFacts[]): readonly string[] {
   return all.map(({ application }) => application);
 }
 
-/** The clause without formatting, for a commit status. */
 function plainPieces(pieces: readonly Piece[]): string {
   return pieces
     .map((piece) => {

@@ -105,9 +105,7 @@ function longestRun(text: string): number {
 
 /** Where the names in a comment lead. Plain data, because worker threads write comments too. */
 export interface Links {
-  /** Argo CD's pages for people. */
   readonly deployer: string;
-  /** The head commit on its host. */
   readonly head: string;
   /** The change request's page here; undefined if there is no login. */
   readonly page: string | undefined;
@@ -118,7 +116,6 @@ export function applicationLink(application: string, links: Links): string {
   return linked(code(application), applicationAddress(application, links));
 }
 
-/** Where Argo CD shows an application. */
 export function applicationAddress(application: string, { deployer }: Links): string {
   // `encodeURIComponent` throws on a lone surrogate.
   const parts = application.replace(/\p{Cs}/gu, "").split("/");
@@ -130,7 +127,6 @@ export function headLink(head: string, links: Links): string {
   return linked(code(head.slice(0, 8)), links.head);
 }
 
-/** Markdown as a link; unchanged without an address. */
 export function linked(text: string, address: string | undefined): string {
   return address === undefined ? text : `[${text}](<${address}>)`;
 }

@@ -3,13 +3,11 @@ import { SERVICE } from "../names.js";
 /** Identifies our comments, hidden in their first line. Only the author of a comment proves that it is ours. */
 export interface Marker {
   readonly kind: "plan" | "no-applications" | "progress" | "result" | "refused" | "merge" | "reminder";
-  /** The head commit that the comment is about. */
   readonly head?: string;
   /** 1-based number of the part of an answer. */
   readonly part?: number;
   /** A newer plan or reminder replaced this one. */
   readonly stale?: boolean;
-  /** No command asked for it. */
   readonly automatic?: boolean;
   /** The person without write access whom it answers. */
   readonly login?: string;
@@ -29,7 +27,6 @@ const KINDS: readonly Marker["kind"][] = [
   "reminder",
 ];
 
-/** The marker as the first line of a comment. */
 export function markerLine(marker: Marker): string {
   const fields = [
     marker.head === undefined ? "" : ` head=${encodeURIComponent(marker.head)}`,
@@ -42,7 +39,6 @@ export function markerLine(marker: Marker): string {
   return `<!-- ${SERVICE}:${marker.kind}${fields.join("")} -->`;
 }
 
-/** The marker of a comment; undefined if it has none. */
 export function readMarker(body: string): Marker | undefined {
   const match = PATTERN.exec(body);
   const kind = KINDS.find((known) => known === match?.[1]);

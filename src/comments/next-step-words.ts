@@ -11,7 +11,6 @@ import { capitalised, counted } from "./parts.js";
 /** Part of a clause: our own words, untrusted words, untrusted code to type or copy, or a commit. */
 export type Piece = string | { readonly text: string } | { readonly code: string } | { readonly commit: Revision };
 
-/** The change request that shows the text. */
 type Reader = Pick<ChangeRequest, "host" | "repository">;
 
 /** What has to happen next, as a clause without a full stop. */
@@ -46,7 +45,6 @@ export function nextStepPieces(step: NextStep, change: Reader, words: HostWords)
   }
 }
 
-/** A command as it is typed: `svc sync -a web`. */
 export function commandText(
   { command, applications }: Pick<AdvisedCommand, "command" | "applications">,
   words: Pick<HostWords, "command">,
@@ -65,7 +63,6 @@ function nothingText(because: Extract<NextStep, { kind: "none" }>["because"], { 
   }
 }
 
-/** The command to comment, with its side effects. */
 function commandClause(advised: AdvisedCommand, words: HostWords): readonly Piece[] {
   return ["comment ", ...commandPieces(advised, words), ...lossPieces(advised, words)];
 }
@@ -107,7 +104,6 @@ function undonePieces({ by, again }: Extract<NextStep, { kind: "undone" }>, word
   ];
 }
 
-/** The command as it is typed, and who may give it. */
 function commandPieces(advised: AdvisedCommand, words: HostWords): readonly Piece[] {
   return [{ code: commandText(advised, words) }, ...byPieces(advised.by)];
 }
@@ -147,7 +143,6 @@ function retryPieces(
   return [...again, ", or ", { code: commandText(back, words) }];
 }
 
-/** Who may do it, if rules restrict it. */
 function byPieces(by: readonly AccessRule[]): readonly Piece[] {
   if (by.length === 0) return [];
   const lists = by.map(({ users, teams }) => [...users, ...teams.map((team) => `members of ${team}`)].join(", "));
@@ -217,7 +212,6 @@ export function nextStepClause(step: NextStep, change: Reader, words: HostWords,
     .join("");
 }
 
-/** The same as a sentence of its own. */
 export function nextStepSentence(step: NextStep, change: Reader, words: HostWords, links?: Links): string {
   return `${capitalised(nextStepClause(step, change, words, links))}.`;
 }

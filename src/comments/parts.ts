@@ -26,7 +26,6 @@ export function block(text: string, section?: string): Block {
   return { text, section };
 }
 
-/** A block for each text that is not empty. */
 export function blocksOf(texts: readonly string[]): readonly Block[] {
   return texts.flatMap((text) => (text === "" ? [] : [block(text)]));
 }
@@ -113,7 +112,6 @@ export function firstLines(lines: readonly string[], most: number, more = "more"
   return [...lines.slice(0, most), ...(left > 0 ? [`- and ${left} ${more}`] : [])];
 }
 
-/** Joins the texts that are not empty. */
 export function joined(texts: readonly string[], separator: string): string {
   return texts.filter((text) => text !== "").join(separator);
 }
@@ -125,11 +123,9 @@ export function capitalised(text: string): string {
 interface ListedApplication {
   readonly application: string;
   readonly reason: string;
-  /** What a program printed about it. */
   readonly printed?: string | undefined;
 }
 
-/** A list of applications with a reason each. */
 export function listOf(title: string, items: readonly ListedApplication[]): string {
   const lines = items.map(({ application, reason, printed }) => {
     const text = printed === undefined ? reason : `${reason}. It printed: ${printed}`;
@@ -141,7 +137,6 @@ export function listOf(title: string, items: readonly ListedApplication[]): stri
 const MAX_FILES = 10;
 const MAX_PATH = 200;
 
-/** Changed files that were not read, and what to do. */
 export function unreadText(files: readonly UnreadFile[], { short }: HostWords): string {
   const items = files.map(({ file, reason }) => `- ${code(shortened(file, MAX_PATH))}: ${sentence(reason)}`);
   return [
@@ -152,7 +147,6 @@ export function unreadText(files: readonly UnreadFile[], { short }: HostWords): 
   ].join("\n");
 }
 
-/** The checks of everything that a plan shows. */
 export function checksIn({ applications, previews }: Plan): readonly CheckResult[] {
   return [...applications.flatMap(checksOf), ...previews.flatMap(({ content }) => content.checks ?? [])];
 }

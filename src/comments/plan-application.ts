@@ -55,9 +55,7 @@ export interface Placed {
 
 export interface ApplicationOptions {
   readonly words: HostWords;
-  /** Whether a sync prunes by default. */
   readonly pruning: boolean;
-  /** The change request that is planned. */
   readonly reader: ChangeRequestRef;
 }
 
@@ -107,7 +105,6 @@ export function applicationBlocks(
   }
 }
 
-/** An application that comes or goes with the merge. */
 function announcedBlocks(
   { kind, preview, sourceFile }: Extract<ApplicationPlan, { readonly kind: "new" | "deleted" }>,
   room: DiffRoom,
@@ -147,7 +144,6 @@ function statusOf({ application, lock, atMerge }: ApplicationPlan, { reader, wor
   }
 }
 
-/** Above the diff: counts, cautions, and what was compared. */
 function summaryLines({ diff, cluster }: EvaluatedPlan, { pruning, words }: ApplicationOptions): readonly string[] {
   const kept = pruning ? "" : " (kept in the cluster without --prune)";
   return [
@@ -160,7 +156,6 @@ function summaryLines({ diff, cluster }: EvaluatedPlan, { pruning, words }: Appl
   ];
 }
 
-/** Below the diff: how certain the verdict is. */
 function verdictLines({ verdict, diff, writesDefinition }: EvaluatedPlan): readonly string[] {
   const cluster = againstCluster(diff);
   const quietTitle = (title: string) => title.split(" ").map(quiet).join(" ");
@@ -227,7 +222,6 @@ function clusterLines(
 
 const MAX_NOTES = 10;
 
-/** A line for each note, with the objects that it is about. */
 function noteList(heading: string, notes: readonly ObjectNote[]): readonly string[] {
   if (notes.length === 0) return [];
   const lines = notes.map(({ what, objects }) => {

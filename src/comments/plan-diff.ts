@@ -22,11 +22,8 @@ export interface DiffRoom {
   readonly names: number;
   /** Where people can read what is left out. */
   readonly page: string | undefined;
-  /** Characters of what a failed check printed. */
   readonly outputs: number;
-  /** The collapsibles are open. */
   readonly open: boolean;
-  /** The heading of the application. */
   readonly section: string;
 }
 
@@ -97,7 +94,6 @@ function fenced(text: string): Fenced {
   return { text, longer: 2 * (delimiterOf(text).length - delimiterOf("").length) };
 }
 
-/** As many diffs as fit, and of the next one the lines that fit. */
 function split(shown: Shown, room: number): Halves | undefined {
   const { summary, texts } = shown;
   const inner = room - written({ ...shown, texts: [] }).length;
@@ -174,7 +170,6 @@ function resourceText(resource: ResourceChange, room: number): string {
   return [title, ...kept, ...(cut > 0 ? [`# … ${cut} more lines are not shown`] : [])].join("\n");
 }
 
-/** For the line that says how much was cut. */
 const ROOM_FOR_CUT = 60;
 const MAX_TITLE = 500;
 /** A longer line is data, not something that people read in a diff. */
@@ -188,7 +183,6 @@ export function diffKey(resources: readonly ResourceChange[]): string | undefine
 
 const HIDDEN_IN_CLUSTER = "Argo CD hides the values of Secrets, so those of the cluster are not compared.";
 
-/** The Secrets whose values change or may. */
 export function secretLines(diff: ManifestDiff): readonly string[] {
   const sentences = secretSentences(diff, quiet);
   const lines = sentences.length < 2 ? sentences : [sentences.map((one) => `- ${one}`).join("\n")];
@@ -230,7 +224,6 @@ function childrenLine(what: string, { created, changed, deleted }: NameChanges):
   return parts.length === 0 ? [] : [`${what} it would ${parts.join("; ")}`];
 }
 
-/** The first names as code spans. */
 export function namesIn(names: readonly string[]): string {
   return listed(
     names.map((name) => code(shortened(name, MAX_NAME))),

@@ -72,7 +72,6 @@ function tellsMore(plan: ApplicationPlan): boolean {
   return plan.definition !== undefined || plan.diff.secrets.length > 0 || driftOf(plan.diff).length > 0;
 }
 
-/** The parts of a plan before and after its applications. */
 interface Around {
   readonly before: readonly Block[];
   /** Between the plan's own applications and those that only the merge changes. */
@@ -89,7 +88,6 @@ interface Laid {
 interface LayoutOptions extends ApplicationOptions {
   readonly links: Links;
   readonly comments: "one" | "all";
-  /** Characters of what a failed check printed. */
   readonly outputs: number;
 }
 
@@ -147,7 +145,6 @@ function without<T>(all: readonly T[], some: readonly T[]): readonly T[] {
   return all.filter((one) => !known.has(one));
 }
 
-/** For the names of applications that are left out. */
 const ROOM_FOR_NAMES = 4000;
 const MAX_NAMES = 50;
 const MAX_NAME = 60;
@@ -179,7 +176,6 @@ function previewNames({ first, same }: PreviewGroup): readonly ApplicationName[]
   return [first, ...same].map(({ application }) => application);
 }
 
-/** The applications that the comment does not show. */
 function leftOut(left: readonly ApplicationName[], which: string, page: string | undefined): readonly Block[] {
   if (left.length === 0) return [];
   const names = left.map((name) => code(shortened(name, MAX_NAME)));
@@ -188,7 +184,6 @@ function leftOut(left: readonly ApplicationName[], which: string, page: string |
   return [block(`${what} not shown here for lack of room${where}: ${listed(names, MAX_NAMES)}`)];
 }
 
-/** For the collapsible around several applications. */
 const ROOM_FOR_FOLD = 200;
 
 function arrangedBlocks(
@@ -219,11 +214,9 @@ function diffRoom({ links: { page }, comments, outputs }: LayoutOptions, limit: 
 
 /** What people write by hand is shorter. */
 const MAX_DEFINITION = 10_000;
-/** For the collapsible and its fence. */
 const AROUND = 150;
 /** For the title of a diff, and what separates it from the next one. */
 const BESIDE = 30;
-/** Less of a diff is not worth showing. */
 const LEAST = 2000;
 
 /** Which diffs of a plan are shown in so many characters: the smallest first, and of the next one what fits. */
@@ -254,7 +247,6 @@ interface Diff {
   readonly size: number;
   /** Characters that it may have if there is room. */
   readonly most: number;
-  /** What shares one collapsible. */
   readonly around: unknown;
 }
 

@@ -29,7 +29,6 @@ export function groupPreviews(previews: readonly Preview[]): readonly PreviewGro
   });
 }
 
-/** Shown first and expanded. */
 export function isUrgent({ first: { content } }: PreviewGroup): boolean {
   return (previewedDiff(content)?.dangers.length ?? 0) > 0 || (content.checks ?? []).some(isFailed);
 }
@@ -121,7 +120,6 @@ function titlesOf({ content }: Preview): string {
 const MAX_REASON = 4000;
 const MAX_TITLES = 2000;
 
-/** What the merge does to the objects of an application. */
 export function previewBlocks(
   content: PreviewContent,
   change: PreviewOrigin["change"],

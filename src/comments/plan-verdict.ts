@@ -13,7 +13,6 @@ import { applicationLink, code, headLink, linked, type Links, sentence, shortene
 import { checksIn, checksText, counted, joined } from "./parts.js";
 
 export interface VerdictOptions {
-  /** Whether a sync prunes by default. */
   readonly pruning: boolean;
   readonly links: Links;
   readonly words: HostWords;
@@ -52,7 +51,6 @@ export function changesOf(plan: ApplicationPlan, pruning: boolean): string {
   return changes([plan], pruning);
 }
 
-/** Shown first and expanded. */
 export function isDangerous(plan: ApplicationPlan): boolean {
   return dangersOfChange(plan).length > 0 || (plan.replaces ?? []).length > 0;
 }
@@ -99,7 +97,6 @@ export function dangerText(dangers: readonly Danger[], pruning: boolean): string
 
 const KEPT = " with --prune";
 
-/** Includes what Argo CD deletes after the merge. */
 function dangersOfPlan({ change, applications, applicationSets, previews }: Plan, words: HostWords): readonly Danger[] {
   const removed = applicationSets.flatMap((set) => set.removed);
   const removals = removed.map((name) => ({ what: `removes the application ${name}`, pruning: false }));
@@ -107,7 +104,6 @@ function dangersOfPlan({ change, applications, applicationSets, previews }: Plan
   return [...applications.flatMap((one) => dangersOf(one, change, words)), ...removals, ...previewed];
 }
 
-/** What the changed ApplicationSets do; empty if there are none. */
 function setsText({ applicationSets: sets }: Plan): string {
   if (sets.length === 0) return "";
   const sum = (member: "added" | "removed" | "changed") => sets.reduce((total, set) => total + set[member].length, 0);

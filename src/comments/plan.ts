@@ -48,7 +48,6 @@ function outputRoom(plan: Plan): number {
   return Math.max(FEWEST, Math.min(MOST_OF_ONE, Math.floor(MOST_OF_ALL / Math.max(1, failed))));
 }
 
-/** Room for the marker, the heading and "(continued)" in each part. */
 const OVERHEAD = 600;
 const MAX_REASON = 4000;
 
@@ -200,7 +199,6 @@ function named(names: readonly ApplicationName[]): string {
 const MAX_MOVES = 20;
 const MAX_MOVE = 600;
 
-/** Changes that always need an approval of the head; empty if there are none. */
 function movesText({ applications, applicationSets }: Plan): string {
   const members = [
     ...applications.flatMap(({ effect }) => effect.members),
@@ -246,7 +244,6 @@ function planTable({ change }: Plan, applications: readonly ApplicationPlan[], o
   ].join("\n");
 }
 
-/** The fragment of an application on the change request's page. */
 function anchorOf(application: string): string {
   return `application-${encodeURIComponent(application.replace(/\p{Cs}/gu, ""))}`;
 }

@@ -20,7 +20,6 @@ interface ProgressParts {
   readonly links: Links;
   readonly command: DeployingCommand["name"];
   readonly runId: string;
-  /** When the command started. */
   readonly startedAt: Date;
   readonly clock: Clock;
   readonly log: Log;
@@ -28,7 +27,6 @@ interface ProgressParts {
   readonly onWait?: (() => void) | undefined;
 }
 
-/** The comment that shows the progress of a long command. */
 export interface ProgressComment {
   readonly report: ReportProgress;
   /** Stops writing. Resolves to the id of the comment, for the result to replace it; undefined if none was posted. */
@@ -125,7 +123,6 @@ export interface CommandMarks {
   end(reaction: "done" | "failed" | undefined): Promise<void>;
 }
 
-/** Called for each reaction. */
 interface MarkWatcher {
   set(): void;
   failed(reaction: Reaction, error: unknown): void;

@@ -10,7 +10,6 @@ interface PublishOptions {
   readonly runId: string;
   /** Id of our own comment that the first part replaces. */
   readonly into?: string | undefined;
-  /** No command asked for it. */
   readonly automatic?: boolean;
   readonly posting: Posting;
   /** The person without write access whom it answers. */
@@ -62,9 +61,8 @@ export interface PublishPlanOptions {
 }
 
 /**
- * Marks every part of earlier plans as outdated, posts the new plan, then hides the old ones. An automatic plan that
- * affects nothing edits its predecessor of the same kind instead of repeating it.
- * @returns The id of the plan's first part.
+ * Marks every part of earlier plans as outdated, posts the new plan, then hides the old ones. An automatic plan that affects
+ * nothing edits its predecessor of the same kind. @returns The id of the first part.
  */
 export async function publishPlan(
   host: CodeHost,
@@ -136,7 +134,6 @@ async function foldAway(host: CodeHost, change: ChangeRequestRef, { id }: OwnCom
   }
 }
 
-/** The newest comment, if both it and the new one say that no application is affected. */
 function repeatable(body: string, current: readonly OwnComment[]): OwnComment | undefined {
   const last = current.at(-1);
   if (last === undefined || readMarker(body)?.kind !== "no-applications") return undefined;
@@ -181,10 +178,8 @@ function withNotice(body: string, sentences: readonly string[]): string {
 type Poster = Pick<CodeHost, "postComment" | "listOwnComments">;
 
 /**
- * Posts a comment whose marker names run and part. If the host's answer leaves open whether it was posted, looks for it
- * first and posts it again only if it is missing. A comment that certainly was not posted is tried once more.
- * @returns The id of the comment.
- * @throws {HostFailure} if the comment could not be posted, or not be looked for.
+ * Posts a comment whose marker names run and part. If it is open whether it was posted, looks for it first; what certainly was
+ * not is tried once more. @returns The id. @throws {HostFailure} if it could not be posted, or not be looked for.
  */
 export async function postOnce(
   host: Poster,
@@ -233,10 +228,7 @@ async function findPosted(host: Poster, change: ChangeRequestRef, body: string):
   return found?.id;
 }
 
-/**
- * Posts a comment, unless an interrupted attempt of the same run already posted it: then updates that one.
- * @returns The id of the comment.
- */
+/** Posts a comment, or updates the one that an interrupted attempt of the same run posted. @returns Its id. */
 export async function repost(
   host: Pick<CodeHost, "postComment" | "editComment" | "listOwnComments">,
   change: ChangeRequestRef,
@@ -302,7 +294,6 @@ export async function isHeadAnswered(
   });
 }
 
-/** Whether one of our answers on this change request went to a person without write access. */
 export async function hasAnsweredOutsider(
   host: Pick<CodeHost, "listOwnComments">,
   change: ChangeRequestRef,

@@ -191,7 +191,6 @@ function paragraphsOf(
   }
 }
 
-/** The command that a mistyped one comes nearest to. */
 function meantInstead(
   { suggestion, unknownWord }: Extract<Refusal, { readonly reason: "not-a-command" }>,
   { command, short }: HostWords,
@@ -202,7 +201,6 @@ function meantInstead(
 
 const MAX_CHOICE = 20;
 
-/** What a pattern could have matched. */
 function choice(applications: readonly string[]): string {
   if (applications.length === 0) return "";
   return ` Its applications are ${listed(applications.map(code), MAX_CHOICE)}.`;
@@ -219,7 +217,6 @@ function nextSentence(advice: Advice | undefined, change: ChangeRequestRef, word
   return advice && nextStepSentence(advice.next, change, words);
 }
 
-/** What to do about one named application. */
 function stepOf(
   name: string,
   advice: Advice | undefined,
@@ -275,7 +272,6 @@ function elsewhere(holder: ChangeRequestRef, change: ChangeRequestRef): string {
   return ` of ${code(changeRequestName(holder))} on ${HOST_TITLES[holder.host]}`;
 }
 
-/** Explains why a label selector may match nothing; empty if none was given. */
 function labelHint(selected: readonly string[], short: string): string {
   if (!selected.some((one) => readLabelSelector(one) !== undefined)) return "";
   return ` Labels count as Argo CD has them, not as this ${short} writes them.`;

@@ -39,7 +39,6 @@ interface Reader {
   readonly links: Links;
 }
 
-/** Posts a reminder, then collapses the earlier ones. */
 export async function publishReminder(
   host: CodeHost,
   facts: ReminderFacts,
@@ -61,7 +60,6 @@ export async function publishReminder(
   }
 }
 
-/** Who deployed what when, what the target branch has received since, the next step and the way back. */
 export function renderReminder({ records, around, now }: ReminderFacts, { change, words, links }: Reader): string {
   const since = Math.max(0, now.getTime() - Date.parse(records[0]?.timestamp ?? now.toISOString()));
   return [

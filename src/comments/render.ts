@@ -13,16 +13,13 @@ import { renderPlan, type PlanOptions } from "./plan.js";
 import { commandList, refusalBlocks } from "./refusal.js";
 import { rollbackBlocks, syncBlocks } from "./sync-result.js";
 
-/** Room for the marker and the heading of each part. */
 const OVERHEAD = 600;
 
 /** What an answer needs beside its result. */
 export interface AnswerFacts {
   readonly change: ChangeRequest;
-  /** Those of the change request's host. */
   readonly words: HostWords;
   readonly links: Links;
-  /** How many comments a plan may have. */
   readonly comments: PlanOptions["comments"];
   readonly advice?: Advice | undefined;
 }
@@ -92,11 +89,7 @@ function closedText(applications: readonly string[], { short, command }: HostWor
   return `This ${short} was closed without a merge, and these applications still run its commit: ${codes(applications)}.\n\nComment ${code(`${command} rollback`)} to deploy the target branch again.`;
 }
 
-/**
- * Tells a change request that a rollback of another one took over its locks.
- * @param kept Applications whose rollback did not succeed, which keeps their locks.
- * @param words Those of the host of the one that is told.
- */
+/** Tells a change request that a rollback of another one took its locks; those of `kept` have not succeeded. `words` are the reader's. */
 export function renderTakenOver(
   taken: readonly Lock[],
   by: ChangeRequest,

@@ -56,7 +56,6 @@ export function syncBlocks(result: SyncedResult, facts: ResultFacts): readonly B
   ];
 }
 
-/** Names the locks that a rollback leaves alone. */
 function keptSentence(kept: readonly ApplicationName[], { command }: HostWords): string {
   const one = kept.length === 1;
   const why = `because ${one ? "it was" : "they were"} never deployed from here`;
@@ -87,7 +86,6 @@ interface ResultFacts {
 
 interface Run extends ResultFacts {
   readonly command: "sync" | "rollback";
-  /** The commit or branch that was deployed. */
   readonly at: string;
   readonly dryRun: boolean;
   readonly next: NextStep | undefined;
@@ -101,7 +99,6 @@ const ENDED = {
   unknown: "with unknown outcome",
 } as const;
 
-/** Counts, dangers and the next step, on one line. */
 function verdictLine(all: readonly ApplicationSync[], run: Run, unchanged = 0): string {
   const { command, at, change, words, links, next } = run;
   const step = next === undefined ? [] : [nextStepClause(next, change, words, links)];
@@ -182,7 +179,6 @@ function notDone(
   return [`**Result:** ${result}`, fence(shortened(one.message, MAX_MESSAGE)), ...objects, ...againLines(one, run)];
 }
 
-/** What to do about an application that was not deployed. */
 function againLines({ application, kind }: ApplicationSync, { advice, change, words }: Run): readonly string[] {
   const step = advice?.each.get(application);
   if (step === undefined) return [];
@@ -234,7 +230,6 @@ function fencedList(lines: readonly string[], most: number): readonly string[] {
   return [fence([...lines.slice(0, most), ...(more > 0 ? [`and ${more} more`] : [])].join("\n"))];
 }
 
-/** Characters of a message of Argo CD about one application. */
 const MAX_MESSAGE = 4000;
 
 /** Argo CD deployed an application, and its rules ask for more. @param objects lines about its unhealthy objects. */

@@ -12,7 +12,6 @@ export interface Proxies {
 interface ConnectionOptions extends Pick<Agent.Options, "headersTimeout" | "bodyTimeout" | "maxHeaderSize"> {
   /** Accepts any certificate of the server. */
   readonly insecure: boolean;
-  /** Milliseconds to open a connection. */
   readonly connectTimeout: number;
 }
 
@@ -45,7 +44,6 @@ export function proxyHint(): string {
     : "; svc connects through the proxy of HTTP_PROXY or HTTPS_PROXY, except to the hosts in NO_PROXY";
 }
 
-/** An answer is larger than allowed. */
 export class AnswerTooLarge extends Error {
   override readonly name = "AnswerTooLarge";
 }
@@ -63,7 +61,6 @@ export interface AnswerLimits {
   readonly signal?: AbortSignal | null | undefined;
 }
 
-/** A complete answer. */
 export interface Answer extends Pick<Response, "status" | "headers"> {
   readonly text: string;
 }
@@ -92,7 +89,6 @@ export async function fetchBytes(url: string | URL, init: RequestInit, limits: A
   return { status, headers, bytes: Buffer.concat(chunks) };
 }
 
-/** Receives a whole answer, and returns its head. */
 async function fetchChunks(
   url: string | URL,
   init: RequestInit,
@@ -141,10 +137,7 @@ export function responseOf({ status, headers, text }: Answer): Response {
   return new Response(hasNoBody ? null : text, { status, headers });
 }
 
-/**
- * Reads a `Retry-After` header: seconds, or an HTTP date.
- * @returns Milliseconds from `now`, 0 for a date in the past; undefined if the header is absent or unreadable.
- */
+/** `Retry-After`: seconds, or an HTTP date. @returns Milliseconds from `now`, 0 for the past; undefined if unreadable. */
 export function parseRetryAfter(header: string | null, now: Date): number | undefined {
   const text = header?.trim() ?? "";
   if (/^\d{1,9}$/.test(text)) return Number(text) * 1000;
@@ -153,7 +146,6 @@ export function parseRetryAfter(header: string | null, now: Date): number | unde
   return Number.isNaN(date) ? undefined : Math.max(0, date - now.getTime());
 }
 
-/** The head of an answer. */
 interface PostAnswer {
   readonly status: number;
   /** The pause that the answer asks for, in milliseconds. */

@@ -15,12 +15,10 @@ export type Outage = Omit<z.infer<typeof outage>, "v">;
 /** The time until which a repository was searched for lost webhooks. */
 export type Search = Omit<z.infer<typeof search>, "v">;
 
-/** Outages by system. A record is kept longer than an outage lasts. */
 export function sharedOutages(connection: StoreConnection | undefined): SharedRecords<Outage> {
   return new SharedRecords("outage", outage, 30 * DAY_MS, connection);
 }
 
-/** Searches by host and repository. */
 export function sharedSearches(connection: StoreConnection | undefined): SharedRecords<Search> {
   return new SharedRecords("looked", search, SEARCH_BACK_MS, connection);
 }
@@ -61,10 +59,7 @@ export class SharedRecords<T extends object> {
 /** Below 1, so that the replica that did the work last is not too early for the next interval. */
 const SHARE_OF_INTERVAL = 0.9;
 
-/**
- * Whether this replica should do the work that one replica does per interval (ms); always, without Redis.
- * @throws {StoreUnavailable}
- */
+/** Whether this replica should do the work that one does per interval (ms); always, without Redis. @throws {StoreUnavailable} */
 export async function claimsInterval(
   connection: StoreConnection | undefined,
   work: string,

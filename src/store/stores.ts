@@ -69,7 +69,6 @@ export interface LoginAttempt {
   readonly provider: Exclude<LoginProvider, "basic">;
   readonly state: string;
   readonly codeVerifier: string;
-  /** OpenID Connect only. */
   readonly nonce?: string;
   /** Path of the page to show after the login. */
   readonly returnTo: string;

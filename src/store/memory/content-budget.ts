@@ -6,9 +6,7 @@ interface Write {
   readonly rank: number;
 }
 
-/** Counts the writes of this process. */
 export class MemoryContentBudget implements ContentBudget {
-  /** By account, oldest first. */
   readonly #writes = new Map<string, readonly Write[]>();
 
   /** @param now Milliseconds since 1970. */
@@ -23,7 +21,6 @@ export class MemoryContentBudget implements ContentBudget {
     return Promise.resolve({ kind: "taken" });
   }
 
-  /** Counts a write that was allowed elsewhere. */
   add(account: string, rank: number, limits: readonly ContentLimit[]): void {
     this.#writes.set(account, [...this.#recent(account, limits), { at: this.now(), rank }]);
   }

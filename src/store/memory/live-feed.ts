@@ -5,7 +5,6 @@ type Listener = (run: LiveRun) => void;
 
 /** Publishes the runs of this process to the pages that it serves. */
 export class MemoryLiveFeed implements LiveFeed {
-  /** Runs that have not ended, by change request. */
   readonly #running = new Map<string, LiveRun>();
   readonly #listeners = new Map<string, Set<Listener>>();
 

@@ -65,7 +65,6 @@ export function createMemoryStores(clock: Clock): Stores {
   };
 }
 
-/** The last plan of each change request. */
 class MemoryPlanStore implements PlanStore {
   /** `expires` is in milliseconds since 1970. */
   readonly #entries = new Map<string, { readonly plan: Plan; readonly expires: number }>();
@@ -88,7 +87,6 @@ class MemoryPlanStore implements PlanStore {
 
 /** Deployments that are not merged; records do not expire. */
 class MemoryDeploymentStore implements DeploymentStore {
-  /** By application, then by change request. */
   readonly #records = new Map<ApplicationName, Map<string, Deployment>>();
 
   save(deployment: Deployment): Promise<void> {
@@ -120,7 +118,6 @@ class MemoryDeploymentStore implements DeploymentStore {
 }
 
 class MemoryAuditLog implements AuditLog {
-  /** Oldest first, with increasing numbers as ids. */
   readonly #records: AuditRecord[] = [];
   #last = 0;
 
@@ -227,7 +224,6 @@ class MemoryLockStore implements LockStore {
 }
 
 interface Queue {
-  /** By key, in the order in which they joined. */
   readonly changes: Map<string, ChangeRequestRef>;
   /** Milliseconds since 1970. */
   expires: number;
@@ -279,9 +275,7 @@ class MemoryWaitStore implements WaitStore {
 }
 
 interface KnownUser {
-  /** Undefined once the login was ended. */
   readonly profile: Account | undefined;
-  /** The role that an admin set. */
   readonly given: Role | undefined;
   /** Milliseconds since 1970. */
   readonly keptUntil: number;

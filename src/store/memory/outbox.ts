@@ -20,7 +20,6 @@ class MemoryOutbox implements Outbox {
   readonly #lines: ReadonlyMap<string, Line>;
   /** Wakes the deliveries that wait for a retry. */
   readonly #closing = new AbortController();
-  /** Ends the attempts. */
   readonly #stopping = new AbortController();
 
   constructor(private readonly options: OutboxOptions) {
@@ -57,7 +56,6 @@ class MemoryOutbox implements Outbox {
     await ended;
   }
 
-  /** Never rejects. */
   async #work(message: OutgoingMessage, line: Line): Promise<void> {
     const { clock, deliver, onAttempt, retryAfterMs } = this.options;
     try {

@@ -37,7 +37,6 @@ export class MemorySessionStore extends Store {
     callback?.(null);
   }
 
-  /** Ids of the accounts with a live session. */
   accountIds(): ReadonlySet<string> {
     const live = [...this.#sessions.values()].filter((entry) => !entry.guest && this.#isLive(entry));
     return new Set(live.flatMap(({ json }) => (JSON.parse(json) as SessionData).accountId ?? []));

@@ -2,7 +2,6 @@ import { Cluster, type ClusterOptions, Redis, type RedisOptions } from "ioredis"
 import { responsiveTimeout, type RedisClient } from "../../http/redis.js";
 import type { RedisConfig } from "./redis-config.js";
 
-/** Time limit of one command. */
 const COMMAND_TIMEOUT_MS = 500;
 const CONNECT_TIMEOUT_MS = 1000;
 /** https://redis.io/docs/latest/operate/oss_and_stack/reference/cluster-spec/#key-distribution-model */

@@ -50,7 +50,7 @@ export class RedisConnection implements StoreConnection {
   }
 
   /**
-   * Runs commands; every failure becomes one of our error classes within a second.
+   * Runs commands; each failure becomes one of our errors within a second.
    * @throws {StoreUnavailable} after a time-out a command may still have been executed.
    * @throws {StoredValueUnreadable} if another program has overwritten a value with one of another type.
    */
@@ -86,7 +86,6 @@ export class RedisConnection implements StoreConnection {
     return { kind: "unavailable", problem: unavailable(this.#problem ?? "not connected yet").message };
   }
 
-  /** Closes the connection; pending commands fail. */
   async close(): Promise<void> {
     this.#closing = true;
     // Between two attempts to connect, ioredis emits no "end".
@@ -119,8 +118,8 @@ export class RedisConnection implements StoreConnection {
 }
 
 /**
- * Sends the commands of one turn of the event loop in one write: a write is a system call, which costs more than most
- * commands. Unlike with ioredis's pipelining, each stays a command of its own.
+ * Sends the commands of one turn of the event loop in one write: a system call costs more than most commands. Unlike with
+ * ioredis's pipelining, each stays a command of its own.
  */
 function gatherWrites(redis: RedisClient): void {
   if (redis instanceof Cluster || redis.stream.writableCorked > 0) return;
@@ -129,7 +128,6 @@ function gatherWrites(redis: RedisClient): void {
   setImmediate(() => stream.uncork());
 }
 
-/** Why nothing answered, when the error has no code. */
 function silenceOf(config: RedisConfig): string {
   if ("address" in config) return TIMED_OUT;
   if ("cluster" in config) return "no node of the cluster answers";
@@ -138,7 +136,6 @@ function silenceOf(config: RedisConfig): string {
   return config.tls ? `${text}: the certificates of both must be trusted (kvstore.ca_file)` : text;
 }
 
-/** How a server keeps its data; undefined where it does not say. */
 interface Durability {
   /** https://redis.io/docs/latest/develop/reference/eviction/: what it removes when its memory is full. */
   readonly eviction: string | undefined;
@@ -197,7 +194,6 @@ function unavailable(problem: string, error?: unknown): StoreUnavailable {
   return new StoreUnavailable(`failed to connect to ${STORE_TITLE}: ${problem}`, options);
 }
 
-/** The error for a command that Redis answered with an error reply. */
 function refused(error: unknown): StoreUnavailable | StoredValueUnreadable {
   if (replyCode(error) === "WRONGTYPE") {
     const text = `a value of this service in ${STORE_TITLE} was overwritten by another program`;
@@ -208,7 +204,6 @@ function refused(error: unknown): StoreUnavailable | StoredValueUnreadable {
   });
 }
 
-/** Names the place in log lines. */
 function placeOf(config: RedisConfig): string {
   if ("address" in config) return config.address;
   if ("sentinel" in config) return `${config.sentinel.master} by Sentinel ${config.sentinel.addresses.join(", ")}`;
@@ -251,7 +246,6 @@ interface Failure {
   readonly name: string;
   readonly message: string;
   readonly code: string | undefined;
-  /** The Redis command, lower-case. */
   readonly command: string | undefined;
 }
 
@@ -284,7 +278,6 @@ function isSelect(error: unknown): boolean {
   return failureOf(error).command === "select";
 }
 
-/** What went wrong, in a few words without secrets; undefined if the error does not say. */
 function describeProblem(error: unknown): string | undefined {
   const reply = replyCode(error);
   if (reply === "ERR" && isSelect(error)) return "the database number does not exist";

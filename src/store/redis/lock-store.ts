@@ -23,12 +23,9 @@ const RELEASE = new RedisScript(new URL("release.lua", import.meta.url));
 const answer = z.tuple([z.string(), z.string()]);
 
 /**
- * Locks in Redis. Both writes are idempotent: an acquire or a release that threw `StoreUnavailable` may have been
- * executed, and repeating it gives the right answer. A lock left behind by such an acquire belongs to its change request;
- * it goes when that change request releases its locks, or after seven days.
- *
- * Every method that finds an unreadable value throws `StoredValueUnreadable`, including `list`; only a release by
- * `anyone` removes the value.
+ * Acquiring and releasing are idempotent: one that threw `StoreUnavailable` may have been executed, and repeating it gives the
+ * right answer. A lock that such an acquire left behind belongs to its change request. An unreadable value throws
+ * `StoredValueUnreadable`, also in `list`; only a release by `anyone` removes it.
  */
 export class RedisLockStore implements LockStore {
   constructor(private readonly connection: RedisConnection) {}

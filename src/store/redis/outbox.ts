@@ -15,7 +15,6 @@ import { OUTBOX_KEY_PREFIX } from "../../names.js";
 
 /** How long `add` waits for Redis, in milliseconds; BullMQ keeps the messages and waits for as long as it takes. */
 const ADD_WITHIN_MS = 500;
-/** How long, in seconds, and how many ids of finished messages are remembered, so that none is sent again. */
 const KEPT = { age: 7 * 24 * 60 * 60, count: 5_000 };
 /** A hash: why the newest attempt failed, by receiver. */
 const BROKEN_KEY = `${OUTBOX_KEY_PREFIX}:broken`;
@@ -132,7 +131,6 @@ class DurableOutbox implements Outbox {
     this.#redis.disconnect();
   }
 
-  /** BullMQ tries again if it throws. */
   async #attempt(receiver: string, job: Job<StoredMessage>): Promise<void> {
     const { deliver, onAttempt, retryAfterMs } = this.#options;
     const stored = storedMessage.safeParse(job.data).data;
@@ -165,7 +163,6 @@ class DurableOutbox implements Outbox {
   }
 }
 
-/** How long `close` waits for BullMQ, which may wait forever, in milliseconds. */
 const CLOSE_WITHIN_MS = 1_000;
 
 class NotDelivered extends Error {

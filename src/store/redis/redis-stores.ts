@@ -283,7 +283,6 @@ class RedisLiveFeed implements LiveFeed {
   readonly #local = new MemoryLiveFeed();
   readonly #ended = new LRUCache<string, true>({ max: MAX_ENDED });
   #subscriber: RedisClient | undefined;
-  /** Resolves once subscribed. */
   #subscribed: Promise<unknown> = Promise.resolve();
 
   constructor(private readonly connection: StoreConnection) {}

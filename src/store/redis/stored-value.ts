@@ -14,7 +14,6 @@ const change = z.object({
   repository: z.custom<RepositoryName>((value) => typeof value === "string" && /^[^/\s]+(?:\/[^/\s]+)+$/.test(value)),
   number: z.int().positive(),
 });
-/** Schemas that several stored records share. */
 export const stored = {
   ...change.shape,
   change: change satisfies z.ZodType<ChangeRequestRef>,
@@ -30,11 +29,8 @@ export function orUndefined<T>(schema: z.ZodType<T>) {
 }
 
 /**
- * Reads a stored JSON text. Damaged values and those of a newer version are reported, never guessed at.
- * @param what names the value for users, such as ``the lock of application `web` ``.
- * @param key where the value is stored, so that a user can delete it.
- * @param cure what to do instead if the key holds more than this value.
- * @throws {StoredValueUnreadable}
+ * Damaged values and those of a newer version are reported, never guessed at. `what` names the value for users, `key` its place,
+ * and `cure` what to do if the key holds more than this value. @throws {StoredValueUnreadable}
  */
 export function readStored<T>(schema: z.ZodType<T>, text: string, what: string, key: string, cure?: string): T {
   let json: unknown;

@@ -31,7 +31,6 @@ const profile = z.object({
 
 const sessionData = z.object({ accountId: z.string().optional() });
 
-/** The role that an admin assigned, and that admin's id. */
 const given = z.object({ v: z.literal(1), role: z.enum(ROLES), by: z.string() });
 
 /** The account with its effective role; undefined without a profile. @throws {StoredValueUnreadable} */
@@ -46,7 +45,6 @@ function readUser(fields: Readonly<Record<string, string>>, key: string): Accoun
 
 const standing = z.object({ v: z.literal(1), sealed: z.string(), askedAt: z.number(), provenAt: z.number() });
 
-/** How many users' records are read at once. */
 const AT_ONCE = 500;
 const LAST_ADMIN = "last-admin";
 
@@ -116,7 +114,6 @@ export class RedisUserStore implements UserStore {
     return saved.parse(await this.connection.run((redis) => SAVE.run(redis, keys, args)));
   }
 
-  /** Keys of the other admins. The script checks them again. */
   async #otherAdmins(key: string): Promise<readonly string[]> {
     const keys = await this.connection.run((redis) => scanKeys(redis, USER_KEY_PREFIX));
     const found: string[] = [];
