@@ -31,15 +31,12 @@ export interface HeadTarget extends Pick<DeployTarget, "after"> {
   readonly subject: LiveSubject;
   /** The results of its parents in an earlier attempt of the run. */
   readonly earlier: readonly ApplicationSync[];
-  /** What it reverts of the base branch. */
   readonly behind: BehindBase | undefined;
-  /** Failed checks that an approval lifted. */
   readonly overridden: readonly OverriddenCheck[];
   /** The sources that the plan showed. */
   readonly planned: readonly PlannedSource[];
   /** Recorded with the deployment, for a later rollback. */
   readonly basePinned: boolean;
-  /** The health that it must reach. */
   readonly health: HealthRule | undefined;
 }
 
@@ -52,8 +49,8 @@ interface HeadOptions {
 }
 
 /**
- * Deploys the head commit, parents before their children, after writing a record of each deployment. A failed sync restores
- * the definition from before it; a success releases the lock.
+ * Deploys the head, parents before their children, after writing a record of each deployment. A failed sync restores the
+ * definition from before it; a success releases the lock.
  */
 export function deployHeads(targets: readonly HeadTarget[], options: HeadOptions): Promise<readonly ApplicationSync[]> {
   const { command, context, skipped } = options;
@@ -158,9 +155,9 @@ function short(revision: string): string {
 }
 
 /**
- * Why nothing may be deployed; undefined if this change request holds the lock. A rollback elsewhere may take over a
- * lock whose holder has no record yet. The rollback reads records after it took the lock, and this reads the lock after
- * the record was written, so at least one of the two notices the other.
+ * Why nothing may be deployed; undefined if this change request holds the lock. A rollback elsewhere may take over a lock whose
+ * holder has no record yet: it reads records after it took the lock, and this reads the lock after the record was written, so at
+ * least one of the two notices the other.
  */
 async function lockTaken(
   application: ApplicationName,
@@ -181,7 +178,6 @@ async function lockTaken(
 
 const NO_LOCK = "failed to acquire lock: nothing was deployed";
 
-/** Builds the record of a deployment. `specBefore` keeps the spec from before this change request's first sync. */
 function recordOf(
   { subject: { name, ownRecord, live, head }, behind, overridden, basePinned, health }: HeadTarget,
   { approvers, context }: HeadOptions,
@@ -244,10 +240,7 @@ export interface Blocked {
   readonly wrote: ApplicationSpec | undefined;
 }
 
-/**
- * Why the parents of an application keep it from being deployed; undefined if all of them succeeded.
- * @param after the names of those that were to be deployed first.
- */
+/** Why its parents, `after`, keep an application from being deployed; undefined if all of them succeeded. */
 export function blockedBy(after: readonly ApplicationName[], parents: readonly ApplicationSync[]): Blocked | undefined {
   const unordered = after.find((name) => !parents.some(({ application }) => application === name));
   if (unordered !== undefined) {
@@ -265,10 +258,7 @@ export function blockedBy(after: readonly ApplicationName[], parents: readonly A
   );
 }
 
-/**
- * What to deploy to: as it was read before the run, or, below a parent of the run, as that parent has just written it. Such a
- * definition must be the planned one.
- */
+/** As it was read before the run or, below a parent of the run, as that has just written it, which must be the planned definition. */
 async function findDefinition(
   { name, live, head }: LiveSubject,
   parents: readonly ApplicationSync[],

@@ -47,7 +47,6 @@ interface DeployRequest {
 /** The outcome of a deployment; `rejected` means that nothing was started. */
 export type DeployOutcome = SyncOutcome | { readonly kind: "rejected"; readonly message: string };
 
-/** One of the applications that a command deploys. */
 export interface DeployTarget extends Ordered {
   /** Undefined if Argo CD does not show it. */
   readonly live: LiveApplication | undefined;
@@ -63,15 +62,14 @@ export interface DeployTarget extends Ordered {
 }
 
 interface DeployOptions {
-  /** To be noted together with the targets. */
   readonly skipped?: readonly ApplicationName[];
   /** Runs right before the first deployment; what it returns stands for all results. */
   readonly prepare?: (() => Promise<readonly ApplicationSync[] | undefined>) | undefined;
 }
 
 /**
- * Deploys to all targets, after noting for a later attempt what is about to start. Parents come first, since their sync
- * writes the definitions of their children; what does not wait for another is deployed in parallel.
+ * Deploys to all targets, after noting for a later attempt what is about to start. Parents come first, since their sync writes
+ * the definitions of their children; the rest runs in parallel.
  */
 export async function deployAll(
   targets: readonly DeployTarget[],
@@ -119,11 +117,7 @@ function startedOf(target: DeployTarget): readonly StartedApplication[] {
 
 const ENDED = { sync: "sync ended", rollback: "rollback ended" } as const;
 
-/**
- * Deploys to one application: writes its definition if it changes, then syncs and follows the sync to its end. Records
- * and locks are the caller's.
- * @throws {LeaseLost}
- */
+/** Writes the definition if it changes, syncs, and follows the sync to its end. Records and locks are the caller's. @throws {LeaseLost} */
 export async function deployOne(
   request: DeployRequest,
   command: DeployingCommand,
@@ -178,8 +172,8 @@ interface Ordered {
 }
 
 /**
- * Splits a run into levels: each application comes in the first level after all those that it waits for. What waits for
- * itself in a circle comes last. Names outside of the run count as done.
+ * Each application comes in the first level after those that it waits for, a circle last. Names outside of the run count as
+ * done.
  */
 export function levelsOf<T extends Ordered>(run: readonly T[]): readonly (readonly T[])[] {
   const levels: (readonly T[])[] = [];

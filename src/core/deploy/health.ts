@@ -23,7 +23,6 @@ type HealthEnd =
       readonly message: string;
       readonly unhealthy: readonly SyncedResource[];
     }
-  /** It can no longer be found out. */
   | { readonly kind: "unknown"; readonly message: string };
 
 interface HealthWait {
@@ -43,8 +42,8 @@ interface Streak {
 }
 
 /**
- * Waits until an application has been healthy for half a minute after a sync. What Argo CD compared before the sync ended
- * does not count, and neither does a time in which it could not be asked.
+ * Waits until an application has been healthy for half a minute after a sync. What Argo CD compared before the sync ended does
+ * not count, nor does a time in which it could not be asked.
  */
 export async function awaitHealth(
   lookup: SyncLookup,
@@ -125,8 +124,8 @@ type Succeeded = Extract<ApplicationSync, { kind: "succeeded" }>;
 type Failed = Extract<SyncOutcome, { kind: "failed" }>;
 
 /**
- * The end of a sync whose operation succeeded, once the application is as healthy as its record asks. What did not get
- * healthy has failed: its lock is kept, or it is rolled back. Anything else is returned as it is.
+ * The end of a sync whose operation succeeded, once the application is as healthy as its record asks. Otherwise it has failed:
+ * its lock is kept, or it is rolled back.
  */
 export async function confirmHealth(
   deployed: ApplicationSync,
@@ -153,7 +152,6 @@ export async function confirmHealth(
   };
 }
 
-/** The lookup of a record's sync in Argo CD. */
 export function lookupOf(record: Deployment, live: LiveApplication, runId: string): SyncLookup {
   const at = record.pins.length === 0 ? "target" : record.pins;
   return { application: { ...live, spec: record.specWritten ?? live.spec }, at, runId };

@@ -34,9 +34,8 @@ export function isUnsettled(record: Deployment): record is Unsettled {
 }
 
 /**
- * Looks up in Argo CD how the unfinished syncs of a change request ended, and updates records and locks. Call it while no
- * command of the change request runs. What Argo CD no longer knows stays as it is.
- * @throws {StoreUnavailable}
+ * Looks up how the unfinished syncs of a change request ended, and updates records and locks, while none of its commands runs.
+ * What Argo CD no longer knows stays as it is. @throws {StoreUnavailable}
  */
 export async function settleRecords(change: ChangeRequestRef, ports: SettlePorts): Promise<readonly Settled[]> {
   const records = (await ports.deployments.ofChange(change)).filter(isUnsettled);

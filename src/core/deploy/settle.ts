@@ -30,8 +30,8 @@ export async function settleSync(
 }
 
 /**
- * Updates record and lock after a rollback. A success ends both. If it did not succeed, the head is no longer known to run,
- * so that nothing is merged. Returns a sentence for people if the store stays unavailable.
+ * A success ends record and lock. Otherwise the head is no longer known to run, so that nothing is merged. Returns a sentence
+ * for people if the store stays unavailable.
  */
 export async function settleRollback(
   application: ApplicationName,
@@ -99,9 +99,8 @@ async function writeOutcome(
 const PAUSES_MS = [500, 1000, 2000, 4000, 8000, 15_000];
 
 /**
- * Repeats a write to the store for about half a minute while the store is unavailable. The write must be idempotent:
- * one that failed may have happened.
- * @throws {StoreUnavailable} if the store stays unavailable.
+ * Repeats a write for about half a minute while the store is unavailable. It must be idempotent: one that failed may have
+ * happened. @throws {StoreUnavailable}
  */
 export async function retryWhileUnavailable(clock: Clock, write: () => Promise<unknown>): Promise<void> {
   for (const pause of [...PAUSES_MS, undefined]) {
@@ -124,8 +123,8 @@ export function undoIdOf(runId: string): string {
 }
 
 /**
- * Deploys the target branch again, as the rollback command does, unless somebody else has deployed the application since.
- * The record says so before the first write: a later attempt of the run follows this rollback and starts no second one.
+ * Deploys the target branch again, unless somebody else has deployed the application since. The record says so before the first
+ * write: a later attempt follows this rollback and starts no second one.
  */
 export async function undo(
   record: Deployment,
@@ -171,10 +170,7 @@ export async function undo(
   }
 }
 
-/**
- * Writes down how the rollback ended: a success releases the lock and ends the record.
- * @param record the application's name if its record is gone.
- */
+/** A success releases the lock and ends the record. @param record the application's name if its record is gone. */
 export async function endUndo(
   record: Deployment | ApplicationName,
   failed: NotHealthySync,

@@ -27,9 +27,8 @@ interface Cautions {
 }
 
 /**
- * What is dangerous about these changes, the most dangerous first: deletions that cascade, changes that Kubernetes
- * refuses, replacements, custom resource definitions, namespaces, volumes, hooks. The sentences contain untrusted names
- * and no values. `options` are the application's own sync options.
+ * What is dangerous about these changes, the most dangerous first. The sentences contain untrusted names and no values.
+ * `options` are the application's own sync options.
  */
 export function cautionsOf(changes: readonly TwoSides[], options: readonly string[]): Cautions {
   const found = changes
@@ -46,18 +45,16 @@ export function isDangerous(change: TwoSides, options: readonly string[]): boole
   return cautionsOfOne(change, options).some(({ rank }) => rank < RANK.hook);
 }
 
-/** An object that Kubernetes refused when it was tried. */
 export interface FoundRefusal {
   readonly title: string;
   /** Kubernetes refuses the object in a sync as well. */
   readonly sure: boolean;
-  /** A sentence without a full stop at its end. */
   readonly text: string;
 }
 
 /**
  * Adds what Kubernetes itself refuses, behind the deletions. Its words replace those of our own rules about the same object;
- * where it is not sure, they are told last, and not at all beside our own.
+ * where it is not sure they come last, and not at all beside our own.
  */
 export function withRefusals({ cautions, dangers }: Cautions, found: readonly FoundRefusal[]): Cautions {
   const isOf = (danger: Danger, { title }: FoundRefusal) => danger.what === refuses(title);
@@ -116,7 +113,6 @@ export function typeOf({ group, kind }: ManifestIdentity): string {
 export const CRD = "apiextensions.k8s.io/CustomResourceDefinition";
 const CLUSTER_WIDE = new Set([CRD, "Namespace"]);
 
-/** What the deletion of an object deletes with it. */
 const TAKEN_ALONG: ReadonlyMap<string, string> = new Map([
   [CRD, "it deletes every object of that kind in the whole cluster"],
   ["Namespace", "it deletes everything in it, also what other applications have there"],

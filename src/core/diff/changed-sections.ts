@@ -9,15 +9,14 @@ const MOST_STEPS = 16;
 const LONGEST_STEP = 60;
 
 /**
- * Where two versions of an object differ, for those that are too large for a diff of their lines: one comment line for each
- * section, with the number of lines that it loses and gets. Takes time in proportion to the size of the objects.
+ * Where two objects differ that are too large for a diff of their lines: a comment line for each section, with its numbers of
+ * lines. Takes time in proportion to their size.
  */
 export function changedSections(base: JsonObject, head: JsonObject): readonly string[] {
   const root = compare(base, head, "");
   return root === undefined ? [] : expanded(root).map(sectionLine);
 }
 
-/** A part of the object in which something differs. */
 interface Section {
   /** The last step of its path. */
   readonly step: string;
@@ -32,7 +31,6 @@ interface Placed {
   readonly section: Section;
 }
 
-/** Undefined if the two are equal. */
 function compare(base: Json | undefined, head: Json | undefined, step: string): Section | undefined {
   if (base === undefined || head === undefined) {
     if (base === head) return undefined;
@@ -113,7 +111,6 @@ function linesBeyond(elements: readonly Json[], texts: readonly string[], others
   );
 }
 
-/** About the lines of a value as YAML. */
 function countLines(value: Json | undefined): number {
   if (value === undefined) return 0;
   if (typeof value === "string") return value.split("\n").length;
@@ -183,7 +180,6 @@ export interface DiffBudget {
   sides: number;
 }
 
-/** Some seconds at most on a busy machine. */
 export function newDiffBudget(): DiffBudget {
   return { steps: 5_000_000, characters: 8 * 1024 * 1024, text: 2 * 1024 * 1024, sides: 1024 * 1024 };
 }
@@ -193,7 +189,6 @@ const MAX_OBJECT = 512 * 1024;
 const MAX_HUNKS = 100_000;
 const MAX_DIFFERING_LINES = 1000;
 
-/** How two objects differ, for people. */
 export interface Hunks {
   /** Unified hunks without a file header. If they are too long: sentences behind `#`, with the sections that change. */
   readonly text: string;
@@ -201,7 +196,6 @@ export interface Hunks {
   readonly sides: BothSides | undefined;
 }
 
-/** Compares two objects as YAML. */
 export function hunksOf(base: JsonObject | undefined, head: JsonObject | undefined, budget: DiffBudget): Hunks {
   const sizes = [base, head].map((side) => (side === undefined ? 0 : JSON.stringify(side).length));
   const size = Math.max(...sizes);
@@ -235,7 +229,6 @@ function hunksWithin(base: JsonObject | undefined, head: JsonObject | undefined,
   return { text: `${shown}\n# ${linesOfText(text) - linesOfText(shown)} more lines are not shown.`, sides };
 }
 
-/** What is said in place of hunks. */
 function coarse(said: string, base: JsonObject | undefined, head: JsonObject | undefined): string {
   if (base === undefined || head === undefined) return `# ${said}`;
   const sections = changedSections(base, head);
@@ -254,7 +247,6 @@ function oneSided(before: string, after: string): string {
   return [header, ...lines.map((line) => sign + line)].join("\n");
 }
 
-/** Undefined if too many lines differ. */
 function bothSided(before: string, after: string, budget: DiffBudget): string | undefined {
   const maxEditLength = Math.min(MAX_DIFFERING_LINES, Math.floor(Math.sqrt(budget.steps)));
   const patch = structuredPatch("", "", before, after, undefined, undefined, { context: CONTEXT_LINES, maxEditLength });

@@ -18,9 +18,7 @@ export interface DiffInput extends Omit<DiffRequest, "base" | "head"> {
   readonly head: JsonText<readonly Manifest[]>;
   readonly secretsInGit: SecretsInGit;
   readonly sensitiveKinds: readonly SensitiveKind[];
-  /** Whether Kubernetes is asked about the head. */
   readonly trials?: boolean | undefined;
-  /** The cluster, if the head is compared with it. */
   readonly live:
     | {
         readonly mode: "live" | "both";
@@ -31,7 +29,6 @@ export interface DiffInput extends Omit<DiffRequest, "base" | "head"> {
     | undefined;
 }
 
-/** A comparison, and what the two renders say about other applications. */
 interface DiffOutput {
   /** Contains no value of a Secret. */
   readonly diff: ManifestDiff;
@@ -40,7 +37,6 @@ interface DiffOutput {
   readonly trials: TrialOrder | undefined;
 }
 
-/** Compares two renders, the head with the cluster, or both. */
 export const diffTask: Task<DiffInput, DiffOutput> = {
   name: "diff",
   run({ live, trials, ...input }) {
@@ -100,11 +96,9 @@ export interface RenderFacts {
   readonly sets: readonly RenderedSet[];
   /** The objects that differ, as `objectKey` writes them, with and without their namespace. */
   readonly touched: readonly string[];
-  /** The namespaces of these objects. */
   readonly namespaces: readonly string[];
 }
 
-/** One child Application. */
 export interface RenderedChild {
   /** Empty for a generated name. */
   readonly name: string;
@@ -118,7 +112,6 @@ export interface RenderedChild {
   readonly operates: boolean;
 }
 
-/** One changed ApplicationSet. */
 export interface RenderedSet {
   readonly name: string;
   readonly namespace: string;
@@ -126,16 +119,10 @@ export interface RenderedSet {
   readonly base: JsonObject | undefined;
 }
 
-/** One text per object of a cluster. */
 function objectKey({ group, kind, namespace, name }: Omit<ManifestIdentity, "generateName">): string {
   return `${group}/${kind}/${namespace}/${name}`;
 }
 
-/**
- * Collects the facts.
- * @param pairs both renders, as `pairManifests` pairs them.
- * @param differing those of them that may differ.
- */
 function renderFacts(
   request: DiffRequest,
   pairs: ReadonlyMap<string, Sides>,

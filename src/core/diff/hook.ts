@@ -41,7 +41,6 @@ function typesOf(annotation: string): readonly string[] {
     .filter((type) => type !== "");
 }
 
-/** The value of an annotation; undefined if it is missing or not a string. */
 export function annotationOf(manifest: JsonObject | undefined, name: string): string | undefined {
   const metadata = manifest?.metadata;
   const annotations = isJsonObject(metadata) ? metadata.annotations : undefined;

@@ -59,10 +59,9 @@ const OTHER_LISTS: ReadonlyMap<string, ListRule> = new Map([
 /**
  * The rule of a list of Kubernetes itself; undefined for every other list, which is compared by position.
  *
- * The keys are the "patch merge key" and "list map keys" of the Kubernetes API reference (strategic merge patch,
+ * The keys are the "patch merge key" and "list map keys" of the API reference (strategic merge patch,
  * https://kubernetes.io/docs/tasks/manage-kubernetes-objects/update-api-object-kubectl-patch/). Order has no effect in a
- * Service's ports, in a ServiceAccount's lists, and in RBAC rules and subjects, which only ever add up
- * (https://kubernetes.io/docs/reference/access-authn-authz/rbac/). Inside a Pod template every order counts: init
+ * Service's ports, a ServiceAccount's lists, and RBAC rules and subjects. Inside a Pod template every order counts: init
  * containers run in it, `env` refers backwards, and any difference gives the template another hash, which rolls the Pods.
  */
 export function listRule(identity: ManifestIdentity, path: ValuePath): ListRule | undefined {

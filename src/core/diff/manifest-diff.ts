@@ -12,7 +12,6 @@ import { byIdentity, hasNamespace, inNamespace, titleOf } from "./manifest-key.j
 import { normalise } from "./normalise.js";
 import { meanTheSame, type Sides, summarise } from "./summarise.js";
 
-/** Quotes an untrusted name for use in a sentence. */
 type Shown = (name: string) => string;
 
 const MAX_LINES = 20;
@@ -59,7 +58,6 @@ export interface DiffRequest {
   readonly destinationNamespace: string;
   /** The base's namespace: a definition that moves to another namespace creates everything there. */
   readonly baseNamespace: string;
-  /** `spec.syncPolicy.syncOptions` of the head. */
   readonly syncOptions: readonly string[];
   /** The commits of the two renders: their ids in values of that side do not count as a change. */
   readonly placeholders: { readonly base: Revision; readonly head: Revision };
@@ -67,10 +65,7 @@ export interface DiffRequest {
   readonly redact: readonly string[];
 }
 
-/**
- * What a sync of the head would create, update and delete, dangerous changes first. Hooks are listed and not counted. The
- * result contains no value of a Secret.
- */
+/** What a sync of the head would do, dangerous changes first. Hooks are listed, not counted. Contains no value of a Secret. */
 export function diffManifests(request: DiffRequest, pairs = differingPairs(pairManifests(request))): ManifestDiff {
   return summarise([...pairs.values()], { ...request, basis: { kind: "branch" } });
 }
@@ -108,10 +103,7 @@ export function differingPairs(pairs: ReadonlyMap<string, Sides>): ReadonlyMap<s
   return new Map([...pairs].filter(([, sides]) => isSecret(sides.identity) || !meanTheSame(sides)));
 }
 
-/**
- * Objects that both sides have and that differ only in the commit's id: `ConfigMap web-cfg`, with the namespace if it is
- * not the application's.
- */
+/** Titles of objects that differ only in the commit's id, with the namespace if it is not the application's. */
 export function differingByCommit(
   request: DiffRequest,
   pairs: ReadonlyMap<string, Sides>,
@@ -162,7 +154,6 @@ export const definitionDiffTask: Task<DefinitionDiffInput, string | undefined> =
   },
 };
 
-/** Milliseconds. */
 const DEADLINE_MS = 30_000;
 
 /** How an Application's definition changes, as hunks of YAML; undefined if both mean the same. */

@@ -34,10 +34,7 @@ const CLUSTER_KINDS = new Set([
   "storage.k8s.io/VolumeAttachment",
 ]);
 
-/**
- * An object without a namespace is in the application's destination namespace. A manifest does not show which custom kinds
- * are cluster-scoped; for identification that does not matter.
- */
+/** No namespace means the destination's. Custom kinds may be cluster-scoped, which does not matter for identification. */
 export function identify(manifest: Manifest, destinationNamespace: string): ManifestIdentity {
   const metadata = isJsonObject(manifest.metadata) ? manifest.metadata : {};
   const apiVersion = text(manifest.apiVersion);
@@ -64,7 +61,6 @@ export function titleOf({ group, kind, namespace, name, generateName }: Manifest
   return namespace === "" ? `${type} ${called}` : `${type} ${namespace}/${called}`;
 }
 
-/** One of the manifests. */
 interface Identified {
   readonly identity: ManifestIdentity;
   readonly manifest: Manifest;

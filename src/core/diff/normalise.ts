@@ -6,9 +6,8 @@ import { isJsonObject, type Json, type JsonObject } from "../model/json.js";
 const TRACKING_ANNOTATIONS = new Set(["argocd.argoproj.io/tracking-id", "argocd.argoproj.io/installation-id"]);
 
 /**
- * Gives equal manifests one form: no status, tracking, null members or empty metadata, keys in order, and a placeholder
- * for the commit of the render (Argo CD's `ARGOCD_APP_REVISION` and its short forms put it into values). The commit that
- * a live object was rendered at is unknown.
+ * Gives equal manifests one form: no status, tracking, null members or empty metadata, keys in order, and a placeholder for the
+ * commit of the render, which `ARGOCD_APP_REVISION` puts into values. That of a live object is unknown.
  */
 export function normalise(manifest: Manifest, renderedAt: Revision | undefined): JsonObject {
   const { metadata } = manifest;

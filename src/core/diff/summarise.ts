@@ -18,9 +18,7 @@ type Changed = Shown & { readonly action: ResourceChange["action"]; readonly dan
 /** Without what must not be shown. */
 type Shown = Sides & { readonly hides: boolean };
 
-/** What the two sides are. */
 interface Origin {
-  /** The application's own sync options. */
   readonly syncOptions: readonly string[];
   readonly basis: DiffBasis;
   /** Patterns for what must not be shown; see `redact`. */
@@ -35,8 +33,8 @@ export function meanTheSame({ identity, base, head }: TwoSides): boolean {
 }
 
 /**
- * Counts and shows the differences, dangerous ones first and hooks last. The result contains no values of Secrets, also of
- * those that other objects carry, nothing that looks secret in parameters of Applications, and nothing that is redacted.
+ * Counts and shows the differences, dangerous ones first and hooks last: without values of Secrets, also of those that other
+ * objects carry, without what looks secret in parameters of Applications, and without what is redacted.
  */
 export function summarise(changes: readonly Sides[], { syncOptions, basis, redact: patterns }: Origin): ManifestDiff {
   const budget = newDiffBudget();
@@ -110,7 +108,6 @@ function sizeOf({ base, head }: TwoSides): number {
   return JSON.stringify([base, head]).length;
 }
 
-/** Both sides whole, as far as they may be shown. */
 function shownWhole({ before, after }: BothSides, patterns: readonly string[]): BothSides {
   const shown = (text: string) => redact(withoutCredentials(text, "addresses"), patterns);
   return { before: shown(before), after: shown(after) };
@@ -188,17 +185,13 @@ function sorted(rule: ListRule, list: readonly Json[]): readonly Json[] {
   return entries.sort(([left], [right]) => (left < right ? -1 : left > right ? 1 : 0)).map(([, item]) => item);
 }
 
-/** A base with its elements in the head's order. */
 interface Aligned {
   readonly base: JsonObject;
   /** Lists with moved elements, where the order counts. */
   readonly moved: readonly ValuePath[];
 }
 
-/**
- * Sorts the base's keyed lists in the head's order, so that hunks show the changed element and not a shifted list.
- * Elements that only the base has keep their places.
- */
+/** Sorts the base's keyed lists as the head's, so that hunks show the changed element. What only the base has keeps its place. */
 function alignLists(identity: ManifestIdentity, base: JsonObject, head: JsonObject): Aligned {
   if (!hasListRules(identity)) return { base, moved: [] };
   const moved: ValuePath[] = [];

@@ -35,7 +35,6 @@ export interface AuditEntry {
   /** Undefined if the run ended before it was known. */
   readonly head: Revision | undefined;
   readonly action: AuditAction;
-  /** Undefined if no command was given. */
   readonly command: CommandName | undefined;
   readonly applications: readonly AuditedApplication[];
   /** Why it was refused or failed, or how it was done, such as `dry run`. */
@@ -89,7 +88,6 @@ export interface AuditLog {
   list(query: AuditQuery): Promise<readonly AuditRecord[]>;
 }
 
-/** Whether the entry passes the filter. */
 export function matchesAudit(entry: AuditEntry, { change, application, login, action }: AuditFilter = {}): boolean {
   const { who } = entry;
   return (

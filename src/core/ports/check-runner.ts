@@ -1,6 +1,5 @@
 import type { Check, CheckOutcome } from "../model/check.js";
 
-/** One check of the manifests of one application. */
 export interface CheckOrder {
   readonly check: Check;
   readonly application: string;

@@ -32,19 +32,15 @@ export interface CodeHost {
   authorship(change: ChangeRequest): Promise<Authorship>;
   /** Whether this person can push to the repository now. */
   mayCommand(change: ChangeRequestRef, user: User): Promise<boolean>;
-  /**
-   * Whether this person can read the repository's files and change requests now. False too where our own account cannot
-   * tell, such as for an administrator of the host who is not a member.
-   */
+  /** Whether this person can read the files and change requests now. False too where our own account cannot tell. */
   mayRead(change: ChangeRequestRef, person: Visitor): Promise<boolean>;
   /** Where git reads the repository, with short-lived credentials. */
   cloneSource(change: ChangeRequestRef): Promise<CloneSource>;
   /** Comments of our own account on the change request, oldest first. */
   listOwnComments(change: ChangeRequestRef): Promise<readonly OwnComment[]>;
   /**
-   * Posts one comment and returns its id. Never retried after an unknown outcome. While the host's limit of new comments
-   * is used up, results and plans wait, refusals wait for a minute at most, and help does not wait.
-   * @throws {HostFailure} "rate-limited" if it was not posted for that reason.
+   * Posts one comment and returns its id. Never retried after an unknown outcome. At the host's limit results and plans wait,
+   * refusals for a minute at most, help not at all. @throws {HostFailure} "rate-limited" if that kept it from being posted.
    */
   postComment(change: ChangeRequestRef, body: string, posting: Posting): Promise<string>;
   editComment(change: ChangeRequestRef, commentId: string, body: string): Promise<void>;
@@ -64,11 +60,7 @@ export interface CodeHost {
   merge(change: ChangeRequest, intent: MergeIntent): Promise<MergeOutcome>;
   /** Whether the host's environments show what is deployed. Without it `showDeployment` and `shownDeployment` are not called. */
   readonly showsDeployments: boolean;
-  /**
-   * Shows a deployment in the environment of its application, or how it ended.
-   * @param id what this returned before; undefined for a deployment that is not shown yet.
-   * @returns Its id; undefined where the host shows it without a record of its own.
-   */
+  /** Shows a deployment, or how it ended. @param id what this returned before. @returns Its id, where the host has a record of it. */
   showDeployment(
     change: ChangeRequest,
     deployment: ShownDeployment,

@@ -21,10 +21,7 @@ export interface Task<I, O> {
   readonly run: (input: I) => O | Promise<O>;
 }
 
-/**
- * Runs tasks away from the thread that answers requests. A task that takes too long, or too much memory, is ended, and
- * nothing else is harmed.
- */
+/** Runs tasks away from the thread that answers requests. One that takes too long, or too much memory, is ended alone. */
 export interface Compute {
   /** Rejects with the reason of the signal, or with the error of a task that has a bug. */
   run<I, O>(task: Task<I, O>, input: I, limits: ComputeLimits): Promise<Computed<O>>;

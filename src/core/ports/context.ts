@@ -27,7 +27,6 @@ export interface OpenedChange extends Commits {
   readonly settings: Settings;
 }
 
-/** Stops and logs long work. */
 export interface Stoppable {
   /** Aborts a plan. A sync that has started still runs to its end. */
   readonly signal: AbortSignal;
@@ -50,7 +49,6 @@ export interface CommandContext extends CommandPorts, OpenedChange, Stoppable {
     applications: readonly StartedApplication[],
     skipped: readonly ApplicationName[],
   ) => Promise<void>;
-  /** Receives the progress of each application while a command deploys. */
   readonly progress: ReportProgress;
 }
 
@@ -61,7 +59,6 @@ export interface Reloaded {
   readonly snapshot: Snapshot;
 }
 
-/** What all commands of the service share. */
 export interface CommandPorts {
   readonly deployer: Deployer;
   readonly locks: LockStore;
@@ -74,12 +71,8 @@ export interface CommandPorts {
   readonly checkRunner: CheckRunner;
   readonly clock: Clock;
   readonly log: Log;
-  /**
-   * Whether a person of a code host is logged in to the pages with that account, as an administrator.
-   * @throws {StoreUnavailable}
-   */
+  /** Whether a person is logged in to the pages with this account, as an administrator. @throws {StoreUnavailable} */
   readonly isAdministrator: (host: HostId, user: User) => Promise<boolean>;
-  /** How each code host names things, for texts that people read. */
   readonly hostWords: AllHostWords;
   readonly temporaryApps: "auto" | "always";
   /** How many applications that it does not deploy a plan previews at most. */

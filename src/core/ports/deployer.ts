@@ -13,7 +13,6 @@ import type { JsonText } from "../model/json.js";
 import type { SyncProgress } from "../model/progress.js";
 import type { SyncedResource, SyncOutcome } from "../model/result.js";
 
-/** One render of one application. */
 export interface RenderRequest {
   /** With the spec to render: the live one for `in-place`, the desired one for `temporary`. */
   readonly application: Application;
@@ -30,17 +29,14 @@ export interface RenderRequest {
   readonly preview?: boolean;
 }
 
-/** One sync of one application. */
 export interface SyncRequest {
   readonly application: LiveApplication;
   /** `target` deploys the configured target revisions (an empty revision on the wire). */
   readonly at: readonly Pin[] | "target";
   readonly dryRun: boolean;
   readonly prune: boolean;
-  /** Id of the run, stored in the operation. */
   readonly runId: string;
   readonly change: ChangeRequestRef;
-  /** Called after each poll. */
   readonly onProgress?: (progress: SyncProgress) => void;
 }
 
@@ -74,10 +70,7 @@ export interface Deployer {
   renderingSettings(): Promise<string>;
   /** The application's objects in the cluster, after a refresh by Argo CD. Values of Secrets are masked. */
   liveResources(application: LiveApplication, signal: AbortSignal): Promise<JsonText<LiveState>>;
-  /**
-   * What Kubernetes would say to new versions of objects of a running application: an answer each, in their order. Nothing
-   * is written. Whatever prevents the question is an answer too.
-   */
+  /** What Kubernetes would say to new versions of objects, in their order. Nothing is written. What prevents the question is an answer. */
   tryObjects(request: TrialRequest, signal: AbortSignal): Promise<readonly Trial[]>;
   /** The Applications that a set would generate now. The caller pins its git generators of this repository. */
   expandApplicationSet(
@@ -91,7 +84,6 @@ export interface Deployer {
   findApplicationSet(set: SetId, signal?: AbortSignal): Promise<ApplicationSet | undefined>;
   /** Sorted names of the applications that a set owns now. Expensive: reads every application in full. */
   applicationsOfSet(set: SetId, signal?: AbortSignal): Promise<readonly ApplicationName[]>;
-  /** Replaces the live spec. */
   updateSpec(application: Application, spec: ApplicationSpec): Promise<void>;
   /** Starts one sync and follows it to its end or the time-out. Throws if Argo CD refuses to start it. */
   sync(request: SyncRequest): Promise<SyncOutcome>;
@@ -99,10 +91,7 @@ export interface Deployer {
   follow(request: FollowRequest): Promise<SyncOutcome | undefined>;
   /** How an earlier sync ended. Undefined while it runs, and if Argo CD's last operation is another one. */
   findOutcome(lookup: SyncLookup): Promise<SyncOutcome | undefined>;
-  /**
-   * The health of an application after one of our syncs. `refresh` asks Argo CD to compare it now, if it has not since the
-   * sync ended.
-   */
+  /** The health after one of our syncs. `refresh` asks Argo CD to compare now, if it has not since the sync ended. */
   healthAfter(lookup: SyncLookup, options: { readonly refresh: boolean }): Promise<HealthReport>;
   /** Deletes expired temporary Applications and returns how many. */
   sweep(now: Date): Promise<number>;
@@ -112,7 +101,6 @@ export interface Deployer {
 export type HealthReport =
   /** Nothing yet that includes the sync. */
   | { readonly kind: "not-compared" }
-  /** Another operation ran since. */
   | { readonly kind: "replaced" }
   | {
       readonly kind: "compared";
@@ -124,23 +112,19 @@ export type HealthReport =
       readonly unhealthy: readonly SyncedResource[];
     };
 
-/** The objects of an application in the cluster. */
 export interface LiveState {
   readonly resources: readonly LiveResource[];
   /** A sentence for people on why the state may be outdated; undefined if Argo CD just compared it. */
   readonly stale: string | undefined;
 }
 
-/** One object that Argo CD manages for an application. */
 export interface LiveResource {
   readonly group: string;
   readonly kind: string;
-  /** Empty for cluster-scoped objects. */
   readonly namespace: string;
   readonly name: string;
   /** As Argo CD compares it, without ignored fields. Undefined if it is not in the cluster. */
   readonly live: Manifest | undefined;
-  /** With the ignored fields. */
   readonly whole: Manifest | undefined;
   /** Its last-applied annotation; undefined without one, as after a server-side apply. */
   readonly lastApplied: Manifest | undefined;
@@ -160,7 +144,6 @@ export interface TrialObject extends Pick<LiveResource, "group" | "kind" | "name
   readonly manifest: Manifest;
 }
 
-/** What Kubernetes would say to one object. */
 export type Trial =
   | { readonly kind: "accepted" }
   | {
@@ -168,7 +151,6 @@ export type Trial =
       readonly cause: RefusalCause;
       /** In Kubernetes' words without the values that it quotes: `spec.selector: field is immutable`. Untrusted. */
       readonly message: string;
-      /** It is not in the cluster yet. */
       readonly created: boolean;
       /** Its last-applied annotation. */
       readonly lastApplied: Manifest | undefined;
@@ -176,7 +158,6 @@ export type Trial =
   /** It is not known; the sentence has no full stop and is untrusted. */
   | { readonly kind: "untried"; readonly reason: string };
 
-/** Why Kubernetes refuses an object. */
 export type RefusalCause =
   | "immutable"
   | "invalid" // the object itself is wrong

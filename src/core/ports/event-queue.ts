@@ -8,7 +8,6 @@ export type StopReason = "pushed" | "closed" | "shutdown" | "handed-back";
 /** How a run ended. `stopped`: by its signal. `refused`: the store was unavailable, and a comment said so. */
 export type RunEnd = "done" | "failed" | "stopped" | "refused";
 
-/** What a queue gives to each attempt at an event. */
 export interface RunTicket {
   /** Asks the run to stop, with a `Stopped` as its reason. The run decides when to obey. */
   readonly signal: AbortSignal;
@@ -16,17 +15,10 @@ export interface RunTicket {
   readonly again: boolean;
   /** Earlier attempts ended the processes that ran them: say so, and run nothing. */
   readonly givenUp: boolean;
-  /**
-   * Call it before each write that others can see.
-   * @throws {LeaseLost} if another replica has taken over this change request.
-   * @throws {StoreUnavailable} if that cannot be checked.
-   */
+  /** Before each write that others can see. @throws {LeaseLost | StoreUnavailable} if another replica took over, or that is unknown. */
   confirm(): Promise<void>;
   readonly journal: RunJournal;
-  /**
-   * Call it before a long wait: the next change request runs in this one's place. The run itself goes on, and its change
-   * request starts nothing else meanwhile. Calling it again does nothing.
-   */
+  /** Before a long wait: the next change request runs in this one's place. The run goes on, and its change request starts nothing else. */
   stepAside(): void;
 }
 
@@ -34,7 +26,6 @@ export interface RunTicket {
 export interface RunJournal {
   /** @throws {StoredValueUnreadable} */
   read(): Promise<RunNotes>;
-  /** Replaces the earlier notes. */
   write(notes: RunNotes): Promise<void>;
 }
 
@@ -55,14 +46,12 @@ export interface EventQueue {
 }
 
 export interface QueueBacklog {
-  /** Events that have not started. */
   readonly waiting: number;
   readonly running: number;
   /** How long the oldest waiting event has waited, in milliseconds; 0 if none waits. */
   readonly oldestMs: number;
 }
 
-/** The reason of an aborted run's signal. */
 export class Stopped extends Error {
   override readonly name = "Stopped";
   constructor(readonly reason: StopReason) {

@@ -8,7 +8,6 @@ export interface LiveRun {
   /** The run's id, as in the audit trail. */
   readonly runId: string;
   readonly command: CommandName;
-  /** When it started. ISO 8601. */
   readonly startedAt: string;
   /** In the order of their first report; empty for a plan. */
   readonly applications: readonly LiveApplicationPhase[];
@@ -16,7 +15,6 @@ export interface LiveRun {
   readonly ended: boolean;
 }
 
-/** Progress of one application. */
 export interface LiveApplicationPhase {
   readonly application: ApplicationName;
   readonly phase: Phase;

@@ -4,16 +4,12 @@ import type { Log } from "./log.js";
 
 /** Sends messages to the receivers in the server's file. */
 export interface Notifications {
-  /**
-   * Queues a message for each receiver that wants to know, and resolves at once where nobody does. Never rejects, and waits half
-   * a second at most. What was told before is not told again.
-   */
+  /** Queues a message for each receiver that wants to know, once. Never rejects, and waits half a second at most. */
   publish(notification: Notification): Promise<void>;
 }
 
 /** A message for one receiver. */
 export interface OutgoingMessage {
-  /** The receiver's name. */
   readonly receiver: string;
   /** The outbox takes each id once per receiver, for a week at least. Letters, digits, dashes and underscores. */
   readonly id: string;
@@ -37,7 +33,6 @@ export type DeliveryOutcome = "delivered" | "failed" | "given-up";
 
 export interface ReceiverState {
   readonly receiver: string;
-  /** Messages that are not delivered yet. */
   readonly waiting: number;
   /** Why the newest attempt failed, and since when each has; undefined if it did not. */
   readonly broken: { readonly problem: string; readonly since: string } | undefined;
@@ -53,7 +48,6 @@ export interface Outbox {
   close(graceMs: number): Promise<void>;
 }
 
-/** What every outbox needs. */
 export interface OutboxOptions {
   readonly receivers: readonly string[];
   /** One attempt; never rejects. */

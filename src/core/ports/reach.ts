@@ -24,7 +24,6 @@ type MethodOf<Port> = {
   [Key in keyof Port]-?: Extract<Port[Key], (...args: never[]) => unknown> extends never ? never : Key;
 }[keyof Port];
 
-/** The ports that a run reaches the outside world through. */
 export interface RunPorts {
   readonly host: CodeHost;
   readonly repositories: Repositories;

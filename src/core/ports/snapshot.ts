@@ -7,14 +7,10 @@ import type { RepositorySnapshot, TreeEntry } from "./repositories.js";
 
 /** A repository at the commits of one change request, with everything that was worked out from it so far. */
 export interface Snapshot extends RepositorySnapshot {
-  /** The tree of a commit. */
   tree(revision: Revision): Promise<OpenedTree>;
   /** What the base branch changed since the head left it, without what the head has too (by a cherry-pick, for instance). */
   lostChanges(change: ChangeRequest): Promise<ChangedPaths>;
-  /**
-   * The inputs of an application at the commit with these entries: those that are remembered, or those that `find` finds.
-   * `others` are all other values that decide the answer.
-   */
+  /** The inputs of an application at the commit with these entries, remembered or found. `others` are all other values that decide. */
   inputs(
     entries: readonly TreeEntry[],
     application: Application,
@@ -23,10 +19,7 @@ export interface Snapshot extends RepositorySnapshot {
   ): Promise<FoundInputs>;
 }
 
-/**
- * The tree of a commit, with the few files that decide what else is read. Paths are clean. Symbolic links on the way are
- * followed, except by `entryAt`.
- */
+/** The tree of a commit. Paths are clean. Symbolic links on the way are followed, except by `entryAt`. */
 export interface RepositoryTree {
   hasFile(path: string): boolean;
   hasDirectory(path: string): boolean;
@@ -56,7 +49,6 @@ export interface OpenedTree extends RepositoryTree {
 export interface Followed {
   /** The path without links; undefined when a link leads out of the repository, in a circle, or to an unreadable target. */
   readonly path: string | undefined;
-  /** The links that were followed, in order. */
   readonly links: readonly string[];
   /** Every path at which a link was looked for, in order. */
   readonly asked: readonly string[];

@@ -8,10 +8,7 @@ import type { Role } from "../model/settings.js";
 
 /** One lock per application. Methods throw `StoreUnavailable`. */
 export interface LockStore {
-  /**
-   * Atomic: takes a free lock, refreshes our own, or returns the holder's.
-   * @param from Takes the lock also if this change request holds it.
-   */
+  /** Atomic: takes a free lock, or that of `from`, refreshes our own, or returns the holder's. */
   acquire(request: LockRequest, now: Date, from?: ChangeRequestRef): Promise<LockAttempt>;
   /** Atomic: removes the lock if `by` holds it. True if it removed one. */
   release(application: ApplicationName, by: ChangeRequestRef | "anyone"): Promise<boolean>;
@@ -23,12 +20,8 @@ export interface LockStore {
 
 /** Who waits for the lock of an application that another change request holds. Methods throw `StoreUnavailable`. */
 export interface WaitStore {
-  /**
-   * Atomic: puts a change request at the end of the queue, unless it is in it.
-   * @returns Its place, counted from 1; undefined if `MAX_WAITING` others wait.
-   */
+  /** Atomic: puts it at the end, unless it waits already. @returns Its place from 1; undefined if `MAX_WAITING` others wait. */
   join(application: ApplicationName, change: ChangeRequestRef): Promise<number | undefined>;
-  /** True if it waited. */
   leave(application: ApplicationName, change: ChangeRequestRef): Promise<boolean>;
   /** The queue of one application; whoever asked first comes first. */
   of(application: ApplicationName): Promise<readonly ChangeRequestRef[]>;
@@ -54,25 +47,21 @@ export interface DeploymentStore {
 /** Users of the pages. Methods throw `StoreUnavailable`. */
 export interface UserStore {
   /**
-   * Records a login that opens a session of this length, and keeps it for `USER_KEPT_MS` after the session's end. Returns
-   * the account with its effective role: the one an admin set, otherwise that of this login. The standing is kept as long
-   * as the session; without one, an earlier one is removed.
+   * Records a login that opens a session of this length, kept for `USER_KEPT_MS` after it. Returns the account with the role that
+   * an admin set, otherwise that of this login. The standing is kept as long; without one, an earlier one is removed.
    */
   signIn(account: Account, sessionMs: number, standing?: Standing): Promise<Account>;
   /** The account with its current role. Undefined if nobody with this id has logged in, or too long ago. */
   find(id: string): Promise<Account | undefined>;
   /** Accounts with a session, sorted by username. */
   list(): Promise<readonly Account[]>;
-  /**
-   * Sets a role that outlasts later logins. The role `user` is kept for good: the rules might give this person more.
-   * Atomic: whatever happens at the same time, an account with the role admin remains.
-   */
+  /** Sets a role that outlasts logins; `user` is kept for good. Atomic: an account with the role admin always remains. */
   setRole(id: string, role: Role, by: Pick<Account, "id">): Promise<RoleChange>;
   /** What the last login, or the last check, left behind; undefined if the provider cannot be asked about this person. */
   standing(id: string): Promise<Standing | undefined>;
   /**
-   * Atomic: replaces a standing that is still `before`, and the account of the login if one is given; a role that an admin
-   * set stays. False if somebody else was faster, or the person has logged in again.
+   * Atomic: replaces a standing that is still `before`, and the account if one is given; a role that an admin set stays. False if
+   * somebody was faster, or the person has logged in again.
    */
   renew(id: string, before: Standing, after: Standing, account?: Account): Promise<boolean>;
   /** Atomic: if the standing is still `before`, nobody is logged in with this id any more. A role that an admin set stays. */

@@ -19,7 +19,6 @@ import { isSecretKind, maskValues } from "../secrets/hide-values.js";
 import { scrubberOf } from "../secrets/value-scrubber.js";
 import type { RenderedSides } from "./render.js";
 
-/** What was rendered of an application. */
 export type CheckedSides = Exclude<RenderedSides, { readonly kind: "failed" }>;
 
 interface CheckOptions {
@@ -27,7 +26,6 @@ interface CheckOptions {
   readonly reuse: boolean;
 }
 
-/** The server's checks, and what runs them. */
 export interface CheckSource extends Stoppable {
   readonly change: ChangeRequest;
   readonly checks: readonly Check[];
@@ -42,8 +40,8 @@ const WRITING_DEADLINE_MS = 60_000;
 const MOST_OUTPUT = 8 * 1024;
 
 /**
- * Runs the server's checks of one application over what its head renders; none for sides that were not rendered. A check
- * that cannot be run has failed. @throws only the signal's reason.
+ * Runs the server's checks over what the head renders; none for sides that were not rendered. A check that cannot be run has
+ * failed. @throws only the signal's reason.
  */
 export async function checkManifests(
   { name, head: { spec } }: LiveSubject,
@@ -91,7 +89,6 @@ export async function runChecks(
   );
 }
 
-/** For checks that cannot even begin. */
 export function brokenChecks(checks: readonly Check[], reason: string, output = ""): readonly CheckResult[] {
   return checks.map((check) => resultOf(check, { kind: "broken", reason, output }));
 }
@@ -99,7 +96,6 @@ export function brokenChecks(checks: readonly Check[], reason: string, output = 
 /** Of checks of what the plan says by itself why it could not render it. */
 export const NOT_RENDERED = "there are no manifests to check, because it could not be rendered";
 
-/** The outcome of checks for a preview that could not be rendered. */
 export function uncheckedPreview(
   application: ApplicationName,
   content: PreviewContent,
@@ -133,7 +129,6 @@ function shown(outcome: CheckOutcome, { env }: Check, { redact: patterns }: Pick
   return { ...outcome, output: `${kept.trimEnd()}\n… the rest is not shown` };
 }
 
-/** The manifests of both sides of an application. */
 interface CheckedManifests {
   readonly head: JsonText<readonly Manifest[]>;
   readonly base: JsonText<readonly Manifest[]>;
@@ -167,8 +162,8 @@ function withoutSecrets(manifest: Manifest, texts: EmbeddedTexts): Manifest {
 const AMBIGUOUS = /[\u007f-\u009f\u2028\u2029\ufeff\ufffe\uffff]/g;
 
 /**
- * One document that every reader of YAML takes for the same: Kubernetes' tools read YAML 1.1, where `yes` is a boolean, `<<`
- * a merge and U+2028 a line break. What they could differ about is written as JSON with escapes, which is YAML as well.
+ * One document that every reader of YAML takes for the same: in YAML 1.1 `yes` is a boolean, `<<` a merge and U+2028 a line
+ * break. What readers could differ about is written as JSON with escapes, which is YAML as well.
  */
 export function writtenDocument(manifest: Manifest): string {
   const json = JSON.stringify(manifest);

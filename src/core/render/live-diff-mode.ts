@@ -21,7 +21,6 @@ interface Compared {
   readonly facts: RenderFacts | undefined;
 }
 
-/** What a comparison of renders reads and asks. */
 export interface ComparisonSource
   extends OpenedChange, Stoppable, Pick<CommandContext, "diffMode" | "serverDryRun" | "redact"> {
   readonly deployer: Pick<Deployer, "liveResources" | "tryObjects">;
@@ -31,10 +30,7 @@ export interface ComparisonSource
 
 type BothSides = Extract<RenderedSides, { readonly kind: "rendered" }>;
 
-/**
- * Compares the renders in the configured way. Where the live cluster cannot be read, the renders alone are compared, which
- * hides nothing of the change request, and the result reports it.
- */
+/** Compares in the configured way; where the cluster cannot be read, the renders alone, which hides nothing, and the result says so. */
 export async function compareRenders(
   subject: LiveSubject,
   sides: BothSides,

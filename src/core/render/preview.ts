@@ -26,13 +26,11 @@ interface PreviewSide {
   readonly side: Side;
 }
 
-/** What a preview shows, and what its renders say about other applications. */
 export interface Previewed {
   readonly content: PreviewContent;
   readonly facts: RenderFacts | undefined;
 }
 
-/** What renders, compares and checks a preview. */
 export interface PreviewSource extends CheckSource, OpenedChange {
   readonly deployer: Pick<Deployer, "renderManifests" | "liveResources">;
   readonly automatic: boolean;
@@ -41,9 +39,8 @@ export interface PreviewSource extends CheckSource, OpenedChange {
 const NOTHING = jsonText<readonly Manifest[]>([]);
 
 /**
- * Renders a definition, and the one that it replaces if there is one, through temporary Applications. Their renders have
- * other names than those of a plan, so that neither disturbs the other's.
- * @throws only the signal's reason.
+ * Renders a definition, and the one that it replaces, through temporary Applications with other names than those of a plan, so that
+ * neither disturbs the other. @throws only the signal's reason.
  */
 export async function renderPreview(
   head: PreviewSide,
@@ -83,10 +80,7 @@ export async function renderPreview(
   return { content: { kind: "compared", diff: computed.output.diff, ...checked }, facts: computed.output.facts };
 }
 
-/**
- * What goes with an application that is deleted, or stays behind without an owner, as Argo CD has it now.
- * @throws only the signal's reason.
- */
+/** What goes with a deleted application, or stays behind without an owner. @throws only the signal's reason. */
 export async function previewRemoval(live: LiveApplication, context: PreviewSource): Promise<Previewed> {
   const { deployer, compute, redact, signal } = context;
   try {
@@ -114,7 +108,6 @@ async function rendered(
   return deployer.renderManifests({ ...request, preview: true }, signal);
 }
 
-/** A definition that cannot be rendered under another name. */
 class NotPreviewed extends Error {}
 
 function failed(application: string, error: unknown, { log, signal }: Stoppable): Previewed {
@@ -128,7 +121,6 @@ function failed(application: string, error: unknown, { log, signal }: Stoppable)
 const PERMISSIONS =
   "Previews need `applications, get`, `create` and `delete` in the application's project: give them to svc's token";
 
-/** Milliseconds for one application. */
 const DEADLINE_MS = 60_000;
 
 function limitsOf({ change, signal }: Pick<PreviewSource, "change" | "signal">) {

@@ -27,27 +27,19 @@ export type RenderedSides =
   | { readonly kind: "rendered"; readonly head: RenderedManifests; readonly base: RenderedManifests }
   | { readonly kind: "failed"; readonly reason: string };
 
-/** One application to render. */
 interface RenderOrder {
   readonly subject: LiveSubject;
   /** This change request holds its lock, so no other writes the definition while Argo CD renders it. */
   readonly locked: boolean;
 }
 
-/** Renders both sides of the applications of one plan. */
 interface RenderLine {
-  /**
-   * Starts the render of the head. Applications are prepared one after the other.
-   * @throws the signal's reason if it is aborted before.
-   */
+  /** Starts the render of the head, one after the other. @throws the signal's reason. */
   begin(order: RenderOrder): Promise<void>;
-  /**
-   * Starts the base sides of all started applications. The promises never reject; after an abort their values mean nothing.
-   */
+  /** Starts the base sides. The promises never reject; after an abort their values mean nothing. */
   finish(): ReadonlyMap<LiveSubject, Promise<RenderedSides>>;
 }
 
-/** What renders are made with. */
 export interface RenderSource
   extends OpenedChange, Stoppable, Pick<CommandContext, "automatic" | "diffMode" | "temporaryApps"> {
   readonly checks: readonly Check[];
@@ -58,8 +50,8 @@ export interface RenderSource
 }
 
 /**
- * Requests all heads before the first base: Argo CD's repo-server runs renders of one revision in parallel and makes those
- * of another wait. Automatic plans reuse what an earlier plan rendered from the same content for the base side.
+ * Requests all heads before the first base: the repo-server runs renders of one revision in parallel and makes others wait.
+ * Automatic plans reuse what an earlier plan rendered from the same content for the base side.
  */
 export function createRenderLine(context: RenderSource): RenderLine {
   const started: { readonly subject: LiveSubject; readonly sides: Started }[] = [];

@@ -60,7 +60,6 @@ const DEFAULTS: ReadonlyMap<string, Default> = new Map<string, Default>([
   ["networking.k8s.io/NetworkPolicy spec.egress.[].ports.[].protocol", "TCP"],
 ]);
 
-/** The same inside a Pod, by the path there. */
 const POD_DEFAULTS: ReadonlyMap<string, Default> = new Map<string, Default>([
   ["spec.restartPolicy", "Always"],
   ["spec.dnsPolicy", "ClusterFirst"],
@@ -75,7 +74,6 @@ const POD_DEFAULTS: ReadonlyMap<string, Default> = new Map<string, Default>([
   ["spec.volumes.[].hostPath.type", ""],
 ]);
 
-/** The same inside a container. */
 const CONTAINER_DEFAULTS: ReadonlyMap<string, Default> = new Map<string, Default>([
   ["imagePullPolicy", pullPolicyOf],
   ["resources", {}],

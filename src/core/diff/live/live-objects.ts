@@ -11,14 +11,12 @@ import type { Sides } from "../summarise.js";
 export interface InCluster extends Sides {
   /** As Argo CD compares it. */
   readonly live: JsonObject | undefined;
-  /** With the fields that Argo CD ignores. */
   readonly whole: JsonObject | undefined;
   readonly lastApplied: JsonObject | undefined;
   /** False for hooks and generated names, which Argo CD does not report: for these the renders are compared. */
   readonly inCluster: boolean;
 }
 
-/** Both renders and the cluster, by object. */
 export function withLive(pairs: ReadonlyMap<string, Sides>, live: LiveState): readonly InCluster[] {
   const left = new Map(live.resources.map((resource) => [keyOf(identityOf(resource)), resource]));
   const rendered = [...pairs.values()].map((pair): InCluster => {
@@ -88,8 +86,8 @@ export function normaliseLive(manifest: Manifest): JsonObject {
 const MASK = "++++++++";
 
 /**
- * A Secret with one mask for every value: Argo CD masks the values of each call separately, so masks of a render and of
- * the cluster must never be compared. Other objects are returned unchanged.
+ * A Secret with one mask for every value, anything else unchanged: Argo CD masks the values of each call separately, so masks of
+ * a render and of the cluster must never be compared.
  */
 export function withEqualMasks(identity: ManifestIdentity, object: JsonObject): JsonObject {
   if (!isSecret(identity)) return object;

@@ -22,7 +22,6 @@ import {
 import { type InCluster, withEqualMasks, withLive } from "./live-objects.js";
 import { threeWayMerge } from "./three-way-merge.js";
 
-/** How an application is applied. */
 interface Applying {
   readonly ignored: IgnoreRules;
   /** Argo CD has compared the live objects by these rules, so that what it left out of them is what they ignore. */
@@ -34,7 +33,6 @@ interface Applying {
 
 /** What a sync makes of a live object, and what has to be said about it. */
 interface Outcome extends Sides {
-  /** Why it may be wrong. */
   readonly doubts: readonly string[];
   /** What of the change request's changes a sync does not apply. */
   readonly kept: readonly string[];
@@ -72,10 +70,7 @@ function outcomeOf(one: InCluster, applying: Applying): Outcome {
   };
 }
 
-/**
- * What the cluster already differs by from the target branch, or from the head for an object that only that has. The sides
- * are equal if it does not differ.
- */
+/** What the cluster already differs by from the target branch, or from the head for what only that has. */
 function driftOf(one: InCluster, applying: Applying): Sides {
   const { identity, hook } = one;
   const wanted = one.base ?? one.head;
@@ -126,11 +121,8 @@ function asPatched(path: FieldPath, { whole }: InCluster): FieldPath {
 }
 
 interface How {
-  /** Fields that are not compared. */
   readonly hidden: readonly FieldPath[];
-  /** Fields that keep their live value. */
   readonly left: readonly FieldPath[];
-  /** Keys of a Secret that stay. */
   readonly keys: readonly string[];
 }
 
@@ -161,10 +153,7 @@ function inOrder(object: JsonObject): JsonObject {
   return isJsonObject(sorted) ? sorted : {};
 }
 
-/**
- * The cluster chooses the API version of its answer, and Argo CD adds the namespace to what it applies. Neither is a change
- * unless the change request writes another one.
- */
+/** Neither the API version that the cluster answers in nor the namespace that Argo CD adds is a change, unless the head writes another. */
 function inPlaceOf(live: JsonObject, wanted: JsonObject, base: JsonObject | undefined): JsonObject {
   const apiVersion = wanted.apiVersion === base?.apiVersion ? live.apiVersion : wanted.apiVersion;
   const { metadata } = wanted;
@@ -206,7 +195,6 @@ interface LiveDiffRequest extends DiffRequest {
   readonly spec: ApplicationSpec;
   /** Argo CD compared the cluster by the same `ignoreDifferences`. */
   readonly sameRules: boolean;
-  /** See `Applying.stayingKeys`. */
   readonly stayingKeys: (identity: ManifestIdentity) => readonly string[] | undefined;
 }
 
@@ -216,9 +204,8 @@ interface Compared {
 }
 
 /**
- * What a sync of the head would do to the cluster: compares each live object with the three-way merge of base, head and
- * live. This includes drift, where the cluster already differs from the base. The basis names changes of the renders that
- * the cluster already has or keeps: with these, an empty diff does not prove "unchanged".
+ * What a sync of the head would do to the cluster: each live object against the three-way merge of base, head and live, drift
+ * included. The basis names changes that the cluster already has or keeps: with these, an empty diff does not prove "unchanged".
  */
 export function diffLive(request: LiveDiffRequest, pairs = pairManifests(request)): ManifestDiff {
   const { compared, against, applying } = compareWithCluster(request, pairs);
@@ -237,10 +224,7 @@ export function diffLive(request: LiveDiffRequest, pairs = pairManifests(request
   );
 }
 
-/**
- * What the change request changes, and beside it what a sync changes besides, because the cluster already differs from the
- * target branch. Together they have every object that `diffLive` has.
- */
+/** What the change request changes, and beside it what drifted: together every object that `diffLive` has. */
 export function diffBoth(
   request: LiveDiffRequest,
   pairs = pairManifests(request),
@@ -295,7 +279,6 @@ function compareWithCluster(
   };
 }
 
-/** What is said of several objects is said once. */
 function notes(said: readonly (readonly [Sides, readonly string[]])[]): readonly ObjectNote[] {
   const objects = new Map<string, Sides[]>();
   for (const [one, texts] of said) {
@@ -328,14 +311,12 @@ const rule = z.object({
 });
 type Rule = z.infer<typeof rule>;
 
-/** `spec.ignoreDifferences`. */
 interface IgnoreRules {
   readonly rules: readonly Rule[];
   /** Some rules cannot be read, so the objects that they cover are not known. */
   readonly unread: boolean;
 }
 
-/** What the rules say about one object. */
 interface Ignored {
   readonly pointers: readonly string[];
   /** The members of its rules that only Argo CD evaluates: `jqPathExpressions`, `managedFieldsManagers`. */
@@ -344,7 +325,6 @@ interface Ignored {
 
 const BY_ARGO_CD = ["jqPathExpressions", "managedFieldsManagers"] as const;
 
-/** Reads the rules of a definition. */
 function readIgnoreRules({ ignoreDifferences }: ApplicationSpec): IgnoreRules {
   const items = Array.isArray(ignoreDifferences) ? (ignoreDifferences as readonly Json[]) : [];
   const parsed = items.map((item) => rule.safeParse(item));

@@ -9,7 +9,6 @@ import { titleOf, type ManifestIdentity } from "../manifest-key.js";
 import { summarise, type Sides } from "../summarise.js";
 import { normaliseLive, withEqualMasks } from "./live-objects.js";
 
-/** The objects of an application that is deleted. */
 interface RemovalInput {
   readonly state: JsonText<LiveState>;
   /** The application has the finalizer with which Argo CD deletes its objects. */

@@ -8,9 +8,8 @@ import { defaultOf, isUnstored } from "./kubernetes-defaults.js";
 
 /**
  * What a live object becomes when the head is applied as by `kubectl apply`: members of the head are set, members that were
- * applied before (`previous`) and that the head lacks get their default or are removed, and everything else stays: defaults,
- * and what other controllers wrote. Lists with a merge key are merged by element. Any other list gets the head's elements, each with the
- * defaults of its live counterpart.
+ * applied before (`previous`) and that the head lacks get their default or go, and everything else stays. Lists with a merge key
+ * are merged by element; any other list gets the head's elements, each with the defaults of its live counterpart.
  * https://kubernetes.io/docs/tasks/manage-kubernetes-objects/declarative-config/#merge-patch-calculation
  */
 export function threeWayMerge(
@@ -125,9 +124,8 @@ function withNew(order: readonly string[], heads: readonly string[]): readonly s
 }
 
 /**
- * The counterpart of a head element is the one at the same index if all of the live list can come from the head, or else
- * the live one whose render it equals, or else the one at the same index. The first of `previous` with the live list's
- * length counts as the live list's render.
+ * A head element's counterpart is at the same index if all of the live list can come from the head, else the live one whose
+ * render it equals, else the one at the same index. The first of `previous` of the live list's length counts as its render.
  */
 function mergeByPlace(element: Place, previous: readonly List[], head: List, live: List): List {
   const origin = previous.find((list) => list.length === live.length) ?? [];
@@ -188,10 +186,7 @@ const AMOUNTS_OF_KINDS: ReadonlyMap<string, readonly (readonly string[])[]> = ne
   ["node.k8s.io/RuntimeClass", [["overhead", "podFixed", "*"]]],
 ]);
 
-/**
- * Whether a rendered value and a live one are the same to Kubernetes: equal, equal as quantities where its own kinds have
- * quantities, or different only in the commit that each was rendered at.
- */
+/** Equal, equal as quantities where Kubernetes' own kinds have them, or different only in the commit of the render. */
 function meansTheSame(identity: ManifestIdentity, path: ValuePath, rendered: Json, live: Json): boolean {
   if (jsonEqual(rendered, live)) return true;
   if (typeof rendered === "string" && typeof live === "string" && hasCommit(rendered)) {

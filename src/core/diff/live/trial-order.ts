@@ -15,7 +15,6 @@ import { normalise } from "../normalise.js";
 import { meanTheSame, type Sides } from "../summarise.js";
 import { normaliseLive } from "./live-objects.js";
 
-/** What of a change Kubernetes can be asked about. */
 export interface TrialOrder {
   readonly objects: readonly OrderedTrial[];
   readonly untried: readonly { readonly title: string; readonly reason: string }[];
@@ -163,7 +162,6 @@ function removes(place: Place, before: Json, after: Json | undefined): boolean {
   return [...olds].some(([key, old]) => removes(inside("[]"), old, youngs.get(key)));
 }
 
-/** The answers to an order, in its order. */
 export interface Tried {
   readonly order: TrialOrder;
   readonly trials: readonly Trial[];
@@ -237,7 +235,6 @@ function afterSync(trial: Trial, asked: OrderedTrial, options: readonly string[]
   return trial;
 }
 
-/** Whether the sync meets the refusal as well. */
 function isSure(
   { cause, created, lastApplied }: Refused,
   { object, serverSide, unvalidated, removes }: OrderedTrial,
