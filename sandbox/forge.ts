@@ -85,6 +85,8 @@ export interface OpenRequest {
   readonly draft?: boolean;
   /** The head branch lives in a fork that belongs to `by`. */
   readonly fork?: boolean;
+  /** A commit of the repository that the head branch is set to; without changes nothing comes on top. */
+  readonly at?: string;
 }
 
 /** Who pushes, and what. */

@@ -12,7 +12,8 @@ export async function openPull(world: World, request: OpenRequest): Promise<Pull
   const baseSha = await store.resolve(repository.fullName, `refs/heads/${base}`);
   if (baseSha === undefined) throw new Error(`There is no branch ${base} in ${repository.fullName}`);
   const headRepository = request.fork === true ? await forkOf(world, repository, request.by) : repository;
-  if (headRepository !== repository) await store.copyObjects(repository.fullName, headRepository.fullName, baseSha);
+  const copied = request.at ?? baseSha;
+  if (headRepository !== repository) await store.copyObjects(repository.fullName, headRepository.fullName, copied);
   const number = nextNumber(repository);
   const branch = request.branch ?? `change-${number}`;
   const pull: Pull = {
@@ -30,11 +31,10 @@ export async function openPull(world: World, request: OpenRequest): Promise<Pull
     pendingReads: 0,
   };
   repository.pulls.set(number, pull); // before the first await, to reserve the number
-  const head = await store.commit(headRepository.fullName, branch, request.changes, {
-    from: baseSha,
-    message: pull.title,
-    author: request.author ?? request.by,
-  });
+  if (request.at !== undefined) await store.setRef(headRepository.fullName, `refs/heads/${branch}`, request.at);
+  const commit = { from: baseSha, message: pull.title, author: request.author ?? request.by };
+  const isAt = request.at !== undefined && Object.keys(request.changes).length === 0;
+  const head = isAt ? request.at : await store.commit(headRepository.fullName, branch, request.changes, commit);
   recordPush(world, headRepository, {
     branch,
     before: NO_COMMIT,

@@ -20,7 +20,10 @@ export function rootResolvers(world: World, token: InstallationToken): Resolvers
       if (repository === undefined || !permits(token, repository, "metadata", "read")) {
         throw new TypedError("NOT_FOUND", `Could not resolve to a Repository with the name '${owner}/${name}'.`);
       }
-      return { pullRequest: ({ number }: { number: number }) => pullRequest(world, token, repository, number) };
+      return {
+        pullRequest: ({ number }: { number: number }) => pullRequest(world, token, repository, number),
+        pullRequests: (page: Page & { states?: readonly string[] | null }) => pullRequests(token, repository, page),
+      };
     },
     minimizeComment: ({ input }: { input: { subjectId: string; classifier: string } }) => {
       const found = findComment(world, input.subjectId);
@@ -35,6 +38,20 @@ export function rootResolvers(world: World, token: InstallationToken): Resolvers
       return { minimizedComment: { __typename: "IssueComment", isMinimized: true } };
     },
   };
+}
+
+function pullRequests(
+  token: InstallationToken,
+  repository: Repository,
+  { states, first, after }: Page & { readonly states?: readonly string[] | null },
+): object {
+  if (!permits(token, repository, "pull_requests", "read")) {
+    throw new TypedError("FORBIDDEN", "Resource not accessible by integration");
+  }
+  const stateOf = ({ merged, state }: Pull): string => (merged === undefined ? state.toUpperCase() : "MERGED");
+  const wanted = [...repository.pulls.values()].filter((pull) => !states || states.includes(stateOf(pull)));
+  const nodes = wanted.map(({ number, headSha }) => ({ number, headRefOid: headSha }));
+  return onePage("pullRequests", nodes, first, after);
 }
 
 function pullRequest(world: World, token: InstallationToken, repository: Repository, number: number): Resolvers {

@@ -78,7 +78,7 @@ export async function addVersion(instance: Instance, merge: MergeRequest): Promi
   merge.versions.push({ id: instance.nextId(), head: merge.head, start, createdAt: instance.now() });
 }
 
-/** Starts a pipeline for the head branch in its project. The merge request shows its newest pipeline. */
+/** Starts a pipeline for the head branch in its project. Every merge request from this branch shows its newest pipeline. */
 export function runPipeline(instance: Instance, merge: MergeRequest): void {
   const { pipelines } = instance;
   const pipeline = {
@@ -90,5 +90,10 @@ export function runPipeline(instance: Instance, merge: MergeRequest): void {
     createdAt: instance.now(),
   };
   pipelines.push(pipeline);
-  merge.pipeline = pipeline;
+  for (const one of instance.mergeRequests) {
+    const { sourceProject, sourceBranch, head } = one;
+    if (sourceProject === pipeline.project && sourceBranch === pipeline.ref && head === pipeline.sha) {
+      one.pipeline = pipeline;
+    }
+  }
 }

@@ -58,12 +58,18 @@ export async function openMergeRequest(instance: Instance, request: OpenRequest)
     targetBranch: base,
     title: request.draft === undefined ? title : draftTitle(title, request.draft),
   });
-  if (source !== project) await instance.store.copyObjects(project.path, source.path, from);
+  const { store } = instance;
+  if (source !== project) await store.copyObjects(project.path, source.path, request.at ?? from);
+  if (request.at !== undefined) await store.setRef(source.path, `refs/heads/${branch}`, request.at);
   const by = author.username;
   const commit = { from, message: title, author: request.author ?? by };
-  const head = await instance.store.commit(source.path, branch, request.changes, commit);
+  const isAt = request.at !== undefined && Object.keys(request.changes).length === 0;
+  const head = isAt ? request.at : await store.commit(source.path, branch, request.changes, commit);
   await recordPush(instance, source, { by: author, branch, before: undefined, after: head });
   await readHead(instance, merge);
+  merge.pipeline = instance.pipelines.findLast(
+    (one) => one.project === source && one.ref === branch && one.sha === merge.head,
+  );
   instance.mergeRequests.push(merge);
   const updated = { previous: hookTime(merge.createdAt), current: hookTime(merge.updatedAt) };
   await sendMergeRequestHook(instance, merge, {

@@ -97,6 +97,10 @@ const awardEmoji = `${mergeRequest}/notes/:note/award_emoji`;
 export const listAwards = endpoint(awardEmoji, paging);
 export const createAward = endpoint(awardEmoji, {}, { name: z.string() });
 
+export const listMergeRequestsOfCommit = endpoint(`${project}/repository/commits/:sha/merge_requests`, {
+  state: z.enum(["opened", "closed", "locked", "merged"]).optional(),
+  ...paging,
+});
 export const listStatuses = endpoint(`${project}/repository/commits/:sha/statuses`, {
   ref: z.string().optional(),
   name: z.string().optional(),

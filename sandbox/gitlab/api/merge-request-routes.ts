@@ -2,7 +2,7 @@ import type { Router } from "express";
 import { mergeNow } from "../acts/merge.js";
 import { readStatus } from "../acts/reviews.js";
 import type { Instance } from "../model/instance.js";
-import type { MergeRequest } from "../model/merge-request.js";
+import { newestVersion, type MergeRequest } from "../model/merge-request.js";
 import { checkConflicts, mergeStatus } from "../model/mergeability.js";
 import { ApiFailure, serve } from "./call.js";
 import * as endpoints from "./endpoints.js";
@@ -24,6 +24,22 @@ export function mergeRequestRoutes(router: Router, instance: Instance): void {
         .filter((merge) => merge.updatedAt.getTime() >= after)
         .sort((one, other) => (sort === "asc" ? 1 : -1) * (time(one) - time(other)));
       const shown = listed.map((merge) => showMergeRequest(instance, merge, mergeStatus(instance, merge)));
+      return page(call.url, await Promise.all(shown), call.query);
+    }),
+  );
+  router.get(
+    endpoints.listMergeRequestsOfCommit.path,
+    serve(instance, endpoints.listMergeRequestsOfCommit, async (call) => {
+      const [project, sha, { state }] = [call.project(), call.param("sha"), call.query];
+      if ((await instance.store.resolve(project.path, sha)) === undefined) {
+        throw new ApiFailure(404, "404 Commit Not Found");
+      }
+      const found: MergeRequest[] = [];
+      for (const merge of instance.mergeRequests) {
+        if (merge.project !== project || (state !== undefined && merge.state !== state)) continue;
+        if (await hasCommit(instance, merge, sha)) found.push(merge);
+      }
+      const shown = found.map((merge) => showMergeRequest(instance, merge, mergeStatus(instance, merge)));
       return page(call.url, await Promise.all(shown), call.query);
     }),
   );
@@ -63,6 +79,14 @@ export function mergeRequestRoutes(router: Router, instance: Instance): void {
       return { body: await showMergeRequest(instance, merge, mergeStatus(instance, merge)) };
     }),
   );
+}
+
+/** Whether the newest diff of a merge request has the commit: not if the target branch has it already. */
+async function hasCommit({ store }: Instance, merge: MergeRequest, sha: string): Promise<boolean> {
+  const { project, head } = merge;
+  const base = await store.mergeBase(project.path, newestVersion(merge).start, head);
+  const commits = await store.commits(project.path, base ?? head, head);
+  return commits.some(({ id }) => id === sha);
 }
 
 /**
