@@ -42,6 +42,11 @@ export const LOCK_KEY_PREFIX = `${SERVICE}:lock:`;
 export const WAITING_KEY_PREFIX = `${SERVICE}:waiting:`;
 export const PLAN_KEY_PREFIX = `${SERVICE}:plan:`;
 export const DEPLOYMENT_KEY_PREFIX = `${SERVICE}:deployment:`;
+/** Own statuses of change requests by head commit, the head of each, how often and by whom the commit's status is set. */
+export const STATUSES_KEY_PREFIX = `${SERVICE}:statuses:`;
+export const HEAD_KEY_PREFIX = `${SERVICE}:head:`;
+export const STATUS_WRITES_KEY_PREFIX = `${SERVICE}:status-writes:`;
+export const STATUS_LEASE_KEY_PREFIX = `${SERVICE}:status-lease:`;
 /** The braces keep all people in one slot of a Redis Cluster, since one script reads several of them. */
 export const USER_KEY_PREFIX = `${SERVICE}:{user}:`;
 export const STANDING_KEY_PREFIX = `${SERVICE}:{user}-standing:`;

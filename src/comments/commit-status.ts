@@ -1,5 +1,5 @@
 import { shortRevision } from "../core/model/brand.js";
-import { sameChangeRequest } from "../core/model/change-request.js";
+import { type ChangeRequestRef, sameChangeRequest } from "../core/model/change-request.js";
 import type { Deployment } from "../core/model/deployment.js";
 import { type HostWords, listed, referenceTo } from "../core/model/host-words.js";
 import type { UnreadFile } from "../core/model/plan.js";
@@ -9,7 +9,8 @@ import type { Bar, Gate } from "../core/policy/gates.js";
 import { barsOf, judge } from "../core/policy/judge.js";
 import { nextStep } from "../core/policy/next-step.js";
 import type { CommitStatus } from "../core/ports/code-host.js";
-import { REPOSITORY_FILE } from "../names.js";
+import type { OwnStatus } from "../core/ports/stores.js";
+import { REPOSITORY_FILE, STORE_TITLE } from "../names.js";
 import { commandText, nextStepPieces, type Piece } from "./next-step-words.js";
 import { joined } from "./parts.js";
 
@@ -49,6 +50,55 @@ export function commitStatusOf(facts: StatusFacts, words: HostWords): StatusText
     }
   }
 }
+
+/**
+ * The status of a commit that is the head of these open change requests: the worst of theirs, which is named if there are
+ * several. Of equals the lowest number is named, whoever writes it.
+ */
+export function worstOf([first, ...others]: readonly [OwnStatus, ...OwnStatus[]], words: HostWords): OwnStatus {
+  if (others.length === 0) return first;
+  const worst = others.reduce((worse, one) => (BADNESS[one.state] > BADNESS[worse.state] ? one : worse), first);
+  const named = worst.state === "success" ? [first, ...others] : [worst];
+  return { ...worst, description: named.map((one) => ofOne(one.change, one.description, words)).join("; ") };
+}
+
+const BADNESS = { success: 0, pending: 1, failure: 2 } as const;
+
+function ofOne(change: ChangeRequestRef, description: string, words: HostWords): string {
+  return `${referenceTo(change, change, words)}: ${description}`;
+}
+
+/** Why a commit's status is not green although each of its change requests that is known would be. */
+export type SharedDoubt =
+  /** The first of those that the host lists and that have not been planned. */
+  | { readonly kind: "unplanned"; readonly change: ChangeRequestRef }
+  | { readonly kind: "cut-off"; readonly why: string }
+  /** The host might refuse the next one, and it would stay green. */
+  | { readonly kind: "used-up" }
+  | { readonly kind: "not-listed" }
+  | { readonly kind: "store" };
+
+export function sharedDoubt(doubt: SharedDoubt, words: HostWords): StatusText {
+  const retry = `; comment ${words.command} plan to try again`;
+  const which = `cannot tell which ${words.changeRequest}s have this commit as head`;
+  switch (doubt.kind) {
+    case "unplanned":
+      return pending(ofOne(doubt.change, UNPLANNED, words));
+    case "cut-off":
+      return pending(`${which}: ${doubt.why}`);
+    case "used-up":
+      return pending("this commit has nearly as many statuses as it can have: push a new one");
+    case "not-listed":
+      return pending(`${which}: ${words.title} did not list them${retry}`);
+    case "store":
+      return pending(
+        `cannot tell how other ${words.changeRequest}s with this commit stand: ${STORE_TITLE} failed${retry}`,
+      );
+  }
+}
+
+/** Until a change request is looked at. */
+export const UNPLANNED = "not planned yet";
 
 /** A host that keeps the first pending text needs one that stays true until the sync. */
 function planningText({ keepsPendingText }: HostWords): string {

@@ -10,8 +10,12 @@ export const HOSTS: Readonly<Record<HostId, HostModule>> = { hosta: github, host
 /** The words of every code host, with the command word of this service. */
 export function hostWords(command: string): AllHostWords {
   const words = Object.entries(HOSTS).map(([id, module]): [string, HostWords] => {
-    const { title, changeRequest, short, sigil, maxComment, maxStatusDescription, keepsPendingText } = module;
-    return [id, { command, title, changeRequest, short, sigil, maxComment, maxStatusDescription, keepsPendingText }];
+    const { title, changeRequest, short, sigil, maxComment, maxStatusDescription, maxStatuses } = module;
+    const { keepsPendingText } = module;
+    return [
+      id,
+      { command, title, changeRequest, short, sigil, maxComment, maxStatusDescription, maxStatuses, keepsPendingText },
+    ];
   });
   return Object.fromEntries(words) as AllHostWords;
 }

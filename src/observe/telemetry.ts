@@ -96,6 +96,7 @@ function observedStores(
     waiting: observe("waiting", stores.waiting),
     plans: observe("plans", stores.plans, measures?.plans),
     deployments: observe("deployments", stores.deployments),
+    statuses: observe("statuses", stores.statuses),
     audit: observe("audit", stores.audit, measures?.audit),
     users: observe("users", stores.users),
     attempts: observe("attempts", stores.attempts),

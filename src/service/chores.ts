@@ -10,7 +10,7 @@ import {
 } from "../core/model/change-request.js";
 import { overdueChanges } from "../core/model/deployment.js";
 import { HostFailure } from "../core/model/errors.js";
-import type { BranchPushed, HostEvent } from "../core/model/event.js";
+import { type BranchPushed, foundHead, type HostEvent } from "../core/model/event.js";
 import type { AuditLog } from "../core/ports/audit.js";
 import type { Clock } from "../core/ports/clock.js";
 import type { CodeHost, RecentComment, RecentHead } from "../core/ports/code-host.js";
@@ -282,7 +282,7 @@ async function findLostIn({ host, repository, since }: Place, most: number, part
   }
   for (const head of heads) {
     if (head.updatedAt.getTime() > now - ON_ITS_WAY_MS) continue;
-    const event = eventOfHead(head);
+    const event = foundHead({ ...head.change, headRevision: head.headRevision });
     if (await isHandled(head, event, host, parts)) continue;
     if (await parts.queue.isBusy(head.change)) until = Math.min(until, head.updatedAt.getTime());
     else await give(event, head.updatedAt);
@@ -306,11 +306,6 @@ function eventOfComment(comment: RecentComment, all: readonly RecentComment[]): 
       overtaken: later.some((other) => sameChangeRequest(other.change, change)),
     },
   };
-}
-
-function eventOfHead({ change, headRevision }: RecentHead): HostEvent {
-  const delivery = `found-head-${changeRequestKey(change)}-${headRevision}`;
-  return { kind: "updated", reason: "pushed", delivery, change };
 }
 
 async function isHandled(

@@ -12,7 +12,7 @@ import type { CodeHost } from "../core/ports/code-host.js";
 import type { EventQueue } from "../core/ports/event-queue.js";
 import type { Log } from "../core/ports/log.js";
 import type { Notifications } from "../core/ports/notifications.js";
-import type { DeploymentStore, LockStore, WaitStore } from "../core/ports/stores.js";
+import type { DeploymentStore, LockStore, StatusStore, WaitStore } from "../core/ports/stores.js";
 import type { HostId } from "../names.js";
 import { callNext } from "../run/around/turns.js";
 
@@ -23,6 +23,7 @@ export interface ReconcileParts {
   readonly locks: LockStore;
   readonly waiting: WaitStore;
   readonly deployments: DeploymentStore;
+  readonly statuses: StatusStore;
   readonly queue: EventQueue;
   readonly notifications: Notifications;
   readonly clock: Clock;
@@ -31,17 +32,18 @@ export interface ReconcileParts {
 
 /**
  * Makes up for lost webhooks. Pushes the missing "closed" event of closed change requests that still hold a lock, wait
- * for one or are recorded as deployed; revisits syncs without a recorded outcome; and passes expired or abandoned
+ * for one, hold back the status of a commit that others share, or are recorded as deployed; revisits syncs without a recorded outcome; and passes expired or abandoned
  * locks to those who wait.
  */
 export async function reconcile(parts: ReconcileParts): Promise<void> {
-  const [locks, queues, records] = await Promise.all([
+  const [locks, queues, records, shared] = await Promise.all([
     parts.locks.list(),
     parts.waiting.list(),
     parts.deployments.list(),
+    parts.statuses.listShared(),
   ]);
   const waiting = queues.flatMap(({ changes }) => changes);
-  const holding = [...locks.map(({ holder }) => holder), ...waiting];
+  const holding = [...locks.map(({ holder }) => holder), ...waiting, ...shared];
   const holders = new Set(holding.map(changeRequestKey));
   const unsettled = new Set(
     records

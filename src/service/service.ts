@@ -236,7 +236,7 @@ function dependenciesOf(
 ): Omit<Dependencies, "push"> {
   const { temporaryApps, diffMode, previewLimit, serverDryRun } = config.deployer;
   const { hosts, repositories, deployer } = systems;
-  const { waiting, plans, deployments, audit, live, users } = stores;
+  const { waiting, plans, deployments, statuses, audit, live, users } = stores;
   return {
     config,
     hosts,
@@ -248,6 +248,7 @@ function dependenciesOf(
     waiting,
     plans,
     deployments,
+    statuses,
     audit,
     scanner: createManifestScanner(compute),
     renders: createRenderCache(clock),

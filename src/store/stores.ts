@@ -10,6 +10,7 @@ import type {
   DeploymentStore,
   LockStore,
   PlanStore,
+  StatusStore,
   UserStore,
   WaitStore,
 } from "../core/ports/stores.js";
@@ -24,6 +25,7 @@ export interface Stores {
   readonly waiting: WaitStore;
   readonly plans: PlanStore;
   readonly deployments: DeploymentStore;
+  readonly statuses: StatusStore;
   readonly audit: AuditLog;
   readonly users: UserStore;
   /** Web sessions; `session-data.ts` describes their content. */

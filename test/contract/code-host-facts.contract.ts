@@ -237,6 +237,34 @@ export function factsContract(under: () => CodeHostUnderTest): void {
     await expect(host.getChangeRequest(under().ref(number), controller.signal)).rejects.toBe(reason);
     forge.delayMergeability(repository, number, 0);
   });
+
+  test("with the same head are listed while they are open: drafts, from forks, into any base, under any branch name", async () => {
+    const { host, forge, repository } = under();
+    const change = await under().open({ "shared.txt": "1" }, { branch: "shared" });
+    const at = change.headRevision;
+    await forge.pushToBranch(repository, "other-base", { "other.txt": "1" });
+    const same = { changes: {}, repository, by: "bo", at };
+    const others = [
+      await forge.open({ ...same, branch: "shared", base: "other-base" }),
+      await forge.open({ ...same, branch: "shared-too", draft: true }),
+      await forge.open({ ...same, branch: "shared-fork", fork: true, by: "olga" }),
+    ];
+    const all = [change.number, ...others];
+    const listed = async () => [...(await host.openWithHead(change)).numbers].sort((left, right) => left - right);
+    expect(await listed()).toEqual(all);
+    await under().open({ "shared.txt": "2" }, { at, branch: "on-top" });
+    await forge.close(repository, change.number);
+    expect(await listed()).toEqual(others);
+    expect(await host.openWithHead(change)).toMatchObject({ cutOff: undefined });
+  });
+
+  test("with the default branch's tip as head are listed, too", async () => {
+    const { host, forge, repository } = under();
+    await forge.pushToBranch(repository, "prod", { "prod.txt": "1" });
+    const at = await forge.pushToBranch(repository, "main", { "main.txt": "1" });
+    const number = await forge.open({ repository, by: "ana", changes: {}, at, branch: "promote", base: "prod" });
+    expect(await host.openWithHead(await under().read(number))).toEqual({ numbers: [number], cutOff: undefined });
+  });
 }
 
 /** GitHub's times have no fractions of a second. */

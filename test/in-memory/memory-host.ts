@@ -3,6 +3,7 @@ import type {
   Authorship,
   ChangeRequest,
   ChangeRequestRef,
+  HeadRef,
   Mergeability,
   Reviews,
   User,
@@ -14,6 +15,7 @@ import type {
   CommitStatus,
   DeploymentState,
   MergeOutcome,
+  OpenWithHead,
   OwnComment,
   Reaction,
   RecentActivity,
@@ -283,7 +285,21 @@ export class MemoryHost implements CodeHost {
     this.#held(number).minimised.add(commentId);
   }
 
-  async setStatus({ number, headRevision }: ChangeRequest, status: CommitStatus): Promise<boolean> {
+  readonly statusPerChange = false;
+
+  async openWithHead({ headRevision }: HeadRef): Promise<OpenWithHead> {
+    await this.#options.delay();
+    const numbers = this.#changes.map((_, index) => index + 1);
+    const { repositories } = this.#options;
+    return {
+      numbers: numbers.filter(
+        (number) => this.#held(number).state === "open" && repositories.tip(headRef(number)) === headRevision,
+      ),
+      cutOff: undefined,
+    };
+  }
+
+  async setStatus({ number, headRevision }: HeadRef, status: CommitStatus): Promise<boolean> {
     await this.#options.delay();
     this.#held(number).statuses.push({ ...status, revision: headRevision });
     return true;

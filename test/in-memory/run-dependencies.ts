@@ -8,6 +8,7 @@ import { Complaints } from "../../src/run/around/complaints.js";
 import { Outsiders } from "../../src/run/around/outsiders.js";
 import type { Dependencies } from "../../src/run/line/run.js";
 import { MemoryLiveFeed } from "../../src/store/memory/live-feed.js";
+import { MemoryStatusStore } from "../../src/store/memory/status-store.js";
 import { WORDS } from "../comments/samples.js";
 import { inlineCompute } from "./inline-compute.js";
 import { testConfig } from "./test-config.js";
@@ -49,6 +50,7 @@ export function runDependencies(
     config: testConfig(),
     detection: createDetectionCaches(),
     live: new MemoryLiveFeed(),
+    statuses: new MemoryStatusStore(given.clock),
     notifications: { publish: () => Promise.resolve() },
     complaints: new Complaints(),
     outsiders: new Outsiders(given.clock),

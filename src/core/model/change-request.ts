@@ -18,6 +18,11 @@ export interface ChangeRequestRef {
   readonly number: number;
 }
 
+/** A change request at the commit that is its head. */
+export interface HeadRef extends ChangeRequestRef {
+  readonly headRevision: Revision;
+}
+
 /** Current facts of a change request from the host's API, never from a webhook's body. */
 export interface ChangeRequest extends ChangeRequestRef {
   readonly title: string;
@@ -47,6 +52,11 @@ export interface ChangeRequest extends ChangeRequestRef {
 /** Whether a merge would conflict; hosts compute it in the background. */
 export type Mergeability = "mergeable" | "conflicts" | "unknown";
 
+/** A unique text for the keys of a commit in a repository: `<host>/acme/deploy@<commit>`. */
+export function headKey({ host, repository, headRevision }: HeadRef): string {
+  return `${host}/${repository}@${headRevision}`;
+}
+
 /** A unique text for keys: `<host>/acme/deploy/7`. */
 export function changeRequestKey(change: ChangeRequestRef): string {
   return `${change.host}/${change.repository}/${change.number}`;
@@ -64,6 +74,11 @@ export function sameChangeRequest(left: ChangeRequestRef, right: ChangeRequestRe
 /** Only the identifying members, for stored records. */
 export function changeRequestRef(change: ChangeRequestRef): ChangeRequestRef {
   return { host: change.host, repository: change.repository, number: change.number };
+}
+
+/** The same with the head. */
+export function headRef(change: HeadRef): HeadRef {
+  return { ...changeRequestRef(change), headRevision: change.headRevision };
 }
 
 /** Path of a change request's page below the service's base URL. Subgroups are part of the owner, encoded. */

@@ -1,6 +1,12 @@
 import type { HostId } from "../../names.js";
 import type { ApplicationName, RepositoryName } from "./brand.js";
-import type { ChangeRequestRef, User } from "./change-request.js";
+import {
+  changeRequestKey,
+  changeRequestRef,
+  type ChangeRequestRef,
+  type HeadRef,
+  type User,
+} from "./change-request.js";
 
 /** What a webhook reported, as plain JSON: a trigger, never a source of facts. */
 export type HostEvent = EventOrigin &
@@ -74,4 +80,10 @@ export interface BranchPushed {
 /** A review or an approval was given or withdrawn. */
 interface ReviewChanged {
   readonly kind: "reviewed";
+}
+
+/** The event of a head that no webhook told of; however often the head is found, the queue takes it once. */
+export function foundHead(head: HeadRef): HostEvent {
+  const delivery = `found-head-${changeRequestKey(head)}-${head.headRevision}`;
+  return { kind: "updated", reason: "pushed", delivery, change: changeRequestRef(head) };
 }

@@ -15,6 +15,8 @@ export interface HostTerms {
   readonly maxComment: number;
   /** The longest description of a commit status, in characters. */
   readonly maxStatusDescription: number;
+  /** How many commit statuses of one name a commit may get; the host refuses more. Undefined without such a limit. */
+  readonly maxStatuses: number | undefined;
   /** The description of a pending commit status cannot be changed while the status stays pending. */
   readonly keepsPendingText: boolean;
 }

@@ -5,6 +5,7 @@ import type {
   Authorship,
   ChangeRequest,
   ChangeRequestRef,
+  HeadRef,
   Mergeability,
   Reviews,
   User,
@@ -53,7 +54,11 @@ export interface CodeHost {
   /** Hides an outdated comment of our own. Does nothing on hosts that cannot. */
   minimise(change: ChangeRequestRef, commentId: string): Promise<void>;
   /** Sets the commit status `svc/sync` of the head. Returns false if the host has no commit status for it. */
-  setStatus(change: ChangeRequest, status: CommitStatus): Promise<boolean>;
+  setStatus(change: HeadRef, status: CommitStatus): Promise<boolean>;
+  /** Whether the status of a commit has to be set for each change request that has it as head. */
+  readonly statusPerChange: boolean;
+  /** The open change requests with this head in the same repository, drafts and those from forks too, as listed now. */
+  openWithHead(head: HeadRef): Promise<OpenWithHead>;
   /** Whether the person belongs to one of these teams, named as on the host. */
   belongsToAny(change: ChangeRequestRef, user: User, teams: readonly string[]): Promise<boolean>;
   /** Merges if the head is still `change.headRevision`, then deletes the source branch if the intent says so. */
@@ -156,6 +161,12 @@ export interface CommitStatus {
   readonly description: string;
   /** The link of the status, if any. */
   readonly url: string | undefined;
+}
+
+export interface OpenWithHead {
+  readonly numbers: readonly number[];
+  /** Why there may be more: the host has too many to read them all. */
+  readonly cutOff: string | undefined;
 }
 
 /** `note` says what went wrong after the merge, such as a branch that could not be deleted. */

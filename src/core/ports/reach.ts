@@ -4,7 +4,7 @@ import type { Deployer } from "./deployer.js";
 import type { LiveFeed } from "./live-feed.js";
 import type { Notifications } from "./notifications.js";
 import type { Repositories } from "./repositories.js";
-import type { DeploymentStore, LockStore, PlanStore, WaitStore } from "./stores.js";
+import type { DeploymentStore, LockStore, PlanStore, StatusStore, WaitStore } from "./stores.js";
 
 /** What a method does outside this process; the fence of a run blocks some of it. */
 export type Reach =
@@ -32,6 +32,7 @@ export interface RunPorts {
   readonly waiting: WaitStore;
   readonly plans: PlanStore;
   readonly deployments: DeploymentStore;
+  readonly statuses: StatusStore;
   readonly audit: AuditLog;
   readonly live: LiveFeed;
   readonly notifications: Notifications;
@@ -56,6 +57,7 @@ export const PORT_REACH: { readonly [Name in keyof RunPorts]: ReachOf<RunPorts[N
     commitUrl: "read",
     shownDeployment: "read",
     missingPermissions: "read",
+    openWithHead: "read",
     postComment: "speak",
     editComment: "speak",
     minimise: "speak",
@@ -91,6 +93,15 @@ export const PORT_REACH: { readonly [Name in keyof RunPorts]: ReachOf<RunPorts[N
   waiting: { of: "read", list: "read", join: "act", leave: "act" },
   plans: { find: "read", save: "act" },
   deployments: { ofApplication: "read", ofChange: "read", list: "read", save: "act", remove: "act" },
+  // As the status on the host: nothing is deployed, locked or merged by them.
+  statuses: {
+    ofHead: "read",
+    listShared: "read",
+    exclusively: "read",
+    save: "speak",
+    remove: "speak",
+    countWrite: "record",
+  },
   audit: { list: "read", record: "record" },
   live: { subscribe: "read", publish: "record" },
   notifications: { publish: "speak" },

@@ -1,10 +1,11 @@
 import type { Account } from "../model/account.js";
-import type { ApplicationName } from "../model/brand.js";
-import type { ChangeRequestRef } from "../model/change-request.js";
+import type { ApplicationName, Revision } from "../model/brand.js";
+import type { ChangeRequestRef, HeadRef } from "../model/change-request.js";
 import type { Deployment } from "../model/deployment.js";
 import type { Lock, LockAttempt, LockRequest, Waiting } from "../model/lock.js";
 import type { Plan } from "../model/plan.js";
 import type { Role } from "../model/settings.js";
+import type { CommitStatus } from "./code-host.js";
 
 /** One lock per application. Methods throw `StoreUnavailable`. */
 export interface LockStore {
@@ -43,6 +44,36 @@ export interface DeploymentStore {
   ofChange(change: ChangeRequestRef): Promise<readonly Deployment[]>;
   list(): Promise<readonly Deployment[]>;
 }
+
+/** The commit status that one change request would have if no other had its head. */
+export interface OwnStatus extends CommitStatus {
+  readonly change: HeadRef;
+}
+
+/** The own statuses of open change requests, by head. Methods throw `StoreUnavailable`. */
+export interface StatusStore {
+  /** Replaces the change request's status, at this head or another. @returns The other head, if it had one. */
+  save(status: OwnStatus): Promise<Revision | undefined>;
+  /** Forgets a change request that is no longer open. @returns The head that it had. */
+  remove(change: ChangeRequestRef): Promise<Revision | undefined>;
+  /** Those of every change request with the same head in the same repository, by number. */
+  ofHead(head: HeadRef): Promise<readonly OwnStatus[]>;
+  /** Every change request that shares its head with another one. */
+  listShared(): Promise<readonly ChangeRequestRef[]>;
+  /** Counts a status that is set for this head. @returns The count, kept for 90 days after the last one. */
+  countWrite(head: HeadRef): Promise<number>;
+  /**
+   * Runs `work` while no other replica or run does so for this head, and waits for its turn.
+   * `isOurs` is false once others may have had their turn, because `work` took too long.
+   * @throws {StoreUnavailable} also if the turn does not come.
+   */
+  exclusively<T>(head: HeadRef, work: (isOurs: () => Promise<boolean>) => Promise<T>): Promise<T>;
+}
+
+/** For how long the own status of an open change request is known without an event. */
+export const OWN_STATUS_LIFETIME_MS = 30 * 24 * 60 * 60 * 1000;
+
+export const WRITES_LIFETIME_MS = 90 * 24 * 60 * 60 * 1000;
 
 /** Users of the pages. Methods throw `StoreUnavailable`. */
 export interface UserStore {

@@ -60,6 +60,14 @@ export interface GitHubClient {
     call: RepositoryCall,
     signal?: AbortSignal,
   ): Promise<z.output<Schema>>;
+  /** A GraphQL query with the variables `$owner`, `$name` and those given. @returns `repository` of its answer. */
+  queryRepository<Schema extends z.ZodType>(
+    schema: Schema,
+    repository: RepositoryName,
+    asked: string,
+    query: string,
+    variables: Readonly<Record<string, unknown>>,
+  ): Promise<z.output<Schema>>;
   /**
    * A GraphQL query with the variables `$owner`, `$name`, `$number` and those given.
    * @returns What the schema makes of `repository.pullRequest` in its answer.
@@ -182,6 +190,13 @@ export function createGitHubClient(options: GitHubClientOptions): GitHubClient {
   const read: GitHubClient["read"] = async (schema, repository, asked, request, signal) =>
     decodeAnswer(schema, await inRepository(repository, asked, request, signal), GITHUB, asked);
 
+  const queryRepository: GitHubClient["queryRepository"] = async (schema, repository, asked, query, variables) => {
+    const answer = await read(repositorySchema, repository, asked, async (octokit, { owner, repo }) => ({
+      data: await octokit.graphql<unknown>(query, { owner, name: repo, ...variables }),
+    }));
+    return decodeAnswer(schema, answer.repository, GITHUB, asked);
+  };
+
   return {
     probot,
     fetch: hostFetch,
@@ -192,16 +207,16 @@ export function createGitHubClient(options: GitHubClientOptions): GitHubClient {
     installationOf: (repository) => installationOf(repository),
     inRepository,
     read,
+    queryRepository,
     async queryPullRequest(schema, { repository, number }, asked, query, variables) {
-      const answer = await read(graphqlAnswerSchema, repository, asked, async (octokit, { owner, repo }) => ({
-        data: await octokit.graphql<unknown>(query, { owner, name: repo, number, ...variables }),
-      }));
-      return decodeAnswer(schema, answer.repository.pullRequest, GITHUB, asked);
+      const answer = await queryRepository(pullRequestSchema, repository, asked, query, { number, ...variables });
+      return decodeAnswer(schema, answer.pullRequest, GITHUB, asked);
     },
   };
 }
 
-const graphqlAnswerSchema = z.object({ repository: z.object({ pullRequest: z.unknown() }) });
+const repositorySchema = z.object({ repository: z.unknown() });
+const pullRequestSchema = z.object({ pullRequest: z.unknown() });
 
 /** Keeps Probot off the debug level, at which it logs whole events and request bodies, comments included. */
 function quietLog(log: Logger): Logger {

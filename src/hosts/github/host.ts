@@ -5,7 +5,7 @@ import type { ChangeRequestRef, User } from "../../core/model/change-request.js"
 import { HostFailure } from "../../core/model/errors.js";
 import type { Clock } from "../../core/ports/clock.js";
 import type { CodeHost } from "../../core/ports/code-host.js";
-import { SERVICE, STATUS_NAME } from "../../names.js";
+import { SERVICE } from "../../names.js";
 import { type ContentWrite, createContentPace, type InTurn } from "../content-pace.js";
 import {
   decodeAnswer,
@@ -14,7 +14,6 @@ import {
   ifFound,
   keepAccount,
   loginField,
-  oneLine,
   refusalMessage,
   refusalOf,
 } from "../host-answer.js";
@@ -23,6 +22,7 @@ import { getAuthorship, getReviews } from "./approval.js";
 import { getChangeRequest, getMergeability, getState } from "./change-request.js";
 import { createGitHubClient, type GitHubClient } from "./client.js";
 import { createComments, createRecentActivity } from "./comments.js";
+import { createSetStatus, openWithHead } from "./commit-status.js";
 import { createDeployments } from "./deployments.js";
 import { merge } from "./merge.js";
 import { GITHUB } from "./words.js";
@@ -83,6 +83,8 @@ export function createGitHubHost(config: GitHubConfig, parts: HostParts): CodeHo
     ...createComments(client, self, inTurn),
     commitUrl: ({ webUrl }, commit) => `${webUrl.replace(/\/pull\/\d+$/, "")}/commit/${commit}`,
     setStatus: createSetStatus(client),
+    statusPerChange: false,
+    openWithHead: (head) => openWithHead(client, head),
     merge: (change, intent) => inTurn(change, MERGE_WRITE, () => merge(client, change, intent, clock)),
     ...createDeployments(client, config, self, inTurn),
   };
@@ -249,21 +251,4 @@ function createCloneSource(
     authorization: `Basic ${Buffer.from(`x-access-token:${await tokenFor(change.repository)}`).toString("base64")}`,
     headRef: `refs/pull/${change.number}/head`,
   });
-}
-
-/** Sets the status in the base repository on the head commit, which works for forks as well. */
-function createSetStatus(client: GitHubClient): CodeHost["setStatus"] {
-  return async ({ repository, number, headRevision }, status) => {
-    await client.inRepository(repository, `set the commit status of ${repository}#${number}`, (octokit, at) =>
-      octokit.rest.repos.createCommitStatus({
-        ...at,
-        sha: headRevision,
-        context: STATUS_NAME,
-        state: status.state,
-        description: oneLine(status.description, GITHUB.maxStatusDescription - 1),
-        ...(status.url === undefined ? {} : { target_url: status.url }),
-      }),
-    );
-    return true;
-  };
 }

@@ -11,6 +11,7 @@ export const GITHUB: HostTerms & FailureWords = {
   maxComment: 60_000,
   // https://docs.github.com/rest/commits/statuses
   maxStatusDescription: 140,
+  maxStatuses: 1000,
   keepsPendingText: false,
   credentials: "the App's credentials",
   credentialsCure: "check hosta.app_id and hosta.private_key, and that the App was not suspended.",

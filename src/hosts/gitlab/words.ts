@@ -11,6 +11,7 @@ export const GITLAB: HostTerms & FailureWords = {
   maxComment: 200_000,
   // https://docs.gitlab.com/api/commits/#set-commit-pipeline-status
   maxStatusDescription: 255,
+  maxStatuses: undefined,
   keepsPendingText: true,
   credentials: "the access token",
   credentialsCure: "check hostb.token; it may have expired or been revoked.",

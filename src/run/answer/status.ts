@@ -1,9 +1,15 @@
-import { commitStatusOf, type Detected, type StatusFacts, type StatusText } from "../../comments/commit-status.js";
+import {
+  commitStatusOf,
+  type Detected,
+  type StatusFacts,
+  type StatusText,
+  UNPLANNED,
+} from "../../comments/commit-status.js";
 import { findCurrentPlan } from "../../comments/publish.js";
 import { createApprovals, missingForRules } from "../../core/facts/approval.js";
 import type { Reviewed } from "../../core/facts/read-facts.js";
 import type { ApplicationName } from "../../core/model/brand.js";
-import type { ChangeRequest, ChangeRequestRef } from "../../core/model/change-request.js";
+import { type ChangeRequest, type ChangeRequestRef, headRef } from "../../core/model/change-request.js";
 import { HostFailure } from "../../core/model/errors.js";
 import type { Settings } from "../../core/model/settings.js";
 import { byNameAlone, needsApproval } from "../../core/policy/effect-rules.js";
@@ -11,6 +17,7 @@ import { surveyAfresh } from "../../core/survey/survey.js";
 import type { Answerable } from "../line/asked.js";
 import { AUTOMATIC, commandContext, NOBODY, openChange, plansAutomatically, type Run } from "../line/run.js";
 import { readChangeFacts } from "./change-facts.js";
+import { writeStatus, writeUnplanned, writeWorst } from "./shared-status.js";
 
 const MAX_CORRECTIONS = 3;
 
@@ -24,10 +31,25 @@ export async function setCommitStatus(change: ChangeRequest, facts: StatusFacts,
   await logFailure(run, () => setText(change, commitStatusOf(facts, run.hostWords[change.host]), undefined, run));
 }
 
-/** Shows once that an automatic plan has started; the plan does not wait for it. */
+/** Shows once that an automatic plan has started, or that a head waits to be looked at; the run does not wait for it. */
 export function announcePlan(asked: Answerable, change: ChangeRequest, run: Run): void {
-  if (asked.kind !== "autoplan" || run.attempt.change !== undefined || !plansAutomatically(change, run.config)) return;
-  run.attempt.inBackground(setCommitStatus(change, { kind: "planning" }, run));
+  if (asked.kind !== "autoplan" || run.attempt.change !== undefined) return;
+  if (change.state !== "open" || !hasCommitStatus(run)) return;
+  const own = { change: headRef(change), state: "pending", description: UNPLANNED, url: change.webUrl } as const;
+  run.attempt.inBackground(
+    plansAutomatically(change, run.config)
+      ? setCommitStatus(change, { kind: "planning" }, run)
+      : logFailure(run, () => writeUnplanned(own, run)),
+  );
+}
+
+/** Forgets a closed change request, which may have held back the status of a commit that others have as head. */
+export async function forgetStatus(ref: ChangeRequestRef, run: Run): Promise<void> {
+  if (!hasCommitStatus(run)) return;
+  await logFailure(run, async () => {
+    const headRevision = await run.statuses.remove(ref);
+    if (headRevision !== undefined) await writeWorst({ ...ref, headRevision }, run);
+  });
 }
 
 interface PlanStatusOptions {
@@ -107,7 +129,7 @@ async function setText(
 ): Promise<boolean> {
   if (!hasCommitStatus(run)) return false;
   const url = planComment === undefined ? change.webUrl : run.host.commentUrl(change, planComment);
-  return run.host.setStatus(change, { state, description, url });
+  return writeStatus({ change: headRef(change), state, description, url }, run);
 }
 
 async function logFailure({ host: { id }, complaints, log }: Run, work: () => Promise<unknown>): Promise<void> {

@@ -2,13 +2,14 @@ import { publish } from "../../comments/publish.js";
 import { renderResult } from "../../comments/render.js";
 import { runCommand } from "../../core/commands/commands.js";
 import { close } from "../../core/commands/unlock.js";
-import type { ChangeRequest, ChangeRequestRef } from "../../core/model/change-request.js";
+import { type ChangeRequest, type ChangeRequestRef, changeRequestRef } from "../../core/model/change-request.js";
 import type { CommandResultOf } from "../../core/model/result.js";
 import type { OwnComment } from "../../core/ports/code-host.js";
 import { auditFactsOf, auditRun } from "../answer/audit.js";
 import { linksOf } from "../answer/links.js";
 import { tellOfMerge } from "../answer/notify.js";
 import { postingOf, urgencyOf } from "../answer/results.js";
+import { forgetStatus } from "../answer/status.js";
 import { type Finished, type Outcome, refused, silent, type Silent } from "./outcome.js";
 import type { Permitted } from "./permit.js";
 import { commandContext, type Run } from "./run.js";
@@ -71,6 +72,7 @@ async function releaseIfClosed(change: ChangeRequest, run: Run): Promise<"closed
 }
 
 async function release(change: ChangeRequestRef, merged: boolean, run: Run): Promise<CommandResultOf<"closed">> {
+  await forgetStatus(changeRequestRef(change), run);
   const result = await close(change, merged, run);
   const facts = auditFactsOf(result);
   const reason = merged ? "merged" : "closed without a merge";

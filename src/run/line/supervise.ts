@@ -263,6 +263,7 @@ function fence<Parts extends RunPorts & { readonly ticket: RunTicket }>(parts: P
     waiting: wrapPort(parts.waiting, confirmFirst(PORT_REACH.waiting, ticket)),
     plans: wrapPort(parts.plans, confirmFirst(PORT_REACH.plans, ticket)),
     deployments: wrapPort(parts.deployments, confirmFirst(PORT_REACH.deployments, ticket)),
+    statuses: wrapPort(parts.statuses, confirmFirst(PORT_REACH.statuses, ticket)),
     audit: wrapPort(parts.audit, confirmFirst(PORT_REACH.audit, ticket)),
     live: wrapPort(parts.live, confirmFirst(PORT_REACH.live, ticket)),
     notifications: wrapPort(parts.notifications, confirmFirst(PORT_REACH.notifications, ticket)),

@@ -41,6 +41,7 @@ import { byApplication, byUsername, type Stores } from "../stores.js";
 import { MemoryContentBudget } from "./content-budget.js";
 import { MemoryLiveFeed } from "./live-feed.js";
 import { MemorySessionStore } from "./session-store.js";
+import { MemoryStatusStore } from "./status-store.js";
 
 const MAX_WINDOWS = 10_000;
 
@@ -53,6 +54,7 @@ export function createMemoryStores(clock: Clock): Stores {
     waiting: new MemoryWaitStore(clock),
     plans: new MemoryPlanStore(clock),
     deployments: new MemoryDeploymentStore(),
+    statuses: new MemoryStatusStore(clock),
     audit: new MemoryAuditLog(),
     users: new MemoryUserStore(sessions, clock),
     sessions,

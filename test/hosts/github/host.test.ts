@@ -338,3 +338,44 @@ describe("refusals", () => {
     );
   });
 });
+
+describe("the open pull requests with a head", () => {
+  const page = (numbers: readonly number[], next: string | undefined, head: string = HEAD) => ({
+    data: {
+      repository: {
+        pullRequests: {
+          pageInfo: { hasNextPage: next !== undefined, endCursor: next ?? null },
+          nodes: numbers.map((number) => ({ number, headRefOid: head })),
+        },
+      },
+    },
+  });
+  const hundred = (at: number) => Array.from({ length: 100 }, (_, index) => at * 100 + index + 1);
+
+  test("are those of all open ones, page by page", async () => {
+    const { host, api } = githubUnderTest();
+    const asked: unknown[] = [];
+    const note = ({ variables }: { variables: { after: unknown } }) => asked.push(variables.after) > 0;
+    api.post("/graphql", note).reply(200, page(hundred(0), "c1", OTHER));
+    api.post("/graphql", note).reply(200, page([101, 102], "c2"));
+    api.post("/graphql", note).reply(200, page([103], undefined, OTHER));
+    expect(await host.openWithHead(change)).toEqual({ numbers: [101, 102], cutOff: undefined });
+    expect(asked).toEqual([null, "c1", "c2"]);
+  });
+
+  test("are read for ten pages; what may be behind is said", async () => {
+    const { host, api } = githubUnderTest();
+    for (let at = 0; at < 10; at += 1) {
+      api.post("/graphql").reply(200, page(hundred(at), `c${at}`, at === 3 ? HEAD : OTHER));
+    }
+    const { numbers, cutOff } = await host.openWithHead(change);
+    expect(numbers).toEqual(hundred(3));
+    expect(cutOff).toBe("more than 1,000 are open");
+  });
+
+  test("are not known from an answer of another shape", async () => {
+    const { host, api } = githubUnderTest();
+    api.post("/graphql").reply(200, { data: { repository: { pullRequests: null } } });
+    await expect(host.openWithHead(change)).rejects.toThrow("list the open pull requests of acme/deploy");
+  });
+});

@@ -7,6 +7,7 @@ import {
   FORK_POINT,
   HEAD,
   MERGE_REQUEST,
+  OTHER,
   PROJECT,
   change,
   gitlabUnderTest,
@@ -285,5 +286,31 @@ describe("refusals", () => {
     expect(await host.mergeability(ref)).toBe("mergeable");
     const [first = 0, second] = clock.sleeps;
     expect([first >= 500, first <= 750, second]).toEqual([true, true, 9000]);
+  });
+});
+
+describe("the open merge requests with a head", () => {
+  const path = `${PROJECT}/repository/commits/${HEAD}/merge_requests`;
+  const merges = (count: number, changes: Record<string, unknown> = {}) =>
+    Array.from({ length: count }, (_, index) => mergeRequest({ iid: index + 1, ...changes }));
+  const query = (page: number) => ({ state: "opened", per_page: "100", page: String(page) });
+
+  test("are those of the commit that have it as head, not those that only contain it", async () => {
+    const { host, api } = gitlabUnderTest();
+    const all = [...merges(98, { sha: OTHER }), mergeRequest({ iid: 99 }), mergeRequest({ iid: 100, state: "merged" })];
+    api.get(path).query(query(1)).reply(200, all);
+    api
+      .get(path)
+      .query(query(2))
+      .reply(200, [mergeRequest({ iid: 101 }), mergeRequest({ iid: 102, sha: null })]);
+    expect(await host.openWithHead(change)).toEqual({ numbers: [99, 101], cutOff: undefined });
+  });
+
+  test("are read for three pages; that there may be more is said", async () => {
+    const { host, api } = gitlabUnderTest();
+    for (const page of [1, 2, 3]) api.get(path).query(query(page)).reply(200, merges(100));
+    const { numbers, cutOff } = await host.openWithHead(change);
+    expect(numbers).toHaveLength(300);
+    expect(cutOff).toBe("300 or more have it");
   });
 });

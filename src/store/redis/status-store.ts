@@ -1,0 +1,149 @@
+import { randomUUID } from "node:crypto";
+import * as z from "zod";
+import type { Revision } from "../../core/model/brand.js";
+import {
+  changeRequestKey,
+  type ChangeRequestRef,
+  changeRequestRef,
+  headKey,
+  type HeadRef,
+  headRef,
+} from "../../core/model/change-request.js";
+import { StoreUnavailable } from "../../core/model/errors.js";
+import {
+  OWN_STATUS_LIFETIME_MS,
+  type OwnStatus,
+  type StatusStore,
+  WRITES_LIFETIME_MS,
+} from "../../core/ports/stores.js";
+import { RedisScript } from "../../http/redis.js";
+import {
+  HEAD_KEY_PREFIX,
+  STATUS_LEASE_KEY_PREFIX,
+  STATUS_WRITES_KEY_PREFIX,
+  STATUSES_KEY_PREFIX,
+} from "../../names.js";
+import type { RedisConnection } from "./connection.js";
+import { orUndefined, readStored, scanKeys, stored } from "./stored-value.js";
+
+const END_LEASE = new RedisScript(new URL("end-lease.lua", import.meta.url));
+
+/** Longer than the calls that a turn makes usually take; whoever takes longer finds out with `isOurs`. */
+const LEASE_MS = 30_000;
+/** Longer than the lease of a replica that was killed. */
+const WAIT_MS = 45_000;
+const LOOK_EVERY_MS = 100;
+
+const statusRecord = z.object({
+  v: z.literal(1),
+  status: z.object({
+    change: z.object({ ...stored.change.shape, headRevision: stored.revision }),
+    state: z.enum(["pending", "success", "failure"]),
+    description: z.string(),
+    url: orUndefined(z.string()),
+  }) satisfies z.ZodType<OwnStatus>,
+});
+
+/** A transaction tells of the failure of a command in its answer. */
+const executed = z.array(z.tuple([z.null(), z.unknown()]));
+
+const headRecord = z.object({ v: z.literal(1), head: stored.revision });
+
+/**
+ * One hash per head, `svc:statuses:<host>/<repository>@<commit>`, with a field per change request, and the head of each
+ * change request, `svc:head:<host>/<repository>/<number>`. A status counts only while that names its head, so that
+ * whatever a killed process left elsewhere is none.
+ */
+export class RedisStatusStore implements StatusStore {
+  constructor(private readonly connection: RedisConnection) {}
+
+  async save(status: OwnStatus): Promise<Revision | undefined> {
+    const change = headRef(status.change);
+    const [key, field] = [statusesKey(change), String(change.number)];
+    const record = JSON.stringify({ v: 1, status: { ...status, change } });
+    const head = JSON.stringify({ v: 1, head: change.headRevision });
+    const before = await this.#headOf(change);
+    await this.connection.run(async (redis) =>
+      executed.parse(await redis.multi().hset(key, field, record).pexpire(key, OWN_STATUS_LIFETIME_MS).exec()),
+    );
+    await this.connection.run((redis) => redis.set(pointerKey(change), head, "PX", OWN_STATUS_LIFETIME_MS));
+    if (before === undefined || before === change.headRevision) return undefined;
+    await this.#drop({ ...change, headRevision: before });
+    return before;
+  }
+
+  async remove(change: ChangeRequestRef): Promise<Revision | undefined> {
+    const before = await this.#headOf(change);
+    await this.connection.run((redis) => redis.del(pointerKey(change)));
+    if (before !== undefined) await this.#drop({ ...changeRequestRef(change), headRevision: before });
+    return before;
+  }
+
+  async ofHead(head: HeadRef): Promise<readonly OwnStatus[]> {
+    const statuses = await this.#read(statusesKey(head));
+    const heads = await Promise.all(statuses.map(({ change }) => this.#headOf(change)));
+    return statuses
+      .filter((_, index) => heads[index] === head.headRevision)
+      .sort((left, right) => left.change.number - right.change.number);
+  }
+
+  async listShared(): Promise<readonly ChangeRequestRef[]> {
+    const shared = await this.connection.run(async (redis) => {
+      const keys = await scanKeys(redis, STATUSES_KEY_PREFIX);
+      const counts = await Promise.all(keys.map((key) => redis.hlen(key)));
+      return keys.filter((_, index) => (counts[index] ?? 0) > 1);
+    });
+    const statuses = await Promise.all(shared.map((key) => this.#read(key)));
+    return statuses.flat().map(({ change }) => changeRequestRef(change));
+  }
+
+  async countWrite(head: HeadRef): Promise<number> {
+    const key = STATUS_WRITES_KEY_PREFIX + headKey(head);
+    return this.connection.run(async (redis) => {
+      const answer = await redis.multi().incr(key).pexpire(key, WRITES_LIFETIME_MS).exec();
+      return z.int().parse(executed.parse(answer)[0]?.[1]);
+    });
+  }
+
+  async exclusively<T>(head: HeadRef, work: (isOurs: () => Promise<boolean>) => Promise<T>): Promise<T> {
+    const [key, token] = [STATUS_LEASE_KEY_PREFIX + headKey(head), randomUUID()];
+    await this.#awaitTurn(key, token);
+    try {
+      return await work(async () => (await this.connection.run((redis) => redis.get(key))) === token);
+    } finally {
+      // If this fails, the lease ends by itself.
+      await this.connection.run((redis) => END_LEASE.run(redis, [key], [token])).catch(() => undefined);
+    }
+  }
+
+  async #awaitTurn(key: string, token: string): Promise<void> {
+    const start = performance.now();
+    while ((await this.connection.run((redis) => redis.set(key, token, "PX", LEASE_MS, "NX"))) === null) {
+      if (performance.now() - start > WAIT_MS) throw new StoreUnavailable("other replicas are writing the same status");
+      await new Promise((resolve) => setTimeout(resolve, LOOK_EVERY_MS * (0.5 + Math.random())));
+    }
+  }
+
+  async #headOf(change: ChangeRequestRef): Promise<Revision | undefined> {
+    const key = pointerKey(change);
+    const text = await this.connection.run((redis) => redis.get(key));
+    return text === null ? undefined : readStored(headRecord, text, "the head of a change request", key).head;
+  }
+
+  async #read(key: string): Promise<OwnStatus[]> {
+    const texts = await this.connection.run((redis) => redis.hvals(key));
+    return texts.map((text) => readStored(statusRecord, text, "the status of a change request", key).status);
+  }
+
+  async #drop(head: HeadRef): Promise<void> {
+    await this.connection.run((redis) => redis.hdel(statusesKey(head), String(head.number)));
+  }
+}
+
+function statusesKey(head: HeadRef): string {
+  return STATUSES_KEY_PREFIX + headKey(head);
+}
+
+function pointerKey(change: ChangeRequestRef): string {
+  return HEAD_KEY_PREFIX + changeRequestKey(change);
+}
