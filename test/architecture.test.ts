@@ -13,6 +13,7 @@ const ROWS: readonly (readonly string[])[] = [
   ["core/model"],
   ["config"],
   ["core/ports"],
+  ["core/detect/yaml"],
   ["core/detect/tree"],
   ["core/detect/inputs"],
   ["core/detect/scan"],

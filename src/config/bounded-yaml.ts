@@ -20,17 +20,12 @@ interface YamlReading {
   readonly limits: YamlLimits;
   /** Whether `<<` merges maps into its map. */
   readonly merge: boolean;
-  /** Which of two equal keys counts, if any. */
-  readonly duplicateKeys: "last" | "refused";
 }
 
 /** The value of a document as plain JSON; infinity and NaN stay as written. @throws {YamlRefused} */
 export function yamlValue(document: Document.Parsed, reading: Partial<YamlReading> = {}): YamlValue {
   if (document.errors.length > 0) throw new YamlRefused("syntax");
-  return new ValueBuilder({ limits: YAML_LIMITS, merge: true, duplicateKeys: "last", ...reading }).build(
-    document.contents,
-    0,
-  );
+  return new ValueBuilder({ limits: YAML_LIMITS, merge: true, ...reading }).build(document.contents, 0);
 }
 
 interface Anchored {
@@ -96,7 +91,7 @@ class ValueBuilder {
         continue;
       }
       const name = this.key(key, depth + 1);
-      if (this.reading.duplicateKeys === "refused" && members.has(name)) throw new YamlRefused("syntax");
+      if (members.has(name)) throw new YamlRefused("syntax");
       members.set(name, this.build(value, depth + 1));
     }
     return Object.fromEntries(members);

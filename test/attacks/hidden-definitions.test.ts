@@ -25,21 +25,27 @@ const SPELLINGS: readonly (readonly [string, (json: string) => FileChanges])[] =
   ["in a JSON file with escapes", (json) => ({ "argocd/w.json": json.replace("Application", "\\u0041pplication") })],
   ["as an item of another kind", (json) => ({ "argocd/w.yml": `{apiVersion: v1, kind: ConfigMap, items: [${json}]}` })],
   ["behind a link", (json) => ({ "argocd/w.yaml": { symlink: "w.txt" }, "argocd/w.txt": json })],
+  ["behind the end of a line that is not ASCII", (json) => ({ "argocd/w.yaml": `# a\u2028${json}` })],
+  ["behind a carriage return alone", (json) => ({ "argocd/w.yaml": `# a\r${json}` })],
+  ["behind a mark at the start of a document", (json) => ({ "argocd/w.yaml": `a: b\n---\n\ufeff${json}` })],
+  ["with braces in a comment", (json) => ({ "argocd/w.yaml": `${json}#{{ x }}` })],
+  ["by a handle of a tag, behind \\x85", (json) => ({ "argocd/w.yaml": `\x85${tagged(json, "\x85")}` })],
+  ["by a handle of a tag, behind a mark", (json) => ({ "argocd/w.yaml": `\ufeff${tagged(json, "\x85")}` })],
   ["behind strange space", (json) => ({ "argocd/w.yaml": `a: b\n---\u00a0\n\u3000${json}` })],
 ];
 
+/** A kind that no text spells out. */
+function tagged(json: string, lineEnd: string): string {
+  return `%TAG !e! tag:yaml.org,2002:bin${lineEnd}--- ${json.replace('"Application"', "!e!ary QXBwbGljYXRpb24=")}`;
+}
+
 /** Ways to write one that svc does not read as Argo CD does, and that it therefore refuses. */
 const REFUSED: readonly (readonly [string, (json: string) => FileChanges])[] = [
-  ["a line that only Argo CD sees", () => ({ "argocd/w.yaml": block("# a\u2028kind: Application") })],
-  ["a carriage return alone", () => ({ "argocd/w.yaml": block("# a\rkind: Application") })],
-  ["a mark at the start of a document", () => ({ "argocd/w.yaml": `a: b\n---\n\ufeff${block("kind: Application")}` })],
-  ["braces in a comment", () => ({ "argocd/w.yaml": block('kind: "Application"#{{ x }}') })],
   ["braces behind a document", (json) => ({ "argocd/w.yaml": `${json}{{ x }}` })],
   ["a merge that overrides", () => ({ "argocd/w.yaml": block("x: &x {kind: Application}\nkind: ConfigMap\n<<: *x") })],
-  [
-    "a handle of a tag",
-    () => ({ "argocd/w.yaml": `%TAG !e! tag:yaml.org,2002:bin\n--- {kind: !e!ary QXBwbGljYXRpb24=}` }),
-  ],
+  ["a handle of a tag", (json) => ({ "argocd/w.yaml": tagged(json, "\n") })],
+  ["a document that only some tools read", (json) => ({ "argocd/w.yaml": `a: b\n...\n${json}` })],
+  ["a number that svc cannot compare", (json) => ({ "argocd/w.yaml": json.replace("{", '{"x": 9007199254740993,') })],
   ["two bytes for a letter", (json) => ({ "argocd/w.yaml": Array.from(json).join("\0") })],
   ["a number as a name", () => ({ "argocd/w.yaml": block("kind: Application").replace("web", "0x1F") })],
 ];

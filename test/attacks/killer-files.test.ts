@@ -77,7 +77,7 @@ describe.each(HOSTS)("on %s", (host) => {
     const plan = bot.lastComment(one);
     expect(plan).toContain("### Application: `web`");
     expect(plan).toContain("These changed files could not be read, and each may hold an Application:");
-    expect(plan).toContain("- `evil/killer.yaml`: it has a list or a map as a key");
+    expect(plan).toContain("- `evil/killer.yaml`: a key in it is a list, a map or null");
     await bot.approve(one);
     await bot.comment(one, "svc sync");
     expect(bot.lastComment(one)).toContain("`evil/killer.yaml`");

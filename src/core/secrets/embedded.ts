@@ -73,7 +73,7 @@ function readDocuments(text: string): readonly Json[] | undefined {
   const json = parseJson(text);
   if (json !== undefined) return isNestedDeeper(YAML_LIMITS.depth, json) ? undefined : [json as Json];
   try {
-    return [...composeYaml(text)].map((document) => yamlValue(document, { duplicateKeys: "refused" }));
+    return [...composeYaml(text)].map((document) => yamlValue(document));
   } catch (error) {
     if (error instanceof YamlRefused) return undefined;
     throw error;

@@ -173,7 +173,7 @@ function hiddenText(text: string, mark: Mark): Json {
 function readText(text: string): Json | undefined {
   try {
     const [document] = [...composeYaml(text, { ...YAML_LIMITS, documents: 1 })];
-    return document && yamlValue(document, { merge: false, duplicateKeys: "refused" });
+    return document && yamlValue(document, { merge: false });
   } catch (error) {
     if (error instanceof YamlRefused) return undefined;
     throw error;

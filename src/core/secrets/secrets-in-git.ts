@@ -1,7 +1,7 @@
 import { readsOnlyPinned, touchedPaths } from "../detect/inputs/input-set.js";
 import { inputsOf } from "../detect/inputs/inputs.js";
 import { hasKustomization } from "../detect/inputs/kustomize-inputs.js";
-import { ambiguity, isEncoded, mayHoldSecret } from "../detect/scan/screen-text.js";
+import { mayHoldSecret } from "../detect/scan/screen-text.js";
 import { isAttributesFile } from "../detect/tree/checkout-files.js";
 import { cleanPath, parentOf } from "../detect/tree/repository-path.js";
 import {
@@ -156,7 +156,6 @@ async function secretsIn(
     // Argo CD may replace a pointer of LFS by the file.
     if (text === undefined || text.startsWith("version https://git-lfs")) return undefined;
     if (!mayHoldSecret(text)) continue;
-    if (isEncoded(text) || ambiguity(text) !== undefined) return undefined;
     const secrets = (await tree.parseYaml(text))?.map((document) => secretsOf(document, namespace, file));
     if (!secrets?.every((some) => some !== undefined)) return undefined;
     found.push(...secrets.flat());

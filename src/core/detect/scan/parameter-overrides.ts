@@ -13,7 +13,6 @@ import type { RepositoryTree, Snapshot } from "../../ports/snapshot.js";
 import { addressesIn, isPathIn, pluginsIn, referencesIn } from "../inputs/input-set.js";
 import { overrideFilesOf } from "../inputs/inputs.js";
 import { redactUserInfo } from "../tree/repository-url.js";
-import { ambiguity } from "./screen-text.js";
 
 /** A definition as Argo CD renders it, or why that cannot be known; the problem has untrusted words. */
 type Overridden = { readonly spec: ApplicationSpec } | { readonly problem: string };
@@ -83,18 +82,8 @@ async function patchIn(file: string, tree: RepositoryTree): Promise<JsonObject |
   if (others.length > 0) return `${file} has several YAML documents, of which Argo CD reads one`;
   if (!isJsonObject(patch)) return `${file} is not a map of parameters, and Argo CD cannot render with it`;
   const strange = misspelled(patch);
-  if (strange !== undefined) return `${file} has the key ${strange}, which Argo CD may read as another one`;
-  const text = (await tree.readTexts([file])).get(file) ?? "";
-  const searched = ambiguity(text) === undefined && text.split("\n").every(({ length }) => length <= LONGEST_LINE);
-  const word = searched ? OTHER_IN_YAML_1_1.exec(text)?.groups?.word : "some lines";
-  return word === undefined ? patch : `parsers of YAML disagree about ${word} in ${file}: write it in quotes`;
+  return strange === undefined ? patch : `${file} has the key ${strange}, which Argo CD may read as another one`;
 }
-
-/** Matching takes time in the square of a line's length. */
-const LONGEST_LINE = 2000;
-/** Booleans and numbers to Argo CD's parser, and texts or other numbers to one of YAML 1.2; in comments only at their end. */
-const OTHER_IN_YAML_1_1 =
-  /^(?![ \t]*#).*?(?:^|[\s,:[{])(?<word>[yn]|yes|no|on|off|[-+]?0[0-7_]+|[-+]?0b[01_]+|[-+]?\d+_[\d_.]*)(?=[ \t]*(?:[,:\]}]|#|$))/im;
 
 /** The author of the file must not be shown what the definition would be withheld for. */
 async function readsMore(

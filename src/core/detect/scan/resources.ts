@@ -4,7 +4,7 @@ import { canonicalJson, isJsonObject, type Json, type JsonObject } from "../../m
 import type { Task } from "../../ports/compute.js";
 import type { Unreadable } from "../../ports/manifest-scanner.js";
 import { readYamlDocuments, TEMPLATE } from "../tree/yaml-documents.js";
-import { ambiguity, mayHoldResource } from "./screen-text.js";
+import { mayHoldResource } from "./screen-text.js";
 
 /** An Application or ApplicationSet resource as a file has it. */
 export interface Resource {
@@ -35,7 +35,7 @@ export function readResources(text: string | undefined): FileResources {
   const { values, problems: unread } = readYamlDocuments(text, mayHoldResource);
   const read = values.flatMap(flattened).map(readResource);
   const broken = read.filter((one) => one !== undefined && "reason" in one);
-  const problems = [ambiguity(text), ...unread, ...broken].filter((one) => one !== undefined);
+  const problems = [...unread, ...broken];
   return {
     resources: read.filter((one) => one !== undefined && "spec" in one),
     problem: problems.find(({ mayHide }) => mayHide) ?? problems[0],

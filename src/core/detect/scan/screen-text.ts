@@ -1,12 +1,8 @@
-import type { Unreadable } from "../../ports/manifest-scanner.js";
-
 /** Escapes of double-quoted YAML and of JSON that stand for a letter, a dot or a slash, and an escaped end of a line. */
 const ESCAPES =
   /\\(?:x([\dA-Fa-f]{2})|u([\dA-Fa-f]{4})|U([\dA-Fa-f]{8})|(\/)|(?:\r+\n?|[\n\u0085\u2028\u2029])[ \t]*)/g;
 /** A tag, however it is spelled, that makes Argo CD's parser decode Base64. */
-const ENCODED = /![!<\w:.,/-]{0,40}(?:binary|%)|^%TAG/m;
-/** Line ends and marks that only some parsers see, and handles for tags, which may stand in another part of the file. */
-const AMBIGUOUS = /\r(?!\n)|[\u0085\u2028\u2029\ufeff]|^%TAG/m;
+const ENCODED = /![!<\w:.,/-]{0,40}(?:binary|%)|(?:^|[\x85\ufeff])%TAG/m;
 
 /**
  * Whether a text can hold an Application or ApplicationSet. Cheap, and never wrong when it says no: the words stand there
@@ -33,14 +29,4 @@ function unescaped(text: string): string {
 /** Whether a text can hold a Secret. Cheap, and never wrong when it says no. */
 export function mayHoldSecret(text: string): boolean {
   return /secret/i.test(text) || (text.includes("\\") && /secret/i.test(unescaped(text))) || ENCODED.test(text);
-}
-
-/** Whether Argo CD's parser may decode a part of the text. */
-export function isEncoded(text: string): boolean {
-  return ENCODED.test(text);
-}
-
-/** Why a text may mean something else to Argo CD's parser than to this one, which knows YAML 1.2 alone. */
-export function ambiguity(text: string): Unreadable | undefined {
-  return AMBIGUOUS.test(text) ? { reason: "parsers disagree about its lines or its tags", mayHide: true } : undefined;
 }

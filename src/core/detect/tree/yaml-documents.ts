@@ -1,9 +1,10 @@
 import { setImmediate } from "node:timers/promises";
-import { type Document, isAlias, isCollection, isScalar, Lexer, type Scalar, visit } from "yaml";
-import { composeYaml, YAML_LIMITS, YamlRefused, yamlValue } from "../../../config/bounded-yaml.js";
-import type { Json } from "../../model/json.js";
+import { type Document, isCollection, Lexer } from "yaml";
+import { composeYaml, YAML_LIMITS, YamlRefused } from "../../../config/bounded-yaml.js";
+import { isNestedDeeper, type Json, parseJson } from "../../model/json.js";
 import type { Compute, Computed, ComputeLimits, Task } from "../../ports/compute.js";
 import type { Unreadable } from "../../ports/manifest-scanner.js";
+import { type KubernetesDocument, readKubernetesYaml } from "../yaml/kubernetes-yaml.js";
 
 /** Where untrusted texts are parsed, and for whom. */
 export interface Reading extends Pick<ComputeLimits, "owner" | "signal"> {
@@ -67,12 +68,13 @@ export function readYamlDocuments(text: string, wanted: (document: string) => bo
   const texts = text.split(/^---(?:[^\S\n]*(?=\n|$)|(?=[ \t]))/m).filter((part) => part.trim() !== "" && wanted(part));
   for (const part of texts.slice(0, MAX_DOCUMENTS)) {
     try {
-      // Kubernetes leaves out space of any kind before JSON.
-      for (const document of composeYaml(/^\s*\{/.test(part) ? part.trimStart() : part)) {
-        keepRevisionTexts(document);
-        decodeBinary(document);
-        values.push(yamlValue(document));
-      }
+      const start = /^\s*\{/.test(part) ? part.trimStart() : part;
+      const document = readJson(start) ?? readKubernetesYaml(start, REVISION_KEYS);
+      if (document === undefined) continue;
+      values.push(document.value);
+      if (document.more) problems.push(MORE);
+      if (document.inexact) problems.push(INEXACT);
+      if (document.mergeReplaces) problems.push(MERGE_REPLACES);
     } catch (error) {
       problems.push(problemOf(error, part));
     }
@@ -83,45 +85,38 @@ export function readYamlDocuments(text: string, wanted: (document: string) => bo
   return { values, problems };
 }
 
-const REVISION_KEYS = new Set(["targetRevision", "revision", "targetBranch"]);
-
-/** Keeps `targetRevision: 1.10` as the name `1.10`, which YAML reads as the number 1.1. */
-function keepRevisionTexts(document: Document.Parsed): void {
-  const anchored = new Map<string, Scalar>();
-  visit(document, {
-    Scalar(_, scalar) {
-      if (scalar.anchor !== undefined) anchored.set(scalar.anchor, scalar);
-    },
-    Pair(_, { key, value }) {
-      if (!isScalar(key) || typeof key.value !== "string" || !REVISION_KEYS.has(key.value)) return;
-      const scalar = isAlias(value) ? anchored.get(value.source) : value;
-      if (isScalar(scalar) && typeof scalar.value !== "string" && scalar.value !== null) {
-        scalar.value = scalar.source ?? scalar.value;
-      }
-    },
-  });
+/**
+ * Kubernetes tries JSON first where a brace begins a text, behind space of any kind. It may have other escapes and ends of
+ * lines than YAML.
+ */
+function readJson(text: string): KubernetesDocument | undefined {
+  if (!text.startsWith("{") || text.length > YAML_LIMITS.characters) return undefined;
+  const value = parseJson(text) as Json | undefined;
+  const other = value === undefined || isNestedDeeper(YAML_LIMITS.depth, value) || hasLargeNumber(value);
+  return other ? undefined : { value, inexact: false, mergeReplaces: false, more: false };
 }
 
-/** Argo CD's parser decodes texts with this tag, whose name may have escapes of its own. */
-function decodeBinary(document: Document.Parsed): void {
-  visit(document, {
-    Scalar(_, scalar) {
-      const { tag, value } = scalar;
-      if (tag === undefined || typeof value !== "string" || decoded(tag) !== "tag:yaml.org,2002:binary") return;
-      scalar.value = Buffer.from(value, "base64").toString("utf8");
-    },
-  });
-}
-
-function decoded(tag: string): string {
-  try {
-    return decodeURIComponent(tag);
-  } catch {
-    return tag;
+function hasLargeNumber(value: Json | undefined): boolean {
+  if (typeof value === "number") {
+    return Number.isInteger(value) ? !Number.isSafeInteger(value) : !Number.isFinite(value);
   }
+  return typeof value === "object" && value !== null && Object.values(value).some(hasLargeNumber);
 }
 
-/** Argo CD's parser has other limits than this one. What is not YAML for both can still be a template. */
+/** Kubernetes would take `targetRevision: 1.10` for the number 1.1, and refuse that. */
+const REVISION_KEYS = new Set(["targetRevision", "revision", "targetBranch"]);
+const MORE: Unreadable = { reason: "something follows the end of a document, which Kubernetes ignores", mayHide: true };
+/** Two definitions with different integers would look the same. */
+const INEXACT: Unreadable = {
+  reason: "it has an integer of more than 53 bits, which svc cannot compare; write it as text, in quotes",
+  mayHide: true,
+};
+const MERGE_REPLACES: Unreadable = {
+  reason: "a merge key (<<) in it replaces what stands before it, which only some parsers do",
+  mayHide: true,
+};
+
+/** Argo CD's parser has other limits. What is not YAML for both can still be a template. */
 function problemOf(error: unknown, text: string): Unreadable {
   const reason = error instanceof YamlRefused ? error.reason : "syntax";
   const template = () => isTemplate(text);
@@ -136,14 +131,17 @@ function problemOf(error: unknown, text: string): Unreadable {
     case "unknown-alias":
       return template() ? TEMPLATE : { reason: "its aliases cannot be resolved", mayHide: true };
     case "collection-key":
-      return template() ? TEMPLATE : { reason: "it has a list or a map as a key", mayHide: true };
+      return template() ? TEMPLATE : COLLECTION_KEY;
     case "merge-order":
-      return { reason: "a merge key (<<) in it overrides what stands before it, or does not", mayHide: true };
     case "syntax":
       return template() ? TEMPLATE : { reason: "it is not valid YAML", mayHide: true };
   }
 }
 
+const COLLECTION_KEY: Unreadable = {
+  reason: "a key in it is a list, a map or null, or Kubernetes takes two of its keys for one",
+  mayHide: true,
+};
 /** Nothing applies a template before a program has filled it in. */
 export const TEMPLATE: Unreadable = { reason: "it is a template", mayHide: false };
 

@@ -143,7 +143,7 @@ test.each([
   ["helmCharts: [{name: c, valuesFile: 'https://example.com/v.yaml'}]", true],
   ["resources: ['https://github.com/acme/other//base?ref=v1']", true],
   ["resources: ['git@github.com:acme/other.git']", true],
-  ["resources: [github.com/acme/other/base?ref=v1]", true],
+  ["resources:\n- github.com/acme/other/base?ref=v1\n", true],
   ["components: ['ssh://git@github.com/acme/other']", true],
   ["patches: [{path: 'https://example.com/p.yaml'}]", true],
   ["configMapGenerator: [{name: c, files: ['a=https://example.com/p.yaml']}]", true],

@@ -83,10 +83,10 @@ describe("a scan of a revision", () => {
 
   test("finds ApplicationSets whole", async () => {
     const text =
-      "apiVersion: argoproj.io/v1alpha1\nkind: ApplicationSet\nmetadata: {name: s, namespace: n}\nspec: {generators: []}\n";
+      "apiVersion: argoproj.io/v1alpha1\nkind: ApplicationSet\nmetadata: {name: s, namespace: ns}\nspec: {generators: []}\n";
     const { applicationSets } = await scan({ "set.yaml": text });
     expect(applicationSets).toMatchObject([
-      { file: "set.yaml", set: { name: "s", namespace: "n", resource: { spec: { generators: [] } } } },
+      { file: "set.yaml", set: { name: "s", namespace: "ns", resource: { spec: { generators: [] } } } },
     ]);
   });
 

@@ -22,7 +22,7 @@ const letterWays: readonly ((letter: string) => string)[] = [
   (letter) => `\\x${hex(letter, 2)}`,
   (letter) => `\\u${hex(letter, 4).toUpperCase()}`,
   (letter) => `\\U${hex(letter, 8)}`,
-  (letter) => (letter === "/" ? "\\/" : letter),
+  (letter) => `\\\u2028        ${letter}`,
   (letter) => `\\\n        ${letter}`,
   (letter) => `\\\r\n        \t ${letter}`,
   (letter) => `\\\n        \\\n        ${letter}`,
@@ -140,7 +140,12 @@ const file = fc.constantFrom("Application", "ApplicationSet").chain((kind) => {
     fc.constantFrom("a.yaml", "a.yml", "a.YAML"),
   );
   return fc.oneof(
-    inYaml.map(([start, text, end, path]) => ({ kind, path, text: (start + text).replace(/\r?\n/g, end) })),
+    // Kubernetes refuses `\/` in YAML.
+    inYaml.map(([start, text, end, path]) => ({
+      kind,
+      path,
+      text: (start + text).replace(/\r?\n/g, end).replaceAll("\\/", "/"),
+    })),
     asJson(kind).map((text) => ({ kind, path: "a.json", text })),
   );
 });

@@ -13,14 +13,16 @@ describe("readYamlDocuments", () => {
     ["---x: 1\n", [{ "---x": 1 }]],
     ["%YAML 1.2\n---\na: 1\n", [{ a: 1 }]],
     ['{"a": {"b": [1, null]}}', [{ a: { b: [1, null] } }]],
-    ["base: &b {x: 1}\nmore:\n  <<: *b\n  y: 2\n", [{ base: { x: 1 }, more: { x: 1, y: 2 } }]],
-    ["a: yes\nb: on\n", [{ a: "yes", b: "on" }]],
+    ["base: &b {x: 1}\nmore:\n  <<: *b\n  z: 2\n", [{ base: { x: 1 }, more: { x: 1, z: 2 } }]],
+    ["a: yes\nb: on\nn: 1_0\n", [{ a: true, b: true, false: 10 }]],
     ["a: 1\na: 2\n", [{ a: 2 }]],
-    ["a: .inf\nb: 1e400\n", [{ a: ".inf", b: "1e400" }]],
+    ["b: 1e400\n", [{ b: "1e400" }]],
     ["a: !!binary eA==\n!<tag:yaml.org,2002:%62inary> eQ==: 1\n", [{ a: "x", y: 1 }]],
     ["a: |\n  x\n---\u00a0\nb: 2\n---\u00a0c: 3\n", [{ a: "x\n" }, { b: 2, "---\u00a0c": 3 }]],
     ['\u3000{"a": 1}\n', [{ a: 1 }]],
-    ["a: 012\nb: 1e3\nc: 2026-01-01\n", [{ a: 12, b: 1000, c: "2026-01-01" }]],
+    ['{"a": "\\/ \\ud83d\\ude00 \u0085 \u2028"}', [{ a: "/ 😀 \u0085 \u2028" }]],
+    ['{"a": 1e400}', [{ a: "1e400" }]],
+    ["a: 012\nb: 1e3\nc: 2026-01-01\n", [{ a: 10, b: 1000, c: "2026-01-01" }]],
   ])("%j", (text, values) => {
     const { problems, values: read } = readYamlDocuments(text);
     expect(read.filter((value) => value !== null)).toMatchObject(values);
@@ -32,7 +34,8 @@ describe("readYamlDocuments", () => {
     ["targetRevision: 1.10", { targetRevision: "1.10" }],
     ["source: {targetRevision: 1e10}", { source: { targetRevision: "1e10" } }],
     ["git: {revision: 0123456}", { git: { revision: "0123456" } }],
-    ["v: &v 2.0\ntargetRevision: *v", { v: "2.0", targetRevision: "2.0" }],
+    ["v: &v 2.0\ntargetRevision: *v", { v: 2, targetRevision: "2.0" }],
+    ["targetRevision: on", { targetRevision: "on" }],
     ["targetRevision: true", { targetRevision: "true" }],
     ["targetRevision: ~", { targetRevision: null }],
     ["targetRevision: '1.10'", { targetRevision: "1.10" }],
@@ -47,6 +50,17 @@ describe("readYamlDocuments", () => {
       { reason: "it is a template", mayHide: false },
       { reason: "it is not valid YAML", mayHide: true },
     ]);
+  });
+
+  test.each([
+    ["a: 1\n...\nb: 2\n", { a: 1 }, "something follows the end of a document"],
+    ['{"a": 1}\n{"b": 2}\n', { a: 1 }, "something follows the end of a document"],
+    ["a: 9007199254740993\n", { a: 9007199254740992 }, "an integer of more than 53 bits"],
+    ["a: 1\n<<: {a: 2}\n", { a: 2 }, "a merge key (<<) in it replaces what stands before it"],
+  ])("%j is read as Kubernetes does, and never without a word", (text, value, problem) => {
+    const { values, problems } = readYamlDocuments(text);
+    expect(values).toEqual([value]);
+    expect(problems).toEqual([{ reason: expect.stringContaining(problem), mayHide: true }]);
   });
 
   const BOMB = [
@@ -67,6 +81,9 @@ describe("readYamlDocuments", () => {
     ["deep nesting in blocks", "- ".repeat(3000), "nested too deeply"],
     ["deep nesting of keys", "? ".repeat(3000), "nested too deeply"],
     ["deep nesting of maps", "{a: ".repeat(3000), "nested too deeply"],
+    ["infinity", "a: .inf", "it is not valid YAML"],
+    ["a null key", "~: 1", "a key in it is a list, a map or null"],
+    ["keys with one text", "1: a\n'1': b", "two of its keys for one"],
     ["a wide value behind few aliases", `a: &a [${"x,".repeat(4_000)}x]\nb: [${"*a,".repeat(30)}]`, "it is too large"],
   ])("%s is a problem and no crash", (_, text, problem) => {
     const read = readYamlDocuments(text);
