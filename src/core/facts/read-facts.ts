@@ -1,5 +1,6 @@
 import type { ApplicationName } from "../model/brand.js";
 import { type ChangeRequest, sameChangeRequest } from "../model/change-request.js";
+import { isFailed } from "../model/check.js";
 import { byApplication, type Deployment } from "../model/deployment.js";
 import type { Member } from "../model/effect.js";
 import {
@@ -13,6 +14,8 @@ import type { HostWords } from "../model/host-words.js";
 import type { Lock } from "../model/lock.js";
 import {
   type ApplicationPlan,
+  asCheckOf,
+  checkedWith,
   failedChecksOf,
   isPlanOf,
   isWithheld,
@@ -213,7 +216,7 @@ export function storedFacts({ change, words, settings, plan, locks, records }: S
     const foreign = (recordsOf.get(application) ?? []).filter((other) => other !== record);
     return {
       application,
-      planned: one && plannedFacts(one),
+      planned: one && plannedFacts(one, plan),
       lock: lockOf.get(application),
       record: record && recordFacts(record, change),
       foreign: foreign.map((other) => recordFacts(other, change)),
@@ -235,8 +238,15 @@ function otherFacts(deployed: Deployed, settings: Settings): ApplicationFacts {
   return { application, planned: undefined, lock: undefined, record: undefined, foreign: [], requires, now: undefined };
 }
 
-function plannedFacts(plan: ApplicationPlan): PlannedFacts {
+function plannedFacts(plan: ApplicationPlan, whole: Plan | undefined): PlannedFacts {
   const evaluated = plan.kind === "evaluated" ? plan : undefined;
+  const reached = (whole && plan.kind === "evaluated" ? checkedWith(plan.application, whole) : []).flatMap(
+    ({ application, checks }) =>
+      checks
+        .filter(isFailed)
+        .filter(({ required }) => required)
+        .map((check) => asCheckOf(application, check)),
+  );
   const refused = evaluated?.cluster?.refused.filter(({ sure }) => sure) ?? [];
   const dangers = evaluated?.diff.dangers ?? [];
   // Where Kubernetes was not asked, its rules for fields that cannot change still tell.
@@ -250,7 +260,7 @@ function plannedFacts(plan: ApplicationPlan): PlannedFacts {
     behind: plan.gaps?.behind === true,
     uncovered: plan.gaps?.uncovered === true,
     unseen: unseenSentence(plan),
-    failedChecks: failedChecksOf(plan),
+    failedChecks: [...failedChecksOf(plan), ...reached],
     refused: refused.length > 0 ? refused.map(({ title, message }) => `${title}: ${message}`) : expected,
     dangers,
     deleted: evaluated?.diff.deleted ?? 0,

@@ -11,7 +11,15 @@ import {
   resultFor,
 } from "../model/check.js";
 import { HostFailure } from "../model/errors.js";
-import { type ApplicationPlan, checksOf, isPlanOf, type Plan } from "../model/plan.js";
+import {
+  type ApplicationPlan,
+  asCheckOf,
+  type Checked,
+  checkedWith,
+  checksOf,
+  isPlanOf,
+  type Plan,
+} from "../model/plan.js";
 import type { LiveSubject } from "../model/subject.js";
 import type { Facts, MergeChecks, UnliftedCheck } from "../policy/facts.js";
 import type { CommandContext } from "../ports/context.js";
@@ -46,10 +54,14 @@ export async function readSyncChecks(
   approvals: Approvals,
   context: SyncCheckSource,
 ): Promise<SyncChecks> {
-  const results = await resultsOf(subjects, plan, context);
+  const own = await resultsOf(subjects, plan, context);
+  const names = subjects.map(({ name }) => name);
+  const results = names.map(
+    (name) => [name, [...(own.get(name) ?? []), ...reachedBy(name, names, plan, context)]] as const,
+  );
   const overriding = createOverriding({ ...context, approvals });
   const judged = await Promise.all(
-    [...results].map(async ([application, all]) => [application, await overriding.judge(all)] as const),
+    results.map(async ([application, all]) => [application, await overriding.judge(all)] as const),
   );
   return { failed: new Map(judged.filter(([, failed]) => failed.length > 0)), sentence: overriding.sentence };
 }
@@ -86,6 +98,31 @@ export function overriddenIn(application: ApplicationName, { failed }: SyncCheck
   const all = failed.get(application) ?? [];
   return all.map(({ one, by }) => ({ check: one.name, by: by.map(({ login }) => login) }));
 }
+
+/**
+ * The required checks of what Argo CD deploys by itself once the application is synced. What the plan has no result for has
+ * failed.
+ * @param deployed what the sync deploys, which is checked by itself.
+ */
+function reachedBy(
+  application: ApplicationName,
+  deployed: readonly ApplicationName[],
+  plan: Plan | undefined,
+  { checks, change }: Pick<SyncCheckSource, "checks" | "change">,
+): readonly CheckResult[] {
+  // A plan of another head or base branch is stale in any case.
+  if (!isPlanOf(plan, change)) return [];
+  const required = checks.filter((check) => check.required);
+  return checkedWith(application, plan)
+    .filter((reached) => !deployed.includes(reached.application))
+    .flatMap((reached) =>
+      checksFor(required, reached.application)
+        .flatMap((check) => resultFor(check, reached.checks) ?? brokenChecks([check], UNCHECKED))
+        .map((result) => asCheckOf(reached.application, result)),
+    );
+}
+
+const UNCHECKED = "the plan has no result of it, and Argo CD would deploy what it checks: plan again";
 
 /** The results of the required checks, of applications that have some. */
 async function resultsOf(
@@ -160,11 +197,6 @@ export async function checksOfMerge(
     ),
     missing: judged.filter(({ missing }) => missing).map(({ application }) => application),
   };
-}
-
-interface Checked {
-  readonly application: ApplicationName;
-  readonly checks: readonly CheckResult[];
 }
 
 function deployedByMerge({ applications, previews }: Plan): readonly Checked[] {

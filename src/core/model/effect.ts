@@ -23,6 +23,8 @@ export interface Member extends Identity {
   readonly sources: readonly MemberSource[];
   /** Other applications whose rules apply too, because it takes or leaves their place. */
   readonly boundAs: readonly BoundIdentity[];
+  /** Whether Argo CD deploys it as soon as its definition is applied; undefined in older plans, and of the application itself. */
+  readonly deploysItself?: boolean | undefined;
   /** Why it is not known what becomes of it; such a member needs an approval. Untrusted. */
   readonly problem: string | undefined;
 }

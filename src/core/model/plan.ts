@@ -227,6 +227,31 @@ export function checksOf(plan: ApplicationPlan): readonly CheckResult[] {
   }
 }
 
+/** An application with how its checks ended. */
+export interface Checked {
+  readonly application: ApplicationName;
+  readonly checks: readonly CheckResult[];
+}
+
+/** What Argo CD deploys by itself as soon as this application is synced, with the results that the plan has. */
+export function checkedWith(application: ApplicationName, { applications, previews }: Plan): readonly Checked[] {
+  const one = applications.find((other) => other.application === application);
+  const reached = (one?.effect.members ?? []).filter(
+    ({ reachedBy, definition, deploysItself }) =>
+      reachedBy.kind !== "direct" && definition.kind !== "removed" && deploysItself !== false,
+  );
+  return [...new Set(reached.map((member) => member.application))].map((name) => {
+    const planned = applications.filter((other) => other.application === name).flatMap(checksOf);
+    const previewed = previews.filter((other) => other.application === name);
+    return { application: name, checks: [...planned, ...previewed.flatMap(({ content }) => content.checks ?? [])] };
+  });
+}
+
+/** A check's result, named after what it looked at as well. */
+export function asCheckOf<T extends CheckResult>(application: ApplicationName, result: T): T {
+  return { ...result, name: `${result.name} of ${application}` };
+}
+
 /** The required checks that keep an application from being deployed, unless an approval lifts them. */
 export function failedChecksOf(plan: ApplicationPlan): readonly FailedCheck[] {
   return checksOf(plan)

@@ -63,7 +63,7 @@ export async function childPreviews(
   }
 }
 
-/** The named children whose definition the parent's head changes. */
+/** The named children whose definition the parent's head changes, or a sync of it does. */
 function changedChildren(
   [parent, { children }]: Parent,
   running: ReadonlyMap<ApplicationName, Application>,
@@ -72,9 +72,12 @@ function changedChildren(
 ): readonly FoundBelow[] {
   return children.flatMap((child): readonly FoundBelow[] => {
     const { name, namespace, base, head } = child;
-    if (name === "" || (base !== undefined && head !== undefined && specEqual(base, head))) return [];
+    if (name === "") return [];
     const application = nameOf(namespace, name);
     const runs = running.get(application);
+    // A sync of the parent also writes what differs in Argo CD alone.
+    const isKept = head !== undefined && runs !== undefined && specEqual(head, runs.spec);
+    if (isKept && base !== undefined && specEqual(base, head)) return [];
     if (head === undefined && runs === undefined) return [];
     const change = head === undefined ? "removed" : runs === undefined ? "added" : "changed";
     const order = orderOf({ application, parent, child, running: runs }, context);

@@ -42,7 +42,8 @@ function reachedInTurn(
     const applied = appliedBy.get(member.application);
     const known = applied?.digest !== undefined && applied.digest === member.digest;
     const hidden = deploysItself && !known && member.problem === undefined;
-    found.set(key, hidden ? { ...member, problem: NOT_RENDERED } : member);
+    const reached = { ...member, deploysItself };
+    found.set(key, hidden ? { ...reached, problem: NOT_RENDERED } : reached);
     if (deploysItself && known) queue.push(...applied.reached);
     if (member.definition.kind === "removed") {
       queue.push(...(running.get(member.application) ?? []).map((one) => removedWith(member.application, one)));

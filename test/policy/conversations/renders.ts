@@ -1,5 +1,5 @@
 import type { Check, CheckOutcome } from "../../../src/core/model/check.js";
-import { asYaml } from "../../scenarios/resources.js";
+import { applicationResource, asYaml } from "../../scenarios/resources.js";
 import type { Recorder } from "../recorder.js";
 import { BO, config, definition, filesOf, specOf, URL } from "../scene.js";
 
@@ -72,6 +72,20 @@ async function playChecks(recorder: Recorder): Promise<void> {
   await lifted.approve(overridable, "bo");
   await recorder.standing("check-lifted", lifted, overridable);
   await recorder.sync("check-lifted-before-sync", lifted, overridable);
+
+  const syncPolicy = { automated: {} };
+  const family = recorder.scene({ checks: [{ ...CHECK, applications: "shop" }] });
+  family.deployer.add("root", { ...specOf("root"), source: { ...specOf("root").source, path: "children" } });
+  family.endOf = () => FAILED;
+  const shop = applicationResource("shop", {
+    repoURL: URL,
+    namespace: "argocd",
+    spec: { ...specOf("shop"), syncPolicy },
+  });
+  const child = await family.open({ ...config("shop", "1"), "children/shop.yaml": asYaml(shop) });
+  await recorder.standing("check-of-a-child-failed", family, child);
+  await family.approve(child, "bo");
+  await recorder.sync("check-of-a-child-failed-before-sync", family, child);
 
   const merged = recorder.scene({ checks: [CHECK] });
   merged.endOf = ({ application }) => (application === "shop" ? FAILED : { kind: "passed" });

@@ -7,7 +7,7 @@ import type { ChangeRequest } from "../../model/change-request.js";
 import { groupedBy } from "../../model/collections.js";
 import type { ReachedBy } from "../../model/effect.js";
 import { DeployerFailure, safeMessage } from "../../model/errors.js";
-import type { JsonObject } from "../../model/json.js";
+import { isJsonObject, type JsonObject } from "../../model/json.js";
 import type { Stoppable } from "../../ports/context.js";
 import type { Deployer } from "../../ports/deployer.js";
 import { asChanged, type Reached, type Surroundings } from "../children.js";
@@ -59,7 +59,8 @@ export async function reachedBySet(
         const kept = !taken && settings.length === 0;
         if (kept && running !== undefined && before.every((one) => specEqual(one, spec))) return [];
         const member = memberOf({ application, head: spec, before, reachedBy });
-        return [{ member: { ...member, definition: asChanged(member.definition) }, deploysItself: isAutoSynced(spec) }];
+        const deploysItself = isAutoSynced(spec) || deploysInSteps(set);
+        return [{ member: { ...member, definition: asChanged(member.definition) }, deploysItself }];
       });
     });
   } catch (error) {
@@ -108,6 +109,12 @@ async function generated(
   const pinned = await deployer.expandApplicationSet(pinGitGenerators(set, change, at), change, signal);
   const moves = at === change.headRevision && gitGenerators(set).some((git) => mayMove(git, change));
   return moves ? [...pinned, ...(await deployer.expandApplicationSet(set, change, signal))] : pinned;
+}
+
+/** Whether the set's controller syncs its applications, which have no auto-sync then (`strategy: RollingSync`). */
+function deploysInSteps({ head }: RenderedSet): boolean {
+  const spec = head?.spec;
+  return isJsonObject(spec) && isJsonObject(spec.strategy) && spec.strategy.type === "RollingSync";
 }
 
 function sidesOf({ name, namespace, ...sides }: RenderedSet) {
