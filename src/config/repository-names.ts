@@ -1,14 +1,14 @@
 import { HOST_IDS, HOST_PREFIXES, type HostId } from "../names.js";
 import { PATTERN_FORM, patternProblem } from "./pattern.js";
 
-/** A repository as settings and annotations name it: `github:acme/deploy`, or without a host, which then is any. */
-interface NamedRepository {
+/** A repository, person or team as settings and annotations name it: `github:acme/deploy`, or without a host, which then is any. */
+interface NamedOnHost {
   readonly host: HostId | undefined;
   /** A name, or a pattern where patterns are allowed. */
   readonly name: string;
 }
 
-export function namedRepository(text: string): NamedRepository {
+export function withHost(text: string): NamedOnHost {
   const host = HOST_IDS.find((id) => HOST_PREFIXES[id].some((prefix) => text.startsWith(`${prefix}:`)));
   return { host, name: host === undefined ? text : text.slice(text.indexOf(":") + 1) };
 }
@@ -30,12 +30,12 @@ export function isRepositoryAddress(text: string): boolean {
 
 /** Whether the text names one host, by a prefix or as an address. */
 export function namesHost(text: string): boolean {
-  return isRepositoryAddress(text) || namedRepository(text).host !== undefined;
+  return isRepositoryAddress(text) || withHost(text).host !== undefined;
 }
 
 /** Explains why a text names no repository; undefined if it is a name, or a pattern of names. Empty: what is allowed says enough. */
 export function repositoryProblem(text: string): string | undefined {
-  const { name } = namedRepository(text);
+  const { name } = withHost(text);
   if (name.includes(":")) return "no host is called so: write `github:` or `gitlab:` in front of the repository";
   return patternProblem(name) ?? (name.includes("/") || name === "*" ? undefined : "");
 }

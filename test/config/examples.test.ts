@@ -2,7 +2,7 @@ import { readFileSync } from "node:fs";
 import { describe, expect, test } from "@jest/globals";
 import { z } from "zod";
 import { repositorySchema, parseRepositoryConfig } from "../../src/config/repository/repository-schema.js";
-import { DEFAULT_SENSITIVE_KINDS } from "../../src/config/server/sensitive-kinds.js";
+import { DEFAULT_SENSITIVE_KINDS } from "../../src/config/server/floor.js";
 import { serverSchema } from "../../src/config/server/server-schema.js";
 import { loadServerConfig } from "../../src/config/server/server.js";
 import { readYaml } from "../../src/config/yaml-tree.js";

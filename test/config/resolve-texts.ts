@@ -8,7 +8,7 @@ import { resolveSettings, type Resolution } from "../../src/config/rules/setting
 /** Resolves the settings from the texts of the repository files, as a run does. */
 export function resolveTexts(
   defaults: Parameters<typeof resolveSettings>[0],
-  server: Parameters<typeof resolveSettings>[1],
+  server: Partial<Parameters<typeof resolveSettings>[1]>,
   files: {
     readonly base: string | undefined;
     readonly head: string | undefined;
@@ -21,7 +21,7 @@ export function resolveTexts(
   const base = read(files.base, ".svc.yaml (base branch)");
   const head = files.head === files.base ? base : read(files.head, ".svc.yaml");
   const earlier = read(files.earlier, "earlier");
-  return resolveSettings(defaults, server, {
+  const sides = {
     base: {
       file: base,
       earlier: files.earlier !== undefined && earlier.kind === "valid" ? earlier.config : undefined,
@@ -32,7 +32,8 @@ export function resolveTexts(
         : { file: read(files.defaultBranch ?? undefined, ".svc.yaml (default branch)"), earlier: undefined },
     head,
     changed: files.head !== files.base,
-  });
+  };
+  return resolveSettings(defaults, { applicationRepositories: [], syncRequirements: [], ...server }, sides, "hosta");
 }
 
 function read(text: string | undefined, name: string): RepositoryConfigResult {

@@ -200,6 +200,18 @@ describe("names of repositories while both hosts are configured", () => {
     (name) => expect(problemsOf(both(entry(name)), { KEY })).toEqual([]),
   );
 
+  test.each(["allowed_users: [ana]", "allowed_teams: [acme/ops]", "allowed_users: ['github:bo', ana]"])(
+    "who may deploy is refused without a host: %s",
+    (list) => {
+      const text = (lists: string) => `sync_requirements: [{name: web, ${lists}}]`;
+      expect(problemsOf(both(text(list)), { KEY }).join()).toContain(
+        "on either host somebody may have this name: write",
+      );
+      expect(problemsOf(`${SMALLEST}\n${text(list)}`)).toEqual([]);
+      expect(problemsOf(both(text("allowed_users: ['gitlab:ana']")), { KEY })).toEqual([]);
+    },
+  );
+
   test("allowed_repos without a host means both, and a warning names each", () => {
     const text = both("defaults: {allowed_repos: [acme/*, 'github:acme/*']}");
     const result = loadServerConfig([{ name: "svc.yaml", text }], { KEY });

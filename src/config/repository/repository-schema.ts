@@ -78,7 +78,8 @@ function application() {
   });
 }
 
-function syncRequirements() {
+/** `sync_requirements` of a repository's file, and of the server's, where they are a floor. */
+export function syncRequirements() {
   const requirement = section({
     name: pattern()
       .optional()
@@ -157,8 +158,14 @@ function cluster() {
     return problem === undefined ? value : new Wrong(problem);
   }).meta({
     title: "pattern",
-    ...PATTERN_FORM,
-    pattern: `^(?:[hH][tT][tT][pP][sS]?://)?${PATTERN_FORM.pattern.slice(1)}`,
+    // Go, which Helm reads the chart's schema with, looks ahead only at the beginning of a pattern.
+    anyOf: [
+      PATTERN_FORM,
+      {
+        type: "string",
+        pattern: "^[hH][tT][tT][pP][sS]?://[^/!\\\\\\[\\]\\s][^/\\\\\\[\\]\\s]*(?:/[^/\\\\\\[\\]\\s]+)*$",
+      },
+    ],
   });
 }
 

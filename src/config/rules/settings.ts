@@ -7,7 +7,8 @@ import {
   type RepositoryConfig,
   type RepositoryConfigResult,
 } from "../repository/repository-schema.js";
-import { DEFAULT_SENSITIVE_KINDS } from "../server/sensitive-kinds.js";
+import { withHost } from "../repository-names.js";
+import { DEFAULT_SENSITIVE_KINDS } from "../server/floor.js";
 import type { ServerConfig, ServerDefaults } from "../server/server.js";
 import type { ConfigProblem } from "../yaml-tree.js";
 import { accessRulesOf, requirementsOf, strictest } from "./requirements.js";
@@ -42,7 +43,7 @@ export interface PolicyFiles {
 }
 
 /** What the server's file says besides `defaults`. */
-type ServerRules = Pick<ServerConfig, "applicationRepositories" | "sensitiveKinds" | HostId>;
+type ServerRules = Pick<ServerConfig, "applicationRepositories" | "syncRequirements" | "sensitiveKinds" | HostId>;
 
 /** Branches that are never deleted. */
 const NEVER_DELETED = ["main", "master", "develop", "development"] as const;
@@ -57,10 +58,12 @@ export function resolveSettings(
   defaults: ServerDefaults,
   server: ServerRules,
   { base, defaultBranch, head, changed }: PolicyFiles,
+  host: HostId,
 ): Resolution {
   const branches = [base, ...(defaultBranch === undefined ? [] : [defaultBranch])];
   const policies = branches.map(policyOf);
   const [policy = NO_REPOSITORY_CONFIG] = policies;
+  const floor = floorOn(host, server);
   const everywhere = (key: "skipNoChanges" | "autoMerge" | "deleteSourceBranch") =>
     policies.every((one) => one[key] ?? defaults[key]);
   const broken = branches.some(({ file }) => file.kind === "invalid");
@@ -84,10 +87,14 @@ export function resolveSettings(
     applicationRepositories: server.applicationRepositories,
     sensitiveKinds: server.sensitiveKinds ?? DEFAULT_SENSITIVE_KINDS,
     requirementsFor(application) {
-      const required = strictest(policies.map((one) => requirementsOf(application, one, defaults)));
+      const required = strictest([
+        ...policies.map((one) => requirementsOf(application, one, defaults)),
+        requirementsOf(application, floor, { ...defaults, ...NOTHING_REQUIRED }),
+      ]);
       return broken ? { ...required, requireApproval: true } : required;
     },
-    accessTo: (application, command) => distinct(policies.flatMap((one) => accessRulesOf(application, command, one))),
+    accessTo: (application, command) =>
+      distinct([...policies, floor].flatMap((one) => accessRulesOf(application, command, one))),
     needsAdministrator: branches.some(({ file, earlier }) => file.kind === "invalid" && earlier === undefined),
     rulesChange: changed ? { lists: distinct(policies.flatMap((one) => listsConcerned(one, headConfig))) } : undefined,
     notes: policyNotes(base.file.kind === "valid" ? base.file.config : base.earlier, base.file, head),
@@ -95,6 +102,21 @@ export function resolveSettings(
   const problems = [...new Set([head, base.file])].flatMap((side) => (side.kind === "invalid" ? side.problems : []));
   const brokenAt = base.file.kind === "invalid" ? "base" : head.kind === "invalid" ? "head" : undefined;
   return { settings, problems, brokenAt, repairs: brokenAt === "base" && head.kind === "valid" };
+}
+
+/** The floor says nothing of what none of its entries names. */
+const NOTHING_REQUIRED = { requireApproval: false, requireUpToDate: false, requireHealthy: false };
+
+/** The server's own rules, with the people and teams of this host: whoever has their names on another one is somebody else. */
+function floorOn(host: HostId, { syncRequirements }: Pick<ServerConfig, "syncRequirements">): RepositoryConfig {
+  const ofHost = (list: readonly string[] | undefined) =>
+    list?.map(withHost).flatMap((one) => (one.host === undefined || one.host === host ? [one.name] : []));
+  const entries = syncRequirements.map(({ allowedUsers, allowedTeams, ...entry }) => ({
+    ...entry,
+    allowedUsers: ofHost(allowedUsers),
+    allowedTeams: ofHost(allowedTeams),
+  }));
+  return { ...NO_REPOSITORY_CONFIG, syncRequirements: entries };
 }
 
 function policyOf({ file, earlier }: BranchFile): RepositoryConfig {

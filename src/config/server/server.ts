@@ -3,7 +3,7 @@ import type * as z from "zod";
 import { HOST_IDS, HOST_TITLES, type HostId, SERVER_FILE } from "../../names.js";
 import { type Environment, expandEnvironment } from "../environment.js";
 import type { ConfigFile } from "../files.js";
-import { namedRepository, namesHost, withEachHost } from "../repository-names.js";
+import { withHost, namesHost, withEachHost } from "../repository-names.js";
 import { Expanded } from "../schema-parts.js";
 import {
   camelKeys,
@@ -166,9 +166,8 @@ export function serverRules(tree: MapTree): readonly ConfigProblem[] {
     report(["hosta", missing], "is required: api_url and web_url of a self-hosted GitHub belong together");
   }
   for (const key of ["name", "hash"]) reportRepeated(tree, key, report);
-  for (const path of HOST_IDS.every((host) => has(host)) ? repositoriesOfHosts(tree) : []) {
-    const name = textAt(tree, path) ?? "";
-    if (!namesHost(name)) report(path, NAMES_NO_HOST);
+  for (const [path, message] of HOST_IDS.every((host) => has(host)) ? namesOnHosts(tree) : []) {
+    if (!namesHost(textAt(tree, path) ?? "")) report(path, message);
   }
   const stores = STORE_KINDS.filter((kind) => has("kvstore", kind));
   if (stores.length > 1) {
@@ -183,14 +182,27 @@ export function serverRules(tree: MapTree): readonly ConfigProblem[] {
 const NAMES_NO_HOST =
   "both hosts may have a repository of this name: write `github:<org>/<repo>`, `gitlab:<org>/<repo>` or the repository's address";
 
-/** Where the file says which repositories have a right. */
-function repositoriesOfHosts(tree: MapTree): readonly (readonly (string | number)[])[] {
-  const entries = treeAt(tree, ["application_repositories"]);
-  return (entries?.kind === "list" ? entries.items : []).flatMap((entry, index) => {
-    const list = treeAt(entry, ["repositories"]);
-    const items = list?.kind === "list" ? list.items : [];
-    return items.map((_, at) => ["application_repositories", index, "repositories", at]);
-  });
+const PERSON_OF_NO_HOST =
+  "on either host somebody may have this name: write `github:<name>` or `gitlab:<name>`, in two entries of the list if both are meant";
+
+/** Where the file says which repositories, people and teams have a right. */
+function namesOnHosts(tree: MapTree): readonly (readonly [readonly (string | number)[], string])[] {
+  const within = (list: string, keys: readonly string[], message: string) =>
+    itemsAt(tree, [list]).flatMap((_, index) =>
+      keys.flatMap((key) => {
+        const path = [list, index, key];
+        return itemsAt(tree, path).map((_, at) => [[...path, at], message] as const);
+      }),
+    );
+  return [
+    ...within("application_repositories", ["repositories"], NAMES_NO_HOST),
+    ...within("sync_requirements", ["allowed_users", "allowed_teams"], PERSON_OF_NO_HOST),
+  ];
+}
+
+function itemsAt(tree: MapTree, path: readonly (string | number)[]): readonly ConfigTree[] {
+  const found = treeAt(tree, path);
+  return found?.kind === "list" ? found.items : [];
 }
 
 /** Programs can check signatures and chats cannot. The log and the status page tell receivers apart by name. */
@@ -247,7 +259,7 @@ function repositoryWarnings({ defaults, applicationRepositories, ...config }: Se
     ),
   ];
   return places.flatMap(([place, name]) => {
-    const { host } = namedRepository(name);
+    const { host } = withHost(name);
     if (host !== undefined) {
       return served.includes(host) ? [] : [`${place}: ${HOST_TITLES[host]} is not configured, so it names nothing`];
     }

@@ -1,5 +1,5 @@
 import { matchesName } from "../../config/pattern.js";
-import { namedRepository, withEachHost } from "../../config/repository-names.js";
+import { withHost, withEachHost } from "../../config/repository-names.js";
 import { ANNOTATION_REPOSITORY } from "../../names.js";
 import { isOwnSource, movingPositions, ownSources } from "../detect/inputs/moving-sources.js";
 import { readsRepository } from "../detect/scan/git-generators.js";
@@ -142,7 +142,7 @@ function meansRepository(
   namesNeedHost: boolean,
   matches: (name: string) => boolean,
 ): boolean {
-  const { host, name } = namedRepository(text);
+  const { host, name } = withHost(text);
   if (host === undefined && name.includes(":")) return isOwnRepository(change, name);
   return (host === undefined ? !namesNeedHost : host === change.host) && matches(name);
 }

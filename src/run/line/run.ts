@@ -42,7 +42,12 @@ export async function openChange(
   const repository = await repositories.open(change, await host.cloneSource(change), signal);
   const reading = { compute, owner: changeRequestKey(change), signal: signal ?? NEVER };
   const snapshot = openSnapshot(repository, detection, reading);
-  const resolved = resolveSettings(config.defaults, config, await readPolicyFiles(change, snapshot, reading));
+  const resolved = resolveSettings(
+    config.defaults,
+    config,
+    await readPolicyFiles(change, snapshot, reading),
+    change.host,
+  );
   const problems = resolved.repairs ? [] : resolved.problems.map(describeProblem);
   return { settings: resolved.settings, problems, snapshot };
 }

@@ -1,6 +1,6 @@
 import { repost } from "../../comments/publish.js";
 import { matchesName } from "../../config/pattern.js";
-import { namedRepository } from "../../config/repository-names.js";
+import { withHost } from "../../config/repository-names.js";
 import type { ServerConfig } from "../../config/server/server.js";
 import { isDeploying } from "../../core/commands/commands.js";
 import type { ApplicationName } from "../../core/model/brand.js";
@@ -65,7 +65,7 @@ async function noteFreed(
 
 /** Whether the service handles this repository; an empty list allows all. */
 function isAllowed({ change }: HostEvent, { defaults }: ServerConfig): boolean {
-  const allowed = defaults.allowedRepos.map(namedRepository);
+  const allowed = defaults.allowedRepos.map(withHost);
   if (allowed.length === 0) return true;
   const repository = change.repository.toLowerCase();
   return allowed.some(

@@ -1,8 +1,18 @@
 import type { SensitiveKind } from "../../core/model/settings.js";
+import { syncRequirements } from "../repository/repository-schema.js";
 import { listOf, pattern, section, textLeaf, Wrong } from "../schema-parts.js";
 
 const KIND = /^[A-Z][A-Za-z0-9]{0,62}(?:\.[a-z0-9](?:[a-z0-9.-]{0,250}[a-z0-9])?)?$/;
 const LABEL = /^[A-Za-z0-9][A-Za-z0-9._/-]{0,315}(?:=[A-Za-z0-9._-]{0,63})?$/;
+
+/** `sync_requirements` of the server's file. */
+export function requiredAtLeast() {
+  return syncRequirements()
+    .prefault([])
+    .describe(
+      "what single applications require at least, whichever repository deploys them: a repository's file may require more, and lifts nothing of it. With both hosts configured, people and teams have the host's prefix, as in `github:ana`",
+    );
+}
 
 /** `sensitive_kinds`. Only the server's file has it: it limits what the writers of repositories can do. */
 export function sensitiveKinds() {
