@@ -25,8 +25,10 @@ interface HostFetchOptions {
   readonly isRead: RequestTest;
   /** GitHub answers 301 within its own origin for a renamed repository; reads follow that. */
   readonly followsOwnRedirects: boolean;
-  /** Reports a wait of more than ten seconds that the host asked for. */
+  /** Reports a wait of more than ten seconds for the host's limit. */
   readonly waits: (until: Date) => ReportedWait;
+  /** Whether the body of an answer says that the host's limit refused it, which its status and headers may not say. */
+  readonly saysLimited?: (answer: Answer) => boolean;
   /** Called with the headers of every answer. */
   readonly onAnswer?: (headers: Headers) => void;
 }
@@ -37,7 +39,14 @@ type RequestTest = (method: string, url: URL, body: string | undefined) => boole
 const MAX_ANSWER_BYTES = 32 * 1024 * 1024;
 const MAX_TRIES = 3;
 const MAX_REDIRECTS = 3;
+const FIRST_BACK_OFF_MS = 500;
 const MAX_RETRY_AFTER_MS = 60_000;
+/**
+ * The first pause after a refusal that names none; each further one is twice as long.
+ * https://docs.github.com/rest/using-the-rest-api/best-practices-for-using-the-rest-api#handle-rate-limit-errors-appropriately
+ */
+const UNNAMED_PAUSE_MS = 60_000;
+const LONGEST_UNNAMED_PAUSE_MS = 60 * 60_000;
 
 /**
  * A `fetch` for a code host's client library. It reads answers completely, limits their size and checks that successful
@@ -46,40 +55,70 @@ const MAX_RETRY_AFTER_MS = 60_000;
  */
 export function createHostFetch(options: HostFetchOptions): HostFetch {
   const { clock, onAnswer } = options;
-  const writes = createHolds(options);
+  const holds = createHolds(options);
   return async (address, request = {}) => {
     const url = new URL(address);
     const method = (request.method ?? "GET").toUpperCase();
     const signal = request.signal ?? undefined;
     const reads = options.isRead(method, url, request.body);
-    const credentials = request.headers?.authorization ?? "";
+    const sender = { credentials: request.headers?.authorization ?? "", reads };
     for (let attempt = 1; ; attempt += 1) {
-      if (!reads) await writes.pass(credentials, signal);
+      if (!reads) await holds.pass(sender.credentials, signal);
       const outcome = await tryOnce(options, { url, method, reads, request });
       if (outcome instanceof Response) onAnswer?.(outcome.headers);
-      const pause = attempt < MAX_TRIES ? pauseBeforeRetry(outcome, { attempt, reads, now: clock.now() }) : undefined;
+      const answer = outcome instanceof Response ? answerOf(outcome, clock.now()) : undefined;
+      const limit = answer?.limited === true ? holds.refused(sender, answer.pause) : undefined;
+      if (answer?.limited === false && answer.status < 500) holds.passed(sender);
+      const pause = attempt < MAX_TRIES ? pauseBeforeRetry(answer, { attempt, reads, limit }) : undefined;
       if (pause === undefined) {
-        if (outcome instanceof Response) return outcome;
-        throw outcome;
+        if (!(outcome instanceof Response)) throw outcome;
+        return limit === undefined ? outcome : withPause(outcome, limit);
       }
       if (reads) await clock.sleep(pause, signal);
-      else writes.hold(credentials, pause);
     }
   };
 }
 
-/** After a write was refused by the host's limit, all writes with the same credentials wait as long as the host asked. */
+/** Who sent a request, and whether it changes nothing. */
+interface Sender {
+  readonly credentials: string;
+  readonly reads: boolean;
+}
+
+interface Hold {
+  /** Milliseconds since 1970. */
+  readonly until: number;
+  readonly pauseMs: number;
+  /** Whether a read was refused. Some limits are for writes alone, so that a read that passes does not end them. */
+  readonly reads: boolean;
+}
+
+/**
+ * After the host's limit refused a request, writes with the same credentials wait for the last minute of the pause that the
+ * host asked for. Before that they are sent, and refused: whoever sent them decides whether to wait.
+ */
 function createHolds({ clock, waits }: HostFetchOptions) {
-  /** The end of the wait in milliseconds since 1970, by credentials. */
-  const heldUntil = new Map<string, number>();
+  const held = new Map<string, Hold>();
   const now = () => clock.now().getTime();
+  const endOf = (credentials: string) => {
+    const until = held.get(credentials)?.until ?? 0;
+    return until - now() > MAX_RETRY_AFTER_MS ? 0 : until;
+  };
   return {
-    hold(credentials: string, ms: number): void {
-      for (const [one, until] of heldUntil) if (until <= now()) heldUntil.delete(one);
-      heldUntil.set(credentials, Math.max(heldUntil.get(credentials) ?? 0, now() + ms));
+    /** Notes a refusal. @returns The pause in milliseconds. */
+    refused({ credentials, reads }: Sender, asked: number | undefined): number {
+      for (const [one, { until }] of held) if (until <= now() - LONGEST_UNNAMED_PAUSE_MS) held.delete(one);
+      const last = held.get(credentials);
+      const pauseMs = asked === undefined ? unnamedPause(last, now()) : Math.max(asked, FIRST_BACK_OFF_MS);
+      held.set(credentials, { until: Math.max(last?.until ?? 0, now() + pauseMs), pauseMs, reads });
+      return pauseMs;
+    },
+    passed({ credentials, reads }: Sender): void {
+      const last = held.get(credentials);
+      if (last !== undefined && last.until <= now() && (last.reads || !reads)) held.delete(credentials);
     },
     async pass(credentials: string, signal: AbortSignal | undefined): Promise<void> {
-      for (let until = heldUntil.get(credentials) ?? 0; until > now(); until = heldUntil.get(credentials) ?? 0) {
+      for (let until = endOf(credentials); until > now(); until = endOf(credentials)) {
         const reported = until - now() > REPORTED_WAIT_MS ? waits(new Date(until)) : undefined;
         await clock.sleep(until - now(), signal).finally(() => reported?.end());
       }
@@ -87,20 +126,47 @@ function createHolds({ clock, waits }: HostFetchOptions) {
   };
 }
 
-/** Milliseconds until the next attempt; undefined if there is none. `attempt` 1 is the first. */
-function pauseBeforeRetry(
-  outcome: Response | HostFailure,
-  { attempt, reads, now }: { readonly attempt: number; readonly reads: boolean; readonly now: Date },
-): number | undefined {
-  // Random, so that requests that failed together do not return together.
-  const backOff = Math.round(500 * 2 ** (attempt - 1) * (1 + Math.random() / 2));
-  if (!(outcome instanceof Response)) return reads ? backOff : undefined;
-  const { status, headers } = outcome;
+/** Requests that were refused during the same pause are one refusal. */
+function unnamedPause(last: Hold | undefined, now: number): number {
+  if (last === undefined) return UNNAMED_PAUSE_MS;
+  if (last.until > now) return last.until - now;
+  return Math.min(Math.max(last.pauseMs * 2, UNNAMED_PAUSE_MS), LONGEST_UNNAMED_PAUSE_MS);
+}
+
+interface Judged {
+  readonly status: number;
+  /** Whether the host's limit refused the request. */
+  readonly limited: boolean;
+  /** The pause that the host asks for, in milliseconds. */
+  readonly pause: number | undefined;
+}
+
+function answerOf({ status, headers }: Response, now: Date): Judged {
   const answer = { status, headers: Object.fromEntries(headers) };
-  const limited = isRateLimited(answer);
-  if (!limited && (!reads || status < 500)) return undefined;
-  const asked = pauseAskedFor(answer, now);
-  if (asked === undefined) return limited ? undefined : backOff;
+  return { status, limited: isRateLimited(answer), pause: pauseAskedFor(answer, now) };
+}
+
+/** Tells the caller how long to wait where the host does not. */
+function withPause(answer: Response, pauseMs: number): Response {
+  if (!answer.headers.has("retry-after")) answer.headers.set("retry-after", String(Math.ceil(pauseMs / 1000)));
+  return answer;
+}
+
+interface Try {
+  /** 1 is the first. */
+  readonly attempt: number;
+  readonly reads: boolean;
+  /** The pause after a refusal by the host's limit, in milliseconds. */
+  readonly limit: number | undefined;
+}
+
+/** Milliseconds until the next attempt; undefined if there is none. Writes wait for their hold instead. */
+function pauseBeforeRetry(answer: Judged | undefined, { attempt, reads, limit }: Try): number | undefined {
+  // Random, so that requests that failed together do not return together.
+  const backOff = Math.round(FIRST_BACK_OFF_MS * 2 ** (attempt - 1) * (1 + Math.random() / 2));
+  const failed = answer === undefined || answer.status >= 500;
+  if (limit === undefined && (!reads || !failed)) return undefined;
+  const asked = limit ?? answer?.pause ?? backOff;
   return asked <= MAX_RETRY_AFTER_MS ? Math.max(asked, backOff) : undefined;
 }
 
@@ -127,6 +193,7 @@ async function tryOnce(
       const init: RequestInit = { method, headers: request.headers, body: request.body, redirect: "manual" };
       const limits = { timeoutMs, maxBytes: MAX_ANSWER_BYTES, signal: request.signal };
       const answer = await fetchText(url, init, limits);
+      if (options.saysLimited?.(answer) === true) return responseOf({ ...answer, status: 429 });
       if (![301, 302, 303, 307, 308].includes(answer.status)) {
         proveJson(answer, words, maybeDone);
         return responseOf(answer);

@@ -45,11 +45,13 @@ export const FAULT_CASES: Readonly<Record<string, FaultCase>> = {
     reads: 1,
     message: limited,
   },
-  "429 without a word": { fault: status(429), reason: "rate-limited", reads: 1, message: limited },
+  // Sent again after a minute, and not after the two minutes that follow.
+  "429 without a word": { fault: status(429), reason: "rate-limited", reads: 2, writes: 2, message: limited },
   "403 with nothing left of the limit": {
     fault: status(403, { "x-ratelimit-remaining": "0" }),
     reason: "rate-limited",
-    reads: 1,
+    reads: 2,
+    writes: 2,
     message: limited,
   },
   "500": {

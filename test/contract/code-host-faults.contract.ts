@@ -1,4 +1,4 @@
-import { afterEach, beforeAll, describe, expect, test } from "@jest/globals";
+import { afterEach, beforeAll, beforeEach, describe, expect, test } from "@jest/globals";
 import { listenOnLoopback } from "../../sandbox/loopback.js";
 import { GITLAB_TOKEN } from "../../sandbox/world.js";
 import type { ChangeRequest } from "../../src/core/model/change-request.js";
@@ -76,6 +76,8 @@ export function faultsContract(under: () => CodeHostUnderTest): void {
 
   describe.each(Object.keys(FAULT_CASES))("%s", (name) => {
     const client = (): CodeHost => (name === "nothing" ? impatient : host);
+    // What the host asked for before is over.
+    beforeEach(() => under().clock.advance(3 * 60 * 60_000));
 
     test("in answer to a read", async () => {
       const { changeRequest } = under().paths;
@@ -87,8 +89,6 @@ export function faultsContract(under: () => CodeHostUnderTest): void {
     test("in answer to a new comment: sent again only when refused by the limit, and nothing is posted", async () => {
       if (isYoungToken(name)) return;
       const { comments } = under().paths;
-      // What the host asked for before is over.
-      under().clock.advance(2 * 60 * 60_000);
       const { outcome, sent } = await broken(name, "POST", comments, () =>
         client().postComment(change, "text", { urgency: "help" }),
       );
@@ -112,7 +112,6 @@ export function faultsContract(under: () => CodeHostUnderTest): void {
       if (isYoungToken(name)) return;
       const { paths, title, repository, forge } = under();
       const intent = { method: "squash", deleteSourceBranch: true, protectedBranches: ["main"] } as const;
-      under().clock.advance(2 * 60 * 60_000);
       const { outcome, sent } = await broken(name, "PUT", paths.merge, () => client().merge(change, intent));
       // GitLab says 401 to who may not merge, and the token is good for reading.
       const refusals = title === "GitLab" ? ["401", "403", "409"] : ["403", "409"];

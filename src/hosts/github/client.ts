@@ -7,7 +7,9 @@ import * as z from "zod";
 import type { RepositoryName } from "../../core/model/brand.js";
 import type { ChangeRequestRef } from "../../core/model/change-request.js";
 import { HostFailure, type HostFailureReason } from "../../core/model/errors.js";
+import { parseJson } from "../../core/model/json.js";
 import type { Clock } from "../../core/ports/clock.js";
+import type { Answer } from "../../http/fetch-text.js";
 import { decodeAnswer, oneLine, refusalOf } from "../host-answer.js";
 import { createHostFetch, type HostFetch } from "../host-fetch.js";
 import type { LimitWaits } from "../limit-waits.js";
@@ -117,6 +119,7 @@ export function createGitHubClient(options: GitHubClientOptions): GitHubClient {
     requestTimeoutMs: options.requestTimeoutMs,
     isRead,
     followsOwnRedirects: true,
+    saysLimited,
     waits: (until) => options.waits.begin({ host: "hosta", account: undefined, reason: "asked", until }),
     onAnswer: (headers) => {
       if (headers.has("x-ratelimit-limit")) limitShownAt = options.clock.now().getTime();
@@ -247,6 +250,30 @@ function refuseUnusableKey(privateKey: string): void {
   }
 }
 
+/**
+ * GitHub's secondary limits come as 403 without any header that names a limit, and GraphQL's as 200 with errors. Only the
+ * message tells a secondary limit from a missing permission: docs/adr/0020-host-messages.md.
+ * https://docs.github.com/rest/using-the-rest-api/rate-limits-for-the-rest-api#exceeding-the-rate-limit
+ */
+function saysLimited({ status, text }: Pick<Answer, "status" | "text">): boolean {
+  if (![200, 403].includes(status) || !LIMIT_WORDS.test(text)) return false;
+  const { message = "", errors = [] } = limitSchema.safeParse(parseJson(text)).data ?? {};
+  const refused = errors.some((one) => one.type === "RATE_LIMITED" || SECONDARY_LIMIT.test(one.message));
+  return status === 403 ? SECONDARY_LIMIT.test(message) || refused : refused;
+}
+
+/** As in Octokit's throttling plugin; older GitHub Enterprise Servers speak of abuse. */
+const SECONDARY_LIMIT = /\bsecondary rate\b|\babuse detection\b/i;
+/** Saves the parsing of other answers. */
+const LIMIT_WORDS = /RATE_LIMITED|secondary rate|abuse detection/i;
+const limitSchema = z.object({
+  message: z.string().optional().catch(undefined),
+  errors: z
+    .array(z.object({ type: z.string().nullish().catch(undefined), message: z.string().catch("") }))
+    .optional()
+    .catch(undefined),
+});
+
 /** Octokit's `RequestError`. */
 const requestErrorSchema = z.object({
   status: z.int(),
@@ -289,7 +316,6 @@ function endsInstallation(error: unknown): boolean {
 const GRAPHQL_REASONS: ReadonlyMap<string, HostFailureReason> = new Map([
   ["NOT_FOUND", "not-found"],
   ["FORBIDDEN", "forbidden"],
-  ["RATE_LIMITED", "rate-limited"],
 ]);
 
 function graphqlFailure(errors: z.output<typeof graphqlErrorSchema>["errors"], asked: string): HostFailure {

@@ -294,7 +294,11 @@ describe("refusals", () => {
     [422, {}, "rejected", /\(422, "said"\)/],
   ])("%d %j", async (status, headers, reason, text) => {
     const { host, api } = githubUnderTest();
-    api.get(PULL).reply(status, { message: "sa\u202eid\n" }, headers);
+    // A limit that names no pause is tried again after a minute.
+    api
+      .get(PULL)
+      .times(reason === "rate-limited" ? 2 : 1)
+      .reply(status, { message: "sa\u202eid\n" }, headers);
     const failure = host.mergeability(ref);
     await expect(failure).rejects.toMatchObject({ name: "HostFailure", reason });
     await expect(failure).rejects.toThrow(
@@ -320,6 +324,62 @@ describe("refusals", () => {
     const other = githubUnderTest();
     other.api.get(PULL).reply(429, { message: "secondary" }, { "retry-after": "3600" });
     await expect(other.host.mergeability(ref)).rejects.toMatchObject({ reason: "rate-limited" });
+  });
+
+  test.each<[string, string]>([
+    ["secondary", "You have exceeded a secondary rate limit. Please wait a few minutes before you try again."],
+    ["older", "You have triggered an abuse detection mechanism. Please retry your request again later."],
+  ])("a %s limit that names no pause is waited for a minute, although it comes as a 403", async (_, message) => {
+    const { host, api, clock } = githubUnderTest();
+    api.get(PULL).reply(403, { message }, { "x-ratelimit-remaining": "4711" });
+    api.get(PULL).reply(200, pull());
+    expect(await host.mergeability(ref)).toBe("mergeable");
+    expect(clock.sleeps).toEqual([60_000]);
+  });
+
+  test("a limit that goes on doubles the pause, and a comment that can wait is posted after it", async () => {
+    const { host, api, clock } = githubUnderTest();
+    const comments = "/repos/acme/deploy/issues/7/comments";
+    const message = "You have exceeded a secondary rate limit.";
+    api.post(comments).times(4).reply(403, { message }, { "x-ratelimit-remaining": "4711" });
+    api.post(comments).reply(201, { id: 55 });
+    const started = clock.now().getTime();
+    expect(await host.postComment(ref, "hello", { urgency: "result" })).toBe("55");
+    expect((clock.now().getTime() - started) / 60_000).toBe(1 + 2 + 4 + 8);
+  });
+
+  test("a limit of reads holds writes as well", async () => {
+    const { host, api, clock } = githubUnderTest();
+    api.get(PULL).times(2).reply(429, { message: "slow down" });
+    await expect(host.mergeability(ref)).rejects.toMatchObject({ reason: "rate-limited" });
+    const started = clock.now().getTime();
+    api.post("/repos/acme/deploy/issues/7/comments").reply(429, { message: "slow down" });
+    await expect(host.postComment(ref, "hello", { urgency: "help" })).rejects.toMatchObject({ reason: "rate-limited" });
+    api.post("/repos/acme/deploy/issues/7/comments").reply(201, { id: 55 });
+    expect(await host.postComment(ref, "hello", { urgency: "result" })).toBe("55");
+    expect(clock.now().getTime() - started).toBe(120_000);
+  });
+
+  test.each<[string, object]>([
+    ["RATE_LIMITED", { type: "RATE_LIMITED", message: "API rate limit exceeded" }],
+    ["a secondary limit", { message: "You have exceeded a secondary rate limit." }],
+  ])("GraphQL's %s in a 200 is a limit", async (_, error) => {
+    const { host, api, clock } = githubUnderTest();
+    api
+      .post("/graphql")
+      .times(2)
+      .reply(200, { data: null, errors: [error] });
+    await expect(host.reviews(change)).rejects.toMatchObject({ reason: "rate-limited" });
+    expect(clock.sleeps).toEqual([60_000]);
+  });
+
+  test("what people wrote is no limit, and a refusal that only quotes one is none either", async () => {
+    const { host, api, clock } = githubUnderTest();
+    api.get(PULL).reply(200, pull({ title: "RATE_LIMITED: you have exceeded a secondary rate limit" }));
+    expect(await host.mergeability(ref)).toBe("mergeable");
+    api.get(PULL).reply(403, { message: "Resource not accessible by integration", said: "secondary rate limit" });
+    await expect(host.mergeability(ref)).rejects.toMatchObject({ reason: "forbidden" });
+    expect(clock.sleeps).toEqual([]);
   });
 
   test("a renamed repository is followed within GitHub, for reads", async () => {
