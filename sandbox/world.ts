@@ -75,20 +75,34 @@ export interface SandboxWorld extends Pick<Forges, "github" | "gitlab"> {
   readonly argocd: ArgoCd;
   /** Token of an account with all permissions. */
   readonly argocdToken: string;
+  /** The repository with this address. */
+  repository(url: string): StoredRepository | undefined;
   stop(): Promise<void>;
+}
+
+/** A repository in the store of its code host. */
+export interface StoredRepository {
+  readonly store: GitStore;
+  readonly name: string;
 }
 
 /** Starts the requested servers on free ports. */
 export async function startSandbox(options: WorldOptions): Promise<SandboxWorld> {
   const forges = await startForges(options);
   const { github, gitlab } = forges;
-  const argocd = await startArgoCd({ ...options.argocd, repositories: (url) => folderOf(url, forges.all) });
+  const repository = (url: string) => repositoryAt(url, forges.all);
+  const repositories = (url: string) => {
+    const found = repository(url);
+    return found?.store.objects(found.name);
+  };
+  const argocd = await startArgoCd({ ...options.argocd, repositories });
   const argocdToken = argocd.addAccount(ARGOCD_ACCOUNT, { permissions: "all" });
   return {
     github,
     gitlab,
     argocd,
     argocdToken,
+    repository,
     async stop() {
       await argocd.stop();
       await forges.stop();
@@ -97,7 +111,7 @@ export async function startSandbox(options: WorldOptions): Promise<SandboxWorld>
 }
 
 /** Finds a repository by its HTTP URL, or by an SSH URL with the same path. */
-function folderOf(url: string, stores: Forges["all"]): string | undefined {
+function repositoryAt(url: string, stores: Forges["all"]): StoredRepository | undefined {
   const plain = url
     .trim()
     .toLowerCase()
@@ -108,7 +122,7 @@ function folderOf(url: string, stores: Forges["all"]): string | undefined {
       const sameHost = plain.startsWith(`${forge.url}/`) || /^(?:ssh:\/\/|[^/]+@)/.test(plain);
       return sameHost && new RegExp(`[/:]${escaped(one.toLowerCase())}$`).test(plain);
     });
-    if (name !== undefined) return store.directory(name);
+    if (name !== undefined) return { store, name };
   }
   return undefined;
 }

@@ -16,7 +16,7 @@ export class FetchedCopy {
     private readonly folder: string,
     private readonly url: string,
   ) {
-    this.#last = createBareRepository(folder, "main");
+    createBareRepository(folder, "main");
   }
 
   /** Fetches every branch and tag. @throws {ApiError} with a repo-server's words if the repository cannot be read. */

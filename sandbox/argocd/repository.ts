@@ -2,8 +2,8 @@ import { createHash } from "node:crypto";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { changedEntries } from "../git/changed-entries.js";
 import { ObjectFolder } from "../git/object-folder.js";
-import { runGit } from "../git/run-git.js";
 import { FOLDER_MODE, readEntries } from "../git/tree-entries.js";
 import { ApiError, codes, unknown } from "./api-error.js";
 import { FetchedCopy } from "./fetched-copy.js";
@@ -19,15 +19,14 @@ export type Tree = ReadonlyMap<string, string>;
  */
 export class Repository {
   readonly #trees = new Map<string, Promise<Tree>>();
-  readonly #changed = new Map<string, Promise<string[]>>();
-
+  readonly #changed = new Map<string, readonly string[]>();
   readonly #objects: ObjectFolder;
 
   constructor(
-    readonly folder: string,
+    objects: ObjectFolder,
     private readonly copy?: FetchedCopy,
   ) {
-    this.#objects = new ObjectFolder(folder);
+    this.#objects = objects;
   }
 
   /**
@@ -92,16 +91,13 @@ export class Repository {
     return texts;
   }
 
-  /** Paths that differ between two commits. */
-  changedPaths(from: string, to: string): Promise<string[]> {
+  /** Paths that differ between two commits; undefined if one of them is not here. */
+  changedPaths(from: string, to: string): readonly string[] | undefined {
     const key = `${from} ${to}`;
-    let changed = this.#changed.get(key);
-    if (changed === undefined) {
-      const args = ["diff-tree", "-r", "-z", "--no-renames", "--name-only", "--end-of-options", from, to];
-      changed = runGit(this.folder, args).then(({ stdout }) => stdout.split("\0").filter((path) => path !== ""));
-      changed.catch(() => this.#changed.delete(key));
-      this.#changed.set(key, changed);
-    }
+    const known = this.#changed.get(key);
+    if (known !== undefined) return known;
+    const changed = changedEntries(this.#objects, from, to)?.map(({ path }) => path);
+    if (changed !== undefined) this.#changed.set(key, changed);
     return changed;
   }
 
@@ -114,8 +110,8 @@ export class Repository {
   }
 }
 
-/** The bare repository's folder by `repoURL`, or `network`: Argo CD fetches from the address, as a real one does. */
-export type RepositorySource = "network" | ((repoUrl: string) => string | undefined);
+/** The repository by `repoURL`, or `network`: Argo CD fetches from the address, as a real one does. */
+export type RepositorySource = "network" | ((repoUrl: string) => ObjectFolder | undefined);
 
 /** Opens each repository that sources name once. */
 export class Repositories {
@@ -126,11 +122,12 @@ export class Repositories {
 
   /** @throws {ApiError} code 5 for an unknown repository, not to be confused with "application not found". */
   at(repoUrl: string): Repository {
-    const key = this.source === "network" ? repoUrl : this.source(repoUrl);
-    if (key === undefined) throw new ApiError(codes.notFound, "repository not found");
+    const objects = this.source === "network" ? undefined : this.source(repoUrl);
+    if (objects === undefined && this.source !== "network") throw new ApiError(codes.notFound, "repository not found");
+    const key = objects?.folder ?? repoUrl;
     let repository = this.#open.get(key);
     if (repository === undefined) {
-      repository = this.source === "network" ? this.#copied(repoUrl) : new Repository(key);
+      repository = objects === undefined ? this.#copied(repoUrl) : new Repository(objects);
       this.#open.set(key, repository);
     }
     return repository;
@@ -143,6 +140,6 @@ export class Repositories {
   #copied(repoUrl: string): Repository {
     this.#copies ??= mkdtempSync(join(tmpdir(), "sandbox-repo-server-"));
     const folder = join(this.#copies, createHash("sha1").update(repoUrl).digest("hex"));
-    return new Repository(folder, new FetchedCopy(folder, repoUrl));
+    return new Repository(new ObjectFolder(folder), new FetchedCopy(folder, repoUrl));
   }
 }

@@ -1,4 +1,4 @@
-import { mkdir, writeFile } from "node:fs/promises";
+import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 
 /** Allows what code hosts allow: partial clones, and fetching any object by id. Objects stay loose. */
@@ -13,9 +13,9 @@ const CONFIGURATION = `[core]
 `;
 
 /** Creates an empty bare repository as `git init --bare` does (gitrepository-layout(5)), without a process. */
-export async function createBareRepository(directory: string, defaultBranch: string): Promise<void> {
-  await mkdir(join(directory, "objects", "pack"), { recursive: true });
-  await mkdir(join(directory, "refs", "heads"), { recursive: true });
-  await writeFile(join(directory, "HEAD"), `ref: refs/heads/${defaultBranch}\n`);
-  await writeFile(join(directory, "config"), CONFIGURATION);
+export function createBareRepository(directory: string, defaultBranch: string): void {
+  mkdirSync(join(directory, "objects", "pack"), { recursive: true });
+  mkdirSync(join(directory, "refs", "heads"), { recursive: true });
+  writeFileSync(join(directory, "HEAD"), `ref: refs/heads/${defaultBranch}\n`);
+  writeFileSync(join(directory, "config"), CONFIGURATION);
 }

@@ -1,9 +1,9 @@
-import { cp, mkdir, mkdtemp, rename, rm, writeFile } from "node:fs/promises";
+import { cp, mkdir, mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import type { FileChanges } from "../forge.js";
 import { AnswerCache } from "./answer-cache.js";
-import { createBareRepository } from "./bare-repository.js";
+import { changedWithoutGit } from "./changed-entries.js";
 import { readChangedPaths, type ChangedPath } from "./changed-paths.js";
 import { CommitGraph } from "./commit-graph.js";
 import { readCommit, type CommitFacts } from "./commit-log.js";
@@ -15,12 +15,11 @@ import { writeCommit, type CommitOptions, type NewCommit } from "./write-commit.
 export type MergeMethod = "merge" | "squash" | "rebase";
 
 interface BareRepository {
-  readonly directory: string;
   readonly objects: ObjectFolder;
   readonly graph: CommitGraph;
 }
 
-/** Real bare repositories in a temporary folder, written without checkouts. */
+/** Real bare repositories, written without checkouts: in memory, until git needs them in a temporary folder. */
 export class GitStore {
   readonly #root: string;
   readonly #repositories = new Map<string, BareRepository>();
@@ -45,8 +44,8 @@ export class GitStore {
     if (this.#repositories.has(name)) throw new Error(`The repository ${name} exists already`);
     const directory = join(this.#root, options.serverPath ?? `${name}.git`);
     const branch = options.defaultBranch ?? "main";
-    await createBareRepository(directory, branch);
-    this.#repositories.set(name, { directory, objects: new ObjectFolder(directory), graph: new CommitGraph() });
+    const objects = new ObjectFolder(directory, { defaultBranch: branch });
+    this.#repositories.set(name, { objects, graph: new CommitGraph() });
     await this.commit(name, branch, files, { message: "Initial commit" });
   }
 
@@ -56,12 +55,17 @@ export class GitStore {
     await mkdir(dirname(directory), { recursive: true });
     await this.#alone(name, () => cp(this.directory(name), directory, { recursive: true }));
     const graph = new CommitGraph(this.#repository(name).graph);
-    this.#repositories.set(forkName, { directory, objects: new ObjectFolder(directory), graph });
+    this.#repositories.set(forkName, { objects: new ObjectFolder(directory), graph });
   }
 
-  /** The bare repository's folder. */
+  /** The bare repository's folder, for git. */
   directory(name: string): string {
-    return this.#repository(name).directory;
+    return this.#repository(name).objects.onDisk();
+  }
+
+  /** The repository's objects and refs. */
+  objects(name: string): ObjectFolder {
+    return this.#repository(name).objects;
   }
 
   names(): string[] {
@@ -74,7 +78,7 @@ export class GitStore {
       const parent = options.onto ?? (await this.resolve(name, `refs/heads/${branch}`)) ?? options.from;
       const parents = [parent, options.merging].filter((id) => id !== undefined);
       const [one, other] = parents;
-      const tree = one === undefined || other === undefined ? undefined : await this.#mergedTree(name, one, other);
+      const tree = one === undefined || other === undefined ? undefined : await this.mergedTree(name, one, other);
       return this.#write(name, branch, {
         message: options.message ?? `Change ${Object.keys(changes).slice(0, 3).join(", ")}`,
         author: options.author ?? "sandbox",
@@ -101,7 +105,10 @@ export class GitStore {
 
   /** Sets a full ref (`refs/…`), or deletes it. */
   async setRef(name: string, ref: string, revision: string | undefined): Promise<void> {
-    await this.#alone(name, () => this.#moveRef(name, ref, revision));
+    await this.#alone(name, () => {
+      this.#moveRef(name, ref, revision);
+      return Promise.resolve();
+    });
   }
 
   /** Copies a commit with its history from another repository, such as a fork. */
@@ -114,8 +121,8 @@ export class GitStore {
   async mergeBase(name: string, a: string, b: string): Promise<string | undefined> {
     const known = this.#repository(name).graph.mergeBase(a, b);
     if (known !== undefined) return known;
-    return this.#of(name, "merge-base", a, b, async (directory) => {
-      const { stdout } = await runGit(directory, ["merge-base", "--end-of-options", a, b], { expected: [1] });
+    return this.#of(name, "merge-base", a, b, async (objects) => {
+      const { stdout } = await runGit(objects.onDisk(), ["merge-base", "--end-of-options", a, b], { expected: [1] });
       return stdout.trim() || undefined;
     });
   }
@@ -123,7 +130,14 @@ export class GitStore {
   /** Whether a merge of two commits would conflict. */
   async conflicts(name: string, base: string, head: string): Promise<boolean> {
     if (this.#repository(name).graph.isAncestor(base, head) === true) return false;
-    return (await this.#mergedTree(name, base, head)) === undefined;
+    return (await this.mergedTree(name, base, head)) === undefined;
+  }
+
+  /** The tree of a merge of two commits; undefined if they conflict. */
+  async mergedTree(name: string, base: string, head: string): Promise<string | undefined> {
+    const { graph, objects } = this.#repository(name);
+    if (graph.isAncestor(base, head) === true) return objects.treeOf(head)?.id;
+    return this.#of(name, "merge-tree", base, head, (objects) => mergedTree(objects.onDisk(), base, head));
   }
 
   /** Merges a commit into a branch. Returns the new tip. @throws {Error} if they conflict. */
@@ -139,28 +153,31 @@ export class GitStore {
       const tip = await this.resolve(name, `refs/heads/${base}`);
       if (tip === undefined) throw new Error(`There is no branch ${base} in ${name}`);
       if (method === "rebase") return this.#rebase(name, base, tip, head);
-      const tree = await this.#mergedTree(name, tip, head);
+      const tree = await this.mergedTree(name, tip, head);
       if (tree === undefined) throw new Error(`${head} conflicts with ${base} of ${name}`);
       const parents = method === "merge" ? [tip, head] : [tip];
       return this.#write(name, base, { message, author, parents, tree });
     });
   }
 
-  async branches(name: string): Promise<string[]> {
-    const args = ["for-each-ref", "--format=%(refname:lstrip=2)", "refs/heads/"];
-    return linesOf(await runGit(this.directory(name), args));
+  branches(name: string): Promise<string[]> {
+    const prefix = "refs/heads/";
+    const refs = this.objects(name).refs(prefix);
+    return Promise.resolve(refs.map((ref) => ref.slice(prefix.length)));
   }
 
   async changedPaths(name: string, from: string, to: string): Promise<ChangedPath[]> {
-    return this.#of(name, "changed", from, to, (directory) => readChangedPaths(directory, from, to));
+    return this.#of(name, "changed", from, to, async (objects) => {
+      return changedWithoutGit(objects, from, to) ?? (await readChangedPaths(objects.onDisk(), from, to));
+    });
   }
 
   async isAncestor(name: string, ancestor: string, revision: string): Promise<boolean> {
     const known = this.#repository(name).graph.isAncestor(ancestor, revision);
     if (known !== undefined) return known;
-    return this.#of(name, "is-ancestor", ancestor, revision, async (directory) => {
+    return this.#of(name, "is-ancestor", ancestor, revision, async (objects) => {
       const args = ["merge-base", "--is-ancestor", "--end-of-options", ancestor, revision];
-      return (await runGit(directory, args, { expected: [1] })).status === 0;
+      return (await runGit(objects.onDisk(), args, { expected: [1] })).status === 0;
     });
   }
 
@@ -171,9 +188,8 @@ export class GitStore {
 
   /** The commits of `to` that `from` lacks, oldest first, at most 250; if both are the same, that commit. */
   async commits(name: string, from: string, to: string): Promise<CommitFacts[]> {
-    return this.#of(name, "commits", from, to, async () => {
+    return this.#of(name, "commits", from, to, async (objects) => {
       const ids = from === to ? [to] : await this.#between(name, from, to);
-      const objects = this.#repository(name).objects;
       const commits = ids.map((id) => readCommit(objects, id));
       // Every commit of a store has its own second.
       return commits.sort((a, b) => a.date.localeCompare(b.date)).slice(0, 250);
@@ -189,40 +205,29 @@ export class GitStore {
     const known = this.#repository(name).graph.between(from, to);
     if (known !== undefined) return known;
     const args = ["rev-list", "--end-of-options", `${from}..${to}`];
-    return this.#of(name, "between", from, to, async (directory) => linesOf(await runGit(directory, args)));
+    return this.#of(name, "between", from, to, async (objects) => linesOf(await runGit(objects.onDisk(), args)));
   }
 
   async #rebase(name: string, branch: string, tip: string, head: string): Promise<string> {
     let parent = tip;
     for (const { tree, message, author } of await replay(this.directory(name), tip, head)) {
-      parent = await this.#write(name, branch, { message, author, parents: [parent], tree });
+      parent = this.#write(name, branch, { message, author, parents: [parent], tree });
     }
     return parent;
   }
 
-  async #mergedTree(name: string, base: string, head: string): Promise<string | undefined> {
-    const { graph, objects } = this.#repository(name);
-    if (graph.isAncestor(base, head) === true) return objects.treeOf(head)?.id;
-    return this.#of(name, "merge-tree", base, head, (directory) => mergedTree(directory, base, head));
-  }
-
   /** Gives each commit its own second, so that the same change made twice has two ids. */
-  async #write(name: string, branch: string, commit: Omit<NewCommit, "time">): Promise<string> {
+  #write(name: string, branch: string, commit: Omit<NewCommit, "time">): string {
     this.#lastTime = Math.max(this.#lastTime + 1, Math.floor(Date.now() / 1000));
     const id = writeCommit(this.#repository(name).objects, { ...commit, time: this.#lastTime });
     this.#repository(name).graph.add(id, commit.parents);
-    await this.#moveRef(name, `refs/heads/${branch}`, id);
+    this.#moveRef(name, `refs/heads/${branch}`, id);
     return id;
   }
 
-  async #moveRef(name: string, ref: string, revision: string | undefined): Promise<void> {
+  #moveRef(name: string, ref: string, revision: string | undefined): void {
     if (!/^refs\/[^\s~^:?*[\\]+$/.test(ref) || ref.includes("..")) throw new Error(`${ref} is not a ref name`);
-    const file = join(this.directory(name), ref);
-    if (revision === undefined) return rm(file, { force: true });
-    await mkdir(dirname(file), { recursive: true });
-    // As git does it: a reader never finds an empty ref.
-    await writeFile(`${file}.lock`, `${revision}\n`);
-    await rename(`${file}.lock`, file);
+    this.objects(name).setRef(ref, revision);
   }
 
   #repository(name: string): BareRepository {
@@ -239,8 +244,8 @@ export class GitStore {
     return mine;
   }
 
-  #of<T>(name: string, question: string, a: string, b: string, ask: (directory: string) => Promise<T>): Promise<T> {
-    return this.#answers.get(name, question, [a, b], () => ask(this.directory(name)));
+  #of<T>(name: string, question: string, a: string, b: string, ask: (objects: ObjectFolder) => Promise<T>): Promise<T> {
+    return this.#answers.get(name, question, [a, b], () => ask(this.objects(name)));
   }
 }
 

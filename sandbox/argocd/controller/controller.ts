@@ -53,7 +53,7 @@ export class Controller {
     sources: readonly SourceAt[],
     compared = comparedRevisions(application),
   ): Promise<RenderResult> {
-    await this.filed.note(application, sources, compared);
+    this.filed.note(application, sources, compared);
     return this.world.renderer.render(this.rendered(application), this.filed.actual(application, sources));
   }
 

@@ -42,36 +42,33 @@ export class FiledManifests {
   }
 
   /** Must be called before the controller compares or syncs at new commits. */
-  async note(application: Application, sources: readonly SourceAt[], compared: readonly string[]): Promise<void> {
+  note(application: Application, sources: readonly SourceAt[], compared: readonly string[]): void {
     const entries = generatePaths(application);
     if (entries === undefined || compared.length !== sources.length) return;
     for (const [index, at] of sources.entries()) {
       const before = compared[index] ?? "";
       if (at.source.chart !== undefined || before === at.revision || before === "") continue;
       const filedBefore = this.#filed.get(key(application, index, before)) ?? before;
-      if (await this.#touches(sources, index, compared, entries)) {
+      if (this.#touches(sources, index, compared, entries)) {
         this.#filed.delete(key(application, index, at.revision));
       } else this.#filed.set(key(application, index, at.revision), filedBefore);
     }
   }
 
   /** Whether a file that the annotation covers differs, in the source or in a source that it refers to. */
-  async #touches(
+  #touches(
     sources: readonly SourceAt[],
     index: number,
     compared: readonly string[],
     entries: readonly string[],
-  ): Promise<boolean> {
+  ): boolean {
     const at = sources[index];
     const names = new Set((at?.source.helm?.valueFiles ?? []).map((file) => /^\$([\w-]+)\//.exec(file)?.[1]));
     for (const [other, { source, revision }] of sources.entries()) {
       const before = compared[other] ?? "";
       if (other !== index && (source.ref === undefined || !names.has(source.ref))) continue;
       if (before === revision || source.chart !== undefined) continue;
-      const changed = await this.repositories
-        .at(source.repoURL)
-        .changedPaths(before, revision)
-        .catch(() => undefined);
+      const changed = this.repositories.at(source.repoURL).changedPaths(before, revision);
       if (changed === undefined || changed.some((file) => matchesAnnotation(file, source.path ?? "", entries))) {
         return true;
       }

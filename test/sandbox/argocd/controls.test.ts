@@ -18,7 +18,7 @@ afterEach(async () => {
 });
 
 async function start(options: Partial<ArgoCdOptions> = {}): Promise<{ argocd: ArgoCd; token: string }> {
-  argocd = await startArgoCd({ repositories: () => git.directory("deploy"), ...options });
+  argocd = await startArgoCd({ repositories: () => git.objects("deploy"), ...options });
   argocd.addApplication({
     metadata: { name: "app" },
     spec: {

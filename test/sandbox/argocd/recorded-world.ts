@@ -135,7 +135,7 @@ export async function startRecordedWorld(): Promise<RecordedWorld> {
   await store.fork("deploy", repository);
 
   const argocd = await startArgoCd({
-    repositories: (url) => (url === repositoryUrl ? store.directory(repository) : undefined),
+    repositories: (url) => (url === repositoryUrl ? store.objects(repository) : undefined),
     applicationNamespaces: ["team-a"],
     operationTime: { polls: 3 },
   });

@@ -79,7 +79,7 @@ async function render(source: Partial<Source>, others: Partial<Source>[] = []): 
     at,
     all,
     rendered,
-    new Repositories(() => git.directory("deploy")),
+    new Repositories(() => git.objects("deploy")),
     new HandWritten(),
   );
   return [...result.manifests];
