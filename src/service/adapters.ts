@@ -29,6 +29,8 @@ interface AdapterParts {
   readonly stores: Stores | undefined;
   readonly compute: Compute;
   readonly startGit?: StartGit | undefined;
+  /** Replaces the mirrors. */
+  readonly repositories?: Repositories | undefined;
   readonly clock: Clock;
   readonly log: Logger;
 }
@@ -64,7 +66,7 @@ export async function createAdapters(parts: AdapterParts): Promise<Adapters> {
   }
   return {
     stores: observedStores,
-    repositories: telemetry.repositories(mirror),
+    repositories: telemetry.repositories(parts.repositories ?? mirror),
     deployer: telemetry.deployer(argocd),
     hosts,
     webhooks,

@@ -15,6 +15,7 @@ import type { Clock } from "../core/ports/clock.js";
 import type { Compute } from "../core/ports/compute.js";
 import type { EventQueue, RunEnd } from "../core/ports/event-queue.js";
 import type { Notifications } from "../core/ports/notifications.js";
+import type { Repositories } from "../core/ports/repositories.js";
 import { createRenderCache } from "../core/render/render-cache.js";
 import type { StartGit } from "../git/git-process.js";
 import { BodyBudget } from "../hosts/receive-body.js";
@@ -66,6 +67,8 @@ export interface Overrides {
   readonly compute?: Compute;
   /** Starts git outside of this process. */
   readonly startGit?: StartGit;
+  /** Reads repositories without git. */
+  readonly repositories?: Repositories;
 }
 
 export interface Service {
@@ -134,7 +137,7 @@ type Noticed = EventEmitter<{ held: [holder: ChangeRequestRef]; tookOver: [] }>;
 
 async function start(parts: Start): Promise<Service> {
   const { config, log, overrides, clock, opened } = parts;
-  const { stores: givenStores, startGit } = overrides;
+  const { stores: givenStores, startGit, repositories } = overrides;
   const noticed: Noticed = new EventEmitter();
   const tools = await openTools(parts);
   const { telemetry, workers } = tools;
@@ -144,6 +147,7 @@ async function start(parts: Start): Promise<Service> {
     stores: givenStores,
     compute: tools.compute,
     startGit,
+    repositories,
     clock,
     log,
   });

@@ -76,7 +76,7 @@ const LONG_COMMENTS = [
 
 describe.each(HOSTS)("bombs on %s", (host) => {
   test("in YAML, globs and links of a PR neither stop the service nor keep the next PR waiting", async () => {
-    const bot = await startBot({ host });
+    const bot = await startBot({ host, git: true });
     const bombs: number[] = [];
     for (const files of Object.values(BOMBS)) {
       bombs.push(await bot.forge.open({ repository: REPOSITORY, by: "bo", changes: files(bot) }));
@@ -95,7 +95,7 @@ describe.each(HOSTS)("bombs on %s", (host) => {
   });
 
   test("in comments neither stop the service nor do what they hide", async () => {
-    const bot = await startBot({ host });
+    const bot = await startBot({ host, git: true });
     const one = await bot.open(changeOf(["web"]));
     for (const body of LONG_COMMENTS) await bot.forge.comment(REPOSITORY, one, "bo", body);
     await bot.idle();

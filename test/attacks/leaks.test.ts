@@ -5,7 +5,7 @@ import { asYaml, changeOf, configMap } from "../scenarios/resources.js";
 
 describe.each(HOSTS)("what an attacker would like to read, on %s", (host) => {
   test("files of the machine behind links, paths that climb out, and variables are not read for a PR", async () => {
-    const bot = await startBot({ host });
+    const bot = await startBot({ host, git: true });
     const out = "../../../../../../../../etc/passwd";
     const variables = ["HOME", "PATH", "HOSTB_TOKEN", "HOSTA_WEBHOOK_SECRET"].map((name) => `\${${name}}`);
     const one = await bot.open({
@@ -26,7 +26,7 @@ describe.each(HOSTS)("what an attacker would like to read, on %s", (host) => {
   });
 
   test("our own credentials stand in no comment, page or answer, whatever is sent and whatever fails", async () => {
-    const bot = await startBot({ host });
+    const bot = await startBot({ host, git: true });
     const one = await bot.open(changeOf(["web"]));
     const ofHost = bot.forge.requests.findLast(({ authorization }) => authorization !== undefined)?.authorization ?? "";
     const secrets = [SECRET, GITLAB_TOKEN, bot.world.argocdToken, ofHost.replace(/^\S+ /, "")];
@@ -58,6 +58,7 @@ describe.each(HOSTS)("what an attacker would like to read, on %s", (host) => {
       JSON.stringify({ apiVersion: "v1", kind: "Secret", metadata: { name }, ...more });
     const bot = await startBot({
       host,
+      git: true,
       files: () => ({ "apps/web/secret.yaml": secret("keys", { stringData: { token: "hunter2-before" } }) }),
     });
     const annotation = "kubectl.kubernetes.io/last-applied-configuration";
@@ -81,7 +82,7 @@ describe.each(HOSTS)("what an attacker would like to read, on %s", (host) => {
   });
 
   test("credentials in an address of a repository are not repeated", async () => {
-    const bot = await startBot({ host });
+    const bot = await startBot({ host, git: true });
     const withPassword = bot.forge.cloneUrl(REPOSITORY).replace("://", "://ana:hunter2@");
     const one = await bot.open({
       "argocd/new.yaml": asYaml(bot.resourceOf("new", { repoURL: withPassword })),

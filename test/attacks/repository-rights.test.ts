@@ -38,6 +38,7 @@ function claims(bot: Bot, value: string): Readonly<Record<string, string>> {
 function startEvil(host: HostId): Promise<Bot> {
   return startBot({
     host,
+    git: true,
     prepare: async (_world, forge) => {
       await forge.createRepository(EVIL, { "README.md": "1\n" });
       forge.setAccess(EVIL, "bo", "admin");
@@ -90,6 +91,7 @@ describe.each(HOSTS)("another repository of the same host, on %s", (host) => {
     const numeric = `2222/${REPOSITORY}`;
     const bot = await startBot({
       host,
+      git: true,
       prepare: async ({ argocd }, forge) => {
         const { hostname } = new URL(forge.url);
         argocd.addApplication(applicationResource("bank", { repoURL: `git@${hostname}:${numeric}.git` }));
@@ -134,6 +136,7 @@ describe.each(HOSTS)("another repository of the same host, on %s", (host) => {
   test("is not read through a PR of this one where the application's project does not permit it", async () => {
     const bot = await startBot({
       host,
+      git: true,
       resources: () => ({ web: { project: "shop" } }),
       prepare: async ({ argocd }, forge) => {
         await forge.createRepository("acme/private", {

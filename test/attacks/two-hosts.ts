@@ -7,9 +7,8 @@ import type { HostId } from "../../src/names.js";
 import { startService, type Service } from "../../src/service/service.js";
 import { createMemoryStores } from "../../src/store/memory/memory-stores.js";
 import type { Stores } from "../../src/store/stores.js";
-import { startGitElsewhere } from "../git/git-launcher.js";
 import { JumpClock } from "../jump-clock.js";
-import { configFor, loggerFor } from "../scenarios/bot-options.js";
+import { configFor, loggerFor, readingWith } from "../scenarios/bot-options.js";
 import { HOSTS, REPOSITORY } from "../scenarios/bot.js";
 import { applicationResource, configMap, repositoryOf } from "../scenarios/resources.js";
 import { registerAuthorizations } from "../secrets-in-logs/secrets-of.js";
@@ -99,7 +98,7 @@ async function furnish(
     clock,
     stores,
     compute: sharedPool(),
-    startGit: startGitElsewhere,
+    ...readingWith({}, world),
   });
   for (const host of HOSTS) forges[host].connect({ url: `${service.url}/webhook/${host}`, secret: SECRETS[host] });
   const idle = () => settle(service, Object.values(forges));

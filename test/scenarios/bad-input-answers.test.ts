@@ -114,7 +114,7 @@ describe.each(HOSTS)("strange answers on %s", (host) => {
   });
 
   test("of the host to git: a redirect to another origin is not followed, a refusal and a page are said", async () => {
-    const bot = await startBot({ host });
+    const bot = await startBot({ host, git: true });
     const one = await bot.open(WEB);
     const faults: readonly (readonly [string, Fault])[] = [
       ["a redirect", { kind: "redirect", to: `${elsewhere.url}/acme/deploy.git/info/refs?service=git-upload-pack` }],

@@ -6,7 +6,7 @@ const MANIFESTS = /\/applications\/web\/manifests$/;
 
 describe.each(HOSTS)("a head commit that moves on %s", (host) => {
   test("while a plan runs: only the newest commit is planned and posted", async () => {
-    const bot = await startBot({ host });
+    const bot = await startBot({ host, git: true });
     bot.meanwhile("argocd", { path: MANIFESTS }, async () => {
       await bot.forge.push(REPOSITORY, 1, changeOf(["web"], "3"));
     });
@@ -18,7 +18,7 @@ describe.each(HOSTS)("a head commit that moves on %s", (host) => {
   });
 
   test("while a plan runs, with a lost webhook: the sync is refused as stale", async () => {
-    const bot = await startBot({ host });
+    const bot = await startBot({ host, git: true });
     bot.meanwhile("argocd", { path: MANIFESTS }, async () => {
       await bot.forge.pushSilently(REPOSITORY, 1, changeOf(["web"], "3"));
     });
@@ -32,7 +32,7 @@ describe.each(HOSTS)("a head commit that moves on %s", (host) => {
     ["with its webhook", "push"],
     ["with a lost webhook", "pushSilently"],
   ] as const)("while the checks of a sync run, %s: nothing is deployed", async (_, how) => {
-    const bot = await startBot({ host });
+    const bot = await startBot({ host, git: true });
     const one = await bot.open(changeOf(["web"]));
     bot.meanwhile("argocd", { method: "GET", path: /\/applications\/web$/ }, async () => {
       await bot.forge[how](REPOSITORY, one, changeOf(["web"], "3"));
@@ -44,7 +44,7 @@ describe.each(HOSTS)("a head commit that moves on %s", (host) => {
   });
 
   test("while its facts are read: the newest commit is planned", async () => {
-    const bot = await startBot({ host });
+    const bot = await startBot({ host, git: true });
     bot.meanwhile("forge", { path: /\.git\/info\/refs$/ }, async () => {
       await bot.forge.pushSilently(REPOSITORY, 1, changeOf(["web"], "3"));
     });

@@ -7,7 +7,10 @@ import { appKeys, GITHUB_APP, GITLAB_TOKEN, type SandboxWorld } from "../../sand
 import { loadServerConfig } from "../../src/config/server/server.js";
 import type { Compute } from "../../src/core/ports/compute.js";
 import type { HostId } from "../../src/names.js";
+import type { Overrides } from "../../src/service/service.js";
 import type { Stores } from "../../src/store/stores.js";
+import { startGitElsewhere } from "../git/git-launcher.js";
+import { StoredRepositories } from "../in-memory/stored-repositories.js";
 import type { JumpClock } from "../jump-clock.js";
 import { keepLog, keepsLogs } from "../secrets-in-logs/kept-logs.js";
 import { registerSecretFields } from "../secrets-in-logs/secrets-of.js";
@@ -38,6 +41,8 @@ export interface BotOptions {
   readonly prepare?: (world: SandboxWorld, forge: Forge) => Promise<void> | void;
   /** Where the log goes; nowhere when absent. */
   readonly log?: (line: string) => void;
+  /** True for scenarios about git: the service fetches with it, over HTTP. In others it reads repositories in memory. */
+  readonly git?: boolean;
   /** Traces what the service does. */
   readonly tracer?: Tracer;
   /** Worker threads; those of this process when absent. `own`: the service starts some. */
@@ -87,6 +92,12 @@ export function configFor(world: SandboxWorld, options: BotOptions) {
   const loaded = loadServerConfig([{ name: "svc.yaml", text: stringify(sections) }, ...laid], options.variables ?? {});
   if (loaded.kind === "invalid") throw new Error(JSON.stringify(loaded.problems));
   return loaded.config;
+}
+
+/** How a service under test reads repositories. The nightly has git everywhere. */
+export function readingWith({ git }: Pick<BotOptions, "git">, world: SandboxWorld): Partial<Overrides> {
+  if (git === true || process.env.SVC_NIGHTLY === "1") return { startGit: startGitElsewhere };
+  return { repositories: new StoredRepositories((url) => world.repository(url)) };
 }
 
 /** At level debug wherever somebody looks at the lines: the scenario, or the search for secrets behind the whole run. */

@@ -8,12 +8,11 @@ import { startService, type Service } from "../../src/service/service.js";
 import { createMemoryStores } from "../../src/store/memory/memory-stores.js";
 import type { Stores } from "../../src/store/stores.js";
 import { recordExchanges } from "../contract-replay/recording.js";
-import { startGitElsewhere } from "../git/git-launcher.js";
 import { JumpClock } from "../jump-clock.js";
 import { registerAuthorizations, registerSecretObjects } from "../secrets-in-logs/secrets-of.js";
 import { untilIdle } from "../until-idle.js";
 import { sharedPool } from "../workers/shared-pool.js";
-import { configFor, loggerFor, SECRET, type BotOptions } from "./bot-options.js";
+import { configFor, loggerFor, readingWith, SECRET, type BotOptions } from "./bot-options.js";
 import { wordsOfOthers } from "./host-words.js";
 import { applicationResource, asYaml, configMap, repositoryOf, type ApplicationOptions } from "./resources.js";
 
@@ -68,7 +67,7 @@ async function furnish(world: SandboxWorld, options: BotOptions): Promise<Bot> {
     clock,
     stores,
     compute: options.compute === "own" ? undefined : (options.compute ?? sharedPool()),
-    startGit: startGitElsewhere,
+    ...readingWith(options, world),
     ...(options.tracer && { tracer: options.tracer }),
   };
   const service = await startService(configFor(world, options), loggerFor(options), overrides);

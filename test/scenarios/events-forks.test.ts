@@ -7,7 +7,7 @@ const FORK = { by: "olga", fork: true };
 
 describe.each(HOSTS)("forks on %s", (host) => {
   test("without defaults.allow_forks a fork is neither planned nor synced, and a refusal says so", async () => {
-    const bot = await startBot({ host });
+    const bot = await startBot({ host, git: true });
     const one = await bot.open(changeOf(["web"]), FORK);
     await bot.push(one, changeOf(["web"], "3"));
     expect(bot.answers(one)).toEqual([]);
@@ -22,7 +22,11 @@ describe.each(HOSTS)("forks on %s", (host) => {
   });
 
   test("with it a person with write access may command; the fork's author may not, and nothing runs by itself", async () => {
-    const bot = await startBot({ host, config: { defaults: { allow_forks: true, command_access: "anyone" } } });
+    const bot = await startBot({
+      host,
+      git: true,
+      config: { defaults: { allow_forks: true, command_access: "anyone" } },
+    });
     const one = await bot.open(changeOf(["web"]), FORK);
     expect(bot.answers(one)).toEqual([]);
     await bot.comment(one, "svc plan", "olga");

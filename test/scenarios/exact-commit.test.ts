@@ -41,6 +41,7 @@ describe.each(HOSTS)("exactly the planned and approved commit on %s", (host) => 
   test("a push right before any request of a sync, from the first to the last: what nobody has seen is never deployed and never merged", async () => {
     const bot = await startBot({
       host,
+      git: true,
       applications: ["web"],
       config: { defaults: { auto_merge: true, require_approval: true, merge_method: "merge" } },
     });

@@ -59,6 +59,7 @@ describe.each(HOSTS)("logs on %s", (host) => {
     const log = new ServiceLog();
     const bot = await startBot({
       host,
+      git: true,
       log: log.write,
       files: () => ({ "apps/web/secret.yaml": secret("old-s3cret") }),
     });

@@ -2,11 +2,10 @@ import { afterAll, beforeAll, beforeEach } from "@jest/globals";
 import { startService, type Service } from "../../src/service/service.js";
 import { createRedisStores } from "../../src/store/redis/redis-stores.js";
 import type { Stores } from "../../src/store/stores.js";
-import { startGitElsewhere } from "../git/git-launcher.js";
 import { recordingLog, type LogLine } from "../recording-log.js";
 import { RedisServer } from "../redis-server.js";
 import { sharedPool } from "../workers/shared-pool.js";
-import { configFor, loggerFor, type BotOptions } from "./bot-options.js";
+import { configFor, loggerFor, readingWith, type BotOptions } from "./bot-options.js";
 import type { Bot } from "./bot.js";
 
 export interface OwnRedis {
@@ -40,7 +39,7 @@ export function ownRedis(): OwnRedis {
 export async function startReplica(bot: Bot, options: BotOptions): Promise<Service> {
   const { stores } = options;
   if (stores === undefined) throw new Error("replicas share a store");
-  const shared = { compute: sharedPool(), startGit: startGitElsewhere };
+  const shared = { compute: sharedPool(), ...readingWith(options, bot.world) };
   const overrides = { clock: bot.clock, stores: stores(bot.clock), ...shared };
   return startService(configFor(bot.world, options), loggerFor(options), overrides);
 }

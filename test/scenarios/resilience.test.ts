@@ -35,7 +35,7 @@ const FAULTS: readonly (readonly [string, Fault, number])[] = [
 
 describe.each(HOSTS)("requests to Argo CD that get lost on %s", (host) => {
   test("during a plan: no temporary Application is left after its expiry, no real Application touched, and the next plan works", async () => {
-    const bot = await startBot({ host });
+    const bot = await startBot({ host, git: true });
     const one = await bot.open(changes(bot, "0"));
     for (const [call, method, path] of PLAN_CALLS) {
       for (const [what, fault, times] of FAULTS) {
@@ -59,7 +59,7 @@ describe.each(HOSTS)("requests to Argo CD that get lost on %s", (host) => {
   });
 
   test("a service that is killed in the middle of a plan leaves nothing behind for longer than its expiry", async () => {
-    const bot = await startBot({ host });
+    const bot = await startBot({ host, git: true });
     const release = bot.argocd.holdRenders();
     const held = new Promise<void>((resolve) => {
       bot.meanwhile("argocd", { path: /\/svc-tmp-[^/]+\/manifests$/ }, resolve);
@@ -84,7 +84,7 @@ describe.each(HOSTS)("requests to Argo CD that get lost on %s", (host) => {
     ["answered with 502", { kind: "status", status: 502 }, "the outcome is not known", false],
     ["answered with half a JSON", { kind: "half-json" }, "not started", false],
   ] as const)("the start of a sync is %s: it is looked up, not repeated", async (_, fault, said, deployed) => {
-    const bot = await startBot({ host });
+    const bot = await startBot({ host, git: true });
     const one = await bot.open(changeOf(["web"]));
     bot.expectChanges("sync web");
     bot.argocd.faults.add({ method: "POST", path: /\/web\/sync$/, times: 1, fault });
@@ -103,7 +103,7 @@ describe.each(HOSTS)("requests to Argo CD that get lost on %s", (host) => {
     ["dropped", { kind: "drop" }],
     ["answered with half a JSON", { kind: "half-json" }],
   ] as const)("the looks at a running sync are %s: it is followed to its end", async (_, fault) => {
-    const bot = await startBot({ host });
+    const bot = await startBot({ host, git: true });
     const one = await bot.open(changeOf(["web"]));
     bot.expectChanges("sync web");
     bot.meanwhile("argocd", { method: "POST", path: /\/web\/sync$/ }, () => {
@@ -116,7 +116,7 @@ describe.each(HOSTS)("requests to Argo CD that get lost on %s", (host) => {
   });
 
   test("the update of a definition is carried out, its answer lost: it is looked up and the sync goes on", async () => {
-    const bot = await startBot({ host });
+    const bot = await startBot({ host, git: true });
     const one = await bot.open(changes(bot, "5"));
     bot.expectChanges("update web", "sync web", "sync api");
     bot.argocd.faults.add({ method: "PUT", path: /\/web\/spec$/, times: 1, fault: { kind: "lost-answer" } });
@@ -127,7 +127,7 @@ describe.each(HOSTS)("requests to Argo CD that get lost on %s", (host) => {
   });
 
   test("the update of a definition is dropped: nothing is deployed to it, the other application is", async () => {
-    const bot = await startBot({ host });
+    const bot = await startBot({ host, git: true });
     const one = await bot.open(changes(bot, "5"));
     bot.expectChanges("update web", "sync web", "sync api");
     bot.argocd.faults.add({ method: "PUT", path: /\/web\/spec$/, times: 1, fault: { kind: "drop" } });
