@@ -383,7 +383,7 @@ function receiverAddress() {
 }
 
 /** Reads an environment variable; undefined if it is not set. */
-type ReadVariable = (name: string) => string | undefined;
+export type ReadVariable = (name: string) => string | undefined;
 
 function storeAddress() {
   return textLeaf("host:port", (value): StoreAddress | Wrong => {

@@ -18,7 +18,7 @@ import {
 } from "../yaml-tree.js";
 import { renameSections } from "./section-names.js";
 import { isLoopback, type ReadFile } from "./server-parts.js";
-import { serverSchema } from "./server-schema.js";
+import { type ReadVariable, serverSchema } from "./server-schema.js";
 
 /** The server's file after validation, with all defaults. Durations are in milliseconds, keys and certificates PEM text. */
 export type ServerConfig = CamelKeys<z.infer<ReturnType<typeof serverSchema>>>;
@@ -90,7 +90,7 @@ export function loadServerConfig(
   const unset = expanded.flatMap(({ problems }) => problems);
   const tree = expanded.map((each) => each.tree).reduce(mergeTrees, emptyTree(names.at(-1) ?? SERVER_FILE));
   const readVariable = (name: string) => (Object.hasOwn(env, name) ? env[name] : undefined);
-  const checked = validate(tree, serverSchema(readFile, readVariable));
+  const checked = checkedBy({ readFile, readVariable }, tree);
   const found = checked.kind === "invalid" ? checked.problems : [];
   // An unset variable is already reported; its missing value needs no second problem.
   const reported = new Set(unset.map(placeKey));
@@ -105,6 +105,25 @@ export function loadServerConfig(
   if (checked.kind === "invalid" || problems.length > 0) return invalid(problems);
   const config: ServerConfig = camelKeys(checked.value);
   return { kind: "valid", config, warnings: serverWarnings(config) };
+}
+
+/** Where a file that is being checked gets what it names. */
+interface Sources {
+  readonly readFile: ReadFile;
+  readonly readVariable: ReadVariable;
+}
+
+let schema: ReturnType<typeof serverSchema> | undefined;
+let reading: Sources = { readFile: () => "", readVariable: () => undefined };
+
+/** Builds the schema only once, since that takes longer than to check a file with it. */
+function checkedBy(sources: Sources, tree: MapTree) {
+  reading = sources;
+  schema ??= serverSchema(
+    (path) => reading.readFile(path),
+    (name) => reading.readVariable(name),
+  );
+  return validate(tree, schema);
 }
 
 /** Merges maps at every depth; a later list or single value replaces an earlier one. */
