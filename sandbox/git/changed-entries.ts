@@ -45,7 +45,7 @@ function entriesOf(tree: StoredObject | undefined): ReadonlyMap<string, TreeEntr
 }
 
 /** More lines than this on both sides are left to git. */
-const MOST_LINES = 300;
+const MOST_LINES = 100;
 
 /**
  * What `readChangedPaths` answers, without a process. Undefined where git has to say: what may be a rename, another

@@ -43,7 +43,9 @@ export class DiffReaders {
 
   constructor(private readonly parts: DiffReadersParts) {
     this.#answers = new LRUCache<string, boolean, Question>({
-      max: MOST_ANSWERS,
+      // `max` would reserve the memory for all of them at once.
+      maxSize: MOST_ANSWERS,
+      sizeCalculation: () => 1,
       ttl: YES_KEPT_MS,
       ttlResolution: 0,
       perf: { now: () => parts.clock.now().getTime() },

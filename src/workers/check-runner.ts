@@ -45,7 +45,8 @@ interface Kept {
 
 /** Runs checks as processes of this machine. Equal orders are run once: results that a program gave itself are kept. */
 export function createCheckRunner({ folder: parent, clock, log, onEnd }: CheckRunnerParts): ClosableCheckRunner {
-  const kept = new LRUCache<string, Kept>({ max: MOST_KEPT });
+  // `max` would reserve the memory for all of them at once.
+  const kept = new LRUCache<string, Kept>({ maxSize: MOST_KEPT, sizeCalculation: () => 1 });
   const queue = new FairQueue<() => Promise<void>>(Math.max(1, AT_ONCE - 1));
   const closing = new AbortController();
   let running = 0;

@@ -1,15 +1,15 @@
 import { describe, expect, test } from "@jest/globals";
 import type { Push } from "../../sandbox/forge.js";
 import type { HostId } from "../../src/names.js";
-import { HOSTS, REPOSITORY, startBot, type Bot } from "../scenarios/bot.js";
+import { HOSTS, REPOSITORY, startBot, type Bot, type BotOptions } from "../scenarios/bot.js";
 import { changeOf } from "../scenarios/resources.js";
 
 const REQUIRED = { defaults: { require_approval: true } };
 const STRANGER = { name: "Nobody", email: "nobody@nowhere.example" };
 
 /** `ana` opens change requests, `bo` attacks, and `olga` may approve. */
-async function start(host: HostId, config: Parameters<typeof startBot>[0]["config"] = REQUIRED): Promise<Bot> {
-  const bot = await startBot({ host, config });
+async function start(host: HostId, options: Pick<BotOptions, "config" | "git"> = {}): Promise<Bot> {
+  const bot = await startBot({ host, config: REQUIRED, ...options });
   bot.forge.setAccess(REPOSITORY, "olga", "write");
   return bot;
 }
@@ -88,7 +88,7 @@ describe.each(HOSTS)("independent eyes on %s", (host) => {
   });
 
   test("a merge of the base branch with something of one's own in it is one's own commit", async () => {
-    const bot = await start(host);
+    const bot = await start(host, { git: true });
     const one = await bot.open(changeOf(["web"], "1.5"));
     const main = await bot.forge.pushToBranch(REPOSITORY, "main", { "docs/notes.md": "more\n" });
     await pushBy(bot, one, { by: "bo", merging: main });
@@ -97,7 +97,7 @@ describe.each(HOSTS)("independent eyes on %s", (host) => {
   });
 
   test("a merge of a branch other than the base does not launder its commits", async () => {
-    const bot = await start(host);
+    const bot = await start(host, { git: true });
     const one = await bot.open(changeOf(["web"], "1.5"));
     const side = await bot.open(changeOf(["web"], "side"), { by: "bo", title: "side" });
     await bot.forge.push(REPOSITORY, one, {}, { by: "ana", merging: bot.seen(side).headRevision });
@@ -107,7 +107,7 @@ describe.each(HOSTS)("independent eyes on %s", (host) => {
   });
 
   test("a merge of the base branch that git makes in the same way is nobody's commit", async () => {
-    const bot = await start(host);
+    const bot = await start(host, { git: true });
     const one = await bot.open(changeOf(["web"]));
     await bot.forge.pushToBranch(REPOSITORY, "main", { "docs/notes.md": "more\n" });
     await bot.forge.updateBranch(REPOSITORY, one, "bo");
@@ -136,7 +136,7 @@ describe.each(HOSTS)("independent eyes on %s", (host) => {
   });
 
   test("a change request with more commits than svc reads needs a second approver", async () => {
-    const bot = await start(host);
+    const bot = await start(host, { git: true });
     const one = await bot.open(changeOf(["web"], "1.5"));
     const { headRevision } = bot.seen(one);
     let onto = headRevision;
@@ -152,7 +152,7 @@ describe.each(HOSTS)("independent eyes on %s", (host) => {
   });
 
   test("the server can count approvals by committers", async () => {
-    const bot = await start(host, { defaults: { require_approval: true, approval_from_committers: true } });
+    const bot = await start(host, { config: { defaults: { require_approval: true, approval_from_committers: true } } });
     const one = await bot.open(changeOf(["web"], "1.5"));
     await pushBy(bot, one, { by: "bo" });
     await bot.approve(one, "bo");

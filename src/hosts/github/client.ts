@@ -157,8 +157,11 @@ export function createGitHubClient(options: GitHubClientOptions): GitHubClient {
     for (const [repository, id] of installations) if (id === installation) installations.delete(repository);
   }
 
+  let isUsable = false;
+
   async function asApp(asked: string, request: GitHubCall, signal?: AbortSignal): Promise<unknown> {
-    refuseUnusableKey(options.privateKey);
+    if (!isUsable) refuseUnusableKey(options.privateKey);
+    isUsable = true;
     return call(await probot.auth(), asked, request, { signal });
   }
 
