@@ -43,6 +43,7 @@ export const REPLIES: Readonly<Record<string, string>> = {
   "result-sync-mixed": "A sync ends in different ways, leaves resources in the cluster, or does not merge",
   "result-interrupted": "An interrupted command's syncs ended meanwhile",
   "result-merge-refused": "The host refuses to merge",
+  "result-merge-barred": "What changed while a sync ran bars its merge",
   "result-rollback": "A rollback succeeds",
   "result-rollback-failed": "A rollback fails",
   "result-lock-taken-over":

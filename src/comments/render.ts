@@ -2,6 +2,7 @@ import { changeRequestName, type ChangeRequest } from "../core/model/change-requ
 import { referenceTo, type HostWords } from "../core/model/host-words.js";
 import type { Lock } from "../core/model/lock.js";
 import type { NextStep } from "../core/model/next-step.js";
+import type { NotDeployed } from "../core/model/plan.js";
 import type { CommandResultOf, Refusal, ResultKind } from "../core/model/result.js";
 import type { Advice } from "../core/policy/next-step.js";
 import { SERVICE } from "../names.js";
@@ -109,6 +110,20 @@ export function renderTakenOver(
     "",
     `${code(changeRequestName(by))} (${code(login)}) rolled back ${codes(names)}, which it had deployed, and took over the lock that a plan of this ${words.short} held. ${next}`,
   ].join("\n");
+}
+
+/** What holds now bars the merge, although nothing did when the sync ended. */
+export function renderBarredMerge(
+  { notMerged, next }: { readonly notMerged: readonly NotDeployed[]; readonly next: NextStep },
+  change: ChangeRequest,
+  words: HostWords,
+): string {
+  const marker = markerLine({ kind: "merge", head: change.headRevision });
+  const bars = listOf(
+    `Everything is deployed, but this ${words.short} was not merged, because of what changed meanwhile:`,
+    notMerged,
+  );
+  return `${marker}\n${bars}\n\n${nextStepSentence(next, change, words)}`;
 }
 
 /** The host refused to merge. A merge that succeeds needs no comment. */

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "@jest/globals";
 import { renderTurn } from "../../src/comments/parts.js";
-import { renderMergeRefusal, renderResult } from "../../src/comments/render.js";
+import { renderBarredMerge, renderMergeRefusal, renderResult } from "../../src/comments/render.js";
 import { applicationName, type ApplicationName, repositoryName } from "../../src/core/model/brand.js";
 import { changeRequestRef } from "../../src/core/model/change-request.js";
 import type { Deployment } from "../../src/core/model/deployment.js";
@@ -305,6 +305,14 @@ describe("the answers to commands", () => {
     expectGolden("result-merge-refused", [
       renderMergeRefusal("GitHub answered 405: Squash merges are not allowed", change, WORDS.hosta),
     ]);
+  });
+
+  test("a merge that is barred by what changed meanwhile names that and the next step", () => {
+    const notMerged = [{ application: web, reason: "PR must be approved before it is merged" }];
+    const merge = { kind: "merge", draft: false, by: [] } as const;
+    const { headRevision: commit } = change;
+    const next = { kind: "approve", known: true, commit, author: "ana", then: merge } as const;
+    expectGolden("result-merge-barred", [renderBarredMerge({ notMerged, next }, change, WORDS.hosta)]);
   });
 });
 

@@ -112,7 +112,9 @@ export function faultsContract(under: () => CodeHostUnderTest): void {
       if (isYoungToken(name)) return;
       const { paths, title, repository, forge } = under();
       const intent = { method: "squash", deleteSourceBranch: true, protectedBranches: ["main"] } as const;
-      const { outcome, sent } = await broken(name, "PUT", paths.merge, () => client().merge(change, intent));
+      const { outcome, sent } = await broken(name, "PUT", paths.merge, () =>
+        client().merge(change, () => Promise.resolve(intent)),
+      );
       // GitLab says 401 to who may not merge, and the token is good for reading.
       const refusals = title === "GitLab" ? ["401", "403", "409"] : ["403", "409"];
       if (refusals.includes(name)) {
@@ -214,7 +216,7 @@ export function faultsContract(under: () => CodeHostUnderTest): void {
     const since = forge.requests.length;
     forge.faults.add({ method: "PUT", path: paths.merge, fault: { kind: "lost-answer" } });
     const intent = { method: "merge", deleteSourceBranch: true, protectedBranches: ["main"] } as const;
-    expect(await host.merge(other, intent)).toEqual({ kind: "merged", note: undefined });
+    expect(await host.merge(other, () => Promise.resolve(intent))).toEqual({ kind: "merged", note: undefined });
     expect(under().sent("PUT", paths.merge, since)).toBe(1);
     expect(await forge.branches(repository)).not.toContain(other.headBranch);
   });

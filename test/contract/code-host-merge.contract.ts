@@ -17,7 +17,8 @@ let opened = 0;
 export function mergeContract(under: () => CodeHostUnderTest): void {
   const open = (more: { branch?: string; base?: string; fork?: boolean; draft?: boolean } = {}) =>
     under().open({ [`merge-${(opened += 1)}.txt`]: "1" }, more);
-  const merge = (change: ChangeRequest, intent = keep): Promise<MergeOutcome> => under().host.merge(change, intent);
+  const merge = (change: ChangeRequest, intent = keep): Promise<MergeOutcome> =>
+    under().host.merge(change, () => Promise.resolve(intent));
   const refused = (reason: RegExp) => ({ kind: "refused", reason: expect.stringMatching(reason) });
   const branches = (): Promise<readonly string[]> => under().forge.branches(under().repository);
   const state = (number: number): string => under().forge.changeRequest(under().repository, number).state;
@@ -61,6 +62,19 @@ export function mergeContract(under: () => CodeHostUnderTest): void {
     );
     expect(state(change.number)).toBe("open");
     expect(await tip("main")).toBe(main);
+  });
+
+  test("what is not confirmed, or has another base branch by now, is not merged, and the host is not asked to", async () => {
+    const { forge, repository, host } = under();
+    await forge.pushToBranch(repository, "strict", {});
+    const change = await open();
+    const sent = await mergeRequests(async () => {
+      expect(await host.merge(change, () => Promise.resolve(undefined))).toEqual({ kind: "barred" });
+      await forge.retarget(repository, change.number, "strict");
+      expect(await merge(change)).toEqual({ kind: "barred" });
+    });
+    expect(sent).toBe(0);
+    expect(state(change.number)).toBe("open");
   });
 
   test("conflicts are not merged", async () => {

@@ -1,7 +1,7 @@
 import { expect, test } from "@jest/globals";
 import fc from "fast-check";
 import { renderProgress } from "../../src/comments/progress-comment.js";
-import { renderMergeRefusal, renderResult } from "../../src/comments/render.js";
+import { renderBarredMerge, renderMergeRefusal, renderResult } from "../../src/comments/render.js";
 import { applicationName } from "../../src/core/model/brand.js";
 import { HOST_IDS } from "../../src/names.js";
 import { LINKS, sampleChange, WORDS } from "../comments/samples.js";
@@ -33,6 +33,11 @@ test("no text from outside breaks out of an answer, and every part of it is whol
     expect(parts.length > 0 || result.kind === "closed").toBe(true);
     for (const part of parts) expectHarmless(part, host, result.kind === "refused" ? "refused" : "result");
     expectHarmless(renderMergeRefusal(reason, change, WORDS[host]), host, "merge");
+    const barred = {
+      notMerged: [{ application: applicationName(branch), reason }],
+      next: { kind: "later", because: reason },
+    } as const;
+    expectHarmless(renderBarredMerge(barred, change, WORDS[host]), host, "merge");
     for (const command of ["sync", "rollback"] as const) {
       expectHarmless(renderProgress(command, reached, change, LINKS), host, "progress");
     }

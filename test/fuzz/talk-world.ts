@@ -2,6 +2,7 @@ import type { ServerConfig } from "../../src/config/server/server.js";
 import { createManifestScanner } from "../../src/core/detect/scan/manifests.js";
 import { repositoryName } from "../../src/core/model/brand.js";
 import type { ChangeRequest, User } from "../../src/core/model/change-request.js";
+import type { MergeIntent } from "../../src/core/model/result.js";
 import type { MergeOutcome } from "../../src/core/ports/code-host.js";
 import { hostWords } from "../../src/hosts/registry.js";
 import { SERVICE } from "../../src/names.js";
@@ -36,9 +37,12 @@ export class TalkHost extends MemoryHost {
     this.#merging = options.merging;
   }
 
-  override async merge(change: ChangeRequest): Promise<MergeOutcome> {
-    await this.#merging(change.number);
-    return super.merge(change);
+  override merge(change: ChangeRequest, confirm: () => Promise<MergeIntent | undefined>): Promise<MergeOutcome> {
+    return super.merge(change, async () => {
+      const intent = await confirm();
+      if (intent !== undefined) await this.#merging(change.number);
+      return intent;
+    });
   }
 }
 

@@ -9,6 +9,7 @@ import type {
   User,
 } from "../../src/core/model/change-request.js";
 import { HostFailure } from "../../src/core/model/errors.js";
+import type { MergeIntent } from "../../src/core/model/result.js";
 import type {
   CloneSource,
   CodeHost,
@@ -340,7 +341,8 @@ export class MemoryHost implements CodeHost {
     return [];
   }
 
-  async merge(change: ChangeRequest): Promise<MergeOutcome> {
+  async merge(change: ChangeRequest, confirm: () => Promise<MergeIntent | undefined>): Promise<MergeOutcome> {
+    if ((await confirm()) === undefined) return { kind: "barred" };
     await this.#options.delay();
     if (this.facts(change.number).headRevision !== change.headRevision) {
       return { kind: "refused", reason: "head moved" };

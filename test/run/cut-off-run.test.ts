@@ -307,9 +307,9 @@ test("a merge that was carried out is not asked for again", async () => {
   await world.says(number, "svc plan");
   let merges = 0;
   const { merge } = world.host;
-  world.host.merge = async (change) => {
+  world.host.merge = async (change, confirm) => {
     merges += 1;
-    return merge.call(world.host, change);
+    return merge.call(world.host, change, confirm);
   };
   await world.cutOff(world.comment(number, "svc sync"), { at: world.host, method: "merge", when: "after" });
   expect([merges, world.host.stateOf(number)]).toEqual([1, "merged"]);

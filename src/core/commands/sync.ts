@@ -1,29 +1,23 @@
 import { deployHeads, type HeadTarget } from "../deploy/deploy-head.js";
 import { retryWhileUnavailable } from "../deploy/settle.js";
-import { type AccessContext, barredFrom } from "../facts/access.js";
-import { askReviewers, type FactSource, readStores } from "../facts/read-facts.js";
+import { readStores } from "../facts/read-facts.js";
 import { isBasePinned } from "../facts/read-rollback.js";
 import { readAgain, readForSync } from "../facts/read-sync.js";
 import { isLifted, overriddenIn, readSyncChecks, type SyncChecks, withChecks } from "../facts/sync-checks.js";
-import { type ApplicationName, applicationName, shortRevision } from "../model/brand.js";
+import type { ApplicationName } from "../model/brand.js";
 import { type ChangeRequest, changeRequestKey, type ChangeRequestRef } from "../model/change-request.js";
 import { allInTurns } from "../model/collections.js";
 import type { Command } from "../model/command.js";
-import { type Deployment, isDeployedAt } from "../model/deployment.js";
-import { safeMessage } from "../model/errors.js";
-import { type ApplicationPlan, expectedRefusals, isPlanOf, type NotDeployed, type Plan } from "../model/plan.js";
-import type { ApplicationSync, CommandResult, SyncedResult } from "../model/result.js";
+import { type ApplicationPlan, expectedRefusals, isPlanOf, type Plan } from "../model/plan.js";
+import type { ApplicationSync, CommandResult } from "../model/result.js";
 import type { LiveSubject } from "../model/subject.js";
 import { ownLocksIn } from "../policy/application-state.js";
-import { deployedOf, healthRuleFor, takingEffect } from "../policy/effect-rules.js";
-import type { Facts } from "../policy/facts.js";
-import type { Bar } from "../policy/gates.js";
-import { barsOf, judge } from "../policy/judge.js";
+import { deployedOf, healthRuleFor } from "../policy/effect-rules.js";
 import { refusedBy, refusedInDoubt } from "../policy/next-step.js";
-import { RULES } from "../policy/rules.js";
 import type { CommandContext, OpenedChange } from "../ports/context.js";
 import { behindOf } from "../survey/behind-base.js";
 import type { Locking } from "./locks.js";
+import { decideMerge } from "./merge.js";
 import { labelsFor, plannedIn, select } from "./selection.js";
 
 /**
@@ -201,75 +195,4 @@ export async function releaseSkipped(
     }),
   );
   return released.flat();
-}
-
-interface SyncedSoFar {
-  readonly dryRun: boolean;
-  /** The applications that the sync was for. */
-  readonly involved: readonly ApplicationName[];
-  readonly deployed: readonly ApplicationSync[];
-  readonly plan: Plan | undefined;
-}
-
-export type MergeSource = FactSource & AccessContext & Pick<CommandContext, "snapshot" | "log">;
-
-/** Whether to merge after this sync, or what blocks it; neither while auto-merge is off. */
-export async function decideMerge(
-  so: SyncedSoFar,
-  context: MergeSource,
-): Promise<Pick<SyncedResult, "merge" | "notMerged">> {
-  const { settings } = context;
-  if (so.dryRun || !settings.autoMerge) return { merge: undefined, notMerged: [] };
-  try {
-    const { facts, bars } = await judgeMerge(so, context);
-    if (bars.length > 0) return { merge: undefined, notMerged: hindrancesIn(bars, facts) };
-    const { mergeMethod, deleteSourceBranch, protectedBranches } = settings;
-    const merge = { method: mergeMethod, deleteSourceBranch, protectedBranches };
-    const { overridden } = facts.mergeChecks;
-    return { merge: overridden.length === 0 ? merge : { ...merge, overridden }, notMerged: [] };
-  } catch (error) {
-    // The deployment must be reported whatever happens here.
-    context.log.error({ err: error }, "could not decide whether to merge");
-    const reason = `could not check whether everything is deployed: ${safeMessage(error)}`;
-    return { merge: undefined, notMerged: so.involved.map((application) => ({ application, reason })) };
-  }
-}
-
-interface JudgedMerge {
-  readonly facts: Facts;
-  readonly bars: readonly Bar[];
-}
-
-/** Asks the host only once everything is deployed: an approval can be withdrawn while the sync runs. */
-async function judgeMerge({ involved, deployed, plan }: SyncedSoFar, context: MergeSource): Promise<JudgedMerge> {
-  const justFailed = deployed.filter(({ kind }) => kind !== "succeeded").map(({ application }) => application);
-  const asker = { login: context.user.login, mayWrite: true, withoutApproval: false, barred: [], selected: involved };
-  const stored = await readStores(context, { plan });
-  const known = { ...stored.facts, asker, justFailed };
-  const undone = barsOf(judge("merge", known)).filter(({ gate }) => RULES[gate].asks === undefined);
-  if (undone.length > 0) return { facts: known, bars: undone };
-  const isDeployed = (name: ApplicationName) => stored.records.some((record) => isOfHead(record, name, context));
-  const byTheMerge = takingEffect(plan).filter(({ application }) => !isDeployed(application));
-  const [{ facts }, barred] = await Promise.all([
-    askReviewers(stored, context),
-    barredFrom("sync", byTheMerge, context),
-  ]);
-  const all: Facts = { ...facts, asker: { ...asker, barred }, justFailed };
-  return { facts: all, bars: barsOf(judge("merge", all)) };
-}
-
-function isOfHead(record: Deployment, name: ApplicationName, { change }: Pick<CommandContext, "change">): boolean {
-  return record.application === name && isDeployedAt(record, change.headRevision);
-}
-
-/** The first reason of each application, beginning with those whose sync has just failed. */
-function hindrancesIn(bars: readonly Bar[], { change, justFailed, applications }: Facts): readonly NotDeployed[] {
-  const head = applicationName(shortRevision(change.headRevision));
-  const found = new Map<string, NotDeployed>();
-  for (const { application = head, why, untold } of bars) {
-    const reason = untold ? `cannot tell ${why}` : why;
-    if (!found.has(application)) found.set(application, { application, reason });
-  }
-  const inOrder = new Set([...justFailed, ...applications.map(({ application }) => application), ...found.keys()]);
-  return [...inOrder].flatMap((name) => found.get(name) ?? []);
 }

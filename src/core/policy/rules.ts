@@ -66,8 +66,13 @@ export const RULES: Readonly<Record<Gate, Rule> & Record<DangerGate, DangerRule>
     refusal: (_, { asker }) => ({ reason: "no-write-access", login: asker?.login ?? "" }),
   }),
   "head-moved": ofChange(["sync", "merge"], "plan", 4, {
+    trusts: { plan: ["base"] },
     needs: ["change"],
-    bars: ({ headMoved }) => (headMoved ? [whole("new commits were pushed")] : []),
+    bars: ({ headMoved, plan, change }) => {
+      if (!headMoved) return [];
+      const isLed = plan?.retargeted === true;
+      return [whole(isLed ? `its base branch changed to ${change.baseBranch}` : "new commits were pushed")];
+    },
     refusal: () => ({ reason: "head-moved" }),
     step: ({ only }, facts) => planning(facts, only),
   }),

@@ -61,8 +61,12 @@ export interface CodeHost {
   openWithHead(head: HeadRef): Promise<OpenWithHead>;
   /** Whether the person belongs to one of these teams, named as on the host. */
   belongsToAny(change: ChangeRequestRef, user: User, teams: readonly string[]): Promise<boolean>;
-  /** Merges if the head is still `change.headRevision`, then deletes the source branch if the intent says so. */
-  merge(change: ChangeRequest, intent: MergeIntent): Promise<MergeOutcome>;
+  /**
+   * Merges if the head is still `change.headRevision` and the base branch `change.baseBranch`, then deletes the source branch
+   * if the intent says so.
+   * @param confirm asked right before each try, how to merge; undefined if it may not be merged any more.
+   */
+  merge(change: ChangeRequest, confirm: () => Promise<MergeIntent | undefined>): Promise<MergeOutcome>;
   /** Whether the host's environments show what is deployed. Without it `showDeployment` and `shownDeployment` are not called. */
   readonly showsDeployments: boolean;
   /** Shows a deployment, or how it ended. @param id what this returned before. @returns Its id, where the host has a record of it. */
@@ -172,4 +176,6 @@ export interface OpenWithHead {
 /** `note` says what went wrong after the merge, such as a branch that could not be deleted. */
 export type MergeOutcome =
   | { readonly kind: "merged"; readonly note: string | undefined }
-  | { readonly kind: "refused"; readonly reason: string };
+  | { readonly kind: "refused"; readonly reason: string }
+  /** It was not tried: it was not confirmed, or the base branch has changed since. */
+  | { readonly kind: "barred" };

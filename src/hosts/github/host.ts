@@ -85,7 +85,7 @@ export function createGitHubHost(config: GitHubConfig, parts: HostParts): CodeHo
     setStatus: createSetStatus(client),
     statusPerChange: false,
     openWithHead: (head) => openWithHead(client, head),
-    merge: (change, intent) => inTurn(change, MERGE_WRITE, () => merge(client, change, intent, clock)),
+    merge: (change, confirm) => inTurn(change, MERGE_WRITE, () => merge(client, change, confirm, clock)),
     ...createDeployments(client, config, self, inTurn),
   };
 }

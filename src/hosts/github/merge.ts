@@ -19,15 +19,23 @@ const PAUSES_MS = [5_000, 10_000, 15_000];
  */
 const UNHINDERED = ["clean", "unstable", "has_hooks"];
 
-/** Merges only at the head commit of `change`. Tries again only after GitHub answered "not yet". */
+/**
+ * Merges only at the head commit of `change` and into its base branch, which GitHub's call does not guard. Tries again only
+ * after GitHub answered "not yet".
+ */
 export async function merge(
   client: GitHubClient,
   change: ChangeRequest,
-  intent: MergeIntent,
+  confirm: () => Promise<MergeIntent | undefined>,
   clock: Clock,
 ): Promise<MergeOutcome> {
   let mayHaveComputed = true;
+  let intent: MergeIntent | undefined;
   for (let attempt = 0; ; attempt += 1) {
+    intent = await confirm();
+    if (intent === undefined || (await getPull(client, change)).base.ref !== change.baseBranch) {
+      return { kind: "barred" };
+    }
     const attempted = await tryMerge(client, change, intent, clock);
     if (attempted === "merged") break;
     const pause = PAUSES_MS[attempt];

@@ -69,7 +69,7 @@ export function createGitLabHost(config: GitLabConfig, parts: GitLabParts): Code
     statusPerChange: true,
     openWithHead: (head) => openWithHead(client, head),
     belongsToAny: (_change, user, groups) => belongsToAnyGroup(client, user, groups),
-    merge: (change, intent) => merge(client, change, intent, clock),
+    merge: (change, confirm) => merge(client, change, confirm, clock),
     ...createDeployments(client, config, self, log),
   };
 }

@@ -13,17 +13,22 @@ import type { GitLabClient } from "./client.js";
 const PAUSES_MS = [5_000, 10_000, 15_000];
 
 /**
- * Merges only at the head commit of `change`. The project's setting decides between merge commit, semi-linear and
+ * Merges only at the head commit of `change` and into its target branch, which GitLab's call does not guard. The project's setting decides between merge commit, semi-linear and
  * fast-forward; we only decide on squashing. Never rebases, which would change the deployed head.
  */
 export async function merge(
   client: GitLabClient,
   change: ChangeRequest,
-  intent: MergeIntent,
+  confirm: () => Promise<MergeIntent | undefined>,
   clock: Clock,
 ): Promise<MergeOutcome> {
   let mayHaveComputed = true;
+  let intent: MergeIntent | undefined;
   for (let attempt = 0; ; attempt += 1) {
+    intent = await confirm();
+    if (intent === undefined || (await getMergeRequest(client, change)).target_branch !== change.baseBranch) {
+      return { kind: "barred" };
+    }
     const attempted = await tryMerge(client, change, intent, clock);
     if (attempted === undefined) break;
     const read = await getMergeRequest(client, change);

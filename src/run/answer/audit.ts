@@ -1,3 +1,4 @@
+import type { ConfirmedMerge } from "../../core/commands/merge.js";
 import type { ApplicationName, Revision } from "../../core/model/brand.js";
 import { changeRequestName, changeRequestRef, type ChangeRequestRef } from "../../core/model/change-request.js";
 import type { OverriddenCheck } from "../../core/model/check.js";
@@ -7,7 +8,6 @@ import type {
   ApplicationSync,
   AutomaticRollback,
   CommandResultOf,
-  MergeIntent,
   Refusal,
   ResultKind,
 } from "../../core/model/result.js";
@@ -62,16 +62,23 @@ const AUDIT_FACTS: { readonly [K in ResultKind]: (result: CommandResultOf<K>) =>
   refused: ({ refusal }) => refusedFacts(refusal),
 };
 
-export function auditFactsOfMerge(outcome: MergeOutcome, intent: MergeIntent): AuditFacts {
+/** @param confirmed what was judged right before it. */
+export function auditFactsOfMerge(outcome: MergeOutcome, confirmed: ConfirmedMerge | undefined): AuditFacts {
+  const intent = confirmed?.kind === "merge" ? confirmed.intent : undefined;
+  const barred = confirmed?.kind === "barred" ? confirmed.notMerged : [];
   switch (outcome.kind) {
     case "merged":
       return {
         action: "merged",
-        applications: (intent.overridden ?? []).map((one) => audited(one.application, "merged", overriddenText(one))),
-        reason: intent.method,
+        applications: (intent?.overridden ?? []).map((one) => audited(one.application, "merged", overriddenText(one))),
+        reason: intent?.method,
       };
     case "refused":
       return { action: "refused", applications: [], reason: cut(`merge: ${outcome.reason}`) };
+    case "barred": {
+      const applications = barred.map(({ application, reason }) => audited(application, "refused", reason));
+      return { action: "refused", applications, reason: "merge" };
+    }
   }
 }
 

@@ -1,17 +1,18 @@
 import { publish, publishPlan, showsPlan } from "../../comments/publish.js";
-import { renderMergeRefusal, renderTakenOver } from "../../comments/render.js";
+import { renderBarredMerge, renderMergeRefusal, renderTakenOver } from "../../comments/render.js";
 import { isDeploying } from "../../core/commands/commands.js";
+import { type ConfirmedMerge, confirmMerge } from "../../core/commands/merge.js";
 import type { Reviewed } from "../../core/facts/read-facts.js";
 import { type ChangeRequest, changeRequestKey } from "../../core/model/change-request.js";
 import type { Command } from "../../core/model/command.js";
-import { HostFailure, safeMessage } from "../../core/model/errors.js";
+import { HostFailure, LeaseLost, safeMessage } from "../../core/model/errors.js";
 import { affectsNothing, type Plan } from "../../core/model/plan.js";
-import type { CommandResultOf, MergeIntent, Refusal, ResultKind } from "../../core/model/result.js";
+import type { CommandResultOf, Refusal, ResultKind } from "../../core/model/result.js";
 import type { Settings } from "../../core/model/settings.js";
 import type { MergeOutcome, OwnComment, Posting, Urgency } from "../../core/ports/code-host.js";
 import type { Answerable } from "../line/asked.js";
 import type { Finished } from "../line/outcome.js";
-import type { Run } from "../line/run.js";
+import { NOBODY, openChange, type Run } from "../line/run.js";
 import { auditFactsOfMerge, auditRun } from "./audit.js";
 import { refreshPlanStatus, setCommitStatus, setPlanStatus } from "./status.js";
 
@@ -28,7 +29,7 @@ async function replyToSync(result: CommandResultOf<"synced">, answer: Answer): P
   for (const other of result.replaced) {
     if (other.host === change.host) await refreshPlanStatus(other, run);
   }
-  if (result.merge !== undefined) await merge(result.merge, answer);
+  if (result.merge !== undefined) await merge(result, answer);
   return true;
 }
 
@@ -39,21 +40,45 @@ async function replyToRollback(result: CommandResultOf<"rolled-back">, answer: A
   return true;
 }
 
-/** Merges a change request whose applications are all deployed. If the host refuses, a comment says so. */
-async function merge(intent: MergeIntent, { asked, change, run }: Answer): Promise<void> {
+/**
+ * Merges a change request whose applications are all deployed, if what is read right before that still allows it. If that or
+ * the host forbids it, a comment says so.
+ */
+async function merge({ applications, skipped }: CommandResultOf<"synced">, answer: Answer): Promise<void> {
+  const { asked, change, run } = answer;
   // An earlier attempt of this run merged it.
   if (run.ticket.again && change.state === "merged") return;
   // The branch's rules may require deployments.
   await run.attempt.shown();
-  const merged = await run.host.merge(change, intent).catch((error: unknown): MergeOutcome => {
+  const involved = [...applications.map(({ application }) => application), ...skipped];
+  const user = asked.by ?? change.author ?? NOBODY;
+  const reload = (fresh: ChangeRequest) => openChange(fresh, { ...run, signal: undefined });
+  const judged: ConfirmedMerge[] = [];
+  const confirm = async () => {
+    const one = await confirmMerge({ involved, deployed: applications }, { ...run, change, user, reload });
+    judged.push(one);
+    return one.kind === "merge" ? one.intent : undefined;
+  };
+  const tried = await run.host.merge(change, confirm).catch((error: unknown): MergeOutcome => {
+    if (error instanceof LeaseLost) throw error;
     run.log.error({ err: error }, "could not merge");
     return { kind: "refused", reason: safeMessage(error) };
   });
-  await auditRun(auditFactsOfMerge(merged, intent), { change, asked }, run);
-  if (merged.kind === "refused") {
-    const body = renderMergeRefusal(merged.reason, change, run.hostWords[change.host]);
-    await publish(run.host, change, [body], { runId: run.runId, posting: postingOf("result", run) });
-  } else run.log.info({ note: merged.note }, "merged");
+  // The base branch changed after it was confirmed.
+  if (tried.kind === "barred" && judged.at(-1)?.kind === "merge") await confirm();
+  const last = judged.at(-1);
+  if (tried.kind === "barred" && last?.kind === "merged") return;
+  await auditRun(auditFactsOfMerge(tried, last), { change, asked }, run);
+  if (tried.kind === "merged") {
+    run.log.info({ note: tried.note }, "merged");
+    return;
+  }
+  const words = run.hostWords[change.host];
+  const isBarred = tried.kind === "barred" && last?.kind === "barred";
+  const reason = tried.kind === "refused" ? tried.reason : "its base branch changed for a moment.";
+  const body = isBarred ? renderBarredMerge(last, change, words) : renderMergeRefusal(reason, change, words);
+  await publish(run.host, change, [body], { runId: run.runId, posting: postingOf("result", run) });
+  if (isBarred) await refreshPlanStatus(change, run);
 }
 
 /** Tells change requests that a rollback took over their locks. What it did stands, whether or not they can be told. */

@@ -1,5 +1,5 @@
 import { beforeEach, describe, expect, test } from "@jest/globals";
-import { decideMerge } from "../../../src/core/commands/sync.js";
+import { decideMerge } from "../../../src/core/commands/merge.js";
 import { DeployerFailure, StoreUnavailable } from "../../../src/core/model/errors.js";
 import type { DeploymentStore } from "../../../src/core/ports/stores.js";
 import { wrapPort } from "../../../src/observe/wrap-port.js";

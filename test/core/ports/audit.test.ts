@@ -128,10 +128,17 @@ describe("what the trail says of a result", () => {
   });
 
   test("a merge, and one that the host refused", () => {
-    expect(auditFactsOfMerge({ kind: "merged", note: undefined }, intent).action).toBe("merged");
-    expect(auditFactsOfMerge({ kind: "refused", reason: "head moved" }, intent)).toMatchObject({
+    expect(auditFactsOfMerge({ kind: "merged", note: undefined }, { kind: "merge", intent }).action).toBe("merged");
+    expect(auditFactsOfMerge({ kind: "refused", reason: "head moved" }, { kind: "merge", intent })).toMatchObject({
       action: "refused",
       reason: "merge: head moved",
+    });
+    const notMerged = [{ application: applicationName("web"), reason: "it requires an approval" }];
+    const barred = { kind: "barred", notMerged, next: { kind: "later", because: "" } } as const;
+    expect(auditFactsOfMerge({ kind: "barred" }, barred)).toEqual({
+      action: "refused",
+      applications: [{ application: "web", outcome: "refused", detail: "it requires an approval" }],
+      reason: "merge",
     });
   });
 });

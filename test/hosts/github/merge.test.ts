@@ -1,4 +1,5 @@
 import { describe, expect, test } from "@jest/globals";
+import type { MergeIntent } from "../../../src/core/model/result.js";
 import { interceptRequests } from "../intercept.js";
 import { HEAD, OTHER, change, githubUnderTest, pull } from "./github-under-test.js";
 
@@ -7,14 +8,17 @@ interceptRequests();
 const PULL = "/repos/acme/deploy/pulls/7";
 const BRANCH = "/repos/acme/deploy/branches/feat%2Fx";
 const BRANCH_REF = "/repos/acme/deploy/git/refs/heads%2Ffeat%2Fx";
-const keep = { method: "squash", deleteSourceBranch: false, protectedBranches: ["main"] } as const;
-const remove = { ...keep, deleteSourceBranch: true } as const;
+const intent: MergeIntent = { method: "squash", deleteSourceBranch: false, protectedBranches: ["main"] };
+const confirming = (confirmed: MergeIntent) => () => Promise.resolve(confirmed);
+const keep = confirming(intent);
+const remove = confirming({ ...intent, deleteSourceBranch: true });
 const merged = { merged: true, sha: OTHER };
 
 test.each(["squash", "merge", "rebase"] as const)("merges by %s with the head as guard", async (method) => {
   const { host, api } = githubUnderTest();
+  api.get(PULL).reply(200, pull());
   api.put(`${PULL}/merge`, { sha: HEAD, merge_method: method }).reply(200, merged);
-  expect(await host.merge(change, { ...keep, method })).toEqual({ kind: "merged", note: undefined });
+  expect(await host.merge(change, confirming({ ...intent, method }))).toEqual({ kind: "merged", note: undefined });
 });
 
 test.each([
@@ -23,13 +27,35 @@ test.each([
   [422, /invalid.*"said"/],
 ])("%d is a refusal that says what to do", async (status, reason) => {
   const { host, api } = githubUnderTest();
+  api.get(PULL).reply(200, pull());
   api.put(`${PULL}/merge`).reply(status, { message: "said" });
   expect(await host.merge(change, keep)).toEqual({ kind: "refused", reason: expect.stringMatching(reason) });
+});
+
+test("is not tried unless it is confirmed, nor into another base branch", async () => {
+  const { host, api } = githubUnderTest();
+  expect(await host.merge(change, () => Promise.resolve(undefined))).toEqual({ kind: "barred" });
+  const { base } = pull() as { base: object };
+  api.get(PULL).reply(200, pull({ base: { ...base, ref: "release" } }));
+  expect(await host.merge(change, keep)).toEqual({ kind: "barred" });
+});
+
+test("is confirmed again before each further try", async () => {
+  const { host, api } = githubUnderTest();
+  api
+    .get(PULL)
+    .times(2)
+    .reply(200, pull({ mergeable: null }));
+  api.put(`${PULL}/merge`).reply(405, { message: "not yet" });
+  const answers = [intent, undefined];
+  expect(await host.merge(change, () => Promise.resolve(answers.shift()))).toEqual({ kind: "barred" });
+  expect(answers).toEqual([]);
 });
 
 describe("405", () => {
   test("is a refusal when GitHub knows the mergeability", async () => {
     const { host, api, clock } = githubUnderTest();
+    api.get(PULL).reply(200, pull());
     api.put(`${PULL}/merge`).reply(405, { message: "Squash merges are not allowed" });
     api.get(PULL).reply(200, pull());
     const reason = expect.stringMatching(/"Squash merges are not allowed".*method "squash"/);
@@ -39,10 +65,11 @@ describe("405", () => {
 
   test("is tried again while GitHub computes it", async () => {
     const { host, api, clock } = githubUnderTest();
+    api.get(PULL).reply(200, pull());
     api.put(`${PULL}/merge`).times(2).reply(405, { message: "not yet" });
     api
       .get(PULL)
-      .times(2)
+      .times(4)
       .reply(200, pull({ mergeable: null }));
     api.put(`${PULL}/merge`).reply(200, merged);
     expect(await host.merge(change, keep)).toMatchObject({ kind: "merged" });
@@ -51,25 +78,30 @@ describe("405", () => {
 
   test("is tried once more when GitHub has computed it since, and no more than once", async () => {
     const { host, api, clock } = githubUnderTest();
+    api.get(PULL).reply(200, pull());
     api.put(`${PULL}/merge`).times(2).reply(405, { message: "not yet" });
     api
       .get(PULL)
-      .times(2)
+      .times(3)
       .reply(200, pull({ mergeable: true, mergeable_state: "clean" }));
     expect(await host.merge(change, keep)).toMatchObject({ kind: "refused" });
     expect(clock.sleeps).toEqual([5000]);
     api.put(`${PULL}/merge`).reply(405, { message: "not yet" });
-    api.get(PULL).reply(200, pull({ mergeable: true, mergeable_state: "unstable" }));
+    api
+      .get(PULL)
+      .times(3)
+      .reply(200, pull({ mergeable: true, mergeable_state: "unstable" }));
     api.put(`${PULL}/merge`).reply(200, merged);
     expect(await host.merge(change, keep)).toMatchObject({ kind: "merged" });
   });
 
   test("is given up after 30 seconds", async () => {
     const { host, api, clock } = githubUnderTest();
+    api.get(PULL).reply(200, pull());
     api.put(`${PULL}/merge`).times(4).reply(405, { message: "not yet" });
     api
       .get(PULL)
-      .times(4)
+      .times(7)
       .reply(200, pull({ mergeable: null }));
     const reason = expect.stringContaining("still computing");
     expect(await host.merge(change, keep)).toEqual({ kind: "refused", reason });
@@ -78,6 +110,7 @@ describe("405", () => {
 
   test("means success when somebody merged the same head meanwhile", async () => {
     const { host, api } = githubUnderTest();
+    api.get(PULL).reply(200, pull());
     api.put(`${PULL}/merge`).reply(405, { message: "closed" });
     api.get(PULL).reply(200, pull({ state: "closed", merged: true }));
     expect(await host.merge(change, keep)).toMatchObject({ kind: "merged" });
@@ -87,6 +120,7 @@ describe("405", () => {
 describe("an unknown outcome", () => {
   test("is sent once and looked up", async () => {
     const { host, api } = githubUnderTest();
+    api.get(PULL).reply(200, pull());
     api.put(`${PULL}/merge`).reply(502, "<html>");
     api.get(PULL).reply(200, pull({ state: "closed", merged: true }));
     expect(await host.merge(change, keep)).toMatchObject({ kind: "merged" });
@@ -94,6 +128,7 @@ describe("an unknown outcome", () => {
 
   test("is a failure when nothing was merged", async () => {
     const { host, api } = githubUnderTest();
+    api.get(PULL).reply(200, pull());
     api.put(`${PULL}/merge`).reply(502, "<html>");
     api.get(PULL).reply(200, pull());
     await expect(host.merge(change, keep)).rejects.toMatchObject({ name: "HostFailure", reason: "failed" });
@@ -103,6 +138,7 @@ describe("an unknown outcome", () => {
 describe("the source branch", () => {
   test("is deleted when it is still what was merged", async () => {
     const { host, api } = githubUnderTest();
+    api.get(PULL).reply(200, pull());
     api.put(`${PULL}/merge`).reply(200, merged);
     api.get(BRANCH).reply(200, { commit: { sha: HEAD }, protected: false });
     api.delete(BRANCH_REF).reply(204);
@@ -116,9 +152,11 @@ describe("the source branch", () => {
     ["in a fork", { fork: true }, /another repository/],
   ])("is kept when %s, without asking", async (_, changes, note) => {
     const { host, api } = githubUnderTest();
+    const { base } = pull() as { base: object };
+    api.get(PULL).reply(200, pull({ base: { ...base, ref: { ...change, ...changes }.baseBranch } }));
     api.put(`${PULL}/merge`).reply(200, merged);
-    const intent = { ...remove, protectedBranches: ["main", "develop"] };
-    const outcome = await host.merge({ ...change, ...changes }, intent);
+    const wanted = { ...intent, deleteSourceBranch: true, protectedBranches: ["main", "develop"] };
+    const outcome = await host.merge({ ...change, ...changes }, confirming(wanted));
     expect(outcome).toEqual({ kind: "merged", note: expect.stringMatching(note) });
   });
 
@@ -127,6 +165,7 @@ describe("the source branch", () => {
     ["moved", { commit: { sha: OTHER }, protected: false }, /newer commits/],
   ])("is kept when %s", async (_, branch, note) => {
     const { host, api } = githubUnderTest();
+    api.get(PULL).reply(200, pull());
     api.put(`${PULL}/merge`).reply(200, merged);
     api.get(BRANCH).reply(200, branch);
     expect(await host.merge(change, remove)).toEqual({ kind: "merged", note: expect.stringMatching(note) });
@@ -134,6 +173,7 @@ describe("the source branch", () => {
 
   test("is fine when it is gone", async () => {
     const { host, api } = githubUnderTest();
+    api.get(PULL).reply(200, pull());
     api.put(`${PULL}/merge`).reply(200, merged);
     api.get(BRANCH).reply(404, { message: "Branch not found" });
     expect(await host.merge(change, remove)).toEqual({ kind: "merged", note: undefined });
@@ -141,6 +181,7 @@ describe("the source branch", () => {
 
   test("is fine when somebody is faster", async () => {
     const { host, api } = githubUnderTest();
+    api.get(PULL).reply(200, pull());
     api.put(`${PULL}/merge`).reply(200, merged);
     api.get(BRANCH).reply(200, { commit: { sha: HEAD }, protected: false });
     api.delete(BRANCH_REF).reply(422, { message: "Reference does not exist" });
@@ -150,6 +191,7 @@ describe("the source branch", () => {
 
   test("is noted when a ruleset forbids its deletion, which GitHub answers with the same status", async () => {
     const { host, api } = githubUnderTest();
+    api.get(PULL).reply(200, pull());
     api.put(`${PULL}/merge`).reply(200, merged);
     api
       .get(BRANCH)
@@ -162,6 +204,7 @@ describe("the source branch", () => {
 
   test("is noted when it may not be deleted", async () => {
     const { host, api } = githubUnderTest();
+    api.get(PULL).reply(200, pull());
     api.put(`${PULL}/merge`).reply(200, merged);
     api.get(BRANCH).reply(200, { commit: { sha: HEAD }, protected: false });
     api.delete(BRANCH_REF).reply(403, { message: "Resource not accessible by integration" });

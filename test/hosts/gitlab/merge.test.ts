@@ -1,4 +1,5 @@
 import { describe, expect, test } from "@jest/globals";
+import type { MergeIntent } from "../../../src/core/model/result.js";
 import { interceptRequests } from "../intercept.js";
 import { HEAD, MERGE_REQUEST, OTHER, PROJECT, change, gitlabUnderTest, mergeRequest } from "./gitlab-under-test.js";
 
@@ -6,8 +7,10 @@ interceptRequests();
 
 const MERGE = `${MERGE_REQUEST}/merge`;
 const BRANCH = `${PROJECT}/repository/branches/feat%2Fx`;
-const keep = { method: "squash", deleteSourceBranch: false, protectedBranches: ["main"] } as const;
-const remove = { ...keep, deleteSourceBranch: true } as const;
+const intent: MergeIntent = { method: "squash", deleteSourceBranch: false, protectedBranches: ["main"] };
+const confirming = (confirmed: MergeIntent) => () => Promise.resolve(confirmed);
+const keep = confirming(intent);
+const remove = confirming({ ...intent, deleteSourceBranch: true });
 const merged = mergeRequest({ state: "merged", detailed_merge_status: "not_open" });
 const locked = mergeRequest({ state: "locked" });
 
@@ -17,13 +20,34 @@ test.each([
   ["rebase", false],
 ] as const)("merges by %s with the head as guard", async (method, squash) => {
   const { host, api } = gitlabUnderTest();
+  api.get(MERGE_REQUEST).reply(200, mergeRequest());
   api.put(MERGE, { sha: HEAD, squash, should_remove_source_branch: false }).reply(200, merged);
   api.get(MERGE_REQUEST).reply(200, merged);
-  expect(await host.merge(change, { ...keep, method })).toEqual({ kind: "merged", note: undefined });
+  expect(await host.merge(change, confirming({ ...intent, method }))).toEqual({ kind: "merged", note: undefined });
+});
+
+test("is not tried unless it is confirmed, nor into another target branch", async () => {
+  const { host, api } = gitlabUnderTest();
+  expect(await host.merge(change, () => Promise.resolve(undefined))).toEqual({ kind: "barred" });
+  api.get(MERGE_REQUEST).reply(200, mergeRequest({ target_branch: "release" }));
+  expect(await host.merge(change, keep)).toEqual({ kind: "barred" });
+});
+
+test("is confirmed again before each further try", async () => {
+  const { host, api } = gitlabUnderTest();
+  api
+    .get(MERGE_REQUEST)
+    .times(2)
+    .reply(200, mergeRequest({ detailed_merge_status: "checking" }));
+  api.put(MERGE).reply(405, { message: "405 Method Not Allowed" });
+  const answers = [intent, undefined];
+  expect(await host.merge(change, () => Promise.resolve(answers.shift()))).toEqual({ kind: "barred" });
+  expect(answers).toEqual([]);
 });
 
 test("waits until the merge is carried out", async () => {
   const { host, api, clock } = gitlabUnderTest();
+  api.get(MERGE_REQUEST).reply(200, mergeRequest());
   api.put(MERGE).reply(200, locked);
   api.get(MERGE_REQUEST).times(2).reply(200, locked);
   api.get(MERGE_REQUEST).reply(200, merged);
@@ -33,6 +57,7 @@ test("waits until the merge is carried out", async () => {
 
 test("tells GitLab's error when the merge was accepted and failed", async () => {
   const { host, api } = gitlabUnderTest();
+  api.get(MERGE_REQUEST).reply(200, mergeRequest());
   api.put(MERGE).reply(200, locked);
   api.get(MERGE_REQUEST).reply(200, mergeRequest({ merge_error: "Something went\nwrong" }));
   const reason = expect.stringContaining('"Something went wrong"');
@@ -41,6 +66,7 @@ test("tells GitLab's error when the merge was accepted and failed", async () => 
 
 test("a merge that is only scheduled is not called done", async () => {
   const { host, api } = gitlabUnderTest();
+  api.get(MERGE_REQUEST).reply(200, mergeRequest());
   api.put(MERGE).reply(200, mergeRequest());
   api.get(MERGE_REQUEST).times(6).reply(200, mergeRequest());
   expect(await host.merge(change, keep)).toMatchObject({ kind: "refused" });
@@ -48,6 +74,7 @@ test("a merge that is only scheduled is not called done", async () => {
 
 test("another head that was merged is not ours", async () => {
   const { host, api } = gitlabUnderTest();
+  api.get(MERGE_REQUEST).reply(200, mergeRequest());
   api.put(MERGE).reply(409, { message: "SHA does not match HEAD of source branch" });
   api.get(MERGE_REQUEST).reply(200, mergeRequest({ state: "merged", sha: OTHER }));
   expect(await host.merge(change, keep)).toMatchObject({ kind: "refused" });
@@ -63,6 +90,7 @@ test.each<[number, object, RegExp]>([
   [422, {}, /"said".*by hand/],
 ])("%d is a refusal that says what to do", async (status, changes, reason) => {
   const { host, api } = gitlabUnderTest();
+  api.get(MERGE_REQUEST).reply(200, mergeRequest());
   api.put(MERGE).reply(status, { message: "said" });
   api.get(MERGE_REQUEST).reply(200, mergeRequest(changes as Record<string, unknown>));
   expect(await host.merge(change, keep)).toEqual({ kind: "refused", reason: expect.stringMatching(reason) });
@@ -70,6 +98,7 @@ test.each<[number, object, RegExp]>([
 
 test("401 with a token that may not read either is a failure of the token", async () => {
   const { host, api } = gitlabUnderTest();
+  api.get(MERGE_REQUEST).reply(200, mergeRequest());
   api.put(MERGE).reply(401, { message: "401 Unauthorized" });
   api.get(MERGE_REQUEST).reply(401, { message: "401 Unauthorized" });
   await expect(host.merge(change, keep)).rejects.toMatchObject({ reason: "unauthenticated" });
@@ -77,10 +106,11 @@ test("401 with a token that may not read either is a failure of the token", asyn
 
 test("405 is tried again while GitLab computes the mergeability, for 30 seconds", async () => {
   const { host, api, clock } = gitlabUnderTest();
+  api.get(MERGE_REQUEST).reply(200, mergeRequest());
   api.put(MERGE).times(4).reply(405, { message: "405 Method Not Allowed" });
   api
     .get(MERGE_REQUEST)
-    .times(4)
+    .times(7)
     .reply(200, mergeRequest({ detailed_merge_status: "checking" }));
   const reason = expect.stringContaining("still computing");
   expect(await host.merge(change, keep)).toEqual({ kind: "refused", reason });
@@ -89,12 +119,13 @@ test("405 is tried again while GitLab computes the mergeability, for 30 seconds"
 
 test("405 is tried once more when GitLab has computed the mergeability since, and no more than once", async () => {
   const { host, api, clock } = gitlabUnderTest();
+  api.get(MERGE_REQUEST).reply(200, mergeRequest());
   api.put(MERGE).times(2).reply(405, { message: "405 Method Not Allowed" });
-  api.get(MERGE_REQUEST).times(2).reply(200, mergeRequest());
+  api.get(MERGE_REQUEST).times(3).reply(200, mergeRequest());
   expect(await host.merge(change, keep)).toMatchObject({ kind: "refused" });
   expect(clock.sleeps).toEqual([5000]);
   api.put(MERGE).reply(405, { message: "405 Method Not Allowed" });
-  api.get(MERGE_REQUEST).reply(200, mergeRequest());
+  api.get(MERGE_REQUEST).times(3).reply(200, mergeRequest());
   api.put(MERGE).reply(200, merged);
   api.get(MERGE_REQUEST).reply(200, merged);
   expect(await host.merge(change, keep)).toMatchObject({ kind: "merged" });
@@ -102,18 +133,20 @@ test("405 is tried once more when GitLab has computed the mergeability since, an
 
 test("an unknown outcome is sent once and looked up", async () => {
   const { host, api } = gitlabUnderTest();
+  api.get(MERGE_REQUEST).reply(200, mergeRequest());
   api.put(MERGE).reply(502, "<html>");
   api.get(MERGE_REQUEST).times(2).reply(200, merged);
   expect(await host.merge(change, keep)).toMatchObject({ kind: "merged" });
   const other = gitlabUnderTest();
   other.api.put(MERGE).reply(502, "<html>");
-  other.api.get(MERGE_REQUEST).reply(200, mergeRequest());
+  other.api.get(MERGE_REQUEST).times(7).reply(200, mergeRequest());
   await expect(other.host.merge(change, keep)).rejects.toMatchObject({ name: "HostFailure", reason: "failed" });
 });
 
 describe("the source branch", () => {
   function answerMerge() {
     const { host, api } = gitlabUnderTest();
+    api.get(MERGE_REQUEST).reply(200, mergeRequest());
     api.put(MERGE).reply(200, merged);
     api.get(MERGE_REQUEST).reply(200, merged);
     return { host, api };
@@ -138,8 +171,8 @@ describe("the source branch", () => {
 
   test("is kept when its name is protected or it is in a fork, without asking", async () => {
     const named = answerMerge();
-    const intent = { ...remove, protectedBranches: ["develop"] };
-    expect(await named.host.merge({ ...change, headBranch: "develop" }, intent)).toMatchObject({
+    const wanted = { ...intent, deleteSourceBranch: true, protectedBranches: ["develop"] };
+    expect(await named.host.merge({ ...change, headBranch: "develop" }, confirming(wanted))).toMatchObject({
       note: expect.stringContaining("never deleted"),
     });
     const fork = answerMerge();

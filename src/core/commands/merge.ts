@@ -1,0 +1,143 @@
+import { type AccessContext, barredFrom } from "../facts/access.js";
+import { askReviewers, type FactSource, readStores } from "../facts/read-facts.js";
+import { type ApplicationName, applicationName, shortRevision } from "../model/brand.js";
+import type { ChangeRequest } from "../model/change-request.js";
+import { type Deployment, isDeployedAt } from "../model/deployment.js";
+import { HeadMoved, LeaseLost, safeMessage } from "../model/errors.js";
+import type { NextStep } from "../model/next-step.js";
+import type { NotDeployed, Plan } from "../model/plan.js";
+import type { ApplicationSync, MergeIntent, SyncedResult } from "../model/result.js";
+import type { Settings } from "../model/settings.js";
+import { takingEffect } from "../policy/effect-rules.js";
+import type { Facts } from "../policy/facts.js";
+import type { Bar } from "../policy/gates.js";
+import { barsOf, judge } from "../policy/judge.js";
+import { nextStep } from "../policy/next-step.js";
+import { RULES } from "../policy/rules.js";
+import type { CommandContext } from "../ports/context.js";
+
+interface SyncedSoFar {
+  /** The applications that the sync was for. */
+  readonly involved: readonly ApplicationName[];
+  readonly deployed: readonly ApplicationSync[];
+}
+
+export type MergeSource = FactSource & AccessContext & Pick<CommandContext, "snapshot" | "log">;
+
+/** Whether to merge after this sync, or what blocks it; neither while auto-merge is off. */
+export async function decideMerge(
+  { dryRun, plan, ...so }: SyncedSoFar & { readonly dryRun: boolean; readonly plan: Plan | undefined },
+  context: MergeSource,
+): Promise<Pick<SyncedResult, "merge" | "notMerged">> {
+  const { settings } = context;
+  if (dryRun || !settings.autoMerge) return { merge: undefined, notMerged: [] };
+  try {
+    const { facts, bars } = await judgeMerge(so, context, { plan });
+    if (bars.length > 0) return { merge: undefined, notMerged: hindrancesIn(bars, facts) };
+    return { merge: intentOf(settings, facts), notMerged: [] };
+  } catch (error) {
+    // The deployment must be reported whatever happens here.
+    context.log.error({ err: error }, "could not decide whether to merge");
+    const reason = `could not check whether everything is deployed: ${safeMessage(error)}`;
+    return { merge: undefined, notMerged: so.involved.map((application) => ({ application, reason })) };
+  }
+}
+
+/** What holds right before a merge. */
+export type ConfirmedMerge =
+  | { readonly kind: "merge"; readonly intent: MergeIntent }
+  | { readonly kind: "barred"; readonly notMerged: readonly NotDeployed[]; readonly next: NextStep }
+  /** Somebody else merged it. */
+  | { readonly kind: "merged" };
+
+/**
+ * Judges a merge again by what the host, the repository and the stores say now: whoever may write can change the base branch
+ * or push a stricter policy to it while a sync runs.
+ */
+export async function confirmMerge(
+  so: SyncedSoFar,
+  context: Omit<MergeSource, "settings" | "snapshot"> & Pick<CommandContext, "reload">,
+): Promise<ConfirmedMerge> {
+  try {
+    const change = await context.host.getChangeRequest(context.change);
+    if (change.state === "merged") return { kind: "merged" };
+    const { settings, problems, snapshot } = await context.reload(change);
+    const now = { ...context, change, settings, snapshot };
+    const { facts, bars } = await judgeMerge(so, now, { problems, since: context.change });
+    if (bars.length > 0) return { kind: "barred", notMerged: hindrancesIn(bars, facts), next: nextStep(facts) };
+    if (settings.autoMerge) return { kind: "merge", intent: intentOf(settings, facts) };
+    return barredBy(change, "auto_merge was turned off", nextStep(facts));
+  } catch (error) {
+    if (error instanceof LeaseLost) throw error;
+    context.log.error({ err: error }, "could not judge a merge again");
+    const because =
+      error instanceof HeadMoved
+        ? "which commit is its head: it moved meanwhile"
+        : `what holds now: ${safeMessage(error)}`;
+    return barredBy(context.change, `cannot tell ${because}`, { kind: "later", because });
+  }
+}
+
+function barredBy({ headRevision }: ChangeRequest, reason: string, next: NextStep): ConfirmedMerge {
+  return { kind: "barred", notMerged: [{ application: applicationName(shortRevision(headRevision)), reason }], next };
+}
+
+function intentOf({ mergeMethod, deleteSourceBranch, protectedBranches }: Settings, facts: Facts): MergeIntent {
+  const { overridden } = facts.mergeChecks;
+  const merge = { method: mergeMethod, deleteSourceBranch, protectedBranches };
+  return overridden.length === 0 ? merge : { ...merge, overridden };
+}
+
+interface JudgedMerge {
+  readonly facts: Facts;
+  readonly bars: readonly Bar[];
+}
+
+interface MergeReading {
+  readonly problems?: readonly string[];
+  /** The newest plan; without this key it is read. */
+  readonly plan?: Plan | undefined;
+  /** The change request as it was synced, if it was read again since. */
+  readonly since?: ChangeRequest;
+}
+
+/** Asks the host only once everything is deployed: an approval can be withdrawn while the sync runs. */
+async function judgeMerge(
+  { involved, deployed }: SyncedSoFar,
+  context: MergeSource,
+  { since, ...reading }: MergeReading,
+): Promise<JudgedMerge> {
+  const { change, user } = context;
+  const justFailed = deployed.filter(({ kind }) => kind !== "succeeded").map(({ application }) => application);
+  const asker = { login: user.login, mayWrite: true, withoutApproval: false, barred: [], selected: involved };
+  const headMoved =
+    since !== undefined && (since.headRevision !== change.headRevision || since.baseBranch !== change.baseBranch);
+  const stored = await readStores(context, reading);
+  const known = { ...stored.facts, asker, justFailed, headMoved };
+  const undone = barsOf(judge("merge", known)).filter(({ gate }) => RULES[gate].asks === undefined);
+  if (undone.length > 0) return { facts: known, bars: undone };
+  const isDeployed = (name: ApplicationName) => stored.records.some((record) => isOfHead(record, name, context));
+  const byTheMerge = takingEffect(stored.plan).filter(({ application }) => !isDeployed(application));
+  const [{ facts }, barred] = await Promise.all([
+    askReviewers(stored, context),
+    barredFrom("sync", byTheMerge, context),
+  ]);
+  const all: Facts = { ...facts, asker: { ...asker, barred }, justFailed, headMoved };
+  return { facts: all, bars: barsOf(judge("merge", all)) };
+}
+
+function isOfHead(record: Deployment, name: ApplicationName, { change }: Pick<CommandContext, "change">): boolean {
+  return record.application === name && isDeployedAt(record, change.headRevision);
+}
+
+/** The first reason of each application, beginning with those whose sync has just failed. */
+function hindrancesIn(bars: readonly Bar[], { change, justFailed, applications }: Facts): readonly NotDeployed[] {
+  const head = applicationName(shortRevision(change.headRevision));
+  const found = new Map<string, NotDeployed>();
+  for (const { application = head, why, untold } of bars) {
+    const reason = untold ? `cannot tell ${why}` : why;
+    if (!found.has(application)) found.set(application, { application, reason });
+  }
+  const inOrder = new Set([...justFailed, ...applications.map(({ application }) => application), ...found.keys()]);
+  return [...inOrder].flatMap((name) => found.get(name) ?? []);
+}

@@ -1,0 +1,124 @@
+import { describe, expect, test } from "@jest/globals";
+import { applicationName } from "../../src/core/model/brand.js";
+import { HOSTS, REPOSITORY, SHORT, startBot, type Bot, type BotOptions } from "../scenarios/bot.js";
+import { changeOf, configMap } from "../scenarios/resources.js";
+
+/** More than a sync with its merge ever makes. */
+const MOST_REQUESTS = 90;
+const STRICT = { ".svc.yaml": "require_approval: true\n" };
+const START = { method: "POST", path: /\/api\/v1\/applications\/web\/sync$/ };
+const MERGE = /\/merge$/;
+
+function start(options: BotOptions): Promise<Bot> {
+  const merging = { defaults: { auto_merge: true, merge_method: "merge" } };
+  return startBot({ applications: ["web"], config: merging, ...options });
+}
+
+/** The result as a new comment. */
+const RESULT = { method: "POST", path: /\/(?:comments|notes)$/ };
+
+/** What happens while a sync runs, and what bars the merge then. */
+const MEANWHILE: readonly [string, (bot: Bot, one: number) => Promise<unknown>, RegExp][] = [
+  [
+    "the base branch changes to a stricter one",
+    (bot, one) => bot.forge.retarget(REPOSITORY, one, "release"),
+    /its base branch changed to release[\s\S]*Comment `svc plan`/,
+  ],
+  [
+    "the policy of the base branch asks for an approval",
+    (bot) => bot.forge.pushToBranch(REPOSITORY, "main", STRICT),
+    /`web`: (?:PR|MR) must be approved before it is merged\s+Needs an approval/,
+  ],
+  [
+    "the policy of the base branch turns auto-merge off",
+    (bot) => bot.forge.pushToBranch(REPOSITORY, "main", { ".svc.yaml": "auto_merge: false\n" }),
+    /auto\\_merge was turned off\s+Merge this/,
+  ],
+  [
+    "the policy of the base branch breaks",
+    (bot) => bot.forge.pushToBranch(REPOSITORY, "main", { ".svc.yaml": "require_approval: [\n" }),
+    /`\.svc\.yaml`: it cannot be used/,
+  ],
+];
+
+describe.each(HOSTS)("what changes while a sync runs on %s", (host) => {
+  test("a stricter base branch at any request to the host, until it is asked to merge: never merged into it", async () => {
+    const bot = await start({ host });
+    bot.expectChanges("sync web");
+    const root = await bot.forge.pushToBranch(REPOSITORY, "main", { "README.md": "root" });
+    await bot.forge.pushToBranch(REPOSITORY, "release", STRICT);
+    const moments: string[] = [];
+    for (let nth = 1; ; nth += 1) {
+      expect(nth).toBeLessThan(MOST_REQUESTS);
+      const one = await bot.open({ "apps/web/configmap.yaml": configMap("web", { value: `at-${nth}` }) });
+      let at: string | undefined;
+      const retarget = async (path: string) => {
+        at = path;
+        await bot.forge.retarget(REPOSITORY, one, "release");
+      };
+      bot.meanwhile("argocd", START, () => {
+        if (nth > 1) bot.meanwhile("forge", { path: /./, nth: nth - 1 }, () => undefined);
+        bot.forge.faults.add({ path: /./, times: 1, fault: { kind: "meanwhile", act: retarget } });
+      });
+      await bot.comment(one, "svc sync");
+      bot.forge.faults.clear();
+      // Nothing can be read between the request for a merge and the host's own work on it.
+      if (at === undefined || MERGE.test(at)) break;
+      const { headRevision, state } = bot.seen(one);
+      const into = await bot.forge.commitsSince(REPOSITORY, root, "release");
+      const ids = into.flatMap(({ id, parents }) => [id, ...parents]);
+      expect({ nth, at, state, merged: ids.includes(headRevision) }).toEqual({ nth, at, state: "open", merged: false });
+      expect(bot.answers(one).join("\n")).toMatch(/base branch changed to release|no stored plan of the head commit/);
+      moments.push(at);
+      await bot.close(one);
+      await bot.stores.deployments.remove(applicationName("web"), bot.ref(one));
+    }
+    expect(moments.length).toBeGreaterThanOrEqual(7);
+  });
+
+  test.each(MEANWHILE)("%s: not merged, and the comment says so", async (_, act, why) => {
+    for (const moment of ["while Argo CD syncs", "while the result is posted"]) {
+      const bot = await start({ host });
+      await bot.forge.pushToBranch(REPOSITORY, "release", STRICT);
+      const one = await bot.open(changeOf(["web"]));
+      const meanwhile = () => act(bot, one).then(() => undefined);
+      if (moment.startsWith("while Argo")) bot.meanwhile("argocd", START, meanwhile);
+      else bot.meanwhile("forge", RESULT, meanwhile);
+      bot.expectChanges("sync web");
+      await bot.comment(one, "svc sync");
+      expect({ moment, state: bot.seen(one).state }).toEqual({ moment, state: "open" });
+      expect(bot.liveValue("web")).toBe("2");
+      const barred = bot.answers(one).find((answer) => answer.includes("was not merged"));
+      expect(barred).toContain(
+        `Everything is deployed, but this ${SHORT[host]} was not merged, because of what changed`,
+      );
+      expect(barred).toMatch(why);
+      await bot.end();
+    }
+  });
+
+  test("an approval that is withdrawn while the result is posted", async () => {
+    const bot = await start({ host, files: () => STRICT });
+    const one = await bot.open(changeOf(["web"]));
+    await bot.approve(one);
+    bot.meanwhile("forge", RESULT, () => bot.forge.review(REPOSITORY, one, "bo", "request-changes"));
+    bot.expectChanges("sync web");
+    await bot.comment(one, "svc sync");
+    expect(bot.seen(one).state).toBe("open");
+    expect(bot.lastComment(one)).toContain(`\`web\`: ${SHORT[host]} must be approved before it is merged`);
+  });
+
+  test("the host cannot be asked again right before the merge: not merged, and what svc cannot tell is named", async () => {
+    const bot = await start({ host, files: () => STRICT });
+    const one = await bot.open(changeOf(["web"]));
+    await bot.approve(one);
+    const reviews = host === "hosta" ? /\/graphql$/ : /\/approvals$/;
+    bot.meanwhile("forge", RESULT, () => {
+      bot.forge.faults.add({ path: reviews, fault: { kind: "status", status: 500, body: "{}" } });
+    });
+    bot.expectChanges("sync web");
+    await bot.comment(one, "svc sync");
+    expect(bot.seen(one).state).toBe("open");
+    expect(bot.lastComment(one)).toContain("cannot tell whether the head is approved");
+  });
+});
