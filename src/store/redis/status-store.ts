@@ -44,9 +44,6 @@ const statusRecord = z.object({
   }) satisfies z.ZodType<OwnStatus>,
 });
 
-/** A transaction tells of the failure of a command in its answer. */
-const executed = z.array(z.tuple([z.null(), z.unknown()]));
-
 const headRecord = z.object({ v: z.literal(1), head: stored.revision });
 
 /**
@@ -64,7 +61,7 @@ export class RedisStatusStore implements StatusStore {
     const head = JSON.stringify({ v: 1, head: change.headRevision });
     const before = await this.#headOf(change);
     await this.connection.run(async (redis) =>
-      executed.parse(await redis.multi().hset(key, field, record).pexpire(key, OWN_STATUS_LIFETIME_MS).exec()),
+      answersOf(await redis.multi().hset(key, field, record).pexpire(key, OWN_STATUS_LIFETIME_MS).exec()),
     );
     await this.connection.run((redis) => redis.set(pointerKey(change), head, "PX", OWN_STATUS_LIFETIME_MS));
     if (before === undefined || before === change.headRevision) return undefined;
@@ -87,21 +84,26 @@ export class RedisStatusStore implements StatusStore {
       .sort((left, right) => left.change.number - right.change.number);
   }
 
+  /** Told by keys and fields alone: a value that cannot be read must not hinder what the others need. */
   async listShared(): Promise<readonly ChangeRequestRef[]> {
-    const shared = await this.connection.run(async (redis) => {
+    const found = await this.connection.run(async (redis) => {
       const keys = await scanKeys(redis, STATUSES_KEY_PREFIX);
-      const counts = await Promise.all(keys.map((key) => redis.hlen(key)));
-      return keys.filter((_, index) => (counts[index] ?? 0) > 1);
+      return Promise.all(keys.map(async (key) => ({ key, numbers: await redis.hkeys(key) })));
     });
-    const statuses = await Promise.all(shared.map((key) => this.#read(key)));
-    return statuses.flat().map(({ change }) => changeRequestRef(change));
+    const shared = found.filter(({ numbers }) => numbers.length > 1);
+    return shared.flatMap(({ key, numbers }) => {
+      const [, host, repository] = /^([^/]+)\/(.+)@[^@]+$/.exec(key.slice(STATUSES_KEY_PREFIX.length)) ?? [];
+      return numbers.flatMap(
+        (number) => stored.change.safeParse({ host, repository, number: Number(number) }).data ?? [],
+      );
+    });
   }
 
   async countWrite(head: HeadRef): Promise<number> {
     const key = STATUS_WRITES_KEY_PREFIX + headKey(head);
     return this.connection.run(async (redis) => {
       const answer = await redis.multi().incr(key).pexpire(key, WRITES_LIFETIME_MS).exec();
-      return z.int().parse(executed.parse(answer)[0]?.[1]);
+      return z.int().parse(answersOf(answer)[0]);
     });
   }
 
@@ -138,6 +140,14 @@ export class RedisStatusStore implements StatusStore {
   async #drop(head: HeadRef): Promise<void> {
     await this.connection.run((redis) => redis.hdel(statusesKey(head), String(head.number)));
   }
+}
+
+/** A transaction reports the failure of a command in its answer. */
+function answersOf(answer: readonly (readonly [Error | null, unknown])[] | null): readonly unknown[] {
+  return (answer ?? []).map(([error, value]) => {
+    if (error !== null) throw error;
+    return value;
+  });
 }
 
 function statusesKey(head: HeadRef): string {
