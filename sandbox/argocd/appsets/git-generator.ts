@@ -1,9 +1,9 @@
-import { parse } from "yaml";
 import { ApiError, codes, quoted } from "../api-error.js";
 import { isObject, type JsonObject } from "../json.js";
 import { baseName, folderOf, globToRegExp } from "../render/paths.js";
 import type { Repositories, Tree } from "../repository.js";
 import type { GitGenerator } from "../schemas/application-set.js";
+import { readYaml } from "../yaml.js";
 import { flattened, type TemplateStyle } from "./render-template.js";
 
 /** Parameters of a git generator: one set for each folder or file that matches its patterns. */
@@ -21,7 +21,7 @@ export async function gitParameters(
   const paths = chosen([...tree.keys()], files);
   const texts = await repository.read(commit, paths);
   return paths.flatMap((path) => {
-    const content: unknown = parse(texts.get(path) ?? "");
+    const content: unknown = readYaml(texts.get(path) ?? "");
     const items = Array.isArray(content) ? (content as unknown[]) : [content];
     return items.filter(isObject).map((item) => withPath(item, folderOf(path), path, style));
   });

@@ -1,7 +1,7 @@
-import { parse } from "yaml";
 import { type ApiError, unknown } from "../api-error.js";
 import { isObject, type Json, type JsonObject } from "../json.js";
 import type { Source } from "../resource.js";
+import { readYaml } from "../yaml.js";
 import { substitute } from "./build-environment.js";
 import type { Checkout } from "./checkout.js";
 import { resolvePath } from "./paths.js";
@@ -71,7 +71,7 @@ function valueFile(checkout: Checkout, file: string, references: References): [C
 
 function readValues(text: string, release: string, file: string): JsonObject {
   try {
-    const value: unknown = parse(text, { maxAliasCount: 100 });
+    const value: unknown = readYaml(text);
     return isObject(value) ? value : {};
   } catch (error) {
     throw helmFailure(release, `failed to parse ${file}: ${error instanceof Error ? error.message : ""}`);

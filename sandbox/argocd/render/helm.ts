@@ -1,8 +1,8 @@
-import { parse } from "yaml";
 import { isObject, type JsonObject } from "../json.js";
 import type { Manifest } from "../manifest.js";
 import type { Source } from "../resource.js";
 import { executeTemplate } from "../template.js";
+import { readYaml } from "../yaml.js";
 import type { Rendered } from "./build-environment.js";
 import type { Checkout } from "./checkout.js";
 import { helmFailure, helmValues, type References } from "./helm-values.js";
@@ -22,7 +22,7 @@ export async function renderHelm(
 ): Promise<Manifest[]> {
   const release = source.helm?.releaseName ?? rendered.name;
   const inChart = (path: string): string => (checkout.path === "" ? path : `${checkout.path}/${path}`);
-  const chart: unknown = parse((await checkout.text(inChart("Chart.yaml"))) ?? "");
+  const chart: unknown = readYaml((await checkout.text(inChart("Chart.yaml"))) ?? "");
   if (!isObject(chart)) throw helmFailure(release, "Chart.yaml file is missing");
   const values = await helmValues(checkout, source, references, environment, release);
   const data: JsonObject = {

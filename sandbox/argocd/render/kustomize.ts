@@ -1,9 +1,9 @@
 import { createHash } from "node:crypto";
-import { parse } from "yaml";
 import { unknown } from "../api-error.js";
 import { isObject, listAt, objectAt, sortedText, stringAt, textOf, type Json, type JsonObject } from "../json.js";
 import type { Manifest } from "../manifest.js";
 import type { Source } from "../resource.js";
+import { readYaml } from "../yaml.js";
 import type { Checkout } from "./checkout.js";
 import { resolvePath } from "./paths.js";
 import { readManifests, readObjects } from "./yaml-documents.js";
@@ -48,7 +48,7 @@ async function build(checkout: Checkout, folder: string, depth: number): Promise
       `unable to find one of 'kustomization.yaml', 'kustomization.yml' or 'Kustomization' in directory '${folder}'`,
     );
   }
-  const kustomization: unknown = parse((await checkout.text(file)) ?? "", { maxAliasCount: 100 });
+  const kustomization: unknown = readYaml((await checkout.text(file)) ?? "");
   if (!isObject(kustomization)) throw new Error("kustomization.yaml is empty");
   const strange = Object.keys(kustomization).find((key) => !known.includes(key));
   if (strange !== undefined) throw new Error(`invalid Kustomization: json: unknown field "${strange}"`);

@@ -1,4 +1,3 @@
-import { parse } from "yaml";
 import { unknown } from "../api-error.js";
 import { isObject, mergePatch, type Json } from "../json.js";
 import type { Manifest } from "../manifest.js";
@@ -6,6 +5,7 @@ import { repaired } from "../read-request.js";
 import type { Repositories } from "../repository.js";
 import type { Source } from "../resource.js";
 import { source as sourceSchema } from "../schemas/application-spec.js";
+import { readYaml } from "../yaml.js";
 import { buildEnvironment, type Rendered } from "./build-environment.js";
 import { Checkout } from "./checkout.js";
 import type { HandWritten } from "./hand-written.js";
@@ -135,7 +135,7 @@ async function withOverrides(checkout: Checkout, source: Source, instance: strin
   for (const name of [".argocd-source.yaml", `.argocd-source-${instance}.yaml`]) {
     const text = await checkout.text(resolvePath(checkout.path, name));
     if (text === undefined) continue;
-    const patch: unknown = parse(text);
+    const patch: unknown = readYaml(text);
     if (isObject(patch)) merged = decodedInto(merged, mergePatch(merged, patch));
     else throw unknown(`error while parsing source parameters: ${name}: Invalid JSON Patch`);
   }

@@ -1,14 +1,12 @@
-import { parseAllDocuments } from "yaml";
 import { failedPrecondition } from "../api-error.js";
 import { isObject, listAt, type JsonObject } from "../json.js";
 import type { Manifest } from "../manifest.js";
+import { readYamlDocuments } from "../yaml.js";
 
 /** Every object of a YAML stream, without empty documents. */
 export function readObjects(text: string): JsonObject[] {
   const objects: JsonObject[] = [];
-  for (const document of parseAllDocuments(text, { uniqueKeys: false, maxAliasCount: 100 } as object)) {
-    if (document.errors[0] !== undefined) throw new Error(document.errors[0].message.split("\n")[0]);
-    const value: unknown = document.toJS();
+  for (const value of readYamlDocuments(text)) {
     if (value === null || value === undefined) continue;
     if (!isObject(value)) {
       throw new Error("error unmarshaling JSON: while decoding JSON: json: cannot unmarshal into map");
