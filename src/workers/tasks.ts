@@ -8,6 +8,7 @@ export const TASKS: Tasks = {
   "may-hold-resource": async () => (await import("../core/detect/scan/manifests.js")).mayHoldResourceTask,
   "read-resources": async () => (await import("../core/detect/scan/resources.js")).readResourcesTask,
   "read-documents": async () => (await import("../core/detect/tree/yaml-documents.js")).readDocumentsTask,
+  "other-words": async () => (await import("../core/detect/yaml/other-words.js")).otherWordsTask,
   "read-repository-file": async () => (await import("../core/survey/policy-files.js")).readRepositoryFileTask,
   "read-manifests": async () => (await import("../deployer/argocd/render.js")).readManifestsTask,
   "read-generated": async () => (await import("../deployer/argocd/application-sets.js")).readGeneratedTask,

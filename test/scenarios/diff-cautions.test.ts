@@ -21,6 +21,27 @@ function deployment(app: string, env: readonly string[], options?: string): stri
 const DATA = resource("v1", "PersistentVolumeClaim", "data", { spec: { storageClassName: "fast" } });
 
 describe.each(HOSTS)("what a plan calls out on %s", (host) => {
+  test("words that Kubernetes reads otherwise are read like that, and named with their line", async () => {
+    const paused = "apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: web}\nspec:\n";
+    const bot = await startBot({
+      host,
+      files: () => ({ "apps/web/deployment.yaml": `${paused}  minReadySeconds: 010\n` }),
+    });
+    const one = await bot.open({
+      "apps/web/deployment.yaml": `${paused}  minReadySeconds: 010\n  paused: on\n  replicas: 1_0 # or on\n`,
+      ".github/workflows/check.yml": "on: push\n",
+    });
+    expect(section(bot.lastComment(one), "web")).toContain("+  paused: true\n+  replicas: 10\n");
+    const notes = bot
+      .lastComment(one)
+      .split("\n")
+      .filter((line) => line.includes("for Kubernetes"));
+    expect(notes).toEqual([
+      "- `apps/web/deployment.yaml, line 6: on is true for Kubernetes. Write it in quotes if a text is meant.`",
+      "- `apps/web/deployment.yaml, line 7: 1_0 is 10 for Kubernetes. Write it in quotes if a text is meant.`",
+    ]);
+  });
+
   test("deletes of volumes and refused changes stand right under the counts, the worst first", async () => {
     const bot = await startBot({
       host,

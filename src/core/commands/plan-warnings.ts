@@ -1,3 +1,5 @@
+import type { Detection } from "../detect/scan/affected.js";
+import { otherWordsTask } from "../detect/yaml/other-words.js";
 import { destinationOf } from "../model/application.js";
 import {
   type ChangeRequest,
@@ -11,6 +13,7 @@ import { StoredValueUnreadable } from "../model/errors.js";
 import { type HostWords, listed, referenceTo } from "../model/host-words.js";
 import type { ApplicationPlan, Plan, ReplacedDeployment } from "../model/plan.js";
 import type { LiveSubject, Subject } from "../model/subject.js";
+import { computeIfLarge } from "../ports/compute.js";
 import type { CommandContext, Commits } from "../ports/context.js";
 import { movesCluster } from "../render/live-diff-mode.js";
 import { findInputGaps } from "../survey/behind-base.js";
@@ -32,6 +35,38 @@ export async function warningsOf(
 function movedSentence({ head, base }: LiveSubject): string {
   const [from, to] = [destinationOf(base.spec).cluster, destinationOf(head.spec).cluster];
   return `moves from the cluster ${from} to ${to}: everything is created there, and what runs in ${from} stays there unmanaged. Delete it afterwards`;
+}
+
+/** So many words of so many files, the first ones. */
+const MOST_FILES = 50;
+const MOST_WORDS = 5;
+const WORDS_MS = 10_000;
+
+/**
+ * Words that the change request writes into files of YAML and that Kubernetes reads otherwise than YAML 1.2. Hidden files
+ * belong to other programs.
+ */
+export async function otherWordNotes(
+  { applications, applicationSets }: Pick<Detection, "applications" | "applicationSets">,
+  { change, snapshot, compute, signal }: Pick<CommandContext, "change" | "snapshot" | "compute" | "signal">,
+): Promise<readonly string[]> {
+  if (applications.length + applicationSets.length === 0) return [];
+  const changed = await snapshot.changedPaths(change.mergeBase, change.headRevision);
+  const files = changed.filter((path) => /\.ya?ml$/i.test(path) && !/(?:^|\/)\./.test(path)).slice(0, MOST_FILES);
+  const [before, after] = await Promise.all(
+    [change.mergeBase, change.headRevision].map(async (at) => (await snapshot.tree(at)).readTexts(files)),
+  );
+  const texts = files.flatMap((file) => [before?.get(file) ?? "", after?.get(file) ?? ""]);
+  const limits = { owner: changeRequestKey(change), deadlineMs: WORDS_MS, signal };
+  const read = await computeIfLarge(compute, otherWordsTask, texts, texts.join("").length, limits);
+  if (read.kind === "exceeded") return [];
+  return files.flatMap((file, index) => {
+    const known = new Set(read.output[2 * index]?.map(({ word }) => word));
+    const added = read.output[2 * index + 1]?.filter(({ word }) => !known.has(word)) ?? [];
+    return added.slice(0, MOST_WORDS).map(({ word, line, meaning }) => {
+      return `${file}, line ${line}: ${word.slice(0, 40)} is ${meaning} for Kubernetes. Write it in quotes if a text is meant.`;
+    });
+  });
 }
 
 type RecordSource = Pick<CommandContext, "deployments" | "plans" | "change" | "hostWords" | "log">;

@@ -23,7 +23,7 @@ import { type HasRoom, previewGenerated } from "../survey/sets/generated-applica
 import { type Survey, surveyAfresh, type SurveyOptions } from "../survey/survey.js";
 import { contentWithin, createPlanStart, evaluate, newPlanRoom, type PlanStart } from "./evaluate.js";
 import { type LockPorts, presentLock, settleLocks } from "./locks.js";
-import { warningsOf, withRecords } from "./plan-warnings.js";
+import { otherWordNotes, warningsOf, withRecords } from "./plan-warnings.js";
 import { labelsFor, type LabelsOf, namesOf } from "./selection.js";
 
 interface Planning {
@@ -186,7 +186,7 @@ async function conclude(
     notDeployed,
     released: everything ? await releaseOthers(new Set(subjects.map(({ name }) => name)), context) : [],
     unread: detection.unread,
-    notes: [...settings.notes, ...detection.notes],
+    notes: [...settings.notes, ...detection.notes, ...(await otherWordNotes(detection, context))],
   };
 }
 

@@ -3,6 +3,7 @@ export type TaskName =
   | "may-hold-resource"
   | "read-resources"
   | "read-documents"
+  | "other-words"
   | "read-repository-file"
   | "read-manifests"
   | "read-generated"
