@@ -55,6 +55,11 @@ export class GitLabForge implements Forge {
     return this.#instance.quickActions;
   }
 
+  /** Makes an account a service account. Its name and its events look like a person's. */
+  makeServiceAccount(username: string): void {
+    this.#instance.people.named(username).bot = true;
+  }
+
   get bot(): { readonly id: number; readonly username: string } {
     return this.#instance.bot;
   }

@@ -1,5 +1,6 @@
 import { describe, expect, test } from "@jest/globals";
 import type { FileChanges } from "../../sandbox/forge.js";
+import { GitLabForge } from "../../sandbox/gitlab/gitlab-forge.js";
 import { HOSTS, REPOSITORY, startBot, type Bot } from "../scenarios/bot.js";
 import { asYaml, changeOf } from "../scenarios/resources.js";
 
@@ -24,6 +25,24 @@ async function expectRefused(bot: Bot, one: number, by = "ana"): Promise<void> {
 function approvalRequest({ host }: Bot) {
   return host === "hosta" ? { path: /\/graphql$/ } : { path: /\/approvals$/ };
 }
+
+test("a service account of GitLab neither approves nor commands, whatever its name, unless allowed_bots names it", async () => {
+  const bot = await startBot({
+    host: "hostb",
+    config: { defaults: { require_approval: true, allowed_bots: ["kim"] } },
+  });
+  if (!(bot.forge instanceof GitLabForge)) throw new Error("not a GitLab");
+  const one = await bot.open(changeOf(["web"]));
+  for (const name of ["robin", "kim"]) {
+    bot.forge.setAccess(REPOSITORY, name, "write");
+    bot.forge.makeServiceAccount(name);
+    await bot.approve(one, name);
+  }
+  const before = bot.seen(one).comments.length;
+  await bot.comment(one, "svc plan", "robin");
+  expect(bot.seen(one).comments).toHaveLength(before + 1);
+  await expectRefused(bot, one, "kim");
+});
 
 describe.each(HOSTS)("approval on %s", (host) => {
   test("is not given by a comment that says so, by the author, by a reader, or by a program", async () => {

@@ -230,6 +230,10 @@ export class MemoryHost implements CodeHost {
     };
   }
 
+  isProgram(user: User): Promise<boolean> {
+    return Promise.resolve(user.bot);
+  }
+
   async mayCommand(): Promise<boolean> {
     await this.#options.delay();
     return true;

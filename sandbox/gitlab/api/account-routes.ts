@@ -4,13 +4,21 @@ import { accessLevels } from "../model/project.js";
 import { ApiFailure, serve } from "./call.js";
 import * as endpoints from "./endpoints.js";
 import { showProject } from "./present-project.js";
-import { showCurrentUser, showMember } from "./present-user.js";
+import { showCurrentUser, showMember, showProfile } from "./present-user.js";
 
 /** The token's account, projects and their members. */
 export function accountRoutes(router: Router, instance: Instance): void {
   router.get(
+    endpoints.showCurrentUser.path,
+    serve(instance, endpoints.showCurrentUser, ({ holder }) => ({ body: showCurrentUser(instance, holder) })),
+  );
+  router.get(
     endpoints.showUser.path,
-    serve(instance, endpoints.showUser, ({ holder }) => ({ body: showCurrentUser(instance, holder) })),
+    serve(instance, endpoints.showUser, (call) => {
+      const person = instance.people.withId(Number(call.param("user")));
+      if (person === undefined) throw new ApiFailure(404, "404 User Not Found");
+      return { body: showProfile(instance, person) };
+    }),
   );
   router.get(
     endpoints.showProject.path,

@@ -36,7 +36,8 @@ const api = "/api/v4";
 const project = `${api}/projects/:id`;
 const mergeRequest = `${project}/merge_requests/:iid`;
 
-export const showUser = endpoint(`${api}/user`);
+export const showCurrentUser = endpoint(`${api}/user`);
+export const showUser = endpoint(`${api}/users/:user`);
 /** `min_access_level` lists only groups that the caller belongs to. */
 export const listGroups = endpoint(`${api}/groups`, {
   min_access_level: z.enum(["5", "10", "15", "20", "30", "40", "50"]).optional(),

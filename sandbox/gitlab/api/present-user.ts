@@ -41,6 +41,19 @@ export function showCurrentUser(instance: Instance, { person, admin }: TokenHold
   };
 }
 
+type Profile = ShownUser & Pick<CurrentUser, "created_at" | "bio" | "bot" | "public_email">;
+
+/** An account as other users see it. */
+export function showProfile(instance: Instance, person: Person): Profile {
+  return {
+    ...showUser(instance, person),
+    created_at: instance.startedAt.toISOString(),
+    bio: "",
+    bot: person.bot,
+    public_email: null,
+  };
+}
+
 type ShownMember = ShownUser &
   Members<SimpleMemberSchema, "access_level" | "email" | "expires_at"> & {
     readonly access_level: number;

@@ -5,8 +5,8 @@ export interface Person {
   readonly id: number;
   readonly username: string;
   readonly name: string;
-  /** True for the accounts of project and group access tokens. */
-  readonly bot: boolean;
+  /** True for the accounts of project and group access tokens, and for service accounts, whatever their name. */
+  bot: boolean;
   state: "active" | "blocked";
 }
 

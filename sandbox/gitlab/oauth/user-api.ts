@@ -1,6 +1,6 @@
 import express, { type Request, type RequestHandler, type Router } from "express";
 import { ApiFailure, serve, type Answer } from "../api/call.js";
-import { listGroups, showGroupMember, showUser as showMe, type Endpoint } from "../api/endpoints.js";
+import { listGroups, showGroupMember, showCurrentUser as showMe, type Endpoint } from "../api/endpoints.js";
 import { showMember, showUser } from "../api/present-user.js";
 import type { Instance } from "../model/instance.js";
 import type { Person } from "../model/people.js";

@@ -31,6 +31,8 @@ export interface CodeHost {
   reviews(change: ChangeRequest): Promise<Reviews>;
   /** Who wrote and pushed the commits of the change request. Never cached. */
   authorship(change: ChangeRequest): Promise<Authorship>;
+  /** Whether the account is a program's, also where its events do not say so. An answer may be a day old. */
+  isProgram(user: User): Promise<boolean>;
   /** Whether this person can push to the repository now. */
   mayCommand(change: ChangeRequestRef, user: User): Promise<boolean>;
   /** Whether this person can read the files and change requests now. False too where our own account cannot tell. */

@@ -48,6 +48,7 @@ export const PORT_REACH: { readonly [Name in keyof RunPorts]: ReachOf<RunPorts[N
     mergeability: "read",
     reviews: "read",
     authorship: "read",
+    isProgram: "read",
     mayCommand: "read",
     mayRead: "read",
     belongsToAny: "read",

@@ -76,6 +76,7 @@ export function createGitHubHost(config: GitHubConfig, parts: HostParts): CodeHo
     mergeability: (change, signal) => getMergeability(client, change, clock, signal),
     reviews: (change) => getReviews(client, change),
     authorship: (change) => getAuthorship(client, change),
+    isProgram: (user) => Promise.resolve(user.bot),
     mayCommand: (change, user) => hasPermission(client, change, user, ["admin", "write"]),
     mayRead: (change, person) => hasPermission(client, change, person, ["admin", "write", "read"]),
     belongsToAny: (change, user, teams) => belongsToAnyTeam(client, change, user, teams),

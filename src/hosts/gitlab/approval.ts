@@ -119,6 +119,8 @@ interface ApprovalFacts {
   readonly entitled: ReadonlySet<string>;
   /** Names of the approvers who may no longer write to the project. */
   readonly lapsed: readonly string[];
+  /** Names of the approvers of whom GitLab does not tell whether they are people. */
+  readonly unclear: readonly string[];
   /** See `describeOpenRules`. */
   readonly openRules: string;
 }
@@ -129,12 +131,20 @@ const UNSETTLED = ["unchecked", "checking", "preparing", "approvals_syncing"];
 /** Each approver's role costs a request. */
 const MOST_APPROVERS = 30;
 
-/** @param self Id of our own account, whose approval never counts. */
+/** Whether an account is a program's. @throws {HostFailure} if GitLab does not tell. */
+export type IsProgram = (person: Person) => Promise<boolean>;
+
+interface ReviewParts {
+  /** Id of our own account, whose approval never counts. */
+  readonly self: string;
+  readonly isProgram: IsProgram;
+  readonly clock: Clock;
+}
+
 export async function getReviews(
   client: GitLabClient,
   change: ChangeRequest,
-  self: string,
-  clock: Clock,
+  { self, isProgram, clock }: ReviewParts,
 ): Promise<Reviews> {
   const { repository, number } = change;
   const merge = await readUntil(
@@ -155,14 +165,20 @@ export async function getReviews(
   const versions = await client.read(versionsSchema, asked, (gitlab) =>
     new MergeRequests(gitlab).allDiffVersions(repository, number),
   );
-  const people = approvals.approved_by
-    .map(({ user }) => user)
-    .filter(({ id, username }) => id !== change.author?.id && id !== self && !isBot(username))
+  const approvers = approvals.approved_by
+    .map(({ user: { id, username } }) => ({ id, login: username }))
+    .filter(({ id, login }) => id !== change.author?.id && id !== self && !isBot(login))
     .slice(0, MOST_APPROVERS);
+  const unclear: string[] = [];
+  const lapsed: string[] = [];
   const entitled = new Set<string>();
-  for (const { id, username } of people) {
+  for (const person of approvers) {
+    const program = await isProgram(person).catch(ifUnclear);
     // An approval stays when the approver leaves the project.
-    if (await mayWrite(client, change, { id, login: username })) entitled.add(id);
+    if (program === undefined) unclear.push(person.login);
+    else if (program) continue;
+    else if (await mayWrite(client, change, person)) entitled.add(person.id);
+    else lapsed.push(person.login);
   }
   const met = approvals.approved === true && (approvals.approvals_left ?? 0) === 0;
   return judgeApprovals(change, {
@@ -172,9 +188,15 @@ export async function getReviews(
     versions,
     reviewers: await getReviewers(client, change),
     entitled,
-    lapsed: people.filter(({ id }) => !entitled.has(id)).map(({ username }) => username),
+    lapsed,
+    unclear,
     openRules: met ? "" : await describeOpenRules(client, change),
   });
+}
+
+function ifUnclear(error: unknown): undefined {
+  if (error instanceof HostFailure) return undefined;
+  throw error;
 }
 
 /** `detailed_merge_status` names one reason at a time, so requests for changes are read from the reviewers as well. */
@@ -233,9 +255,15 @@ function judgeApprovals(change: ChangeRequest, facts: ApprovalFacts): Reviews {
   const awaited = names(reviewers.filter(({ state }) => state === "unreviewed"));
   return refuse(
     [
-      facts.lapsed.length === 0
-        ? "Nobody other than the author approved."
-        : `${facts.lapsed.join(", ")} approved without the role Developer or above, which does not count.`,
+      ...(facts.lapsed.length + facts.unclear.length === 0 ? ["Nobody other than the author approved."] : []),
+      ...(facts.lapsed.length === 0
+        ? []
+        : [`${facts.lapsed.join(", ")} approved without the role Developer or above, which does not count.`]),
+      ...(facts.unclear.length === 0
+        ? []
+        : [
+            `${facts.unclear.join(", ")} approved, but GitLab does not tell whether that is a person or a program, so it does not count yet: try again in a moment.`,
+          ]),
       ...(awaited.length === 0 ? [] : [`A review was asked of ${awaited.join(", ")}.`]),
       ...(facts.openRules === "" ? [] : [rules]),
     ].join(" "),

@@ -1,4 +1,5 @@
 import { Users } from "@gitbeaker/rest";
+import { LRUCache } from "lru-cache";
 import * as z from "zod";
 import type { ChangeRequestRef, Mergeability, User } from "../../core/model/change-request.js";
 import type { Clock } from "../../core/ports/clock.js";
@@ -7,7 +8,7 @@ import type { Log } from "../../core/ports/log.js";
 import { createContentPace } from "../content-pace.js";
 import { idField, keepAccount, loginField, readUntil } from "../host-answer.js";
 import type { HostParts } from "../host-module.js";
-import { belongsToAnyGroup, getReviews, mayRead, mayWrite } from "./approval.js";
+import { belongsToAnyGroup, getReviews, type IsProgram, mayRead, mayWrite } from "./approval.js";
 import { getAuthorship } from "./authorship.js";
 import { getChangeRequest, getMergeRequest, getState, mergeabilityOf } from "./change-request.js";
 import { createGitLabClient, type GitLabClient } from "./client.js";
@@ -15,6 +16,7 @@ import { openWithHead, setStatus } from "./commit-status.js";
 import { createDeployments } from "./deployments.js";
 import { merge } from "./merge.js";
 import { createNotes, createRecentActivity } from "./notes.js";
+import { isBot } from "./webhook.js";
 
 interface GitLabConfig {
   /** Root of the instance, with its path prefix if it has one. */
@@ -39,6 +41,7 @@ export function createGitLabHost(config: GitLabConfig, parts: GitLabParts): Code
   const { token, requestTimeoutMs = 30_000 } = config;
   const client = createGitLabClient({ url, token, requestTimeoutMs, clock, waits });
   const self = keepAccount(() => findSelf(client, log));
+  const isProgram = createProgramCheck(client, clock);
   const windows = [new URL(url).hostname === "gitlab.com" ? NOTES_ON_GITLAB_COM : NOTES_BY_DEFAULT];
   const pace = createContentPace({ ...parts, host: "hostb", windows: () => windows });
 
@@ -52,8 +55,9 @@ export function createGitLabHost(config: GitLabConfig, parts: GitLabParts): Code
     state: (change) => getState(client, change),
     recentActivity: createRecentActivity(client),
     mergeability: (change, signal) => getMergeability(client, change, clock, signal),
-    reviews: async (change) => getReviews(client, change, (await self()).id, clock),
+    reviews: async (change) => getReviews(client, change, { self: (await self()).id, isProgram, clock }),
     authorship: (change) => getAuthorship(client, change),
+    isProgram,
     mayCommand: (change, user) => mayWrite(client, change, user),
     mayRead: (change, person) => mayRead(client, change, person),
     cloneSource: (change) =>
@@ -79,6 +83,7 @@ const NOTES_ON_GITLAB_COM = { windowMs: 60_000, max: 60 };
 /** https://docs.gitlab.com/administration/settings/rate_limit_on_notes_creation/ */
 const NOTES_BY_DEFAULT = { windowMs: 60_000, max: 300 };
 
+const userSchema = z.object({ bot: z.boolean() });
 const accountSchema = z.object({ id: idField, username: loginField, bot: z.boolean().nullish() });
 
 /** The account counts as a bot even if GitLab shows it as a person, because svc writes with it. */
@@ -91,6 +96,31 @@ async function findSelf(client: GitLabClient, log: Log): Promise<User> {
     log.debug({ account: username }, "the GitLab token belongs to an account that looks like a person's");
   }
   return { id, login: username, bot: true };
+}
+
+const KNOWN_FOR_MS = 24 * 60 * 60_000;
+const MOST_KNOWN = 10_000;
+
+/**
+ * Asks GitLab at most once a day for each account: nothing else marks a service account with a name of its own.
+ * https://docs.gitlab.com/api/users/#retrieve-a-user
+ */
+function createProgramCheck(client: GitLabClient, clock: Clock): IsProgram {
+  const known = new LRUCache<string, boolean>({
+    max: MOST_KNOWN,
+    ttl: KNOWN_FOR_MS,
+    ttlResolution: 0,
+    perf: { now: () => clock.now().getTime() },
+  });
+  return async ({ id, login }) => {
+    if (isBot(login)) return true;
+    const before = known.get(id);
+    if (before !== undefined) return before;
+    const asked = `read whether the account ${login} is a program's`;
+    const { bot } = await client.read(userSchema, asked, (gitlab) => new Users(gitlab).show(Number(id)));
+    known.set(id, bot);
+    return bot;
+  };
 }
 
 /** GitLab reports one reason at a time, so `has_conflicts` counts too; it is false until GitLab has checked. */

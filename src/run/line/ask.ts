@@ -38,10 +38,12 @@ async function askedInComment(
   const { config, host, outsiders } = run;
   const { command: word } = config.server;
   if (!isAddressed(body, word)) return silent("not-addressed");
-  if (author.bot && !config.defaults.allowedBots.includes(author.login)) return silent("not-addressed");
+  const isAllowedBot = config.defaults.allowedBots.includes(author.login);
+  if (author.bot && !isAllowedBot) return silent("not-addressed");
   if (author.id === (await host.self()).id) return silent("not-addressed");
   const access = await earlyAccess(change, author, run);
   if (access === "none" && (await outsiders.wereAnswered(host, change))) return silent("refused-before");
+  if (!isAllowedBot && (await host.isProgram(author))) return silent("not-addressed");
   const parsed = parseComment(body, word);
   if (parsed === undefined) return silent("not-addressed");
   return parsed.kind === "command"

@@ -24,6 +24,8 @@ interface Given {
   readonly merge?: Record<string, unknown>;
   /** Role of the approvers in the project; undefined: no member. Developer when absent. */
   readonly role?: { readonly access_level: number; readonly state: string } | undefined;
+  /** What GitLab says of each approver's account; a person's when absent. */
+  readonly account?: readonly [status: number, body: object];
   /** Approval rules; GitLab knows none when absent. */
   readonly rules?: readonly object[];
 }
@@ -40,6 +42,12 @@ function allowDetails(api: nock.Scope, given: Given): void {
     .times(50)
     .optionally()
     .reply(answer);
+  const [status, account] = given.account ?? [200, { bot: false }];
+  api
+    .get(/\/users\/\d+$/)
+    .times(50)
+    .optionally()
+    .reply(status, account);
   const { rules } = given;
   api
     .get(`${MERGE_REQUEST}/approval_state`)
@@ -90,6 +98,17 @@ describe("not approved", () => {
       "GitLab calls an empty list of rules approved",
       { approvals: { approved_by: [] } },
       /Nobody other than the author/,
+    ],
+    ["a service account", { account: [200, { bot: true }] }, /^Nobody other than the author approved\.$/],
+    [
+      "an account of which GitLab does not say whether it is a program's",
+      { account: [200, { username: "ben" }] },
+      /^ben approved, but GitLab does not tell whether that is a person or a program/,
+    ],
+    [
+      "an account that cannot be read",
+      { account: [403, { message: "403 Forbidden" }] },
+      /ben approved, but GitLab does not/,
     ],
     ["no longer a member", { role: undefined }, /ben approved without the role Developer/],
     ["a Reporter by now", { role: { access_level: 20, state: "active" } }, /ben approved without the role/],

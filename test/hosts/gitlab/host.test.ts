@@ -266,7 +266,11 @@ describe("refusals", () => {
     [429, "rate-limited", /rate limit/],
   ])("%d", async (status, reason, text) => {
     const { host, api } = gitlabUnderTest();
-    api.get(MERGE_REQUEST).reply(status, { message: "said" });
+    // A limit that names no pause is tried again after a minute.
+    api
+      .get(MERGE_REQUEST)
+      .times(reason === "rate-limited" ? 2 : 1)
+      .reply(status, { message: "said" });
     const failure = host.mergeability(ref);
     await expect(failure).rejects.toMatchObject({ name: "HostFailure", reason });
     await expect(failure).rejects.toThrow(text);
