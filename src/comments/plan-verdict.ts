@@ -1,8 +1,10 @@
 import { shortRevision } from "../core/model/brand.js";
 import type { ChangeRequestRef } from "../core/model/change-request.js";
+import { isFailed } from "../core/model/check.js";
 import { type HostWords, listed, referenceTo } from "../core/model/host-words.js";
 import { type Danger, driftOf, type ManifestDiff } from "../core/model/manifest-diff.js";
 import {
+  checksOf,
   type ApplicationPlan,
   type ApplicationSetPreview,
   isWithheld,
@@ -12,7 +14,7 @@ import {
 import { applicationLink, code, headLink, linked, type Links, sentence, shortened } from "./markdown.js";
 import { checksIn, checksText, counted, joined } from "./parts.js";
 
-export interface VerdictOptions {
+interface VerdictOptions {
   readonly pruning: boolean;
   readonly links: Links;
   readonly words: HostWords;
@@ -42,12 +44,12 @@ export function nothingLine(plan: Plan, next: string, { pruning, links, words }:
 }
 
 /** The name of an application; a new one is not in Argo CD yet. */
-export function nameOf({ application, kind }: ApplicationPlan, links: Links): string {
+function nameOf({ application, kind }: ApplicationPlan, links: Links): string {
   return kind === "new" ? code(application) : applicationLink(application, links);
 }
 
 /** What happens to one application: `1 created, 2 updated`, `new`, `could not be evaluated`. */
-export function changesOf(plan: ApplicationPlan, pruning: boolean): string {
+function changesOf(plan: ApplicationPlan, pruning: boolean): string {
   return changes([plan], pruning);
 }
 
@@ -56,7 +58,7 @@ export function isDangerous(plan: ApplicationPlan): boolean {
 }
 
 /** Dangers of one application, first the running commits of others that a sync replaces. @param reader reads the text. */
-export function dangersOf(plan: ApplicationPlan, reader: ChangeRequestRef, words: HostWords): readonly Danger[] {
+function dangersOf(plan: ApplicationPlan, reader: ChangeRequestRef, words: HostWords): readonly Danger[] {
   const replaced = (plan.replaces ?? []).map(({ change, revision, objects }): Danger => {
     const commit = `replaces commit ${shortRevision(revision)} of ${referenceTo(change, reader, words)}, which runs`;
     return {
@@ -89,7 +91,7 @@ const MOST_DANGERS = 3;
 const MAX_DANGER = 150;
 
 /** Dangers by name, the most dangerous first; empty if there are none. */
-export function dangerText(dangers: readonly Danger[], pruning: boolean): string {
+function dangerText(dangers: readonly Danger[], pruning: boolean): string {
   if (dangers.length === 0) return "";
   const texts = dangers.map((one) => sentence(shortened(one.what, MAX_DANGER)) + (one.pruning && !pruning ? KEPT : ""));
   return `⚠️ ${listed([...new Set(texts)], MOST_DANGERS)}`;
@@ -204,4 +206,54 @@ function withResources([plan]: readonly ApplicationPlan[]): string {
 
 function isUnchanged(plan: ApplicationPlan): plan is Extract<ApplicationPlan, { readonly kind: "evaluated" }> {
   return plan.kind === "evaluated" && plan.verdict === "unchanged";
+}
+
+const MOST_ROWS = 100;
+
+/** One line per application; empty for a single one, which the verdict covers. */
+export function planTable({ change }: Plan, applications: readonly ApplicationPlan[], options: VerdictOptions): string {
+  if (applications.length < 2) return "";
+  const { page } = options.links;
+  const rows = applications
+    .slice(0, MOST_ROWS)
+    .map((one) => [
+      nameOf(one, options.links),
+      changesOf(one, options.pruning),
+      joined([failedChecksText(one), dangerText(dangersOf(one, change, options.words), options.pruning)], ", "),
+      stateOf(one, change, options.words),
+      ...(page === undefined ? [] : [linked("diff", `${page}#${anchorOf(one.application)}`)]),
+    ]);
+  const titles = ["Application", "Changes", "Danger", "State", ...(page === undefined ? [] : ["Link"])];
+  const more = applications.length - MOST_ROWS;
+  return [
+    row(titles),
+    `|${"---|".repeat(titles.length)}`,
+    ...rows.map(row),
+    ...(more > 0 ? ["", `and ${more} more`] : []),
+  ].join("\n");
+}
+
+function anchorOf(application: string): string {
+  return `application-${encodeURIComponent(application.replace(/\p{Cs}/gu, ""))}`;
+}
+
+function stateOf({ lock, atMerge, kind }: ApplicationPlan, change: Plan["change"], words: HostWords): string {
+  if (lock.kind === "held") {
+    return `⚠️ locked by ${code(`${referenceTo(lock.by.holder, change, words)} (${lock.by.user})`)}`;
+  }
+  if (kind === "new" || kind === "deleted" || atMerge !== undefined) return "takes effect at the merge";
+  return lock.kind === "ours" ? `locked by this ${words.short}` : "not locked";
+}
+
+/** A bar ends a cell even in a code span, and a backslash before it must not be escaped by another one. */
+function row(cells: readonly string[]): string {
+  return `| ${cells.map((cell) => cell.replace(/\\*\|/g, "\\|")).join(" | ")} |`;
+}
+
+function failedChecksText(plan: ApplicationPlan): string {
+  const names = checksOf(plan)
+    .filter(isFailed)
+    .map(({ name }) => code(name));
+  if (names.length === 0) return "";
+  return `❌ ${names.length === 1 ? "check" : "checks"} ${names.join(", ")} failed`;
 }

@@ -1,39 +1,20 @@
 import type { ApplicationName } from "../core/model/brand.js";
+import type { ChangeRequestRef } from "../core/model/change-request.js";
 import { isFailed } from "../core/model/check.js";
 import { type Member, movesOf } from "../core/model/effect.js";
 import { type HostWords, listed, referenceTo } from "../core/model/host-words.js";
 import type { NextStep } from "../core/model/next-step.js";
-import { type ApplicationPlan, type ApplicationSetPreview, checksOf, type Plan } from "../core/model/plan.js";
+import { type ApplicationSetPreview, type Plan } from "../core/model/plan.js";
 import type { Turn } from "../core/model/result.js";
 import type { Task } from "../core/ports/compute.js";
 import { SERVICE } from "../names.js";
-import { code, codes, fence, headLink, linked, type Links, sentence, shortened } from "./markdown.js";
+import { code, codes, fence, headLink, type Links, sentence, shortened } from "./markdown.js";
 import { markerLine } from "./marker.js";
 import { nextStepClause, nextStepSentence } from "./next-step-words.js";
-import {
-  type Block,
-  block,
-  blocksOf,
-  checksIn,
-  cutBlocks,
-  firstLines,
-  joined,
-  listOf,
-  pack,
-  turnLine,
-  unreadText,
-} from "./parts.js";
+import { type Block, block, blocksOf, checksIn, cutBlocks, firstLines, listOf, pack, unreadText } from "./parts.js";
 import { arrange, type Arranged, layOut } from "./plan-layout.js";
 import { groupPreviews, type PreviewGroup } from "./plan-previews.js";
-import {
-  changesOf,
-  dangersOf,
-  dangerText,
-  nameOf,
-  nothingLine,
-  verdictLine,
-  type VerdictOptions,
-} from "./plan-verdict.js";
+import { nothingLine, planTable, verdictLine } from "./plan-verdict.js";
 
 /** Characters for what failed checks printed: of one check, and of all checks of a plan. */
 const MOST_OF_ONE = 4000;
@@ -219,52 +200,24 @@ function linesOf(member: Member): readonly string[] {
   });
 }
 
-const MOST_ROWS = 100;
-
-/** One line per application; empty for a single one, which the verdict covers. */
-function planTable({ change }: Plan, applications: readonly ApplicationPlan[], options: VerdictOptions): string {
-  if (applications.length < 2) return "";
-  const { page } = options.links;
-  const rows = applications
-    .slice(0, MOST_ROWS)
-    .map((one) => [
-      nameOf(one, options.links),
-      changesOf(one, options.pruning),
-      joined([failedChecksText(one), dangerText(dangersOf(one, change, options.words), options.pruning)], ", "),
-      stateOf(one, change, options.words),
-      ...(page === undefined ? [] : [linked("diff", `${page}#${anchorOf(one.application)}`)]),
-    ]);
-  const titles = ["Application", "Changes", "Danger", "State", ...(page === undefined ? [] : ["Link"])];
-  const more = applications.length - MOST_ROWS;
-  return [
-    row(titles),
-    `|${"---|".repeat(titles.length)}`,
-    ...rows.map(row),
-    ...(more > 0 ? ["", `and ${more} more`] : []),
-  ].join("\n");
+/** Which awaited locks led to this plan; empty if it holds none of them. */
+function turnLine({ applications, after }: Turn, plan: Plan, words: HostWords): string {
+  const ours = new Set(
+    plan.applications.filter(({ lock }) => lock.kind === "ours").map(({ application }) => application),
+  );
+  const taken = applications.filter((name) => ours.has(name));
+  return taken.length === 0 ? "" : `**Your turn:** ${released({ applications: taken, after }, plan.change, words)}`;
 }
 
-function anchorOf(application: string): string {
-  return `application-${encodeURIComponent(application.replace(/\p{Cs}/gu, ""))}`;
+/** Asks for a plan where svc does not plan by itself when the turn comes. */
+export function renderTurn(turn: Turn, reader: ChangeRequestRef, words: HostWords): string {
+  const it = turn.applications.length === 1 ? "it" : "them";
+  const todo = `Comment ${code(`${words.command} plan`)} to lock ${it}, before the next in the queue has its turn in a few minutes.`;
+  return `${markerLine({ kind: "result" })}\n**Your turn:** ${released(turn, reader, words)} ${todo}`;
 }
 
-function stateOf({ lock, atMerge, kind }: ApplicationPlan, change: Plan["change"], words: HostWords): string {
-  if (lock.kind === "held") {
-    return `⚠️ locked by ${code(`${referenceTo(lock.by.holder, change, words)} (${lock.by.user})`)}`;
-  }
-  if (kind === "new" || kind === "deleted" || atMerge !== undefined) return "takes effect at the merge";
-  return lock.kind === "ours" ? `locked by this ${words.short}` : "not locked";
-}
-
-/** A bar ends a cell even in a code span, and a backslash before it must not be escaped by another one. */
-function row(cells: readonly string[]): string {
-  return `| ${cells.map((cell) => cell.replace(/\\*\|/g, "\\|")).join(" | ")} |`;
-}
-
-function failedChecksText(plan: ApplicationPlan): string {
-  const names = checksOf(plan)
-    .filter(isFailed)
-    .map(({ name }) => code(name));
-  if (names.length === 0) return "";
-  return `❌ ${names.length === 1 ? "check" : "checks"} ${names.join(", ")} failed`;
+function released({ applications, after }: Turn, reader: ChangeRequestRef, words: HostWords): string {
+  const verb = applications.length === 1 ? "is" : "are";
+  const by = after === undefined ? "" : ` by ${code(referenceTo(after, reader, words))}`;
+  return `${codes(applications)} ${verb} no longer locked${by}.`;
 }

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "@jest/globals";
-import { renderTurn } from "../../src/comments/parts.js";
+import { renderTurn } from "../../src/comments/plan.js";
 import { renderBarredMerge, renderMergeRefusal, renderResult } from "../../src/comments/render.js";
 import { applicationName, type ApplicationName, repositoryName } from "../../src/core/model/brand.js";
 import { changeRequestRef } from "../../src/core/model/change-request.js";

@@ -1,7 +1,15 @@
 import { type Blocked, blockedBy } from "../deploy/deploy-head.js";
 import { type DeployContext, levelsOf, type SettleContext } from "../deploy/deploy.js";
-import { confirmHealth, failure } from "../deploy/health.js";
-import { endUndo, type NotHealthySync, settleRollback, settleSync, undo, undoIdOf } from "../deploy/settle.js";
+import { failure } from "../deploy/health.js";
+import {
+  confirmHealth,
+  endUndo,
+  type NotHealthySync,
+  settleRollback,
+  settleSync,
+  undo,
+  undoIdOf,
+} from "../deploy/settle.js";
 import { type LiveApplication, specEqual } from "../model/application.js";
 import type { ApplicationName } from "../model/brand.js";
 import type { DeployingCommand } from "../model/command.js";

@@ -23,8 +23,7 @@ import {
   type DeployTarget,
   writesSpec,
 } from "./deploy.js";
-import { confirmHealth } from "./health.js";
-import { settleSync } from "./settle.js";
+import { confirmHealth, settleSync } from "./settle.js";
 
 /** One application to deploy the head to. */
 export interface HeadTarget extends Pick<DeployTarget, "after"> {

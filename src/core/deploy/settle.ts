@@ -6,9 +6,10 @@ import { type Deployment, restoredSpec } from "../model/deployment.js";
 import { DeployerFailure, LeaseLost, neverStarted, safeMessage, StoreUnavailable } from "../model/errors.js";
 import { referenceTo } from "../model/host-words.js";
 import { endOf } from "../model/progress.js";
-import type { ApplicationSync, AutomaticRollback, SyncOutcome } from "../model/result.js";
+import type { ApplicationSync, AutomaticRollback, SyncedResource, SyncOutcome } from "../model/result.js";
 import type { Clock } from "../ports/clock.js";
 import type { DeployContext, DeployOutcome, SettleContext } from "./deploy.js";
+import { awaitHealth, failure, type HealthEnd, lookupOf } from "./health.js";
 
 /** A sync that Argo CD refused before anything was written: the record returns to what it was. */
 interface Untouched {
@@ -236,8 +237,79 @@ async function obstacleTo(
   if (![record.specWritten, record.specBefore].some((spec) => spec !== undefined && specEqual(spec, live.spec))) {
     return `its definition is not the one of this ${words.short}`;
   }
-  const at = record.pins.length === 0 ? "target" : record.pins;
-  const spec = record.specWritten ?? live.spec;
-  const ours = await deployer.findOutcome({ application: { ...live, spec }, at, runId });
+  const ours = await deployer.findOutcome(lookupOf(record, live, runId));
   return ours === undefined ? "another operation ran in Argo CD since" : undefined;
+}
+
+type Succeeded = Extract<ApplicationSync, { kind: "succeeded" }>;
+
+/**
+ * The end of a sync whose operation succeeded, once the application is as healthy as its record asks. Otherwise it has failed:
+ * its lock is kept, or it is rolled back.
+ */
+export async function confirmHealth(
+  deployed: ApplicationSync,
+  record: Deployment,
+  command: DeployingCommand,
+  context: DeployContext,
+): Promise<ApplicationSync> {
+  if (deployed.kind !== "succeeded" || record.health === undefined) return deployed;
+  const { application, warnings, overridden } = deployed;
+  const started = context.clock.now().getTime();
+  const end = await watch(deployed, record, context);
+  const outcome = outcomeOf(deployed, end);
+  const ms = context.clock.now().getTime() - started;
+  context.log.info({ application, outcome: outcome.kind, ms }, "health wait ended");
+  if (outcome.kind === "failed" && record.health.onFailure === "rollback") {
+    return { application, overridden, ...(await undo(record, { ...outcome, warnings }, command, context)) };
+  }
+  const unsettled = await settleSync(record, outcome, context);
+  return {
+    application,
+    overridden,
+    ...outcome,
+    warnings: unsettled === undefined ? warnings : [...warnings, unsettled],
+  };
+}
+
+async function watch(
+  deployed: Succeeded,
+  record: Deployment,
+  context: Pick<DeployContext, "deployer" | "clock" | "progress" | "runId">,
+): Promise<HealthEnd> {
+  const { deployer, progress, runId } = context;
+  const { application, resources } = deployed;
+  try {
+    const live = await deployer.findApplication(application);
+    if (live === undefined) return { kind: "unknown", message: "the application no longer exists" };
+    const all = { done: resources.length, total: resources.length };
+    const onLook = (health: string, unhealthy: readonly SyncedResource[]) =>
+      progress(application, { kind: "running", ...all, message: waitingFor(unhealthy), health });
+    const timeoutMs = record.health?.timeoutMs ?? 0;
+    return await awaitHealth(lookupOf(record, live, runId), { timeoutMs, onLook }, context);
+  } catch (error) {
+    if (!(error instanceof DeployerFailure)) throw error;
+    return { kind: "unknown", message: `svc could not look at its health: ${safeMessage(error)}` };
+  }
+}
+
+/** The first unhealthy object, in one line. */
+function waitingFor([first, ...others]: readonly SyncedResource[]): string {
+  if (first === undefined) return "";
+  const more = others.length === 0 ? "" : ` (and ${others.length} more)`;
+  return `${[first.title, first.status, first.message].filter((text) => text !== "").join(": ")}${more}`;
+}
+
+function outcomeOf(deployed: Succeeded, end: HealthEnd): SyncOutcome {
+  switch (end.kind) {
+    case "healthy": {
+      const { kind, message, resources, revisions, pruneSkipped } = deployed;
+      const { health, unhealthy } = end;
+      return { kind, message, resources, revisions, pruneSkipped, health, unhealthy };
+    }
+    case "unhealthy":
+      return failure(end.health, end.message, end.unhealthy);
+    case "unknown":
+      return { kind: "unknown", message: `Argo CD deployed it, but ${end.message}` };
+  }
 }

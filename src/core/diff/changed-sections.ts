@@ -168,8 +168,8 @@ function shortened(key: string): string {
   return key.length > LONGEST_STEP ? `${key.slice(0, LONGEST_STEP)}…` : key;
 }
 
-/** What is left for the hunks of one application. */
-export interface DiffBudget {
+/** What is left for the hunks of one application: some seconds at most on a busy machine. */
+interface DiffBudget {
   /** Steps of the line comparison, which takes the square of the number of differing lines. */
   steps: number;
   /** Characters of the objects that are written as YAML, at about a second per million. */
@@ -180,23 +180,32 @@ export interface DiffBudget {
   sides: number;
 }
 
-export function newDiffBudget(): DiffBudget {
-  return { steps: 5_000_000, characters: 8 * 1024 * 1024, text: 2 * 1024 * 1024, sides: 1024 * 1024 };
-}
-
 const CONTEXT_LINES = 3;
 const MAX_OBJECT = 512 * 1024;
 const MAX_HUNKS = 100_000;
 const MAX_DIFFERING_LINES = 1000;
 
-export interface Hunks {
+interface Hunks {
   /** Unified hunks without a file header. If they are too long: sentences behind `#`, with the sections that change. */
   readonly text: string;
   /** Both objects whole, if the text leaves something out and there is room; empty where there is none. */
   readonly sides: BothSides | undefined;
 }
 
-export function hunksOf(base: JsonObject | undefined, head: JsonObject | undefined, budget: DiffBudget): Hunks {
+/** Compares two objects of one application as YAML. */
+export type CompareObjects = (base: JsonObject | undefined, head: JsonObject | undefined) => Hunks;
+
+export function objectComparer(): CompareObjects {
+  const budget: DiffBudget = {
+    steps: 5_000_000,
+    characters: 8 * 1024 * 1024,
+    text: 2 * 1024 * 1024,
+    sides: 1024 * 1024,
+  };
+  return (base, head) => hunksOf(base, head, budget);
+}
+
+function hunksOf(base: JsonObject | undefined, head: JsonObject | undefined, budget: DiffBudget): Hunks {
   const sizes = [base, head].map((side) => (side === undefined ? 0 : JSON.stringify(side).length));
   const size = Math.max(...sizes);
   if (size > MAX_OBJECT) {

@@ -54,16 +54,12 @@ function membersCleaned(value: JsonObject, placeholders: Placeholders): JsonObje
 
 const PLACEHOLDER = /<commit(?::([78]))?>/g;
 
-/** Whether a normalised text contains the placeholder of a commit. */
-export function hasCommit(text: string): boolean {
-  return text.search(PLACEHOLDER) !== -1;
-}
-
 /** More placeholders in one text would make the match slow, and no render has them. */
 const MOST_COMMITS = 10;
 
-/** Whether a text is the normalised one with a commit id of the same length in place of each placeholder. */
+/** Whether a text is the normalised one with a commit id of the same length in place of each placeholder, of which it has some. */
 export function matchesCommit(normalised: string, text: string): boolean {
+  if (normalised.search(PLACEHOLDER) === -1) return false;
   const parts: readonly (string | undefined)[] = normalised.split(PLACEHOLDER);
   if (parts.length > 2 * MOST_COMMITS + 1) return false;
   // Every second part is the length of a placeholder: 7, 8, or none for a whole id.

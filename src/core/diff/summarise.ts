@@ -6,7 +6,7 @@ import { EmbeddedTexts } from "../secrets/embedded.js";
 import { carriesParameters, hideParameters, withoutCredentials } from "../secrets/hide-in-text.js";
 import { hideValues, isSecret } from "../secrets/hide-values.js";
 import { cautionsOf, isDangerous, type TwoSides } from "./cautions.js";
-import { type DiffBudget, type Hunks, hunksOf, newDiffBudget } from "./changed-sections.js";
+import { type CompareObjects, objectComparer } from "./changed-sections.js";
 import { hasListRules, keyed, listRule, type ListRule, rollsPods, type ValuePath } from "./list-rules.js";
 import { type ManifestIdentity, titleOf } from "./manifest-key.js";
 
@@ -37,7 +37,7 @@ export function meanTheSame({ identity, base, head }: TwoSides): boolean {
  * objects carry, without what looks secret in parameters of Applications, and without what is redacted.
  */
 export function summarise(changes: readonly Sides[], { syncOptions, basis, redact: patterns }: Origin): ManifestDiff {
-  const budget = newDiffBudget();
+  const compare = objectComparer();
   const texts = new EmbeddedTexts();
   const sorted = changes
     .filter((change) => differs(change, texts))
@@ -47,7 +47,7 @@ export function summarise(changes: readonly Sides[], { syncOptions, basis, redac
   const sizes = new Map(sorted.map((one) => [one, sizeOf(one)]));
   const bySize = [...sorted].sort((left, right) => (sizes.get(left) ?? 0) - (sizes.get(right) ?? 0));
   // Small objects are shown whatever the large ones need.
-  const shown = new Map(bySize.map((one) => [one, toResource(one, { budget, patterns })]));
+  const shown = new Map(bySize.map((one) => [one, toResource(one, compare, patterns)]));
   const resources = sorted.flatMap((one) => shown.get(one) ?? []);
   const count = (action: ResourceChange["action"]) =>
     resources.filter((one) => !one.hook && one.action === action).length;
@@ -89,9 +89,10 @@ function actionOf({ base, head }: TwoSides): ResourceChange["action"] {
 
 function toResource(
   { identity, base, head, hook, action, hides }: Changed,
-  { budget, patterns }: { readonly budget: DiffBudget; readonly patterns: readonly string[] },
+  compare: CompareObjects,
+  patterns: readonly string[],
 ): ResourceChange {
-  const { text, sides } = diffText(identity, base, head, budget);
+  const { text, sides } = diffText(identity, base, head, compare);
   const diff = redactHunks(withoutCredentials(text, "addresses"), patterns);
   return {
     action,
@@ -121,12 +122,12 @@ function diffText(
   identity: ManifestIdentity,
   base: JsonObject | undefined,
   head: JsonObject | undefined,
-  budget: DiffBudget,
-): Hunks {
-  if (base === undefined || head === undefined) return hunksOf(base, head, budget);
+  compare: CompareObjects,
+): ReturnType<CompareObjects> {
+  if (base === undefined || head === undefined) return compare(base, head);
   const { base: aligned, moved } = alignLists(identity, base, head);
   const onlyOrder = jsonEqual(aligned, head);
-  const hunks = hunksOf(onlyOrder ? base : aligned, head, budget);
+  const hunks = compare(onlyOrder ? base : aligned, head);
   if (hunks.text === "") return { ...hunks, text: "# Only text that is not shown here changes." };
   if (moved.length === 0) return hunks;
   const lists = moved.map((path) => path.join(".").replaceAll(".[]", "[]")).join(", ");

@@ -1,4 +1,4 @@
-import { renderTurn } from "../../comments/parts.js";
+import { renderTurn } from "../../comments/plan.js";
 import { publish } from "../../comments/publish.js";
 import type { ApplicationName } from "../../core/model/brand.js";
 import {

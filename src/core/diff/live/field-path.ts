@@ -1,135 +1,109 @@
 import { isList, ownMember } from "../../model/effect.js";
-import { isJsonObject, jsonEqual, type Json, type JsonObject } from "../../model/json.js";
-import { keyed, listRule, type ValuePath } from "../list-rules.js";
+import { isJsonObject, type Json, type JsonObject } from "../../model/json.js";
+import { keyed, listRule } from "../list-rules.js";
 import type { ManifestIdentity } from "../manifest-key.js";
 
-/** An element of a list: by its key as `keyed` writes it, which holds in every version of an object, or else by its place. */
-interface Element {
-  readonly key: string | undefined;
-  readonly at: number;
-}
+/** A member by its name, or an element of a list: by its key as `keyed` writes it, which holds in every version, or else by its place. */
+type Step = string | { readonly key: string | undefined; readonly at: number };
 
-/** Where a value is in the versions of one object: names of members, and elements of lists. */
-export interface FieldPath {
-  readonly identity: ManifestIdentity;
-  readonly steps: readonly (string | Element)[];
-}
+/** Where a value is in the versions of one object. */
+export class FieldPath {
+  constructor(
+    readonly identity: ManifestIdentity,
+    readonly steps: readonly Step[] = [],
+  ) {}
 
-/** What a JSON pointer (RFC 6901) points at in an object. */
-export function pathOf(pointer: string, identity: ManifestIdentity, object: JsonObject): FieldPath {
-  const names = pointer
-    .split("/")
-    .slice(1)
-    .map((name) => name.replaceAll("~1", "/").replaceAll("~0", "~"));
-  let value: Json | undefined = object;
-  const steps: (string | Element)[] = [];
-  for (const name of names) {
-    const step = isList(value) && /^\d+$/.test(name) ? elementAt(Number(name), value, { identity, steps }) : name;
-    value = inside(value, step, { identity, steps });
-    steps.push(step);
+  /** What a JSON pointer (RFC 6901) points at in an object. */
+  static of(pointer: string, identity: ManifestIdentity, object: JsonObject): FieldPath {
+    let value: Json | undefined = object;
+    let path = new FieldPath(identity);
+    for (const part of pointer.split("/").slice(1)) {
+      const name = part.replaceAll("~1", "/").replaceAll("~0", "~");
+      const at = isList(value) && /^\d+$/.test(name) ? Number(name) : undefined;
+      const step = at === undefined || !isList(value) ? name : { key: path.#keysOf(value)?.[at], at };
+      value = path.#inside(value, step);
+      path = path.#below(step);
+    }
+    return path;
   }
-  return { identity, steps };
-}
 
-/** `/spec/template/spec/containers/0/image`. */
-export function pathText({ steps }: FieldPath): string {
-  return `/${steps.map((step) => (typeof step === "string" ? step : String(step.at))).join("/")}`;
-}
-
-/** The paths of what only the first of two versions has. Lists whose elements cannot be paired are left out. */
-export function missingPaths(identity: ManifestIdentity, whole: JsonObject, part: JsonObject): readonly FieldPath[] {
-  return missing(whole, part, { identity, steps: [] });
-}
-
-function missing(whole: Json, part: Json, path: FieldPath): readonly FieldPath[] {
-  if (isJsonObject(whole) && isJsonObject(part)) {
-    return Object.entries(whole).flatMap(([name, value]) => {
-      if (value === undefined) return [];
-      const other = ownMember(part, name);
-      return other === undefined ? [below(path, name)] : missing(value, other, below(path, name));
-    });
+  /** `/spec/template/spec/containers/0/image`. */
+  get text(): string {
+    return `/${this.steps.map((step) => (typeof step === "string" ? step : String(step.at))).join("/")}`;
   }
-  if (!isList(whole) || !isList(part)) return [];
-  const [keys, others] = [keysOf(whole, path), keysOf(part, path)];
-  if ((keys === undefined || others === undefined) && whole.length !== part.length) return [];
-  return whole.flatMap((item, at) => {
-    const step = { key: others && keys?.[at], at };
-    const other = part[step.key === undefined ? at : (others ?? []).indexOf(step.key)];
-    return other === undefined ? [below(path, step)] : missing(item, other, below(path, step));
-  });
-}
 
-/** Whether the version has a value there. */
-export function hasField(object: JsonObject | undefined, path: FieldPath): boolean {
-  return valueAt(object, path) !== undefined;
-}
-
-/** Whether both versions have equal values there. */
-export function equalAt(path: FieldPath, left: JsonObject | undefined, right: JsonObject | undefined): boolean {
-  return jsonEqual(valueAt(left, path), valueAt(right, path));
-}
-
-/** The version without the value, and without objects that this leaves empty, as in Argo CD. */
-export function withoutField(object: JsonObject, path: FieldPath): JsonObject {
-  return written(object, path, undefined);
-}
-
-/** The version with the value that another one has there, or without any if that has none. */
-export function copiedField(from: JsonObject, to: JsonObject, path: FieldPath): JsonObject {
-  return written(to, path, valueAt(from, path));
-}
-
-function valueAt(object: JsonObject | undefined, { identity, steps }: FieldPath): Json | undefined {
-  return steps.reduce<Json | undefined>(
-    (value, step, at) => inside(value, step, { identity, steps: steps.slice(0, at) }),
-    object,
-  );
-}
-
-function inside(value: Json | undefined, step: string | Element, path: FieldPath): Json | undefined {
-  if (typeof step === "string") return isJsonObject(value) ? ownMember(value, step) : undefined;
-  return isList(value) ? value[indexOf(step, value, path)] : undefined;
-}
-
-function written(object: JsonObject, { identity, steps }: FieldPath, to: Json | undefined): JsonObject {
-  const write = (value: Json | undefined, depth: number): Json | undefined => {
-    const step = steps[depth];
-    if (step === undefined) return to;
-    if (typeof step !== "string") {
-      if (!isList(value)) return value;
-      const index = indexOf(step, value, { identity, steps: steps.slice(0, depth) });
-      return value.flatMap((item, at) => {
-        const kept = at === index ? write(item, depth + 1) : item;
-        return kept === undefined ? [] : [kept];
+  /** The paths below this one of what only the first of two values has. Lists whose elements cannot be paired are left out. */
+  missing(whole: Json, part: Json): readonly FieldPath[] {
+    if (isJsonObject(whole) && isJsonObject(part)) {
+      return Object.entries(whole).flatMap(([name, value]) => {
+        if (value === undefined) return [];
+        const other = ownMember(part, name);
+        return other === undefined ? [this.#below(name)] : this.#below(name).missing(value, other);
       });
     }
-    if (value !== undefined && !isJsonObject(value)) return value;
-    const before = value && ownMember(value, step);
-    if (before === undefined && to === undefined) return value;
-    const kept = write(before, depth + 1);
-    const others = Object.entries(value ?? {}).filter(([name]) => name !== step);
-    const emptied = to === undefined && isJsonObject(kept) && Object.keys(kept).length === 0;
-    return Object.fromEntries(kept === undefined || emptied ? others : [...others, [step, kept]]);
-  };
-  const changed = write(object, 0);
-  return isJsonObject(changed) ? changed : {};
-}
+    if (!isList(whole) || !isList(part)) return [];
+    const [keys, others] = [this.#keysOf(whole), this.#keysOf(part)];
+    if ((keys === undefined || others === undefined) && whole.length !== part.length) return [];
+    return whole.flatMap((item, at) => {
+      const step = { key: others && keys?.[at], at };
+      const other = part[step.key === undefined ? at : (others ?? []).indexOf(step.key)];
+      return other === undefined ? [this.#below(step)] : this.#below(step).missing(item, other);
+    });
+  }
 
-function below({ identity, steps }: FieldPath, step: string | Element): FieldPath {
-  return { identity, steps: [...steps, step] };
-}
+  valueIn(object: JsonObject | undefined): Json | undefined {
+    let value: Json | undefined = object;
+    let path = new FieldPath(this.identity);
+    for (const step of this.steps) {
+      value = path.#inside(value, step);
+      path = path.#below(step);
+    }
+    return value;
+  }
 
-function elementAt(at: number, list: readonly Json[], path: FieldPath): Element {
-  return { key: keysOf(list, path)?.[at], at };
-}
+  /** The object with this value, or without any and without objects that this leaves empty, as in Argo CD. */
+  writtenTo(object: JsonObject, to: Json | undefined): JsonObject {
+    const write = (value: Json | undefined, path: FieldPath): Json | undefined => {
+      const step = this.steps[path.steps.length];
+      if (step === undefined) return to;
+      const below = path.#below(step);
+      if (typeof step !== "string") {
+        if (!isList(value)) return value;
+        const index = path.#indexOf(step, value);
+        return value.flatMap((item, at) => {
+          const kept = at === index ? write(item, below) : item;
+          return kept === undefined ? [] : [kept];
+        });
+      }
+      if (value !== undefined && !isJsonObject(value)) return value;
+      const before = value && ownMember(value, step);
+      if (before === undefined && to === undefined) return value;
+      const kept = write(before, below);
+      const others = Object.entries(value ?? {}).filter(([name]) => name !== step);
+      const emptied = to === undefined && isJsonObject(kept) && Object.keys(kept).length === 0;
+      return Object.fromEntries(kept === undefined || emptied ? others : [...others, [step, kept]]);
+    };
+    const changed = write(object, new FieldPath(this.identity));
+    return isJsonObject(changed) ? changed : {};
+  }
 
-function indexOf({ key, at }: Element, list: readonly Json[], path: FieldPath): number {
-  return key === undefined ? at : (keysOf(list, path) ?? []).indexOf(key);
-}
+  #below(step: Step): FieldPath {
+    return new FieldPath(this.identity, [...this.steps, step]);
+  }
 
-function keysOf(list: readonly Json[], { identity, steps }: FieldPath): readonly string[] | undefined {
-  const place: ValuePath = steps.map((step) => (typeof step === "string" ? step : "[]"));
-  const rule = listRule(identity, place);
-  const found = rule && keyed(rule, list);
-  return found && [...found.keys()];
+  #inside(value: Json | undefined, step: Step): Json | undefined {
+    if (typeof step === "string") return isJsonObject(value) ? ownMember(value, step) : undefined;
+    return isList(value) ? value[this.#indexOf(step, value)] : undefined;
+  }
+
+  #indexOf({ key, at }: Exclude<Step, string>, list: readonly Json[]): number {
+    return key === undefined ? at : (this.#keysOf(list) ?? []).indexOf(key);
+  }
+
+  #keysOf(list: readonly Json[]): readonly string[] | undefined {
+    const place = this.steps.map((step) => (typeof step === "string" ? step : "[]"));
+    const rule = listRule(this.identity, place);
+    const found = rule && keyed(rule, list);
+    return found && [...found.keys()];
+  }
 }

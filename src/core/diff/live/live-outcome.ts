@@ -9,16 +9,7 @@ import { hasSyncOption } from "../hook.js";
 import { differingPairs, diffManifests, type DiffRequest, pairManifests } from "../manifest-diff.js";
 import { type ManifestIdentity, titleOf } from "../manifest-key.js";
 import { meanTheSame, type Sides, summarise } from "../summarise.js";
-import {
-  copiedField,
-  equalAt,
-  type FieldPath,
-  hasField,
-  missingPaths,
-  pathOf,
-  pathText,
-  withoutField,
-} from "./field-path.js";
+import { FieldPath } from "./field-path.js";
 import { type InCluster, withEqualMasks, withLive } from "./live-objects.js";
 import { threeWayMerge } from "./three-way-merge.js";
 
@@ -60,7 +51,7 @@ function outcomeOf(one: InCluster, applying: Applying): Outcome {
     kept: [
       ...left
         .filter((path) => one.base !== undefined && one.head !== undefined && !isUntouched(path, one))
-        .map((path) => `RespectIgnoreDifferences leaves ${pathText(path)} as it is`),
+        .map((path) => `RespectIgnoreDifferences leaves ${path.text} as it is`),
       ...(stay.length === 0
         ? []
         : [
@@ -87,12 +78,12 @@ function ignoredPaths(
 ): readonly FieldPath[] {
   if (live === undefined || whole === undefined) return [];
   const evaluated = compared && byArgoCd.length > 0;
-  return [...pathsOf(pointers, identity, whole), ...(evaluated ? missingPaths(identity, whole, live) : [])];
+  return [...pathsOf(pointers, identity, whole), ...(evaluated ? new FieldPath(identity).missing(whole, live) : [])];
 }
 
 /** Argo CD cannot take out a whole object, and ignores a pointer to one. */
 function pathsOf(pointers: readonly string[], identity: ManifestIdentity, object: JsonObject): readonly FieldPath[] {
-  return pointers.map((pointer) => pathOf(pointer, identity, object)).filter(({ steps }) => steps.length > 0);
+  return pointers.map((pointer) => FieldPath.of(pointer, identity, object)).filter(({ steps }) => steps.length > 0);
 }
 
 /** With `RespectIgnoreDifferences`, Argo CD takes the ignored fields out of what it applies as well. */
@@ -104,9 +95,13 @@ function withoutIgnored(
   return head && [...pathsOf(pointers, identity, head), ...paths].reduce(withoutField, head);
 }
 
+function withoutField(object: JsonObject, path: FieldPath): JsonObject {
+  return path.writtenTo(object, undefined);
+}
+
 /** A rule does not hide what the change request itself changes, since a sync applies that anyway. */
 function isUntouched(path: FieldPath, { base, head }: Pick<Sides, "base" | "head">): boolean {
-  return base !== undefined && head !== undefined && equalAt(path, base, head);
+  return base !== undefined && head !== undefined && jsonEqual(path.valueIn(base), path.valueIn(head));
 }
 
 /**
@@ -115,9 +110,9 @@ function isUntouched(path: FieldPath, { base, head }: Pick<Sides, "base" | "head
  */
 function asPatched(path: FieldPath, { whole }: InCluster): FieldPath {
   const { identity, steps } = path;
-  if (!hasField(whole, path)) return path;
+  if (path.valueIn(whole) === undefined) return path;
   const list = steps.findIndex((step) => typeof step !== "string" && step.key === undefined);
-  return { identity, steps: list === -1 ? steps : steps.slice(0, list) };
+  return list === -1 ? path : new FieldPath(identity, steps.slice(0, list));
 }
 
 interface How {
@@ -137,7 +132,7 @@ function applied(
   if (before === undefined || after === undefined) return { base: before, head: after };
   const previous = [base, lastApplied].map((object) => object && withoutKeys(masked(object) ?? {}, keys));
   const merged = threeWayMerge(identity, previous, inPlaceOf(before, after, base), before);
-  const patched = left.reduce((object, path) => copiedField(before, object, path), merged);
+  const patched = left.reduce((object, path) => path.writtenTo(object, path.valueIn(before)), merged);
   return { base: shown(before), head: shown(patched) };
 }
 

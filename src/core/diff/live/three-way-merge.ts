@@ -2,7 +2,7 @@ import { isList, ownMember } from "../../model/effect.js";
 import { canonicalJson, isJsonObject, jsonEqual, type Json, type JsonObject } from "../../model/json.js";
 import { keyed, listRule, podPath, type ListRule, type ValuePath } from "../list-rules.js";
 import type { ManifestIdentity } from "../manifest-key.js";
-import { hasCommit, matchesCommit } from "../normalise.js";
+import { matchesCommit } from "../normalise.js";
 import { compareQuantities } from "../quantity.js";
 import { defaultOf, isUnstored } from "./kubernetes-defaults.js";
 
@@ -189,9 +189,7 @@ const AMOUNTS_OF_KINDS: ReadonlyMap<string, readonly (readonly string[])[]> = ne
 /** Equal, equal as quantities where Kubernetes' own kinds have them, or different only in the commit of the render. */
 function meansTheSame(identity: ManifestIdentity, path: ValuePath, rendered: Json, live: Json): boolean {
   if (jsonEqual(rendered, live)) return true;
-  if (typeof rendered === "string" && typeof live === "string" && hasCommit(rendered)) {
-    return matchesCommit(rendered, live);
-  }
+  if (typeof rendered === "string" && typeof live === "string" && matchesCommit(rendered, live)) return true;
   return isAmount(identity, path) && compareQuantities(rendered, live) === 0;
 }
 
