@@ -9,12 +9,12 @@ import type { Stores } from "../../store/stores.js";
 import { isIdentified, setViewer, type Viewer } from "../viewer.js";
 import { identifyToken } from "./api-tokens.js";
 import { assignRole, meaningOf } from "./assign-role.js";
-import { accountOf, isRefusal, type RedirectProvider } from "./login-provider.js";
+import { accountOf, type RedirectProvider } from "./login-provider.js";
 import { github, gitlab } from "./oauth-hosts.js";
 import { oauthLogin } from "./oauth-login.js";
 import { oidcLogin } from "./oidc.js";
-import type { LoginRefusal } from "./refusal.js";
-import { authRoutes, callbackUrl } from "./routes.js";
+import { isRefusal, type LoginRefusal } from "./refusal.js";
+import { authRoutes } from "./routes.js";
 import { WebSessions } from "./session.js";
 import { type ProviderTokens, TokenSeal } from "./token-seal.js";
 
@@ -25,22 +25,13 @@ interface AuthOptions {
   readonly log: Log;
 }
 
-interface Auth {
-  readonly identify: readonly RequestHandler[];
-  readonly routes: Router;
-}
-
 /** Login, sessions and roles as configured. With authentication off, everyone is an `unguarded` viewer. */
-export function createAuth({ config, stores, clock, log }: AuthOptions): Auth {
-  const { auth, server } = config;
+export function createAuth({ config, stores, clock, log }: AuthOptions) {
+  const { auth } = config;
   if (!auth.enabled) return { identify: [identifyNobody()], routes: Router() };
   if (auth.sessionSecret === undefined) throw new TypeError("auth.enabled without auth.session_secret");
   const sessions = new WebSessions({ ...auth, secret: auth.sessionSecret }, stores.sessions, clock);
   const providers = providersOf(config, clock, log);
-  for (const { id } of providers) {
-    if (server.baseUrl === undefined) break;
-    log.info({ provider: id, callback: callbackUrl(server.baseUrl, id) }, "register exactly this callback address");
-  }
   for (const { pattern } of auth.roleAssignments.filter((one) => meaningOf(one).kind === "nothing")) {
     log.warn({ pattern }, "a role assignment matches nobody: a group needs its provider (hosta, hostb or oidc)");
   }
@@ -105,7 +96,7 @@ const UNANSWERED_MS = 60 * 60_000;
 const MOST_REMEMBERED = 10_000;
 
 interface StandingParts {
-  readonly auth: Pick<AuthSection, "basic" | "roleAssignments" | "defaultRole">;
+  readonly auth: AuthSection;
   readonly users: UserStore;
   readonly providers: readonly RedirectProvider[];
   readonly seal: TokenSeal;
@@ -211,7 +202,7 @@ class StandingChecks {
   }
 
   #verdictOn(account: Account, answer: Awaited<ReturnType<RedirectProvider["ask"]>>["answer"]): Verdict {
-    if (isRefusal(answer)) return { kind: provesLoss(answer) ? "left" : "unclear", reason: answer.reason };
+    if (isRefusal(answer)) return { kind: LOSSES.has(answer.reason) ? "left" : "unclear", reason: answer.reason };
     const { auth } = this.parts;
     const assigned = assignRole(auth.roleAssignments, auth.defaultRole, answer);
     if (assigned.kind === "unproven") return { kind: "unclear", reason: `not-verified: ${assigned.pattern}` };
@@ -220,32 +211,14 @@ class StandingChecks {
   }
 }
 
-/** Whether the refusal proves, when the provider is asked again about somebody who is logged in, that they may no longer be. */
-function provesLoss(refusal: LoginRefusal): boolean {
-  switch (refusal.reason) {
-    case "not-in-organization":
-    case "not-in-group":
-    case "token-rejected":
-    case "no-email":
-    case "email-not-verified":
-    case "wrong-domain":
-    case "inactive":
-    case "code-refused":
-      return true;
-    case "not-verified":
-    case "invalid-redirect":
-    case "no-base-url":
-    case "discovery-failed":
-    case "unknown-attempt":
-    case "cancelled":
-    case "provider-error":
-    case "client-refused":
-    case "bad-answer":
-    case "unreachable":
-    case "wrong-password":
-    case "bad-request":
-    case "plain-http":
-    case "too-many":
-      return false;
-  }
-}
+/** Refusals that prove, when the provider is asked again about somebody who is logged in, that they may no longer be. */
+const LOSSES: ReadonlySet<LoginRefusal["reason"]> = new Set([
+  "not-in-organization",
+  "not-in-group",
+  "token-rejected",
+  "no-email",
+  "email-not-verified",
+  "wrong-domain",
+  "inactive",
+  "code-refused",
+]);

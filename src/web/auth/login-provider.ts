@@ -11,24 +11,22 @@ export interface RedirectProvider {
   readonly name: string;
   /** Where to redirect to, or the refusal if that is unknown. */
   begin(attempt: LoginStart, callbackUrl: string): Promise<URL | LoginRefusal>;
-  /** Asks the provider for the person and the memberships. `answer` is the callback address with the request's query. */
-  finish(answer: URL, attempt: LoginAttempt): Promise<ProvenLogin | LoginRefusal>;
+  /**
+   * Asks the provider for the person and the memberships. `answer` is the callback address with the request's query.
+   * Without tokens, the provider cannot be asked about the person again.
+   */
+  finish(
+    answer: URL,
+    attempt: LoginAttempt,
+  ): Promise<{ readonly facts: LoginFacts; readonly tokens: ProviderTokens | undefined } | LoginRefusal>;
   /** Asks again about a person who logged in. The tokens of the result replace the given ones: some work only once. */
-  ask(tokens: ProviderTokens, subject: string): Promise<AskedAgain>;
+  ask(
+    tokens: ProviderTokens,
+    subject: string,
+  ): Promise<{ readonly answer: LoginFacts | LoginRefusal; readonly tokens: ProviderTokens }>;
 }
 
-/** A login as the provider confirmed it. Without tokens, the provider cannot be asked about the person again. */
-export interface ProvenLogin {
-  readonly facts: LoginFacts;
-  readonly tokens: ProviderTokens | undefined;
-}
-
-export interface AskedAgain {
-  readonly answer: LoginFacts | LoginRefusal;
-  readonly tokens: ProviderTokens;
-}
-
-export type LoginStart = Pick<LoginAttempt, "state" | "codeVerifier" | "nonce">;
+type LoginStart = Pick<LoginAttempt, "state" | "codeVerifier" | "nonce">;
 
 /** What a provider says about a person. */
 export interface LoginFacts {
@@ -44,10 +42,6 @@ export interface LoginFacts {
   readonly groups: readonly string[];
   /** Patterns of `role_assignments` that the provider could not decide, with what to check. */
   readonly unproven: ReadonlyMap<string, string>;
-}
-
-export function isRefusal(value: object): value is LoginRefusal {
-  return "reason" in value;
 }
 
 export function accountOf({ provider, subject, username, email, external }: LoginFacts, role: Role): Account {

@@ -2,18 +2,21 @@ import {
   buildAuthorizationUrl,
   calculatePKCECodeChallenge,
   type Configuration,
+  type CustomFetch,
   type TokenEndpointResponse,
 } from "openid-client";
 import * as z from "zod";
 import type { Log } from "../../core/ports/log.js";
-import type { LoginStart, RedirectProvider } from "./login-provider.js";
-import type { LoginRefusal } from "./refusal.js";
+import { fetchText, responseOf } from "../../http/fetch-text.js";
+import type { LoginAttempt } from "../../store/stores.js";
+import type { RedirectProvider } from "./login-provider.js";
+import { type LoginRefusal, refuse } from "./refusal.js";
 import type { ProviderTokens } from "./token-seal.js";
 
 /** The address at which a login starts, with PKCE (S256) and the state. */
 export async function authorizationUrl(
   client: Configuration,
-  attempt: LoginStart,
+  attempt: Pick<LoginAttempt, "state" | "codeVerifier">,
   more: Readonly<Record<string, string>> & { readonly redirect_uri: string },
 ): Promise<URL> {
   return buildAuthorizationUrl(client, {
@@ -41,12 +44,12 @@ export function tokensIn(
 export function refusalInCallback(answer: URL, title: string, started: boolean): LoginRefusal | undefined {
   const code = answer.searchParams.get("error");
   if (code === null) return undefined;
-  if (REDIRECT_CODES.has(code)) return { reason: "invalid-redirect", title, callbackUrl: addressOf(answer) };
+  if (REDIRECT_CODES.has(code)) return refuse("invalid-redirect", title, addressOf(answer));
   if (!started) return undefined;
-  if (code === "access_denied") return { reason: "cancelled", title };
-  if (CLIENT_CODES.has(code)) return { reason: "client-refused", title, keys: "its client id and secret" };
+  if (code === "access_denied") return refuse("cancelled", title);
+  if (CLIENT_CODES.has(code)) return refuse("client-refused", title, "its client id and secret");
   const description = answer.searchParams.get("error_description") ?? "";
-  return { reason: "provider-error", title, code: shortText(code, 60), description: shortText(description, 200) };
+  return refuse("provider-error", title, shortText(code, 60), shortText(description, 200));
 }
 
 interface ExchangeContext {
@@ -65,17 +68,16 @@ export function refusalOfExchange(error: unknown, context: ExchangeContext, log:
   log.warn({ provider, code, oauthError }, "exchanging the login's code failed");
   if (oauthError !== undefined) {
     if (REDIRECT_CODES.has(oauthError) && answer !== undefined) {
-      return { reason: "invalid-redirect", title, callbackUrl: addressOf(answer) };
+      return refuse("invalid-redirect", title, addressOf(answer));
     }
     if (CLIENT_CODES.has(oauthError)) {
-      const keys = `auth.${provider}.client_id and auth.${provider}.client_secret`;
-      return { reason: "client-refused", title, keys };
+      return refuse("client-refused", title, `auth.${provider}.client_id and auth.${provider}.client_secret`);
     }
-    if (CODE_CODES.has(oauthError)) return { reason: "code-refused", title };
-    return { reason: "provider-error", title, code: shortText(oauthError, 60), description: "" };
+    if (CODE_CODES.has(oauthError)) return refuse("code-refused", title);
+    return refuse("provider-error", title, shortText(oauthError, 60), "");
   }
-  if (code === undefined || code === "OAUTH_TIMEOUT") return { reason: "unreachable", title, key: addressKey };
-  return { reason: "bad-answer", title, problem: PROBLEMS[code] ?? "It does not follow the protocol." };
+  if (code === undefined || code === "OAUTH_TIMEOUT") return refuse("unreachable", title, addressKey);
+  return refuse("bad-answer", title, PROBLEMS[code] ?? "It does not follow the protocol.");
 }
 
 /** Error codes of several providers for an unregistered callback address. */
@@ -101,10 +103,7 @@ const PROBLEMS: Readonly<Record<string, string>> = {
 };
 
 /** The parts of such an error that are safe to log; the rest may contain tokens. */
-export function exchangeFailure(error: unknown): {
-  readonly code: string | undefined;
-  readonly oauthError: string | undefined;
-} {
+export function exchangeFailure(error: unknown) {
   const known = z.object({ code: z.string().regex(/^OAUTH_/) }).safeParse(error);
   let oauthError: string | undefined;
   for (let inner = error, depth = 0; depth < 5 && oauthError === undefined; depth += 1) {
@@ -134,4 +133,31 @@ function addressOf(answer: URL): string {
 export function shortText(text: string, most: number): string {
   const line = text.replace(/[\p{C}\s]+/gu, " ").trim();
   return line.length > most ? `${line.slice(0, most)}…` : line;
+}
+
+export interface ApiAnswer {
+  readonly status: number;
+  readonly headers: Headers;
+  /** Undefined if it is missing or not JSON. */
+  readonly body: unknown;
+}
+
+/** Limits for the answer of a provider. */
+export const PROVIDER_LIMITS = { timeoutMs: 10_000, maxBytes: 2 * 1024 * 1024 } as const;
+
+/** The same limits for openid-client; its own deadline is shorter and raises its own error. */
+export const providerFetch: CustomFetch = async (url, { method, headers, body, redirect, signal }) => {
+  const limits = { ...PROVIDER_LIMITS, timeoutMs: PROVIDER_LIMITS.timeoutMs + 1_000, signal };
+  return responseOf(await fetchText(url, { method, headers, body, redirect }, limits));
+};
+
+/** Explains an answer that is neither yes nor no, with the cure. */
+export function hintFor({ status, headers }: ApiAnswer, cure: string): string {
+  if (status === 429 || (status === 403 && headers.get("x-ratelimit-remaining") === "0")) {
+    return "Its rate limit is used up: wait a few minutes.";
+  }
+  if (status >= 500) return `It answered ${status}: try again in a minute.`;
+  // https://docs.github.com/rest/authentication/authenticating-to-the-rest-api : names the page that authorizes for SSO.
+  if (headers.has("x-github-sso")) return `The organization requires single sign-on: sign in there first. ${cure}`;
+  return `${status === 401 || status === 403 ? "It refused the request" : `It answered ${status}`}. ${cure}`;
 }

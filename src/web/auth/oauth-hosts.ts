@@ -1,8 +1,8 @@
 import * as z from "zod";
 import type { AuthSection } from "../../config/server/server.js";
 import { SERVICE } from "../../names.js";
+import { type ApiAnswer, hintFor } from "./oauth-client.js";
 import type { Membership, OAuthHost } from "./oauth-login.js";
-import { type ApiAnswer, hintFor } from "./provider-api.js";
 
 /** GitHub, https://docs.github.com/apps/oauth-apps/building-oauth-apps/authorizing-oauth-apps */
 export function github(
@@ -34,8 +34,7 @@ export function github(
     organizations: {
       allowed: options.allowedOrgs,
       // https://docs.github.com/rest/orgs/members : 404 for no member, 403 when the organization restricts the application.
-      ask: async (api, org) =>
-        githubMembership(await api.get(`/user/memberships/orgs/${encodeURIComponent(org)}`), org),
+      ask: async (api, org) => githubMembership(await api(`/user/memberships/orgs/${encodeURIComponent(org)}`), org),
     },
     groups: {
       what: "team",
@@ -44,7 +43,7 @@ export function github(
       async ask(api, name, { username }) {
         const [org = "", slug = ""] = name.split("/");
         const [at, team, login] = [org, slug, username].map(encodeURIComponent);
-        return githubMembership(await api.get(`/orgs/${at ?? ""}/teams/${team ?? ""}/memberships/${login ?? ""}`), org);
+        return githubMembership(await api(`/orgs/${at ?? ""}/teams/${team ?? ""}/memberships/${login ?? ""}`), org);
       },
       list: "/user/teams?",
       names: z.array(
@@ -109,7 +108,7 @@ export function gitlab(options: NonNullable<AuthSection["hostb"]>): OAuthHost {
       // https://docs.gitlab.com/api/group_members/ : `all` includes inherited and invited members, but none of subgroups; 404
       // for non-members and invisible groups.
       async ask(api, fullPath, { subject }) {
-        const answer = await api.get(`/groups/${encodeURIComponent(fullPath)}/members/all/${subject}`);
+        const answer = await api(`/groups/${encodeURIComponent(fullPath)}/members/all/${subject}`);
         if (answer.status === 404) return { kind: "none" };
         const parsed = answer.status === 200 ? gitlabMember.safeParse(answer.body) : undefined;
         if (parsed?.success !== true) return { kind: "unproven", problem: hintFor(answer, GITLAB_CURE) };

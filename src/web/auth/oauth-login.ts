@@ -12,13 +12,20 @@ import type { LoginProvider } from "../../core/model/account.js";
 import { parseJson } from "../../core/model/json.js";
 import type { Clock } from "../../core/ports/clock.js";
 import type { Log } from "../../core/ports/log.js";
-import { type Answer, AnswerTooLarge, fetchText } from "../../http/fetch-text.js";
+import { AnswerTooLarge, fetchText } from "../../http/fetch-text.js";
 import { HOST_TITLES, type HostId } from "../../names.js";
 import { meaningOf } from "./assign-role.js";
-import { isRefusal, type LoginFacts, type RedirectProvider } from "./login-provider.js";
-import { authorizationUrl, refusalOfExchange, tokensIn } from "./oauth-client.js";
-import { type ApiAnswer, hintFor, PROVIDER_LIMITS, providerFetch } from "./provider-api.js";
-import type { LoginRefusal } from "./refusal.js";
+import type { LoginFacts, RedirectProvider } from "./login-provider.js";
+import {
+  type ApiAnswer,
+  authorizationUrl,
+  hintFor,
+  PROVIDER_LIMITS,
+  providerFetch,
+  refusalOfExchange,
+  tokensIn,
+} from "./oauth-client.js";
+import { isRefusal, type LoginRefusal, refuse } from "./refusal.js";
 import type { ProviderTokens } from "./token-seal.js";
 
 /** A provider's API did not answer usefully. */
@@ -141,23 +148,24 @@ async function factsOf(
     return isRefusal(person) ? person : await withGroups(person, host, assignments, api);
   } catch (error) {
     if (!(error instanceof ProviderFailure)) throw error;
-    return { reason: "unreachable", title: HOST_TITLES[host.id], key: host.keys.api };
+    return refuse("unreachable", HOST_TITLES[host.id], host.keys.api);
   }
 }
 
 async function personOf(host: OAuthHost, api: ProviderApi): Promise<Person | LoginRefusal> {
   const { id, user, emails } = host;
-  const [answer, emailAnswer] = await Promise.all([api.get("/user"), emails && api.get(emails.path)]);
-  if (isRejected(answer)) return { reason: "token-rejected", title: HOST_TITLES[id] };
+  const [answer, emailAnswer] = await Promise.all([api("/user"), emails && api(emails.path)]);
+  if (isRejected(answer)) return refuse("token-rejected", HOST_TITLES[id]);
   const who = answer.status === 200 ? user.safeParse(answer.body) : undefined;
-  if (who?.success !== true) return notVerified(host, "who you are", "Its API did not say: try again in a minute.");
+  if (who?.success !== true)
+    {return refuse("not-verified", HOST_TITLES[host.id], "who you are", "Its API did not say: try again in a minute.");}
   const { active, ...person } = who.data;
-  if (!active) return { reason: "inactive", title: HOST_TITLES[id] };
+  if (!active) return refuse("inactive", HOST_TITLES[id]);
   if (emails === undefined) return person;
   const email = emailAnswer?.status === 200 ? emails.verified.safeParse(emailAnswer.body) : undefined;
   return email?.success === true
     ? { ...person, email: email.data }
-    : notVerified(host, "your e-mail address", emails.hint);
+    : refuse("not-verified", HOST_TITLES[host.id], "your e-mail address", emails.hint);
 }
 
 async function withGroups(
@@ -197,14 +205,9 @@ function refusalFor(
   const answers = allowed.flatMap((name) => found.get(name) ?? []);
   if (allowed.length === 0 || answers.some(({ kind }) => kind === "member")) return undefined;
   const unproven = answers.find((one) => one.kind === "unproven");
-  if (unproven !== undefined) return notVerified(host, `whether you belong to an allowed ${what}`, unproven.problem);
-  return what === "organization"
-    ? { reason: "not-in-organization", allowed }
-    : { reason: "not-in-group", what, allowed };
-}
-
-function notVerified({ id }: OAuthHost, what: string, hint: string): LoginRefusal {
-  return { reason: "not-verified", title: HOST_TITLES[id], what, hint };
+  if (unproven !== undefined)
+    {return refuse("not-verified", HOST_TITLES[host.id], `whether you belong to an allowed ${what}`, unproven.problem);}
+  return what === "organization" ? refuse("not-in-organization", allowed) : refuse("not-in-group", what, allowed);
 }
 
 /** Parallel calls to a host per login. */
@@ -237,7 +240,7 @@ async function listGroups(
   const found: string[] = [];
   try {
     for (let page = 1; page <= MOST_PAGES; page += 1) {
-      const answer = await api.get(`${list}per_page=${PER_PAGE}&page=${page}`);
+      const answer = await api(`${list}per_page=${PER_PAGE}&page=${page}`);
       const parsed = answer.status === 200 ? names.safeParse(answer.body) : undefined;
       if (parsed?.success !== true) return { names: found, problem: hintFor(answer, cure) };
       found.push(...parsed.data);
@@ -268,35 +271,28 @@ export function groupsAskedFor(
   });
 }
 
-/** Sends the token to `apiUrl` only: redirects are not followed. */
-function providerApi(apiUrl: string, token: string, headers: Readonly<Record<string, string>>): ProviderApi {
-  return {
-    async get(path) {
-      let answer: Answer;
-      try {
-        answer = await fetchText(
-          apiUrl + path,
-          {
-            headers: { accept: "application/json", ...headers, authorization: `Bearer ${token}` },
-            redirect: "manual",
-          },
-          PROVIDER_LIMITS,
-        );
-      } catch (cause) {
-        if (cause instanceof AnswerTooLarge) throw new ProviderFailure("its answer is too large", { cause });
-        throw new ProviderFailure("it did not answer", { cause });
-      }
-      const { status } = answer;
-      if (status >= 300 && status < 400) throw new ProviderFailure("it redirects");
-      return { status, headers: answer.headers, body: parseJson(answer.text) };
-    },
-  };
-}
+/**
+ * Reads a provider's API on behalf of one person. The path is relative to the API's root.
+ * @throws {ProviderFailure} for a missing, too large or redirecting answer.
+ */
+type ProviderApi = (path: string) => Promise<ApiAnswer>;
 
-/** Reads a provider's API on behalf of one person. */
-interface ProviderApi {
-  /** `path` is relative to the API's root. @throws {ProviderFailure} for a missing, too large or redirecting answer. */
-  get(path: string): Promise<ApiAnswer>;
+/** Sends the token to `apiUrl` only: redirects are not followed. */
+function providerApi(apiUrl: string, token: string, given: Readonly<Record<string, string>>): ProviderApi {
+  const headers = { accept: "application/json", ...given, authorization: `Bearer ${token}` };
+  return async (path) => {
+    const request = fetchText(apiUrl + path, { headers, redirect: "manual" }, PROVIDER_LIMITS);
+    const {
+      status,
+      headers: answered,
+      text,
+    } = await request.catch((cause: unknown) => {
+      const problem = cause instanceof AnswerTooLarge ? "its answer is too large" : "it did not answer";
+      throw new ProviderFailure(problem, { cause });
+    });
+    if (status >= 300 && status < 400) throw new ProviderFailure("it redirects");
+    return { status, headers: answered, body: parseJson(text) };
+  };
 }
 
 /** Whether the provider refused the person's own token: it was revoked, or the account is blocked or gone. */

@@ -13,16 +13,17 @@ import { isLoopback } from "../../config/server/server-parts.js";
 import type { OidcSection } from "../../config/server/server.js";
 import type { Clock } from "../../core/ports/clock.js";
 import type { Log } from "../../core/ports/log.js";
+import type { LoginFacts, RedirectProvider } from "./login-provider.js";
 import {
-  type AskedAgain,
-  isRefusal,
-  type LoginFacts,
-  type ProvenLogin,
-  type RedirectProvider,
-} from "./login-provider.js";
-import { authorizationUrl, exchangeFailure, refusalOfExchange, shortText, tokensIn } from "./oauth-client.js";
-import { PROVIDER_LIMITS, providerFetch } from "./provider-api.js";
-import type { LoginRefusal } from "./refusal.js";
+  authorizationUrl,
+  exchangeFailure,
+  PROVIDER_LIMITS,
+  providerFetch,
+  refusalOfExchange,
+  shortText,
+  tokensIn,
+} from "./oauth-client.js";
+import { isRefusal, type LoginRefusal, refuse } from "./refusal.js";
 
 /** The provider's metadata is read again after this time. */
 const KEPT_MS = 60 * 60_000;
@@ -38,12 +39,12 @@ export function oidcLogin(options: OidcSection, clock: Clock, log: Log): Redirec
     name: title,
     async begin(attempt, callbackUrl) {
       const client = await discovered();
-      if ("reason" in client) return client;
+      if (isRefusal(client)) return client;
       return authorizationUrl(client, attempt, { redirect_uri: callbackUrl, scope, nonce: attempt.nonce ?? "" });
     },
-    async finish(answer, attempt): Promise<ProvenLogin | LoginRefusal> {
+    async finish(answer, attempt) {
       const client = await discovered();
-      if ("reason" in client) return client;
+      if (isRefusal(client)) return client;
       try {
         const given = await authorizationCodeGrant(client, answer, {
           expectedState: attempt.state,
@@ -60,9 +61,9 @@ export function oidcLogin(options: OidcSection, clock: Clock, log: Log): Redirec
         return refusalOfExchange(error, { ...context, answer }, log);
       }
     },
-    async ask(known, subject): Promise<AskedAgain> {
+    async ask(known, subject) {
       const client = await discovered();
-      if ("reason" in client) return { answer: client, tokens: known };
+      if (isRefusal(client)) return { answer: client, tokens: known };
       let tokens = known;
       try {
         const given = await refreshTokenGrant(client, known.refresh ?? "");
@@ -71,7 +72,7 @@ export function oidcLogin(options: OidcSection, clock: Clock, log: Log): Redirec
         const missing = claims.idToken === undefined ? missingIn(claims.userInfo, options) : undefined;
         if (missing === undefined) return { answer: factsOfClaims(claims, options), tokens };
         const what = `who you are: it does not send the claim ${missing} again`;
-        return { answer: { reason: "not-verified", title, what, hint: "" }, tokens };
+        return { answer: refuse("not-verified", title, what, ""), tokens };
       } catch (error) {
         return { answer: refusalOfExchange(error, context, log), tokens };
       }
@@ -92,7 +93,7 @@ function cachedClient(options: OidcSection, clock: Clock, log: Log): () => Promi
       if (kept === mine) kept = undefined;
       const problem = discoveryProblem(error);
       log.warn({ issuer: options.issuerUrl, problem, ...exchangeFailure(error) }, "OIDC discovery failed");
-      return { reason: "discovery-failed", issuer: options.issuerUrl, problem };
+      return refuse("discovery-failed", options.issuerUrl, problem);
     }
   };
 }
@@ -139,25 +140,20 @@ interface Claims {
 }
 
 /** The first claim that the rules need and the user info lacks; perhaps only the ID token of the login had it. */
-function missingIn(userInfo: Claims["userInfo"], rules: Rules): string | undefined {
+function missingIn(userInfo: Claims["userInfo"], rules: OidcSection): string | undefined {
   const { emailClaim, groupsClaim, requireVerifiedEmail } = rules;
   const needed = ["sub", emailClaim, groupsClaim, requireVerifiedEmail ? "email_verified" : undefined];
   return needed.find((claim) => claim !== undefined && userInfo[claim] === undefined);
 }
 
-type Rules = Pick<
-  OidcSection,
-  "usernameClaim" | "emailClaim" | "groupsClaim" | "allowedDomains" | "requireVerifiedEmail"
->;
-
 /** An address with exactly one `@`, so that the domain that is compared is the one that was verified. */
 const address = z.string().regex(/^[^\s@]+@[^\s@]+$/);
 
 /** The person, or the refusal. An e-mail address is always required. */
-function factsOfClaims({ idToken, userInfo }: Claims, rules: Rules): LoginFacts | LoginRefusal {
+function factsOfClaims({ idToken, userInfo }: Claims, rules: OidcSection): LoginFacts | LoginRefusal {
   const all: Readonly<Record<string, unknown>> = { ...userInfo, ...idToken };
   const email = address.safeParse(all[rules.emailClaim]).data;
-  if (email === undefined) return { reason: "no-email", claim: rules.emailClaim };
+  if (email === undefined) return refuse("no-email", rules.emailClaim);
   const flags = [idToken, userInfo].flatMap((place) => {
     const flag = asFlag(place?.email_verified);
     // The flag is about the claim `email` beside it, whichever claim `email_claim` names.
@@ -165,11 +161,11 @@ function factsOfClaims({ idToken, userInfo }: Claims, rules: Rules): LoginFacts 
     return flag === undefined ? [] : [flag && about === email.toLowerCase()];
   });
   if (flags.includes(false) || (rules.requireVerifiedEmail && !flags.includes(true))) {
-    return { reason: "email-not-verified" };
+    return refuse("email-not-verified");
   }
   const domain = email.slice(email.lastIndexOf("@") + 1).toLowerCase();
   if (rules.allowedDomains.length > 0 && !rules.allowedDomains.includes(domain)) {
-    return { reason: "wrong-domain", allowed: rules.allowedDomains };
+    return refuse("wrong-domain", rules.allowedDomains);
   }
   const named = z.string().min(1).safeParse(all[rules.usernameClaim]).data;
   return {

@@ -1,7 +1,7 @@
 import { createHash, randomBytes, timingSafeEqual } from "node:crypto";
 import express, { type ErrorRequestHandler, type Request, type RequestHandler, type Response, Router } from "express";
 import * as z from "zod";
-import type { AuthSection, BasicUser, ServerConfig, ServerSection } from "../../config/server/server.js";
+import type { AuthSection, BasicUser, ServerConfig } from "../../config/server/server.js";
 import type { Account, LoginProvider } from "../../core/model/account.js";
 import type { Clock } from "../../core/ports/clock.js";
 import type { Log } from "../../core/ports/log.js";
@@ -13,9 +13,9 @@ import { prefersJson } from "../browser-guards.js";
 import { viewerOf } from "../viewer.js";
 import { assignRole } from "./assign-role.js";
 import { limitAttempts } from "./login-guards.js";
-import { accountOf, isRefusal, type RedirectProvider } from "./login-provider.js";
+import { accountOf, type RedirectProvider } from "./login-provider.js";
 import { refusalInCallback } from "./oauth-client.js";
-import { type LoginRefusal, refusalText } from "./refusal.js";
+import { isRefusal, type LoginRefusal, refuse } from "./refusal.js";
 import { completeLogin, type CompletionParts, type WebSessions } from "./session.js";
 import type { TokenSeal } from "./token-seal.js";
 
@@ -49,6 +49,10 @@ export function authRoutes(parts: AuthParts): Router {
     response.json({ providers: auth.basic === undefined ? listed : [...listed, basic] });
   });
   for (const provider of providers) {
+    if (server.baseUrl !== undefined) {
+      const callback = callbackUrl(server.baseUrl, provider.id);
+      parts.log.info({ provider: provider.id, callback }, "register exactly this callback address");
+    }
     const routes = redirectRoutes({ ...parts, provider, auth, baseUrl: server.baseUrl });
     router.use(`/auth/${provider.id}`, limit, overHttps, routes);
   }
@@ -80,15 +84,6 @@ function answerAnonymous(request: Request, response: Response): void {
   const viewer = viewerOf(request);
   const expired = viewer.kind === "anonymous" && viewer.expired;
   response.status(401).json({ error: expired ? SESSION_EXPIRED : "not logged in; the sign-in page is /login" });
-}
-
-function refusePlainHttp({ config, log }: AuthParts): RequestHandler {
-  const cureFor = checkPlainHttp(config.auth, config.server, log);
-  return (request, response, next) => {
-    const cure = cureFor(request);
-    if (cure === undefined) next();
-    else answerRefusal(request, response, { reason: "plain-http", cure });
-  };
 }
 
 const SESSION_EXPIRED = "Session expired";
@@ -138,7 +133,7 @@ function loginAddress(id: RedirectProvider["id"], returnTo = "/"): string {
 }
 
 /** The callback address, exactly as it must be registered with the provider. */
-export function callbackUrl(baseUrl: string, provider: RedirectProvider["id"]): string {
+function callbackUrl(baseUrl: string, provider: RedirectProvider["id"]): string {
   return `${baseUrl}/auth/${provider}/callback`;
 }
 
@@ -158,7 +153,7 @@ function redirectRoutes(parts: RedirectParts): Router {
     router.get(path, async (request, response) => {
       const next = await step(request, parts);
       if ("to" in next) response.redirect(next.status, next.to);
-      else refuse(request, response, next.refusal, { ...parts, id: parts.provider.id, returnTo: next.returnTo });
+      else refuseLogin(request, response, next.refusal, { ...parts, id: parts.provider.id, returnTo: next.returnTo });
     });
   }
   return router;
@@ -171,7 +166,7 @@ type LoginStep =
 
 async function startLogin(request: Request, { provider, sessions, baseUrl }: RedirectParts): Promise<LoginStep> {
   const returnTo = safeReturnTo(request.query.return_to);
-  if (baseUrl === undefined) return { refusal: { reason: "no-base-url" }, returnTo };
+  if (baseUrl === undefined) return { refusal: refuse("no-base-url"), returnTo };
   const attempt = { state: random(), codeVerifier: random(), nonce: random() };
   const target = await provider.begin(attempt, callbackUrl(baseUrl, provider.id));
   if (!(target instanceof URL)) return { refusal: target, returnTo };
@@ -181,14 +176,14 @@ async function startLogin(request: Request, { provider, sessions, baseUrl }: Red
 
 async function finishLogin(request: Request, parts: RedirectParts): Promise<LoginStep> {
   const { provider, sessions, auth, baseUrl } = parts;
-  if (baseUrl === undefined) return { refusal: { reason: "no-base-url" } };
+  if (baseUrl === undefined) return { refusal: refuse("no-base-url") };
   // Never from the Host header: it has to be the registered address.
   const answer = new URL(callbackUrl(baseUrl, provider.id));
   answer.search = new URL(request.originalUrl, answer).search;
   const attempt = await sessions.take(request, provider.id, answer.searchParams.get("state") ?? "");
   const refusal = refusalInCallback(answer, provider.name, attempt !== undefined);
   if (refusal !== undefined) return { refusal, returnTo: attempt?.returnTo };
-  if (attempt === undefined) return { refusal: { reason: "unknown-attempt", address: baseUrl } };
+  if (attempt === undefined) return { refusal: refuse("unknown-attempt", baseUrl) };
   const { returnTo } = attempt;
   const proven = await provider.finish(answer, attempt);
   if (isRefusal(proven)) return { refusal: proven, returnTo };
@@ -196,7 +191,7 @@ async function finishLogin(request: Request, parts: RedirectParts): Promise<Logi
   const assigned = assignRole(auth.roleAssignments, auth.defaultRole, facts);
   if (assigned.kind === "unproven") {
     const what = `whether you belong to ${assigned.pattern}`;
-    return { refusal: { reason: "not-verified", title: provider.name, what, hint: assigned.hint }, returnTo };
+    return { refusal: refuse("not-verified", provider.name, what, assigned.hint), returnTo };
   }
   await completeLogin(request, accountOf(facts, assigned.role), parts, tokens);
   return { status: 303, to: returnTo };
@@ -208,7 +203,7 @@ interface RefusedLogin {
   readonly returnTo?: string | undefined;
 }
 
-function refuse(
+function refuseLogin(
   request: Request,
   response: Response,
   refusal: LoginRefusal,
@@ -239,7 +234,7 @@ function basicRoutes(parts: BasicParts): Router {
   router.post("/", async (request, response) => {
     const sent = readCredentials(request.body);
     if (typeof sent === "string") {
-      refuse(request, response, { reason: "bad-request", problem: sent }, { id: "basic", log });
+      refuseLogin(request, response, refuse("bad-request", sent), { id: "basic", log });
       return;
     }
     const proven = basicAccount(configured, sent);
@@ -249,11 +244,11 @@ function basicRoutes(parts: BasicParts): Router {
       if (isForm(request)) response.redirect(303, safeReturnTo(sent.return_to));
       else response.json({ user: userBody(account) });
     } else if (prefersJson(request)) {
-      refuse(request, response, { reason: "wrong-password" }, { id: "basic", log });
+      refuseLogin(request, response, refuse("wrong-password"), { id: "basic", log });
     } else {
       // The form again, with the name that was given.
       log.warn({ provider: "basic", reason: "wrong-password", remote: request.ip }, "login refused");
-      const { status, sentence, next } = refusalText({ reason: "wrong-password" });
+      const { status, sentence, next } = refuse("wrong-password");
       const { username, return_to } = sent;
       const shown = { returnTo: safeReturnTo(return_to), notice: `${sentence}. ${next}`, username };
       showSignIn(response.status(status), ways, shown);
@@ -269,7 +264,7 @@ const unreadable: ErrorRequestHandler = (error: unknown, request, response, next
     next(error);
     return;
   }
-  answerRefusal(request, response, { reason: "bad-request", problem: "The body could not be read" });
+  answerRefusal(request, response, refuse("bad-request", "The body could not be read"));
 };
 
 const credentials = z.object({
@@ -314,29 +309,26 @@ function isForm(request: Request): boolean {
 /** Refuses (429) addresses with too many login requests. */
 function limitLogins(attempts: AttemptCounter): RequestHandler {
   return limitAttempts(attempts, (response, seconds, request) => {
-    answerRefusal(request, response, { reason: "too-many", seconds });
+    answerRefusal(request, response.set("retry-after", String(seconds)), refuse("too-many", seconds));
   });
 }
 
-/** Why a browser would not get the session cookie; undefined if it would. */
-type PlainHttpCheck = (request: Request) => string | undefined;
-
-/** Browsers drop a secure cookie over plain http, so a login would loop. Returns the cure, and logs it once per process. */
-function checkPlainHttp(
-  { cookieSecure }: Pick<AuthSection, "cookieSecure">,
-  { trustProxy }: Pick<ServerSection, "trustProxy">,
-  log: Log,
-): PlainHttpCheck {
+/** Browsers drop a secure cookie over plain http, so a login would loop. Refuses it, and logs the cure once per process. */
+function refusePlainHttp({ config, log }: AuthParts): RequestHandler {
+  const { trustProxy } = config.server;
   const logged = new Set<string>();
-  return (request) => {
-    if (!cookieSecure || request.secure) return undefined;
+  return (request, response, next) => {
+    if (!config.auth.cookieSecure || request.secure) {
+      next();
+      return;
+    }
     const forwarded = request.get("x-forwarded-proto");
     const cure = cureFor(trustProxy, forwarded);
     if (!logged.has(cure)) {
       logged.add(cure);
       log.warn({ trustProxy, forwarded: forwarded?.slice(0, 40), cure }, "a login came over plain http");
     }
-    return cure;
+    answerRefusal(request, response, refuse("plain-http", cure));
   };
 }
 
@@ -351,10 +343,13 @@ function cureFor(trustProxy: boolean, forwarded: string | undefined): string {
 }
 
 /** Answers with the refusal's status: a page for people, `{"error"}` for programs. */
-function answerRefusal(request: Request, response: Response, refusal: LoginRefusal, returnTo = "/"): void {
-  const { status, sentence, next } = refusalText(refusal);
+function answerRefusal(
+  request: Request,
+  response: Response,
+  { status, sentence, next }: LoginRefusal,
+  returnTo = "/",
+): void {
   response.status(status);
-  if (refusal.reason === "too-many") response.set("retry-after", String(refusal.seconds));
   if (prefersJson(request)) {
     response.json({ error: `${sentence}. ${next}` });
     return;
