@@ -51,7 +51,6 @@ const LONG_FUNCTIONS = new Set([
   "src/service/chores.ts: createChores",
   "src/service/service.ts: start",
   "src/setup/registration-site.ts: registrationSite",
-  "src/web/auth/refusal.ts: refusalText",
   "src/workers/check-runner.ts: createCheckRunner",
   "src/workers/worker-pool.ts: createWorkerPool",
 ]);

@@ -7,14 +7,12 @@ import type { Clock } from "../core/ports/clock.js";
 import type { CodeHost } from "../core/ports/code-host.js";
 import type { Compute } from "../core/ports/compute.js";
 import type { CommandPorts } from "../core/ports/context.js";
-import type { Deployer } from "../core/ports/deployer.js";
-import type { Repositories } from "../core/ports/repositories.js";
 import type { UserStore } from "../core/ports/stores.js";
 import { createArgoCd } from "../deployer/argocd/create-argocd.js";
 import type { StartGit } from "../git/git-process.js";
 import { createGitMirror } from "../git/mirror.js";
 import type { ConnectedHost } from "../hosts/host-module.js";
-import { createLimitWaits, type LimitWaits } from "../hosts/limit-waits.js";
+import { createLimitWaits } from "../hosts/limit-waits.js";
 import { HOSTS } from "../hosts/registry.js";
 import { HOST_IDS, type HostId, SERVICE } from "../names.js";
 import type { Telemetry } from "../observe/telemetry.js";
@@ -36,20 +34,10 @@ interface AdapterParts {
 }
 
 /** Outside systems behind their ports, measured and traced. */
-export interface Adapters {
-  readonly stores: Stores;
-  readonly repositories: Repositories;
-  readonly deployer: Deployer;
-  readonly hosts: Readonly<Partial<Record<HostId, CodeHost>>>;
-  readonly webhooks: readonly ConnectedHost["webhook"][];
-  /** Writes of this replica that wait for a host's limit. */
-  readonly limitWaits: LimitWaits["current"];
-  close(): Promise<void>;
-}
+export type Adapters = Awaited<ReturnType<typeof createAdapters>>;
 
 /** Creates every adapter. None connects yet, so their systems may be unavailable. */
-export async function createAdapters(parts: AdapterParts): Promise<Adapters> {
-  const { config, telemetry, stores, compute, startGit, clock, log } = parts;
+export async function createAdapters({ config, telemetry, stores, compute, startGit, clock, log }: AdapterParts) {
   const observedStores = telemetry.stores(stores ?? (await createStores(config, clock, log)));
   const dataDir = config.server.dataDir ?? (await mkdtemp(join(tmpdir(), `${SERVICE}-`)));
   const mirror = createGitMirror({ dataDir, log, startGit });
@@ -70,6 +58,7 @@ export async function createAdapters(parts: AdapterParts): Promise<Adapters> {
     deployer: telemetry.deployer(argocd),
     hosts,
     webhooks,
+    /** Writes of this replica that wait for a host's limit. */
     limitWaits: () => waits.current(),
     async close() {
       await Promise.all([argocd.close(), mirror.close(), observedStores.close()]);

@@ -58,24 +58,7 @@ interface RemindParts {
 }
 
 /** Periodic work. With several replicas, one of them does it per interval. */
-interface Chores {
-  /** Makes up for lost webhooks and sends reminders, even if another replica just did. */
-  reconcile(): Promise<void>;
-  /** Deletes expired temporary Applications, even if another replica just did. */
-  sweep(): Promise<void>;
-  /** Does both, since webhooks may have been lost while nothing ran. Logs errors. */
-  doAtStart(): Promise<void>;
-  /** Makes up for webhooks that a killed replica may have lost. Logs errors. */
-  afterTakeOver(): Promise<void>;
-  /** Checks the holder of a lock that somebody waits for: it may be closed by now. Logs errors. */
-  lookAtHolder(holder: ChangeRequestRef): Promise<void>;
-  /** Checks whether Argo CD and the store answer, if receivers want to know. Logs errors. */
-  watch(): Promise<void>;
-  /** Starts the intervals. @returns Stops them. */
-  doInIntervals(): () => void;
-}
-
-export function createChores(parts: ChoreParts): Chores {
+export function createChores(parts: ChoreParts) {
   const { deployer, connection, clock, log } = parts;
 
   const searches = sharedSearches(connection);
@@ -108,36 +91,43 @@ export function createChores(parts: ChoreParts): Chores {
     }
   }
 
-  const reconcileInTurn = () => tryReconcile(() => claimsInterval(connection, "reconcile", RECONCILE_EVERY_MS));
-
   /** When each holder was last checked, in epoch milliseconds. */
-  const lookedAt = new LRUCache<string, number>({ max: MAX_HOLDERS });
+  const checkedAt = new LRUCache<string, number>({ max: MAX_HOLDERS });
 
-  async function lookAtHolder(holder: ChangeRequestRef): Promise<void> {
+  /** Checks the holder of a lock that somebody waits for: it may be closed by now. Logs errors. */
+  async function checkHolder(holder: ChangeRequestRef): Promise<void> {
     const [key, now] = [changeRequestKey(holder), clock.now().getTime()];
-    if (now - (lookedAt.get(key) ?? -Infinity) < HOLDER_EVERY_MS) return;
-    lookedAt.set(key, now);
+    if (now - (checkedAt.get(key) ?? -Infinity) < HOLDER_EVERY_MS) return;
+    checkedAt.set(key, now);
     await reconcileChange(holder, { holds: true, unsettled: false }, parts);
   }
 
+  /** Checks whether Argo CD and the store answer, if receivers want to know. Logs errors. */
   const watch = async () => parts.watch?.look();
 
   return {
+    /** Makes up for lost webhooks and sends reminders, even if another replica just did. */
     reconcile: makeUpForLostWebhooks,
+    /** Deletes expired temporary Applications, even if another replica just did. */
     sweep,
-    async doAtStart() {
+    /** Does both, since webhooks may have been lost while nothing ran. Logs errors. */
+    async doAtStart(): Promise<void> {
       await trySweep(() => Promise.resolve(true));
       // The last replica to do it may have been killed halfway.
       await tryReconcile(() => Promise.resolve(true));
     },
-    afterTakeOver: () => tryReconcile(() => claimsInterval(connection, "take-over", TAKE_OVER_EVERY_MS)),
-    lookAtHolder,
+    /** Makes up for webhooks that a killed replica may have lost. Logs errors. */
+    reconcileAfterTakeOver: () => tryReconcile(() => claimsInterval(connection, "take-over", TAKE_OVER_EVERY_MS)),
+    checkHolder,
     watch,
-    doInIntervals() {
-      const sweepInTurn = () => trySweep(() => claimsInterval(connection, "sweep", SWEEP_EVERY_MS));
+    /** Starts the intervals. @returns Stops them. */
+    doInIntervals(): () => void {
+      // With several replicas, one of them does it.
+      const mayReconcile = () => claimsInterval(connection, "reconcile", RECONCILE_EVERY_MS);
+      const maySweep = () => claimsInterval(connection, "sweep", SWEEP_EVERY_MS);
       const timers = [
-        setInterval(() => void reconcileInTurn(), RECONCILE_EVERY_MS),
-        setInterval(() => void sweepInTurn(), SWEEP_EVERY_MS),
+        setInterval(() => void tryReconcile(mayReconcile), RECONCILE_EVERY_MS),
+        setInterval(() => void trySweep(maySweep), SWEEP_EVERY_MS),
         ...(parts.watch === undefined ? [] : [setInterval(() => void watch(), WATCH_EVERY_MS)]),
       ];
       for (const timer of timers) timer.unref();
@@ -158,21 +148,6 @@ export async function remindWaiting({ deployments, reminders, queue, remindAfter
     const delivery = `still-deployed-${key}-${now.getTime()}`;
     await queue.push({ kind: "still-deployed", delivery, change: changeRequestRef(change) });
   }
-}
-
-/** Wraps `locks` so that `onHeld` hears of holders that others wait for. */
-export function watchHolders(locks: LockStore, onHeld: (holder: ChangeRequestRef) => void): LockStore {
-  return {
-    async acquire(request, now, from) {
-      const attempt = await locks.acquire(request, now, from);
-      if (attempt.kind === "held") onHeld(attempt.lock.holder);
-      return attempt;
-    },
-    release: (application, by) => locks.release(application, by),
-    find: (application) => locks.find(application),
-    list: (holder) => locks.list(holder),
-    ping: () => locks.ping(),
-  };
 }
 
 interface FindLostParts extends ReconcileParts {
@@ -318,19 +293,13 @@ async function isHandled(
   return isHeadAnswered(host, change, headRevision);
 }
 
-interface TellPlannedParts {
-  readonly locks: LockStore;
-  readonly push: Push;
-  readonly log: Log;
-}
-
 /**
  * Pushes an event to every change request of the repository that holds a lock, so that it checks whether the push
  * outdates its plan. A failure is logged and does no harm: a sync checks again by itself.
  */
 export async function tellPlanned(
   { delivery, host, repository, branch }: BranchPushed,
-  { locks, push, log }: TellPlannedParts,
+  { locks, push, log }: { readonly locks: LockStore; readonly push: Push; readonly log: Log },
 ): Promise<void> {
   try {
     const holders = (await locks.list()).map(({ holder }) => holder);

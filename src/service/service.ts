@@ -13,7 +13,7 @@ import type { ChangeRequestRef } from "../core/model/change-request.js";
 import type { BranchPushed, HostEvent } from "../core/model/event.js";
 import type { Clock } from "../core/ports/clock.js";
 import type { Compute } from "../core/ports/compute.js";
-import type { EventQueue, RunEnd } from "../core/ports/event-queue.js";
+import type { EventQueue } from "../core/ports/event-queue.js";
 import type { Notifications } from "../core/ports/notifications.js";
 import type { Repositories } from "../core/ports/repositories.js";
 import { createRenderCache } from "../core/render/render-cache.js";
@@ -24,6 +24,7 @@ import { listen } from "../http/listen.js";
 import { HOST_IDS } from "../names.js";
 import type { ObservedHost } from "../observe/metrics/host-requests.js";
 import { createTelemetry, type Telemetry } from "../observe/telemetry.js";
+import { wrapPort } from "../observe/wrap-port.js";
 import { createInProcessQueue } from "../queue/in-process.js";
 import type { QueueTiming } from "../queue/queue-options.js";
 import { readSummary } from "../run/answer/change-facts.js";
@@ -38,10 +39,10 @@ import { createSite } from "../web/site.js";
 import { createCheckRunner } from "../workers/check-runner.js";
 import { createWorkerPool } from "../workers/worker-pool.js";
 import { type Adapters, createAdapters, createAdministrators } from "./adapters.js";
-import { createChores, tellPlanned, watchHolders } from "./chores.js";
+import { createChores, tellPlanned } from "./chores.js";
 import { checkAtStart } from "./start-checks.js";
 import { type StartedNotifications, startNotifications } from "./start-notifications.js";
-import { SystemWatch, type SystemWatchParts } from "./system-watch.js";
+import { SystemWatch } from "./system-watch.js";
 
 /** The machine's time. */
 export const systemClock: Clock = {
@@ -137,24 +138,16 @@ type Noticed = EventEmitter<{ held: [holder: ChangeRequestRef]; tookOver: [] }>;
 
 async function start(parts: Start): Promise<Service> {
   const { config, log, overrides, clock, opened } = parts;
-  const { stores: givenStores, startGit, repositories } = overrides;
   const noticed: Noticed = new EventEmitter();
   const tools = await openTools(parts);
   const { telemetry, workers } = tools;
-  const adapters = await createAdapters({
-    config,
-    telemetry,
-    stores: givenStores,
-    compute: tools.compute,
-    startGit,
-    repositories,
-    clock,
-    log,
-  });
+  const { stores: givenStores, startGit, repositories } = overrides;
+  const system = { stores: givenStores, startGit, repositories, compute: tools.compute };
+  const adapters = await createAdapters({ config, telemetry, ...system, clock, log });
   opened.add(() => adapters.close());
   const { stores, deployer } = adapters;
   const { connection } = stores;
-  const started = await startNotifications({ config, connection, telemetry, clock, log });
+  const started = await startNotifications(config, connection, telemetry, clock, log);
   opened.add(() => started.close());
   const server = createServer();
   const closed = new Promise((resolve) => server.once("close", resolve));
@@ -165,28 +158,24 @@ async function start(parts: Start): Promise<Service> {
     await Promise.all([closed, checked]);
   });
   const dependencies = dependenciesOf(parts, tools, adapters, started.notifications, noticed);
-  const queue = await createQueue({
-    dependencies,
-    connection,
-    observe: (event, run) => telemetry.run(event, run),
-    timing: overrides.queueTiming,
-    onTakeOver: () => noticed.emit("tookOver"),
-  });
+  const onTakeOver = () => noticed.emit("tookOver");
+  const queue = await createQueue(dependencies, connection, telemetry.run, overrides.queueTiming, onTakeOver);
   opened.add(() => queue.close(config.server.shutdownGrace));
+  const wantsOutages = config.notifications.some(({ events }) => events.includes("unavailable"));
   const chores = createChores({
     ...stores,
     hosts: adapters.hosts,
     queue,
     notifications: started.notifications,
-    watch: watchSystems(config, { ...started, deployer, stores, clock, log }),
+    watch: wantsOutages ? new SystemWatch({ ...started, deployer, stores, clock, log }) : undefined,
     deployer,
     commandWord: config.server.command,
     remindAfter: config.comments.remindAfter,
     clock,
     log,
   });
-  noticed.on("held", (holder) => void chores.lookAtHolder(holder));
-  noticed.on("tookOver", () => void chores.afterTakeOver());
+  noticed.on("held", (holder) => void chores.checkHolder(holder));
+  noticed.on("tookOver", () => void chores.reconcileAfterTakeOver());
   const bodies = new BodyBudget();
   server.on("request", openPages(parts, { telemetry, adapters, started, dependencies, queue, bodies }));
   opened.add(() => server.close());
@@ -248,7 +237,13 @@ function dependenciesOf(
     repositories,
     detection: createDetectionCaches(),
     deployer,
-    locks: watchHolders(stores.locks, (holder) => noticed.emit("held", holder)),
+    locks: wrapPort(stores.locks, {
+      async acquire(call) {
+        const attempt = await call();
+        if (attempt.kind === "held") noticed.emit("held", attempt.lock.holder);
+        return attempt;
+      },
+    }),
     waiting,
     plans,
     deployments,
@@ -340,20 +335,19 @@ function urlOf(server: Server, { host }: ServerConfig["server"]): string {
   return `http://${host.includes(":") ? `[${host}]` : host}:${port}`;
 }
 
-interface QueueParts {
-  readonly dependencies: Omit<Dependencies, "push">;
-  /** Redis that holds the queue; without it the queue is in memory. */
-  readonly connection: Stores["connection"];
-  /** Wraps the run of each event. */
-  readonly observe: (event: HostEvent, run: () => Promise<RunEnd>) => Promise<RunEnd>;
-  readonly timing?: Partial<QueueTiming> | undefined;
-  /** Called when this replica takes over the work of a dead one. */
-  readonly onTakeOver: () => void;
-}
-
-async function createQueue(parts: QueueParts): Promise<EventQueue> {
-  const { connection, observe, timing, onTakeOver } = parts;
-  const dependencies: Dependencies = { ...parts.dependencies, push: (event) => queue.push(event) };
+/**
+ * @param connection Redis that holds the queue; without it the queue is in memory.
+ * @param observe Wraps the run of each event.
+ * @param onTakeOver Called when this replica takes over the work of a dead one.
+ */
+async function createQueue(
+  given: Omit<Dependencies, "push">,
+  connection: Stores["connection"],
+  observe: Telemetry["run"],
+  timing: Partial<QueueTiming> | undefined,
+  onTakeOver: () => void,
+): Promise<EventQueue> {
+  const dependencies: Dependencies = { ...given, push: (event) => queue.push(event) };
   const { clock, log, config } = dependencies;
   const common = {
     concurrency: config.server.concurrency,
@@ -384,12 +378,4 @@ async function createQueue(parts: QueueParts): Promise<EventQueue> {
   };
   const queue = await openQueue();
   return queue;
-}
-
-/** Undefined if no receiver wants to hear of outages. */
-function watchSystems(
-  { notifications }: Pick<ServerConfig, "notifications">,
-  parts: SystemWatchParts,
-): SystemWatch | undefined {
-  return notifications.some(({ events }) => events.includes("unavailable")) ? new SystemWatch(parts) : undefined;
 }

@@ -1,19 +1,13 @@
+import type { CheckResult } from "../config/check.js";
 import type { ServerConfig } from "../config/server/server.js";
-import type { Account } from "../core/model/account.js";
 import { StoreUnavailable } from "../core/model/errors.js";
 import type { Role } from "../core/model/settings.js";
-import type { Clock } from "../core/ports/clock.js";
 import type { Log } from "../core/ports/log.js";
 import type { UserStore } from "../core/ports/stores.js";
 import { redisConfigOf } from "../store/redis/redis-config.js";
 import { createRedisStores } from "../store/redis/redis-stores.js";
 import type { Stores } from "../store/stores.js";
 import { systemClock } from "./service.js";
-
-export interface RoleSet {
-  readonly lines: readonly string[];
-  readonly exitCode: 0 | 1;
-}
 
 /** Longer than the service waits, since nobody repeats this command automatically. */
 const CONNECT_WITHIN_MS = 5_000;
@@ -26,13 +20,13 @@ const PAUSE_MS = 200;
 export async function setRole(
   { kvstore }: Pick<ServerConfig, "kvstore">,
   { id, role }: { readonly id: string; readonly role: Role },
-): Promise<RoleSet> {
+): Promise<CheckResult> {
   const redis = redisConfigOf(kvstore);
   if (redis === undefined) return failed([IN_MEMORY]);
   const stores = createRedisStores(redis, { log: SILENT });
   try {
-    await connect(stores, systemClock);
-    return await told(stores.users, id, role);
+    await connect(stores);
+    return await giveRole(stores.users, id, role);
   } finally {
     await stores.close();
   }
@@ -42,7 +36,7 @@ const IN_MEMORY =
   "kvstore names no Redis, so only the running service knows its users, and no other program can change them. " +
   "Set kvstore.address, or give the role with auth.role_assignments and start the service again.";
 
-async function told(users: UserStore, id: string, role: Role): Promise<RoleSet> {
+async function giveRole(users: UserStore, id: string, role: Role): Promise<CheckResult> {
   const change = await users.setRole(id, role, { id: "command-line" });
   switch (change.kind) {
     case "set":
@@ -61,12 +55,10 @@ async function told(users: UserStore, id: string, role: Role): Promise<RoleSet> 
 }
 
 async function present(users: UserStore): Promise<readonly string[]> {
-  const active = await users.list();
-  return active.length === 0 ? ["nobody is logged in"] : ["logged in now:", ...active.map(userLine)];
-}
-
-function userLine({ id, username, email, role }: Account): string {
-  return `  ${[id, role, username, email ?? ""].map(shown).join("  ")}`.trimEnd();
+  const active = (await users.list()).map(({ id, username, email, role }) => {
+    return `  ${[id, role, username, email ?? ""].map(shown).join("  ")}`.trimEnd();
+  });
+  return active.length === 0 ? ["nobody is logged in"] : ["logged in now:", ...active];
 }
 
 /** Strips control characters: names come from outside and must not steer the terminal. */
@@ -74,20 +66,20 @@ function shown(name: string): string {
   return name.replace(/[\p{Cc}\p{Cf}]/gu, "?");
 }
 
-async function connect(stores: Pick<Stores, "ping">, clock: Clock): Promise<void> {
-  const until = clock.now().getTime() + CONNECT_WITHIN_MS;
+async function connect(stores: Pick<Stores, "ping">): Promise<void> {
+  const until = systemClock.now().getTime() + CONNECT_WITHIN_MS;
   for (;;) {
     try {
       await stores.ping();
       return;
     } catch (error) {
-      if (!(error instanceof StoreUnavailable) || clock.now().getTime() > until) throw error;
-      await clock.sleep(PAUSE_MS);
+      if (!(error instanceof StoreUnavailable) || systemClock.now().getTime() > until) throw error;
+      await systemClock.sleep(PAUSE_MS);
     }
   }
 }
 
-function failed(lines: readonly string[]): RoleSet {
+function failed(lines: readonly string[]): CheckResult {
   return { lines, exitCode: 1 };
 }
 

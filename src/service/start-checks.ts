@@ -6,7 +6,7 @@ import type { Log } from "../core/ports/log.js";
 import { HOSTS } from "../hosts/registry.js";
 import { DEPLOYER_TITLE, STORE_TITLE, WEBHOOK_PATHS } from "../names.js";
 
-export interface StartParts {
+interface StartParts {
   readonly config: ServerConfig;
   readonly hosts: readonly CodeHost[];
   readonly deployer: Deployer;

@@ -18,31 +18,24 @@ import type { Stores } from "../store/stores.js";
 /** How long a delivery in progress may take at shutdown, in milliseconds. */
 const GRACE_MS = 2_000;
 
-export interface StartNotificationsParts {
-  readonly config: ServerConfig;
-  /** Redis that keeps the messages; without it they are kept in memory. */
-  readonly connection: Stores["connection"];
-  readonly telemetry: Pick<Telemetry, "countDelivery">;
-  readonly clock: Clock;
-  readonly log: Log;
-}
+export type StartedNotifications = Awaited<ReturnType<typeof startNotifications>>;
 
-export interface StartedNotifications {
-  readonly notifications: Notifications;
-  /** Keeps messages in this process, to report outages of the store itself. */
-  readonly withoutStore: Notifications;
-  states(): Promise<readonly ReceiverState[]>;
-  close(): Promise<void>;
-}
-
-/** Opens the configured receivers. Without any, nothing is started. */
-export async function startNotifications(parts: StartNotificationsParts): Promise<StartedNotifications> {
-  const { config, connection, telemetry, clock, log } = parts;
+/**
+ * Opens the configured receivers. Without any, nothing is started.
+ * @param connection Redis that keeps the messages; without it they are kept in memory.
+ */
+export async function startNotifications(
+  config: ServerConfig,
+  connection: Stores["connection"],
+  telemetry: Pick<Telemetry, "countDelivery">,
+  clock: Clock,
+  log: Log,
+) {
   const receivers = config.notifications;
-  const toNobody: Notifications = { publish: () => Promise.resolve() };
   if (receivers.length === 0) {
-    const nothing = () => Promise.resolve();
-    return { notifications: toNobody, withoutStore: toNobody, states: () => Promise.resolve([]), close: nothing };
+    const nobody: Notifications = { publish: () => Promise.resolve() };
+    const states = (): Promise<readonly ReceiverState[]> => Promise.resolve([]);
+    return { notifications: nobody, withoutStore: nobody, states, close: () => Promise.resolve() };
   }
   const receiverLog = new ReceiverLog(log);
   const options = {
@@ -71,9 +64,10 @@ export async function startNotifications(parts: StartNotificationsParts): Promis
   };
   return {
     notifications: createNotifications(receivers, outbox, writing),
+    /** Keeps messages in this process, to report outages of the store itself. */
     withoutStore: createNotifications(receivers, inMemory, writing),
     states: () => outbox.states(),
-    async close() {
+    async close(): Promise<void> {
       await Promise.all([...new Set([outbox, inMemory])].map((one) => one.close(GRACE_MS)));
     },
   };

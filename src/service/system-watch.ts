@@ -10,7 +10,7 @@ import type { StartedNotifications } from "./start-notifications.js";
 
 export const WATCH_EVERY_MS = 60_000;
 
-export interface SystemWatchParts extends Pick<StartedNotifications, "notifications" | "withoutStore"> {
+interface SystemWatchParts extends Pick<StartedNotifications, "notifications" | "withoutStore"> {
   readonly deployer: Pick<Deployer, "check">;
   readonly stores: Pick<Stores, "ping" | "connection">;
   readonly clock: Clock;
@@ -41,8 +41,8 @@ export class SystemWatch {
       if (after !== undefined) await this.#outages.save(DEPLOYER_TITLE, after);
       else if (before !== undefined) await this.#outages.remove(DEPLOYER_TITLE);
     } catch (error) {
-      if (error instanceof StoreUnavailable) log.debug({ err: error }, "the store went away during a look");
-      else log.warn({ err: error }, "could not look whether the systems around answer");
+      if (error instanceof StoreUnavailable) log.debug({ err: error }, "the store went away during a check");
+      else log.warn({ err: error }, "could not check whether the other systems answer");
     }
   }
 

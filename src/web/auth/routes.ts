@@ -1,7 +1,7 @@
 import { createHash, randomBytes, timingSafeEqual } from "node:crypto";
 import express, { type ErrorRequestHandler, type Request, type RequestHandler, type Response, Router } from "express";
 import * as z from "zod";
-import type { AuthSection, BasicUser, ServerConfig } from "../../config/server/server.js";
+import type { BasicUser, ServerConfig } from "../../config/server/server.js";
 import type { Account, LoginProvider } from "../../core/model/account.js";
 import type { Clock } from "../../core/ports/clock.js";
 import type { Log } from "../../core/ports/log.js";
@@ -16,8 +16,8 @@ import { limitAttempts } from "./login-guards.js";
 import { accountOf, type RedirectProvider } from "./login-provider.js";
 import { refusalInCallback } from "./oauth-client.js";
 import { isRefusal, type LoginRefusal, refuse } from "./refusal.js";
-import { completeLogin, type CompletionParts, type WebSessions } from "./session.js";
-import type { TokenSeal } from "./token-seal.js";
+import type { WebSessions } from "./session.js";
+import type { ProviderTokens, TokenSeal } from "./token-seal.js";
 
 interface AuthParts {
   readonly config: Pick<ServerConfig, "auth" | "server">;
@@ -35,7 +35,9 @@ export function authRoutes(parts: AuthParts): Router {
   const { config, providers, sessions } = parts;
   const { auth, server } = config;
   const router = Router();
-  const limit = limitLogins(parts.attempts);
+  const limit = limitAttempts(parts.attempts, (response, seconds, request) => {
+    answerRefusal(request, response.set("retry-after", String(seconds)), refuse("too-many", seconds));
+  });
   const overHttps = refusePlainHttp(parts);
   const ways = { providers, basic: auth.basic !== undefined };
   router.get("/login", signInPage(ways, sessions));
@@ -53,11 +55,10 @@ export function authRoutes(parts: AuthParts): Router {
       const callback = callbackUrl(server.baseUrl, provider.id);
       parts.log.info({ provider: provider.id, callback }, "register exactly this callback address");
     }
-    const routes = redirectRoutes({ ...parts, provider, auth, baseUrl: server.baseUrl });
-    router.use(`/auth/${provider.id}`, limit, overHttps, routes);
+    router.use(`/auth/${provider.id}`, limit, overHttps, redirectRoutes(provider, parts));
   }
   if (auth.basic !== undefined) {
-    router.use("/auth/basic/login", limit, overHttps, basicRoutes({ ...parts, configured: auth.basic.users, ways }));
+    router.use("/auth/basic/login", limit, overHttps, basicRoutes(auth.basic.users, ways, parts));
   }
   router.get("/auth/me", (request, response) => {
     const viewer = viewerOf(request);
@@ -137,23 +138,17 @@ function callbackUrl(baseUrl: string, provider: RedirectProvider["id"]): string 
   return `${baseUrl}/auth/${provider}/callback`;
 }
 
-interface RedirectParts extends CompletionParts {
-  readonly provider: RedirectProvider;
-  readonly auth: Pick<AuthSection, "roleAssignments" | "defaultRole">;
-  readonly baseUrl: string | undefined;
-}
-
 /** `login` and `callback` of one provider. */
-function redirectRoutes(parts: RedirectParts): Router {
+function redirectRoutes(provider: RedirectProvider, parts: AuthParts): Router {
   const router = Router();
   for (const [path, step] of [
     ["/login", startLogin],
     ["/callback", finishLogin],
   ] as const) {
     router.get(path, async (request, response) => {
-      const next = await step(request, parts);
+      const next = await step(request, provider, parts);
       if ("to" in next) response.redirect(next.status, next.to);
-      else refuseLogin(request, response, next.refusal, { ...parts, id: parts.provider.id, returnTo: next.returnTo });
+      else refuseLogin(request, response, next.refusal, { ...parts, id: provider.id, returnTo: next.returnTo });
     });
   }
   return router;
@@ -164,23 +159,25 @@ type LoginStep =
   | { readonly status: 302 | 303; readonly to: string }
   | { readonly refusal: LoginRefusal; readonly returnTo?: string | undefined };
 
-async function startLogin(request: Request, { provider, sessions, baseUrl }: RedirectParts): Promise<LoginStep> {
+async function startLogin(request: Request, provider: RedirectProvider, parts: AuthParts): Promise<LoginStep> {
+  const { baseUrl } = parts.config.server;
   const returnTo = safeReturnTo(request.query.return_to);
   if (baseUrl === undefined) return { refusal: refuse("no-base-url"), returnTo };
   const attempt = { state: random(), codeVerifier: random(), nonce: random() };
   const target = await provider.begin(attempt, callbackUrl(baseUrl, provider.id));
   if (!(target instanceof URL)) return { refusal: target, returnTo };
-  await sessions.begin(request, { provider: provider.id, returnTo, ...attempt });
+  await parts.sessions.begin(request, { provider: provider.id, returnTo, ...attempt });
   return { status: 302, to: target.href };
 }
 
-async function finishLogin(request: Request, parts: RedirectParts): Promise<LoginStep> {
-  const { provider, sessions, auth, baseUrl } = parts;
+async function finishLogin(request: Request, provider: RedirectProvider, parts: AuthParts): Promise<LoginStep> {
+  const { auth, server } = parts.config;
+  const { baseUrl } = server;
   if (baseUrl === undefined) return { refusal: refuse("no-base-url") };
   // Never from the Host header: it has to be the registered address.
   const answer = new URL(callbackUrl(baseUrl, provider.id));
   answer.search = new URL(request.originalUrl, answer).search;
-  const attempt = await sessions.take(request, provider.id, answer.searchParams.get("state") ?? "");
+  const attempt = await parts.sessions.take(request, provider.id, answer.searchParams.get("state") ?? "");
   const refusal = refusalInCallback(answer, provider.name, attempt !== undefined);
   if (refusal !== undefined) return { refusal, returnTo: attempt?.returnTo };
   if (attempt === undefined) return { refusal: refuse("unknown-attempt", baseUrl) };
@@ -195,6 +192,22 @@ async function finishLogin(request: Request, parts: RedirectParts): Promise<Logi
   }
   await completeLogin(request, accountOf(facts, assigned.role), parts, tokens);
   return { status: 303, to: returnTo };
+}
+
+/** Records the person and opens the session. Returns the account with its effective role. */
+async function completeLogin(
+  request: Request,
+  proven: Account,
+  { sessions, users, seal, clock, log }: AuthParts,
+  tokens?: ProviderTokens,
+): Promise<Account> {
+  const now = clock.now().getTime();
+  const standing = tokens && { sealed: seal.seal(tokens, proven.id), askedAt: now, provenAt: now };
+  const account = await users.signIn(proven, sessions.lifetimeMs, standing);
+  await sessions.open(request, account);
+  const { id, username, role, provider } = account;
+  log.info({ account: id, username, role, provider, remote: request.ip }, "logged in");
+  return account;
 }
 
 interface RefusedLogin {
@@ -218,16 +231,11 @@ function random(): string {
   return randomBytes(32).toString("base64url");
 }
 
-interface BasicParts extends CompletionParts {
-  readonly configured: readonly BasicUser[];
-  readonly ways: SignInWays;
-}
-
 const MOST_BYTES = "10kb";
 
 /** Login with a username and password of the configuration, for development only. */
-function basicRoutes(parts: BasicParts): Router {
-  const { configured, ways, log } = parts;
+function basicRoutes(configured: readonly BasicUser[], ways: SignInWays, parts: AuthParts): Router {
+  const { log } = parts;
   const router = Router();
   router.use(express.json({ limit: MOST_BYTES }), express.urlencoded({ extended: false, limit: MOST_BYTES }));
   router.use(unreadable);
@@ -304,13 +312,6 @@ function digestOf(username: string, password: string): Buffer {
 /** Whether a page submitted a form, with or without fields. */
 function isForm(request: Request): boolean {
   return /^(?:application\/x-www-form-urlencoded|multipart\/form-data)\b/i.test(request.headers["content-type"] ?? "");
-}
-
-/** Refuses (429) addresses with too many login requests. */
-function limitLogins(attempts: AttemptCounter): RequestHandler {
-  return limitAttempts(attempts, (response, seconds, request) => {
-    answerRefusal(request, response.set("retry-after", String(seconds)), refuse("too-many", seconds));
-  });
 }
 
 /** Browsers drop a secure cookie over plain http, so a login would loop. Refuses it, and logs the cure once per process. */
