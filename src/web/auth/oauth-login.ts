@@ -157,8 +157,9 @@ async function personOf(host: OAuthHost, api: ProviderApi): Promise<Person | Log
   const [answer, emailAnswer] = await Promise.all([api("/user"), emails && api(emails.path)]);
   if (isRejected(answer)) return refuse("token-rejected", HOST_TITLES[id]);
   const who = answer.status === 200 ? user.safeParse(answer.body) : undefined;
-  if (who?.success !== true)
-    {return refuse("not-verified", HOST_TITLES[host.id], "who you are", "Its API did not say: try again in a minute.");}
+  if (who?.success !== true) {
+    return refuse("not-verified", HOST_TITLES[host.id], "who you are", "Its API did not say: try again in a minute.");
+  }
   const { active, ...person } = who.data;
   if (!active) return refuse("inactive", HOST_TITLES[id]);
   if (emails === undefined) return person;
@@ -205,8 +206,9 @@ function refusalFor(
   const answers = allowed.flatMap((name) => found.get(name) ?? []);
   if (allowed.length === 0 || answers.some(({ kind }) => kind === "member")) return undefined;
   const unproven = answers.find((one) => one.kind === "unproven");
-  if (unproven !== undefined)
-    {return refuse("not-verified", HOST_TITLES[host.id], `whether you belong to an allowed ${what}`, unproven.problem);}
+  if (unproven !== undefined) {
+    return refuse("not-verified", HOST_TITLES[host.id], `whether you belong to an allowed ${what}`, unproven.problem);
+  }
   return what === "organization" ? refuse("not-in-organization", allowed) : refuse("not-in-group", what, allowed);
 }
 
