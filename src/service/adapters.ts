@@ -7,6 +7,7 @@ import type { Clock } from "../core/ports/clock.js";
 import type { CodeHost } from "../core/ports/code-host.js";
 import type { Compute } from "../core/ports/compute.js";
 import type { CommandPorts } from "../core/ports/context.js";
+import type { Repositories } from "../core/ports/repositories.js";
 import type { UserStore } from "../core/ports/stores.js";
 import { createArgoCd } from "../deployer/argocd/create-argocd.js";
 import type { StartGit } from "../git/git-process.js";
@@ -37,7 +38,8 @@ interface AdapterParts {
 export type Adapters = Awaited<ReturnType<typeof createAdapters>>;
 
 /** Creates every adapter. None connects yet, so their systems may be unavailable. */
-export async function createAdapters({ config, telemetry, stores, compute, startGit, clock, log }: AdapterParts) {
+export async function createAdapters(parts: AdapterParts) {
+  const { config, telemetry, stores, compute, startGit, repositories, clock, log } = parts;
   const observedStores = telemetry.stores(stores ?? (await createStores(config, clock, log)));
   const dataDir = config.server.dataDir ?? (await mkdtemp(join(tmpdir(), `${SERVICE}-`)));
   const mirror = createGitMirror({ dataDir, log, startGit });
@@ -54,7 +56,7 @@ export async function createAdapters({ config, telemetry, stores, compute, start
   }
   return {
     stores: observedStores,
-    repositories: telemetry.repositories(parts.repositories ?? mirror),
+    repositories: telemetry.repositories(repositories ?? mirror),
     deployer: telemetry.deployer(argocd),
     hosts,
     webhooks,
