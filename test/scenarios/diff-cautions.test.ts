@@ -21,6 +21,16 @@ function deployment(app: string, env: readonly string[], options?: string): stri
 const DATA = resource("v1", "PersistentVolumeClaim", "data", { spec: { storageClassName: "fast" } });
 
 describe.each(HOSTS)("what a plan calls out on %s", (host) => {
+  test("an object whose name is no text is a danger: its sync will fail", async () => {
+    const bot = await startBot({ host });
+    const one = await bot.open({ "apps/web/no.yaml": "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: n}\n" });
+    const plan = bot.lastComment(one);
+    expect(section(plan, "web")).toContain(
+      "- Kubernetes cannot take ConfigMap guestbook/(without a name), whose metadata.name must be text: the sync will fail.",
+    );
+    expect(plan.split("\n")[2]).toContain("Kubernetes refuses");
+  });
+
   test("words that Kubernetes reads otherwise are read like that, and named with their line", async () => {
     const paused = "apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: web}\nspec:\n";
     const bot = await startBot({

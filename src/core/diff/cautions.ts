@@ -90,10 +90,37 @@ const RANK = { delete: 0, refused: 1, versions: 2, replaced: 3, kept: 4, updated
 
 function cautionsOfOne({ identity, base, head }: TwoSides, options: readonly string[]): readonly Caution[] {
   const title = titleOf(identity);
+  const wrong = head === undefined ? [] : misformed(head);
+  if (wrong.length > 0) {
+    const text = `Kubernetes cannot take ${title}, whose ${wrong.join(" and ")} must be text: the sync will fail. Check for words without quotes that are booleans or numbers`;
+    return [dangerous(RANK.refused, text, `Kubernetes refuses ${title}`, "refused")];
+  }
   if (head !== undefined && isHook(head)) return hookCaution(title, base, head);
   if (head === undefined) return base === undefined || isHook(base) ? [] : deletion(identity, base, options);
   if (base !== undefined) return update(identity, base, head, options);
   return CLUSTER_WIDE.has(typeOf(identity)) ? [harmless(RANK.created, `creates ${title}`)] : [];
+}
+
+/** What every object needs, whatever its kind. Argo CD renders it without, and the sync fails. */
+function misformed({ apiVersion, kind, metadata }: JsonObject): readonly string[] {
+  const { name, generateName, namespace, labels, annotations } = isJsonObject(metadata) ? metadata : {};
+  const isNamed = isFilled(name) || (name === undefined && isFilled(generateName));
+  return [
+    ...(isFilled(apiVersion) ? [] : ["apiVersion"]),
+    ...(isFilled(kind) ? [] : ["kind"]),
+    ...(isNamed ? [] : ["metadata.name"]),
+    ...(namespace === undefined || typeof namespace === "string" ? [] : ["metadata.namespace"]),
+    ...(areTexts(labels) ? [] : ["metadata.labels"]),
+    ...(areTexts(annotations) ? [] : ["metadata.annotations"]),
+  ];
+}
+
+function isFilled(value: Json | undefined): boolean {
+  return typeof value === "string" && value !== "";
+}
+
+function areTexts(map: Json | undefined): boolean {
+  return map === undefined || (isJsonObject(map) && Object.values(map).every((value) => typeof value === "string"));
 }
 
 function harmless(rank: number, text: string): Caution {

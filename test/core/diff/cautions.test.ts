@@ -9,6 +9,33 @@ const claim = (spec: Manifest) => object("v1/PersistentVolumeClaim", "data", { s
 const job = (spec: Manifest, annotations: Manifest = {}) =>
   object("batch/v1/Job", "migrate", { spec }, Object.keys(annotations).length === 0 ? {} : { annotations });
 
+describe("what Kubernetes cannot take by its form", () => {
+  const good = object("v1/ConfigMap", "c", { data: { a: "1" } });
+  const metadata = { name: "c" };
+  test.each<[string, Manifest, string]>([
+    ["a name that is a boolean", { ...good, metadata: { name: false } }, "metadata.name"],
+    ["no name", { ...good, metadata: {} }, "metadata.name"],
+    ["an empty name", { ...good, metadata: { name: "" } }, "metadata.name"],
+    ["no metadata", { ...good, metadata: undefined }, "metadata.name"],
+    ["a namespace that is a number", { ...good, metadata: { ...metadata, namespace: 1 } }, "metadata.namespace"],
+    ["a label that is a boolean", { ...good, metadata: { ...metadata, labels: { a: true } } }, "metadata.labels"],
+    ["a list of annotations", { ...good, metadata: { ...metadata, annotations: [] } }, "metadata.annotations"],
+    ["a kind and a version that are numbers", { ...good, kind: 1, apiVersion: 1.1 }, "apiVersion and kind"],
+  ])("%s is a danger, for a new object and a changed one", (_, head, fields) => {
+    const bases = [[], [{ ...head, data: { a: "2" } }]];
+    for (const base of bases) {
+      const { cautions, dangers } = diff(base, [head]);
+      expect(cautions).toEqual([expect.stringContaining(`whose ${fields} must be text: the sync will fail`)]);
+      expect(dangers).toEqual([expect.objectContaining({ pruning: false, effect: "refused" })]);
+    }
+  });
+
+  test.each<[string, Manifest]>([
+    ["a generated name", { ...good, metadata: { generateName: "c-" } }],
+    ["null where a text may be missing", { ...good, metadata: { ...metadata, namespace: null, labels: { a: null } } }],
+  ])("%s is none", (_, head) => expect(diff([], [head]).dangers).toEqual([]));
+});
+
 describe("changes that Kubernetes refuses", () => {
   test.each<[string, Manifest, Manifest, string]>([
     [
