@@ -14,7 +14,7 @@ export interface Block {
   readonly split?: (room: number) => Halves | undefined;
 }
 
-export interface Halves {
+interface Halves {
   readonly first: string;
   readonly rest: Block;
 }

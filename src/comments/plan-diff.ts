@@ -13,7 +13,7 @@ import {
   shortened,
   withoutDeceivers,
 } from "./markdown.js";
-import { type Block, block, capitalised, counted, firstLines, type Halves } from "./parts.js";
+import { type Block, block, capitalised, counted, firstLines } from "./parts.js";
 
 export interface DiffRoom {
   /** How many characters of a diff are shown; one that is absent is left out. */
@@ -94,7 +94,7 @@ function fenced(text: string): Fenced {
   return { text, longer: 2 * (delimiterOf(text).length - delimiterOf("").length) };
 }
 
-function split(shown: Shown, room: number): Halves | undefined {
+function split(shown: Shown, room: number): ReturnType<NonNullable<Block["split"]>> {
   const { summary, texts } = shown;
   const inner = room - written({ ...shown, texts: [] }).length;
   let taken = 0;

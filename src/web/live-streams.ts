@@ -1,6 +1,6 @@
 import type { Response } from "express";
 import type { ChangeRequestRef } from "../core/model/change-request.js";
-import type { LiveApplicationPhase, LiveFeed, LiveRun } from "../core/ports/live-feed.js";
+import type { LiveFeed, LiveRun } from "../core/ports/live-feed.js";
 
 export interface LiveStreamsOptions {
   /** Open streams in total, and per listener. */
@@ -111,7 +111,7 @@ function liveRunBody({ runId, command, startedAt, applications, ended }: LiveRun
   };
 }
 
-function applicationBody({ application, phase }: LiveApplicationPhase, withMessages: boolean) {
+function applicationBody({ application, phase }: LiveRun["applications"][number], withMessages: boolean) {
   switch (phase.kind) {
     case "waiting":
       return { application, state: "waiting" };

@@ -19,7 +19,7 @@ export const AUDIT_ACTIONS = [
   "refused",
   "failed",
 ] as const;
-export type AuditAction = (typeof AUDIT_ACTIONS)[number];
+type AuditAction = (typeof AUDIT_ACTIONS)[number];
 
 /** Who asked, what was done to which applications at which commit, or why not. Holds no secret and no text of a comment. */
 export interface AuditEntry {

@@ -15,7 +15,7 @@ export interface LiveRun {
   readonly ended: boolean;
 }
 
-export interface LiveApplicationPhase {
+interface LiveApplicationPhase {
   readonly application: ApplicationName;
   readonly phase: Phase;
 }

@@ -11,14 +11,14 @@ import type {
   Refusal,
   ResultKind,
 } from "../../core/model/result.js";
-import { type AuditAction, type AuditedApplication, recordAudit } from "../../core/ports/audit.js";
+import { type AuditedApplication, type AuditEntry, recordAudit } from "../../core/ports/audit.js";
 import type { MergeOutcome } from "../../core/ports/code-host.js";
 import { SERVICE } from "../../names.js";
 import type { Answerable } from "../line/asked.js";
 import type { Run } from "../line/run.js";
 
 interface AuditFacts {
-  readonly action: AuditAction;
+  readonly action: AuditEntry["action"];
   readonly applications: readonly AuditedApplication[];
   readonly reason: string | undefined;
 }
