@@ -33,8 +33,9 @@ export async function signIn(page: Page, person: Person): Promise<void> {
 
 const SCREENSHOTS = fileURLToPath(new URL("../../../screenshots/pages/", import.meta.url));
 
-/** Keeps what the window shows, the whole page, for people to look at. */
+/** In the nightly, keeps what the window shows, the whole page, for people to look at. */
 export async function keepScreenshot(page: Page, name: string): Promise<void> {
+  if (process.env.SVC_NIGHTLY !== "1") return;
   mkdirSync(SCREENSHOTS, { recursive: true });
   await page.screenshot({ path: `${SCREENSHOTS}${name}.png`, fullPage: true });
 }

@@ -1,0 +1,3 @@
+import { flowsOver } from "./flows.js";
+
+flowsOver("memory");

@@ -1,0 +1,3 @@
+import { looksOf } from "./looks.js";
+
+looksOf(["dark", "phone"], []);
