@@ -58,6 +58,7 @@ describe.each(HOSTS)("a conversation on %s with everything in a cluster", (host)
   test("plan, sync and merge work through the queue, the locks and the records", async () => {
     for (const raw of cluster.raw) await raw.flushall();
     const { stores } = connect();
+    await untilItAnswers(stores);
     const bot = await startBot({ host, stores: () => stores, config: { defaults: { auto_merge: true } } });
     const one = await bot.open(changeOf(["web", "api"]));
     expect(await bot.locked(one)).toEqual(["api", "web"]);
