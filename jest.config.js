@@ -40,10 +40,10 @@ export default {
     "./src/config/": { lines: 90 },
     "./src/deployer/": { lines: 90 },
   },
-  // Scenarios wait for other processes (git, Redis) half of the time.
-  maxWorkers: 4,
+  // On two cores, one more than there are: some tests wait for other processes (git, Redis, a browser).
+  maxWorkers: 3,
   // A worker that is replaced loads every module again.
-  workerIdleMemoryLimit: "1.2GB",
+  workerIdleMemoryLimit: "1.6GB",
   // A worker gives back a gigabyte when it ends. After the default of half a second a busy machine's were killed, and
   // Jest blamed the tests; now it does so only if one of them has left something open.
   workerGracefulExitTimeout: 30_000,
