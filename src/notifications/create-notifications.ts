@@ -7,8 +7,7 @@ import type { Notification } from "../core/model/notification.js";
 import type { Log } from "../core/ports/log.js";
 import type { Delivery, DeliveryOutcome, Notifications, Outbox } from "../core/ports/notifications.js";
 import { jsonBody } from "./json-format.js";
-import { type Message, messageOf, type MessageParts } from "./message.js";
-import { eventsOf } from "./select.js";
+import { eventsOf, type Message, messageOf, type MessageParts } from "./message.js";
 
 /** Writes a message for each receiver that wants a notification, and puts it in the outbox. */
 export function createNotifications(

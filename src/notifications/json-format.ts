@@ -3,8 +3,7 @@ import { NOTIFICATION_EVENTS } from "../config/server/server-schema.js";
 import { changeRequestName, type ChangeRequestRef } from "../core/model/change-request.js";
 import type { Notification } from "../core/model/notification.js";
 import { HOST_IDS, HOST_TITLES } from "../names.js";
-import { messageOf, type MessageParts, pageOf } from "./message.js";
-import { eventsOf } from "./select.js";
+import { eventsOf, messageOf, type MessageParts, pageOf } from "./message.js";
 
 const event = z.enum(NOTIFICATION_EVENTS);
 const time = z.iso.datetime();

@@ -19,8 +19,7 @@ import type { EventQueue } from "../core/ports/event-queue.js";
 import type { Log } from "../core/ports/log.js";
 import type { DeploymentStore, LockStore, PlanStore } from "../core/ports/stores.js";
 import type { Push } from "../hosts/webhook-route.js";
-import type { HostId } from "../names.js";
-import { Reminders } from "../run/around/reminders.js";
+import { type HostId, QUEUE_KEY_PREFIX } from "../names.js";
 import {
   type Search,
   SEARCH_BACK_MS,
@@ -313,5 +312,33 @@ export async function tellPlanned(
     }
   } catch (error) {
     log.warn({ repository, branch, err: error }, "could not tell the planned change requests of a push");
+  }
+}
+
+const REMIND_EVERY_MS = 24 * 60 * 60 * 1000;
+
+/** When each change request was last reminded, shared by all replicas: not more than once a day. */
+export class Reminders {
+  readonly #inMemory = new Map<string, number>();
+
+  constructor(
+    private readonly connection: Stores["connection"],
+    private readonly clock: Clock,
+  ) {}
+
+  /**
+   * Whether it is time to remind this change request. If so, it is not for a day, whatever becomes of the reminder.
+   * @throws {StoreUnavailable}
+   */
+  async isTime(changeRequestKey: string): Promise<boolean> {
+    if (this.connection !== undefined) {
+      const key = `${QUEUE_KEY_PREFIX}:reminded:${changeRequestKey}`;
+      return (await this.connection.run((redis) => redis.set(key, "1", "PX", REMIND_EVERY_MS, "NX"))) === "OK";
+    }
+    const now = this.clock.now().getTime();
+    for (const [key, last] of this.#inMemory) if (now - last >= REMIND_EVERY_MS) this.#inMemory.delete(key);
+    if (this.#inMemory.has(changeRequestKey)) return false;
+    this.#inMemory.set(changeRequestKey, now);
+    return true;
   }
 }

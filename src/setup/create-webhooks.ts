@@ -1,9 +1,11 @@
 import { randomBytes } from "node:crypto";
+import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { GroupHooks, GroupMembers, PersonalAccessTokens, ProjectHooks, ProjectMembers, Users } from "@gitbeaker/rest";
 import { pino } from "pino";
 import * as z from "zod";
 import type { HookRequest } from "../config/command-line.js";
+import { errorCode } from "../config/files.js";
 import { secret, signingSecret } from "../config/schema-parts.js";
 import type { Clock } from "../core/ports/clock.js";
 import { createGitLabClient, type GitLabClient } from "../hosts/gitlab/client.js";
@@ -11,7 +13,7 @@ import { GITLAB } from "../hosts/gitlab/words.js";
 import { decodeAnswer, type FailureWords, ifFound, oneLine } from "../hosts/host-answer.js";
 import { createLimitWaits } from "../hosts/limit-waits.js";
 import { SERVICE, WEBHOOK_PATHS } from "../names.js";
-import { nextSteps, readSecret, SecretFiles, sectionLines, type SetupParts, SetupRefused } from "./setup-parts.js";
+import { nextSteps, SecretFiles, sectionLines, type SetupParts, SetupRefused } from "./setup-parts.js";
 
 const TOKEN = "GITLAB_TOKEN";
 const SETUP_TOKEN = "GITLAB_SETUP_TOKEN";
@@ -115,6 +117,17 @@ async function keptSecret(folder: string, name: KeptSecret["name"]): Promise<Kep
     );
   }
   return { name, text: known, file: `${path}, which was there already`, discard: () => Promise.resolve() };
+}
+
+/** @returns The content of a secret's file; undefined without one. @throws {SetupRefused} if it cannot be read. */
+async function readSecret(folder: string, name: string): Promise<string | undefined> {
+  const path = join(folder, name);
+  try {
+    return await readFile(path, "utf8");
+  } catch (error) {
+    if (errorCode(error) === "ENOENT") return undefined;
+    throw new SetupRefused(`${path}: the file cannot be read (${errorCode(error) ?? "unknown reason"})`);
+  }
 }
 
 interface WrittenHooks {

@@ -1,21 +1,10 @@
-import { type FileHandle, mkdir, open, readFile, rm } from "node:fs/promises";
+import { type FileHandle, mkdir, open, rm } from "node:fs/promises";
 import { join } from "node:path";
 import { stringify } from "yaml";
 import type { Environment } from "../config/environment.js";
 import { errorCode } from "../config/files.js";
 import type { Clock } from "../core/ports/clock.js";
 import { type HostId, SERVER_FILE, SERVICE } from "../names.js";
-
-/** @returns The content of a secret's file; undefined without one. @throws {SetupRefused} if it cannot be read. */
-export async function readSecret(folder: string, name: string): Promise<string | undefined> {
-  const path = join(folder, name);
-  try {
-    return await readFile(path, "utf8");
-  } catch (error) {
-    if (errorCode(error) === "ENOENT") return undefined;
-    throw new SetupRefused(`${path}: the file cannot be read (${errorCode(error) ?? "unknown reason"})`);
-  }
-}
 
 /** New files for secrets, created before the secrets are, so that none is created that cannot be stored. */
 export class SecretFiles {

@@ -1,4 +1,3 @@
-import { serveTasks } from "./serve-tasks.js";
-import { TASKS } from "./tasks.js";
+import { serveTasks, TASKS } from "./serve-tasks.js";
 
 serveTasks(TASKS);

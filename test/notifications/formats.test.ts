@@ -10,7 +10,7 @@ import { selected, slackBody, teamsBody } from "../../src/notifications/create-n
 import { signatureHeaders } from "../../src/notifications/deliver.js";
 import { jsonBody } from "../../src/notifications/json-format.js";
 import { messageOf } from "../../src/notifications/message.js";
-import { eventsOf } from "../../src/notifications/select.js";
+import { eventsOf } from "../../src/notifications/message.js";
 import { WORDS } from "../comments/samples.js";
 
 const change = { host: "hosta", repository: repositoryName("acme/deploy"), number: 7 } as const;

@@ -2,7 +2,7 @@ import { expect, test } from "@jest/globals";
 import { applicationName } from "../../src/core/model/brand.js";
 import type { HostEvent } from "../../src/core/model/event.js";
 import type { EventQueue } from "../../src/core/ports/event-queue.js";
-import { Reminders } from "../../src/run/around/reminders.js";
+import { Reminders } from "../../src/service/chores.js";
 import { remindWaiting } from "../../src/service/chores.js";
 import { createMemoryStores } from "../../src/store/memory/memory-stores.js";
 import { sampleDeployment } from "../comments/samples.js";

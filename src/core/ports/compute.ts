@@ -1,4 +1,4 @@
-/** Every task; `src/workers/tasks.ts` has the table. */
+/** Every task; `src/workers/serve-tasks.ts` has the table. */
 export type TaskName =
   | "may-hold-resource"
   | "read-resources"

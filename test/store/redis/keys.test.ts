@@ -1,7 +1,7 @@
 import { readFileSync } from "node:fs";
 import { afterAll, beforeAll, expect, test } from "@jest/globals";
 import { Redis } from "ioredis";
-import { Reminders } from "../../../src/run/around/reminders.js";
+import { Reminders } from "../../../src/service/chores.js";
 import { systemClock } from "../../../src/service/service.js";
 import { createRedisStores } from "../../../src/store/redis/redis-stores.js";
 import { claimsInterval } from "../../../src/store/shared-records.js";
