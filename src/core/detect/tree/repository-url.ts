@@ -70,7 +70,7 @@ export function redactUserInfo(url: string): string {
 /**
  * Whether Kustomize could take an entry for an address, even if something in the tree has that name: it looks for a
  * directory only where it reads no repository, and its versions know different short forms.
- * https://github.com/kubernetes-sigs/kustomize/blob/kustomize/v5.8.1/api/internal/git/repospec.go
+ * Source: `api/internal/git/repospec.go` of Kustomize 5.8.1.
  */
 export function mayBeAddress(entry: string): boolean {
   return /[:?@]|^[\w-]+(?:\.[\w-]+)*\.[a-z]{2,}\//i.test(entry);
