@@ -122,6 +122,12 @@ export class HostRefusal extends HostFailure {
   }
 }
 
+/** The time of an answer by the host's clock; it counts whole seconds. */
+export function timeOf(headers: Headers): Date | undefined {
+  const time = Date.parse(headers.get("date") ?? "");
+  return Number.isNaN(time) ? undefined : new Date(time);
+}
+
 /** Waits for an answer; undefined if it is 404. */
 export async function ifFound<T>(answer: Promise<T>): Promise<T | undefined> {
   try {

@@ -46,6 +46,7 @@ interface Held {
   readonly statuses: SeenStatus[];
   /** Logins of those who approved the present head. */
   approvers: readonly string[];
+  approvedAt?: string;
 }
 
 interface SeenDeployment extends Pick<ShownDeployment, "command" | "application" | "revision" | "runId"> {
@@ -69,6 +70,7 @@ export class MemoryHost implements CodeHost {
   readonly #options: MemoryHostOptions;
   readonly #changes: Held[] = [];
   /** Logins by lower-case name of a team or group. */
+  #seconds = 0;
   readonly #teams = new Map<string, ReadonlySet<string>>();
 
   constructor(options: MemoryHostOptions) {
@@ -110,7 +112,10 @@ export class MemoryHost implements CodeHost {
   }
 
   approve(number: number, ...logins: readonly string[]): void {
-    this.#held(number).approvers = logins;
+    this.#seconds += 1;
+    const held = this.#held(number);
+    held.approvers = logins;
+    held.approvedAt = new Date(this.#seconds * 1000).toISOString();
   }
 
   setTeam(team: string, ...logins: readonly string[]): void {
@@ -158,8 +163,11 @@ export class MemoryHost implements CodeHost {
     return { id: "1000", login: "svc-bot", bot: true };
   }
 
-  async reach(): Promise<void> {
+  /** Its clock counts reviews and questions for the time. */
+  async reach(): Promise<Date> {
     await this.#options.delay();
+    this.#seconds += 1;
+    return new Date(this.#seconds * 1000);
   }
 
   async getChangeRequest({ number }: ChangeRequestRef, signal?: AbortSignal): Promise<ChangeRequest> {
@@ -211,10 +219,10 @@ export class MemoryHost implements CodeHost {
 
   async reviews({ number, headRevision }: ChangeRequest): Promise<Reviews> {
     await this.#options.delay();
-    const { approvers } = this.#held(number);
+    const { approvers, approvedAt: at } = this.#held(number);
     const approved = approvers.length > 0 && headRevision === this.facts(number).headRevision;
     const missing = approved ? undefined : "nobody approved it yet";
-    const people = (approved ? approvers : []).map((login) => ({ id: login, login, bot: false }));
+    const people = (approved ? approvers : []).map((login) => ({ id: login, login, bot: false, at }));
     const looks = people.map((by) => ({ by, saw: headRevision, from: undefined }));
     return { approved, approvers: people.map(({ login }) => login), people, missing, looks };
   }

@@ -1,5 +1,6 @@
 import type { RenderFacts } from "../diff/diff-task.js";
 import { createLifting, type WhyWithheld } from "../facts/approval.js";
+import { markFailed } from "../facts/failed-since.js";
 import { factsOfAsker, markUnseen } from "../facts/read-facts.js";
 import { specEqual } from "../model/application.js";
 import type { ApplicationName } from "../model/brand.js";
@@ -175,7 +176,7 @@ async function conclude(
   const looked = new Set(chosen);
   const left = subjects.filter((subject) => !looked.has(subject));
   const kept = await keepEarlier(left, unplanned, context);
-  return {
+  const plan: Plan = {
     change: changeRequestRef(change),
     head: change.headRevision,
     baseBranch: change.baseBranch,
@@ -188,6 +189,7 @@ async function conclude(
     unread: detection.unread,
     notes: [...settings.notes, ...detection.notes, ...(await otherWordNotes(detection, context))],
   };
+  return markFailed(plan, earlier, context);
 }
 
 /** The previews of an earlier plan that this one did not make again. */

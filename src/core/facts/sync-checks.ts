@@ -1,6 +1,6 @@
 import { checksFor } from "../../config/rules/rule-match.js";
 import type { ApplicationName } from "../model/brand.js";
-import type { Approval, User } from "../model/change-request.js";
+import type { Approval, Approver, User } from "../model/change-request.js";
 import {
   type Check,
   type CheckResult,
@@ -27,6 +27,7 @@ import { brokenChecks, checkManifests, type CheckSource } from "../render/check-
 import { createRenderLine, renderInputs, type RenderSource } from "../render/render.js";
 import { allowsAny } from "./access.js";
 import type { Approvals } from "./approval.js";
+import { isLater, timedAs, whyEarly } from "./failed-since.js";
 
 /** The required checks of what a sync deploys. */
 export interface SyncChecks {
@@ -135,12 +136,16 @@ async function resultsOf(
   if (concerned.length === 0) return new Map();
   const line = createRenderLine(context);
   const results = new Map<ApplicationName, readonly CheckResult[]>();
+  const before = new Map<ApplicationName, readonly CheckResult[]>();
   for (const subject of concerned) {
     const planned = plannedResults(subject, checksFor(required, subject.name), plan, context);
     // Of a foreign branch or a range of versions, Argo CD may take something else by now.
     const counts = planned !== undefined && (await renderInputs("head", subject, context)).pinned;
     if (counts) results.set(subject.name, planned);
-    else await line.begin({ subject, locked: true });
+    else {
+      if (planned !== undefined) before.set(subject.name, planned);
+      await line.begin({ subject, locked: true });
+    }
   }
   const again = [...line.finish()].map(async ([subject, rendering]) => {
     const checks = checksFor(required, subject.name);
@@ -149,7 +154,12 @@ async function resultsOf(
       sides.kind === "failed"
         ? brokenChecks(checks, "its manifests could not be rendered again", sides.reason)
         : await checkManifests(subject, sides, { reuse: true }, { ...context, checks });
-    results.set(subject.name, found);
+    // What fails as it did in the plan is what people approved in spite of.
+    const planned = before.get(subject.name) ?? [];
+    results.set(
+      subject.name,
+      found.map((one) => timedAs(one, planned)),
+    );
   });
   await Promise.all(again);
   return results;
@@ -219,10 +229,11 @@ type OverridingContext = Pick<CommandContext, "host" | "change"> & { readonly ap
 
 /** Finds out whose approval lifts failed checks. The host is asked only if there is one to lift. */
 function createOverriding(context: OverridingContext) {
-  const asked = new Map<string, Promise<readonly User[]>>();
+  const asked = new Map<string, Promise<readonly Approver[]>>();
+  const early = new Map<FailedCheck, string>();
   let problem: string | undefined;
 
-  async function approvers(teams: readonly string[]): Promise<readonly User[]> {
+  async function approvers(teams: readonly string[]): Promise<readonly Approver[]> {
     const approval = await context.approvals().catch((error: unknown) => {
       if (error instanceof HostFailure) return error.message;
       throw error;
@@ -238,12 +249,16 @@ function createOverriding(context: OverridingContext) {
     return approval.people.filter((_, index) => allowed[index] === true);
   }
 
-  async function whoLifts({ overridableBy: teams }: FailedCheck): Promise<readonly User[]> {
+  async function whoLifts(failed: FailedCheck): Promise<readonly User[]> {
+    const { overridableBy: teams, knownAt } = failed;
     if (teams.length === 0) return [];
     const key = JSON.stringify(teams);
     const found = asked.get(key) ?? approvers(teams);
     asked.set(key, found);
-    return found;
+    const members = await found;
+    const later = members.filter(({ at }) => isLater(at, knownAt));
+    if (later.length < members.length) early.set(failed, whyEarly(failed, members));
+    return later;
   }
 
   return {
@@ -256,7 +271,7 @@ function createOverriding(context: OverridingContext) {
       const cure =
         teams.length === 0
           ? "fix it and push"
-          : `fix it and push, or get an approval of this commit by a member of ${teams.join(" or ")}${unread}`;
+          : `fix it and push, or get an approval of this commit by a member of ${teams.join(" or ")}${unread}${early.get(failed) ?? ""}`;
       return `check ${name} failed: ${failed.outcome.reason}: ${cure}`;
     },
   };

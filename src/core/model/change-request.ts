@@ -95,9 +95,14 @@ export interface Approval {
   /** Logins of the people whose approval counts. */
   readonly approvers: readonly string[];
   /** The same people, for questions about them. */
-  readonly people: readonly User[];
+  readonly people: readonly Approver[];
   /** A sentence for people; undefined if approved. */
   readonly missing: string | undefined;
+}
+
+export interface Approver extends User {
+  /** When they approved, in ISO 8601 and by the host's clock; undefined if it does not tell. */
+  readonly at?: string | undefined;
 }
 
 /** The reviews as the host reports them: `approved` by its own rules, by somebody other than the author. */
@@ -107,7 +112,7 @@ export interface Reviews extends Approval {
 }
 
 export interface Look {
-  readonly by: User;
+  readonly by: Approver;
   /** The approved commit; undefined if the host does not report it. */
   readonly saw: Revision | undefined;
   /** Where the approved commit left the base branch of that time; undefined if the base branch is still the same. */

@@ -35,6 +35,11 @@ export interface CheckResult {
   /** Digest of how it was run: a result counts only for the check as it is configured now. */
   readonly definition: string;
   readonly outcome: CheckOutcome;
+  /**
+   * When it had failed, in ISO 8601 and by the clock of the host that tells when somebody approved: only a later approval lifts
+   * it. Undefined if nobody may lift it, or if that is not known.
+   */
+  readonly knownAt?: string | undefined;
 }
 
 export type FailedCheck = CheckResult & { readonly outcome: Exclude<CheckOutcome, { readonly kind: "passed" }> };

@@ -1,5 +1,5 @@
 import type { Revision } from "../model/brand.js";
-import type { Authorship, Push, Look, User } from "../model/change-request.js";
+import type { Approver, Authorship, Push, Look, User } from "../model/change-request.js";
 
 export interface EyesFacts {
   readonly head: Revision;
@@ -62,7 +62,7 @@ export function unseenCommits({ head, commits, empty, looks, authorship }: EyesF
 }
 
 /** People who approved the head and had no hand in any commit; everybody who did, if each of them had in some. */
-export function countingApprovers({ head, commits, empty, looks, authorship }: EyesFacts): readonly User[] {
+export function countingApprovers({ head, commits, empty, looks, authorship }: EyesFacts): readonly Approver[] {
   const atHead = looks.filter(({ saw }) => saw === head).map(({ by }) => by);
   const uninvolved = atHead.filter((by) => {
     const alone = {

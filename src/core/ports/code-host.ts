@@ -17,8 +17,11 @@ export interface CodeHost {
   readonly id: HostId;
   /** Our own account, requested once and cached. Proves that the credentials work. */
   self(): Promise<User>;
-  /** One small, uncached call with our credentials: proves that the host is reachable now. */
-  reach(): Promise<void>;
+  /**
+   * One small, uncached call with our credentials: proves that the host is reachable now. Returns the time by the host's clock;
+   * undefined if its answer has none.
+   */
+  reach(): Promise<Date | undefined>;
   /** Fresh facts from the API, never cached. */
   getChangeRequest(change: ChangeRequestRef, signal?: AbortSignal): Promise<ChangeRequest>;
   /** Never cached either, in a single call. */

@@ -248,9 +248,9 @@ function isOtherPerson({ author }: Review, change: ChangeRequest): boolean {
   return author.databaseId !== change.author?.id && !sameLogin;
 }
 
-function lookOf({ author, commit }: Review): readonly Look[] {
+function lookOf({ author, commit, submittedAt }: Review): readonly Look[] {
   if (!author?.databaseId) return [];
-  const by = { id: author.databaseId, login: author.login, bot: false };
+  const by = { id: author.databaseId, login: author.login, bot: false, at: submittedAt?.toISOString() };
   return [{ by, saw: commit ? revision(commit.oid) : undefined, from: undefined }];
 }
 

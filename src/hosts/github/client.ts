@@ -10,7 +10,7 @@ import { HostFailure, type HostFailureReason } from "../../core/model/errors.js"
 import { parseJson } from "../../core/model/json.js";
 import type { Clock } from "../../core/ports/clock.js";
 import type { Answer } from "../../http/fetch-text.js";
-import { decodeAnswer, oneLine, refusalOf } from "../host-answer.js";
+import { decodeAnswer, oneLine, refusalOf, timeOf } from "../host-answer.js";
 import { createHostFetch, type HostFetch } from "../host-fetch.js";
 import type { LimitWaits } from "../limit-waits.js";
 import { GITHUB } from "./words.js";
@@ -44,6 +44,8 @@ export interface GitHubClient {
   /** The fetch below Octokit, for requests without authentication. */
   readonly fetch: HostFetch;
   now(): Date;
+  /** The time of GitHub's last answer, by its own clock. */
+  answeredAt(): Date | undefined;
   /** Whether an answer of the last hour named a rate limit: self-hosted servers have none by default. */
   showsLimit(): boolean;
   /** Calls as the App itself. @param asked Completes "when asked to" in error messages. */
@@ -111,6 +113,7 @@ function appAuth(options: Parameters<typeof createProbotAuth>[0]): ReturnType<ty
 
 export function createGitHubClient(options: GitHubClientOptions): GitHubClient {
   const { log } = options;
+  let answeredAt: Date | undefined;
   let limitShownAt = Number.NEGATIVE_INFINITY;
   const hostFetch = createHostFetch({
     words: GITHUB,
@@ -122,6 +125,7 @@ export function createGitHubClient(options: GitHubClientOptions): GitHubClient {
     saysLimited,
     waits: (until) => options.waits.begin({ host: "hosta", account: undefined, reason: "asked", until }),
     onAnswer: (headers) => {
+      answeredAt = timeOf(headers);
       if (headers.has("x-ratelimit-limit")) limitShownAt = options.clock.now().getTime();
     },
   });
@@ -207,6 +211,7 @@ export function createGitHubClient(options: GitHubClientOptions): GitHubClient {
     probot,
     fetch: hostFetch,
     now: () => options.clock.now(),
+    answeredAt: () => answeredAt,
     showsLimit: () => options.clock.now().getTime() - limitShownAt < LIMIT_SHOWN_FOR_MS,
     asApp,
     asInstallation,

@@ -69,6 +69,7 @@ export function createGitHubHost(config: GitHubConfig, parts: HostParts): CodeHo
       const asked = "read the App";
       // The App's own credentials do not use an installation's rate limit.
       decodeAnswer(appSchema, await client.asApp(asked, ({ rest }) => rest.apps.getAuthenticated()), GITHUB, asked);
+      return client.answeredAt();
     },
     getChangeRequest: (change, signal) => getChangeRequest(client, change, aliases, signal),
     state: (change) => getState(client, change),

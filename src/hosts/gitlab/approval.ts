@@ -1,6 +1,13 @@
 import { GroupMembers, MergeRequestApprovals, MergeRequests, ProjectMembers, Projects } from "@gitbeaker/rest";
 import * as z from "zod";
-import type { ChangeRequest, ChangeRequestRef, Look, Reviews, User } from "../../core/model/change-request.js";
+import type {
+  Approver,
+  ChangeRequest,
+  ChangeRequestRef,
+  Look,
+  Reviews,
+  User,
+} from "../../core/model/change-request.js";
 import { HostFailure } from "../../core/model/errors.js";
 import type { Clock } from "../../core/ports/clock.js";
 import type { Visitor } from "../../core/ports/code-host.js";
@@ -225,7 +232,7 @@ function judgeApprovals(change: ChangeRequest, facts: ApprovalFacts): Reviews {
   const underOtherBase = looks.filter(({ saw, isFresh }) => !isFresh && saw === change.headRevision);
   const given = {
     approvers: names(fresh),
-    people: fresh.map(userOf),
+    people: fresh.map(approverOf),
     looks: looks.flatMap(({ by, saw, from, isFresh }): readonly Look[] => {
       if (isFresh) return [{ by, saw, from: undefined }];
       return from === undefined || saw === change.headRevision ? [] : [{ by, saw, from }];
@@ -270,8 +277,9 @@ function judgeApprovals(change: ChangeRequest, facts: ApprovalFacts): Reviews {
   );
 }
 
-function userOf({ user }: Approvals["approved_by"][number]): User {
-  return { id: user.id, login: user.username, bot: false };
+function approverOf({ user, approved_at: at }: Approvals["approved_by"][number]): Approver {
+  const time = typeof at === "number" && !Number.isNaN(at) ? new Date(at).toISOString() : undefined;
+  return { id: user.id, login: user.username, bot: false, at: time };
 }
 
 type Versions = ApprovalFacts["versions"];
@@ -288,7 +296,11 @@ function lookOf(approval: Approvals["approved_by"][number], versions: Versions):
   const { approved_at: at } = approval;
   const earlier = typeof at === "number" ? versions.filter(({ created_at: made }) => made < at) : versions;
   const seen = typeof at === "number" || versions.length === 1 ? newestOf(earlier) : undefined;
-  return { by: userOf(approval), saw: seen?.head_commit_sha ?? undefined, from: seen?.base_commit_sha ?? undefined };
+  return {
+    by: approverOf(approval),
+    saw: seen?.head_commit_sha ?? undefined,
+    from: seen?.base_commit_sha ?? undefined,
+  };
 }
 
 function whyStale(people: Approvals["approved_by"]): string {

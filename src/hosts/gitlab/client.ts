@@ -4,7 +4,7 @@ import * as z from "zod";
 import { HostFailure } from "../../core/model/errors.js";
 import { parseJson } from "../../core/model/json.js";
 import type { Clock } from "../../core/ports/clock.js";
-import { decodeAnswer, type FailureWords, oneLine, refusalMessage, refusalOf } from "../host-answer.js";
+import { decodeAnswer, type FailureWords, oneLine, refusalMessage, refusalOf, timeOf } from "../host-answer.js";
 import { createHostFetch } from "../host-fetch.js";
 import type { LimitWaits } from "../limit-waits.js";
 import { GITLAB } from "./words.js";
@@ -25,6 +25,8 @@ type GitLabOptions = ConstructorParameters<typeof MergeRequests<false>>[0];
 
 /** GitLab's API. */
 export interface GitLabClient {
+  /** The time of GitLab's last answer, by its own clock. */
+  answeredAt(): Date | undefined;
   /**
    * @param asked Completes "when asked to" in error messages.
    * @param call Creates a resource with the options it is given, and calls one method of it.
@@ -78,6 +80,7 @@ const answerSchema = z.object({
  */
 export function createGitLabClient(options: GitLabClientOptions): GitLabClient {
   const { url, token, requestTimeoutMs, clock, waits, words = GITLAB } = options;
+  let answeredAt: Date | undefined;
   const hostFetch = createHostFetch({
     words,
     origin: new URL(url).origin,
@@ -85,6 +88,9 @@ export function createGitLabClient(options: GitLabClientOptions): GitLabClient {
     requestTimeoutMs,
     isRead,
     followsOwnRedirects: false,
+    onAnswer: (headers) => {
+      answeredAt = timeOf(headers);
+    },
     waits: (until) => waits.begin({ host: "hostb", account: undefined, reason: "asked", until }),
   });
 
@@ -152,6 +158,7 @@ export function createGitLabClient(options: GitLabClientOptions): GitLabClient {
   }
 
   return {
+    answeredAt: () => answeredAt,
     ask,
     query: async (schema, asked, text, variables) =>
       decodeAnswer(schema, await query(asked, text, variables), words, asked),

@@ -50,6 +50,7 @@ export function createGitLabHost(config: GitLabConfig, parts: GitLabParts): Code
     self,
     reach: async () => {
       await findSelf(client, log);
+      return client.answeredAt();
     },
     getChangeRequest: (change, signal) => getChangeRequest(client, change, config.aliases, clock, signal),
     state: (change) => getState(client, change),

@@ -137,6 +137,7 @@ const checkResult = z.object({
   name: z.string(),
   required: z.boolean(),
   overridableBy: z.array(z.string()),
+  knownAt: z.string().optional(),
   definition: z.string(),
   outcome: checkOutcome,
 });

@@ -98,25 +98,34 @@ test.each<[string, Partial<Plan>, { failed?: readonly string[]; missing?: readon
   expect(found.overridden).toEqual([]);
 });
 
+const UNLIFTED = { failed: [{ application: "blog" }], overridden: [] };
+
 test.each([
   [
     "a member of the team",
     ["max"],
+    "2026-03-02T09:00:02.000Z",
     { failed: [], overridden: [{ application: "blog", check: "values", by: ["max"] }] },
   ],
-  ["somebody else", ["bo"], { failed: [{ application: "blog" }], overridden: [] }],
-  ["nobody", [], { failed: [{ application: "blog" }], overridden: [] }],
-])("a failed check that a team may lift, approved by %s", async (_who, approvers, expected) => {
+  ["a member in the same second", ["max"], "2026-03-02T09:00:01.900Z", UNLIFTED],
+  ["a member before it failed", ["max"], "2026-03-02T09:00:00.000Z", UNLIFTED],
+  ["a member, nobody tells when", ["max"], undefined, UNLIFTED],
+  ["somebody else", ["bo"], "2026-03-02T09:00:02.000Z", UNLIFTED],
+  ["nobody", [], undefined, UNLIFTED],
+])("a failed check that a team may lift, approved by %s", async (_who, approvers, at, expected) => {
   const lifted = check("values", { overridableBy: ["acme/sre"] });
-  const people = approvers.map((login) => ({ id: login, login, bot: false }));
+  const people = approvers.map((login) => ({ id: login, login, bot: false, at }));
   const approval: Approval = { approved: people.length > 0, approvers, people, missing: undefined };
   const belongsToAny = (_change: unknown, { login }: { readonly login: string }) => Promise.resolve(login === "max");
-  const found = await checksOfMerge(samplePlan([isNew("blog", [result(lifted, FAILED)])]), {
-    host: { belongsToAny } as never,
-    change: sampleChange(),
-    approvals: () => Promise.resolve(approval),
-    checks: [lifted],
-  });
+  const found = await checksOfMerge(
+    samplePlan([isNew("blog", [{ ...result(lifted, FAILED), knownAt: "2026-03-02T09:00:01.000Z" }])]),
+    {
+      host: { belongsToAny } as never,
+      change: sampleChange(),
+      approvals: () => Promise.resolve(approval),
+      checks: [lifted],
+    },
+  );
   expect(found).toMatchObject({ ...expected, missing: [] });
 });
 

@@ -57,9 +57,15 @@ describe("approved", () => {
     expect(await approvalOf(pullRequest(decision, [review("APPROVED")]))).toEqual({
       approved: true,
       approvers: ["bo"],
-      people: [{ id: expect.any(String), login: "bo", bot: false }],
+      people: [{ id: expect.any(String), login: "bo", bot: false, at: "2026-03-02T09:00:10.000Z" }],
       missing: undefined,
-      looks: [{ by: { id: "102", login: "bo", bot: false }, saw: change.headRevision }],
+      looks: [
+        {
+          by: { id: "102", login: "bo", bot: false, at: "2026-03-02T09:00:10.000Z" },
+          saw: change.headRevision,
+          from: undefined,
+        },
+      ],
     });
   });
 

@@ -1,0 +1,107 @@
+import type { Approver } from "../model/change-request.js";
+import { type CheckResult, type FailedCheck, isFailed } from "../model/check.js";
+import { HostFailure } from "../model/errors.js";
+import { type ApplicationPlan, checksOf, isPlanOf, type Plan, type Preview } from "../model/plan.js";
+import type { CommandContext } from "../ports/context.js";
+
+/** Both are times of the host, which counts whole seconds: an approval in the same one may be older. */
+export function isLater(approvedAt: string | undefined, knownAt: string | undefined): boolean {
+  if (approvedAt === undefined || knownAt === undefined) return false;
+  return Math.floor(Date.parse(approvedAt) / 1000) > Math.floor(Date.parse(knownAt) / 1000);
+}
+
+export function whyEarly({ knownAt }: FailedCheck, members: readonly Approver[]): string {
+  if (knownAt === undefined) {
+    return " (which approvals came after it failed is not known: run the plan command, then approve)";
+  }
+  const untold = members.filter(({ at }) => at === undefined).map(({ login }) => login);
+  if (untold.length > 0) {
+    return ` (the host does not tell when ${untold.join(", ")} approved, so it may have been before it failed)`;
+  }
+  return ` (${members.map(({ login }) => login).join(", ")} approved before svc knew that it failed: approve again)`;
+}
+
+/**
+ * Notes in a plan when failed checks had certainly failed, by the clock that times approvals: no clock of ours is compared with
+ * it. What an earlier plan of this head showed in the same way keeps its time. Call it last, so that an approval that was
+ * given while the plan was made counts as earlier.
+ */
+export async function markFailed(
+  plan: Plan,
+  earlier: Plan | undefined,
+  { host, change }: Pick<CommandContext, "host" | "change">,
+): Promise<Plan> {
+  const known = isPlanOf(earlier, change) ? earlier : undefined;
+  const kept = {
+    ...plan,
+    applications: plan.applications.map((one) => keepTimes(one, known?.applications ?? [])),
+    previews: plan.previews.map((one) => keepTimes(one, known?.previews ?? [])),
+  };
+  const all = [...kept.applications.flatMap(checksOf), ...kept.previews.flatMap(({ content }) => content.checks ?? [])];
+  if (!all.some(isUntimed)) return kept;
+  const at = await host.reach().catch((error: unknown) => {
+    if (error instanceof HostFailure) return undefined;
+    throw error;
+  });
+  const knownAt = at?.toISOString();
+  const timed = (one: CheckResult): CheckResult => (isUntimed(one) ? { ...one, knownAt } : one);
+  return {
+    ...kept,
+    applications: kept.applications.map((one) => mapChecks(one, timed)),
+    previews: kept.previews.map((one) => mapChecks(one, timed)),
+  };
+}
+
+/** Whether an approval might lift it, if it were known when it failed. */
+function isUntimed(one: CheckResult): boolean {
+  return isFailed(one) && one.overridableBy.length > 0 && one.knownAt === undefined;
+}
+
+function keepTimes<T extends ApplicationPlan | Preview>(one: T, known: readonly T[]): T {
+  if (!("content" in one ? (one.content.checks ?? []) : checksOf(one)).some(isUntimed)) return one;
+  const before = known.find(({ application }) => application === one.application);
+  if (before === undefined || shownText(before) !== shownText(one)) return one;
+  const checks = "content" in before ? (before.content.checks ?? []) : checksOf(before);
+  return mapChecks(one, (check) => timedAs(check, checks));
+}
+
+/** A result with the time of the same failure in `known`. */
+export function timedAs(one: CheckResult, known: readonly CheckResult[]): CheckResult {
+  if (!isUntimed(one)) return one;
+  const same = known.find(
+    ({ name, definition, outcome }) =>
+      name === one.name && definition === one.definition && JSON.stringify(outcome) === JSON.stringify(one.outcome),
+  );
+  return same?.knownAt === undefined ? one : { ...one, knownAt: same.knownAt };
+}
+
+function mapChecks<T extends ApplicationPlan | Preview>(one: T, change: (check: CheckResult) => CheckResult): T {
+  if ("content" in one) {
+    const { content } = one;
+    return content.checks === undefined ? one : { ...one, content: { ...content, checks: content.checks.map(change) } };
+  }
+  if ("checks" in one && one.checks !== undefined) return { ...one, checks: one.checks.map(change) };
+  if (!("preview" in one) || one.preview?.checks === undefined) return one;
+  return { ...one, preview: { ...one.preview, checks: one.preview.checks.map(change) } };
+}
+
+/** What a plan says of an application's objects and definition, to be compared: not its locks, checks and warnings. */
+function shownText(one: ApplicationPlan | Preview): string {
+  return JSON.stringify(one, (key, value: unknown) => {
+    if (NOT_COMPARED.has(key)) return undefined;
+    const isPlain = typeof value === "object" && value !== null && !Array.isArray(value);
+    return isPlain
+      ? Object.fromEntries(Object.entries(value).sort(([left], [right]) => (left < right ? -1 : 1)))
+      : value;
+  });
+}
+
+const NOT_COMPARED: ReadonlySet<string> = new Set([
+  "lock",
+  "checks",
+  "warnings",
+  "unseen",
+  "cluster",
+  "replaces",
+  "gaps",
+]);
