@@ -5,6 +5,7 @@ import type { Log } from "../core/ports/log.js";
 import { createTelemetry } from "../observe/telemetry.js";
 import { createWorkerPool } from "../workers/worker-pool.js";
 import { createAdapters } from "./adapters.js";
+import { checkRules } from "./check-rules.js";
 import { systemClock } from "./service.js";
 import { checkAtStart } from "./start-checks.js";
 
@@ -19,6 +20,11 @@ export async function checkOnline(config: ServerConfig): Promise<CheckResult> {
   const found = new Findings();
   try {
     await checkAtStart({ config, hosts, deployer, ping: () => stores.ping(), log: found });
+    // Without Argo CD there is nothing to compare the rules with, and the check has said so.
+    if (!found.bad) {
+      const applications = await deployer.listApplications(new AbortController().signal);
+      found.lines.push(...checkRules(applications, config).map((line) => `warning: ${line}`));
+    }
   } finally {
     await Promise.all([adapters.close(), telemetry.close(), compute.close()]);
   }

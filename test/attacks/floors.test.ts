@@ -1,6 +1,6 @@
 import { describe, expect, test } from "@jest/globals";
 import { HOSTS, startBot, type Bot } from "../scenarios/bot.js";
-import { asYaml, changeOf } from "../scenarios/resources.js";
+import { apart, asYaml, changeOf } from "../scenarios/resources.js";
 import { refOn, startTwoHosts } from "./two-hosts.js";
 
 const OTHER = { hosta: "hostb", hostb: "hosta" } as const;
@@ -10,6 +10,7 @@ const PREFIX = { hosta: "github", hostb: "gitlab" } as const;
 function start(host: Bot["host"], required: Readonly<Record<string, unknown>>): Promise<Bot> {
   return startBot({
     host,
+    resources: () => apart("api", "web"),
     config: { sync_requirements: [{ name: "we*", ...required }] },
     files: () => ({
       ".svc.yaml":

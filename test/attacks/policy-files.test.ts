@@ -2,7 +2,7 @@ import { describe, expect, test } from "@jest/globals";
 import type { FileChanges } from "../../sandbox/forge.js";
 import { HOSTS, REPOSITORY, startBot, type Bot } from "../scenarios/bot.js";
 import { HookReceiver } from "../scenarios/hook-receiver.js";
-import { changeOf } from "../scenarios/resources.js";
+import { apart, changeOf } from "../scenarios/resources.js";
 
 const FILE = ".svc.yaml";
 const BROKEN = "sync_requirements: [\n";
@@ -165,7 +165,7 @@ describe.each(HOSTS)("the policy file on %s", (host) => {
       "  - { name: prod*, require_approval: true, allowed_users: [olga] }",
       "  - { name: api, allowed_users: [bo] }",
     );
-    const bot = await startBot({ host, files: () => ({ [FILE]: rules }) });
+    const bot = await startBot({ host, resources: () => apart("api", "web"), files: () => ({ [FILE]: rules }) });
     bot.forge.setAccess(REPOSITORY, "olga", "write");
     const weak = lines("auto_merge: true", "sync_requirements: [{ name: api, allowed_users: [bo] }]");
     const one = await bot.open({ ...changeOf(["web"]), [FILE]: weak });

@@ -217,11 +217,11 @@ export class Bot {
     return (await this.stores.deployments.ofChange(this.ref(number))).map(({ application }) => application);
   }
 
-  /** A value in a live ConfigMap of the cluster. */
+  /** A value in a live ConfigMap of the cluster, in the usual namespace or in one of the name of the ConfigMap (`apart`). */
   liveValue(name: string, key = "value"): string | undefined {
-    const found = this.argocd.liveObject("ConfigMap", "guestbook", name) as
-      { data?: Record<string, string> } | undefined;
-    return found?.data?.[key];
+    const found = ["guestbook", name].map((namespace) => this.argocd.liveObject("ConfigMap", namespace, name));
+    const [data] = found.filter((one) => one !== undefined) as { data?: Record<string, string> }[];
+    return data?.data?.[key];
   }
 
   /** What accounts did to real Applications, as `verb name`. */

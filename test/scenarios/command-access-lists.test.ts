@@ -1,6 +1,6 @@
 import { describe, expect, test } from "@jest/globals";
 import { HOSTS, REPOSITORY, startBot, type Bot } from "./bot.js";
-import { changeOf } from "./resources.js";
+import { apart, changeOf } from "./resources.js";
 
 const TEAM = "acme/platform";
 /** The request by which the host is asked whether somebody is in the team. */
@@ -16,7 +16,11 @@ function membershipCalls(bot: Bot): number {
 
 describe.each(HOSTS)("allowed_users and allowed_teams on %s", (host) => {
   test("allowed_users: others with write access are refused, with who may and -a for the rest", async () => {
-    const bot = await startBot({ host, files: policy("name: web, allowed_users: [BO]") });
+    const bot = await startBot({
+      host,
+      resources: () => apart("api", "web"),
+      files: policy("name: web, allowed_users: [BO]"),
+    });
     const one = await bot.open(changeOf(["api", "web"]));
     await bot.comment(one, "svc sync");
     expect(bot.lastComment(one)).toContain("`ana` may not run `svc sync` for:\n- `web`: only BO may");
@@ -56,7 +60,11 @@ describe.each(HOSTS)("allowed_users and allowed_teams on %s", (host) => {
   });
 
   test("the host cannot say who is in the team: refused, with its reason and whose permission is missing", async () => {
-    const bot = await startBot({ host, files: policy(`name: web, allowed_teams: [${TEAM}]`) });
+    const bot = await startBot({
+      host,
+      resources: () => apart("api", "web"),
+      files: policy(`name: web, allowed_teams: [${TEAM}]`),
+    });
     bot.forge.setTeam(TEAM, ["ana"]);
     const one = await bot.open(changeOf(["api", "web"]));
     bot.forge.faults.add({ path: MEMBERSHIP, fault: { kind: "status", status: 403, body: '{"message":"no"}' } });
@@ -70,6 +78,7 @@ describe.each(HOSTS)("allowed_users and allowed_teams on %s", (host) => {
   test("rollback is bound by default; plan and unlock only where commands says so", async () => {
     const bot = await startBot({
       host,
+      resources: () => apart("api", "web"),
       files: policy("name: web, allowed_users: [bo]", "name: api, allowed_users: [bo], commands: [plan, unlock]"),
     });
     const one = await bot.open(changeOf(["api", "web"]));
@@ -95,6 +104,7 @@ describe.each(HOSTS)("allowed_users and allowed_teams on %s", (host) => {
     const bot = await startBot({
       host,
       applications: ["web", "api", "wiki"],
+      resources: () => apart("web", "api", "wiki"),
       files: policy(
         'name: "*", allowed_users: [bo]',
         "name: web, allowed_users: [ana]",
@@ -123,7 +133,11 @@ describe.each(HOSTS)("allowed_users and allowed_teams on %s", (host) => {
 
   describe("read afresh right before the first call that deploys", () => {
     test("put out of the team meanwhile", async () => {
-      const bot = await startBot({ host, files: policy(`name: web, allowed_teams: [${TEAM}]`) });
+      const bot = await startBot({
+        host,
+        resources: () => apart("api", "web"),
+        files: policy(`name: web, allowed_teams: [${TEAM}]`),
+      });
       bot.forge.setTeam(TEAM, ["ana"]);
       const one = await bot.open(changeOf(["web"]));
       bot.meanwhile("forge", { path: MEMBERSHIP, nth: 2 }, () => bot.forge.setTeam(TEAM, []));

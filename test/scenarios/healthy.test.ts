@@ -1,7 +1,7 @@
 import { describe, expect, test } from "@jest/globals";
 import type { HealthLook } from "../../sandbox/argocd/controller/health-play.js";
 import { HOSTS, startBot, type Bot } from "./bot.js";
-import { changeOf } from "./resources.js";
+import { apart, changeOf } from "./resources.js";
 
 const EDIT_PATH = /\/(comments|notes)\/\d+$/;
 const BACK_OFF = 'Back-off pulling image "web:2" @all';
@@ -34,6 +34,7 @@ describe.each(HOSTS)("a sync that has to end healthy on %s", (host) => {
     const bot = await startBot({
       host,
       config: { defaults: { auto_merge: true } },
+      resources: () => apart("api", "web"),
       files: () => RULES("require_healthy: true"),
     });
     const one = await bot.open(changeOf(["web", "api"]));
@@ -50,7 +51,7 @@ describe.each(HOSTS)("a sync that has to end healthy on %s", (host) => {
     const began = bot.clock.now().getTime();
     await bot.comment(one, "svc sync");
     expect(seen[0]).toContain("deployed, waiting for its health (`Progressing`): ");
-    expect(seen[0]).toContain("Pod guestbook/web-1-a: Degraded: Back-off pulling image");
+    expect(seen[0]).toContain("Pod web/web-1-a: Degraded: Back-off pulling image");
     expect(seen[0]).toMatch(/`api`[^\n]* ✅ succeeded$/m);
     expect(locked).toEqual([["web"]]);
     expect(bot.clock.now().getTime() - began).toBeGreaterThan(60_000);

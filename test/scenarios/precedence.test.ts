@@ -1,6 +1,6 @@
 import { describe, expect, test } from "@jest/globals";
 import { HOSTS, startBot, type Bot } from "./bot.js";
-import { changeOf } from "./resources.js";
+import { apart, changeOf } from "./resources.js";
 
 const UNAPPROVED = "PR must be approved before sync";
 
@@ -19,6 +19,7 @@ describe.each(HOSTS)("precedence of approval on %s", (host) => {
     const bot = await startBot({
       host,
       applications: ["prod-test", "prod-web", "wiki"],
+      resources: () => apart("prod-test", "prod-web", "wiki"),
       config: { defaults: { require_approval: true } },
       files: policy(
         "require_approval: false",

@@ -61,3 +61,9 @@ export function repositoryOf(
 export function changeOf(names: readonly string[], value = "2"): FileChanges {
   return Object.fromEntries(names.map((name) => [`apps/${name}/configmap.yaml`, configMap(name, { value })]));
 }
+
+/** A namespace of its own for each application, so that the rules of one do not hold for the others. */
+export function apart(...names: readonly string[]): Readonly<Record<string, Partial<ApplicationOptions>>> {
+  const at = (namespace: string) => ({ destination: { server: "https://kubernetes.default.svc", namespace } });
+  return Object.fromEntries(names.map((name) => [name, { spec: at(name) }]));
+}

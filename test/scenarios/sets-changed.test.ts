@@ -56,11 +56,19 @@ describe.each(HOSTS)("applications that an ApplicationSet changes on %s", (host)
   });
 
   test("what the set changes needs the approval that it requires before the merge", async () => {
+    // In one namespace the rules of one would hold for the other.
+    const at = (namespace: string) => ({ destination: { server: "https://kubernetes.default.svc", namespace } });
+    const apart = { ...ENVS, spec: at("{{ .name }}") };
     const bot = await startShops({
       host,
       config: { defaults: { auto_merge: true } },
+      prepare: (world, forge) => {
+        const repoURL = cloneUrlOf(forge);
+        const applications = ["de", "fr"].map((name) => generatedApplication(name, { repoURL, spec: at(name) }));
+        runsShops(world, shopsResource(repoURL, git(repoURL, FILES), apart), applications);
+      },
       files: (url) => ({
-        "sets/shops.yaml": shops(url, git(url, FILES), ENVS),
+        "sets/shops.yaml": shops(url, git(url, FILES), apart),
         ".svc.yaml": "sync_requirements: [{ name: shop-de, require_approval: true }]\n",
         ...env("de"),
         ...env("fr"),

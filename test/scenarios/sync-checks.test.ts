@@ -1,6 +1,6 @@
 import { describe, expect, test } from "@jest/globals";
 import { HOSTS, REPOSITORY, SHORT, startBot } from "./bot.js";
-import { changeOf } from "./resources.js";
+import { apart, changeOf } from "./resources.js";
 
 const AUTO_SYNC = { spec: { syncPolicy: { automated: {} } } };
 const UNCOVERED = { annotations: { "argocd.argoproj.io/manifest-generate-paths": "/elsewhere" } };
@@ -42,7 +42,10 @@ describe.each(HOSTS)("the checks of a sync on %s", (host) => {
     const bot = await startBot({
       host,
       applications: ["api", "shop", "web", "wiki"],
-      resources: () => ({ api: AUTO_SYNC }),
+      resources: () => {
+        const own = apart("api", "shop", "web", "wiki");
+        return { ...own, api: { spec: { ...own.api?.spec, ...AUTO_SYNC.spec } } };
+      },
       files: () => ({
         ".svc.yaml": [
           "sync_requirements:",

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "@jest/globals";
 import { HOSTS, REPOSITORY, SHORT, startBot, type Bot } from "./bot.js";
 import { section } from "./plan-comment.js";
-import { applicationResource, asYaml, changeOf, configMap } from "./resources.js";
+import { apart, applicationResource, asYaml, changeOf, configMap } from "./resources.js";
 
 const GENERATE_PATHS = "argocd.argoproj.io/manifest-generate-paths";
 const CHARTS = "acme/charts";
@@ -160,6 +160,7 @@ describe.each(HOSTS)("applications that svc may not deploy on %s", (host) => {
   test("behind its base: the plan warns with the commits, and require_up_to_date refuses the sync", async () => {
     const bot = await startBot({
       host,
+      resources: () => apart("api", "web"),
       files: () => ({
         ".svc.yaml": "require_up_to_date: false\nsync_requirements:\n  - { name: web, require_up_to_date: true }\n",
         "apps/web/other.yaml": configMap("other", { value: "1" }),

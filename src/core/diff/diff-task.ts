@@ -153,8 +153,13 @@ function renderFacts(
     })),
     sets: ofKind("ApplicationSet").filter(({ changed }) => changed),
     touched: [...new Set(identities.flatMap((one) => [objectKey(one), objectKey({ ...one, namespace: "" })]))],
-    namespaces: [...new Set(identities.map(({ namespace }) => namespace))].filter((one) => one !== ""),
+    namespaces: [...new Set(identities.map(namespaceOf))].filter((one) => one !== ""),
   };
+}
+
+/** Whoever changes a Namespace changes all that is in it. */
+function namespaceOf({ group, kind, name, namespace }: ManifestIdentity): string {
+  return group === "" && kind === "Namespace" ? name : namespace;
 }
 
 function specOf(manifest: Manifest | undefined): ApplicationSpec | undefined {

@@ -119,7 +119,12 @@ export async function deriveEffects(
   const shallow = await allInTurns(examined, async (one) => [one, await appliedBy(one, around, context)] as const);
   const appliedByName = new Map(shallow.map(([{ subject }, applied]) => [subject.name, applied]));
   const touched = new Map(examined.map(({ subject, facts }) => [subject.name, facts?.touched ?? []]));
-  const bind = await overlapsAmong(new Set([...touched.values()].flat()), live, context);
+  const members = [
+    ...examined.map(({ subject }) => directMember(subject, context.change)),
+    ...shallow.flatMap(([, { reached }]) => reached.map(({ member }) => member)),
+    ...applicationSets.flatMap((set) => set.members),
+  ];
+  const bind = await overlapsAmong(new Set([...touched.values()].flat()), live, members, context);
   const effects = shallow.map(([{ subject, facts }, { reached }]): readonly [ApplicationName, Effect] => {
     const self: Member = { ...directMember(subject, context.change), namespaces: facts?.namespaces ?? [] };
     // Nothing deploys a new application before the merge, and what its children apply in turn is not asked.
@@ -156,22 +161,24 @@ type Places = ReadonlyMap<string, readonly Identity[]>;
 type Bind = (member: Member, objects: readonly string[]) => Member;
 
 /**
- * Finds whose place a member takes: that of the applications at its new destination, and of those that own objects which
- * it touches. Of applications with the same rules, one is enough.
+ * Finds whose place a member takes: that of the applications in whose namespaces it changes something, and of those that own
+ * objects which it touches. Of applications with the same rules, one is enough.
  * @param touched keys of all objects that are asked about.
+ * @param own the members themselves: new ones are not among the live applications.
  */
 export async function overlapsAmong(
   touched: ReadonlySet<string>,
   live: Live,
+  own: readonly Identity[],
   context: Omit<EffectSource, "change">,
 ): Promise<Bind> {
-  const rules = new Map([...live.values()].map((one) => [one.name, rulesOf(one, context)]));
+  const rules = new Map([...live.values()].map((one) => [one.name, rulesOf(identityOf(one.name, one.spec), context)]));
   // Nobody's rules are stricter than anybody else's.
-  if (new Set(rules.values()).size < 2) return (member) => member;
+  if (new Set([...rules.values(), ...own.map((one) => rulesOf(one, context))]).size < 2) return (member) => member;
   const owners = await ownersOf(touched, context);
   const places = placesByNamespace(live, rules);
   return (member, objects) => {
-    const bound = [...atDestination(member, places), ...ofObjects(member, objects, owners ?? new Map(), live)];
+    const bound = [...ofObjects(member, objects, owners ?? new Map(), live), ...inNamespaces(member, places)];
     return {
       ...member,
       boundAs: distinctRules([...member.boundAs, ...bound], rules),
@@ -182,8 +189,8 @@ export async function overlapsAmong(
 
 const OBJECTS_UNKNOWN = "svc could not find out whose objects it changes";
 
-function rulesOf({ name, spec }: Application, { settings }: Pick<EffectSource, "settings">): string {
-  const application = ruledAs(identityOf(name, spec));
+function rulesOf(identity: Identity, { settings }: Pick<EffectSource, "settings">): string {
+  const application = ruledAs(identity);
   const access = (["sync", "rollback", "unlock", "plan"] as const).map((command) =>
     settings.accessTo(application, command),
   );
@@ -208,25 +215,16 @@ function placesByNamespace(live: Live, rules: ReadonlyMap<ApplicationName, strin
   return places;
 }
 
-function atDestination(member: Member, places: Places): readonly BoundIdentity[] {
-  if (!arrives(member)) return [];
-  return (places.get(member.destination.namespace) ?? [])
-    .filter((other) => other.application !== member.application && maybeSameCluster(other, member))
-    .map((other) => ({ ...other, because: `${other.application} deploys to the same destination` }));
-}
-
-/** Whether the member is new at its destination. */
-function arrives({ definition }: Member): boolean {
-  switch (definition.kind) {
-    case "new":
-    case "unknown":
-      return true;
-    case "changed":
-      return definition.moves.some(({ what }) => what === "destination");
-    case "removed":
-    case "unchanged":
-      return false;
-  }
+/** The applications that deploy to the namespaces in which a member creates, changes or deletes something. */
+function inNamespaces(member: Member, places: Places): readonly BoundIdentity[] {
+  const { definition, destination, namespaces } = member;
+  // The objects of a member that was not rendered are not known, and a definition can change all of them.
+  const own = definition.kind === "unchanged" ? [] : [destination.namespace];
+  return [...new Set([...namespaces, ...own])].flatMap((namespace) =>
+    (places.get(namespace) ?? [])
+      .filter((other) => other.application !== member.application && maybeSameCluster(other, member))
+      .map((other) => ({ ...other, because: `${other.application} deploys to the namespace ${namespace}, too` })),
+  );
 }
 
 /** A cluster has an address and a name, and svc cannot see which belong together. */

@@ -34,7 +34,7 @@ test("a new member is bound by the first application of each set of rules at its
   await fc.assert(
     fc.asyncProperty(fc.array(place, { minLength: 1, maxLength: 12 }), fc.nat(11), async (places, chosen) => {
       const live = new Map(places.map(application).map((one) => [one.name, one]));
-      const bind = await overlapsAmong(new Set(), live, { settings } as CommandContext);
+      const bind = await overlapsAmong(new Set(), live, [], { settings } as CommandContext);
       const self = chosen % places.length;
       const own = places[self] ?? places[0];
       if (own === undefined) return;

@@ -1,0 +1,86 @@
+import { describe, expect, test } from "@jest/globals";
+import { HOSTS, startBot, type Bot, type BotOptions } from "../scenarios/bot.js";
+import { asYaml } from "../scenarios/resources.js";
+
+const OWN = "https://kubernetes.default.svc";
+const UNAPPROVED = "PR must be approved before sync";
+const BOUND = "the rules of prod hold, because prod deploys to the namespace shop, too";
+
+/** `prod` deploys to `shop`, `dev` to `dev`, and only `prod` is protected, by its name. */
+function start(host: Bot["host"], rule = "require_approval: true", more: Partial<BotOptions> = {}): Promise<Bot> {
+  return startBot({
+    host,
+    applications: ["dev", "prod"],
+    resources: () => ({
+      dev: { spec: { destination: { server: OWN, namespace: "dev" } } },
+      prod: { spec: { destination: { name: "in-cluster", namespace: "shop" } } },
+    }),
+    files: () => ({ ".svc.yaml": `sync_requirements: [{name: prod, ${rule}}]\n` }),
+    ...more,
+  });
+}
+
+function object(kind: string, name: string, namespace: string | undefined, more: object = {}): string {
+  return asYaml({ apiVersion: kind === "Job" ? "batch/v1" : "v1", kind, metadata: { name, namespace }, ...more });
+}
+
+describe.each(HOSTS)("the namespace of a protected application on %s", (host) => {
+  test.each<[string, string]>([
+    ["a Job beside its Secrets", object("Job", "steal", "shop", { spec: { template: {} } })],
+    ["Endpoints of its Service", object("Endpoints", "prod", "shop", { subsets: [] })],
+    ["the Namespace itself", object("Namespace", "shop", undefined)],
+  ])("another application does not bring %s without what its rules require", async (_what, manifest) => {
+    const bot = await start(host);
+    const one = await bot.open({ "apps/dev/more.yaml": manifest });
+    await bot.comment(one, "svc sync");
+    expect(bot.lastComment(one)).toContain(UNAPPROVED);
+    expect(bot.lastComment(one)).toContain(BOUND);
+    expect(bot.changes()).toEqual([]);
+    await bot.approve(one);
+    bot.expectChanges("sync dev");
+    await bot.comment(one, "svc sync");
+    expect(bot.changes()).toEqual(["sync dev"]);
+  });
+
+  test("another application that deploys there changes and prunes nothing without what its rules require", async () => {
+    const bot = await start(host, "allowed_users: [bo]", {
+      resources: () => {
+        const destination = { server: OWN, namespace: "shop" };
+        return { dev: { spec: { destination } }, prod: { spec: { destination } } };
+      },
+      files: () => ({
+        ".svc.yaml": "sync_requirements: [{name: prod, allowed_users: [bo]}]\n",
+        "apps/dev/more.yaml": object("ConfigMap", "more", undefined),
+      }),
+    });
+    const one = await bot.open({ "apps/dev/more.yaml": null });
+    await bot.comment(one, "svc sync --prune");
+    expect(bot.lastComment(one)).toMatch(/may not run `svc sync` for:[^]*`dev`: only bo may/);
+    expect(bot.changes()).toEqual([]);
+    bot.expectChanges("sync dev");
+    await bot.comment(one, "svc sync --prune", "bo");
+    expect(bot.changes()).toEqual(["sync dev"]);
+  });
+
+  test("a person must be allowed by each application that deploys there", async () => {
+    const bot = await start(host, "allowed_users: [bo]", {
+      files: () => ({
+        ".svc.yaml": "sync_requirements: [{name: prod, allowed_users: [bo]}, {name: dev, allowed_users: [ana]}]\n",
+      }),
+    });
+    const one = await bot.open({ "apps/dev/more.yaml": object("ConfigMap", "more", "shop") });
+    for (const by of ["ana", "bo"]) {
+      await bot.comment(one, "svc sync", by);
+      expect(bot.lastComment(one)).toContain("may not run `svc sync` for");
+    }
+    expect(bot.changes()).toEqual([]);
+  });
+
+  test("in a namespace of its own nothing more is required", async () => {
+    const bot = await start(host);
+    const one = await bot.open({ "apps/dev/more.yaml": object("ConfigMap", "more", undefined) });
+    bot.expectChanges("sync dev");
+    await bot.comment(one, "svc sync");
+    expect(bot.changes()).toEqual(["sync dev"]);
+  });
+});
