@@ -149,6 +149,7 @@ function summaryLines({ diff, cluster }: EvaluatedPlan, { pruning, words }: Appl
   return [
     `**Changes:** ${diff.created} to create, ${diff.updated} to update`,
     ...(diff.deleted === 0 ? [] : [`**Deletes:** ${diff.deleted} to delete${kept}`]),
+    ...(diff.stay === undefined ? [] : [`**Stays:** ${diff.stay} left in the cluster by any sync (Prune=false)`]),
     ...(diff.hooksChanged === 0 ? [] : [`**Hooks:** ${diff.hooksChanged} changed`]),
     ...(cluster === undefined ? [] : [`**Kubernetes:** ${sentence(clusterSentence(cluster))}`]),
     ...consequenceLines(diff),

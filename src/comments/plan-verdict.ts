@@ -143,6 +143,7 @@ function resourceCounts(all: readonly ApplicationPlan[], pruning: boolean): stri
     [sum(({ created }) => created), "created"],
     [sum(({ updated }) => updated), "updated"],
     [sum(({ deleted }) => deleted), `deleted${pruning ? "" : KEPT}`],
+    [sum(({ stay = 0 }) => stay), "left in the cluster"],
     [hooks, `${hooks === 1 ? "hook" : "hooks"} changed`],
     [sum((diff) => driftOf(diff).length), "drifted"],
     [secrets, `${secrets === 1 ? "Secret" : "Secrets"} may change`],

@@ -318,14 +318,16 @@ function healthLines({ health, unhealthy }: Succeeded): readonly string[] {
 }
 
 /** The success released the lock, so a plan must take it again before the command can prune. */
-function notPrunedLines({ application, pruneSkipped, resources: all }: Succeeded, run: Run): readonly string[] {
+function notPrunedLines({ application, pruneSkipped, pruned, resources: all }: Succeeded, run: Run): readonly string[] {
   if (pruneSkipped === 0) return [];
   const left = all.filter(({ status }) => status === "PruneSkipped").map(({ title }) => title);
   return [
-    `**Not pruned:** ${counted(pruneSkipped, "resource")} ${pruneSkipped === 1 ? "was" : "were"} left in the cluster. ${cureOf(application, run)}`,
+    `**Not pruned:** ${counted(pruneSkipped, "resource")} ${pruneSkipped === 1 ? "was" : "were"} left in the cluster. ${pruned === true ? BY_HAND : cureOf(application, run)}`,
     ...fencedList(left, MAX_NOT_PRUNED),
   ];
 }
+
+const BY_HAND = "No sync deletes them, because of Prune=false: delete them by hand if they are to go.";
 
 /** A change request that is merged or closed cannot be planned any more. */
 function cureOf(application: string, { command, change, words, next }: Run): string {

@@ -87,7 +87,8 @@ describe.each(HOSTS)("what a plan calls out on %s", (host) => {
     expect(section(bot.lastComment(one), "web")).toContain(
       [
         "**Changes:** 1 to create, 1 to update",
-        "**Deletes:** 2 to delete (kept in the cluster without --prune)",
+        "**Deletes:** 1 to delete (kept in the cluster without --prune)",
+        "**Stays:** 1 left in the cluster by any sync (Prune=false)",
         "**Hooks:** 1 changed",
         [
           "**Caution:**",

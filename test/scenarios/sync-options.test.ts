@@ -53,6 +53,26 @@ describe.each(HOSTS)("options of a sync on %s", (host) => {
     expect(bot.liveValue("old")).toBeUndefined();
   });
 
+  test("what Prune=false keeps is not counted as deleted, and a sync that prunes leaves it to be deleted by hand", async () => {
+    const kept = configMap("old", { value: "1" }).replace(
+      "name: old",
+      "name: old\n  annotations: {argocd.argoproj.io/sync-options: Prune=false}",
+    );
+    const bot = await startBot({
+      host,
+      files: () => ({ "apps/web/old.yaml": kept }),
+      prepare: ({ argocd }) => argocd.deploy("web"),
+    });
+    const one = await bot.open({ "apps/web/old.yaml": null });
+    expect(bot.lastComment(one)).toContain("**Stays:** 1 left in the cluster by any sync (Prune=false)");
+    expect(bot.lastComment(one)).not.toMatch(/Deletes:|--prune`/);
+    bot.expectChanges("sync web");
+    await bot.comment(one, "svc sync --prune");
+    expect(bot.lastComment(one)).toContain("No sync deletes them, because of Prune=false: delete them by hand");
+    expect(bot.lastComment(one)).not.toContain("--prune`");
+    expect(bot.liveValue("old")).toBe("1");
+  });
+
   test("skip_no_changes drops applications whose plan detected no changes and releases their locks", async () => {
     const bot = await startBot({ host, ...SKIP });
     const one = await bot.open({ ...COMMENTED, ...changeOf(["api"]) });

@@ -303,9 +303,9 @@ function waitingFor([first, ...others]: readonly SyncedResource[]): string {
 function outcomeOf(deployed: Succeeded, end: HealthEnd): SyncOutcome {
   switch (end.kind) {
     case "healthy": {
-      const { kind, message, resources, revisions, pruneSkipped } = deployed;
+      const { kind, message, resources, revisions, pruneSkipped, pruned } = deployed;
       const { health, unhealthy } = end;
-      return { kind, message, resources, revisions, pruneSkipped, health, unhealthy };
+      return { kind, message, resources, revisions, pruneSkipped, ...(pruned && { pruned }), health, unhealthy };
     }
     case "unhealthy":
       return failure(end.health, end.message, end.unhealthy);

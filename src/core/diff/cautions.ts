@@ -149,9 +149,14 @@ const TAKEN_ALONG: ReadonlyMap<string, string> = new Map([
 ]);
 const FINALIZER = "resources-finalizer.argocd.argoproj.io";
 
+/** Whether an object stays in the cluster when it leaves git, whatever the sync. */
+export function isNeverPruned(object: JsonObject | undefined, options: readonly string[]): boolean {
+  return hasSyncOption(object, "Prune=false", options);
+}
+
 function deletion(identity: ManifestIdentity, base: JsonObject, options: readonly string[]): readonly Caution[] {
   const title = titleOf(identity);
-  if (hasSyncOption(base, "Prune=false", options)) {
+  if (isNeverPruned(base, options)) {
     const kept = `keeps ${title} in the cluster even with --prune, because of Prune=false: delete it by hand if it is to go`;
     return [harmless(RANK.kept, kept)];
   }

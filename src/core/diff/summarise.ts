@@ -5,7 +5,7 @@ import type { BothSides, DiffBasis, ManifestDiff, NameChanges, ResourceChange } 
 import { EmbeddedTexts } from "../secrets/embedded.js";
 import { carriesParameters, hideParameters, withoutCredentials } from "../secrets/hide-in-text.js";
 import { hideValues, isSecret } from "../secrets/hide-values.js";
-import { cautionsOf, isDangerous, type TwoSides } from "./cautions.js";
+import { cautionsOf, isDangerous, isNeverPruned, type TwoSides } from "./cautions.js";
 import { type CompareObjects, objectComparer } from "./changed-sections.js";
 import { hasListRules, keyed, listRule, type ListRule, rollsPods, type ValuePath } from "./list-rules.js";
 import { type ManifestIdentity, titleOf } from "./manifest-key.js";
@@ -51,10 +51,14 @@ export function summarise(changes: readonly Sides[], { syncOptions, basis, redac
   const resources = sorted.flatMap((one) => shown.get(one) ?? []);
   const count = (action: ResourceChange["action"]) =>
     resources.filter((one) => !one.hook && one.action === action).length;
+  const stay = sorted.filter(
+    ({ action, hook, base }) => action === "delete" && !hook && isNeverPruned(base, syncOptions),
+  );
   return {
     created: count("create"),
     updated: count("update"),
-    deleted: count("delete"),
+    deleted: count("delete") - stay.length,
+    ...(stay.length === 0 ? {} : { stay: stay.length }),
     hooksChanged: resources.filter(({ hook }) => hook).length,
     resources,
     hiddenSecrets: changes.some(({ identity }) => isSecret(identity)),

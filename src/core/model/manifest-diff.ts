@@ -23,7 +23,10 @@ export interface BothSides {
 export interface ManifestDiff {
   readonly created: number;
   readonly updated: number;
+  /** Without those that stay. */
   readonly deleted: number;
+  /** Objects that leave git and that no sync deletes (`Prune=false`), if there are any. */
+  readonly stay?: number | undefined;
   readonly hooksChanged: number;
   readonly resources: readonly ResourceChange[];
   /** A rendered Secret has values that Argo CD hides: an empty diff proves nothing if inputs changed. */

@@ -96,8 +96,10 @@ export type SyncOutcome =
       readonly resources: readonly SyncedResource[];
       /** What Argo CD deployed of each source: commits, or versions of charts. Untrusted; empty if it is not known any more. */
       readonly revisions: readonly string[];
-      /** The number of objects left in the cluster because pruning was off. */
+      /** The number of objects left in the cluster. */
       readonly pruneSkipped: number;
+      /** Pruning was on: what is left all the same has `Prune=false`, and no sync deletes it. */
+      readonly pruned?: true;
       /** The health right after, as Argo CD reports it; for people only. */
       readonly health: string;
       /** Objects that are not healthy yet; `status` is their health. */

@@ -177,7 +177,7 @@ const managedResource = resource.extend({
 const revisions = { revision: z.string().nullish(), revisions: z.array(z.string()).nullish() };
 
 const operationState = z.object({
-  operation: z.object({ info }).nullish(),
+  operation: z.object({ info, sync: z.object({ prune: z.boolean().nullish() }).nullish() }).nullish(),
   phase: z.string().nullish(),
   message: z.string().nullish(),
   startedAt: z.string().nullish(),

@@ -270,6 +270,7 @@ function success(
     resources,
     revisions: revisionsOf(state, request),
     pruneSkipped: resources.filter((resource) => resource.status === "PruneSkipped").length,
+    ...(state.operation?.sync?.prune === true ? { pruned: true } : {}),
     health: application.status?.health?.status ?? "Unknown",
     unhealthy: unhealthyOf(application),
   };

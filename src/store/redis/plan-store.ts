@@ -106,6 +106,7 @@ const manifestDiff = z.object({
   created: count,
   updated: count,
   deleted: count,
+  stay: orUndefined(count),
   hooksChanged: count,
   resources,
   hiddenSecrets: z.boolean(),

@@ -9,6 +9,13 @@ const claim = (spec: Manifest) => object("v1/PersistentVolumeClaim", "data", { s
 const job = (spec: Manifest, annotations: Manifest = {}) =>
   object("batch/v1/Job", "migrate", { spec }, Object.keys(annotations).length === 0 ? {} : { annotations });
 
+test("what no sync deletes is not counted as deleted", () => {
+  const [kept, gone] = [withOption(claim({}), "Prune=false"), object("v1/ConfigMap", "a", {})];
+  expect(diff([kept, gone], [])).toMatchObject({ deleted: 1, stay: 1, resources: [{}, {}] });
+  expect(diff([kept, gone], [], ["Prune=false"])).toMatchObject({ deleted: 0, stay: 2 });
+  expect(diff([gone], [])).not.toHaveProperty("stay");
+});
+
 describe("what Kubernetes cannot take by its form", () => {
   const good = object("v1/ConfigMap", "c", { data: { a: "1" } });
   const metadata = { name: "c" };
@@ -266,7 +273,8 @@ describe("deletes", () => {
       ],
     ],
   ])("%s", (_, base, options, cautions) => {
-    expect(diff([base], [], options)).toMatchObject({ deleted: 1, cautions });
+    const found = diff([base], [], options);
+    expect([found.deleted + (found.stay ?? 0), found.cautions]).toEqual([1, cautions]);
   });
 });
 

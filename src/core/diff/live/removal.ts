@@ -34,6 +34,9 @@ export const removalTask: Task<RemovalInput, PreviewContent> = {
       kind: "compared",
       diff: {
         ...diff,
+        // Prune=false is only about syncs.
+        deleted: diff.resources.length,
+        stay: undefined,
         cautions: found.map(({ text }) => text),
         dangers: found.flatMap((one) => (one.danger === undefined ? [] : [one.danger])),
       },
