@@ -1,5 +1,7 @@
 import { describe, expect, test } from "@jest/globals";
 import { applicationName } from "../../src/core/model/brand.js";
+import type { Stale } from "../../src/core/policy/gates.js";
+import { RULES } from "../../src/core/policy/rules.js";
 import { HOSTS, REPOSITORY, SHORT, startBot, type Bot, type BotOptions } from "../scenarios/bot.js";
 import { changeOf, configMap } from "../scenarios/resources.js";
 
@@ -7,7 +9,7 @@ import { changeOf, configMap } from "../scenarios/resources.js";
 const MOST_REQUESTS = 90;
 const STRICT = { ".svc.yaml": "require_approval: true\n" };
 const START = { method: "POST", path: /\/api\/v1\/applications\/web\/sync$/ };
-const MERGE = /\/merge$/;
+const MERGE = "/merge";
 
 function start(options: BotOptions): Promise<Bot> {
   const merging = { defaults: { auto_merge: true, merge_method: "merge" } };
@@ -41,6 +43,24 @@ const MEANWHILE: readonly [string, (bot: Bot, one: number) => Promise<unknown>, 
   ],
 ];
 
+/** Has each of what gates trust go stale: a new kind does not compile until somebody says how. */
+const GOES_STALE: Readonly<Record<Stale, (bot: Bot, one: number) => Promise<unknown>>> = {
+  head: (bot, one) => bot.forge.pushSilently(REPOSITORY, one, changeOf(["web"], "3")),
+  base: (bot, one) => bot.forge.retarget(REPOSITORY, one, "release"),
+  policy: (bot) => bot.forge.pushToBranch(REPOSITORY, "main", STRICT),
+  result: async (bot, one) => {
+    for (const record of await bot.stores.deployments.ofChange(bot.ref(one))) {
+      await bot.stores.deployments.save({ ...record, outcome: "failed" });
+    }
+  },
+  time: (bot, one) => bot.stores.deployments.remove(applicationName("web"), bot.ref(one)),
+};
+
+test("what gates say makes stored facts stale is what is made stale here", () => {
+  const named = Object.values(RULES).flatMap((rule) => (rule.of === "danger" ? [] : Object.values(rule.trusts ?? {})));
+  expect([...new Set(named.flat())].sort()).toEqual(Object.keys(GOES_STALE).sort());
+});
+
 describe.each(HOSTS)("what changes while a sync runs on %s", (host) => {
   test("a stricter base branch at any request to the host, until it is asked to merge: never merged into it", async () => {
     const bot = await start({ host });
@@ -63,7 +83,7 @@ describe.each(HOSTS)("what changes while a sync runs on %s", (host) => {
       await bot.comment(one, "svc sync");
       bot.forge.faults.clear();
       // Nothing can be read between the request for a merge and the host's own work on it.
-      if (at === undefined || MERGE.test(at)) break;
+      if (at === undefined || at.endsWith(MERGE)) break;
       const { headRevision, state } = bot.seen(one);
       const into = await bot.forge.commitsSince(REPOSITORY, root, "release");
       const ids = into.flatMap(({ id, parents }) => [id, ...parents]);
@@ -96,6 +116,20 @@ describe.each(HOSTS)("what changes while a sync runs on %s", (host) => {
       await bot.end();
     }
   });
+
+  test.each(Object.keys(GOES_STALE) as Stale[])(
+    "a stored fact that goes stale by %s right before the merge is read again",
+    async (kind) => {
+      const bot = await start({ host });
+      await bot.forge.pushToBranch(REPOSITORY, "release", STRICT);
+      const one = await bot.open(changeOf(["web"]));
+      bot.meanwhile("forge", RESULT, () => GOES_STALE[kind](bot, one).then(() => undefined));
+      bot.expectChanges("sync web");
+      await bot.comment(one, "svc sync");
+      expect(bot.seen(one).state).toBe("open");
+      expect(bot.answers(one).join("\n")).toContain("was not merged, because of what changed meanwhile");
+    },
+  );
 
   test("an approval that is withdrawn while the result is posted", async () => {
     const bot = await start({ host, files: () => STRICT });
