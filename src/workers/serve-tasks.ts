@@ -60,6 +60,7 @@ export const TASKS: Tasks = {
   diff: async () => (await import("../core/diff/diff-task.js")).diffTask,
   removal: async () => (await import("../core/diff/live/removal.js")).removalTask,
   "check-input": async () => (await import("../core/render/check-manifests.js")).checkInputTask,
+  "render-digest": async () => (await import("../core/diff/render-digest.js")).renderDigestTask,
   "definition-diff": async () => (await import("../core/diff/manifest-diff.js")).definitionDiffTask,
   "render-plan": async () => (await import("../comments/plan.js")).renderPlanTask,
 };

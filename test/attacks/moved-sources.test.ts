@@ -235,13 +235,25 @@ describe.each(HOSTS)("a source in another repository, on %s", (host) => {
     const moved = await bot.forge.pushToBranch(ELSEWHERE, "main", {
       "extra/configmap.yaml": configMap("extra", { value: "2" }),
     });
+    await bot.comment(one, "svc sync");
+    expect(bot.lastComment(one)).toContain(
+      "that changed since the plan: ConfigMap guestbook/extra would be another one than planned",
+    );
+    expect(bot.changes()).toEqual([]);
+    await bot.comment(one, "svc plan");
+    let last = moved;
+    bot.meanwhile("argocd", { method: "POST", path: /\/sync$/ }, async () => {
+      last = await bot.forge.pushToBranch(ELSEWHERE, "main", {
+        "extra/configmap.yaml": configMap("extra", { value: "3" }),
+      });
+    });
     bot.expectChanges("sync web");
     await bot.comment(one, "svc sync");
-    expect(bot.liveValue("extra")).toBe("2");
+    expect(bot.liveValue("extra")).toBe("3");
     expect(bot.lastComment(one)).toContain("✅ succeeded");
     expect(bot.lastComment(one)).toMatch(
       new RegExp(
-        `⚠️ Source 2 is in another repository and follows main: it was deployed at ${moved.slice(0, 8)}, and the plan was made when it was at [0-9a-f]{8}\\.`,
+        `⚠️ Source 2 is in another repository and follows main: it was deployed at ${last.slice(0, 8)}, and the plan was made when it was at [0-9a-f]{8}\\.`,
       ),
     );
   });

@@ -29,6 +29,7 @@ const member: Member = {
     { repoURL: "https://charts.test", targetRevision: "1.x", commit: undefined },
   ],
   boundAs: [{ ...identity, because: "it is there before this change" }],
+  deploysItself: true,
   problem: undefined,
 };
 const effect: Effect = {
@@ -115,6 +116,11 @@ const plan: Plan = {
       verdict: "changed",
       writesDefinition: true,
       definedBy: { parent: applicationName("root"), spec: { project: "prod" }, base: { project: "default" } },
+      unpinned: {
+        reads: ["the chart web of https://charts.example.com at 1.2.3"],
+        rendered: { whole: "a".repeat(64), objects: [{ title: "ConfigMap shop/web", digest: "12345678" }] },
+        unseen: true,
+      },
       sources: [
         { position: 1, kind: "head", follows: "main", revision: "1".repeat(40), unseen: false },
         { position: 2, kind: "foreign", follows: "1.x", revision: undefined, unseen: true },

@@ -8,9 +8,10 @@ import { changeRequestRef } from "../model/change-request.js";
 import { type CheckResult, isFailed } from "../model/check.js";
 import { allInTurns } from "../model/collections.js";
 import { NO_EFFECT } from "../model/effect.js";
+import { listed } from "../model/host-words.js";
 import type { LockAttempt } from "../model/lock.js";
 import type { ManifestDiff, ResourceChange } from "../model/manifest-diff.js";
-import type { ApplicationPlan, Evaluated, PlanLock, PreviewContent, Unevaluated } from "../model/plan.js";
+import type { ApplicationPlan, Evaluated, PlanLock, PreviewContent, Unevaluated, Unpinned } from "../model/plan.js";
 import { type AnnouncedSubject, type LiveSubject, plannedSources, type Subject } from "../model/subject.js";
 import type { CommandContext } from "../ports/context.js";
 import {
@@ -21,6 +22,7 @@ import {
   NOT_RENDERED,
   uncheckedPreview,
 } from "../render/check-manifests.js";
+import { digestOfRender } from "../render/digest-render.js";
 import { compareRenders, type ComparisonSource } from "../render/live-diff-mode.js";
 import type { Previewed } from "../render/preview.js";
 import { createRenderLine, type RenderedSides, type RenderSource } from "../render/render.js";
@@ -66,9 +68,11 @@ export async function evaluate(
       case "live": {
         const atMerge = subject.notDriven ?? (subject.autoSynced ? AUTO_SYNCED : undefined);
         const found = await evaluated(subject, await rendered.get(subject), facts, context);
+        const { warnings, gaps } = await warningsOf(subject, context);
         return {
           ...common,
-          ...(await warningsOf(subject, context)),
+          warnings: [...warnings, ...cautionOf(found)],
+          gaps,
           atMerge,
           definedBy: subject.definedBy && {
             parent: subject.definedBy,
@@ -81,6 +85,16 @@ export async function evaluate(
     }
   });
 }
+
+function cautionOf(found: Evaluated | Unevaluated): readonly string[] {
+  if (found.kind !== "evaluated" || found.unpinned === undefined) return [];
+  const reads = listed(found.unpinned.reads, MOST_READS);
+  return [
+    `reads what may change without a commit: ${reads}. A sync renders it again, and is refused if that is not what this plan shows; Argo CD before 3.2 answers from its cache`,
+  ];
+}
+
+const MOST_READS = 5;
 
 const AUTO_SYNCED = "auto-sync is enabled: Argo CD deploys it by itself at the merge";
 
@@ -114,16 +128,29 @@ async function evaluated(
         ...(await checked(subject, sides, context)),
       };
     case "rendered": {
-      const [compared, checks] = await Promise.all([
+      const [compared, checks, unpinned] = await Promise.all([
         compareRenders(subject, sides, context),
         checked(subject, sides, context),
+        unpinnedOf(subject, sides, context),
       ]);
       if (compared.facts !== undefined) facts.set(subject.name, compared.facts);
       const { planned } = compared;
       if (planned.kind === "unevaluated") return { ...planned, definition: await definition() };
-      return { ...planned, definition: await definition(), ...checks };
+      if (typeof unpinned === "string") return { kind: "unevaluated", reason: unpinned };
+      return { ...planned, definition: await definition(), ...checks, ...(unpinned && { unpinned }) };
     }
   }
+}
+
+/** What a sync is compared with, where the head reads what no content pins; a sentence if it cannot be told. */
+async function unpinnedOf(
+  subject: LiveSubject,
+  { head, unpinned: reads }: Extract<RenderedSides, { readonly kind: "rendered" }>,
+  context: EvaluationSource,
+): Promise<Unpinned | string | undefined> {
+  if (reads.length === 0) return undefined;
+  const rendered = await digestOfRender(subject, head, context);
+  return typeof rendered === "string" ? rendered : { reads, rendered, unseen: false };
 }
 
 /** What cannot be rendered is not synced, but the merge deploys it: a check that could not run has failed. */

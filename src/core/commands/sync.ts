@@ -1,5 +1,6 @@
 import { deployHeads, type HeadTarget } from "../deploy/deploy-head.js";
 import { retryWhileUnavailable } from "../deploy/settle.js";
+import { renderedOtherwise, withMoved } from "../facts/fresh-renders.js";
 import { readStores } from "../facts/read-facts.js";
 import { isBasePinned } from "../facts/read-rollback.js";
 import { readAgain, readForSync } from "../facts/read-sync.js";
@@ -48,10 +49,13 @@ export async function sync(
   const skipped = settings.skipNoChanges ? skippable(chosen, first.subjects, { command, plan, context }) : [];
   const deployable = first.subjects.filter(({ name }) => !skipped.includes(name));
   const checks = await readSyncChecks(deployable, plan, approvals, context);
-  const failing = refusedBy("sync", withChecks(first.facts, checks));
+  // After the checks, which may render the same application.
+  const otherwise = command.dryRun ? undefined : await renderedOtherwise(deployable, plan, context);
+  const known = withMoved(first.facts, otherwise);
+  const failing = refusedBy("sync", withChecks(known, checks));
   if (failing !== undefined) return failing;
   const again = { plan, command, lifted: isLifted(checks) };
-  const { facts, subjects, moved } = await readAgain({ ...first, subjects: deployable }, again, context);
+  const { facts, subjects, moved } = await readAgain({ facts: known, subjects: deployable }, again, context);
   if (moved !== undefined) return underPresentRules(command, moved, context, parentsOf);
   const barred = refusedBy("sync", withChecks(facts, checks, facts.approval));
   if (barred !== undefined) return barred;

@@ -10,7 +10,7 @@ import {
   safeMessage,
   StoredValueUnreadable,
 } from "../model/errors.js";
-import type { HostWords } from "../model/host-words.js";
+import { type HostWords, listed } from "../model/host-words.js";
 import type { Lock } from "../model/lock.js";
 import {
   type ApplicationPlan,
@@ -20,6 +20,7 @@ import {
   isPlanOf,
   isWithheld,
   type Plan,
+  type Unpinned,
   waitsForApproval,
 } from "../model/plan.js";
 import type { AccessCommand, Settings } from "../model/settings.js";
@@ -312,7 +313,9 @@ export async function markUnseen(
   earlier: Plan | undefined,
   { host, change }: Pick<CommandContext, "host" | "change">,
 ): Promise<readonly ApplicationPlan[]> {
-  if (!applications.some((one) => one.kind === "evaluated" && one.sources.some(isFixed))) return applications;
+  const mayBeUnseen = (one: ApplicationPlan) =>
+    one.kind === "evaluated" && (one.unpinned !== undefined || one.sources.some(isFixed));
+  if (!applications.some(mayBeUnseen)) return applications;
   const { approvers } = await host.reviews(change);
   if (approvers.length === 0) return applications;
   const known = isPlanOf(earlier, change) ? earlier.applications : [];
@@ -321,9 +324,12 @@ export async function markUnseen(
     const before = known.find(({ application }) => application === one.application);
     const shown = before?.kind === "evaluated" ? before.sources : [];
     const sources = one.sources.map((source) => ({ ...source, unseen: isFixed(source) && !wasSeen(source, shown) }));
-    return { ...one, sources };
+    const unpinned = one.unpinned && { ...one.unpinned, unseen: !wasRendered(one.unpinned, before) };
+    return { ...one, sources, ...(unpinned && { unpinned }) };
   });
 }
+
+const MOST_READS = 5;
 
 function isFixed({ kind }: PlannedSource): boolean {
   return kind === "fixed";
@@ -334,13 +340,24 @@ function wasSeen({ position, follows, revision }: PlannedSource, shown: readonly
   return same?.unseen === false;
 }
 
+/** Whoever approved a head that was not rendered before its approval knew that. */
+function wasRendered({ rendered }: Unpinned, before: ApplicationPlan | undefined): boolean {
+  if (before?.kind !== "evaluated") return before !== undefined && isWithheld(before);
+  return before.unpinned?.unseen === false && before.unpinned.rendered.whole === rendered.whole;
+}
+
+const APPROVE_AGAIN =
+  "Approve again what the plan shows: push a commit, or withdraw the approvals, run the plan command, and approve";
+
 /** Why the approval of the head does not cover what an application deploys; undefined if it does. */
 function unseenSentence(planned: ApplicationPlan | undefined): string | undefined {
   const source = planned?.kind === "evaluated" ? planned.sources.find(({ unseen }) => unseen) : undefined;
-  if (source === undefined) return undefined;
-  const { position, follows, revision = "" } = source;
-  return (
-    `source ${position} follows ${follows}, and ${revision.slice(0, 8)} of it was planned only after the head was approved. ` +
-    "Approve again what the plan shows: push a commit, or withdraw the approvals, run the plan command, and approve"
-  );
+  if (source !== undefined) {
+    const { position, follows, revision = "" } = source;
+    const commit = revision.slice(0, 8);
+    return `source ${position} follows ${follows}, and ${commit} of it was planned only after the head was approved. ${APPROVE_AGAIN}`;
+  }
+  const unpinned = planned?.kind === "evaluated" ? planned.unpinned : undefined;
+  if (unpinned?.unseen !== true) return undefined;
+  return `what it reads (${listed(unpinned.reads, MOST_READS)}) was planned like this only after the head was approved. ${APPROVE_AGAIN}`;
 }

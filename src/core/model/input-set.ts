@@ -38,6 +38,8 @@ export interface InputPart {
   readonly patterns: readonly string[];
   /** It reads something that no commit of this repository decides: a URL, a remote base, a chart without a fixed version. */
   readonly remote: boolean;
+  /** It reads charts of fixed versions, which somebody could publish again. */
+  readonly versions?: boolean;
 }
 
 /** What an application reads at a commit, and which paths of the commit's tree decide that. */

@@ -73,6 +73,24 @@ export interface Evaluated {
   readonly cluster?: ClusterCheck | undefined;
   /** How the server's checks of what the head renders ended; undefined if there are none for it. */
   readonly checks?: readonly CheckResult[] | undefined;
+  /** What it reads that may change without a commit, and what that made of the head; undefined if there is nothing. */
+  readonly unpinned?: Unpinned | undefined;
+}
+
+/** Inputs whose content no commit, digest or path in the tree decides. */
+export interface Unpinned {
+  /** The inputs, for people; untrusted. */
+  readonly reads: readonly string[];
+  readonly rendered: RenderDigest;
+  /** The head was approved before any plan showed this. */
+  readonly unseen: boolean;
+}
+
+/** Tells renders apart without their content. */
+export interface RenderDigest {
+  readonly whole: string;
+  /** As `ResourceChange.title`; the first thousand. */
+  readonly objects: readonly { readonly title: string; readonly digest: string }[];
 }
 
 /** The reason is untrusted and belongs in a fence. */

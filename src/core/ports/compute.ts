@@ -12,6 +12,7 @@ export type TaskName =
   | "diff"
   | "removal"
   | "check-input"
+  | "render-digest"
   | "definition-diff"
   | "render-plan";
 

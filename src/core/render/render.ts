@@ -3,7 +3,7 @@ import { setImmediate } from "node:timers/promises";
 import { matchesName, matchesPath } from "../../config/pattern.js";
 import { checksFor } from "../../config/rules/rule-match.js";
 import { GENERATE_PATHS_ANNOTATION } from "../detect/inputs/generate-paths.js";
-import { fixedPart, inputFingerprint, readsOnlyPinned } from "../detect/inputs/input-set.js";
+import { fixedPart, inputFingerprint, readsOnlyPinned, unpinnedReads } from "../detect/inputs/input-set.js";
 import { inputsOf } from "../detect/inputs/inputs.js";
 import { helmPositions } from "../detect/scan/application-files.js";
 import { withParameterOverrides } from "../detect/scan/parameter-overrides.js";
@@ -24,7 +24,13 @@ import type { DeploymentStore } from "../ports/stores.js";
 /** Both sides of an application. `same`: its inputs are equal; its manifests are rendered only for the server's checks. */
 export type RenderedSides =
   | { readonly kind: "same"; readonly manifests?: RenderedManifests }
-  | { readonly kind: "rendered"; readonly head: RenderedManifests; readonly base: RenderedManifests }
+  | {
+      readonly kind: "rendered";
+      readonly head: RenderedManifests;
+      readonly base: RenderedManifests;
+      /** What the head was read from that no content pins. */
+      readonly unpinned: readonly string[];
+    }
   | { readonly kind: "failed"; readonly reason: string };
 
 interface RenderOrder {
@@ -61,7 +67,9 @@ export function createRenderLine(context: RenderSource): RenderLine {
     context.signal.throwIfAborted();
     const prepared = await prepare(order, await context.deployer.renderingSettings(), context);
     const sides: Started =
-      prepared.kind === "ready" ? { ...prepared, kind: "started", head: run(prepared.head, context) } : prepared;
+      prepared.kind === "ready"
+        ? { base: prepared.base, kind: "started", head: run(prepared.head, context), unpinned: prepared.head.unpinned }
+        : prepared;
     started.push({ subject: order.subject, sides });
     // Lets the first renders go out while hundreds of other applications are still being prepared.
     if (started.length % 10 === 1) await setImmediate();
@@ -84,20 +92,30 @@ interface Task {
   /** Key in the cache; undefined when something besides the request and the content of its inputs decides the render. */
   readonly key: string | undefined;
   readonly keep: boolean;
+  /** What it reads that no content pins. */
+  readonly unpinned: readonly string[];
 }
 
 type Settled = Extract<RenderedSides, { readonly kind: "same" | "failed" }>;
 /** Without a base where both sides are the same. */
 type Prepared = Settled | { readonly kind: "ready"; readonly head: Task; readonly base: Task | undefined };
 type Outcome = { readonly kind: "done"; readonly rendered: RenderedManifests } | Extract<Settled, { kind: "failed" }>;
-type Started = Settled | { readonly kind: "started"; readonly head: Promise<Outcome>; readonly base: Task | undefined };
+type Started =
+  | Settled
+  | {
+      readonly kind: "started";
+      readonly head: Promise<Outcome>;
+      readonly base: Task | undefined;
+      readonly unpinned: readonly string[];
+    };
 
 async function finish(sides: Started, context: RenderSource): Promise<RenderedSides> {
   if (sides.kind !== "started") return sides;
   const [head, base] = await Promise.all([sides.head, sides.base && run(sides.base, context)]);
   if (head.kind === "failed") return head;
   if (base === undefined) return { kind: "same", manifests: head.rendered };
-  return base.kind === "failed" ? base : { kind: "rendered", head: head.rendered, base: base.rendered };
+  if (base.kind === "failed") return base;
+  return { kind: "rendered", head: head.rendered, base: base.rendered, unpinned: sides.unpinned };
 }
 
 async function prepare(order: RenderOrder, settings: string, context: RenderSource): Promise<Prepared> {
@@ -108,7 +126,9 @@ async function prepare(order: RenderOrder, settings: string, context: RenderSour
       base: await renderInputs("base", subject, context),
     };
     // The cluster may differ from both sides.
-    const same = context.diffMode === "branch" && readsTheSame(subject, inputs);
+    // What a sync of unpinned inputs would deploy is compared with a render.
+    const isPinned = inputs.head.unpinned.length === 0;
+    const same = context.diffMode === "branch" && isPinned && readsTheSame(subject, inputs);
     if (same && checksFor(context.checks, subject.name).length === 0) return { kind: "same" };
     const head = await taskOf("head", order, { inputs: inputs.head, settings }, context);
     if (typeof head === "string") return { kind: "failed", reason: head };
@@ -144,10 +164,24 @@ async function taskOf(
     side,
     change,
     helmPositions: mode === "temporary" ? await helmPositions(application, pins, context) : [],
-    fresh: subject.live.annotations[GENERATE_PATHS_ANNOTATION] !== undefined,
+    fresh: subject.live.annotations[GENERATE_PATHS_ANNOTATION] !== undefined || inputs.unpinned.length > 0,
   };
   const key = isRepeatable(subject, inputs) ? keyOf(request, inputs, settings) : undefined;
-  return { request, subject, key, keep: locked };
+  return { request, subject, key, keep: locked, unpinned: inputs.unpinned };
+}
+
+/**
+ * Renders the head of an application that this change request has locked, past Argo CD's cache if its inputs are not pinned.
+ * Never rejects.
+ */
+export async function renderHead(subject: LiveSubject, inputs: RenderInputs, context: RenderSource): Promise<Outcome> {
+  try {
+    const settings = await context.deployer.renderingSettings();
+    const task = await taskOf("head", { subject, locked: true }, { inputs, settings }, context);
+    return typeof task === "string" ? { kind: "failed", reason: task } : await run(task, context);
+  } catch (error) {
+    return failure(subject, sideName("head", context), error, context);
+  }
 }
 
 /** While a change request is deployed and not merged, the live definition may change under a render. */
@@ -211,6 +245,8 @@ export interface RenderInputs {
   readonly fingerprint: string;
   /** The render depends on this content and on immutable things only. */
   readonly pinned: boolean;
+  /** What it reads that may change without a commit; empty only if content pins everything. */
+  readonly unpinned: readonly string[];
 }
 
 /** Reads the tree of the side's commit and renders nothing. */
@@ -232,7 +268,11 @@ export async function inputsOfSide(
   const commits = fixed.map(({ position, revision }) => `${position}@${revision}`);
   const fingerprint = [inputFingerprint(inputs, tree), ...others, ...commits].join(" ");
   const pinned = [...positions, ...fixed.map(({ position }) => position)];
-  return { fingerprint, pinned: readsOnlyPinned(spec, pinned, inputs) };
+  return {
+    fingerprint,
+    pinned: readsOnlyPinned(spec, pinned, inputs),
+    unpinned: unpinnedReads(spec, pinned, inputs),
+  };
 }
 
 /** Whether both sides have the same definition and read the same content, which proves them equal without a render. */

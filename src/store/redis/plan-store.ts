@@ -191,6 +191,16 @@ const applicationPlan: z.ZodType<ApplicationPlan> = z.discriminatedUnion("kind",
     diff: manifestDiff,
     cluster: orUndefined(clusterCheck),
     checks,
+    unpinned: orUndefined(
+      z.object({
+        reads: z.array(z.string()),
+        rendered: z.object({
+          whole: z.string(),
+          objects: z.array(z.object({ title: z.string(), digest: z.string() })),
+        }),
+        unseen: z.boolean(),
+      }),
+    ),
   }),
   z.object({
     ...planned,

@@ -32,6 +32,7 @@ export async function addChartDependencies(
         return;
       }
       if (dependencies.remote) into.addRemote();
+      if (dependencies.versions) into.addVersion();
       for (const path of dependencies.local) {
         found.push(path);
         into.addPath(path);
@@ -59,6 +60,8 @@ interface Dependencies {
   readonly local: readonly string[];
   /** Some come from a chart repository without an exact version. */
   readonly remote: boolean;
+  /** Some come from a chart repository with one. */
+  readonly versions: boolean;
 }
 
 /** Undefined when the file cannot be read. */
@@ -68,12 +71,12 @@ async function dependenciesIn(path: string, tree: RepositoryTree): Promise<Depen
   const chart = chartSchema.safeParse(documents[0] ?? {});
   if (!chart.success) return undefined;
   const { dependencies } = chart.data;
+  const fetched = dependencies.filter(({ repository }) => repository !== "" && !repository.startsWith("file://"));
   return {
     local: dependencies.flatMap(({ repository }) =>
       repository.startsWith("file://") ? [cleanPath(path, "..", repository.slice("file://".length))] : [],
     ),
-    remote: dependencies.some(
-      ({ repository, version }) => repository !== "" && !repository.startsWith("file://") && !isExactVersion(version),
-    ),
+    remote: fetched.some(({ version }) => !isExactVersion(version)),
+    versions: fetched.some(({ version }) => isExactVersion(version)),
   };
 }

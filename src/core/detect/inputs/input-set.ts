@@ -6,7 +6,7 @@ import type { TreeEntry } from "../../ports/repositories.js";
 import type { OpenedTree, RepositoryTree } from "../../ports/snapshot.js";
 import { matchesGlob } from "../tree/path-glob.js";
 import { cleanPath, isWithin, parentOf } from "../tree/repository-path.js";
-import { mayBeAddress } from "../tree/repository-url.js";
+import { mayBeAddress, redactUserInfo } from "../tree/repository-url.js";
 
 /** Collects a part. The first reason of `addWhole` counts. */
 export interface InputCollector {
@@ -14,12 +14,15 @@ export interface InputCollector {
   addPattern(pattern: string): void;
   addWhole(reason: string): void;
   addRemote(): void;
+  /** A chart of a fixed version. */
+  addVersion(): void;
   readonly part: InputPart;
 }
 
 export function collectInputs(position: number, sourcePath: string): InputCollector {
   let whole: string | undefined;
   let remote = false;
+  let versions = false;
   const paths = new Set<string>();
   const patterns = new Set<string>();
   return {
@@ -27,8 +30,10 @@ export function collectInputs(position: number, sourcePath: string): InputCollec
     addPattern: (pattern) => void patterns.add(pattern),
     addWhole: (reason) => (whole ??= reason),
     addRemote: () => (remote = true),
+    addVersion: () => (versions = true),
     get part() {
-      return { position, sourcePath, whole, paths: [...paths], patterns: [...patterns], remote };
+      const read = { position, sourcePath, whole, paths: [...paths], patterns: [...patterns], remote };
+      return versions ? { ...read, versions } : read;
     },
   };
 }
@@ -183,6 +188,37 @@ export function readsOnlyPinned(spec: ApplicationSpec, positions: readonly numbe
   if (positions.length === 0 || isHydrated(spec)) return false;
   if (inputs.some(({ whole, remote }) => remote || whole !== undefined)) return false;
   return sourcesOf(spec).every((source) => positions.includes(source.position) || isPinned(source));
+}
+
+/**
+ * What an application reads that may change without a commit, in a few words each. Pinned are whole commit ids, digests of OCI
+ * artefacts, and paths in a commit's tree: a version can be published again, and a branch or tag moves.
+ * @param positions the sources whose commit svc decides.
+ */
+export function unpinnedReads(
+  spec: ApplicationSpec,
+  positions: readonly number[],
+  inputs: InputSet,
+): readonly string[] {
+  const sources = sourcesOf(spec).filter(({ position }) => !positions.includes(position));
+  const named = sources.filter((source) => !isContentPinned(source)).map(labelOf);
+  const whole = inputs.find((part) => part.whole !== undefined)?.whole;
+  const fetched = inputs.some(({ remote, versions }) => remote || versions === true);
+  return [
+    ...new Set(named),
+    ...(fetched ? ["what its files fetch from elsewhere"] : []),
+    ...(whole === undefined ? [] : [`whatever it reads, since ${whole}`]),
+  ];
+}
+
+function labelOf({ chart, repoURL, targetRevision }: Source): string {
+  const from = redactUserInfo(repoURL);
+  return `${chart === undefined ? from : `the chart ${chart} of ${from}`} at ${targetRevision || "its newest revision"}`;
+}
+
+function isContentPinned({ chart, repoURL, targetRevision }: Source): boolean {
+  if (/^\s*oci:/i.test(repoURL)) return /^sha256:[0-9a-f]{64}$/.test(targetRevision);
+  return chart === undefined && /^(?:[0-9a-f]{40}|[0-9a-f]{64})$/.test(targetRevision);
 }
 
 /** Whether a chart's version names exactly one package: no range, no `v1`, no `latest`. */

@@ -46,6 +46,7 @@ export async function addKustomizeInputs(
           return;
         }
         if (reads.remote) into.addRemote();
+        if (reads.versions) into.addVersion();
         files += 1 + reads.paths.length;
         if (files > MAX_FILES) {
           into.addWhole(`its kustomizations name more than ${MAX_FILES} files`);
@@ -73,6 +74,8 @@ interface Reads {
   readonly paths: readonly string[];
   /** It also fetches something from elsewhere. */
   readonly remote: boolean;
+  /** It also fetches charts of fixed versions. */
+  readonly versions: boolean;
 }
 
 /** Undefined if the file, or a plugin configuration that it names, cannot be read. */
@@ -100,7 +103,7 @@ async function readsOf(file: string, directory: string, tree: RepositoryTree): P
     .filter(({ text, path }) => text.split("/").includes("..") || tree.hasDirectory(path))
     .map(({ path }) => path)
     .filter((path) => path !== directory);
-  return { paths, remote };
+  return { paths, remote, versions: objects.flatMap(chartsIn).some(isFromRepository) };
 }
 
 /** Their entries are plugin configurations, as files or inline, which can name further files. */
@@ -126,7 +129,7 @@ const VALUES = new Set([
  * chart without an exact version, or an entry that is no path in the tree (a repository's short form, or broken).
  */
 function fetchesRemotes(kustomization: JsonObject, directory: string, tree: RepositoryTree): boolean {
-  const charts = [kustomization.helmCharts, kustomization.helmChartInflationGenerator].flatMap(objectsIn);
+  const charts = chartsIn(kustomization);
   if (charts.some(fetchesChart)) return true;
   const read = { ...kustomization, helmCharts: charts.map(withoutRepository), helmChartInflationGenerator: undefined };
   if (namesUrl(read)) return true;
@@ -140,10 +143,17 @@ function namesUrl(value: Json | undefined): boolean {
   return textsIn(value).some((text) => text.includes("://") || /^(?:git::|[\w.-]+@[^/]+:)/.test(text));
 }
 
-function fetchesChart({ repo, version, chartRepoUrl, chartVersion }: JsonObject): boolean {
-  const from = repo ?? chartRepoUrl ?? "";
-  const exact = version ?? chartVersion ?? "";
-  return from !== "" && !(typeof exact === "string" && isExactVersion(exact));
+function chartsIn({ helmCharts, helmChartInflationGenerator }: JsonObject): readonly JsonObject[] {
+  return [helmCharts, helmChartInflationGenerator].flatMap(objectsIn);
+}
+
+function fetchesChart(chart: JsonObject): boolean {
+  const exact = chart.version ?? chart.chartVersion ?? "";
+  return isFromRepository(chart) && !(typeof exact === "string" && isExactVersion(exact));
+}
+
+function isFromRepository({ repo, chartRepoUrl }: JsonObject): boolean {
+  return (repo ?? chartRepoUrl ?? "") !== "";
 }
 
 function withoutRepository(chart: JsonObject): JsonObject {
