@@ -10,6 +10,7 @@ import {
   isWithheld,
   type Plan,
   previewedDiff,
+  type SetFailure,
 } from "../core/model/plan.js";
 import { applicationLink, code, headLink, linked, type Links, sentence, shortened } from "./markdown.js";
 import { checksIn, checksText, counted, joined } from "./parts.js";
@@ -103,20 +104,34 @@ function dangersOfPlan({ change, applications, applicationSets, previews }: Plan
   const removed = applicationSets.flatMap((set) => set.removed);
   const removals = removed.map((name) => ({ what: `removes the application ${name}`, pruning: false }));
   const previewed = previews.flatMap(({ content }) => previewedDiff(content)?.dangers ?? []);
-  return [...applications.flatMap((one) => dangersOf(one, change, words)), ...removals, ...previewed];
+  const failing = applicationSets.flatMap(({ name, failure }) =>
+    failure === undefined ? [] : [{ what: failureOf(name, failure), pruning: false }],
+  );
+  return [...applications.flatMap((one) => dangersOf(one, change, words)), ...failing, ...removals, ...previewed];
+}
+
+const MAX_SET_NAME = 30;
+
+/** The reason is cut where it leaves no room for what follows from it. */
+function failureOf(name: string, { why, then }: SetFailure): string {
+  const begin = `the set ${shortened(name, MAX_SET_NAME)} will fail: `;
+  const end = `; ${then}`;
+  return begin + shortened(why, MAX_DANGER - begin.length - end.length - 1) + end;
 }
 
 function setsText({ applicationSets: sets }: Plan): string {
   if (sets.length === 0) return "";
   const sum = (member: "added" | "removed" | "changed") => sets.reduce((total, set) => total + set[member].length, 0);
   const done = (["added", "removed", "changed"] as const).filter((member) => sum(member) > 0);
-  const unknown = sets.filter(({ problem }) => problem !== undefined).length;
+  const failing = sets.filter(({ failure }) => failure !== undefined).length;
+  const unknown = sets.filter(({ problem, failure }) => problem !== undefined && failure === undefined).length;
   const kept = sets.reduce((total, set) => total + keptBy(set), 0);
   const parts = [
     ...done.map((member, index) =>
       index === 0 ? `${counted(sum(member), "application")} ${member}` : `${sum(member)} ${member}`,
     ),
     ...(kept === 0 ? [] : [`what it does to ${counted(kept, "application")} changed`]),
+    ...(failing === 0 ? [] : [`${failing} will fail`]),
     ...(unknown === 0 ? [] : [`${unknown} could not be previewed`]),
   ];
   const told = parts.length === 0 ? "adds, removes and changes no applications" : parts.join(", ");

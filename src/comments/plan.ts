@@ -4,11 +4,11 @@ import { isFailed } from "../core/model/check.js";
 import { type Member, movesOf } from "../core/model/effect.js";
 import { type HostWords, listed, referenceTo } from "../core/model/host-words.js";
 import type { NextStep } from "../core/model/next-step.js";
-import { type ApplicationSetPreview, type Plan } from "../core/model/plan.js";
+import { type ApplicationSetPreview, type Plan, type SetFailure } from "../core/model/plan.js";
 import type { Turn } from "../core/model/result.js";
 import type { Task } from "../core/ports/compute.js";
 import { SERVICE } from "../names.js";
-import { code, codes, fence, headLink, type Links, sentence, shortened } from "./markdown.js";
+import { code, codes, fence, headLink, type Links, sentence, shortened, warning } from "./markdown.js";
 import { markerLine } from "./marker.js";
 import { nextStepClause, nextStepSentence } from "./next-step-words.js";
 import { type Block, block, blocksOf, checksIn, cutBlocks, firstLines, listOf, pack, unreadText } from "./parts.js";
@@ -156,10 +156,11 @@ function applicationSetText(set: ApplicationSetPreview): string {
     set.sourceFile === undefined
       ? "**Source file:** none in this repository; the ApplicationSet reads files of it"
       : `**Source file:** ${code(set.sourceFile)}`;
+  const failing = set.failure === undefined ? [] : [warning(`the set will fail: ${failureText(set.failure)}`)];
   if (set.problem !== undefined) {
     const owned = set.owned.length === 0 ? [] : [`It owns these applications now: ${named(set.owned)}.`];
-    const reason = fence(shortened(set.problem, MAX_REASON));
-    return [heading, "**Changes:** could not be previewed", reason, ...owned, file].join("\n\n");
+    const unknown = ["**Changes:** could not be previewed", fence(shortened(set.problem, MAX_REASON))];
+    return [heading, ...(set.failure === undefined ? unknown : failing), ...owned, file].join("\n\n");
   }
   const lines = [
     ...(set.added.length === 0 ? [] : [`- adds ${named(set.added)}`]),
@@ -170,7 +171,14 @@ function applicationSetText(set: ApplicationSetPreview): string {
   const notes = set.notes.length === 0 ? [] : [set.notes.map((note) => `- ℹ️ ${sentence(note)}`).join("\n")];
   const when = set.sourceFile === undefined ? "some minutes after the merge" : "when the ApplicationSet is applied";
   const end = `${file}\n\nArgo CD applies this ${when}; a sync here does not.`;
-  return [heading, changes, ...notes, end].join("\n\n");
+  return [heading, ...failing, changes, ...notes, end].join("\n\n");
+}
+
+/** A sentence has room for a thousand characters. */
+const MAX_FAILURE = 800;
+
+function failureText({ why, then }: SetFailure): string {
+  return `${shortened(why, MAX_FAILURE)}; ${then}`;
 }
 
 function named(names: readonly ApplicationName[]): string {

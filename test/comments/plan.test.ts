@@ -403,6 +403,15 @@ describe("the shapes of a plan comment", () => {
             owned: [applicationName("one"), applicationName("two")],
           }),
           sampleSet("of-the-platform", { added: [applicationName("team-it")] }),
+          sampleSet("ungenerated", {
+            sourceFile: "sets/ungenerated.yaml",
+            problem: 'failed to execute go template {{ .env }}: map has no entry for key "env"',
+            failure: {
+              why: 'failed to execute go template {{ .env }}: map has no entry for key "env"',
+              then: "its applications stay as they are",
+            },
+            owned: [applicationName("three")],
+          }),
         ],
         notDeployed: [
           { application: applicationName("api"), reason: "its definition belongs to the ApplicationSet apis" },

@@ -216,6 +216,7 @@ const plan: Plan = {
       owned: [applicationName("shop-be")],
     }),
     sampleSet("of-the-platform"),
+    sampleSet("broken", { problem: "no key", failure: { why: "no key", then: "its applications stay as they are" } }),
   ],
   previews: [
     {

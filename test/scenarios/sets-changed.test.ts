@@ -164,6 +164,54 @@ describe.each(HOSTS)("applications that an ApplicationSet changes on %s", (host)
     expect(bot.lastComment(one)).toContain("It owns these applications now: `shop-de`, `shop-fr`.");
   });
 
+  test("an element that fails fails the whole set: the plan says so as a danger, and that what runs stays as it is", async () => {
+    const bot = await startShops({ host }, { ...ENVS, goTemplateOptions: ["missingkey=error"] });
+    const one = await bot.open({ "envs/it.json": JSON.stringify({ name: "it" }), ...folder("fr", "2") });
+    const comment = bot.lastComment(one);
+    expect(comment).toMatch(
+      /^⚠️ the set shops will fail: [^\n]*?; its applications stay as they are · [^\n]*1 will fail, at the merge/m,
+    );
+    expect(comment).toMatch(
+      /### ApplicationSet: `shops`\n\n⚠️ The set will fail: failed to execute go template [^\n]*map has no entry for key "folder"; its applications stay as they are\.\n/,
+    );
+    expect(comment).toContain("It owns these applications now: `shop-de`, `shop-fr`.");
+    expect(comment).not.toContain("could not be previewed");
+    expect(section(comment, "shop-fr")).toContain("Its ApplicationSet shops (sets/shops.yaml) will fail");
+    expect(await bot.locked(one)).toEqual(["shop-fr"]);
+  });
+
+  test("a set that fails before the change is no danger of the change, and it is told", async () => {
+    const set = { ...ENVS, goTemplateOptions: ["missingkey=error"] };
+    const bot = await startBot({
+      host,
+      applications: ["web"],
+      files: (url) => ({
+        "sets/shops.yaml": shops(url, git(url, FILES), set),
+        "envs/it.json": JSON.stringify({ name: "it" }),
+      }),
+    });
+    const one = await bot.open(env("it"));
+    const comment = bot.lastComment(one);
+    expect(comment).not.toContain("will fail");
+    expect(comment).toContain("**Changes:** could not be previewed");
+    expect(comment).toContain("it fails on the target branch, so there is nothing to compare with: failed to execute");
+  });
+
+  test("a name that Kubernetes refuses is a danger: the set fails at it and removes nothing", async () => {
+    const bot = await startShops({ host });
+    const one = await bot.open({
+      "envs/fr.json": null,
+      "envs/it.json": JSON.stringify({ folder: "shops/it" }),
+      ...folder("it", "1"),
+    });
+    const comment = bot.lastComment(one);
+    const danger =
+      "he set will fail: Kubernetes refuses an application named shop-&lt;no value&gt;; it removes none of its applications until that is mended";
+    expect(comment).toContain(`⚠️ T${danger}.`);
+    expect(comment.split("\n").find((line) => line.startsWith("⚠️ the set shops will fail: "))).toBeDefined();
+    expect(comment).toContain("- removes `shop-fr`");
+  });
+
   test("generator input that gives the same applications changes nothing", async () => {
     const bot = await startShops({ host });
     const one = await bot.open({ "envs/de.json": JSON.stringify({ folder: "shops/de", name: "de", note: "new" }) });

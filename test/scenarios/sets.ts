@@ -9,6 +9,7 @@ export interface SetOptions {
   readonly namespace?: string;
   readonly project?: string;
   readonly syncPolicy?: object;
+  readonly goTemplateOptions?: readonly string[];
   /** More members of the template's spec; replaces those above. */
   readonly spec?: object;
 }
@@ -19,13 +20,14 @@ export function shops(repoURL: string, generator: object, options: SetOptions = 
 }
 
 export function shopsResource(repoURL: string, generator: object, options: SetOptions = {}): object {
-  const { name = "{{ .name }}", namespace, project = "default", syncPolicy, spec } = options;
+  const { name = "{{ .name }}", namespace, project = "default", syncPolicy, goTemplateOptions, spec } = options;
   return {
     apiVersion: "argoproj.io/v1alpha1",
     kind: "ApplicationSet",
     metadata: { name: "shops", ...(namespace === undefined ? {} : { namespace }) },
     spec: {
       goTemplate: true,
+      ...(goTemplateOptions === undefined ? {} : { goTemplateOptions }),
       generators: [generator],
       ...(syncPolicy === undefined ? {} : { syncPolicy }),
       template: {

@@ -90,6 +90,10 @@ export function samplePlanOf(change: ChangeRequestRef, lines: number, plannedAt:
         added: [applicationName("tenant-b")],
         notes: ["removed applications stay"],
       }),
+      sampleSet("broken", {
+        problem: "map has no entry for key <env>",
+        failure: { why: "map has no entry for key <env>", then: "its applications stay as they are" },
+      }),
       sampleSet("of-the-platform", { changed: [applicationName("api")] }),
     ],
     notDeployed: [{ application: applicationName("old"), reason: "no source of it follows main" }],

@@ -30,6 +30,7 @@ export type DeployerFailureReason =
   | "unsupported" // this version of Argo CD lacks the call
   | "busy" // another operation is in progress
   | "refused" // Argo CD says no: sync window, auto-sync, invalid spec
+  | "ungenerated" // a generator or the template of an ApplicationSet fails, and so the whole set
   | "failed"; // rendering failed or the answer is unreadable
 
 export class DeployerFailure extends Error {

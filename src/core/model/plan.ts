@@ -137,10 +137,18 @@ export interface ApplicationSetPreview {
   readonly notes: readonly string[];
   /** Why it could not be previewed; untrusted. */
   readonly problem: string | undefined;
+  /** Why its controller would fail, and what that leaves; untrusted. */
+  readonly failure?: SetFailure | undefined;
   /** It is not previewed before the head is approved. */
   readonly withheld?: boolean | undefined;
   /** The applications that it owns now, if it could not be previewed; empty if they are unknown. */
   readonly owned: readonly ApplicationName[];
+}
+
+/** "The set will fail: why; then". */
+export interface SetFailure {
+  readonly why: string;
+  readonly then: string;
 }
 
 /** A changed file that was not read and may hide an Application. */

@@ -150,6 +150,9 @@ export const readGeneratedTask: Task<GeneratedAnswer, Read<readonly Application[
 
 const MAX_GENERATED = 20_000;
 
+/** Begins the answer if the set itself fails. What only the repo-server could not do has its own words. */
+const UNGENERATED = /^unable to generate Applications of ApplicationSet: (?:error generating applications: )?/;
+
 /** Requests what a set would generate. It renders and writes nothing, but Argo CD requires the permission to create the set. */
 async function generate(client: Client, set: ApplicationSet, options: Pick<Call, "timeoutMs" | "signal">) {
   const metadata = isJsonObject(set.resource.metadata) ? set.resource.metadata : { name: set.name };
@@ -167,6 +170,9 @@ async function generate(client: Client, set: ApplicationSet, options: Pick<Call,
     if (!(error instanceof ArgoCdFailure)) throw error;
     // After the first line come lines of the server's own log.
     const [line = ""] = error.message.split("\n", 1);
+    if (UNGENERATED.test(line)) {
+      throw new ArgoCdFailure("ungenerated", line.replace(UNGENERATED, ""), { code: error.code, cause: error });
+    }
     // A generator did not find a repository or a file.
     const reason = error.reason === "not-found" ? "failed" : error.reason;
     throw new ArgoCdFailure(reason, line, { code: error.code, cause: error });

@@ -230,6 +230,7 @@ const plan: z.ZodType<Plan> = z.object({
       members: z.array(storedMember),
       notes: z.array(z.string()).default([]),
       problem: orUndefined(z.string()),
+      failure: orUndefined(z.object({ why: z.string(), then: z.string() })),
       withheld: orUndefined(z.boolean()),
       owned: z.array(stored.application).default([]),
     }),

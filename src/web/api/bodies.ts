@@ -155,6 +155,6 @@ function planLockBody(lock: PlanLock, hostPageOf: HostPageOf) {
   return { kind: lock.kind, by: lockBody(lock.by, hostPageOf), place: lock.place };
 }
 
-function setBody({ name, sourceFile, added, removed, changed, notes, problem }: ApplicationSetPreview) {
-  return { name, source_file: sourceFile, added, removed, changed, notes, problem };
+function setBody({ name, sourceFile, added, removed, changed, notes, problem, failure }: ApplicationSetPreview) {
+  return { name, source_file: sourceFile, added, removed, changed, notes, problem, failure };
 }

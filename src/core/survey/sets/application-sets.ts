@@ -6,7 +6,7 @@ import { allInTurns } from "../../model/collections.js";
 import type { Member } from "../../model/effect.js";
 import { DeployerFailure, safeMessage } from "../../model/errors.js";
 import { isJsonObject } from "../../model/json.js";
-import type { ApplicationSetPreview } from "../../model/plan.js";
+import type { ApplicationSetPreview, SetFailure } from "../../model/plan.js";
 import type { Stoppable } from "../../ports/context.js";
 import { asChanged } from "../children.js";
 import { memberOf, unknownMember } from "../members.js";
@@ -22,6 +22,7 @@ import {
   warnOfUnpreviewed,
   type WithGenerated,
 } from "./generated-applications.js";
+import { failureToCreate, failureToGenerate } from "./set-failure.js";
 import { changedSettings, compareOwned } from "./set-settings.js";
 
 /** The survey includes what the sets do to the applications that they own. */
@@ -35,6 +36,7 @@ interface Unpreviewed {
   readonly withheld?: boolean;
   readonly set: ChangedApplicationSet;
   readonly problem: string;
+  readonly failure?: SetFailure | undefined;
   readonly owned: readonly ApplicationName[];
 }
 
@@ -65,7 +67,9 @@ export async function withApplicationSets(
   const attempts = await Promise.all(
     applicationSets.map(async (set) => (await withheld(set, live, why, context)) ?? expand(set, running, context)),
   );
-  const unpreviewed = attempts.flatMap((one) => ("problem" in one ? [one.set] : []));
+  const unpreviewed = attempts.flatMap((one) =>
+    "problem" in one ? [{ set: one.set, fails: one.failure !== undefined }] : [],
+  );
   const expansions = attempts.flatMap((one) => ("problem" in one ? [] : [one]));
   const applied = await applyExpansions(found, expansions, hasRoom, context);
   const around: Surroundings = {
@@ -87,7 +91,7 @@ const UNSEEN = "the plan changes more applications than it previews, and what th
 async function previewOf(attempt: Attempt, around: Surroundings): Promise<ApplicationSetPreview> {
   const { name, sourceFile } = attempt.set;
   if ("problem" in attempt) {
-    const { problem, owned, withheld } = attempt;
+    const { problem, failure, owned, withheld } = attempt;
     return {
       name,
       sourceFile,
@@ -97,13 +101,15 @@ async function previewOf(attempt: Attempt, around: Surroundings): Promise<Applic
       members: unknownMembers(attempt),
       notes: [],
       problem,
+      failure,
       withheld,
       owned,
     };
   }
   const notes = notesOf(attempt, around);
   const members = await generatedMembers(attempt, around);
-  return { name, sourceFile, ...attempt.comparison, members, notes, problem: undefined, owned: [] };
+  const failure = failureToCreate(attempt.head);
+  return { name, sourceFile, ...attempt.comparison, members, notes, problem: undefined, failure, owned: [] };
 }
 
 /** The applications that the controller adds, changes or removes; where the set's settings change, all that it owns. */
@@ -173,8 +179,9 @@ async function expand(
 ): Promise<Attempt> {
   const { change, deployer, signal, log } = context;
   if (set.problem !== undefined) return { set, problem: set.problem, owned: await ownedNow(set, context) };
+  let head: readonly Application[] | undefined;
   try {
-    const head = await generated(set.head, change.headRevision, context);
+    head = await generated(set.head, change.headRevision, context);
     const base = await generated(set.base, change.mergeBase, context);
     const settings = changedSettings(set);
     const isAsked = set.base !== undefined && (settings.length > 0 || set.head === undefined);
@@ -189,9 +196,18 @@ async function expand(
   } catch (error) {
     signal.throwIfAborted();
     log.warn({ set: set.name, err: error }, "could not preview an ApplicationSet");
-    return { set, problem: problemOf(set, error), owned: await ownedNow(set, context) };
+    const owned = await ownedNow(set, context);
+    const problem = problemOf(set, error);
+    if (head !== undefined) {
+      const failsNow = error instanceof DeployerFailure && error.reason === "ungenerated";
+      return { set, problem: failsNow ? `${FAILS_BEFORE}: ${problem}` : problem, owned };
+    }
+    const failure = set.head === undefined || set.alsoIn.length > 0 ? undefined : failureToGenerate(set.head, error);
+    return { set, problem, failure, owned };
   }
 }
+
+const FAILS_BEFORE = "it fails on the target branch, so there is nothing to compare with";
 
 async function generated(
   set: ApplicationSet | undefined,

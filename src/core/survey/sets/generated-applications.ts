@@ -101,12 +101,18 @@ interface Known {
 }
 
 /** Adds a warning to the applications of sets that could not be previewed. */
-export function warnOfUnpreviewed(found: Survey, sets: readonly ChangedApplicationSet[]): Survey {
+export function warnOfUnpreviewed(
+  found: Survey,
+  sets: readonly { readonly set: ChangedApplicationSet; readonly fails: boolean }[],
+): Survey {
   const subjects = found.subjects.map((subject): Subject => {
     if (subject.kind !== "live") return subject;
-    const set = sets.find((one) => isOwnedBy(subject.live, one));
-    if (set === undefined) return subject;
-    const warning = `its ApplicationSet ${labelOf(set)} changes and could not be previewed: the definition of this application may change at the merge`;
+    const one = sets.find(({ set }) => isOwnedBy(subject.live, set));
+    if (one === undefined) return subject;
+    const named = `its ApplicationSet ${labelOf(one.set)}`;
+    const warning = one.fails
+      ? `${named} will fail after the merge: the definition of this application stays as it is until that is mended`
+      : `${named} changes and could not be previewed: the definition of this application may change at the merge`;
     return { ...subject, warnings: [...subject.warnings, warning] };
   });
   return { ...found, subjects };
