@@ -88,6 +88,12 @@ export class World {
     return this.applications.get(`${namespace ?? controlNamespace}/${name}`);
   }
 
+  /** Whether its ApplicationSet syncs it in steps (`RollingSync`). */
+  isRolling({ metadata: { namespace, ownerReferences } }: Application): boolean {
+    const owner = ownerReferences?.find(({ kind }) => kind === "ApplicationSet");
+    return this.sets.get(`${namespace}/${owner?.name ?? ""}`)?.spec.strategy?.type === "RollingSync";
+  }
+
   isEnabled(namespace: string): boolean {
     const { applicationNamespaces } = this.options;
     return admitsNamespace({ name: "", sourceNamespaces: applicationNamespaces }, namespace, controlNamespace);

@@ -120,6 +120,10 @@ function paragraphsOf(
           (name) =>
             `Application ${plainName(name)} has auto-sync enabled. Disable auto-sync before using the service to prevent conflicts.`,
         ),
+        ...(refusal.inSteps ?? []).map(
+          ({ application, set }) =>
+            `The ApplicationSet ${plainName(set)} syncs ${plainName(application)} by RollingSync, which counts as auto-sync: set the set's ${code("strategy.type")} to ${code("AllAtOnce")}.`,
+        ),
         narrower(refusal.others, words, refusal.command),
       ];
     case "not-deployable":

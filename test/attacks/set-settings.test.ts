@@ -16,14 +16,23 @@ interface Running {
   readonly before?: Spec;
   /** Applications that the set owns. */
   readonly owns?: readonly { readonly name: string; readonly path?: string }[];
+  /** What svc's token may do instead of everything. */
+  readonly token?: "get+sync";
+  readonly autoMerge?: boolean;
 }
 
 /** A set of which `shop-de` needs an approval. */
-function startSet(host: HostId, { before = {}, owns = [{ name: "de" }, { name: "fr" }] }: Running = {}): Promise<Bot> {
+function startSet(
+  host: HostId,
+  { before = {}, owns = [{ name: "de" }, { name: "fr" }], token, autoMerge = true }: Running = {},
+): Promise<Bot> {
   return startBot({
     host,
     applications: [],
-    config: { defaults: { auto_merge: true } },
+    config: ({ argocd }) => ({
+      defaults: { auto_merge: autoMerge },
+      ...(token && { deployer: { token: argocd.addAccount("small", { permissions: token }) } }),
+    }),
     files: (url) => ({
       ".svc.yaml": "sync_requirements: [{ name: shop-de, require_approval: true }]\n",
       "sets/shops.yaml": asYaml(setWith(url, before)),
@@ -132,5 +141,77 @@ describe.each(HOSTS)("the settings of an ApplicationSet on %s", (host) => {
     await bot.comment(one, "svc sync -a root");
     expect(bot.lastComment(one)).toContain("- `shop-de`: a sync of root changes it");
     expect(bot.changes()).toEqual([]);
+  });
+});
+
+const ROLLING = { strategy: { type: "RollingSync", rollingSync: { steps: [] } } };
+const REASON =
+  "the ApplicationSet shops syncs it by RollingSync, which counts as auto-sync: Argo CD deploys it by itself";
+const value = (text: string) => ({ "shops/fr/configmap.yaml": configMap("shop-fr", { value: text }) });
+const REFUSED = [
+  "Application shop-fr has auto-sync enabled. Disable auto-sync before using the service to prevent conflicts.",
+  "The ApplicationSet shops syncs shop-fr by RollingSync, which counts as auto-sync: set the set's `strategy.type` to `AllAtOnce`.",
+].join("\n\n");
+const FR = [{ name: "fr" }];
+
+/** Somebody changes the strategy of the running set. */
+function rolls(bot: Bot): void {
+  bot.argocd.addApplicationSet(setWith(cloneUrlOf(bot.forge), ROLLING));
+  bot.clock.advance(15_000);
+}
+
+describe.each(HOSTS)("an ApplicationSet that syncs in steps on %s", (host) => {
+  test("would take out what is deployed before the merge, so its applications count as auto-synced", async () => {
+    const bot = await startSet(host, { before: ROLLING, owns: FR });
+    const one = await bot.open(value("2"));
+    expect(bot.lastComment(one)).toContain(`Not deployed by a sync: ${REASON} at the merge`);
+    await bot.comment(one, "svc sync");
+    expect(bot.lastComment(one)).toContain(REFUSED);
+    expect(bot.changes()).toEqual([]);
+  });
+
+  test("only from a commit of the change itself on bars its applications as well", async () => {
+    const bot = await startSet(host, { owns: FR });
+    const one = await bot.open({ ...change(bot, ROLLING), ...value("2") });
+    expect(bot.lastComment(one)).toContain(`Not deployed by a sync: ${REASON} at the merge`);
+    await bot.comment(one, "svc sync");
+    expect(bot.lastComment(one)).toContain(REFUSED);
+    expect(bot.changes()).toEqual([]);
+  });
+
+  test("from after the plan on bars the sync", async () => {
+    const bot = await startSet(host, { owns: FR });
+    const one = await bot.open(value("2"));
+    rolls(bot);
+    await bot.comment(one, "svc sync");
+    expect(bot.lastComment(one)).toContain(REFUSED);
+    expect(bot.changes()).toEqual([]);
+  });
+
+  test("from after a sync on bars the rollback", async () => {
+    const bot = await startSet(host, { owns: FR, autoMerge: false });
+    const one = await bot.open(value("2"));
+    bot.expectChanges("sync shop-fr");
+    await bot.comment(one, "svc sync");
+    expect(bot.liveValue("shop-fr")).toBe("2");
+    rolls(bot);
+    await bot.comment(one, "svc rollback");
+    expect(bot.lastComment(one)).toContain(REFUSED);
+    expect(bot.changes()).toEqual(["sync shop-fr"]);
+  });
+
+  test("deploys at the merge what needs an approval before", async () => {
+    const bot = await startSet(host, { before: ROLLING });
+    const one = await bot.open({ "shops/de/configmap.yaml": configMap("shop-de", { value: "2" }) });
+    expect(bot.lastComment(one)).toContain(`Not deployed by a sync: ${REASON} at the merge`);
+    await expectHeld(bot, one);
+  });
+
+  test("may be one that svc cannot read, and the plan says so", async () => {
+    const bot = await startSet(host, { before: ROLLING, token: "get+sync" });
+    const one = await bot.open(value("2"));
+    expect(bot.lastComment(one)).toContain(
+      "Its ApplicationSet shops could not be read: if its strategy is RollingSync, Argo CD syncs this application by itself",
+    );
   });
 });

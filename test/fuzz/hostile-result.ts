@@ -66,7 +66,13 @@ const refusal: fc.Arbitrary<Refusal> = fc.oneof(
     }),
     others,
   }),
-  fc.record({ reason: fc.constant("auto-sync" as const), applications: named, others, command }),
+  fc.record({
+    reason: fc.constant("auto-sync" as const),
+    applications: named,
+    inSteps: fc.array(fc.record({ application, set: hostileName() }), { maxLength: 3 }),
+    others,
+    command,
+  }),
   fc.record({ reason: fc.constant("not-deployable" as const), applications: hostileReasons, others }),
   fc.record({
     reason: fc.constant("locked-by-other" as const),

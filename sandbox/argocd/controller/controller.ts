@@ -12,6 +12,7 @@ import {
   sourcesOf,
   type Application,
   type ApplicationSpec,
+  type Operation,
 } from "../resource.js";
 import { trackedBy } from "../tracking.js";
 import { controlNamespace, type World } from "../world.js";
@@ -30,7 +31,11 @@ export class Controller {
   /** Specs as an ApplicationSet generated them. */
   readonly #generated = new Map<Application, ApplicationSpec>();
   /** Set by `Operations`. */
-  autoSync: (application: Application, revisions: readonly string[]) => Promise<void> = () => Promise.resolve();
+  autoSync: (
+    application: Application,
+    initiatedBy: Operation["initiatedBy"],
+    revisions: readonly string[],
+  ) => Promise<void> = () => Promise.resolve();
 
   constructor(readonly world: World) {
     this.filed = new FiledManifests(world.repositories);
@@ -62,8 +67,9 @@ export class Controller {
     this.#stale.add(application);
   }
 
-  /** Remembers the spec that an ApplicationSet generated. */
+  /** Remembers the spec that an ApplicationSet generated; one that syncs in steps takes auto-sync out of it. */
   noteGenerated(application: Application): void {
+    if (this.world.isRolling(application)) delete application.spec.syncPolicy?.automated;
     this.#generated.set(application, structuredClone(application.spec));
   }
 
@@ -89,6 +95,7 @@ export class Controller {
     }
     this.#stale.delete(application);
     const { spec } = application;
+    const compared = comparedRevisions(application);
     const sources = sourcesOf(spec);
     let at: SourceAt[] | undefined;
     try {
@@ -107,7 +114,12 @@ export class Controller {
       application.operation === undefined &&
       this.#wantsSync(application, revisions)
     ) {
-      await this.autoSync(application, revisions);
+      await this.autoSync(application, { automated: true }, revisions);
+    }
+    const moved = compared.length > 0 && compared.join() !== revisions.join();
+    const differs = (this.#compared.get(application) ?? []).some(({ target, modified }) => modified && target);
+    if (moved && differs && application.operation === undefined && this.world.isRolling(application)) {
+      await this.autoSync(application, { username: "applicationset-controller", automated: true }, revisions);
     }
   }
 

@@ -32,7 +32,7 @@ export class Operations {
     readonly world: World,
     readonly controller: Controller,
   ) {
-    controller.autoSync = (application, revisions) => this.runNow(application, { automated: true }, revisions);
+    controller.autoSync = (application, initiatedBy, revisions) => this.runNow(application, initiatedBy, revisions);
   }
 
   /** Starts an operation. @throws {ApiError} code 9 if one is in progress. */

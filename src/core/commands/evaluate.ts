@@ -66,7 +66,7 @@ export async function evaluate(
       case "unreadable":
         return { ...common, kind: "unevaluated" as const, reason: subject.problem };
       case "live": {
-        const atMerge = subject.notDriven ?? (subject.autoSynced ? AUTO_SYNCED : undefined);
+        const atMerge = subject.notDriven ?? autoSyncReason(subject);
         const found = await evaluated(subject, await rendered.get(subject), facts, context);
         const { warnings, gaps } = await warningsOf(subject, context);
         return {
@@ -96,7 +96,11 @@ function cautionOf(found: Evaluated | Unevaluated): readonly string[] {
 
 const MOST_READS = 5;
 
-const AUTO_SYNCED = "auto-sync is enabled: Argo CD deploys it by itself at the merge";
+function autoSyncReason({ autoSynced, syncingSet }: LiveSubject): string | undefined {
+  if (!autoSynced) return undefined;
+  if (syncingSet === undefined) return "auto-sync is enabled: Argo CD deploys it by itself at the merge";
+  return `the ApplicationSet ${syncingSet} syncs it by RollingSync, which counts as auto-sync: Argo CD deploys it by itself at the merge`;
+}
 
 async function evaluated(
   subject: LiveSubject,

@@ -1,9 +1,9 @@
 import {
   type ApplicationSpec,
   destinationOf,
-  isAutoSynced,
   type LiveApplication,
   specEqual,
+  syncsItself,
 } from "../model/application.js";
 import type { ApplicationName } from "../model/brand.js";
 import { changeRequestRef, sameChangeRequest } from "../model/change-request.js";
@@ -268,7 +268,7 @@ async function findDefinition(
   try {
     const now = await deployer.findApplication(name);
     if (now === undefined) return blocked(`the sync of its parent ${parent.application} removed it`);
-    if (isAutoSynced(now.spec) || !specEqual(now.spec, head.spec)) {
+    if (syncsItself(now) || !specEqual(now.spec, head.spec)) {
       const stale = `its plan is stale: the definition that its parent ${parent.application} wrote is not the planned one. Run the plan command again; with -a it is then deployed alone, as planned`;
       return { ...blocked(stale), wrote: now.spec };
     }

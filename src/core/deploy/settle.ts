@@ -1,4 +1,4 @@
-import { isAutoSynced, type LiveApplication, specEqual } from "../model/application.js";
+import { type LiveApplication, specEqual, syncsItself } from "../model/application.js";
 import type { ApplicationName } from "../model/brand.js";
 import { type ChangeRequestRef, changeRequestRef, sameChangeRequest } from "../model/change-request.js";
 import type { DeployingCommand } from "../model/command.js";
@@ -233,7 +233,7 @@ async function obstacleTo(
   if (lock === undefined || !sameChangeRequest(lock.holder, change)) {
     return `its lock is no longer this ${words.short}'s`;
   }
-  if (isAutoSynced(live.spec)) return "auto-sync was turned on since";
+  if (syncsItself(live)) return "auto-sync was turned on since";
   if (![record.specWritten, record.specBefore].some((spec) => spec !== undefined && specEqual(spec, live.spec))) {
     return `its definition is not the one of this ${words.short}`;
   }

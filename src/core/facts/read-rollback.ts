@@ -1,5 +1,5 @@
 import { movingPositions } from "../detect/inputs/moving-sources.js";
-import { type Application, type ApplicationSpec, isAutoSynced, type LiveApplication } from "../model/application.js";
+import { type Application, type ApplicationSpec, type LiveApplication, syncsItself } from "../model/application.js";
 import type { ApplicationName, Revision } from "../model/brand.js";
 import { sameChangeRequest } from "../model/change-request.js";
 import type { Command } from "../model/command.js";
@@ -11,6 +11,7 @@ import { approvalNeedsOf } from "../policy/application-state.js";
 import type { ApplicationFacts, Asker, FactName, Facts } from "../policy/facts.js";
 import type { CommandContext, OpenedChange } from "../ports/context.js";
 import { inputsOfSide, type RenderInputs } from "../render/render.js";
+import { syncingSetOf } from "../survey/sets/syncing-set.js";
 import { type AccessContext, barredFrom, needsNoApproval, needsWriteAccess } from "./access.js";
 import { type ReadFacts, tell } from "./read-facts.js";
 
@@ -58,8 +59,10 @@ export async function readForRollback(
       const target = liveOf.get(application);
       const lock = lockOf.get(application) ?? one.lock;
       const foreign = lock !== undefined && one.foreign.some((other) => sameChangeRequest(other.change, lock.holder));
-      const autoSynced = target?.live !== undefined && isAutoSynced(target.live.spec);
-      const now = { autoSynced, takeable: one.record !== undefined && !foreign };
+      const running = target?.live;
+      const autoSynced = running !== undefined && syncsItself(running);
+      const syncingSet = running && syncingSetOf(running);
+      const now = { autoSynced, syncingSet, takeable: one.record !== undefined && !foreign };
       const asks = !withoutApproval && approvalNeedsOf(one, "rollback").length > 0;
       const baseKept = asks && target !== undefined && (await isBaseKept(target, context));
       return { ...one, lock, now, record: one.record && { ...one.record, baseKept } };

@@ -1,4 +1,4 @@
-import { type Application, isAutoSynced } from "../model/application.js";
+import { type Application, syncsItself } from "../model/application.js";
 import type { ApplicationName } from "../model/brand.js";
 import { type ChangeRequest, sameChangeRequest } from "../model/change-request.js";
 import { allInTurns } from "../model/collections.js";
@@ -14,6 +14,7 @@ import type { CommandContext, Commits } from "../ports/context.js";
 import { asPlanned, findInputGaps } from "../survey/behind-base.js";
 import { withPlannedDefinitions } from "../survey/children.js";
 import { digestOf, directMember } from "../survey/members.js";
+import { syncingSetOf } from "../survey/sets/syncing-set.js";
 import { survey, type Survey, type SurveySource } from "../survey/survey.js";
 import { type AccessContext, barredFrom, needsNoApproval, needsWriteAccess } from "./access.js";
 import { type ApprovalContext, createApprovals, createLifting, type WhyWithheld, withholdingOf } from "./approval.js";
@@ -107,10 +108,10 @@ async function lookAt(application: ApplicationName, found: Survey, { plan, why, 
   if (subject.kind === "unreadable") return barred(subject.problem);
   if (subject.kind !== "live") return barred(NOT_PLANNED_AS_SUCH);
   const planned = isPlanOf(plan, change) ? plan.applications.find((one) => one.application === application) : undefined;
-  const { autoSynced, notDriven: obstacle } = subject;
+  const { autoSynced, syncingSet, notDriven: obstacle } = subject;
   const pinned = await asPlanned(subject, planned, context);
   const moved = pinned.kind === "moved" ? pinned.sentence : undefined;
-  const known = { autoSynced, obstacle, moved };
+  const known = { autoSynced, syncingSet, obstacle, moved };
   const deployed = pinned.kind === "moved" ? undefined : pinned.subject;
   if (obstacle !== undefined) return { application, facts: known, subject: deployed };
   const withheld = await withholdingOf(subject, why, context);
@@ -160,13 +161,15 @@ export async function readAgain(
   );
   const differing = differingFrom(plan, fresh, undefined, change);
   const lockOf = new Map(locks.map((lock, index) => [chosen[index], lock]));
-  const autoSynced = new Set(live.flatMap((one) => (one !== undefined && isAutoSynced(one.spec) ? [one.name] : [])));
+  const syncing = new Map(live.flatMap((one) => (one !== undefined && syncsItself(one) ? [[one.name, one]] : [])));
   const again = (one: ApplicationFacts): ApplicationFacts => {
     const { application, now: before } = one;
     if (before === undefined) return one;
+    const running = syncing.get(application);
     const is = {
       ...before,
-      autoSynced: autoSynced.has(application),
+      autoSynced: running !== undefined,
+      syncingSet: running && syncingSetOf(running),
       differs: differing.get(application),
       withheld: withheld.get(application),
     };

@@ -180,6 +180,16 @@ export function isAutoSynced(spec: ApplicationSpec): boolean {
   return !(isJsonObject(automated) && automated.enabled === false);
 }
 
+/** Whether the set's controller syncs its applications itself; it takes auto-sync out of them (seen on Argo CD v3.5.1). */
+export function isRollingSync({ spec }: JsonObject): boolean {
+  return isJsonObject(spec) && isJsonObject(spec.strategy) && spec.strategy.type === "RollingSync";
+}
+
+/** Whether Argo CD syncs it by itself as it runs now: by auto-sync, or by the steps of its ApplicationSet. */
+export function syncsItself({ spec, setStrategy }: LiveApplication): boolean {
+  return isAutoSynced(spec) || setStrategy === "rolling";
+}
+
 /**
  * Whether two specs mean the same to Argo CD. When it stores a spec it fills in the project and drops empty blocks (v3.5
  * `NormalizeApplicationSpec`), so a file and the live object may differ in those.
@@ -269,6 +279,8 @@ export interface GivenDefinition {
 export interface LiveApplication extends Application {
   /** Name of the ApplicationSet that owns it. */
   readonly owningSet: string | undefined;
+  /** Whether that set syncs it (`strategy.type: RollingSync`); `unread` if it could not be read. Without a set, absent. */
+  readonly setStrategy?: "rolling" | "other" | "unread" | undefined;
   /** `status.sourceType(s)`, one per source: `Helm`, `Kustomize`, `Directory`, `Plugin` or empty. */
   readonly sourceTypes: readonly string[];
   /** `status.sync.revision(s)`, one per source: what Argo CD compared last. */

@@ -55,6 +55,8 @@ export interface LiveSubject extends SubjectBase {
   readonly ownRecord: Deployment | undefined;
   readonly foreignRecords: readonly Deployment[];
   readonly autoSynced: boolean;
+  /** The ApplicationSet that syncs it in steps, or does so from the merge on; `autoSynced` is true then. */
+  readonly syncingSet?: string | undefined;
   /** Argo CD runs Applications that it tracks as this one's: a sync of equal renders may still change those. */
   readonly hasChildren: boolean;
   /** Why its changed definition is not deployed from here: it is shown, not locked, and takes effect at the merge. */

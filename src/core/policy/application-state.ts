@@ -1,3 +1,4 @@
+import type { ApplicationName } from "../model/brand.js";
 import { sameChangeRequest, type ChangeRequest } from "../model/change-request.js";
 import type { Lock } from "../model/lock.js";
 import type { ApprovalNeed } from "./effect-rules.js";
@@ -80,3 +81,13 @@ export function isStale(one: ApplicationFacts, facts: Facts, command: Judged): s
 }
 
 export const RETARGETED = "there is no plan of it for the present target branch";
+
+/** The applications that a command found to be synced by their ApplicationSet, each with that set; undefined if none is. */
+export function syncedInSteps(
+  applications: readonly ApplicationFacts[],
+): readonly { readonly application: ApplicationName; readonly set: string }[] | undefined {
+  const found = applications.flatMap(({ application, now }) =>
+    now?.syncingSet === undefined ? [] : [{ application, set: now.syncingSet }],
+  );
+  return found.length > 0 ? found : undefined;
+}

@@ -140,6 +140,8 @@ export interface Requires {
 /** The present state of an application, as a command read it. Texts are untrusted. */
 export interface NowFacts {
   readonly autoSynced: boolean;
+  /** The ApplicationSet that syncs it in steps, which counts as auto-sync. */
+  readonly syncingSet?: string | undefined;
   /** Why svc cannot deploy it, whatever else holds. */
   readonly obstacle?: string | undefined;
   /** Why it is not rendered yet. */

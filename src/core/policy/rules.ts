@@ -12,6 +12,7 @@ import {
   isStale,
   RETARGETED,
   selectedOf,
+  syncedInSteps,
 } from "./application-state.js";
 import type { FactName, Facts } from "./facts.js";
 import type { Bar, Barred, ChangeBar, DangerGate, DangerRule, Gate, Judged, Rule, RuleOf } from "./gates.js";
@@ -254,9 +255,10 @@ export const RULES: Readonly<Record<Gate, Rule> & Record<DangerGate, DangerRule>
   "auto-sync": ofEach(["sync", "rollback"], "operator", 14, {
     needs: ["applications"],
     bars: ({ now }) => (now?.autoSynced ? "it has auto-sync enabled" : undefined),
-    refusal: ({ bars, others }, _, command) => ({
+    refusal: ({ bars, others }, { applications }, command) => ({
       reason: "auto-sync",
       applications: namesIn(bars),
+      inSteps: syncedInSteps(applications),
       others,
       ...(command === "rollback" ? { command } : {}),
     }),

@@ -94,7 +94,7 @@ async function withDefinition(
   const shown = { kind: "unreadable", name, sourceFile, definition: { ...live, spec } } as const;
   if (isHydrated(spec)) return { ...shown, problem: notMovingReason(spec, context.change) ?? "" };
   const { side, unclear } = await sideOf(spec, context);
-  const autoSynced = isAutoSynced(live.spec) || isAutoSynced(spec);
+  const autoSynced = isAutoSynced(live.spec) || isAutoSynced(spec) || subject.syncingSet !== undefined;
   const given = !specEqual(spec, live.spec);
   const notDriven = subject.notDriven ?? (given ? takesEffectWith(parent) : undefined);
   if (unclear !== undefined && !autoSynced && notDriven === undefined) return { ...shown, problem: unclear };
@@ -133,7 +133,7 @@ export async function withPlannedDefinitions(
       const reason = `its plan is made with the definition that ${parent} gives it: sync ${parent} before it, or both together`;
       return { application: subject.name, reason };
     }
-    const autoSynced = isAutoSynced(subject.live.spec) || isAutoSynced(spec);
+    const autoSynced = isAutoSynced(subject.live.spec) || isAutoSynced(spec) || subject.syncingSet !== undefined;
     const [head, before] = await Promise.all([sideOf(spec, context), sideOf(base, context)]);
     return { ...subject, head: head.side, base: before.side, autoSynced, definedBy: parent };
   });

@@ -21,9 +21,9 @@ import type { Subject, UnreadableSubject } from "../model/subject.js";
 import type { CommandContext, OpenedChange, Stoppable } from "../ports/context.js";
 import type { Deployer, Naming } from "../ports/deployer.js";
 import type { ManifestScanner } from "../ports/manifest-scanner.js";
-import type { Snapshot } from "../ports/snapshot.js";
 import type { DeploymentStore } from "../ports/stores.js";
 import { definitionObstacle, type DrivingClaim, drivingObstacle } from "./driving-right.js";
+import { syncingSetOf, unreadSet } from "./sets/syncing-set.js";
 import { sideOf } from "./sides.js";
 
 /** What a change request affects, found without a render. */
@@ -97,7 +97,13 @@ export async function survey(
   const detection = { ...detected, notes: [...detected.notes, ...sets.notes] };
   const affected = withDeployed(detection.applications, records, context);
   const baseTip = await baseTipApplications(affected, records, nameOf, context);
-  const around = { everyApplication, recordsOf: byApplication(records), baseTip, context };
+  const around = {
+    everyApplication,
+    recordsOf: byApplication(records),
+    baseTip,
+    sets: detection.applicationSets,
+    context,
+  };
   const looked = await allInTurns(affected, async (one) => {
     const subject = await lookAt(one, around);
     if (!("reason" in subject)) onSubject?.(subject, detection);
@@ -164,6 +170,7 @@ interface Surroundings {
   readonly everyApplication: readonly Application[];
   readonly recordsOf: ReadonlyMap<ApplicationName, readonly Deployment[]>;
   readonly baseTip: ReadonlyMap<ApplicationName, Application>;
+  readonly sets: Detection["applicationSets"];
   readonly context: SurveySource;
 }
 
@@ -200,7 +207,7 @@ async function lookAt(affected: AffectedApplication, around: Surroundings): Prom
     const records = around.recordsOf.get(name) ?? [];
     const past = { records, baseTip: around.baseTip.get(name) };
     try {
-      return await liveSubject(affected, claim, past, around.context.snapshot);
+      return await liveSubject(affected, claim, past, around);
     } catch (error) {
       signal.throwIfAborted();
       return { ...shown, kind: "unreadable", problem: safeMessage(error) };
@@ -252,7 +259,7 @@ async function liveSubject(
   affected: AffectedApplication,
   claim: DrivingClaim,
   past: Past,
-  snapshot: Snapshot,
+  { sets, context: { snapshot } }: Pick<Surroundings, "sets" | "context">,
 ): Promise<Subject | NotDeployed> {
   const { live, change } = claim;
   const { records } = past;
@@ -271,7 +278,8 @@ async function liveSubject(
   const owner = writesSpec ? definitionOwner(live, claim.everyApplication) : undefined;
   const ownRecord = records.find((record) => sameChangeRequest(record.change, change));
   const foreignRecords = records.filter((record) => record !== ownRecord);
-  const autoSynced = isAutoSynced(live.spec) || isAutoSynced(specs.head);
+  const syncingSet = syncingSetOf(live, sets);
+  const autoSynced = isAutoSynced(live.spec) || isAutoSynced(specs.head) || syncingSet !== undefined;
   const notDriven = foreign ?? (owner?.reverts === true ? owner.sentence : undefined);
   const around = { change, snapshot };
   const [head, base] = await Promise.all([sideOf(specs.head, around), sideOf(specs.base, around)]);
@@ -288,9 +296,10 @@ async function liveSubject(
     ownRecord,
     foreignRecords,
     autoSynced,
+    syncingSet,
     hasChildren: claim.everyApplication.some(({ parent }) => parent === live.name),
     notDriven,
-    warnings: owner === undefined || owner.reverts ? [] : [owner.sentence],
+    warnings: [...(owner === undefined || owner.reverts ? [] : [owner.sentence]), ...unreadSet(live)],
   };
 }
 

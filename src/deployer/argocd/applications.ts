@@ -1,9 +1,10 @@
 import { createHash } from "node:crypto";
 import * as z from "zod";
-import type { Application, LiveApplication } from "../../core/model/application.js";
+import { type Application, isRollingSync, type LiveApplication, type SetId } from "../../core/model/application.js";
 import type { ApplicationName } from "../../core/model/brand.js";
 import { canonicalJson, isJsonObject } from "../../core/model/json.js";
 import type { Clock } from "../../core/ports/clock.js";
+import type { Deployer } from "../../core/ports/deployer.js";
 import {
   applicationItem,
   getApplication,
@@ -38,7 +39,10 @@ function parseName(name: ApplicationName, controllerNamespace: string): Resource
 const MAX_READS = 16;
 
 /** Reads applications: the list is cached until `forget` or for some seconds, single applications are always fresh. */
-export function createApplications({ client, clock, log, serverSettings }: Omit<Parts, "config" | "compute">) {
+export function createApplications(
+  { client, clock, log, serverSettings }: Omit<Parts, "config" | "compute">,
+  listSets: Deployer["listApplicationSets"],
+) {
   const projects = new Map<ApplicationName, string>();
   const reads = createSemaphore(MAX_READS);
   const kept = keep(read, clock);
@@ -67,7 +71,21 @@ export function createApplications({ client, clock, log, serverSettings }: Omit<
     if (found === undefined || isTemporary(found)) return undefined;
     const live = toLiveApplication(found, settings);
     projects.set(name, live.project);
-    return live;
+    return live.owningSet === undefined ? live : { ...live, setStrategy: await strategyOf(live, signal) };
+  }
+
+  /** From the list of sets, which a plan reads anyway; an application without a set costs no call. */
+  async function strategyOf(live: LiveApplication, signal?: AbortSignal): Promise<LiveApplication["setStrategy"]> {
+    const isOwner = ({ name, namespace }: SetId) => name === live.owningSet && namespace === live.namespace;
+    try {
+      const set = (await listSets(signal)).find(isOwner);
+      if (set === undefined) return "unread";
+      return isRollingSync(set.resource) ? "rolling" : "other";
+    } catch (error) {
+      signal?.throwIfAborted();
+      log.warn({ err: error }, "could not read the ApplicationSet of an application");
+      return "unread";
+    }
   }
 
   return { list: kept.get, find, forget: kept.forget };

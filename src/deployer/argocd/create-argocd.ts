@@ -48,7 +48,8 @@ export function createArgoCd(
   const client = createClient(config, environment);
   const serverSettings = createServerSettings(client, environment.clock);
   const parts: Parts = { ...environment, config, client, serverSettings };
-  const applications = createApplications(parts);
+  const sets = createApplicationSets(parts);
+  const applications = createApplications(parts, sets.listApplicationSets);
   const recent: RecentAnswers = new LRUCache({
     maxSize: MAX_RECENT,
     sizeCalculation: (answer) => answer.length + 1,
@@ -72,7 +73,7 @@ export function createArgoCd(
     renderingSettings: async () => (await serverSettings()).digest,
     liveResources: createLiveResources(parts, recent),
     tryObjects: createTrials(parts, recent, (signal) => version.get(signal)),
-    ...createApplicationSets(parts),
+    ...sets,
 
     async updateSpec(application, spec) {
       applications.forget();

@@ -220,6 +220,7 @@ test.each([
 });
 
 test("owner, deletion and sources of several kinds", async () => {
+  sets("AllAtOnce");
   const owned = await found({
     metadata: {
       deletionTimestamp: "2026-06-01T00:00:00Z",
@@ -233,11 +234,34 @@ test("owner, deletion and sources of several kinds", async () => {
   });
   expect(owned).toMatchObject({
     owningSet: "shops",
+    setStrategy: "other",
     deleting: true,
     sourceTypes: ["Helm", "", ""],
     comparedRevisions: ["4.2.1", "x", "y"],
   });
 });
+
+test.each([
+  ["syncs in steps", "RollingSync", {}, "rolling"],
+  ["has a strategy of another spelling", "rollingsync", {}, "other"],
+  ["is in another namespace", "RollingSync", { namespace: "team-a" }, "unread"],
+  ["is not shown", "RollingSync", { name: "others" }, "unread"],
+])("the set of an application that %s", async (_title, strategy, metadata, setStrategy) => {
+  sets(strategy, metadata);
+  const ownerReferences = [{ apiVersion: "argoproj.io/v1alpha1", kind: "ApplicationSet", name: "shops" }];
+  expect(await found({ metadata: { ownerReferences } })).toMatchObject({ owningSet: "shops", setStrategy });
+});
+
+test("an application without a set costs no call for sets", async () => {
+  expect((await found({}))?.setStrategy).toBeUndefined();
+});
+
+function sets(type: string, metadata: object = {}): void {
+  const item = { metadata: { name: "shops", namespace: "argocd", ...metadata }, spec: { strategy: { type } } };
+  argocd()
+    .get("/api/v1/applicationsets")
+    .reply(200, { items: [item] });
+}
 
 test("an application that was never compared", async () => {
   const one = await found({ status: { sync: null, sourceType: null } });

@@ -99,6 +99,31 @@ describe("an ApplicationSet", () => {
   });
 });
 
+describe("an ApplicationSet with RollingSync", () => {
+  test("takes auto-sync out of its Applications, and syncs them once the target branch moves", async () => {
+    c.argocd.addApplicationSet({
+      metadata: { name: "shops" },
+      spec: {
+        generators: [{ list: { elements: [] } }],
+        strategy: { type: "RollingSync", rollingSync: { steps: [] } },
+        template: { metadata: { name: "x" }, spec: { project: "default", destination: {} } },
+      },
+    });
+    const ownerReferences = [
+      { apiVersion: "argoproj.io/v1alpha1", kind: "ApplicationSet", name: "shops", uid: "1", controller: true },
+    ];
+    c.add("owned", "apps/plain", { metadata: { ownerReferences }, spec: { syncPolicy: { automated: {} } } });
+    expect(c.argocd.application("owned")?.spec.syncPolicy?.automated).toBeUndefined();
+    await c.argocd.pollGit();
+    expect(c.argocd.application("owned")?.status.history).toBeUndefined();
+    await c.commit("main", { "unrelated.txt": "1" });
+    await c.argocd.pollGit();
+    expect(c.argocd.application("owned")?.status.history?.map(({ initiatedBy }) => initiatedBy)).toEqual([
+      { username: "applicationset-controller", automated: true },
+    ]);
+  });
+});
+
 describe("auto-sync", () => {
   test("deploys what the target branch says when Argo CD looks again", async () => {
     c.add("auto", "apps/plain", { spec: { syncPolicy: { automated: { prune: true } } } });

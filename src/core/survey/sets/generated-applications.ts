@@ -23,6 +23,7 @@ import type { PreviewOrder, Previews } from "../previews.js";
 import { sideOf } from "../sides.js";
 import type { Survey } from "../survey.js";
 import { type Expansion, policyOf, twice } from "./application-set-notes.js";
+import { isOwnedBy, syncingSetOf, unreadSet } from "./syncing-set.js";
 
 /** Whether the plan has room for an application that only a set changes; asked once for each. */
 export type HasRoom = (name: ApplicationName) => boolean;
@@ -152,6 +153,7 @@ async function changedSubject(
     (await generatedObstacle(live, set, found, context)) ?? [spec, live.spec].filter(isHydrated).map(reasonOf)[0];
   if (obstacle !== undefined) return { application: name, reason: obstacle };
   const records = found.records.filter((record) => record.application === name);
+  const syncingSet = syncingSetOf(live, [set]);
   return {
     kind: "live",
     name,
@@ -161,10 +163,11 @@ async function changedSubject(
     base: known?.base ?? (await sideOf(live.spec, context)).side,
     ownRecord: records.find((record) => sameChangeRequest(record.change, change)),
     foreignRecords: records.filter((record) => !sameChangeRequest(record.change, change)),
-    autoSynced: isAutoSynced(live.spec) || isAutoSynced(spec),
+    autoSynced: isAutoSynced(live.spec) || isAutoSynced(spec) || syncingSet !== undefined,
+    syncingSet,
     hasChildren: found.everyApplication.some(({ parent }) => parent === name),
     notDriven: `its ApplicationSet ${labelOf(set)} changes its definition: it takes effect at the merge`,
-    warnings: [],
+    warnings: unreadSet(live),
   };
 
   function reasonOf(hydrated: Application["spec"]): string | undefined {
@@ -229,11 +232,6 @@ function removalReason(set: ChangedApplicationSet): string {
 
 function labelOf({ name, sourceFile }: ChangedApplicationSet): string {
   return sourceFile === undefined ? name : `${name} (${sourceFile})`;
-}
-
-/** An ApplicationSet owns only applications in its own namespace. */
-function isOwnedBy({ namespace, owningSet }: LiveApplication, set: ChangedApplicationSet): boolean {
-  return owningSet !== undefined && set.name === (namespace === undefined ? owningSet : `${namespace}/${owningSet}`);
 }
 
 /** An application that an ApplicationSet changes and that the plan shows only as a preview. */

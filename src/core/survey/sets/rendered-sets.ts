@@ -1,13 +1,19 @@
 import { compareGenerated, tooManyChanges } from "../../detect/scan/application-sets.js";
 import { gitGenerators, mayMove, pinGitGenerators } from "../../detect/scan/git-generators.js";
 import type { RenderedSet } from "../../diff/diff-task.js";
-import { type Application, type ApplicationSet, isAutoSynced, specEqual } from "../../model/application.js";
+import {
+  type Application,
+  type ApplicationSet,
+  isAutoSynced,
+  isRollingSync,
+  specEqual,
+} from "../../model/application.js";
 import { applicationName, type ApplicationName, type Revision } from "../../model/brand.js";
 import type { ChangeRequest } from "../../model/change-request.js";
 import { groupedBy } from "../../model/collections.js";
 import type { ReachedBy } from "../../model/effect.js";
 import { DeployerFailure, safeMessage } from "../../model/errors.js";
-import { isJsonObject, type JsonObject } from "../../model/json.js";
+import type { JsonObject } from "../../model/json.js";
 import type { Stoppable } from "../../ports/context.js";
 import type { Deployer } from "../../ports/deployer.js";
 import { asChanged, type Reached, type Surroundings } from "../children.js";
@@ -59,7 +65,7 @@ export async function reachedBySet(
         const kept = !taken && settings.length === 0;
         if (kept && running !== undefined && before.every((one) => specEqual(one, spec))) return [];
         const member = memberOf({ application, head: spec, before, reachedBy });
-        const deploysItself = isAutoSynced(spec) || deploysInSteps(set);
+        const deploysItself = isAutoSynced(spec) || (set.head !== undefined && isRollingSync(set.head));
         return [{ member: { ...member, definition: asChanged(member.definition) }, deploysItself }];
       });
     });
@@ -109,12 +115,6 @@ async function generated(
   const pinned = await deployer.expandApplicationSet(pinGitGenerators(set, change, at), change, signal);
   const moves = at === change.headRevision && gitGenerators(set).some((git) => mayMove(git, change));
   return moves ? [...pinned, ...(await deployer.expandApplicationSet(set, change, signal))] : pinned;
-}
-
-/** Whether the set's controller syncs its applications, which have no auto-sync then (`strategy: RollingSync`). */
-function deploysInSteps({ head }: RenderedSet): boolean {
-  const spec = head?.spec;
-  return isJsonObject(spec) && isJsonObject(spec.strategy) && spec.strategy.type === "RollingSync";
 }
 
 function sidesOf({ name, namespace, ...sides }: RenderedSet) {
