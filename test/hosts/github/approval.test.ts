@@ -208,7 +208,11 @@ describe("failures", () => {
   ])("the GraphQL error %s", async (type, reason) => {
     const { host, api } = githubUnderTest();
     const data = { repository: { pullRequest: pullRequest("APPROVED", [review("APPROVED")]) } };
-    api.post("/graphql").reply(200, { data, errors: [{ type, message: "no" }] });
+    // A limit that names no pause is tried again after a minute.
+    api
+      .post("/graphql")
+      .times(reason === "rate-limited" ? 2 : 1)
+      .reply(200, { data, errors: [{ type, message: "no" }] });
     await expect(host.reviews(change)).rejects.toMatchObject({ name: "HostFailure", reason });
   });
 
