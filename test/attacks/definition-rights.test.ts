@@ -3,7 +3,7 @@ import type { FileChanges } from "../../sandbox/forge.js";
 import { applicationName, repositoryName, revision } from "../../src/core/model/brand.js";
 import type { JsonObject } from "../../src/core/model/json.js";
 import type { HostId } from "../../src/names.js";
-import { HOSTS, REPOSITORY, SHORT, startBot, type Bot } from "../scenarios/bot.js";
+import { HOSTS, USUAL_RENDERS, nameOn, REPOSITORY, SHORT, startBot, type Bot } from "../scenarios/bot.js";
 import { applicationResource, asYaml, changeOf, configMap } from "../scenarios/resources.js";
 
 const WEAK = "require_approval: false\nsync_requirements: [{name: '*', require_approval: false}]\n";
@@ -154,6 +154,7 @@ function startShop(host: HostId, { sources, annotations, root }: Shop): Promise<
   const tracking = { "argocd.argoproj.io/tracking-id": "root:argoproj.io/Application:argocd/shop" };
   return startBot({
     host,
+    config: USUAL_RENDERS,
     applications: [],
     files: (own) => ({
       ...values(1),
@@ -202,7 +203,7 @@ describe.each(HOSTS)("a repository that does not render all of an application, o
     const one = await bot.open({ ...rewritten(bot), ...values(2) });
     expect(bot.lastComment(one)).toContain(NOT_OWNED);
     expect(bot.lastComment(one)).toContain(
-      "set the annotation svc.dev/repository: acme/deploy on the live Application",
+      `set the annotation svc.dev/repository: ${nameOn(host, REPOSITORY)} on the live Application`,
     );
     await bot.approve(one);
     await bot.comment(one, "svc sync -a shop");
@@ -258,7 +259,10 @@ describe.each(HOSTS)("a repository that does not render all of an application, o
   });
 
   test.each<[string, Shop]>([
-    ["the live annotation", { sources: chartElsewhere, annotations: { "svc.dev/repository": REPOSITORY } }],
+    [
+      "the live annotation",
+      { sources: chartElsewhere, annotations: { "svc.dev/repository": nameOn(host, REPOSITORY) } },
+    ],
     [
       "a parent that is rendered from it alone",
       { sources: chartElsewhere, root: (own) => [{ repoURL: own, path: "argocd", targetRevision: "main" }] },

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "@jest/globals";
-import { HOSTS, startBot, type Bot } from "../scenarios/bot.js";
+import { HOSTS, nameOn, startBot, type Bot } from "../scenarios/bot.js";
 import { apart, asYaml, changeOf } from "../scenarios/resources.js";
 import { refOn, startTwoHosts } from "./two-hosts.js";
 
@@ -50,7 +50,7 @@ describe.each(HOSTS)("what the server requires at least, on %s", (host) => {
   test("people that it allows are the only ones, and those of a repository's list have to be among them", async () => {
     const bot = await startBot({
       host,
-      config: { sync_requirements: [{ name: "web", allowed_users: ["bo"] }] },
+      config: { sync_requirements: [{ name: "web", allowed_users: [nameOn(host, "bo")] }] },
       files: () => ({ ".svc.yaml": "sync_requirements: [{name: web, allowed_users: [ana]}]\n" }),
     });
     const one = await bot.open(changeOf(["web"]));

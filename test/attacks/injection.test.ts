@@ -1,5 +1,5 @@
 import { describe, expect, test } from "@jest/globals";
-import { REPOSITORY, HOSTS, startBot, type Bot } from "../scenarios/bot.js";
+import { HOSTS, USUAL_RENDERS, REPOSITORY, startBot, type Bot } from "../scenarios/bot.js";
 import { asYaml, changeOf, configMap } from "../scenarios/resources.js";
 import { harmIn } from "./shown-text.js";
 
@@ -89,7 +89,7 @@ describe.each(HOSTS)("texts of an attacker in our comments on %s", (host) => {
   });
 
   test("error texts of Argo CD do nothing in a plan or a result", async () => {
-    const bot = await startBot({ host, checkChanges: false });
+    const bot = await startBot({ host, config: USUAL_RENDERS, checkChanges: false });
     const message = TEXTS.join("\n");
     bot.argocd.faults.add({
       path: /\/web\/manifests$/,

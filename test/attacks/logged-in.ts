@@ -20,7 +20,7 @@ export function startWithLogin(host: HostId, auth: object = {}, allowed: object 
         session_secret: "session-secret-of-the-tests-5b1f0e",
         cookie_secure: false,
         basic: { users: Object.entries(PEOPLE).map(([username, role]) => ({ username, password: PASSWORD, role })) },
-        [host]: { ...CLIENT, ...(world.gitlab === undefined ? {} : { url: world.gitlab.url }), ...allowed },
+        [host]: { ...CLIENT, ...(host === "hostb" ? { url: world.gitlab?.url } : {}), ...allowed },
         ...auth,
       },
     }),

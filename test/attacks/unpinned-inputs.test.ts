@@ -1,6 +1,6 @@
 import { describe, expect, test } from "@jest/globals";
 import type { HostId } from "../../src/names.js";
-import { HOSTS, startBot, type Bot } from "../scenarios/bot.js";
+import { HOSTS, USUAL_RENDERS, startBot, type Bot, type BotOptions } from "../scenarios/bot.js";
 import { applicationResource, changeOf } from "../scenarios/resources.js";
 import { cloneUrlOf } from "../scenarios/sets.js";
 
@@ -14,9 +14,14 @@ function publish(bot: Pick<Bot, "argocd">, value: string): void {
 }
 
 /** An application `web` of this repository and of a chart that somebody else publishes. */
-function startCharted(host: HostId, files: Readonly<Record<string, string>> = REQUIRED): Promise<Bot> {
+function startCharted(
+  host: HostId,
+  files: Readonly<Record<string, string>> = REQUIRED,
+  config: BotOptions["config"] = {},
+): Promise<Bot> {
   return startBot({
     host,
+    config,
     applications: ["api"],
     files: () => ({ ...changeOf(["web"], "1"), ...files }),
     prepare: (world, forge) => {
@@ -102,7 +107,7 @@ describe.each(HOSTS)("a chart version that is published again on %s", (host) => 
   });
 
   test("and stays the same is rendered once more, past the cache, and deployed; what is pinned is not", async () => {
-    const bot = await startCharted(host);
+    const bot = await startCharted(host, REQUIRED, USUAL_RENDERS);
     const one = await bot.open(changeOf(["web", "api"]));
     await bot.approve(one);
     expect(fresh(bot, "web")).toHaveLength(2);

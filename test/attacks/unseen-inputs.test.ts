@@ -1,5 +1,5 @@
 import { describe, expect, test } from "@jest/globals";
-import { HOSTS, REPOSITORY, startBot, type Bot } from "../scenarios/bot.js";
+import { HOSTS, USUAL_RENDERS, REPOSITORY, startBot, type Bot } from "../scenarios/bot.js";
 import { cloneUrlOf, generatedApplication, git, runsShops, shops, shopsResource } from "../scenarios/sets.js";
 
 const REQUIRED = "sync_requirements: [{ name: '*', require_approval: true }]\n";
@@ -20,7 +20,7 @@ describe.each(HOSTS)("a file that changes what a checkout contains, on %s", (hos
     const bot = await startBot({
       host,
       files: () => ({ ".svc.yaml": REQUIRED }),
-      config: { defaults: { autoplan: false } },
+      config: { ...USUAL_RENDERS, defaults: { autoplan: false } },
     });
     const one = await bot.open({ [path]: content });
     rendersOtherwise(bot, one, "web");

@@ -6,7 +6,7 @@ import type { FileChanges, Forge } from "../../sandbox/forge.js";
 import { appKeys, GITHUB_APP, GITLAB_TOKEN, type SandboxWorld } from "../../sandbox/world.js";
 import { loadServerConfig } from "../../src/config/server/server.js";
 import type { Compute } from "../../src/core/ports/compute.js";
-import type { HostId } from "../../src/names.js";
+import { HOST_PREFIXES, type HostId } from "../../src/names.js";
 import type { Overrides } from "../../src/service/service.js";
 import type { Stores } from "../../src/store/stores.js";
 import { startGitElsewhere } from "../git/git-launcher.js";
@@ -17,6 +17,24 @@ import { registerSecretFields } from "../secrets-in-logs/secrets-of.js";
 import type { ApplicationOptions } from "./resources.js";
 
 export const SECRET = "sandbox-webhook-secret";
+
+/**
+ * `npm run test:worlds` plays the attacks in other worlds as well: with both hosts configured, against the live cluster, and with
+ * temporary Applications for every render. What a test configures itself wins.
+ */
+const WORLDS = { "both-hosts": {}, live: { diff_mode: "live" }, always: { temporary_apps: "always" } } as const;
+const WORLD = Object.entries(WORLDS).find(([name]) => name === process.env.SVC_TEST_WORLD);
+
+/** Whether a service under test is configured for both hosts, whichever one its people use. */
+export const HAS_BOTH_HOSTS = WORLD?.[0] === "both-hosts";
+
+/** A name as settings and annotations need it: with both hosts, it says which one is meant. */
+export function nameOn(host: HostId, name: string): string {
+  return HAS_BOTH_HOSTS ? `${HOST_PREFIXES[host][0]}:${name}` : name;
+}
+
+/** For tests that look at the text of a diff, or at renders by the application's name, which differ in other worlds. */
+export const USUAL_RENDERS = { deployer: { diff_mode: "branch", temporary_apps: "auto" } };
 
 type Settings = Readonly<Record<string, unknown>>;
 type Sections = Readonly<Record<string, Settings | readonly Settings[] | readonly string[]>>;
@@ -64,7 +82,7 @@ export function configFor(world: SandboxWorld, options: BotOptions) {
   const sections: Record<string, unknown> = {
     server: { host: "127.0.0.1", port: 0, base_url: "http://svc.example.com", log_level: "debug" },
     // Scenarios about what Kubernetes says turn it on: it costs two calls for each changed application.
-    deployer: { server_url: world.argocd.url, token: world.argocdToken, server_dry_run: "off" },
+    deployer: { server_url: world.argocd.url, token: world.argocdToken, server_dry_run: "off", ...WORLD?.[1] },
     ...(world.github === undefined
       ? {}
       : {

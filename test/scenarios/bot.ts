@@ -12,11 +12,11 @@ import { JumpClock } from "../jump-clock.js";
 import { registerAuthorizations, registerSecretObjects } from "../secrets-in-logs/secrets-of.js";
 import { untilIdle } from "../until-idle.js";
 import { sharedPool } from "../workers/shared-pool.js";
-import { configFor, loggerFor, readingWith, SECRET, type BotOptions } from "./bot-options.js";
+import { configFor, HAS_BOTH_HOSTS, loggerFor, readingWith, SECRET, type BotOptions } from "./bot-options.js";
 import { wordsOfOthers } from "./host-words.js";
 import { applicationResource, asYaml, configMap, repositoryOf, type ApplicationOptions } from "./resources.js";
 
-export { SECRET, type BotOptions } from "./bot-options.js";
+export { USUAL_RENDERS, nameOn, SECRET, type BotOptions } from "./bot-options.js";
 export { SHORT, SIGIL } from "./host-words.js";
 export const HOSTS: readonly HostId[] = ["hosta", "hostb"];
 export const REPOSITORY = "acme/deploy";
@@ -34,8 +34,8 @@ afterEach(async () => {
 export async function startBot(options: BotOptions): Promise<Bot> {
   const { host } = options;
   const world = await startSandbox({
-    github: host === "hosta",
-    gitlab: host === "hostb" ? (options.gitlab ?? true) : false,
+    github: host === "hosta" || HAS_BOTH_HOSTS,
+    gitlab: host === "hostb" || HAS_BOTH_HOSTS ? (options.gitlab ?? true) : false,
     argocd: options.argocd,
   });
   recordExchanges(world.argocd);
