@@ -1,7 +1,7 @@
 import type { ApplicationName } from "../core/model/brand.js";
 import type { ChangeRequestRef } from "../core/model/change-request.js";
 import { isFailed } from "../core/model/check.js";
-import { type Member, movesOf } from "../core/model/effect.js";
+import { type Member, movesOf, withoutReview } from "../core/model/effect.js";
 import { type HostWords, listed, referenceTo } from "../core/model/host-words.js";
 import type { NextStep } from "../core/model/next-step.js";
 import { type ApplicationSetPreview, type Plan, type SetFailure } from "../core/model/plan.js";
@@ -98,7 +98,7 @@ function renderNothing(
   const acts = options.next?.kind === "checks" || plan.applicationSets.length > 0;
   const next = acts ? nextOf(plan, options) : "";
   const around = {
-    before: [block(nothingLine(plan, next, options))],
+    before: cutBlocks(blocksOf([nothingLine(plan, next, options), movesText(plan)]), limit / 2),
     between: cutBlocks(setBlocks(plan, options.words), limit),
     after: cutBlocks(endBlocks(plan, options.words), limit),
   };
@@ -201,11 +201,13 @@ function movesText({ applications, applicationSets }: Plan): string {
 }
 
 function linesOf(member: Member): readonly string[] {
-  return movesOf(member).map(({ what, from, to }) => {
-    const change =
-      what === "auto-sync" ? "turns auto-sync on" : `${what} moves from ${from || "nothing"} to ${to || "nothing"}`;
-    return `- ${code(member.application)}: ${sentence(shortened(change, MAX_MOVE))}`;
-  });
+  const moves = movesOf(member).map(({ what, from, to }) =>
+    what === "auto-sync" ? "turns auto-sync on" : `${what} moves from ${from || "nothing"} to ${to || "nothing"}`,
+  );
+  const follows = (member.follows ?? []).map((name) => `comes to follow ${withoutReview(name)}`);
+  return [...moves, ...follows].map(
+    (change) => `- ${code(member.application)}: ${sentence(shortened(change, MAX_MOVE))}`,
+  );
 }
 
 /** Which awaited locks led to this plan; empty if it holds none of them. */

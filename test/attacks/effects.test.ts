@@ -163,7 +163,11 @@ describe.each(HOSTS)("what a sync reaches on %s", (host) => {
   test("a new child that Argo CD deploys by itself needs an approval, since nobody saw what it applies", async () => {
     const bot = await family(host);
     await bot.open({
-      ...changed(bot, { path: "lane", targetRevision: "other", spec: { syncPolicy: { automated: {} } } }, "harmless"),
+      ...changed(
+        bot,
+        { path: "lane", targetRevision: "0".repeat(40), spec: { syncPolicy: { automated: {} } } },
+        "harmless",
+      ),
     });
     await expectRefused(bot, /- `harmless`: a sync of root changes it; it could not be evaluated/);
   });

@@ -18,6 +18,13 @@ function following(bot: Bot, targetRevision: string): Readonly<Record<string, st
   return { "argocd/web.yaml": asYaml(bot.resourceOf("web", { targetRevision })) };
 }
 
+/** Whoever lets a definition follow another revision needs an approval. */
+async function openApproved(bot: Bot, ...request: Parameters<Bot["open"]>): Promise<number> {
+  const number = await bot.open(...request);
+  await bot.approve(number);
+  return number;
+}
+
 function deployedCommit(bot: Bot): string | undefined {
   const { syncResult } = bot.argocd.application("web")?.status.operationState ?? {};
   return syncResult?.revision;
@@ -30,9 +37,8 @@ async function tipOf(bot: Bot, branch: string): Promise<string> {
 describe.each(HOSTS)("a source that follows another branch of the repository, on %s", (host) => {
   test("what is pushed to that branch after the plan is not deployed: the plan is stale", async () => {
     const bot = await start(host);
-    const one = await bot.open(following(bot, "release"));
+    const one = await openApproved(bot, following(bot, "release"));
     expect(bot.lastComment(one)).toContain("+  value: reviewed");
-    await bot.approve(one);
     await bot.forge.pushToBranch(REPOSITORY, "release", changeOf(["web"], "stolen"));
     await bot.comment(one, "svc sync");
     expect(bot.lastComment(one)).toContain("Plan for web is stale. Please run the plan command again.");
@@ -40,8 +46,9 @@ describe.each(HOSTS)("a source that follows another branch of the repository, on
       /⚠️ Source 1 follows release, which moved from [0-9a-f]{8} to [0-9a-f]{8} since the plan and changed apps\/web\/configmap\.yaml, which it reads\./,
     );
     expect(bot.changes()).toEqual([]);
-    await bot.comment(one, "svc plan");
+    await bot.push(one, { "README.md": "3\n" });
     expect(bot.lastComment(one)).toContain("+  value: stolen");
+    await bot.approve(one);
     bot.expectChanges("update web", "sync web");
     await bot.comment(one, "svc sync");
     expect(bot.liveValue("web")).toBe("stolen");
@@ -49,8 +56,7 @@ describe.each(HOSTS)("a source that follows another branch of the repository, on
 
   test("what is pushed there after the approval is not covered by it, even if it is planned again", async () => {
     const bot = await start(host, { config: { defaults: { require_approval: true } } });
-    const one = await bot.open(following(bot, "release"));
-    await bot.approve(one);
+    const one = await openApproved(bot, following(bot, "release"));
     await bot.forge.pushToBranch(REPOSITORY, "release", changeOf(["web"], "stolen"));
     await bot.comment(one, "svc plan");
     expect(bot.lastComment(one)).toContain("+  value: stolen");
@@ -68,7 +74,7 @@ describe.each(HOSTS)("a source that follows another branch of the repository, on
 
   test("what is pushed there right before Argo CD starts the sync is not deployed either", async () => {
     const bot = await start(host);
-    const one = await bot.open(following(bot, "release"));
+    const one = await openApproved(bot, following(bot, "release"));
     bot.expectChanges("update web", "sync web");
     bot.meanwhile("argocd", { method: "POST", path: /\/sync$/ }, async () => {
       await bot.forge.pushToBranch(REPOSITORY, "release", changeOf(["web"], "stolen"));
@@ -80,7 +86,7 @@ describe.each(HOSTS)("a source that follows another branch of the repository, on
   test("a branch that moved in other files is deployed at the commit that the plan showed", async () => {
     const bot = await start(host);
     const planned = await tipOf(bot, "release");
-    const one = await bot.open(following(bot, "release"));
+    const one = await openApproved(bot, following(bot, "release"));
     await bot.forge.pushToBranch(REPOSITORY, "release", changeOf(["elsewhere"], "moved"));
     bot.expectChanges("update web", "sync web");
     await bot.comment(one, "svc sync");
@@ -100,7 +106,7 @@ describe.each(HOSTS)("a source that follows another branch of the repository, on
       await bot.forge.pushToBranch(REPOSITORY, "other", changeOf(["web"], "stolen")),
     ];
     await bot.forge.setRef(REPOSITORY, ref, first);
-    const one = await bot.open(following(bot, targetRevision));
+    const one = await openApproved(bot, following(bot, targetRevision));
     expect(bot.lastComment(one)).toContain("+  value: reviewed");
     await bot.forge.setRef(REPOSITORY, ref, second);
     await bot.comment(one, "svc sync");
@@ -114,7 +120,7 @@ describe.each(HOSTS)("a source that follows another branch of the repository, on
 
   test("a branch that is deleted after the plan is not deployed", async () => {
     const bot = await start(host);
-    const one = await bot.open(following(bot, "release"));
+    const one = await openApproved(bot, following(bot, "release"));
     await bot.forge.setRef(REPOSITORY, RELEASE, undefined);
     await bot.comment(one, "svc sync");
     expect(bot.lastComment(one)).toContain("release is neither a branch nor a tag of this repository");
@@ -134,7 +140,7 @@ describe.each(HOSTS)("a source that follows another branch of the repository, on
     const base = "trunk";
     await bot.forge.pushToBranch(REPOSITORY, base, {});
     bot.argocd.addApplication(bot.resourceOf("web", { targetRevision: base }));
-    const one = await bot.open(following(bot, targetRevision), { base });
+    const one = await openApproved(bot, following(bot, targetRevision), { base });
     expect(bot.lastComment(one)).toContain("**Changes:** could not be evaluated");
     expect(bot.lastComment(one)).toContain(`source 1: ${why}`);
     expect(bot.lastComment(one)).toContain("Name a branch, a tag or a whole commit id as its target revision");
@@ -145,7 +151,7 @@ describe.each(HOSTS)("a source that follows another branch of the repository, on
 
   test("a tag with the name of a branch makes the plan impossible, and one that comes after the plan refuses the sync", async () => {
     const bot = await start(host);
-    const one = await bot.open(following(bot, "release"));
+    const one = await openApproved(bot, following(bot, "release"));
     const stolen = await bot.forge.pushToBranch(REPOSITORY, "other", changeOf(["web"], "stolen"));
     await bot.forge.setRef(REPOSITORY, "refs/tags/release", stolen);
     await bot.comment(one, "svc sync");
@@ -160,7 +166,7 @@ describe.each(HOSTS)("a source that follows another branch of the repository, on
     const planned = await tipOf(bot, "release");
     const stolen = await bot.forge.pushToBranch(REPOSITORY, "other", changeOf(["web"], "stolen"));
     await bot.forge.setRef(REPOSITORY, `refs/heads/${planned}`, stolen);
-    const one = await bot.open(following(bot, planned));
+    const one = await openApproved(bot, following(bot, planned));
     expect(bot.lastComment(one)).toContain("+  value: reviewed");
     bot.expectChanges("update web", "sync web");
     await bot.comment(one, "svc sync");
@@ -203,7 +209,7 @@ describe.each(HOSTS)("a source that follows another branch of the repository, on
 
   test("a rollback deploys what the configured branches have now", async () => {
     const bot = await start(host);
-    const one = await bot.open(following(bot, "release"));
+    const one = await openApproved(bot, following(bot, "release"));
     bot.expectChanges("update web", "sync web");
     await bot.comment(one, "svc sync");
     await bot.forge.pushToBranch(REPOSITORY, "main", changeOf(["web"], "main"));

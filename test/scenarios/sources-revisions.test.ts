@@ -83,6 +83,7 @@ describe.each(HOSTS)("which sources follow the base branch on %s", (host) => {
     });
     const one = await bot.open({ "argocd/web.yaml": JSON.stringify(resource), ...changeOf(["web"], "head") });
     expect(bot.lastComment(one)).toContain("+  value: release");
+    await bot.approve(one);
     bot.expectChanges("update web", "sync web");
     await bot.comment(one, "svc sync");
     expect(bot.liveValue("web")).toBe("release");

@@ -1,3 +1,4 @@
+import { followedAside } from "../detect/inputs/moving-sources.js";
 import type { Detection } from "../detect/scan/affected.js";
 import { otherWordsTask } from "../detect/yaml/other-words.js";
 import { destinationOf } from "../model/application.js";
@@ -9,6 +10,7 @@ import {
 } from "../model/change-request.js";
 import { allInTurns } from "../model/collections.js";
 import { type Deployment, isDeployedAt } from "../model/deployment.js";
+import { withoutReview } from "../model/effect.js";
 import { StoredValueUnreadable } from "../model/errors.js";
 import { type HostWords, listed, referenceTo } from "../model/host-words.js";
 import type { ApplicationPlan, Plan, ReplacedDeployment } from "../model/plan.js";
@@ -27,9 +29,17 @@ export async function warningsOf(
   const gaps = [uncovered, behind?.wouldRevert].filter((one) => one !== undefined);
   const moved = movesCluster(subject) ? [movedSentence(subject)] : [];
   return {
-    warnings: [...subject.warnings, ...moved, ...gaps],
+    warnings: [...subject.warnings, ...followed(subject, context.change), ...moved, ...gaps],
     gaps: { behind: behind !== undefined, uncovered: uncovered !== undefined },
   };
+}
+
+/** One sentence on what it follows besides the base branch, before this change already. */
+function followed({ head, base }: LiveSubject, change: ChangeRequest): readonly string[] {
+  const before = new Set(followedAside(base.spec, change));
+  const names = followedAside(head.spec, change).filter((name) => before.has(name));
+  if (names.length === 0) return [];
+  return [`follows ${withoutReview(listed(names, MOST_NAMED))}: protect it, or name a whole commit id`];
 }
 
 function movedSentence({ head, base }: LiveSubject): string {

@@ -21,6 +21,8 @@ export interface Member extends Identity {
   /** Digest of the definition that takes effect; undefined if there is none. */
   readonly digest: string | undefined;
   readonly sources: readonly MemberSource[];
+  /** What it comes to follow of this repository besides the base branch; undefined in older plans. Untrusted. */
+  readonly follows?: readonly string[] | undefined;
   /** Other applications whose rules apply too, because it takes or leaves their place. */
   readonly boundAs: readonly BoundIdentity[];
   /** Whether Argo CD deploys it as soon as its definition is applied; undefined in older plans, and of the application itself. */
@@ -98,6 +100,11 @@ export const NO_EFFECT: Effect = { members: [], applies: [] };
 /** What an approval is required for whatever the rules say. */
 export function movesOf({ definition }: Member): readonly Move[] {
   return definition.kind === "changed" ? definition.moves : [];
+}
+
+/** Completes "follows". */
+export function withoutReview(name: string): string {
+  return `${name} of this repository, which a push can change without a review`;
 }
 
 /** The own member of this name, so that `constructor` and the like from foreign input find nothing inherited. */

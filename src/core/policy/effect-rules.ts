@@ -1,7 +1,7 @@
 import { strictest } from "../../config/rules/requirements.js";
 import type { ApplicationName } from "../model/brand.js";
 import { groupedBy } from "../model/collections.js";
-import { type Member, movesOf, ruledAs } from "../model/effect.js";
+import { type Member, movesOf, ruledAs, withoutReview } from "../model/effect.js";
 import { listed } from "../model/host-words.js";
 import { isPlanOf, type Plan, type PlannedFor, previewedDiff, shownDiff } from "../model/plan.js";
 import type {
@@ -119,7 +119,8 @@ function needOf(member: Member, settings: Settings): string | undefined {
   const moves = movesOf(member).map(({ what, from, to }) => {
     return what === "auto-sync" ? "its definition turns auto-sync on" : `its ${what} moves from ${from} to ${to}`;
   });
-  if (moves.length > 0) return moves.join("; ");
+  const follows = (member.follows ?? []).map((name) => `it comes to follow ${withoutReview(name)}`);
+  if (moves.length + follows.length > 0) return [...moves, ...follows].join("; ");
   if (member.problem !== undefined) return `it could not be evaluated: ${member.problem}`;
   const requires = (one: RuledApplication): boolean => {
     const { requireApproval }: Requirements = settings.requirementsFor(one);

@@ -1,4 +1,4 @@
-import { notMovingReason } from "../detect/inputs/moving-sources.js";
+import { type Branches, notMovingReason } from "../detect/inputs/moving-sources.js";
 import type { RenderedChild, RenderFacts } from "../diff/diff-task.js";
 import { type Application, isAutoSynced, isHydrated, specEqual } from "../model/application.js";
 import type { ApplicationName } from "../model/brand.js";
@@ -24,6 +24,7 @@ export interface Surroundings {
   /** Every application that Argo CD shows. */
   readonly live: ReadonlyMap<ApplicationName, Application>;
   readonly nameOf: Naming;
+  readonly change: Branches;
 }
 
 /** Counts a definition as changed although its spec is the same. */

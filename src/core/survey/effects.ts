@@ -65,17 +65,21 @@ function reachedChildren(parent: ApplicationName, { children }: RenderFacts, aro
   return children.flatMap((child) => reachedChild(child, { kind: "child", of: parent }, around));
 }
 
-function reachedChild(child: RenderedChild, reachedBy: ReachedBy, { live, nameOf }: Surroundings): readonly Reached[] {
+function reachedChild(
+  child: RenderedChild,
+  reachedBy: ReachedBy,
+  { live, nameOf, change }: Surroundings,
+): readonly Reached[] {
   const { base, head, changed, operates } = child;
   const application = nameOf(child.namespace, child.name === "" ? GENERATED : child.name);
   const running = live.get(application);
   if (head === undefined) {
     const before = [base, running?.spec].filter((spec) => spec !== undefined);
-    return [{ member: memberOf({ application, head, before, reachedBy }), deploysItself: false }];
+    return [{ member: memberOf({ application, head, before, reachedBy, change }), deploysItself: false }];
   }
   if (!changed && !operates && running !== undefined && specEqual(head, running.spec)) return [];
   const before = running === undefined ? [] : [base, running.spec].filter((spec) => spec !== undefined);
-  const member = memberOf({ application, head, before, reachedBy });
+  const member = memberOf({ application, head, before, reachedBy, change });
   const definition = operates ? withOperation(member.definition) : asChanged(member.definition);
   return [{ member: { ...member, definition }, deploysItself: isAutoSynced(head) || operates }];
 }
@@ -115,7 +119,7 @@ export async function deriveEffects(
 ): Promise<Derived> {
   const live = new Map(found.everyApplication.map((one) => [one.name, one]));
   const running = groupedBy(found.everyApplication, ({ parent }) => parent);
-  const around: Surroundings = { live, nameOf: await context.deployer.naming() };
+  const around: Surroundings = { live, nameOf: await context.deployer.naming(), change: context.change };
   const shallow = await allInTurns(examined, async (one) => [one, await appliedBy(one, around, context)] as const);
   const appliedByName = new Map(shallow.map(([{ subject }, applied]) => [subject.name, applied]));
   const touched = new Map(examined.map(({ subject, facts }) => [subject.name, facts?.touched ?? []]));

@@ -1,4 +1,5 @@
 import { createHash } from "node:crypto";
+import { type Branches, followedAside } from "../detect/inputs/moving-sources.js";
 import {
   type Application,
   type ApplicationSpec,
@@ -17,8 +18,11 @@ import { isJsonObject } from "../model/json.js";
 import { type LiveSubject, pinsOf, type Subject } from "../model/subject.js";
 import { withoutCredentials } from "../secrets/hide-in-text.js";
 
+/** What the definitions are judged by. */
+type Judged = Branches & Pick<ChangeRequest, "headRevision">;
+
 /** The member for a planned application itself, without its renders. */
-export function directMember(subject: Subject, change: Pick<ChangeRequest, "headRevision">): Member {
+export function directMember(subject: Subject, change: Judged): Member {
   const reachedBy = { kind: "direct" } as const;
   if (subject.kind === "live") return liveMember(subject, change);
   const { name, definition } = subject;
@@ -28,26 +32,24 @@ export function directMember(subject: Subject, change: Pick<ChangeRequest, "head
   }
   switch (subject.kind) {
     case "new":
-      return memberOf({ application: name, head: definition.spec, before: [], reachedBy });
+      return memberOf({ application: name, head: definition.spec, before: [], reachedBy, change });
     case "deleted":
       return memberOf({ application: name, head: undefined, before: [definition.spec], reachedBy });
     case "unreadable":
       // Nothing deploys it, so that nothing more is to be required.
-      return { ...memberOf({ application: name, head: definition.spec, before: [], reachedBy }), ...unknown };
+      return { ...memberOf({ application: name, head: definition.spec, before: [], reachedBy, change }), ...unknown };
   }
 }
 
-function liveMember(
-  { name, head, base, live }: LiveSubject,
-  { headRevision }: Pick<ChangeRequest, "headRevision">,
-): Member {
+function liveMember({ name, head, base, live }: LiveSubject, change: Judged): Member {
   const member = memberOf({
     application: name,
     head: head.spec,
     before: [base.spec, live.spec],
     reachedBy: { kind: "direct" },
+    change,
   });
-  const pins = pinsOf(head, headRevision);
+  const pins = pinsOf(head, change.headRevision);
   const sources = sourcesOf(head.spec).map(({ repoURL, targetRevision, position }) => ({
     repoURL: withoutCredentials(repoURL, "every"),
     targetRevision,
@@ -56,17 +58,22 @@ function liveMember(
   return { ...member, sources };
 }
 
-interface MemberRequest {
+interface Described {
   readonly application: ApplicationName;
-  /** Undefined if it is removed. */
-  readonly head: ApplicationSpec | undefined;
-  /** The definitions that the head's replaces; empty for a new application. */
+  /** The definitions that the head's replaces, the target branch's first; empty for a new application. */
   readonly before: readonly ApplicationSpec[];
   readonly reachedBy: ReachedBy;
 }
 
+/** `head` is undefined if the application is removed. */
+type MemberRequest = Described &
+  (
+    | { readonly head: undefined; readonly change?: undefined }
+    | { readonly head: ApplicationSpec | undefined; readonly change: Branches }
+  );
+
 /** Describes one application of an effect. Argo CD resolves the revisions of its sources. */
-export function memberOf({ application, head, before, reachedBy }: MemberRequest): Member {
+export function memberOf({ application, head, before, reachedBy, change }: MemberRequest): Member {
   const spec = head ?? before[0] ?? {};
   const definition: DefinitionChange =
     head === undefined ? { kind: "removed" } : before.length === 0 ? { kind: "new" } : definitionChange(head, before);
@@ -80,9 +87,16 @@ export function memberOf({ application, head, before, reachedBy }: MemberRequest
       targetRevision,
       commit: undefined,
     })),
+    follows: head === undefined ? [] : comesToFollow(head, before, change),
     boundAs: leftBehind(application, spec, before),
     problem: undefined,
   };
+}
+
+/** What only the live application follows was not reviewed: it counts where the target branch has no definition. */
+function comesToFollow(head: ApplicationSpec, [base]: readonly ApplicationSpec[], change: Branches): readonly string[] {
+  const known = new Set(base === undefined ? [] : followedAside(base, change));
+  return followedAside(head, change).filter((name) => !known.has(name));
 }
 
 /** A member of which only the name is known. */

@@ -164,7 +164,7 @@ async function withheld(order: Known, running: RunningReads, why: Why, commits: 
   if (reads.length === 0) return undefined;
   const application = nameOf(order);
   const missing = await why([
-    { application, members: [memberOf({ application, head, before, reachedBy: { kind: "direct" } })] },
+    { application, members: [memberOf({ application, head, before, reachedBy: { kind: "direct" }, change })] },
   ]);
   if (missing === undefined) return undefined;
   return (

@@ -44,6 +44,7 @@ const storedMember: z.ZodType<Member> = z.object({
   ]),
   digest: orUndefined(z.string()),
   sources: z.array(z.object({ repoURL: z.string(), targetRevision: z.string(), commit: orUndefined(stored.revision) })),
+  follows: orUndefined(z.array(z.string())),
   boundAs: z.array(z.object({ ...identity, because: z.string() })),
   deploysItself: orUndefined(z.boolean()),
   problem: orUndefined(z.string()),

@@ -4,6 +4,7 @@ import type { Application } from "../../../src/core/model/application.js";
 import type { CommandContext } from "../../../src/core/ports/context.js";
 import { overlapsAmong } from "../../../src/core/survey/effects.js";
 import { memberOf } from "../../../src/core/survey/members.js";
+import { sampleChange } from "../../comments/samples.js";
 import { sampleApplication } from "../sample-application.js";
 import { sampleSettings } from "../sample-settings.js";
 
@@ -40,7 +41,7 @@ test("a new member is bound by the first application of each set of rules at its
       if (own === undefined) return;
       const { name, spec } = application(own, self);
       const reachedBy = { kind: "generated", by: "shops" } as const;
-      const member = memberOf({ application: name, head: spec, before: [], reachedBy });
+      const member = memberOf({ application: name, head: spec, before: [], reachedBy, change: sampleChange() });
       const there = places.flatMap((one, index) => (index !== self && maybeOne(one, own) ? [{ one, index }] : []));
       const first = there.filter((here, at) => there.findIndex(({ one }) => one.rules === here.one.rules) === at);
       const several = new Set(places.map(({ rules }) => rules)).size > 1;

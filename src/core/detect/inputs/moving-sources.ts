@@ -39,6 +39,21 @@ export function followsBase(targetRevision: string, { baseBranch, defaultBranch 
   return targetRevision.replace(/^refs\/heads\//, "") === baseBranch;
 }
 
+/**
+ * What an application follows of the change request's repository besides its base branch, where a push deploys without a
+ * change request. A tag counts, since whoever may push can move it, and so does any name that is not a full commit id.
+ */
+export function followedAside(spec: ApplicationSpec, change: Branches): readonly string[] {
+  const names = ownSources(spec, change).map(({ targetRevision }) => nameAside(targetRevision, change));
+  return [...new Set(names.filter((name) => name !== undefined))];
+}
+
+/** The name of a revision of the change request's repository that moves, unless it means the base branch. */
+export function nameAside(targetRevision: string, change: Branches): string | undefined {
+  if (isCommitId(targetRevision) || followsBase(targetRevision, change)) return undefined;
+  return targetRevision === "" ? "HEAD" : targetRevision;
+}
+
 /** Why a change request does not move all of an application's own sources; undefined if it does. */
 export function notMovingReason(spec: ApplicationSpec, change: Branches): string | undefined {
   if (isHydrated(spec)) {

@@ -4,7 +4,7 @@ import type { ChangeRequest } from "../../model/change-request.js";
 import { isJsonObject, type Json, type JsonObject } from "../../model/json.js";
 import type { RepositoryTree } from "../../ports/snapshot.js";
 import { fixedPart } from "../inputs/input-set.js";
-import { type Branches, followsBase, isOwnSource } from "../inputs/moving-sources.js";
+import { type Branches, followsBase, isOwnSource, nameAside } from "../inputs/moving-sources.js";
 import { decidesCheckoutOf, SUBMODULES } from "../tree/checkout-files.js";
 import { matchesGlob } from "../tree/path-glob.js";
 import { cleanPath, isWithin, parentOf } from "../tree/repository-path.js";
@@ -74,6 +74,16 @@ export function mayMove(git: JsonObject, change: Branches): boolean {
 /** Whether the repository or the revision of a git generator is a template, which svc cannot pin to a commit. */
 export function isTemplated(git: JsonObject): boolean {
   return isTemplate(git.repoURL) || isTemplate(git.revision);
+}
+
+/**
+ * What the git generators of a set follow of the change request's repository besides its base branch, where a push can add
+ * and change applications. A template may become any name.
+ */
+export function readAside(set: ApplicationSet, change: Branches): readonly string[] {
+  const own = gitGenerators(set).filter((git) => isOwn(git, change) || isTemplate(git.repoURL));
+  const names = own.map(({ revision }) => nameAside(typeof revision === "string" ? revision : "", change));
+  return [...new Set(names.filter((name) => name !== undefined))];
 }
 
 function isTemplate(text: Json | undefined): boolean {

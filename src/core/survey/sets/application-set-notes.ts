@@ -1,8 +1,9 @@
 import type { ChangedApplicationSet, GeneratedChange } from "../../detect/scan/application-sets.js";
-import { readsFiles, gitGenerators, isTemplated, mayMove } from "../../detect/scan/git-generators.js";
+import { readsFiles, gitGenerators, isTemplated, mayMove, readAside } from "../../detect/scan/git-generators.js";
 import type { Application, ApplicationSet } from "../../model/application.js";
 import type { ApplicationName } from "../../model/brand.js";
 import type { ChangeRequest } from "../../model/change-request.js";
+import { withoutReview } from "../../model/effect.js";
 import { isJsonObject } from "../../model/json.js";
 import { ignoredFieldsNotes } from "../ignored-fields.js";
 
@@ -40,6 +41,7 @@ export function notesOf(
   return [
     ...duplicateNote(set),
     ...settingsNote(settings),
+    ...asideNote(set, change),
     ...behindNote(set, change, baseChanges),
     ...removalNotes(set, removed),
     ...(changed.length > 0 && set.head !== undefined && !policyOf(set.head).updates
@@ -66,6 +68,13 @@ function duplicateNote({ alsoIn }: ChangedApplicationSet): readonly string[] {
   return [
     `${alsoIn.slice(0, MAX_NAMED).join(", ")} defines a set of the same name differently: it is unknown which one Argo CD runs, so the applications are gated as if none of them changed`,
   ];
+}
+
+/** What it reads besides the base branch before this change already. */
+function asideNote({ base, head }: ChangedApplicationSet, change: ChangeRequest): readonly string[] {
+  const [before, after] = [base, head].map((side) => (side === undefined ? [] : readAside(side, change)));
+  const names = after?.filter((name) => before?.includes(name)) ?? [];
+  return names.map((name) => `its generators follow ${withoutReview(name)}: protect it, or name a whole commit id`);
 }
 
 function settingsNote(settings: readonly string[]): readonly string[] {

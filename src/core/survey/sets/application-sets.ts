@@ -23,7 +23,7 @@ import {
   type WithGenerated,
 } from "./generated-applications.js";
 import { failureToCreate, failureToGenerate } from "./set-failure.js";
-import { changedSettings, compareOwned } from "./set-settings.js";
+import { changedSettings, compareOwned, withReads } from "./set-settings.js";
 
 /** The survey includes what the sets do to the applications that they own. */
 export interface SurveyWithSets extends WithGenerated {
@@ -107,7 +107,7 @@ async function previewOf(attempt: Attempt, around: Surroundings): Promise<Applic
     };
   }
   const notes = notesOf(attempt, around);
-  const members = await generatedMembers(attempt, around);
+  const members = withReads(await generatedMembers(attempt, around), attempt.set, around.change);
   const failure = failureToCreate(attempt.head);
   return { name, sourceFile, ...attempt.comparison, members, notes, problem: undefined, failure, owned: [] };
 }
@@ -115,7 +115,7 @@ async function previewOf(attempt: Attempt, around: Surroundings): Promise<Applic
 /** The applications that the controller adds, changes or removes; where the set's settings change, all that it owns. */
 function generatedMembers(
   { set, base, head, comparison, settings, owned }: Expansion,
-  { live, unseen }: Surroundings,
+  { live, unseen, change }: Surroundings,
 ): Promise<readonly Member[]> {
   const [before, after] = [byName(base), byName(head)];
   const reachedBy = { kind: "generated", by: set.name } as const;
@@ -126,7 +126,7 @@ function generatedMembers(
     const running = live.get(application)?.spec;
     const replaced = [before.get(application)?.spec, running].filter((spec) => spec !== undefined);
     const spec = removed.has(application) ? undefined : (after.get(application)?.spec ?? running);
-    const known = memberOf({ application, head: spec, before: replaced, reachedBy });
+    const known = memberOf({ application, head: spec, before: replaced, reachedBy, change });
     const member = settings.length === 0 ? known : { ...known, definition: asChanged(known.definition) };
     return Promise.resolve(unseen.has(application) ? { ...member, problem: UNSEEN } : member);
   });

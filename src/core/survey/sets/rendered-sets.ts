@@ -18,7 +18,7 @@ import type { Stoppable } from "../../ports/context.js";
 import type { Deployer } from "../../ports/deployer.js";
 import { asChanged, type Reached, type Surroundings } from "../children.js";
 import { memberOf, unknownMember } from "../members.js";
-import { changedSettings } from "./set-settings.js";
+import { changedSettings, withReads } from "./set-settings.js";
 
 /** Where Argo CD is asked what an ApplicationSet generates for a change request. */
 export interface ExpansionSource {
@@ -47,7 +47,8 @@ export async function reachedBySet(
     const isAsked = set.base !== undefined && (settings.length > 0 || set.head === undefined);
     const owned = isAsked ? await context.deployer.applicationsOfSet(set, signal) : [];
     const names = [...new Set([...old.keys(), ...young.keys(), ...owned])];
-    return names.flatMap((application): readonly Reached[] => {
+    const reads = withReads([], { ...sidesOf(set), name }, context.change);
+    const reached = names.flatMap((application): readonly Reached[] => {
       const running = around.live.get(application)?.spec;
       const replaced = (old.get(application) ?? []).map(({ spec }) => spec);
       const before = running === undefined ? [] : [...replaced, running];
@@ -64,11 +65,12 @@ export async function reachedBySet(
         const taken = replaced.length === 0;
         const kept = !taken && settings.length === 0;
         if (kept && running !== undefined && before.every((one) => specEqual(one, spec))) return [];
-        const member = memberOf({ application, head: spec, before, reachedBy });
+        const member = memberOf({ application, head: spec, before, reachedBy, change: context.change });
         const deploysItself = isAutoSynced(spec) || (set.head !== undefined && isRollingSync(set.head));
         return [{ member: { ...member, definition: asChanged(member.definition) }, deploysItself }];
       });
     });
+    return [...reached, ...reads.map((member) => ({ member, deploysItself: false }))];
   } catch (error) {
     signal.throwIfAborted();
     log.warn({ set: name, err: error }, "could not preview an ApplicationSet");

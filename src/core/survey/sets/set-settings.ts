@@ -1,8 +1,12 @@
+import type { Branches } from "../../detect/inputs/moving-sources.js";
 import { compareGenerated, type GeneratedChange } from "../../detect/scan/application-sets.js";
+import { readAside } from "../../detect/scan/git-generators.js";
 import { type Application, type ApplicationSet, specEqual } from "../../model/application.js";
-import type { ApplicationName } from "../../model/brand.js";
+import { applicationName, type ApplicationName } from "../../model/brand.js";
+import type { Member } from "../../model/effect.js";
 import { isJsonObject, type Json, jsonEqual, type JsonObject } from "../../model/json.js";
 import { regenerated } from "../ignored-fields.js";
+import { memberOf } from "../members.js";
 import { policyOf } from "./application-set-notes.js";
 
 /** An ApplicationSet at the merge base and at the head. */
@@ -22,6 +26,24 @@ export function changedSettings({ base, head }: SetSides): readonly string[] {
   return [...new Set([...before.keys(), ...after.keys()])]
     .filter((key) => !jsonEqual(before.get(key), after.get(key)))
     .sort();
+}
+
+/**
+ * Adds to the members of a set what its generators come to read besides the base branch. A set without members becomes one
+ * itself: a push can fill it later on.
+ */
+export function withReads(
+  members: readonly Member[],
+  { name, base, head }: SetSides & { readonly name: string },
+  change: Branches,
+): readonly Member[] {
+  const known = new Set(base === undefined ? [] : readAside(base, change));
+  const added = head === undefined ? [] : readAside(head, change).filter((one) => !known.has(one));
+  if (added.length === 0) return members;
+  const reachedBy = { kind: "generated", by: name } as const;
+  const own = memberOf({ application: applicationName(name), head: undefined, before: [], reachedBy });
+  const all = members.length > 0 ? members : [{ ...own, definition: { kind: "unknown" } as const }];
+  return all.map((member) => ({ ...member, follows: [...new Set([...(member.follows ?? []), ...added])] }));
 }
 
 function settingsOf({ resource: { spec } }: ApplicationSet): ReadonlyMap<string, Json | undefined> {
