@@ -1,7 +1,7 @@
 import { describe, expect, test } from "@jest/globals";
 import { HOSTS, SHORT, startBot, type Bot, type BotOptions } from "./bot.js";
 import { planned, section } from "./plan-comment.js";
-import { configMap } from "./resources.js";
+import { applicationResource, configMap } from "./resources.js";
 import { cloneUrlOf, generatedApplication, git, runsShops, shops, shopsResource, type SetOptions } from "./sets.js";
 
 const FILES = { files: [{ path: "envs/*.json" }] };
@@ -178,6 +178,38 @@ describe.each(HOSTS)("applications that an ApplicationSet changes on %s", (host)
     expect(comment).not.toContain("could not be previewed");
     expect(section(comment, "shop-fr")).toContain("Its ApplicationSet shops (sets/shops.yaml) will fail");
     expect(await bot.locked(one)).toEqual(["shop-fr"]);
+  });
+
+  test.each([
+    ["an element that fails", "environment", "its applications stay as they are"],
+    ["a name that Kubernetes refuses", "Name", "it removes none of its applications until that is mended"],
+  ])("that a parent renders, %s is a danger of the parent", async (_what, key, then) => {
+    const set = (url: string, element: object) => {
+      const [strict, name] = key === "Name" ? [[], "{{ .name }}"] : [["missingkey=error"], "{{ .environment }}"];
+      const resource = shopsResource(url, { list: { elements: [element] } }, { goTemplateOptions: strict, name });
+      return { ...resource, metadata: { name: "shops", namespace: "argocd" } } as never;
+    };
+    const bot = await startBot({
+      host,
+      applications: [],
+      files: () => ({ "children/configmap.yaml": configMap("children", { value: "1" }) }),
+      prepare: ({ argocd }, forge) => {
+        argocd.addApplication(applicationResource("root", { repoURL: cloneUrlOf(forge), path: "children" }));
+      },
+    });
+    const url = cloneUrlOf(bot.forge);
+    const of = { path: "children" };
+    bot.argocd.setManifests(of, "*", [set(url, { name: "de", environment: "de" })]);
+    const one = await bot.open({ "children/configmap.yaml": configMap("children", { value: "2" }) });
+    const element = key === "Name" ? { name: "De" } : { name: "de" };
+    bot.argocd.setManifests(of, bot.seen(one).headRevision, [set(url, element)]);
+    await bot.comment(one, "svc plan");
+    const comment = bot.lastComment(one);
+    const verdict = comment.split("\n").find((line) => line.startsWith("⚠️ ")) ?? "";
+    expect(verdict).toMatch(new RegExp(`^⚠️ the set shops will fail: [^·]*; ${then}`));
+    expect(section(comment, "root")).toMatch(
+      new RegExp(`\\*\\*Caution:\\*\\*\\n- The set shops will fail: .*; ${then}\\.`),
+    );
   });
 
   test("a set that fails before the change is no danger of the change, and it is told", async () => {

@@ -15,11 +15,12 @@ import type { AnnouncedSubject, Subject } from "../model/subject.js";
 import { byNameAlone } from "../policy/effect-rules.js";
 import { judge } from "../policy/judge.js";
 import type { CommandContext, Commits } from "../ports/context.js";
-import { childPreviews, type Parent } from "../survey/child-previews.js";
+import { childPreviews, failingSets, type Parent } from "../survey/child-previews.js";
 import { followedChildren, type FollowedSource } from "../survey/children.js";
 import { deriveEffects } from "../survey/effects.js";
 import { createPreviews, type Previews } from "../survey/previews.js";
 import { type SurveyWithSets, withApplicationSets } from "../survey/sets/application-sets.js";
+import { withFailing } from "../survey/sets/set-failure.js";
 import { type HasRoom, previewGenerated } from "../survey/sets/generated-applications.js";
 import { type Survey, surveyAfresh, type SurveyOptions } from "../survey/survey.js";
 import { contentWithin, createPlanStart, evaluate, newPlanRoom, type PlanStart } from "./evaluate.js";
@@ -153,11 +154,14 @@ async function compare(chosen: readonly Subject[], surveyed: SurveyWithSets, pla
   const examined = subjects.map((subject) => ({ subject, facts: known.get(subject.name) }));
   const { effects, applicationSets } = await deriveEffects(examined, surveyed, context);
   const below = await childPreviews(parents, surveyed, previews, context);
+  const failing = await failingSets(parents, surveyed, context);
   return {
     previewed: [...(await generated), ...below].map((one) => {
       return { ...one, content: contentWithin(evaluation.room, one.content) };
     }),
-    applications: evaluated.map((one) => ({ ...one, effect: effects.get(one.application) ?? NO_EFFECT })),
+    applications: evaluated.map((one) =>
+      withFailing({ ...one, effect: effects.get(one.application) ?? NO_EFFECT }, failing.get(one.application) ?? []),
+    ),
     applicationSets,
   };
 }

@@ -18,7 +18,8 @@ import type { PreviewOrder, Previews } from "./previews.js";
 import { policyOf } from "./sets/application-set-notes.js";
 import type { SurveyWithSets } from "./sets/application-sets.js";
 import { changesToPreview, type ChangeToPreview, previewOrder } from "./sets/generated-applications.js";
-import { expansionOf } from "./sets/rendered-sets.js";
+import { expansionOf, failureOfSet } from "./sets/rendered-sets.js";
+import type { FailingSet } from "./sets/set-failure.js";
 import type { Survey } from "./survey.js";
 
 /** An application, and what its renders say about others. */
@@ -139,8 +140,7 @@ async function belowSet(
 ): Promise<readonly FoundBelow[]> {
   const name = nameOf(rendered.namespace, rendered.name);
   const [base, head] = [rendered.base, rendered.head].map((resource) => resource && asSet(rendered, resource));
-  const live = found.everySet.find((one) => nameOf(one.namespace, one.name) === name);
-  if (![base, head].every((side) => readsOnlyKnown(side, live, context.change))) return [];
+  if (!isShown(rendered, name, found, nameOf, context)) return [];
   const set: ChangedApplicationSet = {
     name,
     sourceFile: undefined,
@@ -172,6 +172,41 @@ async function belowSet(
     context.signal.throwIfAborted();
     return [];
   }
+}
+
+/**
+ * The sets of each parent on which Argo CD would fail, apart from those that the plan shows by themselves and those that
+ * could show what their author may not read.
+ */
+export async function failingSets(
+  parents: readonly Parent[],
+  { found, applicationSets }: SurveyWithSets,
+  context: DrivingSource,
+): Promise<ReadonlyMap<ApplicationName, readonly FailingSet[]>> {
+  const nameOf = await context.deployer.naming();
+  const known = new Set(applicationSets.map((one) => one.name));
+  const failing = await allInTurns(parents, async ([parent, { sets }]) => {
+    const looked = await allInTurns(sets, async (set): Promise<readonly FailingSet[]> => {
+      const name = nameOf(set.namespace, set.name);
+      if (known.has(name) || !isShown(set, name, found, nameOf, context)) return [];
+      const failure = await failureOfSet(set, context);
+      return failure === undefined ? [] : [{ name, failure }];
+    });
+    return [parent, looked.flat()] as const;
+  });
+  return new Map(failing);
+}
+
+/** Whether what the set generates shows nothing that its author may not read. */
+function isShown(
+  rendered: RenderedSet,
+  name: string,
+  found: Survey,
+  nameOf: Naming,
+  { change }: Pick<DrivingSource, "change">,
+): boolean {
+  const live = found.everySet.find((one) => nameOf(one.namespace, one.name) === name);
+  return [rendered.base, rendered.head].every((side) => readsOnlyKnown(side && asSet(rendered, side), live, change));
 }
 
 function asSet({ name, namespace }: RenderedSet, resource: JsonObject): ApplicationSet {

@@ -14,10 +14,12 @@ import { groupedBy } from "../../model/collections.js";
 import type { ReachedBy } from "../../model/effect.js";
 import { DeployerFailure, safeMessage } from "../../model/errors.js";
 import type { JsonObject } from "../../model/json.js";
+import type { SetFailure } from "../../model/plan.js";
 import type { Stoppable } from "../../ports/context.js";
 import type { Deployer } from "../../ports/deployer.js";
 import { asChanged, type Reached, type Surroundings } from "../children.js";
 import { memberOf, unknownMember } from "../members.js";
+import { failureToCreate, failureToGenerate } from "./set-failure.js";
 import { changedSettings, withReads } from "./set-settings.js";
 
 /** Where Argo CD is asked what an ApplicationSet generates for a change request. */
@@ -103,6 +105,25 @@ async function expand(set: RenderedSet, context: ExpansionSource): Promise<Rende
   const problem = tooManyChanges(compareGenerated(base, head));
   if (problem !== undefined) throw new DeployerFailure("failed", problem);
   return { base, head };
+}
+
+/** Why the controller would fail on the set as the head has it; undefined if it would not, or nobody knows. */
+export async function failureOfSet(set: RenderedSet, context: ExpansionSource): Promise<SetFailure | undefined> {
+  const { name, namespace, head } = set;
+  if (head === undefined) return undefined;
+  try {
+    return failureToCreate((await expansionOf(set, context)).head);
+  } catch {
+    context.signal.throwIfAborted();
+  }
+  // It may be the set as it is now that fails.
+  try {
+    await generated(set, head, context.change.headRevision, context);
+    return undefined;
+  } catch (error) {
+    context.signal.throwIfAborted();
+    return failureToGenerate({ name, namespace, resource: head }, error);
+  }
 }
 
 /** Before the merge its git generators read the base branch, and after it the head. */
