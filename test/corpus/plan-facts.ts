@@ -90,7 +90,8 @@ function changeFacts(text: string, resources: readonly ResourceFacts[]): Omit<Ap
     counts: [
       numberIn(text, /^\*\*(?:Changes|Creates):\*\* (\d+) (?:to create|resource)/m),
       numberIn(text, /^\*\*Changes:\*\* \d+ to create, (\d+) to update/m),
-      numberIn(text, /^\*\*Deletes:\*\* (\d+) (?:to delete|resource)/m),
+      // What stays whatever a sync prunes has a diff like what is deleted.
+      numberIn(text, /^\*\*Deletes:\*\* (\d+) (?:to delete|resource)/m) + numberIn(text, /^\*\*Stays:\*\* (\d+) left/m),
       numberIn(text, /^\*\*Hooks:\*\* (\d+) changed/m),
     ],
     text,
