@@ -197,6 +197,7 @@ const STATUS: Readonly<Record<Gate, GateStatus | undefined>> = {
     text: (all, _, { command }) =>
       pending(`the checks have changed since the plan of ${names(all)}: comment ${command} plan`),
   },
+  missed: { first: false, text: missedText },
   withheld: { first: true, text: withheldText },
   "withheld-sets": { first: true, text: withheldText },
   uncovered: undefined,
@@ -216,6 +217,16 @@ const STATUS: Readonly<Record<Gate, GateStatus | undefined>> = {
 function withheldText(_: readonly string[], { applications, plan }: Facts): StatusText {
   const held = namesOf(applications.filter(({ planned }) => planned?.withheld === true));
   return pending(`needs an approval before it is rendered: ${names([...held, ...(plan?.withheldSets ?? [])])}`);
+}
+
+function missedText(_: readonly string[], { missed = [] }: Facts): StatusText {
+  const failed = missed.filter(({ withheld }) => !withheld).map(({ application }) => application);
+  if (failed.length === 0) {
+    return pending(`needs an approval before it is rendered: ${names(missed.map(({ application }) => application))}`);
+  }
+  return failing(
+    `could not be evaluated: ${names(failed)}: fix and push, or have one who may deploy it approve after this plan`,
+  );
 }
 
 function barsOfGate(gate: Gate, bars: readonly Bar[]): readonly string[] {

@@ -164,6 +164,12 @@ function pushPieces(
       return ["complete the annotation ", { code: "manifest-generate-paths" }, " of ", ...names];
     case "unevaluated":
       return ["fix what keeps ", ...names, " from being evaluated, then push or comment ", { code: `${command} plan` }];
+    case "missed":
+      return [
+        "fix what keeps ",
+        ...names,
+        " from being evaluated and push, or have somebody who may deploy it approve this commit after this plan",
+      ];
     case "unseen":
       return [
         "push a commit and have it approved, because what ",

@@ -197,6 +197,7 @@ const plan: Plan = {
       application: applicationName("old"),
       lock: { kind: "ours" },
       preview: { kind: "left-behind", objects: ["ConfigMap web/old"] },
+      missedAt: "2026-03-02T09:00:00.000Z",
     },
     {
       ...base,

@@ -71,7 +71,7 @@ test("a gate trusts no stored fact without a word on what makes it stale", () =>
 });
 
 /** Where the facts hold what was stored. */
-const STORED_IN = { plan: "plan", mergeChecks: "plan" } as const;
+const STORED_IN = { plan: "plan", mergeChecks: "plan", missed: "plan" } as const;
 const STORED_OF_EACH = { planned: "plan", lock: "locks", record: "records", foreign: "records" } as const;
 
 function watchedFacts(facts: Facts, onRead: (fact: StoredFact) => void): Facts {

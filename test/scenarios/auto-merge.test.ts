@@ -137,7 +137,7 @@ describe.each(HOSTS)("auto-merge on %s", (host) => {
       files: () => ({ ".svc.yaml": "sync_requirements:\n  - { name: fresh, require_approval: true }\n" }),
     });
     const one = await bot.open({
-      ...changeOf(["api", "web"]),
+      ...changeOf(["api", "web", "fresh"]),
       "argocd/fresh.yaml": JSON.stringify(bot.resourceOf("fresh")),
     });
     await syncAll(bot, one, "svc sync -a api -a web");

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "@jest/globals";
-import { HOSTS, SHORT, startBot, type Bot, type BotOptions } from "./bot.js";
+import { HOSTS, startBot, type Bot, type BotOptions } from "./bot.js";
 import { planned, section } from "./plan-comment.js";
 import { configMap } from "./resources.js";
 import {
@@ -125,7 +125,7 @@ describe.each(HOSTS)("previews of what an ApplicationSet generates on %s", (host
     bot.expectChanges("sync web");
     await bot.push(one, { "docs/a.md": "again" });
     await bot.comment(one, "svc sync");
-    expect(bot.lastComment(one)).toContain(`${SHORT[host]} must be approved before it is merged`);
+    expect(bot.lastComment(one)).toContain("- `shop-fr`: the merge would deploy it, and it could not be evaluated");
     expect(bot.seen(one).state).toBe("open");
   });
 

@@ -1,7 +1,15 @@
 import type { Approver } from "../model/change-request.js";
 import { type CheckResult, type FailedCheck, isFailed } from "../model/check.js";
 import { HostFailure } from "../model/errors.js";
-import { type ApplicationPlan, checksOf, isPlanOf, type Plan, type Preview } from "../model/plan.js";
+import {
+  type ApplicationPlan,
+  type ApplicationSetPreview,
+  checksOf,
+  isPlanOf,
+  type Plan,
+  type Preview,
+  type PreviewContent,
+} from "../model/plan.js";
 import type { CommandContext } from "../ports/context.js";
 
 /** Both are times of the host, which counts whole seconds: an approval in the same one may be older. */
@@ -10,7 +18,7 @@ export function isLater(approvedAt: string | undefined, knownAt: string | undefi
   return Math.floor(Date.parse(approvedAt) / 1000) > Math.floor(Date.parse(knownAt) / 1000);
 }
 
-export function whyEarly({ knownAt }: FailedCheck, members: readonly Approver[]): string {
+export function whyEarly({ knownAt }: Pick<FailedCheck, "knownAt">, members: readonly Approver[]): string {
   if (knownAt === undefined) {
     return " (which approvals came after it failed is not known: run the plan command, then approve)";
   }
@@ -22,7 +30,7 @@ export function whyEarly({ knownAt }: FailedCheck, members: readonly Approver[])
 }
 
 /**
- * Notes in a plan when failed checks had certainly failed, by the clock that times approvals: no clock of ours is compared with
+ * Notes in a plan when failed checks and what could not be evaluated had certainly failed, by the clock that times approvals: no clock of ours is compared with
  * it. What an earlier plan of this head showed in the same way keeps its time. Call it last, so that an approval that was
  * given while the plan was made counts as earlier.
  */
@@ -34,27 +42,75 @@ export async function markFailed(
   const known = isPlanOf(earlier, change) ? earlier : undefined;
   const kept = {
     ...plan,
-    applications: plan.applications.map((one) => keepTimes(one, known?.applications ?? [])),
-    previews: plan.previews.map((one) => keepTimes(one, known?.previews ?? [])),
+    applications: plan.applications.map((one) =>
+      keepMissed(keepTimes(one, known?.applications ?? []), known?.applications ?? []),
+    ),
+    applicationSets: plan.applicationSets.map((one) => keepMissed(one, known?.applicationSets ?? [])),
+    previews: plan.previews.map((one) => keepMissed(keepTimes(one, known?.previews ?? []), known?.previews ?? [])),
   };
   const all = [...kept.applications.flatMap(checksOf), ...kept.previews.flatMap(({ content }) => content.checks ?? [])];
-  if (!all.some(isUntimed)) return kept;
+  const missed = [...kept.applications, ...kept.applicationSets, ...kept.previews];
+  if (!all.some(isUntimed) && !missed.some(isUntimedMiss)) return kept;
   const at = await host.reach().catch((error: unknown) => {
     if (error instanceof HostFailure) return undefined;
     throw error;
   });
   const knownAt = at?.toISOString();
   const timed = (one: CheckResult): CheckResult => (isUntimed(one) ? { ...one, knownAt } : one);
+  const noted = <T extends MayMiss>(one: T): T => (isUntimedMiss(one) ? { ...one, missedAt: knownAt } : one);
   return {
     ...kept,
-    applications: kept.applications.map((one) => mapChecks(one, timed)),
-    previews: kept.previews.map((one) => mapChecks(one, timed)),
+    applications: kept.applications.map((one) => noted(mapChecks(one, timed))),
+    applicationSets: kept.applicationSets.map(noted),
+    previews: kept.previews.map((one) => noted(mapChecks(one, timed))),
   };
+}
+
+/** The parts of a plan that may take effect at the merge without anybody knowing what they do. */
+export type MayMiss = ApplicationPlan | ApplicationSetPreview | Preview;
+
+/** What is not known: what failed, or what svc renders only after an approval. A removal is known as one. */
+export function missOf(one: MayMiss): "failed" | "withheld" | undefined {
+  if ("origin" in one) return one.origin.change === "removed" ? undefined : missIn(one.content);
+  if ("members" in one) return one.problem === undefined || one.withheld === true ? undefined : "failed";
+  if (one.kind === "new") return missIn(one.preview);
+  return one.kind === "unevaluated" && one.withheld !== true && one.atMerge !== undefined ? "failed" : undefined;
+}
+
+function missIn(content: PreviewContent | undefined): "failed" | "withheld" | undefined {
+  switch (content?.kind) {
+    case undefined:
+    case "beyond-limit":
+      return "failed";
+    case "failed":
+      return content.withheld === true ? "withheld" : "failed";
+    case "compared":
+    case "left-behind":
+      return undefined;
+  }
+}
+
+function isUntimedMiss(one: MayMiss): boolean {
+  return one.missedAt === undefined && missOf(one) !== undefined;
+}
+
+/** The same with the time that an earlier plan noted, if that shows the same. */
+function keepMissed<T extends MayMiss>(one: T, known: readonly T[]): T {
+  if (missOf(one) === undefined) return one.missedAt === undefined ? one : { ...one, missedAt: undefined };
+  const text = shownText(one);
+  const same = known.find(
+    (before) => before.missedAt !== undefined && nameIn(before) === nameIn(one) && shownText(before) === text,
+  );
+  return { ...one, missedAt: same?.missedAt };
 }
 
 /** Whether an approval might lift it, if it were known when it failed. */
 function isUntimed(one: CheckResult): boolean {
   return isFailed(one) && one.overridableBy.length > 0 && one.knownAt === undefined;
+}
+
+export function nameIn(one: MayMiss): string {
+  return "members" in one ? one.name : one.application;
 }
 
 function keepTimes<T extends ApplicationPlan | Preview>(one: T, known: readonly T[]): T {
@@ -86,7 +142,7 @@ function mapChecks<T extends ApplicationPlan | Preview>(one: T, change: (check: 
 }
 
 /** What a plan says of an application's objects and definition, to be compared: not its locks, checks and warnings. */
-function shownText(one: ApplicationPlan | Preview): string {
+function shownText(one: MayMiss): string {
   return JSON.stringify(one, (key, value: unknown) => {
     if (NOT_COMPARED.has(key)) return undefined;
     const isPlain = typeof value === "object" && value !== null && !Array.isArray(value);
@@ -104,4 +160,5 @@ const NOT_COMPARED: ReadonlySet<string> = new Set([
   "cluster",
   "replaces",
   "gaps",
+  "missedAt",
 ]);

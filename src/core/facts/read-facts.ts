@@ -51,6 +51,7 @@ import {
   createApprovals,
   missingForRules as missingApproval,
 } from "./approval.js";
+import { missedByMerge } from "./missed.js";
 import { checksOfMerge } from "./sync-checks.js";
 
 export type FactSource = ApprovalContext &
@@ -114,12 +115,14 @@ export async function askReviewers(
   const wanted = review === "required" && (needApproval(stored) || stored.plan?.waitsForApproval === true);
   const asking = reviewing && reviewed === undefined;
   const asked = { ...source, approvals };
-  const [approval, missingForRules, mergeChecks] = await Promise.all([
+  const [approval, missingForRules, mergeChecks, missed] = await Promise.all([
     asking && wanted ? ask(approvals, undefined) : reviewed?.approval,
     asking ? ask(() => missingApproval(asked), undefined) : reviewed?.missingForRules,
     reviewing ? ask(() => checksOfMerge(plan, asked), NOTHING_FAILED) : NOTHING_FAILED,
+    reviewing ? ask(() => missedByMerge(plan, asked), []) : [],
   ]);
-  return { facts: { ...stored, untold, approval, missingForRules, mergeChecks }, plan, records, approvals };
+  const known = { approval, missingForRules, mergeChecks, ...(missed.length === 0 ? {} : { missed }) };
+  return { facts: { ...stored, untold, ...known }, plan, records, approvals };
 }
 
 /** The facts of a command that only asks who may give it for these applications. */

@@ -79,6 +79,7 @@ export type AfterApproval = AdvisedCommand | AdvisedMerge | { readonly kind: "re
 /** What is left to do once Kubernetes would accept everything. */
 export type Afterwards = AdvisedCommand | NeededApproval | Extract<NextStep, { readonly kind: "retry" }>;
 
-export type WhyPush = "conflicts" | "behind" | "uncovered" | "unevaluated" | "unread" | "unseen" | "rules-broken";
+export type WhyPush =
+  "conflicts" | "behind" | "uncovered" | "unevaluated" | "missed" | "unread" | "unseen" | "rules-broken";
 
 export type Names = readonly ApplicationName[];

@@ -25,7 +25,7 @@ interface ApplicationPlanBase {
   readonly lock: PlanLock;
   /** The Application resource's file, if the change request modifies it. */
   readonly sourceFile: string | undefined;
-  /** Why svc will not deploy it although it was planned: it takes effect at the merge and does not block it. */
+  /** Why svc will not deploy it although it was planned: it takes effect at the merge. */
   readonly atMerge: string | undefined;
   /** What deploying it would change, or what the merge does to it; empty if `-a` left it out. */
   readonly effect: Effect;
@@ -37,7 +37,14 @@ interface ApplicationPlanBase {
   readonly replaces?: readonly ReplacedDeployment[] | undefined;
   /** The definition that it was planned with, where the head of a parent gives it another one than it has. Never shown. */
   readonly definedBy?: GivenDefinition | undefined;
+  readonly missedAt?: MissedAt;
 }
+
+/**
+ * When it was first known that what takes effect at the merge could not be evaluated, by the host's clock, as
+ * `CheckResult.knownAt`.
+ */
+type MissedAt = string | undefined;
 
 /** A commit of another change request that runs. */
 export interface ReplacedDeployment {
@@ -143,6 +150,7 @@ export interface ApplicationSetPreview {
   readonly withheld?: boolean | undefined;
   /** The applications that it owns now, if it could not be previewed; empty if they are unknown. */
   readonly owned: readonly ApplicationName[];
+  readonly missedAt?: MissedAt;
 }
 
 /** "The set will fail: why; then". */
@@ -234,7 +242,7 @@ export function waitsForApproval(plan: Plan): boolean {
   );
 }
 
-/** A new application whose objects are not shown before an approval; that hinders no merge. */
+/** A new or deleted application whose objects are not shown before an approval. */
 export function isAnnouncedUnseen(plan: ApplicationPlan): boolean {
   return (plan.kind === "new" || plan.kind === "deleted") && isPreviewWithheld(plan.preview);
 }
@@ -347,6 +355,7 @@ export interface Preview {
   readonly application: ApplicationName;
   readonly origin: PreviewOrigin;
   readonly content: PreviewContent;
+  readonly missedAt?: MissedAt;
 }
 
 export interface PreviewOrigin {

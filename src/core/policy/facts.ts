@@ -36,6 +36,8 @@ export interface Facts {
   /** What the approval lacks because the head changes the repository's rules, as a clause about the change request. */
   readonly missingForRules: string | undefined;
   readonly mergeChecks: MergeChecks;
+  /** What the merge would deploy although nobody knows what it does; undefined if there is nothing. */
+  readonly missed?: readonly Missed[] | undefined;
   /** Whether svc merges right after this answer. */
   readonly merging: boolean;
   /** Whether the head or the base branch has changed since the command was checked. */
@@ -177,6 +179,15 @@ export interface MergeChecks {
 export interface FailedFor {
   readonly application: ApplicationName;
   readonly failed: readonly FailedCheck[];
+}
+
+/** An application or a set that takes effect at the merge, that could not be evaluated, and that no approval lifts. */
+export interface Missed {
+  readonly application: ApplicationName;
+  /** Whether it is rendered once the head is approved. */
+  readonly withheld: boolean;
+  /** With what to do. */
+  readonly reason: string;
 }
 
 export const NOTHING_FAILED: MergeChecks = { failed: [], overridden: [], missing: [] };

@@ -23,6 +23,7 @@ export type Gate =
   | "checks"
   | "merge-checks"
   | "unchecked"
+  | "missed"
   | "withheld"
   | "withheld-sets"
   | "uncovered"

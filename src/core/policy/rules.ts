@@ -16,7 +16,7 @@ import {
 } from "./application-state.js";
 import type { FactName, Facts } from "./facts.js";
 import type { Bar, Barred, ChangeBar, DangerGate, DangerRule, Gate, Judged, Rule, RuleOf } from "./gates.js";
-import { approving, passing, planning, pushing, replanning } from "./steps.js";
+import { approving, passing, planning, pushing, replanning, showing } from "./steps.js";
 
 type Row<K extends Rule["of"]> = Omit<RuleOf<K>, "of" | "commands" | "liftedBy" | "specificationOrder">;
 type Order = Rule["specificationOrder"];
@@ -171,6 +171,12 @@ export const RULES: Readonly<Record<Gate, Rule> & Record<DangerGate, DangerRule>
         reason: "the merge would deploy it, and its checks have changed since the plan",
       })),
     step: ({ only }, facts) => planning(facts, only),
+  }),
+  missed: ofChange(["merge"], "approval", 19, {
+    trusts: { plan: ["head", "base", "policy", "result"] },
+    needs: ["approval"],
+    bars: ({ missed = [] }) => missed,
+    step: (_, facts) => showing(facts),
   }),
   withheld: ofEach(["sync", "merge"], "approval", 16, {
     trusts: { plan: ["head", "base"] },

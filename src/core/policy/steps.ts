@@ -27,6 +27,14 @@ export function pushing(because: WhyPush, applications: Names, { baseBranch }: C
   return { kind: "push", because, applications, baseBranch };
 }
 
+/** What shows what the merge would deploy unseen. */
+export function showing(facts: Facts): NextStep {
+  const failed = facts.missed?.filter(({ withheld }) => !withheld) ?? [];
+  if (failed.length === 0) return approving(facts, replanning(facts));
+  const names = failed.map(({ application }) => application);
+  return pushing("missed", names, facts.change);
+}
+
 export function passing(all: readonly FailedFor[], { change }: Facts, then: "sync" | "merge"): NextStep {
   const failed = all.flatMap((one) => one.failed);
   const lifted = failed.every(({ overridableBy }) => overridableBy.length > 0);

@@ -158,6 +158,7 @@ const planned = {
     z.array(z.object({ change: stored.change, revision: stored.revision, objects: z.array(z.string()) })),
   ),
   definedBy: orUndefined(z.object({ parent: stored.application, spec: stored.spec, base: stored.spec })),
+  missedAt: orUndefined(stored.time),
 };
 
 const plannedSource: z.ZodType<PlannedSource> = z.object({
@@ -234,9 +235,19 @@ const plan: z.ZodType<Plan> = z.object({
       failure: orUndefined(z.object({ why: z.string(), then: z.string() })),
       withheld: orUndefined(z.boolean()),
       owned: z.array(stored.application).default([]),
+      missedAt: orUndefined(stored.time),
     }),
   ),
-  previews: z.array(z.object({ application: stored.application, origin: previewOrigin, content: preview })).default([]),
+  previews: z
+    .array(
+      z.object({
+        application: stored.application,
+        origin: previewOrigin,
+        content: preview,
+        missedAt: orUndefined(stored.time),
+      }),
+    )
+    .default([]),
   notDeployed: z.array(z.object({ application: stored.application, reason: z.string() })),
   released: z.array(stored.application),
   unread: z.array(z.object({ file: z.string(), reason: z.string() })).default([]),

@@ -24,6 +24,7 @@ const PVC = asYaml({
 /** What a plan renders and checks, and what keeps it from that. */
 export async function playRenders(recorder: Recorder): Promise<void> {
   await playUnevaluated(recorder);
+  await playMissed(recorder);
   await playChecks(recorder);
   await playWithheld(recorder);
   await playUnseen(recorder);
@@ -248,4 +249,19 @@ async function playDangers(recorder: Recorder): Promise<void> {
   waiting.dependencies = { ...waiting.dependencies, serverDryRun: "auto" };
   waiting.deployer.trial = refusing.deployer.trial;
   await recorder.standing("refused-by-kubernetes-and-unapproved", waiting, await waiting.open(config("web", "2")));
+}
+
+/** What takes effect at the merge and cannot be evaluated. */
+async function playMissed(recorder: Recorder): Promise<void> {
+  const scene = recorder.scene({ defaults: { require_approval: false } });
+  scene.deployer.faults.render = ({ application }) => {
+    if (application.name === "shop") throw new Error("cannot be rendered");
+  };
+  const number = await scene.open({ ...filesOf("shop"), ...config("web", "2") });
+  await recorder.standing("new-application-unevaluated", scene, number);
+  await scene.say(number, "svc sync -a web");
+  await recorder.standing("new-application-unevaluated-beside-a-synced-one", scene, number);
+  await recorder.merge("new-application-unevaluated-before-merge", scene, number, { only: [] });
+  await scene.approve(number, "bo");
+  await recorder.standing("new-application-unevaluated-and-approved", scene, number);
 }

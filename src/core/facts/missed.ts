@@ -1,0 +1,78 @@
+import { type ApplicationName, applicationName } from "../model/brand.js";
+import type { Approval, Approver } from "../model/change-request.js";
+import type { Member } from "../model/effect.js";
+import type { Plan } from "../model/plan.js";
+import { type Deployed, takingEffect } from "../policy/effect-rules.js";
+import type { Missed } from "../policy/facts.js";
+import { type AccessContext, barredFrom } from "./access.js";
+import type { Approvals } from "./approval.js";
+import { isLater, type MayMiss, missOf, nameIn, whyEarly } from "./failed-since.js";
+
+/**
+ * What the merge would deploy unseen: not evaluated, and not approved since a plan named it by somebody who may deploy it. The
+ * host is asked only if there is something to lift, and about each list of teams once.
+ */
+export async function missedByMerge(
+  plan: Plan,
+  { approvals, ...context }: Omit<AccessContext, "user"> & { readonly approvals: Approvals },
+): Promise<readonly Missed[]> {
+  const all: readonly MayMiss[] = [...plan.applications, ...plan.applicationSets, ...plan.previews];
+  const withheld = all.filter((one) => missOf(one) === "withheld");
+  const failed = all.filter((one) => missOf(one) === "failed");
+  const unlifted =
+    failed.length === 0 ? [] : await unliftedOf(failed, plan, { approval: await approvals(), ...context });
+  const missed = [
+    ...withheld.map((one): Missed => ({ application: nameOf(one), withheld: true, reason: WITHHELD })),
+    ...unlifted.map(([one, because]): Missed => {
+      return { application: nameOf(one), withheld: false, reason: `${FAILED}${because}` };
+    }),
+  ];
+  return [...new Map(missed.map((one) => [one.application, one])).values()];
+}
+
+const WITHHELD = "the merge would deploy it, and it is not rendered before the head is approved";
+const FAILED =
+  "the merge would deploy it, and it could not be evaluated: fix it and push, or have somebody who may deploy it approve this commit after its plan";
+
+/** Those that no approval lifts, each with the reason in brackets; empty if there is no approval. */
+async function unliftedOf(
+  failed: readonly MayMiss[],
+  plan: Plan,
+  { approval, ...context }: Omit<AccessContext, "user"> & { readonly approval: Approval },
+): Promise<readonly (readonly [MayMiss, string])[]> {
+  if (!approval.approved) return failed.map((one) => [one, ""]);
+  const deployedWith = membersIn(plan);
+  const needed = failed.map((one) => [one, deployedWith(one)] as const);
+  const deployed = needed.flatMap(([, some]) => some);
+  const barred = new Map<Approver, ReadonlySet<ApplicationName>>();
+  for (const user of approval.people) {
+    const found = await barredFrom("sync", deployed, { ...context, user });
+    barred.set(user, new Set(found.map(({ application, through }) => through ?? application)));
+  }
+  return needed.flatMap(([one, some]) => {
+    const admitted = approval.people.filter(
+      (user) => !some.some(({ application }) => barred.get(user)?.has(application) === true),
+    );
+    if (admitted.some(({ at }) => isLater(at, one.missedAt))) return [];
+    if (admitted.length > 0) return [[one, whyEarly({ knownAt: one.missedAt }, admitted)] as const];
+    return [[one, ` (the rules do not let ${approval.approvers.join(", ")}, who approved, deploy it)`] as const];
+  });
+}
+
+/** Tells everything that has to be allowed to whoever lifts one of them. */
+function membersIn(plan: Plan): (one: MayMiss) => readonly Deployed[] {
+  const known = new Map<ApplicationName, Member[]>();
+  const add = (name: ApplicationName, members: readonly Member[]) => {
+    known.set(name, [...(known.get(name) ?? []), ...members]);
+  };
+  for (const { application, members } of takingEffect(plan)) {
+    add(application, members);
+    for (const member of members) if (member.application !== application) add(member.application, [member]);
+  }
+  const whole = (application: ApplicationName) => ({ application, members: known.get(application) ?? [] });
+  return (one) => ("members" in one ? one.members.map(({ application }) => whole(application)) : [whole(nameOf(one))]);
+}
+
+function nameOf(one: MayMiss): ApplicationName {
+  return applicationName(nameIn(one));
+}
