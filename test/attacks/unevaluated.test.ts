@@ -105,6 +105,33 @@ describe.each(HOSTS)("what cannot be rendered and takes effect at the merge on %
     expect(bot.changes()).toEqual([]);
   });
 
+  test("is not brought by the sync of a parent, which makes Argo CD deploy it at once, until it is approved after its plan", async () => {
+    const bot = await startBot({
+      host,
+      applications: [],
+      config: { defaults: { autoplan: false } },
+      files: (url) => ({
+        "argocd/root.yaml": asYaml(applicationResource("root", { repoURL: url, path: "children" })),
+        "children/none.yaml": "",
+      }),
+      prepare: (world, forge) => {
+        world.argocd.addApplication(applicationResource("root", { repoURL: cloneUrlOf(forge), path: "children" }));
+      },
+    });
+    const child = { repoURL: cloneUrlOf(bot.forge), namespace: "argocd", path: NOWHERE, ...AUTO };
+    const one = await bot.open({ "children/child.yaml": asYaml(applicationResource("child", child)) });
+    await bot.approve(one);
+    await bot.comment(one, "svc plan");
+    await bot.comment(one, "svc sync -a root");
+    expect(bot.lastComment(one)).toContain("`child`: a sync of root would deploy it, and it could not be evaluated:");
+    expect(bot.lastComment(one)).toContain(EARLY);
+    expect(bot.changes()).toEqual([]);
+    await bot.approve(one);
+    bot.expectChanges("sync root");
+    await bot.comment(one, "svc sync -a root");
+    expect(bot.changes()).toEqual(["sync root"]);
+  });
+
   test("is merged by svc once it is approved", async () => {
     const bot = await start(host);
     const one = await openWith(bot, added(bot));

@@ -66,9 +66,13 @@ describe.each(HOSTS)("the checks of a plan on %s", (host) => {
     expect(bot.lastComment(one)).toContain("checks: 1 passed");
     await bot.forge.pushToBranch(OTHER, "main", chartOf("forbidden"));
     await bot.comment(one, "svc sync");
+    expect(bot.lastComment(one)).toContain("Plan for shop is stale. Please run the plan command again.");
+    await bot.comment(one, "svc plan");
+    await bot.comment(one, "svc sync");
     expect(bot.lastComment(one)).toContain("- `shop`: check values failed: exit code 1: fix it");
     expect(bot.changes()).toEqual([]);
     await bot.forge.pushToBranch(OTHER, "main", chartOf("allowed"));
+    await bot.comment(one, "svc plan");
     bot.expectChanges("sync shop");
     await bot.comment(one, "svc sync");
     expect(bot.lastComment(one)).toContain("✅ succeeded");

@@ -1,7 +1,8 @@
 import { type ApplicationName, applicationName } from "../model/brand.js";
-import type { Approval, Approver } from "../model/change-request.js";
+import type { Approver } from "../model/change-request.js";
+import { HostFailure } from "../model/errors.js";
 import type { Member } from "../model/effect.js";
-import type { Plan } from "../model/plan.js";
+import { checkedWith, type Plan } from "../model/plan.js";
 import { type Deployed, takingEffect } from "../policy/effect-rules.js";
 import type { Missed } from "../policy/facts.js";
 import { type AccessContext, barredFrom } from "./access.js";
@@ -9,37 +10,46 @@ import type { Approvals } from "./approval.js";
 import { isLater, type MayMiss, missOf, nameIn, whyEarly } from "./failed-since.js";
 
 /**
- * What the merge would deploy unseen: not evaluated, and not approved since a plan named it by somebody who may deploy it. The
+ * What the merge, or the sync of a parent, would deploy unseen: not evaluated, and not approved since a plan named it by somebody who may deploy it. The
  * host is asked only if there is something to lift, and about each list of teams once.
  */
-export async function missedByMerge(
+export async function readMissed(
   plan: Plan,
   { approvals, ...context }: Omit<AccessContext, "user"> & { readonly approvals: Approvals },
 ): Promise<readonly Missed[]> {
   const all: readonly MayMiss[] = [...plan.applications, ...plan.applicationSets, ...plan.previews];
   const withheld = all.filter((one) => missOf(one) === "withheld");
   const failed = all.filter((one) => missOf(one) === "failed");
-  const unlifted =
-    failed.length === 0 ? [] : await unliftedOf(failed, plan, { approval: await approvals(), ...context });
+  const unlifted = failed.length === 0 ? [] : await unliftedOf(failed, plan, { approvals, ...context });
+  if (withheld.length + unlifted.length === 0) return [];
+  const parents = plan.applications.map(({ application }) => {
+    return { application, deploys: new Set(checkedWith(application, plan).map((reached) => reached.application)) };
+  });
+  const through = (name: ApplicationName) =>
+    parents.flatMap(({ application, deploys }) => (application !== name && deploys.has(name) ? application : []));
+  const missedOf = (one: MayMiss, reason: string, isWithheld: boolean): Missed => {
+    const application = nameOf(one);
+    return { application, withheld: isWithheld, reason, through: through(application) };
+  };
   const missed = [
-    ...withheld.map((one): Missed => ({ application: nameOf(one), withheld: true, reason: WITHHELD })),
-    ...unlifted.map(([one, because]): Missed => {
-      return { application: nameOf(one), withheld: false, reason: `${FAILED}${because}` };
-    }),
+    ...withheld.map((one) => missedOf(one, WITHHELD, true)),
+    ...unlifted.map(([one, because]) => missedOf(one, `${FAILED}${because}`, false)),
   ];
   return [...new Map(missed.map((one) => [one.application, one])).values()];
 }
 
-const WITHHELD = "the merge would deploy it, and it is not rendered before the head is approved";
+const WITHHELD = "it is not rendered before the head is approved";
 const FAILED =
-  "the merge would deploy it, and it could not be evaluated: fix it and push, or have somebody who may deploy it approve this commit after its plan";
+  "it could not be evaluated: fix it and push, or have somebody who may deploy it approve this commit after its plan";
 
 /** Those that no approval lifts, each with the reason in brackets; empty if there is no approval. */
 async function unliftedOf(
   failed: readonly MayMiss[],
   plan: Plan,
-  { approval, ...context }: Omit<AccessContext, "user"> & { readonly approval: Approval },
+  { approvals, ...context }: Omit<AccessContext, "user"> & { readonly approvals: Approvals },
 ): Promise<readonly (readonly [MayMiss, string])[]> {
+  const approval = await approvals().catch(unread);
+  if (typeof approval === "string") return failed.map((one) => [one, approval]);
   if (!approval.approved) return failed.map((one) => [one, ""]);
   const deployedWith = membersIn(plan);
   const needed = failed.map((one) => [one, deployedWith(one)] as const);
@@ -57,6 +67,11 @@ async function unliftedOf(
     if (admitted.length > 0) return [[one, whyEarly({ knownAt: one.missedAt }, admitted)] as const];
     return [[one, ` (the rules do not let ${approval.approvers.join(", ")}, who approved, deploy it)`] as const];
   });
+}
+
+function unread(error: unknown): string {
+  if (error instanceof HostFailure) return ` (the approvals could not be read: ${error.message})`;
+  throw error;
 }
 
 /** Tells everything that has to be allowed to whoever lifts one of them. */

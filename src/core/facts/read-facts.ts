@@ -51,7 +51,7 @@ import {
   createApprovals,
   missingForRules as missingApproval,
 } from "./approval.js";
-import { missedByMerge } from "./missed.js";
+import { readMissed } from "./missed.js";
 import { checksOfMerge } from "./sync-checks.js";
 
 export type FactSource = ApprovalContext &
@@ -119,7 +119,7 @@ export async function askReviewers(
     asking && wanted ? ask(approvals, undefined) : reviewed?.approval,
     asking ? ask(() => missingApproval(asked), undefined) : reviewed?.missingForRules,
     reviewing ? ask(() => checksOfMerge(plan, asked), NOTHING_FAILED) : NOTHING_FAILED,
-    reviewing ? ask(() => missedByMerge(plan, asked), []) : [],
+    reviewing ? readMissed(plan, asked) : [],
   ]);
   const known = { approval, missingForRules, mergeChecks, ...(missed.length === 0 ? {} : { missed }) };
   return { facts: { ...stored, untold, ...known }, plan, records, approvals };

@@ -18,6 +18,7 @@ import { syncingSetOf } from "../survey/sets/syncing-set.js";
 import { survey, type Survey, type SurveySource } from "../survey/survey.js";
 import { type AccessContext, barredFrom, needsNoApproval, needsWriteAccess } from "./access.js";
 import { type ApprovalContext, createApprovals, createLifting, type WhyWithheld, withholdingOf } from "./approval.js";
+import { readMissed } from "./missed.js";
 import { type ReadFacts, tell } from "./read-facts.js";
 
 /** The facts of a sync, and the applications as it would deploy them. */
@@ -45,11 +46,12 @@ export async function readForSync(
   const found = await withPlannedDefinitions(await survey(context), plan, chosen, context);
   const withoutApproval = await needsNoApproval(command, context);
   const required = !withoutApproval && selected.some((one) => approvalNeedsOf(one, "sync").length > 0);
-  const [approval, mergeability, barred, looked] = await Promise.all([
+  const [approval, mergeability, barred, looked, missed] = await Promise.all([
     required ? tell(untold, "approval", approvals, undefined) : undefined,
     tell(untold, "mergeability", () => host.mergeability(change), "unknown" as const),
     barredFrom("sync", deployedOf(plan, chosen, change), context),
     lookAtAll(chosen, found, { plan, why: createLifting(context, approvals), context }),
+    missedIn(plan, { ...context, approvals }),
   ]);
   const asker: Asker = { login: user.login, mayWrite: true, withoutApproval, barred, selected: names };
   const unread = found.detection.unread.length > 0 ? found.detection.unread : undefined;
@@ -62,10 +64,20 @@ export async function readForSync(
       change: { ...change, mergeability },
       asker,
       approval,
+      missed,
       plan: facts.plan && { ...facts.plan, unread: unread ?? facts.plan.unread },
       applications: facts.applications.map((one) => ({ ...one, now: now.get(one.application) })),
     },
   };
+}
+
+/** A plan of another head or base branch is stale in any case. */
+async function missedIn(
+  plan: Plan | undefined,
+  context: Parameters<typeof readMissed>[1] & Commits,
+): Promise<Facts["missed"]> {
+  const missed = isPlanOf(plan, context.change) ? await readMissed(plan, context) : [];
+  return missed.length === 0 ? undefined : missed;
 }
 
 interface Looked {
@@ -146,13 +158,14 @@ export async function readAgain(
   const untold: Partial<Record<FactName, string>> = { ...facts.untold };
   const chosen = facts.applications.flatMap(({ application, now: one }) => (one === undefined ? [] : [application]));
   const approvals = createApprovals(context);
-  const [now, mayWrite, barred, approval, live, locks] = await Promise.all([
+  const [now, mayWrite, barred, approval, live, locks, missed] = await Promise.all([
     tell(untold, "change", () => host.getChangeRequest(change), change),
     needsWriteAccess(settings, change) ? tell(untold, "access", () => host.mayCommand(change, user), false) : true,
     barredFrom("sync", deployedOf(plan, chosen, change), context),
     facts.approval !== undefined || lifted ? tell(untold, "approval", approvals, undefined) : undefined,
     tell(untold, "applications", () => Promise.all(subjects.map(({ name }) => deployer.findApplication(name))), []),
     tell(untold, "locks", () => Promise.all(chosen.map((name) => refreshed(name, facts, command.dryRun, context))), []),
+    missedIn(plan, { ...context, approvals }),
   ]);
   const fresh = subjects.map((subject, index) => ({ ...subject, live: live[index] ?? subject.live }));
   const why = createLifting(context, approvals);
@@ -187,6 +200,7 @@ export async function readAgain(
       headMoved: !isSame,
       asker: facts.asker && { ...facts.asker, mayWrite, barred },
       approval,
+      missed,
       applications: facts.applications.map(again),
     },
   };

@@ -3,7 +3,7 @@ import { sameChangeRequest, type ChangeRequest } from "../model/change-request.j
 import type { Lock } from "../model/lock.js";
 import type { ApprovalNeed } from "./effect-rules.js";
 import type { ApplicationFacts, Facts, RecordFacts } from "./facts.js";
-import type { Judged } from "./gates.js";
+import type { ChangeBar, Judged } from "./gates.js";
 
 /** Whether it is new or deleted: such applications are locked, and no sync deploys them. */
 export function isAnnounced({ planned }: Pick<ApplicationFacts, "planned">): boolean {
@@ -90,4 +90,14 @@ export function syncedInSteps(
     now?.syncingSet === undefined ? [] : [{ application, set: now.syncingSet }],
   );
   return found.length > 0 ? found : undefined;
+}
+
+/** What the merge, or a sync of its parent, would deploy although nobody knows what it does. */
+export function missedBars({ missed = [], asker }: Facts, command: Judged): readonly ChangeBar[] {
+  return missed.flatMap(({ application, reason, through }) => {
+    if (command === "merge") return { application, reason: `the merge would deploy it, and ${reason}` };
+    const parent = through.find((one) => asker?.selected.includes(one));
+    if (parent === undefined || asker?.withoutApproval === true) return [];
+    return { application, reason: `a sync of ${parent} would deploy it, and ${reason}` };
+  });
 }

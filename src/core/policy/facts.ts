@@ -186,8 +186,10 @@ export interface Missed {
   readonly application: ApplicationName;
   /** Whether it is rendered once the head is approved. */
   readonly withheld: boolean;
-  /** With what to do. */
+  /** Completes "the merge would deploy it, and …", with what to do. */
   readonly reason: string;
+  /** The applications whose sync makes Argo CD deploy it. */
+  readonly through: readonly ApplicationName[];
 }
 
 export const NOTHING_FAILED: MergeChecks = { failed: [], overridden: [], missing: [] };

@@ -10,6 +10,7 @@ import {
   hasEndedAtHead,
   isAtHead,
   isStale,
+  missedBars,
   RETARGETED,
   selectedOf,
   syncedInSteps,
@@ -172,10 +173,9 @@ export const RULES: Readonly<Record<Gate, Rule> & Record<DangerGate, DangerRule>
       })),
     step: ({ only }, facts) => planning(facts, only),
   }),
-  missed: ofChange(["merge"], "approval", 19, {
+  missed: ofChange(["sync", "merge"], "approval", 19, {
     trusts: { plan: ["head", "base", "policy", "result"] },
-    needs: ["approval"],
-    bars: ({ missed = [] }) => missed,
+    bars: missedBars,
     step: (_, facts) => showing(facts),
   }),
   withheld: ofEach(["sync", "merge"], "approval", 16, {

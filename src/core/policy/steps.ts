@@ -35,8 +35,10 @@ export function showing(facts: Facts): NextStep {
   return pushing("missed", names, facts.change);
 }
 
-export function passing(all: readonly FailedFor[], { change }: Facts, then: "sync" | "merge"): NextStep {
+/** What passes the failed checks; a plan, if the newest one did not see them fail. */
+export function passing(all: readonly FailedFor[], facts: Facts, then: "sync" | "merge"): NextStep {
   const failed = all.flatMap((one) => one.failed);
+  if (failed.length === 0) return planning(facts);
   const lifted = failed.every(({ overridableBy }) => overridableBy.length > 0);
   return {
     kind: "checks",
@@ -44,7 +46,7 @@ export function passing(all: readonly FailedFor[], { change }: Facts, then: "syn
     applications: all.map(({ application }) => application),
     then,
     overridableBy: lifted ? [...new Set(failed.flatMap(({ overridableBy }) => overridableBy))] : [],
-    commit: change.headRevision,
+    commit: facts.change.headRevision,
   };
 }
 

@@ -43,12 +43,23 @@ async function askedInComment(
   if (author.id === (await host.self()).id) return silent("not-addressed");
   const access = await earlyAccess(change, author, run);
   if (access === "none" && (await outsiders.wereAnswered(host, change))) return silent("refused-before");
-  if (!isAllowedBot && (await host.isProgram(author))) return silent("not-addressed");
+  if (!isAllowedBot && (await isProgram(author, run))) return silent("not-addressed");
   const parsed = parseComment(body, word);
   if (parsed === undefined) return silent("not-addressed");
   return parsed.kind === "command"
     ? { kind: "command", command: parsed.command, by: author, commentId, found, access }
     : { kind: "invalid", command: undefined, guess: parsed.guess, by: author, access };
+}
+
+/** An author of whom the host does not tell counts as a person, who gets an answer: write access is asked for in any case. */
+async function isProgram(author: User, { host, log }: Run): Promise<boolean> {
+  try {
+    return await host.isProgram(author);
+  } catch (error) {
+    if (!(error instanceof HostFailure)) throw error;
+    log.warn({ err: error, login: author.login }, "could not tell whether the author of a command is a program");
+    return false;
+  }
 }
 
 /**

@@ -183,7 +183,11 @@ describe("what hinders the merge of a head that is deployed", () => {
     ["unread-files", { ...plan, unread: [{ file: "a.yaml", reason: "it is too large" }] }, {}],
     ["merge-checks", plan, { mergeChecks: { failed, overridden: [], missing: [] } }],
     ["unchecked", plan, { mergeChecks: { failed: [], overridden: [], missing: [shop] } }],
-    ["missed", plan, { missed: [{ application: shop, withheld: false, reason: "it could not be evaluated" }] }],
+    [
+      "missed",
+      plan,
+      { missed: [{ application: shop, withheld: false, reason: "it could not be evaluated", through: [] }] },
+    ],
     ["withheld-sets", { ...plan, applicationSets: [sampleSet("shops", { withheld: true })] }, {}],
     ["access", plan, { asker: { ...ASKER, barred: [{ application: web, allowed: [], problem: undefined }] } }],
     ["approval", plan, { settings: GATED, approval: UNAPPROVED }],
