@@ -1,7 +1,7 @@
 import { type ApplicationName, applicationName } from "../model/brand.js";
 import type { Approver } from "../model/change-request.js";
-import { HostFailure } from "../model/errors.js";
 import type { Member } from "../model/effect.js";
+import { HostFailure } from "../model/errors.js";
 import { checkedWith, type Plan } from "../model/plan.js";
 import { type Deployed, takingEffect } from "../policy/effect-rules.js";
 import type { Missed } from "../policy/facts.js";
