@@ -121,7 +121,8 @@ describe.each(HOSTS)("what comes to follow another revision of the repository, o
 
   test("a new application waits for the approval at the merge", async () => {
     const bot = await start(host, STATUS(host));
-    const one = await bot.open({ ...following(bot, "release", "fresh") });
+    await bot.forge.pushToBranch(REPOSITORY, "release", changeOf(["fresh"], "1"));
+    const one = await bot.open(following(bot, "release", "fresh"));
     await expectHeldBack(bot, one, `- \`fresh\`: comes to follow ${unreviewed("release")}`);
   });
 
