@@ -94,8 +94,8 @@ interface Hold {
 }
 
 /**
- * After the host's limit refused a request, writes with the same credentials wait for the last minute of the pause that the
- * host asked for. Before that they are sent, and refused: whoever sent them decides whether to wait.
+ * After the host's limit refused a request, writes with the same credentials are held while at most a minute of the pause is
+ * left. With more left they are sent and refused, so that the caller decides whether to wait.
  */
 function createHolds({ clock, waits }: HostFetchOptions) {
   const held = new Map<string, Hold>();

@@ -27,11 +27,7 @@ type CurrentUser = ShownUser &
 /** The account behind the token. */
 export function showCurrentUser(instance: Instance, { person, admin }: TokenHolder): CurrentUser {
   return {
-    ...showUser(instance, person),
-    created_at: instance.startedAt.toISOString(),
-    bio: "",
-    bot: person.bot,
-    public_email: null,
+    ...showProfile(instance, person),
     email: `${person.username}@noreply.localhost`,
     confirmed_at: instance.startedAt.toISOString(),
     external: false,

@@ -281,7 +281,7 @@ export function checkedWith(application: ApplicationName, { applications, previe
   });
 }
 
-/** A check's result, named after what it looked at as well. */
+/** A check's result under the name `<check> of <application>`. */
 export function asCheckOf<T extends CheckResult>(application: ApplicationName, result: T): T {
   return { ...result, name: `${result.name} of ${application}` };
 }

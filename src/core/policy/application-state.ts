@@ -92,7 +92,7 @@ export function syncedInSteps(
   return found.length > 0 ? found : undefined;
 }
 
-/** What the merge, or a sync of its parent, would deploy although nobody knows what it does. */
+/** Applications that could not be evaluated, and that the merge or a sync of their parent would deploy. */
 export function missedBars({ missed = [], asker }: Facts, command: Judged): readonly ChangeBar[] {
   return missed.flatMap(({ application, reason, through }) => {
     if (command === "merge") return { application, reason: `the merge would deploy it, and ${reason}` };

@@ -27,7 +27,7 @@ export function pushing(because: WhyPush, applications: Names, { baseBranch }: C
   return { kind: "push", because, applications, baseBranch };
 }
 
-/** What shows what the merge would deploy unseen. */
+/** The step after which a plan shows, or somebody has approved, what could not be evaluated. */
 export function showing(facts: Facts): NextStep {
   const failed = facts.missed?.filter(({ withheld }) => !withheld) ?? [];
   if (failed.length === 0) return approving(facts, replanning(facts));
@@ -35,7 +35,7 @@ export function showing(facts: Facts): NextStep {
   return pushing("missed", names, facts.change);
 }
 
-/** What passes the failed checks; a plan, if the newest one did not see them fail. */
+/** The step that gets failed checks to pass; a plan, if the newest one did not see them fail. */
 export function passing(all: readonly FailedFor[], facts: Facts, then: "sync" | "merge"): NextStep {
   const failed = all.flatMap((one) => one.failed);
   if (failed.length === 0) return planning(facts);

@@ -51,7 +51,7 @@ async function askedInComment(
     : { kind: "invalid", command: undefined, guess: parsed.guess, by: author, access };
 }
 
-/** An author of whom the host does not tell counts as a person, who gets an answer: write access is asked for in any case. */
+/** If the host does not answer, the author counts as a person and gets a reply; the rules for commands still hold. */
 async function isProgram(author: User, { host, log }: Run): Promise<boolean> {
   try {
     return await host.isProgram(author);

@@ -90,7 +90,7 @@ function signed(magnitude: bigint, negative: boolean, hasSign: boolean): number 
   return Number.isSafeInteger(number) ? number : value;
 }
 
-/** Undefined if it is too large, which leaves a text. */
+/** Returns undefined if the number is too large: the scalar then stays text. */
 function floatOf(text: string): YamlFloat | undefined {
   const value = Number(text);
   return Number.isFinite(value) ? new YamlFloat(value) : undefined;

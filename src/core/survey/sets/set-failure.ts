@@ -70,7 +70,7 @@ function withDangers(diff: ManifestDiff, sets: readonly FailingSet[]): ManifestD
   };
 }
 
-/** Plans cut such sentences at 400 and 150 characters, and what follows has to be read. */
+/** Characters. A plan cuts a caution at 400 and a danger at 150, and the end of the sentence must survive that. */
 const MAX_CAUSE = { caution: 250, danger: 50 };
 const MAX_NAME = 30;
 

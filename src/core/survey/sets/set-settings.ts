@@ -83,8 +83,8 @@ interface Owning extends SetSides {
 }
 
 /**
- * What a set adds, removes and changes. Where its settings change, or where it is removed, that includes what was left alone
- * so far: running applications that differ from what it generates, and those that it owns and generates no longer.
+ * What a set adds, removes and changes. If its settings change or it is removed, that includes applications that its policy has
+ * protected so far: those that differ from what it generates, and those that it owns but no longer generates.
  */
 export function compareOwned(
   { base, head, owned, generated }: Owning,
