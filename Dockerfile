@@ -11,7 +11,7 @@ WORKDIR /app
 COPY package.json package-lock.json .npmrc ./
 RUN npm ci --no-audit --no-fund
 COPY tsconfig.json ./
-COPY scripts/build.ts scripts/third-party-licenses.ts ./scripts/
+COPY scripts/build.ts scripts/bundled-packages.ts scripts/sbom.ts scripts/third-party-licenses.ts ./scripts/
 COPY src ./src
 RUN npm run build
 

@@ -1,11 +1,16 @@
 import { copyFileSync, readdirSync, rmSync, writeFileSync } from "node:fs";
-import { basename, join } from "node:path";
+import { basename, join, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
+import { parseArgs } from "node:util";
 import { build as bundleWith, type Plugin } from "esbuild";
+import { bundledPackages } from "./bundled-packages.js";
+import { sbomOf } from "./sbom.js";
 import { thirdPartyLicenses } from "./third-party-licenses.js";
 
 const ROOT = fileURLToPath(new URL("..", import.meta.url));
-const TARGET = join(ROOT, "dist");
+const DIST = join(ROOT, "dist");
+const { values } = parseArgs({ options: { outdir: { type: "string", default: DIST } } });
+const TARGET = resolve(values.outdir);
 
 /** Packages that are not ES modules load Node's own by this function, which an ES module does not have. */
 const REQUIRE =
@@ -43,11 +48,12 @@ const undiciConnections: Plugin = {
 };
 
 /**
- * Bundles the service and the packages that it uses into dist/, as `npm start`, the image and the npm package run it. What
+ * Bundles the service and the packages that it uses into dist/, or a new `--outdir`, as `npm start`, the image and the npm package run it. What
  * is loaded on demand keeps a file of its own. Types are not checked here, but by `npm run check`.
  */
 async function bundle(): Promise<void> {
-  rmSync(TARGET, { recursive: true, force: true });
+  // Nothing of an earlier build stays; another folder is the caller's own.
+  if (TARGET === DIST) rmSync(DIST, { recursive: true, force: true });
   const { metafile } = await bundleWith({
     absWorkingDir: ROOT,
     entryPoints: {
@@ -71,7 +77,9 @@ async function bundle(): Promise<void> {
     metafile: true,
   });
   placeScripts();
-  writeFileSync(join(TARGET, "THIRD-PARTY-LICENSES.txt"), thirdPartyLicenses(ROOT, Object.keys(metafile.inputs)));
+  const packages = bundledPackages(ROOT, Object.keys(metafile.inputs));
+  writeFileSync(join(TARGET, "THIRD-PARTY-LICENSES.txt"), thirdPartyLicenses(ROOT, packages));
+  writeFileSync(join(TARGET, "sbom.cyclonedx.json"), sbomOf(ROOT, packages));
 }
 
 /** The scripts for Redis, beside the code that reads them. */

@@ -44,7 +44,7 @@ function release(): void {
     const notes = (dry ? comingNotes : releaseNotes)(changelog, version);
     writeFileSync(`${FOLDER}/notes.md`, withAbsoluteLinks(notes, `${source}${pages}blob/${tag}`));
   });
-  for (const format of ["cyclonedx", "spdx"] as const) step(`SBOM, ${format}`, () => writeSbom(format));
+  step("SBOM", () => cpSync(`${ROOT}dist/sbom.cyclonedx.json`, `${FOLDER}/svc-${version}.cyclonedx.json`));
   step("npm package", packNpm);
   step("chart", () =>
     packageChart(
@@ -61,12 +61,6 @@ function release(): void {
   if (dry) step("image file", lintImageFile);
 }
 
-/** The packages that the bundle holds, as npm knows them. */
-function writeSbom(format: "cyclonedx" | "spdx"): void {
-  const sbom = npm(["sbom", "--omit=dev", `--sbom-format=${format}`, "--sbom-type=application"]);
-  writeFileSync(`${FOLDER}/svc-${version}.${format}.json`, sbom);
-}
-
 /** The bundle as an npm package, under a name that is not the chart's. It has all that it needs, so it names no packages. */
 function packNpm(): void {
   const folder = mkdtempSync(`${tmpdir()}/svc-package-`);
@@ -74,7 +68,7 @@ function packNpm(): void {
   for (const file of [...files, "LICENSE", "README.md"]) cpSync(ROOT + file, `${folder}/${file}`, { recursive: true });
   const shipped = { name, version, description, license, type, engines, bin, files };
   writeFileSync(`${folder}/package.json`, JSON.stringify(shipped, undefined, 2));
-  npm(["pack", "--pack-destination", FOLDER], folder);
+  execFileSync("npm", ["pack", "--pack-destination", FOLDER], { cwd: folder, stdio: "ignore" });
   renameSync(`${FOLDER}/svc-${version}.tgz`, `${FOLDER}/svc-${version}-node.tgz`);
   rmSync(folder, { recursive: true });
 }
@@ -91,15 +85,6 @@ function buildDocuments(source: string): void {
 function lintImageFile(): void {
   const { ok, stdout } = runTool("hadolint", [`${ROOT}Dockerfile`]);
   if (!ok) throw new Error(stdout);
-}
-
-function npm(args: readonly string[], folder = ROOT): string {
-  return execFileSync("npm", args, {
-    cwd: folder,
-    encoding: "utf8",
-    stdio: ["ignore", "pipe", "ignore"],
-    maxBuffer: 2 ** 26,
-  });
 }
 
 function step(name: string, run: () => void): void {

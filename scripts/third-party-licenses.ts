@@ -1,22 +1,13 @@
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
+import type { BundledPackage, Manifest } from "./bundled-packages.js";
 
 const LICENSE_FILE = /^(?:licen[cs]e|copying|notice)(?:[.-].*)?$/i;
 
-interface Manifest {
-  readonly name: string;
-  readonly version: string;
-  readonly license?: string;
-  readonly author?: string | { readonly name: string };
-  readonly repository?: string | { readonly url: string };
-}
-
-/** The licences of all packages that these files are of, paths below `root`; what several packages share stands there once. */
-export function thirdPartyLicenses(root: string, files: readonly string[]): string {
-  const folders = new Set(files.flatMap((file) => /^.*node_modules\/(?:@[^/]+\/)?[^/]+/.exec(file)?.[0] ?? []));
+/** The licences of these packages below `root`; what several packages share stands there once. */
+export function thirdPartyLicenses(root: string, bundled: readonly BundledPackage[]): string {
   const packagesOf = new Map<string, Set<string>>();
-  for (const folder of folders) {
-    const manifest = JSON.parse(readFileSync(join(root, folder, "package.json"), "utf8")) as Manifest;
+  for (const { folder, manifest } of bundled) {
     const text = licenseOf(join(root, folder), manifest);
     const packages = packagesOf.get(text) ?? new Set();
     packagesOf.set(text, packages.add(`${manifest.name} ${manifest.version}`));

@@ -88,6 +88,18 @@ describe("the image", () => {
     expect(copied.filter((path) => !existsSync(`${ROOT}${path}`))).toEqual([]);
   });
 
+  test("copies every script that the build imports", () => {
+    const copied = rests("COPY").flatMap((rest) => rest.split(" ").filter((path) => path.startsWith("scripts/")));
+    const imported = copied.flatMap((path) =>
+      [...readFileSync(`${ROOT}${path}`, "utf8").matchAll(/from "\.\/([^"]+)\.js"/g)].map(
+        ([, name = ""]) => `scripts/${name}.ts`,
+      ),
+    );
+    expect(copied).toContain("scripts/build.ts");
+    expect(imported.length).toBeGreaterThan(1);
+    expect(imported.filter((path) => !copied.includes(path))).toEqual([]);
+  });
+
   test("carries every file that the service reads beside its own code", () => {
     const read = readdirSync(`${ROOT}src`, { recursive: true, encoding: "utf8" })
       .filter((name) => name.endsWith(".ts"))
