@@ -117,12 +117,13 @@ export class World {
     return namespace === controlNamespace ? name : `${namespace}_${name}`;
   }
 
-  /** Stores a new Application as the API server does. */
+  /** Stores an Application as the API server does: one that exists is replaced and keeps its uid. */
   store(metadata: Metadata & { name: string }, spec: ApplicationSpec, status = zeroStatus()): Application {
     const namespace = metadata.namespace ?? controlNamespace;
     this.#version += 1;
+    const key = `${namespace}/${metadata.name}`;
     const identity = {
-      uid: randomUUID(),
+      uid: this.applications.get(key)?.metadata.uid ?? randomUUID(),
       resourceVersion: this.version,
       generation: 1,
       creationTimestamp: this.timestamp(),
@@ -133,7 +134,7 @@ export class World {
       status,
       history: [],
     };
-    this.applications.set(`${namespace}/${metadata.name}`, application);
+    this.applications.set(key, application);
     return application;
   }
 

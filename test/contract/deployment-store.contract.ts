@@ -75,6 +75,17 @@ export function deploymentStoreContract(name: string, start: () => Promise<Store
       expect((await deployments.list()).map((record) => record.change.number)).toEqual([2]);
     });
 
+    test("a removal with a uid takes away a record of that Application alone", async () => {
+      await deployments.save(deployed);
+      await deployments.remove(web, one, "old");
+      await deployments.save({ ...deployed, uid: "new" });
+      await deployments.remove(web, one, "old");
+      expect(await deployments.list()).toEqual([{ ...deployed, uid: "new" }]);
+      await deployments.remove(web, one, "new");
+      await deployments.remove(api, one, "new");
+      expect(await deployments.list()).toEqual([]);
+    });
+
     test("a record outlives everything that expires", async () => {
       await deployments.save(deployed);
       await under.expire();

@@ -1,5 +1,5 @@
 import { deployAll, type DeployContext, deployOne } from "../deploy/deploy.js";
-import { settleRollback } from "../deploy/settle.js";
+import { endReplacedOf, settleRollback } from "../deploy/settle.js";
 import { readStores } from "../facts/read-facts.js";
 import { lookAtTarget, readForRollback, type RollbackReading, type RollbackTarget } from "../facts/read-rollback.js";
 import { destinationOf } from "../model/application.js";
@@ -23,6 +23,7 @@ import { labelsFor, plannedIn, select } from "./selection.js";
  * definition from before its first sync. If it has deployed nothing, or an application is named, what it has locked.
  */
 export async function rollback(command: Command<"rollback">, context: CommandContext): Promise<CommandResult> {
+  await endReplacedOf(context.change, context);
   const [read, labelsOf] = await Promise.all([readStores(context), labelsFor(command, context)]);
   const doubtful = refusedInDoubt("rollback", read.facts);
   if (doubtful !== undefined) return doubtful;

@@ -184,6 +184,7 @@ function recordOf(
   const { change, user, clock, runId } = context;
   return {
     application: name,
+    uid: live.uid,
     change: changeRequestRef(change),
     revision: change.headRevision,
     baseRevision: change.baseRevision,

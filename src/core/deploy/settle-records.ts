@@ -7,7 +7,7 @@ import type { HealthRule } from "../model/settings.js";
 import type { CommandPorts } from "../ports/context.js";
 import type { SyncLookup } from "../ports/deployer.js";
 import { awaitHealth, lookupOf } from "./health.js";
-import { endDeployment, undoIdOf } from "./settle.js";
+import { endDeployment, endReplaced, undoIdOf } from "./settle.js";
 
 type SettlePorts = Pick<CommandPorts, "deployer" | "deployments" | "locks" | "clock" | "log">;
 
@@ -47,7 +47,7 @@ async function settleOne(record: Unsettled, ports: SettlePorts): Promise<Settled
   const { application, runId } = record;
   try {
     const live = await ports.deployer.findApplication(application);
-    if (live === undefined) return undefined;
+    if (live === undefined || (await endReplaced(live, [record], ports)).length === 0) return undefined;
     const outcome = await lookUp(record, live, ports);
     if (outcome === undefined) return undefined;
     await writeDown(record, outcome, ports);

@@ -1,13 +1,15 @@
 import { type LiveApplication, specEqual, syncsItself } from "../model/application.js";
 import type { ApplicationName } from "../model/brand.js";
 import { type ChangeRequestRef, changeRequestRef, sameChangeRequest } from "../model/change-request.js";
+import { allInTurns } from "../model/collections.js";
 import type { DeployingCommand } from "../model/command.js";
-import { type Deployment, restoredSpec } from "../model/deployment.js";
+import { type Deployment, isOfReplaced, restoredSpec } from "../model/deployment.js";
 import { DeployerFailure, LeaseLost, neverStarted, safeMessage, StoreUnavailable } from "../model/errors.js";
 import { referenceTo } from "../model/host-words.js";
 import { endOf } from "../model/progress.js";
 import type { ApplicationSync, AutomaticRollback, SyncedResource, SyncOutcome } from "../model/result.js";
 import type { Clock } from "../ports/clock.js";
+import type { DeploymentStore } from "../ports/stores.js";
 import type { DeployContext, DeployOutcome, SettleContext } from "./deploy.js";
 import { awaitHealth, failure, type HealthEnd, lookupOf } from "./health.js";
 
@@ -67,6 +69,34 @@ export async function endDeployment(
   const replaced = records.filter((record) => !sameChangeRequest(record.change, change));
   await Promise.all(replaced.map((record) => deployments.remove(application, record.change)));
   await locks.release(application, change);
+}
+
+/** Ends records of an Application that was deleted and made again since. @returns The others. */
+export async function endReplaced(
+  live: LiveApplication,
+  records: readonly Deployment[],
+  { deployments }: { readonly deployments: Pick<DeploymentStore, "remove"> },
+): Promise<readonly Deployment[]> {
+  const replaced = records.filter((record) => isOfReplaced(record, live));
+  await Promise.all(replaced.map(({ application, change, uid }) => deployments.remove(application, change, uid)));
+  return records.filter((record) => !replaced.includes(record));
+}
+
+/** The same for all records of a change request. What cannot be read of Argo CD ends nothing. @throws {StoreUnavailable} */
+export async function endReplacedOf(
+  change: ChangeRequestRef,
+  { deployments, deployer, log }: Pick<DeployContext, "deployments" | "deployer" | "log">,
+): Promise<void> {
+  const records = (await deployments.ofChange(change)).filter(({ uid }) => uid !== undefined);
+  await allInTurns(records, async (record) => {
+    try {
+      const live = await deployer.findApplication(record.application);
+      if (live !== undefined) await endReplaced(live, [record], { deployments });
+    } catch (error) {
+      if (!(error instanceof DeployerFailure)) throw error;
+      log.warn({ application: record.application, err: error }, "could not tell whether an application was made again");
+    }
+  });
 }
 
 /** Runs the writes in order, each repeated while the store is unavailable. */

@@ -277,6 +277,8 @@ export interface GivenDefinition {
 
 /** An Application as Argo CD runs it, from one uncached GET. */
 export interface LiveApplication extends Application {
+  /** `metadata.uid`: another one means that it was deleted and made again. */
+  readonly uid?: string | undefined;
   /** Name of the ApplicationSet that owns it. */
   readonly owningSet: string | undefined;
   /** Whether that set syncs it (`strategy.type: RollingSync`); `unread` if it could not be read. Without a set, absent. */

@@ -1,4 +1,4 @@
-import { type Application, type ApplicationSpec, type Pin, specEqual } from "./application.js";
+import { type Application, type ApplicationSpec, type LiveApplication, type Pin, specEqual } from "./application.js";
 import type { ApplicationName, Revision } from "./brand.js";
 import { changeRequestKey, type ChangeRequestRef } from "./change-request.js";
 import type { OverriddenCheck } from "./check.js";
@@ -8,6 +8,8 @@ import type { HealthRule } from "./settings.js";
 /** "Deployed, not merged": this change request's commit runs in the cluster, its branch is not merged yet. */
 export interface Deployment {
   readonly application: ApplicationName;
+  /** `metadata.uid` of the Application; undefined in records of older versions. */
+  readonly uid?: string | undefined;
   readonly change: ChangeRequestRef;
   /** The head commit of the last attempt to deploy. */
   readonly revision: Revision;
@@ -49,6 +51,11 @@ interface Undoing {
 /** Whether this commit was certainly deployed; a failed or unfinished sync proves nothing. */
 export function isDeployedAt({ revision, outcome }: Deployment, commit: Revision): boolean {
   return revision === commit && outcome === "succeeded";
+}
+
+/** Whether it was deployed to an Application that was deleted and made again since. One without a uid counts as the present one. */
+export function isOfReplaced({ uid }: Deployment, live: Pick<LiveApplication, "uid">): boolean {
+  return uid !== undefined && live.uid !== undefined && uid !== live.uid;
 }
 
 /** The records of each application, in their order. */

@@ -39,7 +39,8 @@ export interface PlanStore {
 /** Records "deployed, not merged": one per application and change request. */
 export interface DeploymentStore {
   save(deployment: Deployment): Promise<void>;
-  remove(application: ApplicationName, change: ChangeRequestRef): Promise<void>;
+  /** Atomic. With a uid, only a record of that Application is removed. */
+  remove(application: ApplicationName, change: ChangeRequestRef, uid?: string): Promise<void>;
   ofApplication(application: ApplicationName): Promise<readonly Deployment[]>;
   ofChange(change: ChangeRequestRef): Promise<readonly Deployment[]>;
   list(): Promise<readonly Deployment[]>;

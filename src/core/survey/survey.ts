@@ -1,3 +1,4 @@
+import { endReplaced } from "../deploy/settle.js";
 import { movingPositions, notMovingReason } from "../detect/inputs/moving-sources.js";
 import { type AffectedApplication, detect, type Detection, scanSides } from "../detect/scan/affected.js";
 import {
@@ -42,7 +43,7 @@ export interface Survey {
 /** What a survey reads. */
 export interface SurveySource extends OpenedChange, Stoppable {
   readonly deployer: Pick<Deployer, "naming" | "listApplications" | "listApplicationSets" | "findApplication">;
-  readonly deployments: Pick<DeploymentStore, "list">;
+  readonly deployments: Pick<DeploymentStore, "list" | "remove">;
   readonly scanner: ManifestScanner;
   readonly hostWords: AllHostWords;
 }
@@ -204,7 +205,7 @@ async function lookAt(affected: AffectedApplication, around: Surroundings): Prom
   if (obstacle !== undefined) return { application: name, reason: obstacle };
   const problem = affected.kind === "deleted" ? undefined : affected.problem;
   if (affected.kind !== "deleted" && problem === undefined) {
-    const records = around.recordsOf.get(name) ?? [];
+    const records = await endReplaced(live, around.recordsOf.get(name) ?? [], around.context);
     const past = { records, baseTip: around.baseTip.get(name) };
     try {
       return await liveSubject(affected, claim, past, around);

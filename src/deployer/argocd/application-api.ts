@@ -137,6 +137,7 @@ export const json = z.custom<JsonObject>(
 
 const metadata = z.object({
   name: z.string().min(1),
+  uid: z.string().nullish(),
   namespace: z.string().nullish(),
   labels: texts,
   annotations: texts,
@@ -228,6 +229,7 @@ export function toLiveApplication(whole: WholeApplication, settings: ServerSetti
   const one = sync?.revision ? [sync.revision] : [];
   return {
     ...toApplication(whole, settings),
+    uid: whole.metadata.uid ?? undefined,
     owningSet: whole.metadata.ownerReferences?.find((owner) => owner.kind === "ApplicationSet")?.name,
     sourceTypes: rawSources(whole.spec).map((_, index) => types[index] ?? ""),
     comparedRevisions: multiple ? (sync?.revisions ?? []) : one,

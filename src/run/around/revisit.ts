@@ -1,6 +1,7 @@
 import { markMoved } from "../../comments/publish.js";
 import { type Around, endProgress, publishReminder } from "../../comments/reminder.js";
 import { isUnsettled, type Settled, settleRecords } from "../../core/deploy/settle-records.js";
+import { endReplacedOf } from "../../core/deploy/settle.js";
 import { createLifting } from "../../core/facts/approval.js";
 import type { ChangeRequest, ChangeRequestRef } from "../../core/model/change-request.js";
 import { type Deployment, overdueChanges } from "../../core/model/deployment.js";
@@ -94,6 +95,7 @@ const MOVED = "the base branch moved: ";
 
 /** Posts a reminder on an open change request of what is deployed and not merged. */
 export async function remind(ref: ChangeRequestRef, run: Run): Promise<Silent> {
+  await endReplacedOf(ref, run);
   const records = [...(await run.deployments.ofChange(ref))].sort((a, b) => a.timestamp.localeCompare(b.timestamp));
   const [first] = records;
   const { remindAfter } = run.config.comments;

@@ -98,9 +98,10 @@ class MemoryDeploymentStore implements DeploymentStore {
     return Promise.resolve();
   }
 
-  remove(application: ApplicationName, change: ChangeRequestRef): Promise<void> {
+  remove(application: ApplicationName, change: ChangeRequestRef, uid?: string): Promise<void> {
     const records = this.#records.get(application);
-    records?.delete(changeRequestKey(change));
+    const key = changeRequestKey(change);
+    if (uid === undefined || records?.get(key)?.uid === uid) records?.delete(key);
     if (records?.size === 0) this.#records.delete(application);
     return Promise.resolve();
   }

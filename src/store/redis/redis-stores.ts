@@ -138,6 +138,7 @@ class RedisContentBudget implements ContentBudget {
 
 const deployment: z.ZodType<Deployment> = z.object({
   application: stored.application,
+  uid: orUndefined(z.string()),
   change: stored.change,
   revision: stored.revision,
   baseRevision: orUndefined(stored.revision),
@@ -158,6 +159,8 @@ const deployment: z.ZodType<Deployment> = z.object({
 
 const deploymentRecord = z.object({ v: z.literal(1), deployment });
 
+const END_DEPLOYMENT = new RedisScript(new URL("end-deployment.lua", import.meta.url));
+
 /** What is deployed and not merged: one hash per application, `svc:deployment:<application>`, with a field per change request. */
 class RedisDeploymentStore implements DeploymentStore {
   constructor(private readonly connection: RedisConnection) {}
@@ -168,8 +171,11 @@ class RedisDeploymentStore implements DeploymentStore {
     await this.connection.run((redis) => redis.hset(deploymentKey(application), changeRequestKey(change), record));
   }
 
-  async remove(application: ApplicationName, change: ChangeRequestRef): Promise<void> {
-    await this.connection.run((redis) => redis.hdel(deploymentKey(application), changeRequestKey(change)));
+  async remove(application: ApplicationName, change: ChangeRequestRef, uid?: string): Promise<void> {
+    const [key, field] = [deploymentKey(application), changeRequestKey(change)];
+    await this.connection.run((redis) =>
+      uid === undefined ? redis.hdel(key, field) : END_DEPLOYMENT.run(redis, [key], [field, uid]),
+    );
   }
 
   async ofApplication(application: ApplicationName): Promise<readonly Deployment[]> {

@@ -12,6 +12,7 @@ import type { ApplicationName } from "../../model/brand.js";
 import { sameChangeRequest } from "../../model/change-request.js";
 import type { Check } from "../../model/check.js";
 import { allInTurns } from "../../model/collections.js";
+import { isOfReplaced } from "../../model/deployment.js";
 import { safeMessage } from "../../model/errors.js";
 import type { NotDeployed, Preview, PreviewOrigin } from "../../model/plan.js";
 import type { LiveSubject, Subject } from "../../model/subject.js";
@@ -152,7 +153,7 @@ async function changedSubject(
   const obstacle =
     (await generatedObstacle(live, set, found, context)) ?? [spec, live.spec].filter(isHydrated).map(reasonOf)[0];
   if (obstacle !== undefined) return { application: name, reason: obstacle };
-  const records = found.records.filter((record) => record.application === name);
+  const records = found.records.filter((record) => record.application === name && !isOfReplaced(record, live));
   const syncingSet = syncingSetOf(live, [set]);
   return {
     kind: "live",
