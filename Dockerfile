@@ -1,9 +1,9 @@
 # syntax=docker/dockerfile:1
 
-# The image carries: Node 24 on Debian 13, git (it reads the repositories), CA certificates, tini (it is process 1: hands
+# The image carries: Node 26 on Debian 13, git (it reads the repositories), CA certificates, tini (it is process 1: hands
 # SIGTERM on and collects what git leaves behind), and the service with its pages, bundled with the packages that it uses.
 # It runs as user 1000 and writes to server.data_dir and /tmp alone, so its root can be read-only.
-ARG NODE_IMAGE=node:24.21.0-trixie-slim@sha256:8ec5d7557396cfe32d21c3f9c13072355ceab22b584578ca4bb28af31120cffe
+ARG NODE_IMAGE=node:26.12.1-trixie-slim
 
 # Bundles with the development dependencies, which do not reach the image. What it makes is the same for every platform.
 FROM --platform=$BUILDPLATFORM ${NODE_IMAGE} AS build

@@ -1,8 +1,8 @@
 /**
  * Measures what the image carries beside Node.js and git, and what a start of it takes: the time until the service listens,
- * its CPU time until then, and its memory when idle: `tsx bench/start.ts [--node 24] [--starts 7] [--idle 20]`. Another
- * Node.js than that of this process comes from npm. The image's, 24, collects what a start left behind only after 100 s
- * without work: `--node 24 --idle 110`. Expected: less than 60 MB, listening within 1 s, less than 90 MiB.
+ * its CPU time until then, and its memory when idle: `tsx bench/start.ts [--node 26] [--starts 7] [--idle 20]`. Another
+ * Node.js than that of this process comes from npm. From 24 on it collects what a start left behind only after 100 s
+ * without work: `--node 26 --idle 110`. Expected: less than 60 MB, listening within 1 s, less than 90 MiB.
  */
 import { execFile } from "node:child_process";
 import { readFileSync } from "node:fs";

@@ -4,12 +4,12 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 
 /**
- * Installs a Node.js of this version line (`24`, `20.19`) from npm's `node` package into a folder outside the repository,
+ * Installs a Node.js of this version line (`26`, `20.19`) from npm's `node` package into a folder outside the repository,
  * where the next call finds it again. Returns the folder of the program. @throws {Error} if npm fails.
  */
 export function installNode(version: string): { readonly node: string; readonly folder: string } {
   if (!/^\d+(?:\.\d+){0,2}$/.test(version)) {
-    throw new Error(`not a version of Node.js: ${version}; give one such as 24`);
+    throw new Error(`not a version of Node.js: ${version}; give one such as 26`);
   }
   const prefix = join(tmpdir(), `node-${version}`);
   mkdirSync(prefix, { recursive: true });

@@ -112,5 +112,5 @@ function settings({ github, gitlab, argocd, argocdToken }: SandboxWorld, redisAd
   };
 }
 
-const [version = "24"] = process.argv.slice(2);
+const [version = "26"] = process.argv.slice(2);
 await smoke(version);

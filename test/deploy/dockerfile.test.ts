@@ -39,8 +39,15 @@ function healthcheck(): readonly string[] {
 }
 
 describe("the image", () => {
-  test("stands on one release of Node, pinned by digest, the same in every stage", () => {
-    expect(rests("ARG")[0]).toMatch(/^NODE_IMAGE=node:24\.\d+\.\d+-trixie-slim@sha256:[0-9a-f]{64}$/);
+  test("stands on one patch release of Node 26, the same in every stage, and Renovate pins its digest", () => {
+    expect(rests("ARG")[0]).toMatch(/^NODE_IMAGE=node:26\.\d+\.\d+-trixie-slim(@sha256:[0-9a-f]{64})?$/);
+    const renovate: unknown = JSON.parse(readFileSync(`${ROOT}renovate.json`, "utf8"));
+    expect(renovate).toMatchObject({ extends: expect.arrayContaining(["docker:pinDigests"]) });
+    expect(renovate).toMatchObject({
+      packageRules: expect.arrayContaining([
+        expect.objectContaining({ matchPackageNames: ["node"], allowedVersions: "/^26\\./" }),
+      ]),
+    });
     expect(rests("FROM").map((rest) => /\$\{\w+\}/.exec(rest)?.[0])).toEqual(Array(2).fill("${NODE_IMAGE}"));
   });
 
