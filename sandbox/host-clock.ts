@@ -12,7 +12,11 @@ export class HostClock {
 
   /** People read before they answer: what they do next is not in the same second as what happened so far. */
   passSecond(): void {
-    if (!this.#frozen) this.#last = Math.max(this.#last, Date.now()) + 1000;
+    if (!this.#frozen) this.pass(1000);
+  }
+
+  pass(ms: number): void {
+    this.#last = Math.max(this.#last, Date.now()) + ms;
   }
 
   /** Everything happens within the present second from now on, as far as its thousand milliseconds go. */

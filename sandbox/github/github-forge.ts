@@ -51,6 +51,11 @@ export class GitHubForge implements Forge {
     return this.#world.url;
   }
 
+  /** Of another version than the newest. */
+  setVersion(version: string): void {
+    this.#world.version = version;
+  }
+
   get apiUrl(): string {
     return this.#world.apiUrl;
   }

@@ -58,6 +58,10 @@ export async function startGitHub({ store, app }: GitHubOptions): Promise<GitHub
   server.use(requests.middleware(({ headers }) => headers.authorization));
   server.use(faults.middleware());
   server.use(world.clock.dates());
+  server.use((_request, response, next) => {
+    response.setHeader("x-github-enterprise-version", world.version);
+    next();
+  });
   server.use(
     smartHttp(
       store,

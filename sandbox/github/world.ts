@@ -80,6 +80,8 @@ export interface AppFacts {
 
 /** The state of this GitHub. */
 export class World {
+  /** As the header `x-github-enterprise-version` shows it. */
+  version = "3.19.1";
   readonly repositories = new Map<string, Repository>();
   /** Members by team, `org/slug` in lower case. */
   readonly teams = new Map<string, ReadonlySet<Person>>();

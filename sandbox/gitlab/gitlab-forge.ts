@@ -3,7 +3,7 @@ import type { AccessLevel, FileChanges, Forge, OpenRequest, Push, SeenChangeRequ
 import { addLabel, closeMergeRequest, reopenMergeRequest, setDraft, setTarget, setTitle } from "./acts/edits.js";
 import { runPipeline } from "./acts/heads.js";
 import { mergeNow } from "./acts/merge.js";
-import { addIssueNote, addNote, commentOf, editNote } from "./acts/notes.js";
+import { addIssueNote, addNote, addSystemNote, commentOf, editNote } from "./acts/notes.js";
 import { newProject, openMergeRequest } from "./acts/open.js";
 import { pushToBranch, pushToHead, updateBranch } from "./acts/push.js";
 import { giveReview, requestReview } from "./acts/reviews.js";
@@ -58,6 +58,30 @@ export class GitLabForge implements Forge {
   /** Makes an account a service account. Its name and its events look like a person's. */
   makeServiceAccount(username: string): void {
     this.#instance.people.named(username).bot = true;
+  }
+
+  /** Of another version than the newest. Before 18.5 it does not tell when an approval was given. */
+  setVersion(version: string): void {
+    this.#instance.version = version;
+  }
+
+  /** Notes of approvals wait, as when background jobs are late. @returns Writes them. */
+  delayApprovalNotes(): () => void {
+    this.#instance.lateNotes = [];
+    return () => {
+      for (const write of this.#instance.lateNotes ?? []) write();
+      this.#instance.lateNotes = undefined;
+    };
+  }
+
+  /** The host's clock goes on by this much. */
+  passTime(ms: number): void {
+    this.#instance.clock.pass(ms);
+  }
+
+  /** GitLab notes something that a person did. */
+  writeSystemNote(repository: string, number: number, by: string, body: string): void {
+    addSystemNote(this.#instance, this.#merge(repository, number), this.#instance.people.named(by), body);
   }
 
   get bot(): { readonly id: number; readonly username: string } {

@@ -10,6 +10,8 @@ import type { WebhookIntake, WebhookRoute } from "./webhook-route.js";
 
 /** One code host that svc knows. Importing a module does not load the host's client library. */
 export interface HostModule extends HostTerms {
+  /** The oldest version of a server that people run themselves. */
+  readonly oldest: string;
   /** What an operator should check if the host does not answer, or refuses our credentials. */
   readonly cure: string;
   /** The rate limit that an answer counts towards, out of a small fixed set; header names in lower case. */

@@ -1,5 +1,6 @@
 import type { ServerConfig } from "../config/server/server.js";
 import { safeMessage } from "../core/model/errors.js";
+import { isOlder, shortVersion } from "../core/model/version.js";
 import type { CodeHost } from "../core/ports/code-host.js";
 import type { Deployer } from "../core/ports/deployer.js";
 import type { Log } from "../core/ports/log.js";
@@ -13,6 +14,9 @@ interface StartParts {
   readonly ping: () => Promise<void>;
   readonly log: Log;
 }
+
+/** The oldest Argo CD that svc supports. */
+export const OLDEST_DEPLOYER = "2.13";
 
 const DEPLOYER_CURE = "check deployer.server_url, deployer.token and, for a self-signed certificate, deployer.insecure";
 const STORE_CURE =
@@ -29,15 +33,25 @@ export async function checkAtStart({ config, hosts, deployer, ping, log }: Start
       await check(log, title, cure, async () => {
         const self = await host.self();
         log.info({ account: self.login, webhook: WEBHOOK_PATHS[host.id] }, `connected to ${title}`);
+        const version = await host.version();
+        if (version !== undefined) checkVersion(title, version, HOSTS[host.id].oldest, log);
         await checkPermissions(host, title, log);
       });
     }),
     check(log, DEPLOYER_TITLE, DEPLOYER_CURE, async () => {
       const { version, account } = await deployer.check();
       log.info({ version, account, url: config.deployer.serverUrl }, `connected to ${DEPLOYER_TITLE}`);
+      checkVersion(DEPLOYER_TITLE, version, OLDEST_DEPLOYER, log);
     }),
     check(log, STORE_TITLE, STORE_CURE, ping),
   ]);
+}
+
+/** A version that is no number, as of a development build, is not judged. */
+function checkVersion(system: string, version: string, oldest: string, log: Log): void {
+  if (isOlder(version, oldest) !== true) return;
+  const problem = `${system} ${shortVersion(version)} is older than ${oldest}, so it lacks answers that gates rest on`;
+  log.warn({ system, problem, cure: `update ${system}` }, "an older version than svc supports");
 }
 
 async function checkPermissions(host: CodeHost, system: string, log: Log): Promise<void> {

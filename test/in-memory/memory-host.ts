@@ -349,6 +349,10 @@ export class MemoryHost implements CodeHost {
     return state === undefined ? undefined : { id: String(at + 1), state };
   }
 
+  async version(): Promise<string | undefined> {
+    return undefined;
+  }
+
   async missingPermissions(): Promise<readonly string[]> {
     return [];
   }

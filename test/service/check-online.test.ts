@@ -33,6 +33,22 @@ describe.each(HOSTS)("svc check --online against %s", (host) => {
     expect(fine.exitCode).toBe(0);
   });
 
+  test("says that a server is older than svc supports, and is content with the oldest one that it does", async () => {
+    const [old, oldest] = host === "hosta" ? ["3.9.4", "3.10.0"] : ["16.3.9-ee", "16.4.0-ee"];
+    const set = (version: string) => (started: SandboxWorld) => {
+      started.github?.setVersion(version);
+      started.gitlab?.setVersion(version);
+    };
+    const { lines, exitCode } = await check(false, set(old));
+    const [short, least] = host === "hosta" ? ["3.9", "3.10"] : ["16.3", "16.4"];
+    expect(lines).toContain(
+      `an older version than svc supports: ${title} ${short} is older than ${least}, so it lacks answers that gates rest on: update ${title}`,
+    );
+    expect(exitCode).toBe(1);
+    await world?.stop();
+    expect(await check(false, set(oldest))).toMatchObject({ exitCode: 0 });
+  });
+
   test("says which system refuses the credentials, and what to do", async () => {
     const { lines, exitCode } = await check(false, ({ argocd }) => {
       argocd.faults.add({ fault: { kind: "status", status: 401, body: "{}" } });

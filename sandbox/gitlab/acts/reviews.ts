@@ -5,6 +5,7 @@ import type { MergeRequest, Reviewer } from "../model/merge-request.js";
 import { checkConflicts, readMergeStatus, type MergeStatus } from "../model/mergeability.js";
 import type { Person } from "../model/people.js";
 import { accessLevels } from "../model/project.js";
+import { addSystemNote } from "./notes.js";
 
 /** Approving requires the role Developer (https://docs.gitlab.com/user/project/merge_requests/approvals/). */
 function refuseOutsider(merge: MergeRequest, by: Person): void {
@@ -25,9 +26,17 @@ async function approve(instance: Instance, merge: MergeRequest, by: Person): Pro
   if (merge.approvals.has(by.id)) await revoke(instance, merge, by, "unapproved");
   instance.clock.passSecond();
   merge.approvals.set(by.id, { by, at: instance.now() });
+  noteApproval(instance, merge, by, "approved this merge request");
   await reviewed(instance, merge, by, "approved");
   const done = (approvalVerdict(instance, merge).left ?? 0) === 0;
   await sendMergeRequestHook(instance, merge, { by, action: done ? "approved" : "approval" });
+}
+
+/** A background job of GitLab, which may be late (`app/workers/merge_requests/create_approval_note_worker.rb`). */
+function noteApproval(instance: Instance, merge: MergeRequest, by: Person, body: string): void {
+  const write = (): void => addSystemNote(instance, merge, by, body);
+  if (instance.lateNotes === undefined) write();
+  else instance.lateNotes.push(write);
 }
 
 /** Requests changes, which revokes the person's approval. */
@@ -100,6 +109,7 @@ async function revoke(
   state: "unapproved" | "requested_changes",
 ): Promise<void> {
   merge.approvals.delete(by.id);
+  if (state === "unapproved") noteApproval(instance, merge, by, "unapproved this merge request");
   await reviewed(instance, merge, by, state);
   await sendMergeRequestHook(instance, merge, { by, action: "unapproved" });
 }

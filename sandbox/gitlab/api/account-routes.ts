@@ -13,6 +13,10 @@ export function accountRoutes(router: Router, instance: Instance): void {
     serve(instance, endpoints.showCurrentUser, ({ holder }) => ({ body: showCurrentUser(instance, holder) })),
   );
   router.get(
+    endpoints.showMetadata.path,
+    serve(instance, endpoints.showMetadata, () => ({ body: { version: instance.version, revision: "f6a3c1e2" } })),
+  );
+  router.get(
     endpoints.showUser.path,
     serve(instance, endpoints.showUser, (call) => {
       const person = instance.people.withId(Number(call.param("user")));

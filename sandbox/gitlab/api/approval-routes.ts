@@ -21,7 +21,7 @@ interface CoreApprovals {
   readonly user_has_approved: boolean;
   readonly user_can_approve: boolean;
   readonly approved: boolean;
-  readonly approved_by: readonly (ApprovedByEntity & { readonly approved_at: string })[];
+  readonly approved_by: readonly (ApprovedByEntity & { readonly approved_at?: string })[];
 }
 
 type RuleApprovals = CoreApprovals & Members<MergeRequestLevelMergeRequestApprovalSchema, "approved_by">;
@@ -62,7 +62,7 @@ function showApprovals(instance: Instance, merge: MergeRequest): CoreApprovals |
     approved,
     approved_by: [...merge.approvals.values()].map(({ by, at }) => ({
       user: showUser(instance, by),
-      approved_at: at.toISOString(),
+      ...(tellsTimes(instance) ? { approved_at: at.toISOString() } : {}),
     })),
   };
   if (required === undefined || left === undefined) return core;
@@ -80,6 +80,11 @@ function showApprovals(instance: Instance, merge: MergeRequest): CoreApprovals |
     approvals_required: required,
     approvals_left: left,
   };
+}
+
+function tellsTimes({ version }: Instance): boolean {
+  const [major = 0, minor = 0] = version.split(".").map((part) => Number.parseInt(part, 10));
+  return major > 18 || (major === 18 && minor >= 5);
 }
 
 function rules(instance: Instance, merge: MergeRequest): object[] {

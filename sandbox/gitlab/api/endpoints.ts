@@ -37,6 +37,7 @@ const project = `${api}/projects/:id`;
 const mergeRequest = `${project}/merge_requests/:iid`;
 
 export const showCurrentUser = endpoint(`${api}/user`);
+export const showMetadata = endpoint(`${api}/metadata`);
 export const showUser = endpoint(`${api}/users/:user`);
 /** `min_access_level` lists only groups that the caller belongs to. */
 export const listGroups = endpoint(`${api}/groups`, {

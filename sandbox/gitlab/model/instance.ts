@@ -58,6 +58,10 @@ export class Instance {
   readonly webhooks: Webhook[] = [];
   /** Webhooks have signing tokens since GitLab 19.1. */
   signsHooks = true;
+  /** As `GET /metadata` shows it. Approvals have a time since 18.5. */
+  version = "19.5.0-ee";
+  /** Notes of approvals that wait to be written, as GitLab does in the background; undefined to write each at once. */
+  lateNotes: (() => void)[] | undefined;
   readonly login = new LoginInstance();
   readonly clock = new HostClock();
   readonly mergeRequests: MergeRequest[] = [];

@@ -22,6 +22,8 @@ export interface CodeHost {
    * undefined if its answer has none.
    */
   reach(): Promise<Date | undefined>;
+  /** The version of a server that people run themselves; undefined for the vendor's own service. */
+  version(): Promise<string | undefined>;
   /** Fresh facts from the API, never cached. */
   getChangeRequest(change: ChangeRequestRef, signal?: AbortSignal): Promise<ChangeRequest>;
   /** Never cached either, in a single call. */

@@ -42,6 +42,7 @@ export const PORT_REACH: { readonly [Name in keyof RunPorts]: ReachOf<RunPorts[N
   host: {
     self: "read",
     reach: "read",
+    version: "read",
     getChangeRequest: "read",
     state: "read",
     recentActivity: "read",

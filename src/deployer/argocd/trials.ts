@@ -3,6 +3,7 @@ import { hasNamespace, inNamespace } from "../../core/diff/manifest-key.js";
 import { destinationOf, type LiveApplication, type Manifest } from "../../core/model/application.js";
 import { changeRequestKey } from "../../core/model/change-request.js";
 import { readJsonText } from "../../core/model/json.js";
+import { isOlder, shortVersion } from "../../core/model/version.js";
 import type { Deployer, RefusalCause, Trial, TrialObject, TrialRequest } from "../../core/ports/deployer.js";
 import { getManagedResources, type Parts } from "./application-api.js";
 import { ArgoCdFailure, GRPC, readLarge } from "./argocd-failure.js";
@@ -150,10 +151,9 @@ function sizeOf({ live, target }: AskedObject): number {
 }
 
 function tooOld(version: string): string | undefined {
-  const [, major, minor] = /^v?(\d{1,4})\.(\d{1,4})/.exec(version) ?? [];
-  if (major === undefined || minor === undefined) return "the version of Argo CD is not known";
-  const supported = Number(major) > 3 || (Number(major) === 3 && Number(minor) >= 2);
-  return supported ? undefined : `Argo CD ${major}.${minor} cannot try objects in the cluster; 3.2 or newer can`;
+  const older = isOlder(version, "3.2");
+  if (older === undefined) return "the version of Argo CD is not known";
+  return older ? `Argo CD ${shortVersion(version)} cannot try objects in the cluster; 3.2 or newer can` : undefined;
 }
 
 /** Why no other object needs to be tried either; undefined if the error may be about one of the objects. */

@@ -46,6 +46,8 @@ export interface GitHubClient {
   now(): Date;
   /** The time of GitHub's last answer, by its own clock. */
   answeredAt(): Date | undefined;
+  /** The version in GitHub's last answer; undefined for GitHub's own service. */
+  serverVersion(): string | undefined;
   /** Whether an answer of the last hour named a rate limit: self-hosted servers have none by default. */
   showsLimit(): boolean;
   /** Calls as the App itself. @param asked Completes "when asked to" in error messages. */
@@ -114,6 +116,7 @@ function appAuth(options: Parameters<typeof createProbotAuth>[0]): ReturnType<ty
 export function createGitHubClient(options: GitHubClientOptions): GitHubClient {
   const { log } = options;
   let answeredAt: Date | undefined;
+  let serverVersion: string | undefined;
   let limitShownAt = Number.NEGATIVE_INFINITY;
   const hostFetch = createHostFetch({
     words: GITHUB,
@@ -126,6 +129,7 @@ export function createGitHubClient(options: GitHubClientOptions): GitHubClient {
     waits: (until) => options.waits.begin({ host: "hosta", account: undefined, reason: "asked", until }),
     onAnswer: (headers) => {
       answeredAt = timeOf(headers);
+      serverVersion = /\d+\.\d+[\d.]*/.exec(headers.get("x-github-enterprise-version") ?? "")?.[0];
       if (headers.has("x-ratelimit-limit")) limitShownAt = options.clock.now().getTime();
     },
   });
@@ -212,6 +216,7 @@ export function createGitHubClient(options: GitHubClientOptions): GitHubClient {
     fetch: hostFetch,
     now: () => options.clock.now(),
     answeredAt: () => answeredAt,
+    serverVersion: () => serverVersion,
     showsLimit: () => options.clock.now().getTime() - limitShownAt < LIMIT_SHOWN_FOR_MS,
     asApp,
     asInstallation,

@@ -66,10 +66,12 @@ export function createGitHubHost(config: GitHubConfig, parts: HostParts): CodeHo
     probot: client.probot,
     self,
     async reach() {
-      const asked = "read the App";
-      // The App's own credentials do not use an installation's rate limit.
-      decodeAnswer(appSchema, await client.asApp(asked, ({ rest }) => rest.apps.getAuthenticated()), GITHUB, asked);
+      await readApp(client);
       return client.answeredAt();
+    },
+    async version() {
+      await readApp(client);
+      return client.serverVersion();
     },
     getChangeRequest: (change, signal) => getChangeRequest(client, change, aliases, signal),
     state: (change) => getState(client, change),
@@ -109,6 +111,12 @@ function isOnline(apiUrl: string): boolean {
 
 const appSchema = z.object({ slug: z.string().min(1).max(255) });
 const installationsSchema = z.array(z.object({ id: z.int().positive(), suspended_at: z.string().nullish() }));
+/** The App's own credentials do not use an installation's rate limit. */
+async function readApp(client: GitHubClient): Promise<z.output<typeof appSchema>> {
+  const asked = "read the App";
+  return decodeAnswer(appSchema, await client.asApp(asked, ({ rest }) => rest.apps.getAuthenticated()), GITHUB, asked);
+}
+
 const accountSchema = z.object({ id: idField, login: loginField });
 
 /**
@@ -117,8 +125,7 @@ const accountSchema = z.object({ id: idField, login: loginField });
  */
 async function findSelf(client: GitHubClient, apiUrl: string): Promise<User> {
   const asked = "read the App's own account";
-  const app = await client.asApp(asked, ({ rest }) => rest.apps.getAuthenticated());
-  const username = `${decodeAnswer(appSchema, app, GITHUB, asked).slug}[bot]`;
+  const username = `${(await readApp(client)).slug}[bot]`;
   const listed = await client.asApp(asked, ({ rest }) => rest.apps.listInstallations({ per_page: 100 }));
   const installations = decodeAnswer(installationsSchema, listed, GITHUB, asked);
   const installation = installations.find(({ suspended_at }) => !suspended_at);

@@ -1,99 +1,14 @@
-import { GroupMembers, MergeRequestApprovals, MergeRequests, ProjectMembers, Projects } from "@gitbeaker/rest";
+import { MergeRequestApprovals, MergeRequests } from "@gitbeaker/rest";
 import * as z from "zod";
-import type {
-  Approver,
-  ChangeRequest,
-  ChangeRequestRef,
-  Look,
-  Reviews,
-  User,
-} from "../../core/model/change-request.js";
+import type { Approver, ChangeRequest, ChangeRequestRef, Look, Reviews } from "../../core/model/change-request.js";
 import { HostFailure } from "../../core/model/errors.js";
 import type { Clock } from "../../core/ports/clock.js";
-import type { Visitor } from "../../core/ports/code-host.js";
 import { idField, ifFound, loginField, oneLine, readUntil, revisionField } from "../host-answer.js";
+import { mayWrite, type Person } from "./access.js";
+import { MOST_NOTE_DELAY_MS, MOST_NOTES, type NotedApprovals, readNotedApprovals } from "./approval-notes.js";
 import { getMergeRequest } from "./change-request.js";
-import type { GitLabCall, GitLabClient } from "./client.js";
+import type { GitLabClient } from "./client.js";
 import { isBot } from "./webhook.js";
-
-type Person = Pick<User, "id" | "login">;
-
-const REPORTER = 20;
-const DEVELOPER = 30;
-const memberSchema = z.object({ id: idField, state: z.string(), access_level: z.number() });
-
-/** Whether the user has the role Developer or above, directly, inherited or through an invited group. */
-export async function mayWrite(
-  client: GitLabClient,
-  { repository }: ChangeRequestRef,
-  person: Person,
-): Promise<boolean> {
-  return (await roleIn(client, repository, person)) >= DEVELOPER;
-}
-
-const projectSchema = z.object({
-  visibility: z.string(),
-  repository_access_level: z.string().nullish(),
-  merge_requests_access_level: z.string().nullish(),
-});
-
-/**
- * Whether the user can read the project's files and merge requests: by its visibility, or with the role Reporter or above.
- * Guests and Planners of a private project see no code: https://docs.gitlab.com/user/permissions/#repository
- */
-export async function mayRead(
-  client: GitLabClient,
-  { repository }: ChangeRequestRef,
-  person: Visitor,
-): Promise<boolean> {
-  const project = await ifFound(
-    client.read(projectSchema, `read the visibility of ${repository}`, (gitlab) =>
-      new Projects(gitlab).show(repository),
-    ),
-  );
-  if (project === undefined) return false;
-  const { visibility, repository_access_level: code, merge_requests_access_level: changes } = project;
-  // A part of a public project can be for its members alone: https://docs.gitlab.com/user/public_access/
-  const isOpen = code === "enabled" && changes === "enabled";
-  if (isOpen && (visibility === "public" || (visibility === "internal" && !person.external))) return true;
-  return (await roleIn(client, repository, person)) >= REPORTER;
-}
-
-/** The access level of an active member; 0 for everybody else. */
-async function roleIn(client: GitLabClient, repository: string, person: Person): Promise<number> {
-  const member = await findActive(client, person, `read ${person.login}'s role in ${repository}`, (gitlab) =>
-    new ProjectMembers(gitlab).show(repository, Number(person.id), { includeInherited: true }),
-  );
-  return member?.access_level ?? 0;
-}
-
-/**
- * Whether the user is an active member of one of these groups, directly, inherited or through an invited group. GitLab
- * ignores the case of paths. A group that does not exist, or that the token may not see, has no members.
- */
-export async function belongsToAnyGroup(
-  client: GitLabClient,
-  person: Person,
-  groups: readonly string[],
-): Promise<boolean> {
-  for (const group of groups) {
-    const member = await findActive(client, person, `look for ${person.login} in the group ${group}`, (gitlab) =>
-      new GroupMembers(gitlab).show(group, Number(person.id), { includeInherited: true }),
-    );
-    if (member !== undefined) return true;
-  }
-  return false;
-}
-
-async function findActive(
-  client: GitLabClient,
-  person: Person,
-  asked: string,
-  call: GitLabCall,
-): Promise<z.output<typeof memberSchema> | undefined> {
-  const member = await ifFound(client.read(memberSchema, asked, call));
-  return member?.id === person.id && member.state === "active" ? member : undefined;
-}
 
 const userSchema = z.object({ id: idField, username: loginField });
 const timeField = z.string().transform((text) => Date.parse(text));
@@ -119,7 +34,10 @@ type Approvals = z.output<typeof approvalsSchema>;
 interface ApprovalFacts {
   readonly headRevision: string | null | undefined;
   readonly mergeStatus: string | null | undefined;
+  /** Where GitLab reports no times, with the earliest that its notes allow for. */
   readonly approvals: Approvals;
+  /** What its notes say, where it reports no times. */
+  readonly noted: NotedApprovals | undefined;
   readonly versions: z.output<typeof versionsSchema>;
   readonly reviewers: z.output<typeof reviewersSchema>;
   /** Ids of the approvers who count: users other than the author who may write to the project now. */
@@ -172,14 +90,14 @@ export async function getReviews(
   const versions = await client.read(versionsSchema, asked, (gitlab) =>
     new MergeRequests(gitlab).allDiffVersions(repository, number),
   );
-  const approvers = approvals.approved_by
+  const given = approvals.approved_by
     .map(({ user: { id, username } }) => ({ id, login: username }))
     .filter(({ id, login }) => id !== change.author?.id && id !== self && !isBot(login))
     .slice(0, MOST_APPROVERS);
   const unclear: string[] = [];
   const lapsed: string[] = [];
   const entitled = new Set<string>();
-  for (const person of approvers) {
+  for (const person of given) {
     const program = await isProgram(person).catch(ifUnclear);
     // An approval stays when the approver leaves the project.
     if (program === undefined) unclear.push(person.login);
@@ -191,7 +109,7 @@ export async function getReviews(
   return judgeApprovals(change, {
     headRevision: merge.sha,
     mergeStatus: merge.detailed_merge_status,
-    approvals,
+    ...(await timeApprovals(client, change, approvals, entitled)),
     versions,
     reviewers: await getReviewers(client, change),
     entitled,
@@ -199,6 +117,25 @@ export async function getReviews(
     unclear,
     openRules: met ? "" : await describeOpenRules(client, change),
   });
+}
+
+/** Takes times that GitLab does not report from its notes: the approval came before its note, by an unknown delay. */
+async function timeApprovals(
+  client: GitLabClient,
+  change: ChangeRequestRef,
+  approvals: Approvals,
+  entitled: ReadonlySet<string>,
+): Promise<Pick<ApprovalFacts, "approvals" | "noted">> {
+  const isUntimed = ({ user, approved_at: at }: Approvals["approved_by"][number]) =>
+    entitled.has(user.id) && typeof at !== "number";
+  const untimed = new Set(approvals.approved_by.filter(isUntimed).map(({ user }) => user.id));
+  if (untimed.size === 0) return { approvals, noted: undefined };
+  const noted = await readNotedApprovals(client, change, untimed);
+  const approved_by = approvals.approved_by.map((one) => {
+    const at = noted.times.get(one.user.id);
+    return at === undefined ? one : { ...one, approved_at: at - MOST_NOTE_DELAY_MS };
+  });
+  return { approvals: { ...approvals, approved_by }, noted };
 }
 
 function ifUnclear(error: unknown): undefined {
@@ -216,8 +153,8 @@ async function getReviewers(client: GitLabClient, change: ChangeRequest): Promis
 }
 
 /**
- * GitLab does not name the approved commit, so an approval counts if it is newer than the newest version of the diff.
- * Older versions of GitLab report no time; there an approval counts only if the diff has a single version.
+ * GitLab does not name the approved commit, so an approval counts if it is newer than the newest version of the diff. One without
+ * any time counts only if the diff has a single version.
  */
 function judgeApprovals(change: ChangeRequest, facts: ApprovalFacts): Reviews {
   const { approvals, versions, reviewers, entitled } = facts;
@@ -250,31 +187,36 @@ function judgeApprovals(change: ChangeRequest, facts: ApprovalFacts): Reviews {
   if (objectors.length > 0 || facts.mergeStatus === "requested_changes") {
     return refuse(`${names(objectors).join(", ") || "A reviewer"} requested changes.`);
   }
+  const vague = people.length > 0 && fresh.length === 0 ? whyVague(people, facts.noted, newest) : undefined;
+  if (vague !== undefined) return refuse(vague);
   if (underOtherBase.length > 0 && fresh.length === 0) {
     const who = underOtherBase.map(({ by }) => by.login).join(", ");
     return refuse(`${who} approved before the base changed to ${oneLine(change.baseBranch, 100)}: approve again.`);
   }
-  if (people.length > 0 && fresh.length === 0) return refuse(whyStale(people));
+  if (people.length > 0 && fresh.length === 0) {
+    return refuse(`${names(people).join(", ")} approved before the newest commits came: approve again.`);
+  }
   const met = approvals.approved === true && (approvals.approvals_left ?? 0) === 0;
   if (met && fresh.length > 0) return { approved: true, ...given, missing: undefined };
   const rules = `GitLab's approval rules are not all met yet${facts.openRules}.`;
-  if (fresh.length > 0) return refuse(rules);
+  return refuse(fresh.length > 0 ? rules : whyNobodyCounts(facts, rules));
+}
+
+function whyNobodyCounts({ reviewers, lapsed, unclear, openRules }: ApprovalFacts, rules: string): string {
   const awaited = names(reviewers.filter(({ state }) => state === "unreviewed"));
-  return refuse(
-    [
-      ...(facts.lapsed.length + facts.unclear.length === 0 ? ["Nobody other than the author approved."] : []),
-      ...(facts.lapsed.length === 0
-        ? []
-        : [`${facts.lapsed.join(", ")} approved without the role Developer or above, which does not count.`]),
-      ...(facts.unclear.length === 0
-        ? []
-        : [
-            `${facts.unclear.join(", ")} approved, but GitLab does not tell whether that is a person or a program, so it does not count yet: try again in a moment.`,
-          ]),
-      ...(awaited.length === 0 ? [] : [`A review was asked of ${awaited.join(", ")}.`]),
-      ...(facts.openRules === "" ? [] : [rules]),
-    ].join(" "),
-  );
+  return [
+    ...(lapsed.length + unclear.length === 0 ? ["Nobody other than the author approved."] : []),
+    ...(lapsed.length === 0
+      ? []
+      : [`${lapsed.join(", ")} approved without the role Developer or above, which does not count.`]),
+    ...(unclear.length === 0
+      ? []
+      : [
+          `${unclear.join(", ")} approved, but GitLab does not tell whether that is a person or a program, so it does not count yet: try again in a moment.`,
+        ]),
+    ...(awaited.length === 0 ? [] : [`A review was asked of ${awaited.join(", ")}.`]),
+    ...(openRules === "" ? [] : [rules]),
+  ].join(" ");
 }
 
 function approverOf({ user, approved_at: at }: Approvals["approved_by"][number]): Approver {
@@ -303,12 +245,24 @@ function lookOf(approval: Approvals["approved_by"][number], versions: Versions):
   };
 }
 
-function whyStale(people: Approvals["approved_by"]): string {
-  const who = names(people).join(", ");
-  if (people.some(({ approved_at: at }) => typeof at === "number")) {
-    return `${who} approved before the newest commits came: approve again.`;
+/** Why GitLab's notes do not tell that an approval is newer than the newest version; undefined if they tell what is older. */
+function whyVague(
+  people: Approvals["approved_by"],
+  noted: NotedApprovals | undefined,
+  newest: Versions[number],
+): string | undefined {
+  if (noted === undefined) return undefined;
+  const old = "GitLab before 18.5 does not tell when an approval was given";
+  const untimed = names(people.filter(({ approved_at: at }) => typeof at !== "number")).join(", ");
+  if (untimed !== "") {
+    return noted.cutOff
+      ? `${old}, and the merge request has too many notes by GitLab to find that of ${untimed} in the newest ${MOST_NOTES}: open a new merge request, or update GitLab.`
+      : `${old}, and no note by GitLab says that ${untimed} approved, or it was taken back since: take the approval back and give it again, or update GitLab.`;
   }
-  return `This version of GitLab does not tell when ${who} approved, so it may have been before the newest commits: open a new merge request for them, or update GitLab.`;
+  const close = people.filter(({ user }) => (noted.times.get(user.id) ?? 0) > newest.created_at);
+  if (close.length === 0) return undefined;
+  const minutes = MOST_NOTE_DELAY_MS / 60_000;
+  return `${old}, and notes it up to ${minutes} minutes late, so that of ${names(close).join(", ")} may be older than the newest commits or base: take the approval back and give it again ${minutes} minutes after them, or update GitLab.`;
 }
 
 function names(those: readonly { readonly user: { readonly username: string } }[]): readonly string[] {

@@ -7,7 +7,7 @@ import type { Clock } from "../../core/ports/clock.js";
 import { decodeAnswer, type FailureWords, oneLine, refusalMessage, refusalOf, timeOf } from "../host-answer.js";
 import { createHostFetch } from "../host-fetch.js";
 import type { LimitWaits } from "../limit-waits.js";
-import { GITLAB } from "./words.js";
+import { GITLAB, OLDEST_GITLAB } from "./words.js";
 
 interface GitLabClientOptions {
   /** The instance's root, without a final slash. */
@@ -152,7 +152,10 @@ export function createGitLabClient(options: GitLabClientOptions): GitLabClient {
     const { data, errors } = decodeAnswer(answerSchema, parseJson(answer), words, asked);
     if (errors !== undefined) {
       const said = oneLine(errors.map(({ message }) => message).join("; "), 300);
-      throw new HostFailure("rejected", `GitLab refused to ${asked} ("${said}"): it needs GitLab 16 or newer.`);
+      throw new HostFailure(
+        "rejected",
+        `GitLab refused to ${asked} ("${said}"): it needs GitLab ${OLDEST_GITLAB} or newer.`,
+      );
     }
     return data;
   }

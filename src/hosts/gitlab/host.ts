@@ -1,4 +1,4 @@
-import { Users } from "@gitbeaker/rest";
+import { Metadata, Users } from "@gitbeaker/rest";
 import { LRUCache } from "lru-cache";
 import * as z from "zod";
 import type { ChangeRequestRef, Mergeability, User } from "../../core/model/change-request.js";
@@ -6,9 +6,10 @@ import type { Clock } from "../../core/ports/clock.js";
 import type { CodeHost } from "../../core/ports/code-host.js";
 import type { Log } from "../../core/ports/log.js";
 import { createContentPace } from "../content-pace.js";
-import { idField, keepAccount, loginField, readUntil } from "../host-answer.js";
+import { idField, ifFound, keepAccount, loginField, readUntil } from "../host-answer.js";
 import type { HostParts } from "../host-module.js";
-import { belongsToAnyGroup, getReviews, type IsProgram, mayRead, mayWrite } from "./approval.js";
+import { belongsToAnyGroup, mayRead, mayWrite } from "./access.js";
+import { getReviews, type IsProgram } from "./approval.js";
 import { getAuthorship } from "./authorship.js";
 import { getChangeRequest, getMergeRequest, getState, mergeabilityOf } from "./change-request.js";
 import { createGitLabClient, type GitLabClient } from "./client.js";
@@ -52,6 +53,7 @@ export function createGitLabHost(config: GitLabConfig, parts: GitLabParts): Code
       await findSelf(client, log);
       return client.answeredAt();
     },
+    version: () => findVersion(client),
     getChangeRequest: (change, signal) => getChangeRequest(client, change, config.aliases, clock, signal),
     state: (change) => getState(client, change),
     recentActivity: createRecentActivity(client),
@@ -97,6 +99,14 @@ async function findSelf(client: GitLabClient, log: Log): Promise<User> {
     log.debug({ account: username }, "the GitLab token belongs to an account that looks like a person's");
   }
   return { id, login: username, bot: true };
+}
+
+const metadataSchema = z.object({ version: z.string() });
+
+/** GitLab before 15.2 has no such endpoint: https://docs.gitlab.com/api/metadata/ */
+async function findVersion(client: GitLabClient): Promise<string> {
+  const answer = client.read(metadataSchema, "read its version", (gitlab) => new Metadata(gitlab).show());
+  return (await ifFound(answer))?.version ?? "15.1 or older";
 }
 
 const KNOWN_FOR_MS = 24 * 60 * 60_000;

@@ -1,8 +1,9 @@
 import type { HostModule } from "../host-module.js";
-import { GITLAB } from "./words.js";
+import { GITLAB, OLDEST_GITLAB } from "./words.js";
 
 export const gitlab: HostModule = {
   ...GITLAB,
+  oldest: OLDEST_GITLAB,
   cure: "check hostb.url and hostb.token (scope api), and that the server can reach GitLab",
   rateLimitOf: () => "api",
   configured({ hostb }) {

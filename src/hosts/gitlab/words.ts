@@ -2,6 +2,9 @@ import type { HostTerms } from "../../core/model/host-words.js";
 import { CHANGE_REQUEST_SIGILS, HOST_TITLES } from "../../names.js";
 import type { FailureWords } from "../host-answer.js";
 
+/** Its GraphQL API names the committers of commits: https://docs.gitlab.com/api/graphql/reference/#commit */
+export const OLDEST_GITLAB = "16.4";
+
 export const GITLAB: HostTerms & FailureWords = {
   title: HOST_TITLES.hostb,
   changeRequest: "merge request",

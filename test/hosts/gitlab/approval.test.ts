@@ -14,6 +14,15 @@ const by = (username: string, id: number, approved_at: string | undefined = LATE
   approved_at,
 });
 const ben = by("ben", 102);
+const untimed = { approvals: { approved_by: [{ user: ben.user }] } };
+const note = (created_at: string, more: object = {}) => ({
+  body: "approved this merge request",
+  system: true,
+  author: { id: 102 },
+  created_at,
+  ...more,
+});
+const MUCH_LATER = "2026-03-02T11:05:00.001Z";
 const newest = { head_commit_sha: HEAD, created_at: PUSHED };
 const first = { head_commit_sha: OTHER, created_at: "2026-03-02T10:00:00.000Z" };
 
@@ -26,6 +35,8 @@ interface Given {
   readonly role?: { readonly access_level: number; readonly state: string } | undefined;
   /** What GitLab says of each approver's account; a person's when absent. */
   readonly account?: readonly [status: number, body: object];
+  /** What GitLab noted, newest first; nothing when absent. */
+  readonly notes?: readonly object[];
   /** Approval rules; GitLab knows none when absent. */
   readonly rules?: readonly object[];
 }
@@ -48,7 +59,11 @@ function allowDetails(api: nock.Scope, given: Given): void {
     .times(50)
     .optionally()
     .reply(status, account);
-  const { rules } = given;
+  const { rules, notes = [] } = given;
+  api
+    .get(/\/notes\?/)
+    .optionally()
+    .reply(200, [...notes]);
   api
     .get(`${MERGE_REQUEST}/approval_state`)
     .optionally()
@@ -79,6 +94,7 @@ describe("approved", () => {
       "without a time, when there was never another version",
       { approvals: { approved_by: [{ user: ben.user }] }, versions: [newest] },
     ],
+    ["without a time, by a note of more than five minutes after the push", { ...untimed, notes: [note(MUCH_LATER)] }],
     ["beside a stale approval", { approvals: { approved_by: [by("olga", 103, EARLIER), ben] } }],
     ["by a Maintainer", { role: { access_level: 40, state: "active" } }],
     ["beside the author's own", { approvals: { approved_by: [by("ana", 101), ben] } }],
@@ -153,7 +169,23 @@ describe("not approved", () => {
     ],
     ["at the moment of the push", { approvals: { approved_by: [by("ben", 102, PUSHED)] } }, /before the newest/],
     ["at an unreadable time", { approvals: { approved_by: [by("ben", 102, "soon")] } }, /before the newest/],
-    ["without a time, after a push", { approvals: { approved_by: [{ user: ben.user }] } }, /does not tell when ben/],
+    ["without a time or a note, after a push", untimed, /before 18\.5 does not tell.*no note by GitLab says that ben/],
+    [
+      "by a note of five minutes after the push",
+      { ...untimed, notes: [note(LATER)] },
+      /late, so that of ben may be older/,
+    ],
+    ["by a note before the push", { ...untimed, notes: [note(EARLIER)] }, /^ben approved before the newest commits/],
+    ["by a note at an unreadable time", { ...untimed, notes: [note("soon")] }, /^ben approved before the newest/],
+    ["by a comment", { ...untimed, notes: [note(MUCH_LATER, { system: false })] }, /no note by GitLab/],
+    ["by the note of another", { ...untimed, notes: [note(MUCH_LATER, { author: { id: 101 } })] }, /no note by GitLab/],
+    ["by a note of nobody", { ...untimed, notes: [note(MUCH_LATER, { author: null })] }, /no note by GitLab/],
+    ["by an imported note", { ...untimed, notes: [note(MUCH_LATER, { imported: true })] }, /no note by GitLab/],
+    [
+      "by a note that was taken back since",
+      { ...untimed, notes: [note(MUCH_LATER, { body: "unapproved this merge request" }), note(MUCH_LATER)] },
+      /taken back since/,
+    ],
     ["no version", { versions: [] }, /head commit changed|preparing/],
     [
       "the newest version is another commit",
