@@ -43,6 +43,45 @@ const MEANWHILE: readonly [string, (bot: Bot, one: number) => Promise<unknown>, 
   ],
 ];
 
+const PRODUCTION = { ".svc.yaml": "sync_requirements: [{name: prod, require_approval: true}]\n" };
+
+/** What changes in Argo CD while the result of a sync is posted, and what bars the merge then. */
+const IN_ARGOCD: readonly [string, (bot: Bot) => void, RegExp][] = [
+  [
+    "moves to another project, whose rules nobody asked about",
+    (bot) => bot.argocd.addApplication(bot.resourceOf("web", { project: "production" })),
+    /`web`: since the plan, its project changed from default to production in Argo CD\s+Comment `svc plan`/,
+  ],
+  [
+    "moves to another namespace",
+    (bot) => {
+      const destination = { server: "https://kubernetes.default.svc", namespace: "prod" };
+      bot.argocd.addApplication(bot.resourceOf("web", { spec: { destination } }));
+    },
+    /`web`: since the plan, its destination changed from https:\S+guestbook to https:\S+prod in Argo CD/,
+  ],
+  [
+    "comes to follow a side branch",
+    (bot) => bot.argocd.addApplication(bot.resourceOf("web", { targetRevision: "feature" })),
+    /`web`: since the plan, what it is deployed from changed in Argo CD/,
+  ],
+  [
+    "is taken from this repository",
+    (bot) => bot.argocd.addApplication(bot.resourceOf("web", { repoURL: "https://git.example.com/other/app.git" })),
+    /`web`: no source of the live Application points at acme\/deploy/,
+  ],
+  [
+    "is deleted",
+    (bot) => bot.argocd.removeApplication("web"),
+    /`web`: Argo CD no longer lists it, so svc cannot tell what a merge does to it/,
+  ],
+  [
+    "gets a neighbour in its namespace that requires an approval",
+    (bot) => bot.argocd.addApplication(bot.resourceOf("prod")),
+    /`web`: (?:PR|MR) must be approved before it is merged\s+Needs an approval/,
+  ],
+];
+
 /** Has each of what gates trust go stale: a new kind does not compile until somebody says how. */
 const GOES_STALE: Readonly<Record<Stale, (bot: Bot, one: number) => Promise<unknown>>> = {
   head: (bot, one) => bot.forge.pushSilently(REPOSITORY, one, changeOf(["web"], "3")),
@@ -115,6 +154,58 @@ describe.each(HOSTS)("what changes while a sync runs on %s", (host) => {
       expect(barred).toMatch(why);
       await bot.end();
     }
+  });
+
+  test.each(IN_ARGOCD)("an application %s in Argo CD: not merged, and the comment says so", async (_, act, why) => {
+    const bot = await start({ host, files: () => PRODUCTION });
+    const one = await bot.open(changeOf(["web"]));
+    bot.meanwhile("forge", RESULT, () => act(bot));
+    bot.expectChanges("sync web");
+    await bot.comment(one, "svc sync");
+    expect(bot.seen(one).state).toBe("open");
+    expect(bot.lastComment(one)).toContain(
+      `Everything is deployed, but this ${SHORT[host]} was not merged, because of what changed`,
+    );
+    expect(bot.lastComment(one)).toMatch(why);
+  });
+
+  test("auto-sync that is turned off in Argo CD: the merge would deploy nothing, so that it waits for a sync", async () => {
+    const automated = { syncPolicy: { automated: {} } };
+    const bot = await start({ host, applications: ["web", "api"], resources: () => ({ api: { spec: automated } }) });
+    const one = await bot.open(changeOf(["web", "api"]));
+    bot.meanwhile("forge", RESULT, () => bot.argocd.addApplication(bot.resourceOf("api")));
+    bot.expectChanges("sync web");
+    await bot.comment(one, "svc sync -a web");
+    expect(bot.seen(one).state).toBe("open");
+    expect(bot.lastComment(one)).toMatch(
+      /`api`: since the plan, its auto-sync was turned off in Argo CD\s+Comment `svc plan`/,
+    );
+  });
+
+  test("Argo CD cannot be asked again right before the merge: not merged, and the comment says why", async () => {
+    const bot = await start({ host });
+    const one = await bot.open(changeOf(["web"]));
+    bot.meanwhile("forge", RESULT, () => {
+      const fault = { kind: "status", status: 503, body: "{}" } as const;
+      bot.argocd.faults.add({ path: /\/api\/v1\/applications$/, fault });
+    });
+    bot.expectChanges("sync web");
+    await bot.comment(one, "svc sync");
+    expect(bot.seen(one).state).toBe("open");
+    expect(bot.lastComment(one)).toMatch(/was not merged[\s\S]*cannot tell what holds now: /);
+  });
+
+  test("what Argo CD changes in nothing that decides about the merge does not bar it", async () => {
+    const bot = await start({ host });
+    const one = await bot.open(changeOf(["web"]));
+    bot.meanwhile("forge", RESULT, () => {
+      const source = { repoURL: bot.forge.cloneUrl(REPOSITORY), path: "apps/web", targetRevision: "main" };
+      const updated = { ...source, kustomize: { images: ["shop/web:2"] } };
+      bot.argocd.addApplication(bot.resourceOf("web", { spec: { source: updated } }));
+    });
+    bot.expectChanges("sync web");
+    await bot.comment(one, "svc sync");
+    expect(bot.seen(one).state).toBe("merged");
   });
 
   test.each(Object.keys(GOES_STALE) as Stale[])(

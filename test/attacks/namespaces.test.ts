@@ -1,5 +1,5 @@
 import { describe, expect, test } from "@jest/globals";
-import { HOSTS, startBot, type Bot, type BotOptions } from "../scenarios/bot.js";
+import { HOSTS, REPOSITORY, startBot, type Bot, type BotOptions } from "../scenarios/bot.js";
 import { asYaml } from "../scenarios/resources.js";
 
 const OWN = "https://kubernetes.default.svc";
@@ -73,6 +73,29 @@ describe.each(HOSTS)("the namespace of a protected application on %s", (host) =>
       await bot.comment(one, "svc sync", by);
       expect(bot.lastComment(one)).toContain("may not run `svc sync` for");
     }
+    expect(bot.changes()).toEqual([]);
+  });
+
+  test("rules that became stricter since the plan hold at the sync", async () => {
+    const bot = await start(host, "require_approval: false", { files: () => ({}) });
+    const one = await bot.open({ "apps/dev/more.yaml": object("ConfigMap", "more", "shop") });
+    const strict = "sync_requirements: [{name: prod, require_approval: true}]\n";
+    await bot.forge.pushToBranch(REPOSITORY, "main", { ".svc.yaml": strict });
+    await bot.comment(one, "svc sync");
+    expect(bot.lastComment(one)).toContain(UNAPPROVED);
+    expect(bot.lastComment(one)).toContain(BOUND);
+    expect(bot.changes()).toEqual([]);
+  });
+
+  test("an application that came to the namespace since the plan binds the sync", async () => {
+    const bot = await start(host, "require_approval: true", { applications: ["dev"] });
+    const one = await bot.open({ "apps/dev/more.yaml": object("ConfigMap", "more", "shop") });
+    const destination = { name: "in-cluster", namespace: "shop" };
+    bot.argocd.addApplication(bot.resourceOf("prod", { spec: { destination } }));
+    bot.clock.advance(60_000);
+    await bot.comment(one, "svc sync");
+    expect(bot.lastComment(one)).toContain(UNAPPROVED);
+    expect(bot.lastComment(one)).toContain(BOUND);
     expect(bot.changes()).toEqual([]);
   });
 

@@ -2,7 +2,7 @@ import { checksFor } from "../../config/rules/rule-match.js";
 import type { RenderFacts } from "../diff/diff-task.js";
 import { definitionDiff, NO_DIFFERENCE } from "../diff/manifest-diff.js";
 import { type WhyWithheld, withholdingOf } from "../facts/approval.js";
-import { specEqual } from "../model/application.js";
+import { isAutoSynced, specEqual } from "../model/application.js";
 import type { ApplicationName } from "../model/brand.js";
 import { changeRequestRef } from "../model/change-request.js";
 import { type CheckResult, isFailed } from "../model/check.js";
@@ -74,6 +74,7 @@ export async function evaluate(
           warnings: [...warnings, ...cautionOf(found)],
           gaps,
           atMerge,
+          ...(subject.notDriven === undefined && isAutoSynced(subject.live.spec) ? { autoSynced: true as const } : {}),
           definedBy: subject.definedBy && {
             parent: subject.definedBy,
             spec: subject.head.spec,

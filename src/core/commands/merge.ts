@@ -1,4 +1,5 @@
 import { type AccessContext, barredFrom } from "../facts/access.js";
+import { type LiveNow, readLiveNow, withDiffering } from "../facts/live-now.js";
 import { askReviewers, type FactSource, readStores } from "../facts/read-facts.js";
 import { type ApplicationName, applicationName, shortRevision } from "../model/brand.js";
 import type { ChangeRequest } from "../model/change-request.js";
@@ -51,19 +52,21 @@ export type ConfirmedMerge =
   | { readonly kind: "merged" };
 
 /**
- * Judges a merge again by what the host, the repository and the stores say now: whoever may write can change the base branch
- * or push a stricter policy to it while a sync runs.
+ * Judges a merge again by what the host, the repository, Argo CD and the stores say now: whoever may write can change the base
+ * branch or push a stricter policy to it while a sync runs, and applications can move to other places.
  */
 export async function confirmMerge(
   so: SyncedSoFar,
-  context: Omit<MergeSource, "settings" | "snapshot"> & Pick<CommandContext, "reload">,
+  context: Omit<MergeSource, "settings" | "snapshot"> &
+    Pick<CommandContext, "reload" | "deployer" | "clock" | "signal">,
 ): Promise<ConfirmedMerge> {
   try {
     const change = await context.host.getChangeRequest(context.change);
     if (change.state === "merged") return { kind: "merged" };
     const { settings, problems, snapshot } = await context.reload(change);
     const now = { ...context, change, settings, snapshot };
-    const { facts, bars } = await judgeMerge(so, now, { problems, since: context.change });
+    const live = await readLiveNow(await context.plans.find(change), now);
+    const { facts, bars } = await judgeMerge(so, now, { problems, since: context.change, live, plan: live.plan });
     if (bars.length > 0) return { kind: "barred", notMerged: hindrancesIn(bars, facts), next: nextStep(facts) };
     if (settings.autoMerge) return { kind: "merge", intent: intentOf(settings, facts) };
     return barredBy(change, "auto_merge was turned off", nextStep(facts));
@@ -99,20 +102,22 @@ interface MergeReading {
   readonly plan?: Plan | undefined;
   /** The change request as it was synced, if it was read again since. */
   readonly since?: ChangeRequest;
+  readonly live?: LiveNow;
 }
 
 /** Asks the host only once everything is deployed: an approval can be withdrawn while the sync runs. */
 async function judgeMerge(
   { involved, deployed }: SyncedSoFar,
   context: MergeSource,
-  { since, ...reading }: MergeReading,
+  { since, live, ...reading }: MergeReading,
 ): Promise<JudgedMerge> {
   const { change, user } = context;
   const justFailed = deployed.filter(({ kind }) => kind !== "succeeded").map(({ application }) => application);
   const asker = { login: user.login, mayWrite: true, withoutApproval: false, barred: [], selected: involved };
   const headMoved =
     since !== undefined && (since.headRevision !== change.headRevision || since.baseBranch !== change.baseBranch);
-  const stored = await readStores(context, reading);
+  const read = await readStores(context, reading);
+  const stored = live === undefined ? read : { ...read, facts: withDiffering(read.facts, live) };
   const known = { ...stored.facts, asker, justFailed, headMoved };
   const undone = barsOf(judge("merge", known)).filter(({ gate }) => RULES[gate].asks === undefined);
   if (undone.length > 0) return { facts: known, bars: undone };

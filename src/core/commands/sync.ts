@@ -17,6 +17,7 @@ import { deployedOf, healthRuleFor } from "../policy/effect-rules.js";
 import { refusedBy, refusedInDoubt } from "../policy/next-step.js";
 import type { CommandContext, OpenedChange } from "../ports/context.js";
 import { behindOf } from "../survey/behind-base.js";
+import { boundNow } from "../survey/effects.js";
 import type { Locking } from "./locks.js";
 import { decideMerge } from "./merge.js";
 import { labelsFor, plannedIn, select } from "./selection.js";
@@ -31,8 +32,9 @@ export async function sync(
   context: CommandContext,
   parentsOf: ParentsDone = () => [],
 ): Promise<CommandResult> {
-  const { settings } = context;
-  const [read, labelsOf] = await Promise.all([readStores(context), labelsFor(command, context)]);
+  const { settings, deployer, signal } = context;
+  const asNow = async (stored: Plan) => boundNow(stored, await deployer.listApplications(signal), context);
+  const [read, labelsOf] = await Promise.all([readStores(context, { asNow }), labelsFor(command, context)]);
   const { plan, approvals } = read;
   const doubtful = refusedInDoubt("sync", read.facts);
   if (doubtful !== undefined) return doubtful;

@@ -61,6 +61,8 @@ export interface FactOptions {
   readonly problems?: readonly string[];
   /** The newest plan; without this key it is read. */
   readonly plan?: Plan | undefined;
+  /** Adds to a plan of this head what holds now. */
+  readonly asNow?: (plan: Plan) => Promise<Plan>;
   /** Which facts the host is asked for: all that are required, or all but the approval of the head. */
   readonly review?: "required" | "rules";
   /** Answers that the host has just given. */
@@ -89,15 +91,16 @@ export async function readFacts(source: FactSource, options: FactOptions = {}): 
 /** The facts that the stores tell, without a question to the host. @throws {StoreUnavailable} */
 export async function readStores(
   source: FactSource,
-  { problems = [], ...options }: Pick<FactOptions, "problems" | "plan"> = {},
+  { problems = [], asNow, ...options }: Pick<FactOptions, "problems" | "plan" | "asNow"> = {},
 ): Promise<ReadFacts> {
   const { change, settings, plans, locks, deployments, hostWords } = source;
   const untold: Partial<Record<FactName, string>> = {};
-  const [plan, held, records] = await Promise.all([
+  const [found, held, records] = await Promise.all([
     "plan" in options ? options.plan : tell(untold, "plan", () => plans.find(change), undefined),
     tell(untold, "locks", () => locks.list(), []),
     tell(untold, "records", () => deployments.list(), []),
   ]);
+  const plan = isPlanOf(found, change) && asNow !== undefined ? await asNow(found) : found;
   const facts = storedFacts({ change, words: hostWords[change.host], settings, plan, locks: held, records });
   return { facts: { ...facts, untold, problems }, plan, records, approvals: createApprovals(source) };
 }

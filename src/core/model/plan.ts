@@ -27,6 +27,8 @@ interface ApplicationPlanBase {
   readonly sourceFile: string | undefined;
   /** Why svc will not deploy it although it was planned: it takes effect at the merge. */
   readonly atMerge: string | undefined;
+  /** Argo CD deploys it at the merge, since auto-sync is on in its live definition. */
+  readonly autoSynced?: true;
   /** What deploying it would change, or what the merge does to it; empty if `-a` left it out. */
   readonly effect: Effect;
   /** Sentences for people. */

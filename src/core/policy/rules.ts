@@ -220,7 +220,7 @@ export const RULES: Readonly<Record<Gate, Rule> & Record<DangerGate, DangerRule>
     refusal: stale,
     step: ({ only }, facts) => planning(facts, only),
   }),
-  "effect-differs": ofEach(["sync"], "plan", 17, {
+  "effect-differs": ofEach(["sync", "merge"], "plan", 17, {
     needs: ["applications"],
     bars: ({ now }) => now?.differs,
     refusal: stale,

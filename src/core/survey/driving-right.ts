@@ -25,8 +25,7 @@ interface NamedClaim {
   readonly settings: Settings;
 }
 
-export interface DrivingClaim extends NamedClaim {
-  readonly live: LiveApplication;
+interface Claim extends NamedClaim {
   /** The base branch contains the Application resource, or that of the ApplicationSet that generates it. */
   readonly holdsResource: boolean;
   /** The ApplicationSet that owns the live Application, as Argo CD runs it; undefined if there is none or it was not read. */
@@ -36,11 +35,15 @@ export interface DrivingClaim extends NamedClaim {
   readonly words: HostWords;
 }
 
+export interface DrivingClaim extends Claim {
+  readonly live: LiveApplication;
+}
+
 /**
  * Why this repository may not drive the application, not even with its live definition, with the cure; undefined if it may.
  * Decided on the live object alone, never on the change request's copy. A mapping by `paths` gives no right.
  */
-export function drivingObstacle(claim: DrivingClaim): string | undefined {
+export function drivingObstacle(claim: Claim): string | undefined {
   const { live, change } = claim;
   if (ownSources(live.spec, change).length > 0 || ownsDefinition(claim)) return undefined;
   return `no source of the live Application points at ${change.repository}. ${unclearAnnotation(claim)}To let this repository deploy it, ${cure(claim)}`;
@@ -75,7 +78,7 @@ function rendersBase({ spec }: Application, change: ChangeRequest): boolean {
   return renderingSources(spec).some(({ position }) => moving.has(position));
 }
 
-function cure({ change, settings }: DrivingClaim): string {
+function cure({ change, settings }: NamedClaim): string {
   const name = settings.namesNeedHost ? withEachHost([change.host], change.repository) : change.repository;
   return (
     `set the annotation ${ANNOTATION_REPOSITORY}: ${name} on the live Application in Argo CD, or list the repository ` +
@@ -84,13 +87,13 @@ function cure({ change, settings }: DrivingClaim): string {
 }
 
 /** Why an annotation that seems to name this repository gives no right: whoever has that name on another host has it, too. */
-function unclearAnnotation({ live, change, settings }: DrivingClaim): string {
+function unclearAnnotation({ live, change, settings }: NamedClaim): string {
   const annotated = (live.annotations[ANNOTATION_REPOSITORY] ?? "").trim();
   if (!settings.namesNeedHost || !sameName(annotated, change)) return "";
   return `Its annotation ${ANNOTATION_REPOSITORY} names no host, and svc serves several, so it gives no right. `;
 }
 
-function ownsDefinition(claim: DrivingClaim): boolean {
+function ownsDefinition(claim: Claim): boolean {
   const { live, change, holdsResource, owner } = claim;
   if (isRenderedFrom(live, change) || isNamed(claim)) return true;
   if (!holdsResource) return false;
@@ -119,7 +122,7 @@ export function definedHere(
   });
 }
 
-function parentOf({ live, everyApplication }: DrivingClaim): Application | undefined {
+function parentOf({ live, everyApplication }: Claim): Application | undefined {
   return everyApplication.find(({ name }) => name === live.parent);
 }
 

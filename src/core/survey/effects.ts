@@ -13,7 +13,7 @@ import {
   ruledAs,
 } from "../model/effect.js";
 import { DeployerFailure } from "../model/errors.js";
-import type { ApplicationSetPreview } from "../model/plan.js";
+import type { ApplicationSetPreview, Plan } from "../model/plan.js";
 import type { Settings } from "../model/settings.js";
 import type { Subject } from "../model/subject.js";
 import type { Deployer } from "../ports/deployer.js";
@@ -157,9 +157,44 @@ async function appliedBy(
   return { digest, reached: [...children, ...generated.flat()] };
 }
 
+interface BindingSource extends Pick<EffectSource, "settings" | "signal" | "log"> {
+  readonly deployer: Pick<Deployer, "ownersOf">;
+}
+
 type Live = ReadonlyMap<ApplicationName, Application>;
 /** The destinations of applications, by namespace. */
 type Places = ReadonlyMap<string, readonly Identity[]>;
+
+/**
+ * A plan with the rules of all who deploy to the namespaces of its members now: since it was made, an application may have
+ * come there, or rules may have become stricter. Whose objects it touches is not asked again.
+ */
+export async function boundNow(
+  plan: Plan,
+  everyApplication: readonly Application[],
+  context: BindingSource,
+): Promise<Plan> {
+  const { applications, applicationSets } = plan;
+  const members = [
+    ...applications.flatMap(({ effect }) => effect.members),
+    ...applicationSets.flatMap((set) => set.members),
+  ];
+  const bind = await overlapsAmong(
+    new Set(),
+    new Map(everyApplication.map((one) => [one.name, one])),
+    members,
+    context,
+  );
+  const bound = (some: readonly Member[]) => some.map((member) => bind(member, []));
+  return {
+    ...plan,
+    applications: applications.map((one) => ({
+      ...one,
+      effect: { ...one.effect, members: bound(one.effect.members) },
+    })),
+    applicationSets: applicationSets.map((set) => ({ ...set, members: bound(set.members) })),
+  };
+}
 
 /** Adds to a member the applications whose rules hold for it besides its own. @param objects keys of what it touches. */
 type Bind = (member: Member, objects: readonly string[]) => Member;
@@ -174,7 +209,7 @@ export async function overlapsAmong(
   touched: ReadonlySet<string>,
   live: Live,
   own: readonly Identity[],
-  context: Omit<EffectSource, "change">,
+  context: BindingSource,
 ): Promise<Bind> {
   const rules = new Map([...live.values()].map((one) => [one.name, rulesOf(identityOf(one.name, one.spec), context)]));
   // Nobody's rules are stricter than anybody else's.
@@ -251,7 +286,7 @@ type Owners = ReadonlyMap<string, readonly ApplicationName[]>;
 /** Asks only about these objects. Undefined if Argo CD does not answer. */
 async function ownersOf(
   keys: ReadonlySet<string>,
-  { deployer, signal, log }: Pick<EffectSource, "deployer" | "signal" | "log">,
+  { deployer, signal, log }: BindingSource,
 ): Promise<Owners | undefined> {
   if (keys.size === 0) return new Map();
   try {

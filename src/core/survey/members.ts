@@ -159,7 +159,7 @@ function addresses(urls: readonly string[]): string {
   return urls.map((url) => withoutCredentials(url, "every")).join(", ");
 }
 
-function destinationText({ cluster, namespace }: Destination): string {
+export function destinationText({ cluster, namespace }: Destination): string {
   return [cluster, namespace].filter((part) => part !== "").join("/");
 }
 
