@@ -131,7 +131,7 @@ async function claimsOf(client: Configuration, tokens: Tokens, subject: string):
   return { idToken, userInfo };
 }
 
-type Tokens = Awaited<ReturnType<typeof authorizationCodeGrant>>;
+type Tokens = Pick<Awaited<ReturnType<typeof refreshTokenGrant>>, "access_token" | "claims">;
 
 /** The two places of claims about a person. Only a renewal may come without an ID token. */
 interface Claims {
