@@ -15,7 +15,7 @@ import type { AnnouncedSubject, Subject } from "../model/subject.js";
 import { byNameAlone } from "../policy/effect-rules.js";
 import { judge } from "../policy/judge.js";
 import type { CommandContext, Commits } from "../ports/context.js";
-import { childPreviews, failingSets, type Parent } from "../survey/child-previews.js";
+import { childPreviews, failingSets, type Parent, withChildren } from "../survey/child-previews.js";
 import { followedChildren, type FollowedSource } from "../survey/children.js";
 import { deriveEffects } from "../survey/effects.js";
 import { createPreviews, type Previews } from "../survey/previews.js";
@@ -152,9 +152,10 @@ async function compare(chosen: readonly Subject[], surveyed: SurveyWithSets, pla
   const parents = await parentsOf(subjects, start, facts);
   const known = new Map(parents);
   const examined = subjects.map((subject) => ({ subject, facts: known.get(subject.name) }));
-  const { effects, applicationSets } = await deriveEffects(examined, surveyed, context);
-  const below = await childPreviews(parents, surveyed, previews, context);
-  const failing = await failingSets(parents, surveyed, context);
+  const now = { ...surveyed, found: await withChildren(surveyed.found, parents, context) };
+  const { effects, applicationSets } = await deriveEffects(examined, now, context);
+  const below = await childPreviews(parents, now, previews, context);
+  const failing = await failingSets(parents, now, context);
   return {
     previewed: [...(await generated), ...below].map((one) => {
       return { ...one, content: contentWithin(evaluation.room, one.content) };

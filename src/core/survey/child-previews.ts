@@ -20,10 +20,25 @@ import type { SurveyWithSets } from "./sets/application-sets.js";
 import { changesToPreview, type ChangeToPreview, previewOrder } from "./sets/generated-applications.js";
 import { expansionOf, failureOfSet } from "./sets/rendered-sets.js";
 import type { FailingSet } from "./sets/set-failure.js";
-import type { Survey } from "./survey.js";
+import { type Survey, withMissing } from "./survey.js";
 
 /** An application, and what its renders say about others. */
 export type Parent = readonly [ApplicationName, RenderFacts];
+
+/** The survey with Argo CD's list of now if it lacks a child that one of these parents renders. */
+export async function withChildren(
+  found: Survey,
+  parents: readonly Parent[],
+  context: Pick<DrivingSource, "deployer" | "signal">,
+): Promise<Survey> {
+  const nameOf = await context.deployer.naming();
+  const named = parents.flatMap(([, { children }]) => children.filter(({ name }) => name !== ""));
+  return withMissing(
+    found,
+    named.map(({ namespace, name }) => nameOf(namespace, name)),
+    context,
+  );
+}
 
 /**
  * Previews the children that the heads of these parents add, change or remove, what ApplicationSets among their objects make
@@ -32,16 +47,17 @@ export type Parent = readonly [ApplicationName, RenderFacts];
  */
 export async function childPreviews(
   parents: readonly Parent[],
-  { found: survey, applicationSets }: SurveyWithSets,
+  { found, applicationSets }: SurveyWithSets,
   previews: Previews,
   context: DrivingSource,
 ): Promise<readonly Preview[]> {
   const nameOf = await context.deployer.naming();
-  const running = new Map(survey.everyApplication.map((one) => [one.name, one]));
   const generated = applicationSets.flatMap(({ added, changed, removed }) => [...added, ...changed, ...removed]);
-  const seen = new Set([...survey.subjects.map(({ name }) => name), ...generated]);
-  const found: Preview[] = [];
+  const seen = new Set([...found.subjects.map(({ name }) => name), ...generated]);
+  const shown: Preview[] = [];
   for (let level = parents; level.length > 0;) {
+    const survey = await withChildren(found, level, context);
+    const running = new Map(survey.everyApplication.map((one) => [one.name, one]));
     const sets = level.flatMap(([, facts]) => facts.sets);
     const generatedBelow = await Promise.all(sets.map((set) => belowSet(set, survey, nameOf, context)));
     const children = level.flatMap((parent) => changedChildren(parent, running, nameOf, context));
@@ -50,12 +66,12 @@ export async function childPreviews(
       const { content, facts } = await previews.preview(order);
       return { facts, preview: { application, origin, content } };
     });
-    found.push(...looked.map(({ preview }) => preview));
+    shown.push(...looked.map(({ preview }) => preview));
     level = looked.flatMap(({ preview, facts }) =>
       facts === undefined ? [] : [[preview.application, facts] as const],
     );
   }
-  return found;
+  return shown;
 
   function isFirst({ application }: FoundBelow): boolean {
     const first = !seen.has(application);

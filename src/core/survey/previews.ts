@@ -5,6 +5,7 @@ import type { ApplicationName } from "../model/brand.js";
 import type { ChangeRequest } from "../model/change-request.js";
 import type { Member } from "../model/effect.js";
 import { safeMessage } from "../model/errors.js";
+import type { Clock } from "../ports/clock.js";
 import type { Commits } from "../ports/context.js";
 import type { Deployer } from "../ports/deployer.js";
 import { uncheckedPreview } from "../render/check-manifests.js";
@@ -52,6 +53,7 @@ type Why = (
 interface PreviewsSource extends PreviewSource {
   readonly deployer: Pick<Deployer, "renderManifests" | "liveResources" | "listApplications">;
   readonly previewLimit: number;
+  readonly clock: Clock;
 }
 
 /**
@@ -61,15 +63,21 @@ interface PreviewsSource extends PreviewSource {
  */
 export function createPreviews(why: Why, context: PreviewsSource): Previews {
   const last = new Map<ApplicationName, Promise<unknown>>();
+  const since = context.clock.now();
   let running: Promise<RunningReads> | undefined;
+  let newest: Promise<RunningReads> | undefined;
+  const known = () => (running ??= runningHere(context));
+  const knownNow = () => (newest ??= runningHere(context, since));
   let left = context.previewLimit;
 
   async function show(asked: PreviewOrder): Promise<Previewed> {
     try {
-      const order = await known(asked);
+      const order = await read(asked);
       if (typeof order === "string") return failed(order);
-      running ??= runningHere(context);
-      const reason = await withheld(order, await running, why, context);
+      const beyond = await beyondRunning(order, await known(), context);
+      // What Argo CD listed some seconds ago may lack the application that reads as much.
+      const reads = beyond.length === 0 ? [] : await beyondRunning(order, await knownNow(), context);
+      const reason = await withheld(order, reads, why, context);
       if (reason !== undefined) return failed(reason, true);
       if (order.kind === "removed") return await previewRemoval(order.live, context);
       const head = await sideOf(order.application.spec, context);
@@ -125,7 +133,7 @@ function nameOf(order: PreviewOrder): ApplicationName {
   }
 }
 
-async function known(order: PreviewOrder): Promise<Known | string> {
+async function read(order: PreviewOrder): Promise<Known | string> {
   if (order.kind !== "unread") return order;
   const live = await order.read();
   return typeof live === "string" ? live : { kind: "removed", live };
@@ -135,21 +143,23 @@ function failed(reason: string, withheld?: boolean): Previewed {
   return { content: { kind: "failed", reason, ...(withheld === true ? { withheld } : {}) }, facts: undefined };
 }
 
-/** What the applications read that Argo CD runs and this repository defines. */
-async function runningHere({
-  deployer,
-  change,
-  settings,
-  signal,
-}: Pick<PreviewsSource, "deployer" | "change" | "settings" | "signal">): Promise<RunningReads> {
-  return runningReads(definedHere(await deployer.listApplications(signal), change, settings));
+/** What the applications read that Argo CD runs and this repository defines. @param since No older list will do. */
+async function runningHere(
+  { deployer, change, settings, signal }: Pick<PreviewsSource, "deployer" | "change" | "settings" | "signal">,
+  since?: Date,
+): Promise<RunningReads> {
+  return runningReads(definedHere(await deployer.listApplications(signal, since), change, settings));
 }
 
-/** Why an application is not previewed yet; undefined if it may be. */
-async function withheld(order: Known, running: RunningReads, why: Why, commits: Commits): Promise<string | undefined> {
-  const head = order.kind === "removed" ? undefined : order.application.spec;
-  const before =
-    order.kind === "removed" ? [order.live.spec] : order.replaced === undefined ? [] : [order.replaced.spec];
+function definitionsOf(order: Known) {
+  return order.kind === "removed"
+    ? { head: undefined, before: [order.live.spec] }
+    : { head: order.application.spec, before: order.replaced === undefined ? [] : [order.replaced.spec] };
+}
+
+/** What an application reads, on either side, beyond the running ones. */
+async function beyondRunning(order: Known, running: RunningReads, commits: Commits): Promise<readonly string[]> {
+  const { head, before } = definitionsOf(order);
   const { change } = commits;
   const sides = [
     ...(head === undefined ? [] : [[change.headRevision, head] as const]),
@@ -160,9 +170,19 @@ async function withheld(order: Known, running: RunningReads, why: Why, commits: 
       readsBeyondRunning(spec, running, change, await pathsAt(commit, spec, commits)),
     ),
   );
-  const reads = [...new Set(found.flat())];
+  return [...new Set(found.flat())];
+}
+
+/** Why an application that reads this beyond the running ones is not previewed yet; undefined if it may be. */
+async function withheld(
+  order: Known,
+  reads: readonly string[],
+  why: Why,
+  { change }: Pick<Commits, "change">,
+): Promise<string | undefined> {
   if (reads.length === 0) return undefined;
   const application = nameOf(order);
+  const { head, before } = definitionsOf(order);
   const missing = await why([
     { application, members: [memberOf({ application, head, before, reachedBy: { kind: "direct" }, change })] },
   ]);

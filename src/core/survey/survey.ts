@@ -19,7 +19,8 @@ import type { AllHostWords } from "../model/host-words.js";
 import { isJsonObject } from "../model/json.js";
 import type { NotDeployed } from "../model/plan.js";
 import type { Subject, UnreadableSubject } from "../model/subject.js";
-import type { CommandContext, OpenedChange, Stoppable } from "../ports/context.js";
+import type { Clock } from "../ports/clock.js";
+import type { OpenedChange, Stoppable } from "../ports/context.js";
 import type { Deployer, Naming } from "../ports/deployer.js";
 import type { ManifestScanner } from "../ports/manifest-scanner.js";
 import type { DeploymentStore } from "../ports/stores.js";
@@ -34,6 +35,8 @@ export interface Survey {
   readonly notDeployed: readonly NotDeployed[];
   /** Every application that Argo CD lists. */
   readonly everyApplication: readonly Application[];
+  /** When the survey began: what Argo CD listed before may lack a new application. */
+  readonly since: Date;
   /** Every ApplicationSet that Argo CD lists; empty if it was not asked, or failed. */
   readonly everySet: readonly ApplicationSet[];
   /** Every record "deployed, not merged". */
@@ -46,6 +49,7 @@ export interface SurveySource extends OpenedChange, Stoppable {
   readonly deployments: Pick<DeploymentStore, "list" | "remove">;
   readonly scanner: ManifestScanner;
   readonly hostWords: AllHostWords;
+  readonly clock: Clock;
 }
 
 export interface SurveyOptions {
@@ -59,24 +63,39 @@ const NO_SETS: LiveSets = { found: [], notes: [] };
 
 /**
  * A survey for an answer such as "no applications are affected": what Argo CD listed some seconds ago may lack a new
- * application.
+ * application, or the parent of one.
  * @param isEnough Whether the answer does not depend on that.
  */
 export async function surveyAfresh(
-  context: SurveySource & Pick<CommandContext, "clock">,
+  context: SurveySource,
   options: SurveyOptions,
   isEnough: (found: Survey) => boolean,
 ): Promise<Survey> {
-  const { deployer, signal, clock } = context;
-  const since = clock.now();
+  const { deployer, signal } = context;
   const found = await survey(context, options);
-  if (isEnough(found)) return found;
+  const parents = found.subjects.flatMap((one) => (one.kind === "live" ? (one.live.parent ?? []) : []));
+  if (isEnough(found) && !lacks(found, parents)) return found;
   const [applications, sets] = await Promise.all([
-    deployer.listApplications(signal, since),
-    options.withLiveSets === true ? readLiveSets(context, since) : NO_SETS,
+    deployer.listApplications(signal, found.since),
+    options.withLiveSets === true ? readLiveSets(context, found.since) : NO_SETS,
   ]);
   const isFresh = applications === found.everyApplication && sets.found === found.everySet;
   return isFresh ? found : survey(context, options);
+}
+
+function lacks({ everyApplication }: Survey, names: readonly ApplicationName[]): boolean {
+  const listed = new Set(everyApplication.map(({ name }) => name));
+  return names.some((name) => !listed.has(name));
+}
+
+/** The survey with the list of applications as it is now if one of these is missing in it: it may be newer than the list. */
+export async function withMissing(
+  found: Survey,
+  names: readonly ApplicationName[],
+  { deployer, signal }: Pick<Stoppable, "signal"> & { readonly deployer: Pick<Deployer, "listApplications"> },
+): Promise<Survey> {
+  if (!lacks(found, names)) return found;
+  return { ...found, everyApplication: await deployer.listApplications(signal, found.since) };
 }
 
 /** Finds the affected applications and what each would be deployed from. One failing application does not hide others. */
@@ -84,7 +103,8 @@ export async function survey(
   context: SurveySource,
   { withLiveSets = false, onSubject }: SurveyOptions = {},
 ): Promise<Survey> {
-  const { change, settings, snapshot, deployer, deployments, scanner, signal } = context;
+  const { change, settings, snapshot, deployer, deployments, scanner, signal, clock } = context;
+  const since = clock.now();
   const nameOf = await deployer.naming();
   // Argo CD answers while the repository is being read.
   const [everyApplication, sets, records, sides] = await Promise.all([
@@ -114,6 +134,7 @@ export async function survey(
   return {
     detection,
     everyApplication,
+    since,
     everySet: sets.found,
     records,
     subjects: looked.flatMap((one) => ("reason" in one ? [] : [one])),

@@ -11,7 +11,7 @@ import type { Stoppable } from "../../ports/context.js";
 import { asChanged } from "../children.js";
 import { memberOf, unknownMember } from "../members.js";
 import { readsOnlyKnown } from "../new-reads.js";
-import type { Survey } from "../survey.js";
+import { type Survey, withMissing } from "../survey.js";
 import { type Expansion, notesOf, type NoteSurroundings } from "./application-set-notes.js";
 import {
   type AppliedSource,
@@ -63,17 +63,17 @@ export async function withApplicationSets(
   const { applicationSets } = found.detection;
   if (applicationSets.length === 0) return { found, applicationSets: [], toPreview: [], beyond: [] };
   const live = await liveSets(applicationSets, context);
-  const running = byName(found.everyApplication);
   const attempts = await Promise.all(
-    applicationSets.map(async (set) => (await withheld(set, live, why, context)) ?? expand(set, running, context)),
+    applicationSets.map(async (set) => (await withheld(set, live, why, context)) ?? expand(set, found, context)),
   );
   const unpreviewed = attempts.flatMap((one) =>
     "problem" in one ? [{ set: one.set, fails: one.failure !== undefined }] : [],
   );
   const expansions = attempts.flatMap((one) => ("problem" in one ? [] : [one]));
-  const applied = await applyExpansions(found, expansions, hasRoom, context);
+  const newest = await withMissing(found, expansions.flatMap(namesIn), context);
+  const applied = await applyExpansions(newest, expansions, hasRoom, context);
   const around: Surroundings = {
-    live: running,
+    live: byName(newest.everyApplication),
     unseen: new Set(applied.beyond.map(({ application }) => application)),
     change,
     baseChanges: await snapshot.changedPaths(change.mergeBase, change.baseRevision),
@@ -172,11 +172,7 @@ async function liveSets(
   }
 }
 
-async function expand(
-  set: ChangedApplicationSet,
-  live: ReadonlyMap<ApplicationName, Application>,
-  context: OwnedSource,
-): Promise<Attempt> {
+async function expand(set: ChangedApplicationSet, found: Survey, context: OwnedSource): Promise<Attempt> {
   const { change, deployer, signal, log } = context;
   if (set.problem !== undefined) return { set, problem: set.problem, owned: await ownedNow(set, context) };
   let head: readonly Application[] | undefined;
@@ -186,8 +182,9 @@ async function expand(
     const settings = changedSettings(set);
     const isAsked = set.base !== undefined && (settings.length > 0 || set.head === undefined);
     const owned = isAsked ? await deployer.applicationsOfSet(set.base, signal) : [];
-    const comparison = compareOwned({ ...set, owned, generated: { base, head } }, live);
-    const all = [...comparison.changed, ...owned, ...[...base, ...head].map(({ name }) => name)];
+    const { everyApplication } = await withMissing(found, namesIn({ base, head }), context);
+    const comparison = compareOwned({ ...set, owned, generated: { base, head } }, byName(everyApplication));
+    const all = [...comparison.changed, ...owned, ...namesIn({ base, head })];
     const touched = settings.length === 0 ? comparison : { ...comparison, changed: [...new Set(all)] };
     const problem = tooManyChanges(touched);
     return problem === undefined
@@ -205,6 +202,10 @@ async function expand(
     const failure = set.head === undefined || set.alsoIn.length > 0 ? undefined : failureToGenerate(set.head, error);
     return { set, problem, failure, owned };
   }
+}
+
+function namesIn({ base, head }: Pick<Expansion, "base" | "head">): readonly ApplicationName[] {
+  return [...base, ...head].map(({ name }) => name);
 }
 
 const FAILS_BEFORE = "it fails on the target branch, so there is nothing to compare with";

@@ -1,0 +1,57 @@
+import { describe, expect, test } from "@jest/globals";
+import { HOSTS, REPOSITORY, startBot, type Bot } from "./bot.js";
+import { section } from "./plan-comment.js";
+import { applicationResource, asYaml, changeOf, configMap } from "./resources.js";
+
+/** Argo CD's list of applications is read now, and answered from memory for some seconds. */
+async function listThenWait(bot: Bot): Promise<void> {
+  await bot.open(changeOf(["web"]));
+  bot.clock.advance(2000);
+}
+
+const lists = (bot: Bot) => bot.argocd.requests.filter(({ path }) => path.endsWith("/applications")).length;
+
+describe.each(HOSTS)("what a plan says of an application that Argo CD got some seconds ago on %s", (host) => {
+  const TRACKED = { "argocd.argoproj.io/tracking-id": "root:argoproj.io/Application:argocd/child" };
+
+  test("a child that lives is shown as changed, not as added", async () => {
+    const destination = { server: "https://kubernetes.default.svc", namespace: "argocd" };
+    const bot = await startBot({
+      host,
+      applications: ["web", "root"],
+      resources: () => ({ root: { spec: { destination } } }),
+    });
+    await listThenWait(bot);
+    const child = (value: string) =>
+      bot.resourceOf("child", { path: "apps/web", annotations: TRACKED, spec: { info: [{ name: "size", value }] } });
+    bot.argocd.addApplication(child("s"));
+    const one = await bot.open({ "apps/root/child.yaml": asYaml(child("m")) });
+    expect(bot.lastComment(one)).toContain("`child`");
+    expect(bot.lastComment(one)).not.toContain("(added)");
+  });
+
+  test("one that reads what a new application reads lets that be previewed", async () => {
+    const bot = await startBot({
+      host,
+      prepare: async ({ argocd }, forge) => {
+        await forge.createRepository("acme/charts", { "shop/configmap.yaml": configMap("shop", { value: "7" }) });
+        argocd.addProject("default", {});
+      },
+    });
+    await listThenWait(bot);
+    const theirs = { repoURL: bot.forge.cloneUrl("acme/charts"), path: "shop", targetRevision: "main" };
+    const shop = (name: string) => applicationResource(name, { repoURL: theirs.repoURL, spec: { source: theirs } });
+    const annotations = { "svc.dev/repository": REPOSITORY };
+    bot.argocd.addApplication(bot.resourceOf("same", { annotations, spec: { source: theirs } }));
+    const one = await bot.open({ "argocd/shop.yaml": asYaml(shop("shop")) });
+    expect(section(bot.lastComment(one), "shop")).toContain('+  value: "7"');
+  });
+
+  test("nothing is read again while nothing is missing", async () => {
+    const bot = await startBot({ host, applications: ["web", "api"] });
+    await listThenWait(bot);
+    const before = lists(bot);
+    await bot.open(changeOf(["api"]));
+    expect(lists(bot)).toBe(before);
+  });
+});
