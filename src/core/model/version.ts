@@ -5,9 +5,12 @@ export function shortVersion(version: string): string | undefined {
 
 /** Whether a version comes before `oldest`, by major and minor number; undefined if it is no version. */
 export function isOlder(version: string, oldest: string): boolean | undefined {
-  const [major, minor] = shortVersion(version)?.split(".").map(Number) ?? [];
-  const [leastMajor, leastMinor] = oldest.split(".").map(Number);
-  if (major === undefined || minor === undefined || leastMajor === undefined || leastMinor === undefined)
-    return undefined;
+  const short = shortVersion(version);
+  if (short === undefined) return undefined;
+  const [[major = 0, minor = 0], [leastMajor = 0, leastMinor = 0]] = [numbersOf(short), numbersOf(oldest)];
   return major === leastMajor ? minor < leastMinor : major < leastMajor;
+}
+
+function numbersOf(short: string): readonly number[] {
+  return short.split(".").map(Number);
 }

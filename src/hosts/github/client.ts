@@ -291,7 +291,7 @@ const limitSchema = z.object({
 const requestErrorSchema = z.object({
   status: z.int(),
   request: z.object({ method: z.string(), url: z.string() }).optional(),
-  response: z.object({ headers: z.record(z.string(), z.unknown()), data: z.unknown() }),
+  response: z.object({ headers: z.record(z.string(), z.unknown()), data: z.unknown() }).optional(),
 });
 const messageSchema = z.object({ message: z.string() });
 
@@ -306,13 +306,14 @@ function githubFailure(error: unknown, asked: string, now: Date): HostFailure {
   for (let inner = error; inner instanceof Error; inner = inner.cause) {
     if (inner instanceof HostFailure) return inner;
   }
-  const refused = requestErrorSchema.safeParse(error);
-  if (refused.success) {
-    const { status, response, request } = refused.data;
-    const message = messageSchema.safeParse(response.data).data?.message;
+  const { status, response, request } = requestErrorSchema.safeParse(error).data ?? {};
+  // Octokit takes the answer away from a 404 about a team on a self-hosted server, and speaks of an unsupported endpoint.
+  if (status !== undefined && (response !== undefined || status === 404)) {
+    const { headers = {}, data } = response ?? {};
+    const message = messageSchema.safeParse(data).data?.message;
     // GraphQL queries and new tokens change nothing although they are POSTs; hiding a comment twice does no harm.
     const changing = request?.method !== "GET" && !/\/(?:graphql|access_tokens)$/.test(request?.url ?? "");
-    return refusalOf(GITHUB, asked, { status, headers: response.headers, message, changing, now });
+    return refusalOf(GITHUB, asked, { status, headers, message, changing, now });
   }
   const graphql = graphqlErrorSchema.safeParse(error);
   if (graphql.success) return graphqlFailure(graphql.data.errors, asked);
