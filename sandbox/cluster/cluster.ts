@@ -35,7 +35,11 @@ export class Cluster {
   predict(manifest: Manifest, key: ObjectKey): Manifest {
     const target = withNamespace(withEncodedData(manifest), key.namespace);
     const live = this.get(key);
-    const written = live === undefined ? target : applied(target, live);
+    return this.stored(live === undefined ? target : applied(target, live));
+  }
+
+  /** What is kept of an object. */
+  stored(written: Manifest): Manifest {
     return this.storesDefaults ? storedForm(written) : written;
   }
 
@@ -66,8 +70,7 @@ export class Cluster {
       resourceVersion: String(this.#version),
     };
     const metadata = { ...objectAt(object, "metadata"), ...identity };
-    const written = this.storesDefaults ? storedForm(object) : object;
-    this.#objects.set(textOfKey(key), { ...key, object: { ...written, metadata } });
+    this.#objects.set(textOfKey(key), { ...key, object: { ...this.stored(object), metadata } });
     if (key.kind === "Namespace") this.createNamespace(key.name);
     this.#changed();
   }

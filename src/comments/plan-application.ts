@@ -1,7 +1,7 @@
 import { besidesSentence, commitSentence } from "../core/diff/manifest-diff.js";
 import type { ChangeRequestRef } from "../core/model/change-request.js";
 import { type HostWords, listed, referenceTo } from "../core/model/host-words.js";
-import { type AgainstCluster, type DiffBasis, driftOf, type ObjectNote } from "../core/model/manifest-diff.js";
+import { type AgainstCluster, type DiffBasis, driftOf, leftIn, type ObjectNote } from "../core/model/manifest-diff.js";
 import {
   type ApplicationPlan,
   checksOf,
@@ -146,10 +146,12 @@ function statusOf({ application, lock, atMerge }: ApplicationPlan, { reader, wor
 
 function summaryLines({ diff, cluster }: EvaluatedPlan, { pruning, words }: ApplicationOptions): readonly string[] {
   const kept = pruning ? "" : " (kept in the cluster without --prune)";
+  const left = leftIn(diff);
   return [
     `**Changes:** ${diff.created} to create, ${diff.updated} to update`,
     ...(diff.deleted === 0 ? [] : [`**Deletes:** ${diff.deleted} to delete${kept}`]),
     ...(diff.stay === undefined ? [] : [`**Stays:** ${diff.stay} left in the cluster by any sync (Prune=false)`]),
+    ...(left === 0 ? [] : [`**Left as is:** ${left} by any sync, as the diff says`]),
     ...(diff.hooksChanged === 0 ? [] : [`**Hooks:** ${diff.hooksChanged} changed`]),
     ...(cluster === undefined ? [] : [`**Kubernetes:** ${sentence(clusterSentence(cluster))}`]),
     ...consequenceLines(diff),

@@ -2,7 +2,7 @@ import { shortRevision } from "../core/model/brand.js";
 import type { ChangeRequestRef } from "../core/model/change-request.js";
 import { isFailed } from "../core/model/check.js";
 import { type HostWords, listed, referenceTo } from "../core/model/host-words.js";
-import { type Danger, driftOf, type ManifestDiff } from "../core/model/manifest-diff.js";
+import { type Danger, driftOf, leftIn, type ManifestDiff } from "../core/model/manifest-diff.js";
 import {
   checksOf,
   type ApplicationPlan,
@@ -159,6 +159,7 @@ function resourceCounts(all: readonly ApplicationPlan[], pruning: boolean): stri
     [sum(({ updated }) => updated), "updated"],
     [sum(({ deleted }) => deleted), `deleted${pruning ? "" : KEPT}`],
     [sum(({ stay = 0 }) => stay), "left in the cluster"],
+    [sum(leftIn), "left as is"],
     [hooks, `${hooks === 1 ? "hook" : "hooks"} changed`],
     [sum((diff) => driftOf(diff).length), "drifted"],
     [secrets, `${secrets === 1 ? "Secret" : "Secrets"} may change`],

@@ -57,6 +57,7 @@ export const TASKS: Tasks = {
   "read-generated": async () => (await import("../deployer/argocd/application-sets.js")).readGeneratedTask,
   "read-live": async () => (await import("../deployer/argocd/live-resources.js")).readLiveTask,
   "read-live-texts": async () => (await import("../deployer/argocd/live-resources.js")).readLiveTextsTask,
+  "trial-order": async () => (await import("../core/diff/diff-task.js")).trialOrderTask,
   diff: async () => (await import("../core/diff/diff-task.js")).diffTask,
   removal: async () => (await import("../core/diff/live/removal.js")).removalTask,
   "check-input": async () => (await import("../core/render/check-manifests.js")).checkInputTask,

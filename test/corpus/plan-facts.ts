@@ -89,7 +89,9 @@ function changeFacts(text: string, resources: readonly ResourceFacts[]): Omit<Ap
     lines: resources.filter(({ action }) => action === "update").flatMap(({ lines }) => lines),
     counts: [
       numberIn(text, /^\*\*(?:Changes|Creates):\*\* (\d+) (?:to create|resource)/m),
-      numberIn(text, /^\*\*Changes:\*\* \d+ to create, (\d+) to update/m),
+      // What a sync leaves has a diff like what it updates.
+      numberIn(text, /^\*\*Changes:\*\* \d+ to create, (\d+) to update/m) +
+        numberIn(text, /^\*\*Left as is:\*\* (\d+) /m),
       // What stays whatever a sync prunes has a diff like what is deleted.
       numberIn(text, /^\*\*Deletes:\*\* (\d+) (?:to delete|resource)/m) + numberIn(text, /^\*\*Stays:\*\* (\d+) left/m),
       numberIn(text, /^\*\*Hooks:\*\* (\d+) changed/m),

@@ -1,6 +1,7 @@
 import { refusalOf } from "../../cluster/admission.js";
 import type { Account } from "../accounts.js";
 import { ApiError, codes, invalid, unknown } from "../api-error.js";
+import { ignoredFields, withoutFields } from "../controller/ignore-differences.js";
 import { findApplication } from "../find-application.js";
 import { isObject, objectAt, omit, same, sortedText, stringAt, type Json, type JsonObject } from "../json.js";
 import { hookPhases, textOfKey, type Manifest, type ObjectKey } from "../manifest.js";
@@ -10,7 +11,8 @@ import type { ResourceDiff, ServerSideDiffQuery, ServerSideDiffResponse } from "
 
 /**
  * What the cluster would make of these manifests, by a server-side apply that stores nothing. As on the real server, members
- * that were applied client-side stay although the manifest has lost them, and one refused object fails the whole call.
+ * that were applied client-side stay although the manifest has lost them, neither state has the fields of `ignoreDifferences`,
+ * and one refused object fails the whole call.
  */
 export async function serverSideDiff(
   call: Backend & { readonly account: Account },
@@ -49,7 +51,9 @@ export async function serverSideDiff(
       : refusalOf(present, predicted, key, world.cluster.rules);
     if (refusal !== undefined) throw refused(key, refusal);
     if (live === undefined) return { ...shown, targetState: text, modified: true };
-    const states = { targetState: sortedText(kept(merged(live, target))), liveState: sortedText(kept(live)) };
+    const ignored = ignoredFields(application, key);
+    const state = (one: Manifest) => sortedText(withoutFields(kept(one), ignored));
+    const states = { targetState: state(world.cluster.stored(merged(live, target))), liveState: state(live) };
     return { ...shown, ...states, modified: states.targetState !== states.liveState };
   });
   return { items, modified: items.some(({ modified }) => modified) };

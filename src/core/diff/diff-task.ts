@@ -5,7 +5,9 @@ import type { SensitiveKind } from "../model/settings.js";
 import type { Task } from "../ports/compute.js";
 import type { LiveState } from "../ports/deployer.js";
 import { type ComparedSecrets, compareSecrets, type SecretsInGit } from "../secrets/secret-changes.js";
+import type { IgnoreRules } from "./live/ignore-rules.js";
 import { diffBoth, diffLive } from "./live/live-outcome.js";
+import { type ObjectAnswers, withMarks } from "./live/marks.js";
 import { trialOrder, type TrialOrder } from "./live/trial-order.js";
 import { differingByCommit, differingPairs, diffManifests, type DiffRequest, pairManifests } from "./manifest-diff.js";
 import { byIdentity, type ManifestIdentity } from "./manifest-key.js";
@@ -18,55 +20,61 @@ export interface DiffInput extends Omit<DiffRequest, "base" | "head"> {
   readonly head: JsonText<readonly Manifest[]>;
   readonly secretsInGit: SecretsInGit;
   readonly sensitiveKinds: readonly SensitiveKind[];
-  readonly trials?: boolean | undefined;
-  readonly live:
-    | {
-        readonly mode: "live" | "both";
-        readonly state: JsonText<LiveState>;
-        readonly spec: ApplicationSpec;
-        readonly sameRules: boolean;
-      }
-    | undefined;
+  readonly ignored: IgnoreRules;
+  readonly answers: ObjectAnswers;
+  readonly live: { readonly mode: "live" | "both"; readonly state: JsonText<LiveState> } | undefined;
 }
 
 interface DiffOutput {
   /** Contains no value of a Secret. */
   readonly diff: ManifestDiff;
   readonly facts: RenderFacts;
-  /** What Kubernetes can be asked; undefined if it is not asked. */
-  readonly trials: TrialOrder | undefined;
 }
 
-export const diffTask: Task<DiffInput, DiffOutput> = {
-  name: "diff",
-  run({ live, trials, ...input }) {
-    const request = { ...input, base: readJsonText(input.base), head: readJsonText(input.head) };
-    const pairs = pairManifests(request);
-    const compared = compareSecrets(pairs, input.secretsInGit, renderedTwice(request));
-    const { secrets, stayingKeys } = compared;
-    const differing = differingPairs(compared.pairs);
-    const facts = renderFacts(request, pairs, differing);
-    const sensitive = sensitiveChanges(differing.values(), input.sensitiveKinds, secrets);
-    const diff = withSensitive(diffOf(live, { request, pairs, stayingKeys, differing }), sensitive);
-    // Hardly any render has a commit in it, and the texts are searched quickly.
-    const maybe = input.head.includes(request.placeholders.head.slice(0, 7));
-    const onlyCommit = maybe ? differingByCommit(request, pairs, differing) : [];
-    const order = trials === true ? trialOrder(request, differing) : undefined;
-    return { diff: { ...diff, secrets, onlyCommit }, facts, trials: order };
+/** What Kubernetes can be asked about the changed objects. */
+export const trialOrderTask: Task<DiffInput, TrialOrder> = {
+  name: "trial-order",
+  run(input) {
+    const { request, differing } = rendersOf(input);
+    return trialOrder(request, differing);
   },
 };
 
-interface Renders {
+export const diffTask: Task<DiffInput, DiffOutput> = {
+  name: "diff",
+  run(input) {
+    const renders = rendersOf(input);
+    const { request, pairs, differing, secrets } = renders;
+    const facts = renderFacts(request, pairs, differing);
+    const sensitive = sensitiveChanges(differing.values(), input.sensitiveKinds, secrets);
+    const diff = withSensitive(diffOf(input, renders), sensitive);
+    // Hardly any render has a commit in it, and the texts are searched quickly.
+    const maybe = input.head.includes(request.placeholders.head.slice(0, 7));
+    const onlyCommit = maybe ? differingByCommit(request, pairs, differing) : [];
+    return { diff: { ...diff, secrets, onlyCommit }, facts };
+  },
+};
+
+interface Renders extends Pick<ComparedSecrets<Sides>, "secrets" | "stayingKeys"> {
   readonly request: DiffRequest;
   readonly pairs: ReadonlyMap<string, Sides>;
-  readonly stayingKeys: ComparedSecrets<Sides>["stayingKeys"];
   readonly differing: ReadonlyMap<string, Sides>;
 }
 
-function diffOf(live: DiffInput["live"], { request, pairs, stayingKeys, differing }: Renders): ManifestDiff {
+function rendersOf({ secretsInGit, ...input }: DiffInput): Renders {
+  const request = { ...input, base: readJsonText(input.base), head: readJsonText(input.head) };
+  const pairs = pairManifests(request);
+  const { secrets, stayingKeys, pairs: shown } = compareSecrets(pairs, secretsInGit, renderedTwice(request));
+  return { request, pairs, secrets, stayingKeys, differing: differingPairs(shown) };
+}
+
+function diffOf({ live, ignored, answers }: DiffInput, renders: Renders): ManifestDiff {
+  const { request, pairs, stayingKeys } = renders;
+  const { syncOptions } = request;
+  const differing = withMarks(renders.differing, answers, { ignored, syncOptions, stayingKeys });
   if (live === undefined) return diffManifests(request, differing);
-  const { mode, state, spec, sameRules } = live;
-  const withCluster = { ...request, live: readJsonText(state), spec, sameRules, stayingKeys };
+  const { mode, state } = live;
+  const withCluster = { ...request, live: readJsonText(state), ignored, stayingKeys };
   switch (mode) {
     case "live":
       return diffLive(withCluster, pairs);
@@ -84,8 +92,9 @@ function renderedTwice({ base, head, baseNamespace, destinationNamespace }: Diff
 }
 
 /** Characters of foreign content in a comparison. */
-export function sizeOf({ base, head, live }: DiffInput): number {
-  return base.length + head.length + (live?.state.length ?? 0);
+export function sizeOf({ base, head, live, answers }: DiffInput): number {
+  const answered = Object.values(answers).reduce((sum, { before, whole }) => sum + before.length + whole.length, 0);
+  return base.length + head.length + (live?.state.length ?? 0) + answered;
 }
 
 /** What the renders of an application say about others. It stays in memory, since it holds whole definitions. */

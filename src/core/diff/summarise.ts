@@ -13,6 +13,12 @@ import { type ManifestIdentity, titleOf } from "./manifest-key.js";
 /** One object before and after, and whether it is a hook on both sides. */
 export interface Sides extends TwoSides {
   readonly hook: boolean;
+  readonly mark?: Mark | undefined;
+}
+/** A line above the hunks, and whether it says that a sync leaves the object as it is. */
+export interface Mark {
+  readonly left: boolean;
+  readonly text: string;
 }
 type Changed = Shown & { readonly action: ResourceChange["action"]; readonly dangerous: boolean };
 /** Without what must not be shown. */
@@ -50,7 +56,7 @@ export function summarise(changes: readonly Sides[], { syncOptions, basis, redac
   const shown = new Map(bySize.map((one) => [one, toResource(one, compare, patterns)]));
   const resources = sorted.flatMap((one) => shown.get(one) ?? []);
   const count = (action: ResourceChange["action"]) =>
-    resources.filter((one) => !one.hook && one.action === action).length;
+    resources.filter((one) => !one.hook && one.action === action && one.left !== true).length;
   const stay = sorted.filter(
     ({ action, hook, base }) => action === "delete" && !hook && isNeverPruned(base, syncOptions),
   );
@@ -92,7 +98,7 @@ function actionOf({ base, head }: TwoSides): ResourceChange["action"] {
 }
 
 function toResource(
-  { identity, base, head, hook, action, hides }: Changed,
+  { identity, base, head, hook, action, hides, mark }: Changed,
   compare: CompareObjects,
   patterns: readonly string[],
 ): ResourceChange {
@@ -102,8 +108,9 @@ function toResource(
     action,
     title: titleOf(identity),
     kind: identity.kind,
-    diff,
+    diff: mark === undefined ? diff : `# ${mark.text}\n${diff}`,
     hook,
+    ...(mark?.left === true ? { left: true } : {}),
     whole: !hides && diff === text && !NOTE.test(text),
     sides: sides && shownWhole(sides, patterns),
   };

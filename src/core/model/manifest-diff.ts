@@ -7,6 +7,8 @@ export interface ResourceChange {
   /** Unified hunks over YAML without a file header. Never contains values of Secrets. */
   readonly diff: string;
   readonly hook: boolean;
+  /** A sync leaves the object as it is, as the diff says, so that it is not counted. */
+  readonly left?: boolean | undefined;
   /** The hunks show everything that changes: nothing is hidden, redacted or cut. Only such diffs can be compared. */
   readonly whole: boolean;
   /** What the diff leaves out, for a page; undefined if it leaves out nothing, or where there was no room. */
@@ -19,7 +21,7 @@ export interface BothSides {
   readonly after: string;
 }
 
-/** What differs between two renders, or between the cluster before and after a sync. The counts leave out hooks. */
+/** What differs between two renders, or between the cluster before and after a sync. The counts leave out hooks and what a sync leaves. */
 export interface ManifestDiff {
   readonly created: number;
   readonly updated: number;
@@ -109,6 +111,11 @@ export interface ObjectNote {
   readonly what: string;
   /** As `ResourceChange.title` names them; empty for all of the application. Untrusted. */
   readonly objects: readonly string[];
+}
+
+/** How many changed objects a sync leaves as they are. */
+export function leftIn({ resources }: Pick<ManifestDiff, "resources">): number {
+  return resources.filter(({ left }) => left === true).length;
 }
 
 /** What the cluster already differs by from the target branch, where a plan shows it beside the change. */

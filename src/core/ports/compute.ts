@@ -9,6 +9,7 @@ export type TaskName =
   | "read-generated"
   | "read-live"
   | "read-live-texts"
+  | "trial-order"
   | "diff"
   | "removal"
   | "check-input"

@@ -145,7 +145,8 @@ export interface TrialObject extends Pick<LiveResource, "group" | "kind" | "name
 }
 
 export type Trial =
-  | { readonly kind: "accepted" }
+  /** Without an answer for an object that is new, and where the answer cannot be read. */
+  | { readonly kind: "accepted"; readonly answer?: ObjectAnswer | undefined }
   | {
       readonly kind: "refused";
       readonly cause: RefusalCause;
@@ -157,6 +158,18 @@ export type Trial =
     }
   /** It is not known; the sentence has no full stop and is untrusted. */
   | { readonly kind: "untried"; readonly reason: string };
+
+/**
+ * An object of the cluster before and after a server-side apply. What was applied client-side stays in it although the manifest
+ * has lost it, and neither has the fields that Argo CD ignores.
+ */
+export interface ObjectAnswer {
+  readonly before: JsonText<Manifest>;
+  readonly after: JsonText<Manifest>;
+  readonly whole: JsonText<Manifest>;
+  /** Its last-applied annotation. */
+  readonly lastApplied: Manifest | undefined;
+}
 
 export type RefusalCause =
   | "immutable"

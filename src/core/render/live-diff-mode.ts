@@ -1,11 +1,12 @@
-import { type DiffInput, diffTask, type RenderFacts, sizeOf } from "../diff/diff-task.js";
+import { type DiffInput, diffTask, type RenderFacts, sizeOf, trialOrderTask } from "../diff/diff-task.js";
 import { applicationSyncOptions } from "../diff/hook.js";
-import { type TrialOrder, withTrials } from "../diff/live/trial-order.js";
+import { readIgnoreRules } from "../diff/live/ignore-rules.js";
+import { answersOf, type Tried, type TrialOrder, withTrials } from "../diff/live/trial-order.js";
 import { destinationOf, type Manifest, specEqual } from "../model/application.js";
 import { changeRequestKey } from "../model/change-request.js";
 import { safeMessage } from "../model/errors.js";
 import type { AllHostWords, HostWords } from "../model/host-words.js";
-import { jsonEqual, type JsonText, jsonText } from "../model/json.js";
+import { type JsonText, jsonText } from "../model/json.js";
 import type { ManifestDiff } from "../model/manifest-diff.js";
 import type { Evaluated, Unevaluated } from "../model/plan.js";
 import { type LiveSubject, plannedSources } from "../model/subject.js";
@@ -36,41 +37,17 @@ export async function compareRenders(
   sides: BothSides,
   context: ComparisonSource,
 ): Promise<Compared> {
-  const { deployer, diffMode, serverDryRun, redact, change, settings, compute, hostWords, signal, log } = context;
-  const branch = {
+  const { deployer, diffMode, redact, settings, signal, log } = context;
+  const branch: DiffInput = {
     ...inputOf(subject, sides, redact),
     sensitiveKinds: settings.sensitiveKinds,
     secretsInGit: rendersSecrets(sides) ? await secretsInGit(subject, context) : { changed: [], files: [] },
-    // Argo CD asks the cluster that the application runs in.
-    trials:
-      serverDryRun === "auto" && destinationOf(subject.head.spec).cluster === destinationOf(subject.live.spec).cluster,
-  };
-  const planned = {
-    writesDefinition: !specEqual(subject.head.spec, subject.live.spec),
-    sources: plannedSources(subject, change.headRevision),
-  };
-  const compared = async (input: DiffInput, failed?: string): Promise<Compared> => {
-    const limits = { owner: changeRequestKey(change), deadlineMs: DEADLINE_MS, signal };
-    const computed = await computeIfLarge(compute, diffTask, input, sizeOf(input), limits);
-    if (computed.kind === "exceeded") {
-      log.warn(
-        { application: subject.name, limit: computed.limit },
-        "comparing the renders of an application was stopped",
-      );
-      return { planned: stopped(computed.limit, hostWords[change.host]), facts: undefined };
-    }
-    const { output } = computed;
-    const { facts, trials } = output;
-    const basis = failed === undefined ? output.diff.basis : ({ kind: "live-failed", reason: failed } as const);
-    const diff = { ...output.diff, basis };
-    const evaluated = { ...planned, kind: "evaluated", verdict: verdictOf(diff), diff } as const;
-    return { planned: { ...evaluated, ...(await triedInCluster(diff, trials, subject, context)) }, facts };
   };
   // Argo CD shows live objects of the current cluster only, not of the one that the application moves to.
   const mode = movesCluster(subject) ? "branch" : diffMode;
   switch (mode) {
     case "branch":
-      return compared(branch);
+      return compared(branch, subject, context);
     case "live":
     case "both": {
       let state: JsonText<LiveState>;
@@ -79,13 +56,43 @@ export async function compareRenders(
       } catch (error) {
         signal.throwIfAborted();
         log.warn({ application: subject.name, err: error }, "could not read the live cluster");
-        return compared(branch, safeMessage(error));
+        return compared(branch, subject, context, safeMessage(error));
       }
-      const { spec } = subject.head;
-      const sameRules = jsonEqual(spec.ignoreDifferences, subject.live.spec.ignoreDifferences);
-      return compared({ ...branch, live: { mode, state, spec, sameRules } });
+      return compared({ ...branch, live: { mode, state } }, subject, context);
     }
   }
+}
+
+async function compared(
+  input: DiffInput,
+  subject: LiveSubject,
+  context: ComparisonSource,
+  failed?: string,
+): Promise<Compared> {
+  const { compute, change, hostWords, signal, log, redact } = context;
+  const planned = {
+    writesDefinition: !specEqual(subject.head.spec, subject.live.spec),
+    sources: plannedSources(subject, change.headRevision),
+  };
+  const limits = { owner: changeRequestKey(change), deadlineMs: DEADLINE_MS, signal };
+  const stopped = (limit: "time" | "memory"): Compared => {
+    log.warn({ application: subject.name, limit }, "comparing the renders of an application was stopped");
+    return { planned: unevaluated(limit, hostWords[change.host]), facts: undefined };
+  };
+  let tried: Omit<Tried, "redact" | "spec"> | undefined;
+  if (isTried(subject, context)) {
+    const ordered = await computeIfLarge(compute, trialOrderTask, input, sizeOf(input), limits);
+    if (ordered.kind === "exceeded") return stopped(ordered.limit);
+    tried = await triedInCluster(ordered.output, subject, context);
+  }
+  const answered = { ...input, answers: answersOf(tried) };
+  const computed = await computeIfLarge(compute, diffTask, answered, sizeOf(answered), limits);
+  if (computed.kind === "exceeded") return stopped(computed.limit);
+  const { diff: found, facts } = computed.output;
+  const diff: ManifestDiff =
+    failed === undefined ? found : { ...found, basis: { kind: "live-failed", reason: failed } };
+  const checked = tried && withTrials(diff, { ...tried, spec: subject.head.spec, redact });
+  return { planned: { ...planned, kind: "evaluated", verdict: verdictOf(diff), diff, ...checked }, facts };
 }
 
 function rendersSecrets({ base, head }: BothSides): boolean {
@@ -95,27 +102,30 @@ function rendersSecrets({ base, head }: BothSides): boolean {
 /** Argo CD does not answer questions about the objects of such an application. */
 const SKIP_RECONCILE = "argocd.argoproj.io/skip-reconcile";
 
-/** The diff with what Kubernetes refuses; nothing if it is not asked, or if there is nothing to ask. */
+/** Argo CD asks the cluster that the application runs in. */
+function isTried({ head, live }: LiveSubject, { serverDryRun }: Pick<ComparisonSource, "serverDryRun">): boolean {
+  return serverDryRun === "auto" && destinationOf(head.spec).cluster === destinationOf(live.spec).cluster;
+}
+
+/** What Kubernetes says; undefined if there is nothing to ask. */
 async function triedInCluster(
-  diff: ManifestDiff,
-  order: TrialOrder | undefined,
-  subject: LiveSubject,
-  context: Pick<ComparisonSource, "change" | "deployer" | "redact" | "signal">,
-): Promise<Pick<Evaluated, "cluster"> & { readonly diff?: ManifestDiff }> {
-  if (order === undefined || order.objects.length === 0) return {};
-  const { live: application } = subject;
+  order: TrialOrder,
+  { live: application }: LiveSubject,
+  { change, deployer, signal }: Pick<ComparisonSource, "change" | "deployer" | "signal">,
+): Promise<Omit<Tried, "redact" | "spec"> | undefined> {
+  if (order.objects.length === 0) return undefined;
   const left = application.annotations[SKIP_RECONCILE] === "true";
   const objects = order.objects.map(({ object }) => object);
   const trials: readonly Trial[] = left
     ? objects.map(() => ({ kind: "untried", reason: "Argo CD leaves the application alone (skip-reconcile)" }))
-    : await context.deployer.tryObjects({ application, objects, change: context.change }, context.signal);
-  return withTrials(diff, { order, trials, spec: subject.head.spec, redact: context.redact });
+    : await deployer.tryObjects({ application, objects, change }, signal);
+  return { order, trials };
 }
 
 /** Milliseconds for one application. What the diff shows is limited, so that usual machines need some seconds at most. */
 const DEADLINE_MS = 60_000;
 
-function stopped(limit: "time" | "memory", { changeRequest }: HostWords): Unevaluated {
+function unevaluated(limit: "time" | "memory", { changeRequest }: HostWords): Unevaluated {
   const reason =
     `comparing the manifests of both sides ${tooMuch(limit)}, since they are very large: ` +
     `split the application, or change its large objects in ${changeRequest}s of their own`;
@@ -127,7 +137,7 @@ function inputOf(
   sides: BothSides,
   redact: readonly string[],
 ): Omit<DiffInput, "secretsInGit" | "sensitiveKinds"> {
-  const { head, base } = subject;
+  const { head, base, live } = subject;
   return {
     base: movesCluster(subject) ? jsonText<readonly Manifest[]>([]) : sides.base.manifests,
     head: sides.head.manifests,
@@ -136,6 +146,8 @@ function inputOf(
     syncOptions: applicationSyncOptions(head.spec),
     placeholders: { base: sides.base.renderedAt, head: sides.head.renderedAt },
     redact,
+    ignored: readIgnoreRules(head.spec, live.spec),
+    answers: {},
     live: undefined,
   };
 }

@@ -2,6 +2,7 @@ import { helmPositions } from "../detect/scan/application-files.js";
 import { withParameterOverrides } from "../detect/scan/parameter-overrides.js";
 import { type DiffInput, diffTask, type RenderFacts, sizeOf } from "../diff/diff-task.js";
 import { applicationSyncOptions } from "../diff/hook.js";
+import { readIgnoreRules } from "../diff/live/ignore-rules.js";
 import { removalTask } from "../diff/live/removal.js";
 import {
   type Application,
@@ -66,6 +67,8 @@ export async function renderPreview(
     syncOptions: applicationSyncOptions(head.application.spec),
     placeholders: { base: change.baseRevision, head: change.headRevision },
     redact,
+    ignored: readIgnoreRules({}, {}),
+    answers: {},
     live: undefined,
     secretsInGit: { changed: undefined, files: [] },
     sensitiveKinds: settings.sensitiveKinds,

@@ -22,8 +22,11 @@ interface AskedApplication {
   readonly project: string | undefined;
 }
 
-/** An object of an answer, without what Kubernetes would make of it: see `trials.ts`. */
-type AnsweredObject = Pick<AskedObject, "group" | "kind" | "namespace" | "name">;
+/** As JSON: the object before a server-side apply, and what that makes of it. */
+export interface AnsweredObject extends Pick<AskedObject, "group" | "kind" | "namespace" | "name"> {
+  readonly liveState: string;
+  readonly targetState: string;
+}
 
 type Field = Readonly<Record<string, string | number>>;
 
@@ -49,7 +52,10 @@ const FILE = fromJson(FileDescriptorProtoSchema, {
   messageType: [
     {
       name: "ResourceDiff",
-      field: [text(1, "group"), text(2, "kind"), text(3, "namespace"), text(4, "name"), text(6, "liveState")],
+      field: [
+        ...[text(1, "group"), text(2, "kind"), text(3, "namespace"), text(4, "name")],
+        ...[text(5, "targetState"), text(6, "liveState")],
+      ],
     },
     {
       name: "Query",
@@ -61,8 +67,7 @@ const FILE = fromJson(FileDescriptorProtoSchema, {
         texts(5, "targetManifests"),
       ],
     },
-    { name: "AnsweredObject", field: [text(1, "group"), text(2, "kind"), text(3, "namespace"), text(4, "name")] },
-    { name: "Answer", field: [messages(1, "items", "AnsweredObject")] },
+    { name: "Answer", field: [messages(1, "items", "ResourceDiff")] },
   ],
 });
 const registry = createFileRegistry(FILE, () => undefined);
@@ -93,7 +98,9 @@ export function writeQuery(application: AskedApplication, objects: readonly Aske
 
 const part = z.string().default("");
 const answerSchema = z.object({
-  items: z.array(z.object({ group: part, kind: part, namespace: part, name: part })).default([]),
+  items: z
+    .array(z.object({ group: part, kind: part, namespace: part, name: part, targetState: part, liveState: part }))
+    .default([]),
 });
 
 export function readObjects(bytes: Uint8Array): readonly AnsweredObject[] {

@@ -2,14 +2,14 @@ import { setImmediate } from "node:timers/promises";
 import { hasNamespace, inNamespace } from "../../core/diff/manifest-key.js";
 import { destinationOf, type LiveApplication, type Manifest } from "../../core/model/application.js";
 import { changeRequestKey } from "../../core/model/change-request.js";
-import { readJsonText } from "../../core/model/json.js";
+import { isJsonObject, readJsonText, type JsonText } from "../../core/model/json.js";
 import { isOlder, shortVersion } from "../../core/model/version.js";
 import type { Deployer, RefusalCause, Trial, TrialObject, TrialRequest } from "../../core/ports/deployer.js";
 import { getManagedResources, type Parts } from "./application-api.js";
-import { ArgoCdFailure, GRPC, readLarge } from "./argocd-failure.js";
+import { ArgoCdFailure, GRPC, parseObjectText, readLarge } from "./argocd-failure.js";
 import { liveKey, type LiveTexts, readLiveTextsTask, type RecentAnswers } from "./live-resources.js";
 import { createSemaphore } from "./semaphore.js";
-import type { AskedObject } from "./server-side-diff.js";
+import type { AnsweredObject, AskedObject } from "./server-side-diff.js";
 
 /** Argo CD's own client sends as much at once. */
 const BATCH_CHARACTERS = 250 * 1024;
@@ -19,8 +19,8 @@ const MOST_CALLS = 60;
 const PAUSE_MS = 60_000;
 
 /**
- * Asks Kubernetes through Argo CD's server-side diff, which applies objects server-side without storing them. Only refusals
- * are read from it: for what was applied client-side, its answer misses removed members, so that it never proves "no change".
+ * Asks Kubernetes through Argo CD's server-side diff, which applies objects server-side without storing them. For what was
+ * applied client-side, its answer misses removed members: alone it never proves "no change".
  */
 export function createTrials(
   { config, client, compute, clock, log }: Parts,
@@ -58,8 +58,8 @@ export function createTrials(
       if (batch === undefined) return undefined;
       if (left() <= 0) return `Kubernetes did not answer within ${Math.round(config.requestTimeoutMs / 1000)} s`;
       try {
-        const known = await answered(application, batch, left(), signal);
-        for (const one of batch) trials.set(one, known(one) ? { kind: "accepted" } : UNANSWERED);
+        const found = await answers(application, batch, left(), signal);
+        for (const one of batch) trials.set(one, trialOfAnswer(one, found.get(liveKey(one.asked))));
       } catch (error) {
         signal.throwIfAborted();
         if (!(error instanceof ArgoCdFailure)) throw error;
@@ -71,7 +71,7 @@ export function createTrials(
         }
         const [only] = batch;
         const half = Math.ceil(batch.length / 2);
-        if (batch.length === 1 && only !== undefined) trials.set(only, trialOf(only, error));
+        if (batch.length === 1 && only !== undefined) trials.set(only, trialOfError(only, error));
         else batches.unshift(batch.slice(0, half), batch.slice(half));
       }
       // Lets other work run between two large answers.
@@ -80,12 +80,12 @@ export function createTrials(
     return undefined;
   }
 
-  async function answered(
+  async function answers(
     { resourceName, namespace, project }: LiveApplication,
     batch: readonly Question[],
     timeoutMs: number,
     signal: AbortSignal,
-  ): Promise<(one: Question) => boolean> {
+  ): Promise<ReadonlyMap<string, AnsweredObject>> {
     const query = { appName: resourceName, appNamespace: namespace, project };
     // Loaded on demand: protobuf is needed for nothing else.
     const { readObjects, SERVER_SIDE_DIFF, writeQuery } = await import("./server-side-diff.js");
@@ -94,8 +94,7 @@ export function createTrials(
       batch.map(({ asked }) => asked),
     );
     const call = { path: SERVER_SIDE_DIFF, message, permission: "applications, get", timeoutMs, signal };
-    const keys = new Set(readObjects(await client.grpc(call)).map(liveKey));
-    return ({ asked }) => keys.has(liveKey(asked));
+    return new Map(readObjects(await client.grpc(call)).map((one) => [liveKey(one), one]));
   }
 
   function pause({ spec }: LiveApplication, reason: string): void {
@@ -179,7 +178,24 @@ function isUnavailable({ reason, message }: ArgoCdFailure): boolean {
 const UNREACHABLE =
   /\bdial tcp\b|connection refused|no such host|i\/o timeout|TLS handshake|x509: |context deadline exceeded|Client\.Timeout|provide credentials|: Unauthorized$/;
 
-function trialOf({ asked, lastApplied }: Question, error: ArgoCdFailure): Trial {
+function trialOfAnswer({ asked, lastApplied }: Question, found: AnsweredObject | undefined): Trial {
+  if (found === undefined) return UNANSWERED;
+  if (asked.live === "") return { kind: "accepted" };
+  const [before, after, whole] = [found.liveState, found.targetState, asked.live].map(readableObject);
+  if (before === undefined || after === undefined || whole === undefined) return { kind: "accepted" };
+  return { kind: "accepted", answer: { before, after, whole, lastApplied } };
+}
+
+/** Undefined for what is not an object: it proves nothing. */
+function readableObject(text: string): JsonText<Manifest> | undefined {
+  try {
+    return isJsonObject(parseObjectText(text, "answered")) ? (text as JsonText<Manifest>) : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+function trialOfError({ asked, lastApplied }: Question, error: ArgoCdFailure): Trial {
   const refusal = readRefusal(error.message, asked);
   if (refusal === undefined) return { kind: "untried", reason: shownPart(error.message) };
   return { kind: "refused", ...refusal, created: asked.live === "", lastApplied };

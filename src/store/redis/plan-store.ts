@@ -87,6 +87,7 @@ const resources = z.array(
     kind: z.string(),
     diff: z.string(),
     hook: z.boolean(),
+    left: orUndefined(z.boolean()),
     whole: z.boolean().default(false),
     sides: orUndefined(z.object({ before: z.string(), after: z.string() })),
   }),

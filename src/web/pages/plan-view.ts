@@ -6,6 +6,7 @@ import type { HostWords } from "../../core/model/host-words.js";
 import {
   type AgainstCluster,
   type DiffBasis,
+  leftIn,
   driftOf,
   type ManifestDiff,
   type NameChanges,
@@ -173,11 +174,14 @@ function reasonOf(plan: ApplicationPlan): string | undefined {
 }
 
 /** `2 to create`, `1 to delete`. */
-function countsOf({ created, updated, deleted, hooksChanged }: Evaluated["diff"]): readonly string[] {
+function countsOf(diff: Evaluated["diff"]): readonly string[] {
+  const { created, updated, deleted, hooksChanged } = diff;
+  const left = leftIn(diff);
   return [
     `${created} to create`,
     `${updated} to update`,
     ...(deleted === 0 ? [] : [`${deleted} to delete`]),
+    ...(left === 0 ? [] : [`${left} left as is`]),
     ...(hooksChanged === 0 ? [] : [`${hooksChanged} hooks changed`]),
   ];
 }

@@ -1,5 +1,6 @@
 import { describe, expect, test } from "@jest/globals";
 import fc from "fast-check";
+import { readIgnoreRules } from "../../../src/core/diff/live/ignore-rules.js";
 import { diffBoth, diffLive } from "../../../src/core/diff/live/live-outcome.js";
 import { identify } from "../../../src/core/diff/manifest-key.js";
 import type { ApplicationSpec, Manifest } from "../../../src/core/model/application.js";
@@ -27,6 +28,12 @@ interface Case {
   readonly stayingKeys?: readonly string[];
 }
 
+/** With the same sync options in Argo CD and, where `sameRules`, the same `ignoreDifferences`. */
+function ignoredBy(spec: ApplicationSpec, syncOptions: readonly string[], sameRules: boolean) {
+  const head = { ...spec, syncPolicy: { syncOptions } };
+  return readIgnoreRules(head, sameRules ? head : { ...head, ignoreDifferences: [{ kind: "Other" }] });
+}
+
 function requestOf({ base, head, live, spec = {}, stale, syncOptions = [], sameRules = true, stayingKeys }: Case) {
   return {
     base,
@@ -37,8 +44,7 @@ function requestOf({ base, head, live, spec = {}, stale, syncOptions = [], sameR
     placeholders: { base: BASE, head: HEAD },
     redact: [],
     live: { resources: live, stale },
-    spec,
-    sameRules,
+    ignored: ignoredBy(spec, syncOptions, sameRules),
     stayingKeys: () => stayingKeys,
   };
 }
@@ -426,6 +432,21 @@ describe("ignoreDifferences", () => {
     const kept = (path: string) => [
       { what: `RespectIgnoreDifferences leaves ${path} as it is`, objects: ["apps/Deployment guestbook/web"] },
     ];
+
+    test("a rule that the change brings along hides nothing, and is told", () => {
+      const sides = { base: [scaled(2)], head: [scaled(5)], live: [liveOf(scaled(2))] };
+      const found = liveDiff({ ...sides, spec: ignoring(REPLICAS), syncOptions, sameRules: false });
+      expect(changedLines(found)).toEqual(["- replicas: 2", "+ replicas: 5"]);
+      expect(basisOf(found)).toMatchObject({
+        kept: [],
+        approximate: [
+          {
+            what: "a sync may leave /spec/replicas as it is (RespectIgnoreDifferences), since the definition changes, too",
+            objects: ["apps/Deployment guestbook/web"],
+          },
+        ],
+      });
+    });
 
     test("a sync leaves the field alone, also if the change request changes it", () => {
       const live = [liveOf(scaled(7))];

@@ -1,5 +1,6 @@
 import { describe, expect, test } from "@jest/globals";
 import { diffTask } from "../../../src/core/diff/diff-task.js";
+import { readIgnoreRules } from "../../../src/core/diff/live/ignore-rules.js";
 import type { Manifest } from "../../../src/core/model/application.js";
 import { revision } from "../../../src/core/model/brand.js";
 import { jsonText } from "../../../src/core/model/json.js";
@@ -39,6 +40,8 @@ async function diff(base: readonly Manifest[], head: readonly Manifest[], secret
     redact: [],
     secretsInGit,
     sensitiveKinds: [],
+    ignored: readIgnoreRules({}, {}),
+    answers: {},
     live: undefined,
   });
   return output.diff;

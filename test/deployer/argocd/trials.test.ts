@@ -95,6 +95,37 @@ test("live objects are sent as they came, targets in their namespace, all in one
   ]);
 });
 
+test.each<[string, string, string, unknown]>([
+  [
+    "both states",
+    '{"data":{"a":"1"}}',
+    '{"data":{"a":"2"}}',
+    { before: '{"data":{"a":"1"}}', after: '{"data":{"a":"2"}}' },
+  ],
+  ["no state after it", '{"data":{}}', "null", undefined],
+  ["a state that is no JSON", "{", "{}", undefined],
+  ["a state that is no object", "[]", "{}", undefined],
+  ["no states", "", "", undefined],
+])("what becomes of a live object is told as answered, of what is no object nothing: %s", async (...row) => {
+  const [, before, after, expected] = row;
+  version();
+  managed("a");
+  argocd()
+    .post(CALL)
+    .reply(
+      200,
+      () => {
+        const item = { kind: "ConfigMap", namespace: "guestbook", name: "a", liveState: before, targetState: after };
+        const items = [{ ...item, group: "", modified: false }];
+        return Buffer.concat([frame(0, writeResponse({ items, modified: false })), TRAILERS]);
+      },
+      GRPC_WEB,
+    );
+  const whole = { whole: liveState("a"), lastApplied: undefined };
+  const answer = expected === undefined ? undefined : { ...(expected as object), ...whole };
+  expect(await ask(underTest().deployer, [object("a")])).toEqual([{ kind: "accepted", answer }]);
+});
+
 test("the live objects that a plan has just been compared with are not read again, and those of another plan are", async () => {
   const { deployer } = underTest();
   const application = live();

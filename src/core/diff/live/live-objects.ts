@@ -1,6 +1,6 @@
 import type { Manifest } from "../../model/application.js";
-import { isJsonObject, type Json, type JsonObject } from "../../model/json.js";
-import type { LiveResource, LiveState } from "../../ports/deployer.js";
+import { isJsonObject, type Json, type JsonObject, readJsonText } from "../../model/json.js";
+import type { LiveResource, LiveState, ObjectAnswer } from "../../ports/deployer.js";
 import { isSecret } from "../../secrets/hide-values.js";
 import { isHook } from "../hook.js";
 import { keyOf, type ManifestIdentity } from "../manifest-key.js";
@@ -36,6 +36,12 @@ export function withLive(pairs: ReadonlyMap<string, Sides>, live: LiveState): re
   return [...rendered, ...extra];
 }
 
+/** A pair with its object in the cluster, as Argo CD answered about it. */
+export function withAnswer(pair: Sides, { before, whole, lastApplied }: ObjectAnswer): InCluster {
+  const sides = { live: readJsonText(before), whole: readJsonText(whole), lastApplied };
+  return { ...pair, ...liveSides(sides), inCluster: true };
+}
+
 function identityOf({ group, kind, namespace, name }: LiveResource): ManifestIdentity {
   return { group, kind, namespace, name, generateName: "" };
 }
@@ -48,7 +54,9 @@ function liveKey({ identity, base, head }: Sides, live: ReadonlyMap<string, Live
   return live.has(key) || written ? key : keyOf({ ...identity, namespace: "" });
 }
 
-function liveSides(resource: LiveResource | undefined): Pick<InCluster, "live" | "whole" | "lastApplied"> {
+function liveSides(
+  resource: Pick<LiveResource, "live" | "whole" | "lastApplied"> | undefined,
+): Pick<InCluster, "live" | "whole" | "lastApplied"> {
   const { live, whole, lastApplied } = resource ?? {};
   return {
     live: live && normaliseLive(live),

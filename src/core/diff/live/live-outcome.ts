@@ -1,7 +1,4 @@
-import * as z from "zod";
-import { matchesName, patternProblem } from "../../../config/pattern.js";
-import type { ApplicationSpec } from "../../model/application.js";
-import { isJsonObject, type Json, jsonEqual, type JsonObject, sortedKeys } from "../../model/json.js";
+import { isJsonObject, jsonEqual, type JsonObject, sortedKeys } from "../../model/json.js";
 import type { AgainstCluster, ManifestDiff, ObjectNote } from "../../model/manifest-diff.js";
 import type { LiveState } from "../../ports/deployer.js";
 import { isDataKey, isSecret } from "../../secrets/hide-values.js";
@@ -10,13 +7,12 @@ import { differingPairs, diffManifests, type DiffRequest, pairManifests } from "
 import { type ManifestIdentity, titleOf } from "../manifest-key.js";
 import { meanTheSame, type Sides, summarise } from "../summarise.js";
 import { FieldPath } from "./field-path.js";
+import { type Ignored, ignoredOf, type IgnoreRules } from "./ignore-rules.js";
 import { type InCluster, withEqualMasks, withLive } from "./live-objects.js";
 import { threeWayMerge } from "./three-way-merge.js";
 
-interface Applying {
+export interface Applying {
   readonly ignored: IgnoreRules;
-  /** Argo CD has compared the live objects by these rules, so that what it left out of them is what they ignore. */
-  readonly compared: boolean;
   readonly syncOptions: readonly string[];
   /** The keys of a Secret that the cluster keeps although the head no longer has them; undefined if git does not tell. */
   readonly stayingKeys: (identity: ManifestIdentity) => readonly string[] | undefined;
@@ -27,15 +23,17 @@ interface Outcome extends Sides {
   readonly doubts: readonly string[];
   /** What of the change request's changes a sync does not apply. */
   readonly kept: readonly string[];
+  /** The changed fields that it leaves as they are, as JSON pointers. */
+  readonly left: readonly string[];
 }
 
 /** The live object before and after the head is applied. */
-function outcomeOf(one: InCluster, applying: Applying): Outcome {
+export function outcomeOf(one: InCluster, applying: Applying): Outcome {
   const { identity, hook } = one;
-  if (!one.inCluster) return { ...one, doubts: [], kept: [] };
+  if (!one.inCluster) return { ...one, doubts: [], kept: [], left: [] };
   const rules = ignoredOf(applying.ignored, identity);
   const paths = ignoredPaths(one, rules, applying);
-  const respected = applying.syncOptions.includes("RespectIgnoreDifferences=true");
+  const respected = applying.ignored.respected === "yes";
   const left = respected ? paths.map((path) => asPatched(path, one)) : [];
   const hidden = respected ? left : paths.filter((path) => isUntouched(path, one));
   const keys = (isSecret(identity) ? applying.stayingKeys(identity) : undefined) ?? [];
@@ -43,15 +41,15 @@ function outcomeOf(one: InCluster, applying: Applying): Outcome {
   const wanted = respected && present !== undefined ? withoutIgnored(one, rules, paths) : one.head;
   const sides = applied({ ...one, live: present }, wanted, { hidden, left, keys });
   const stay = one.live === undefined || one.head === undefined ? [] : keys;
+  const changed = left.filter((path) => isChanged(path, one)).map(({ text }) => text);
   return {
     ...sides,
     identity,
     hook,
     doubts: doubtsAbout(one, sides, { ...applying, rules }),
+    left: changed,
     kept: [
-      ...left
-        .filter((path) => one.base !== undefined && one.head !== undefined && !isUntouched(path, one))
-        .map((path) => `RespectIgnoreDifferences leaves ${path.text} as it is`),
+      ...changed.map((path) => `RespectIgnoreDifferences leaves ${path} as it is`),
       ...(stay.length === 0
         ? []
         : [
@@ -74,7 +72,7 @@ function driftOf(one: InCluster, applying: Applying): Sides {
 function ignoredPaths(
   { identity, live, whole }: InCluster,
   { pointers, byArgoCd }: Ignored,
-  { compared }: Applying,
+  { ignored: { compared } }: Applying,
 ): readonly FieldPath[] {
   if (live === undefined || whole === undefined) return [];
   const evaluated = compared && byArgoCd.length > 0;
@@ -97,6 +95,17 @@ function withoutIgnored(
 
 function withoutField(object: JsonObject, path: FieldPath): JsonObject {
   return path.writtenTo(object, undefined);
+}
+
+function isChanged(path: FieldPath, { base, head }: Pick<Sides, "base" | "head">): boolean {
+  return base !== undefined && head !== undefined && !isUntouched(path, { base, head });
+}
+
+/** The changed fields that pointers of rules select in either render. */
+export function pointedAt({ pointers }: Ignored, sides: Sides): readonly string[] {
+  const { identity, base, head } = sides;
+  const paths = [base, head].flatMap((side) => (side === undefined ? [] : pathsOf(pointers, identity, side)));
+  return [...new Set(paths.filter((path) => isChanged(path, sides)).map(({ text }) => text))];
 }
 
 /** A rule does not hide what the change request itself changes, since a sync applies that anyway. */
@@ -160,7 +169,7 @@ function inPlaceOf(live: JsonObject, wanted: JsonObject, base: JsonObject | unde
 function doubtsAbout(
   { identity, base, head, live }: InCluster,
   sides: Pick<Sides, "base" | "head">,
-  { rules, compared, syncOptions, stayingKeys }: Applying & { readonly rules: Ignored },
+  { rules, ignored: { compared, respected }, syncOptions, stayingKeys }: Applying & { readonly rules: Ignored },
 ): readonly string[] {
   if (live === undefined || head === undefined) return [];
   if (hasSyncOption(head, "Replace=true", syncOptions)) return ["Replace=true also removes what others wrote into it"];
@@ -168,8 +177,12 @@ function doubtsAbout(
   const how = compared
     ? "honoured only for fields that the cluster has"
     : "not evaluated, since the definition changes them";
+  const unsure = respected === "unsure" ? pointedAt(rules, { identity, base, head, hook: false }) : [];
   const losesKeys = isSecret(identity) && keysOf(sides.base).some((key) => !keysOf(sides.head).includes(key));
   return [
+    ...unsure.map(
+      (path) => `a sync may leave ${path} as it is (RespectIgnoreDifferences), since the definition changes, too`,
+    ),
     ...(rules.byArgoCd.length === 0 ? [] : [`${rules.byArgoCd.join(" and ")} of ignoreDifferences ${how}`]),
     ...(hasSyncOption(head, "ServerSideApply=true", syncOptions)
       ? ["server-side apply removes a field only if nobody else owns it"]
@@ -186,10 +199,7 @@ function keysOf(secret: JsonObject | undefined): readonly string[] {
 
 interface LiveDiffRequest extends DiffRequest {
   readonly live: LiveState;
-  /** The definition at the head: its `ignoreDifferences`. */
-  readonly spec: ApplicationSpec;
-  /** Argo CD compared the cluster by the same `ignoreDifferences`. */
-  readonly sameRules: boolean;
+  readonly ignored: IgnoreRules;
   readonly stayingKeys: (identity: ManifestIdentity) => readonly string[] | undefined;
 }
 
@@ -250,15 +260,15 @@ function isBeside({ base, head, live }: InCluster): boolean {
 }
 
 function compareWithCluster(
-  { live, spec, sameRules, syncOptions, stayingKeys }: LiveDiffRequest,
+  { live, ignored, syncOptions, stayingKeys }: LiveDiffRequest,
   pairs: ReadonlyMap<string, Sides>,
 ): { readonly compared: readonly Compared[]; readonly against: AgainstCluster; readonly applying: Applying } {
-  const applying = { ignored: readIgnoreRules(spec), compared: sameRules, syncOptions, stayingKeys };
+  const applying = { ignored, syncOptions, stayingKeys };
   const compared = withLive(pairs, live).map((one) => ({ one, outcome: outcomeOf(one, applying) }));
   const same = compared.filter(({ one, outcome }) => one.inCluster && meanTheSame(outcome) && !meanTheSame(one));
   const ofAll = [
     ...(live.stale === undefined ? [] : [live.stale]),
-    ...(applying.ignored.unread ? ["some rules of ignoreDifferences could not be read"] : []),
+    ...(ignored.unread ? ["some rules of ignoreDifferences could not be read"] : []),
   ];
   return {
     applying,
@@ -284,62 +294,4 @@ function notes(said: readonly (readonly [Sides, readonly string[]])[]): readonly
 
 function titles(some: readonly Sides[]): readonly string[] {
   return some.map(({ identity }) => titleOf(identity)).sort();
-}
-
-const text = z
-  .string()
-  .nullish()
-  .transform((value) => value ?? "");
-const texts = z
-  .array(z.string())
-  .nullish()
-  .transform((value) => value ?? []);
-
-const rule = z.object({
-  group: text,
-  kind: text,
-  name: text,
-  namespace: text,
-  jsonPointers: texts,
-  jqPathExpressions: texts,
-  managedFieldsManagers: texts,
-});
-type Rule = z.infer<typeof rule>;
-
-interface IgnoreRules {
-  readonly rules: readonly Rule[];
-  /** Some rules cannot be read, so the objects that they cover are not known. */
-  readonly unread: boolean;
-}
-
-interface Ignored {
-  readonly pointers: readonly string[];
-  /** The members of its rules that only Argo CD evaluates: `jqPathExpressions`, `managedFieldsManagers`. */
-  readonly byArgoCd: readonly string[];
-}
-
-const BY_ARGO_CD = ["jqPathExpressions", "managedFieldsManagers"] as const;
-
-function readIgnoreRules({ ignoreDifferences }: ApplicationSpec): IgnoreRules {
-  const items = Array.isArray(ignoreDifferences) ? (ignoreDifferences as readonly Json[]) : [];
-  const parsed = items.map((item) => rule.safeParse(item));
-  const rules = parsed.flatMap(({ data }) => (data === undefined ? [] : [data]));
-  const unread =
-    parsed.some(({ success }) => !success) ||
-    rules.some((one) => [one.group, one.kind].some((glob) => glob !== "" && patternProblem(glob) !== undefined));
-  return { rules, unread };
-}
-
-/**
- * The rules that apply to an object. Group and kind are globs; a missing group means the core group only (Argo CD v3,
- * `util/argo/normalizers`).
- */
-function ignoredOf({ rules }: IgnoreRules, { group, kind, name, namespace }: ManifestIdentity): Ignored {
-  const own = rules
-    .filter((one) => matchesName(one.group, group) && matchesName(one.kind, kind))
-    .filter((one) => (one.name === "" || one.name === name) && (one.namespace === "" || one.namespace === namespace));
-  return {
-    pointers: own.flatMap((one) => one.jsonPointers),
-    byArgoCd: BY_ARGO_CD.filter((member) => own.some((one) => one[member].length > 0)),
-  };
 }

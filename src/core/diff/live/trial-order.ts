@@ -10,10 +10,11 @@ import { type FoundRefusal, withRefusals } from "../cautions.js";
 import { applicationSyncOptions, hasSyncOption, isHook } from "../hook.js";
 import { keyed, listRule, type ValuePath } from "../list-rules.js";
 import type { DiffRequest } from "../manifest-diff.js";
-import { byIdentity, inNamespace, type ManifestIdentity, titleOf } from "../manifest-key.js";
+import { byIdentity, inNamespace, keyOf, type ManifestIdentity, titleOf } from "../manifest-key.js";
 import { normalise } from "../normalise.js";
 import { meanTheSame, type Sides } from "../summarise.js";
 import { normaliseLive } from "./live-objects.js";
+import type { ObjectAnswers } from "./marks.js";
 
 export interface TrialOrder {
   readonly objects: readonly OrderedTrial[];
@@ -175,6 +176,16 @@ type Refused = Extract<Trial, { readonly kind: "refused" }>;
 interface Answered {
   readonly asked: OrderedTrial;
   readonly trial: Trial;
+}
+
+/** What Kubernetes makes of objects that the cluster has, by `keyOf`. */
+export function answersOf(tried: Pick<Tried, "order" | "trials"> | undefined): ObjectAnswers {
+  const found = (tried?.order.objects ?? []).flatMap(({ object }, index) => {
+    const trial = tried?.trials[index];
+    const answer = trial?.kind === "accepted" ? trial.answer : undefined;
+    return answer === undefined ? [] : [[keyOf({ ...object, generateName: "" }), answer] as const];
+  });
+  return Object.fromEntries(found);
 }
 
 /** The diff with what Kubernetes refuses among its cautions, and the answers. The diff itself stays as it is. */

@@ -1,0 +1,78 @@
+import { describe, expect, test } from "@jest/globals";
+import { stringify } from "yaml";
+import { HOSTS, startBot, type Bot, type BotOptions } from "./bot.js";
+import { section } from "./plan-comment.js";
+
+const REPLICAS = { group: "apps", kind: "Deployment", jsonPointers: ["/spec/replicas"] };
+const RESPECTED = { syncPolicy: { syncOptions: ["RespectIgnoreDifferences=true"] } };
+
+function deployment(replicas: number, image = "web:1"): string {
+  return stringify({
+    apiVersion: "apps/v1",
+    kind: "Deployment",
+    metadata: { name: "web" },
+    spec: {
+      replicas,
+      selector: { matchLabels: { app: "web" } },
+      template: { metadata: { labels: { app: "web" } }, spec: { containers: [{ name: "web", image }] } },
+    },
+  });
+}
+
+/** An application that is deployed with 2 replicas, of which somebody has made 7. */
+async function scaled(options: BotOptions, rule: object = REPLICAS): Promise<Bot> {
+  const bot = await startBot({
+    config: { deployer: { server_dry_run: "auto" } },
+    resources: () => ({ web: { spec: { ignoreDifferences: [rule], ...RESPECTED } } }),
+    files: () => ({ "apps/web/deployment.yaml": deployment(2) }),
+    ...options,
+  });
+  await bot.argocd.deploy("web");
+  const live = bot.argocd.liveObject("Deployment", "guestbook", "web");
+  bot.argocd.putLiveObject({ ...live, spec: { ...(live?.spec as object), replicas: 7 } });
+  return bot;
+}
+
+describe.each(HOSTS)("fields that a sync leaves, in diff_mode: branch, on %s", (host) => {
+  test.each([
+    ["a JSON pointer", REPLICAS],
+    [
+      "a jq expression, which Argo CD evaluates",
+      { ...REPLICAS, jsonPointers: [], jqPathExpressions: [".spec.replicas"] },
+    ],
+  ])("a change of one alone is shown, marked and not counted, by %s", async (_, rule) => {
+    const bot = await scaled({ host }, rule);
+    const one = await bot.open({ "apps/web/deployment.yaml": deployment(5) });
+    const web = section(bot.lastComment(one), "web");
+    expect(bot.lastComment(one)).toContain("1 application: 1 left as is");
+    expect(web).toContain("**Changes:** 0 to create, 0 to update\n\n**Left as is:** 1 by any sync, as the diff says\n");
+    expect(web).toContain(
+      "# update: apps/Deployment guestbook/web\n# Ignored by ignoreDifferences: a sync leaves it.\n@@",
+    );
+    expect(web).toContain("-  replicas: 2\n+  replicas: 5");
+    expect(await bot.locked(one)).toEqual(["web"]);
+    bot.expectChanges("sync web");
+    await bot.approve(one, "bo");
+    await bot.comment(one, "svc sync");
+    expect(bot.lastComment(one)).toContain("succeeded");
+    expect(bot.argocd.liveObject("Deployment", "guestbook", "web")).toMatchObject({ spec: { replicas: 7 } });
+  });
+
+  test("beside another change it is named, and the object counts", async () => {
+    const bot = await scaled({ host });
+    const one = await bot.open({ "apps/web/deployment.yaml": deployment(5, "web:2") });
+    const web = section(bot.lastComment(one), "web");
+    expect(web).toContain("**Changes:** 0 to create, 1 to update");
+    expect(web).toContain("# Ignored by ignoreDifferences: a sync leaves /spec/replicas.\n@@");
+    expect(web).not.toContain("Left as is");
+  });
+
+  test("without the sync option a sync writes it, and nothing is marked", async () => {
+    const spec = { ignoreDifferences: [REPLICAS] };
+    const bot = await scaled({ host, resources: () => ({ web: { spec } }) });
+    const one = await bot.open({ "apps/web/deployment.yaml": deployment(5) });
+    const web = section(bot.lastComment(one), "web");
+    expect(web).toContain("**Changes:** 0 to create, 1 to update");
+    expect(web).not.toContain("gnored by ignoreDifferences");
+  });
+});
