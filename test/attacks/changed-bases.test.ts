@@ -5,6 +5,9 @@ import { changeOf } from "../scenarios/resources.js";
 const REQUIRED = { defaults: { require_approval: true, auto_merge: true } };
 const LATE = /bo approved before the base changed (?:from staging )?to main: approve again\./;
 
+const GONE =
+  /the base branch staging no longer exists in acme\/deploy, so svc cannot tell what would be deployed and which rules hold: create it again, or choose another base branch/;
+
 /** `ana` may write and attacks; `bo` and `olga` approve. */
 async function start(options: BotOptions): Promise<Bot> {
   const bot = await startBot({ config: REQUIRED, ...options });
@@ -94,5 +97,53 @@ describe.each(HOSTS)("a base branch that changes after the approval on %s", (hos
     bot.expectChanges("sync web");
     await bot.comment(one, "svc sync");
     expect(bot.seen(one).state).toBe("merged");
+  });
+
+  test("a base that changes there and back in one second takes the approval with it", async () => {
+    const bot = await start({ host });
+    const one = await bot.open(changeOf(["web"], "evil"));
+    await bot.forge.pushToBranch(REPOSITORY, "staging", changeOf(["web"], "evil"));
+    await bot.approve(one);
+    bot.forge.freezeClock();
+    await retarget(bot, one, "staging");
+    await retarget(bot, one);
+    await expectRefused(bot, one, LATE);
+  });
+
+  test.each(["svc plan", "svc sync", "svc sync --dry-run", "svc rollback -a web"])(
+    "a base branch that was deleted: %s is refused, and says what svc cannot tell",
+    async (command) => {
+      const bot = await start({
+        host,
+        applications: ["web"],
+        resources: () => ({ web: { targetRevision: "staging" } }),
+      });
+      await bot.forge.pushToBranch(REPOSITORY, "staging", {});
+      const one = await bot.open(changeOf(["web"], "evil"), { base: "staging" });
+      await bot.approve(one);
+      await bot.forge.setRef(REPOSITORY, "refs/heads/staging", undefined);
+      await bot.comment(one, command);
+      expect(bot.lastComment(one)).toMatch(GONE);
+      expect(bot.changes()).toEqual([]);
+      // Whoever may not give commands is answered once.
+      for (let left = 3; left > 0; left -= 1) await bot.comment(one, command, "stranger");
+      expect(bot.answers(one).filter((answer) => GONE.test(answer))).toHaveLength(2);
+    },
+  );
+
+  test("a base branch that is deleted while the sync runs: not merged, and says what svc cannot tell", async () => {
+    const bot = await start({ host, applications: ["web"], resources: () => ({ web: { targetRevision: "staging" } }) });
+    await bot.forge.pushToBranch(REPOSITORY, "staging", {});
+    const one = await bot.open(changeOf(["web"], "evil"), { base: "staging" });
+    await bot.approve(one);
+    bot.meanwhile("forge", { method: "POST", path: /\/(?:comments|notes)$/ }, () =>
+      bot.forge.setRef(REPOSITORY, "refs/heads/staging", undefined),
+    );
+    bot.expectChanges("sync web");
+    await bot.comment(one, "svc sync");
+    expect(bot.seen(one).state).toBe("open");
+    expect(bot.lastComment(one)).toMatch(
+      /was not merged[^]*cannot tell what holds now: the base branch staging no longer exists/,
+    );
   });
 });

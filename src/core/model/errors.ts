@@ -1,3 +1,5 @@
+import type { ChangeRequest } from "./change-request.js";
+
 /**
  * Failures of the outside world. Each message is safe to show to people: it says what happened to what, and holds no
  * secret. Branch on the class and its fields, never on the text.
@@ -75,6 +77,19 @@ export class HostFailure extends Error {
   ) {
     super(message, options);
     this.maybeDone = options?.maybeDone ?? false;
+  }
+}
+
+/** The base branch of an open change request does not exist, so that nobody can tell what holds for it. */
+export class BaseBranchGone extends HostFailure {
+  /** @param change with the last known commit of that branch, to answer there and for nothing else. */
+  constructor(
+    readonly change: ChangeRequest,
+    options?: HostFailureOptions,
+  ) {
+    const { repository, baseBranch } = change;
+    const message = `the base branch ${baseBranch} no longer exists in ${repository}, so svc cannot tell what would be deployed and which rules hold: create it again, or choose another base branch`;
+    super("not-found", message, options);
   }
 }
 

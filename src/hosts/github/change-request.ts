@@ -1,5 +1,6 @@
 import * as z from "zod";
 import type { ChangeRequest, ChangeRequestRef, Mergeability } from "../../core/model/change-request.js";
+import { BaseBranchGone } from "../../core/model/errors.js";
 import type { Clock } from "../../core/ports/clock.js";
 import { idField, ifFound, readUntil, repositoryField, revisionField, urlsAtAliases } from "../host-answer.js";
 import type { GitHubClient } from "./client.js";
@@ -46,15 +47,30 @@ export async function getChangeRequest(
   signal?: AbortSignal,
 ): Promise<ChangeRequest> {
   const pull = await getPull(client, change, signal);
-  const base = await getBaseTip(client, change, pull, signal);
+  const { ref, sha } = pull.base;
+  const base = await ifFound(findBranch(client, change, ref, signal));
+  // Deleting the base branch closes the pull request; then its last known tip counts.
+  if (base === undefined && pull.state !== "closed") {
+    throw new BaseBranchGone(changeOf(pull, change, { baseRevision: sha, mergeBase: sha }, aliases));
+  }
+  const tip = base?.revision ?? sha;
   const comparison = await client.read(
     comparisonSchema,
     change.repository,
     `compare the base branch of ${change.repository}#${change.number} with its head`,
     ({ rest }, at) =>
-      rest.repos.compareCommitsWithBasehead({ ...at, basehead: `${base}...${pull.head.sha}`, per_page: 1 }),
+      rest.repos.compareCommitsWithBasehead({ ...at, basehead: `${tip}...${pull.head.sha}`, per_page: 1 }),
     signal,
   );
+  return changeOf(pull, change, { baseRevision: tip, mergeBase: comparison.merge_base_commit.sha }, aliases);
+}
+
+function changeOf(
+  pull: Pull,
+  change: ChangeRequestRef,
+  at: Pick<ChangeRequest, "baseRevision" | "mergeBase">,
+  aliases: readonly string[],
+): ChangeRequest {
   const { full_name: fullName, clone_url, ssh_url, html_url } = pull.base.repo;
   return {
     host: "hosta",
@@ -70,8 +86,7 @@ export async function getChangeRequest(
     baseBranch: pull.base.ref,
     defaultBranch: pull.base.repo.default_branch,
     headRevision: pull.head.sha,
-    baseRevision: base,
-    mergeBase: comparison.merge_base_commit.sha,
+    ...at,
     mergeability: mergeabilityOf(pull),
     repositoryUrls: [
       ...[clone_url, ssh_url, html_url].filter((url) => typeof url === "string"),
@@ -118,13 +133,6 @@ export async function getPull(client: GitHubClient, change: ChangeRequestRef, si
     (octokit, at) => octokit.rest.pulls.get({ ...at, pull_number: change.number }),
     signal,
   );
-}
-
-/** Deleting the base branch closes the pull request; then its last known tip counts. */
-async function getBaseTip(client: GitHubClient, change: ChangeRequestRef, pull: Pull, signal?: AbortSignal) {
-  const branch = findBranch(client, change, pull.base.ref, signal);
-  if (pull.state !== "closed") return (await branch).revision;
-  return (await ifFound(branch))?.revision ?? pull.base.sha;
 }
 
 /** One branch, never a tag of the same name. */

@@ -1,7 +1,8 @@
 import { Branches, MergeRequests, Projects, Repositories } from "@gitbeaker/rest";
 import * as z from "zod";
+import type { Revision } from "../../core/model/brand.js";
 import type { ChangeRequest, ChangeRequestRef, Mergeability } from "../../core/model/change-request.js";
-import { HostFailure } from "../../core/model/errors.js";
+import { BaseBranchGone, HostFailure } from "../../core/model/errors.js";
 import type { Clock } from "../../core/ports/clock.js";
 import { idField, ifFound, readUntil, repositoryField, revisionField, urlsAtAliases } from "../host-answer.js";
 import type { GitLabClient } from "./client.js";
@@ -80,7 +81,14 @@ export async function getChangeRequest(
     (gitlab) => new Projects(gitlab).show(change.repository),
     signal,
   );
-  const base = await getBaseTip(client, change, merge, signal);
+  const found = await ifFound(findBranch(client, change, merge.target_branch, signal));
+  const known = { ...merge, sha: merge.sha, project, aliases };
+  const last = merge.diff_refs?.start_sha ?? merge.sha;
+  // If the target branch of a closed merge request was deleted, its last known tip counts.
+  if (found === undefined && (merge.state === "opened" || merge.diff_refs?.start_sha === undefined)) {
+    throw new BaseBranchGone(changeOf(known, change, { baseRevision: last, mergeBase: last }));
+  }
+  const base = found?.revision ?? last;
   const refs: [string, string] = [base, merge.sha];
   const mergeBase = await client.read(
     commitSchema,
@@ -88,6 +96,20 @@ export async function getChangeRequest(
     (gitlab) => new Repositories(gitlab).mergeBase(change.repository, refs),
     signal,
   );
+  return changeOf(known, change, { baseRevision: base, mergeBase: mergeBase.id });
+}
+
+interface Known extends MergeRequest {
+  readonly sha: Revision;
+  readonly project: z.output<typeof projectSchema>;
+  readonly aliases: readonly string[];
+}
+
+function changeOf(
+  { project, aliases, ...merge }: Known,
+  change: ChangeRequestRef,
+  at: Pick<ChangeRequest, "baseRevision" | "mergeBase">,
+): ChangeRequest {
   return {
     host: "hostb",
     repository: change.repository,
@@ -102,8 +124,7 @@ export async function getChangeRequest(
     baseBranch: merge.target_branch,
     defaultBranch: project.default_branch ?? merge.target_branch,
     headRevision: merge.sha,
-    baseRevision: base,
-    mergeBase: mergeBase.id,
+    ...at,
     mergeability: mergeabilityOf(merge),
     repositoryUrls: [
       ...[project.http_url_to_repo, project.ssh_url_to_repo, project.web_url].filter((url) => typeof url === "string"),
@@ -150,14 +171,6 @@ export async function getMergeRequest(
     (gitlab) => new MergeRequests(gitlab).show(change.repository, change.number),
     signal,
   );
-}
-
-/** If the target branch of a closed merge request was deleted, its last known tip counts. */
-async function getBaseTip(client: GitLabClient, change: ChangeRequestRef, merge: MergeRequest, signal?: AbortSignal) {
-  const branch = findBranch(client, change, merge.target_branch, signal);
-  const last = merge.diff_refs?.start_sha;
-  if (merge.state === "opened" || last === undefined) return (await branch).revision;
-  return (await ifFound(branch))?.revision ?? last;
 }
 
 export async function findBranch(client: GitLabClient, change: ChangeRequestRef, branch: string, signal?: AbortSignal) {

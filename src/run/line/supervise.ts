@@ -5,7 +5,7 @@ import type { ServerConfig } from "../../config/server/server.js";
 import { isDeploying } from "../../core/commands/commands.js";
 import type { ApplicationName } from "../../core/model/brand.js";
 import { type ChangeRequest, changeRequestKey, type ChangeRequestRef } from "../../core/model/change-request.js";
-import { HeadMoved, LeaseLost, safeMessage, StoreUnavailable } from "../../core/model/errors.js";
+import { BaseBranchGone, HeadMoved, LeaseLost, safeMessage, StoreUnavailable } from "../../core/model/errors.js";
 import type { HostEvent } from "../../core/model/event.js";
 import type { Refusal } from "../../core/model/result.js";
 import { type RunEnd, type RunTicket, Stopped, type StopReason } from "../../core/ports/event-queue.js";
@@ -95,7 +95,8 @@ async function answerFailure(error: unknown, event: HostEvent, given: Run): Prom
   const refusal = await explainFailure(error, asked, event.change, run);
   if (refusal === undefined) return { kind: "stopped" };
   const failure = refused(refusal);
-  const change = run.attempt.change ?? (await run.host.getChangeRequest(event.change));
+  const known = run.attempt.change ?? (error instanceof BaseBranchGone ? error.change : undefined);
+  const change = known ?? (await run.host.getChangeRequest(event.change));
   const outsider = await outsiderIn(asked, change, run);
   if (outsider !== undefined && (await run.outsiders.wereAnswered(run.host, change))) return silent("refused-before");
   await auditRun(auditFactsOf(failure.result), { change, asked }, run);
