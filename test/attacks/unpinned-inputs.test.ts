@@ -18,10 +18,12 @@ function startCharted(
   host: HostId,
   files: Readonly<Record<string, string>> = REQUIRED,
   config: BotOptions["config"] = {},
+  version = "v3.5.1",
 ): Promise<Bot> {
   return startBot({
     host,
     config,
+    argocd: { version },
     applications: ["api"],
     files: () => ({ ...changeOf(["web"], "1"), ...files }),
     prepare: (world, forge) => {
@@ -56,6 +58,9 @@ describe.each(HOSTS)("a chart version that is published again on %s", (host) => 
     const bot = await startCharted(host);
     const one = await bot.open(changeOf(["web"]));
     expect(bot.lastComment(one)).toContain("⚠️ Reads what may change without a commit: the chart shop of");
+    expect(bot.lastComment(one)).toContain(
+      "A sync renders it again, and is refused if that is not what this plan shows.",
+    );
     await bot.approve(one);
     publish(bot, "evil");
     await expectRefused(
@@ -77,6 +82,16 @@ describe.each(HOSTS)("a chart version that is published again on %s", (host) => 
     bot.expectChanges("sync web");
     await bot.comment(one, "svc sync -a web");
     expect(bot.lastComment(one)).toContain("succeeded");
+  });
+
+  test.each([
+    ["v3.1.9", "Argo CD 3.1 cannot render again without its cache; 3.2 or newer can"],
+    ["", "The version of Argo CD is not known, so it may render from its cache"],
+  ])("on an Argo CD (%s) that cannot leave its cache aside: the plan says so", async (version, why) => {
+    const bot = await startCharted(host, {}, {}, version);
+    const one = await bot.open(changeOf(["web"]));
+    expect(bot.lastComment(one)).toContain(`. ${why}: a sync may deploy something else than this plan shows`);
+    expect(bot.lastComment(one)).not.toContain("A sync renders it again");
   });
 
   test("while it is rendered again is not deployed either, where no approval is required", async () => {

@@ -115,6 +115,10 @@ export class MemoryDeployer implements Deployer {
     return jsonText<readonly Manifest[]>(manifests);
   }
 
+  async whyNotFresh(): Promise<undefined> {
+    return undefined;
+  }
+
   async renderingSettings(): Promise<string> {
     return "";
   }

@@ -61,6 +61,7 @@ export class Recorder {
       findApplication: (name, signal) => deployer.findApplication(name, signal),
       renderManifests: (request, signal) => deployer.renderManifests(request, signal),
       renderingSettings: () => deployer.renderingSettings(),
+      whyNotFresh: () => deployer.whyNotFresh(),
       liveResources: (application, signal) => deployer.liveResources(application, signal),
       expandApplicationSet: (set, change, signal) => deployer.expandApplicationSet(set, change, signal),
       tryObjects: (request, signal) => deployer.tryObjects(request, signal),

@@ -14,6 +14,7 @@ import type { ManifestDiff, ResourceChange } from "../model/manifest-diff.js";
 import type { ApplicationPlan, Evaluated, PlanLock, PreviewContent, Unevaluated, Unpinned } from "../model/plan.js";
 import { type AnnouncedSubject, type LiveSubject, plannedSources, type Subject } from "../model/subject.js";
 import type { CommandContext } from "../ports/context.js";
+import type { Deployer } from "../ports/deployer.js";
 import {
   brokenChecks,
   type CheckedSides,
@@ -31,6 +32,7 @@ import type { Locking } from "./locks.js";
 import { warningsOf } from "./plan-warnings.js";
 
 interface EvaluationSource extends ComparisonSource, CheckSource {
+  readonly deployer: ComparisonSource["deployer"] & Pick<Deployer, "whyNotFresh">;
   readonly automatic: boolean;
 }
 
@@ -71,7 +73,7 @@ export async function evaluate(
         const { warnings, gaps } = await warningsOf(subject, context);
         return {
           ...common,
-          warnings: [...warnings, ...cautionOf(found)],
+          warnings: [...warnings, ...(await cautionOf(found, context))],
           gaps,
           atMerge,
           ...(subject.notDriven === undefined && isAutoSynced(subject.live.spec) ? { autoSynced: true as const } : {}),
@@ -87,11 +89,18 @@ export async function evaluate(
   });
 }
 
-function cautionOf(found: Evaluated | Unevaluated): readonly string[] {
+async function cautionOf(
+  found: Evaluated | Unevaluated,
+  { deployer }: Pick<EvaluationSource, "deployer">,
+): Promise<readonly string[]> {
   if (found.kind !== "evaluated" || found.unpinned === undefined) return [];
-  const reads = listed(found.unpinned.reads, MOST_READS);
+  const reads = `reads what may change without a commit: ${listed(found.unpinned.reads, MOST_READS)}`;
+  const cached = await deployer.whyNotFresh();
+  if (cached === undefined) {
+    return [`${reads}. A sync renders it again, and is refused if that is not what this plan shows`];
+  }
   return [
-    `reads what may change without a commit: ${reads}. A sync renders it again, and is refused if that is not what this plan shows; Argo CD before 3.2 answers from its cache`,
+    `${reads}. ${cached}: a sync may deploy something else than this plan shows, and svc would not see it. Pin what it reads by a commit or a digest`,
   ];
 }
 

@@ -66,6 +66,8 @@ export interface Deployer {
   findApplication(name: ApplicationName, signal?: AbortSignal): Promise<LiveApplication | undefined>;
   /** Rendered manifests, without traces of a temporary Application's name or of Argo CD's resource tracking. */
   renderManifests(request: RenderRequest, signal: AbortSignal): Promise<JsonText<readonly Manifest[]>>;
+  /** Why `fresh` has no effect, as a sentence without a full stop; undefined if it has. Cached for a few minutes. */
+  whyNotFresh(): Promise<string | undefined>;
   /** Those settings of Argo CD that affect rendering, as one text to compare. Cached for a few minutes. */
   renderingSettings(): Promise<string>;
   /** The application's objects in the cluster, after a refresh by Argo CD. Values of Secrets are masked. */

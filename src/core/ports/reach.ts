@@ -78,6 +78,7 @@ export const PORT_REACH: { readonly [Name in keyof RunPorts]: ReachOf<RunPorts[N
     // A temporary Application is created and deleted in here, and deploys nothing.
     renderManifests: "read",
     renderingSettings: "read",
+    whyNotFresh: "read",
     liveResources: "read",
     tryObjects: "read",
     expandApplicationSet: "read",

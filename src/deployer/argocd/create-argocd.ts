@@ -3,6 +3,7 @@ import * as z from "zod";
 import { type Application, type ApplicationSpec, specEqual } from "../../core/model/application.js";
 import type { ApplicationName } from "../../core/model/brand.js";
 import type { JsonObject } from "../../core/model/json.js";
+import { isOlder, shortVersion } from "../../core/model/version.js";
 import type { Clock } from "../../core/ports/clock.js";
 import type { Compute } from "../../core/ports/compute.js";
 import type { Deployer } from "../../core/ports/deployer.js";
@@ -71,6 +72,7 @@ export function createArgoCd(
     findApplication: applications.find,
     renderManifests: createRender(parts),
     renderingSettings: async () => (await serverSettings()).digest,
+    whyNotFresh: () => version.get().then(ignoresNoCache, unknownVersion),
     liveResources: createLiveResources(parts, recent),
     tryObjects: createTrials(parts, recent, (signal) => version.get(signal)),
     ...sets,
@@ -101,6 +103,18 @@ async function check(client: Client, version: string): Promise<{ readonly versio
 async function askVersion(client: Client): Promise<string> {
   const answer = await client.call({ method: "GET", path: ["api", "version"], permission: "version, get" });
   return parseAnswer(versionAnswer, answer, "its version").Version ?? "unknown";
+}
+
+/** Servers without the parameter ignore it without a word. */
+function ignoresNoCache(version: string): string | undefined {
+  const older = isOlder(version, "3.2");
+  if (older === undefined) return "The version of Argo CD is not known, so it may render from its cache";
+  return older ? `Argo CD ${shortVersion(version)} cannot render again without its cache; 3.2 or newer can` : undefined;
+}
+
+function unknownVersion(error: unknown): string | undefined {
+  if (error instanceof ArgoCdFailure) return ignoresNoCache("");
+  throw error;
 }
 
 /** Sends the spec once, under the present project. If the answer is lost, the live object shows whether it took effect. */
