@@ -1,5 +1,6 @@
 import type { Approver } from "../model/change-request.js";
 import { type CheckResult, type FailedCheck, isFailed } from "../model/check.js";
+import { groupedBy, mapInTurns } from "../model/collections.js";
 import { HostFailure } from "../model/errors.js";
 import {
   type ApplicationPlan,
@@ -40,13 +41,20 @@ export async function markFailed(
   { host, change }: Pick<CommandContext, "host" | "change">,
 ): Promise<Plan> {
   const known = isPlanOf(earlier, change) ? earlier : undefined;
+  const [applications, applicationSets, previews] = [
+    groupedBy(known?.applications ?? [], nameIn),
+    groupedBy(known?.applicationSets ?? [], nameIn),
+    groupedBy(known?.previews ?? [], nameIn),
+  ];
+  const keep = <T extends ApplicationPlan | Preview>(one: T, before: ReadonlyMap<string, readonly T[]>) => {
+    const same = before.get(nameIn(one)) ?? [];
+    return keepMissed(keepTimes(one, same), same);
+  };
   const kept = {
     ...plan,
-    applications: plan.applications.map((one) =>
-      keepMissed(keepTimes(one, known?.applications ?? []), known?.applications ?? []),
-    ),
-    applicationSets: plan.applicationSets.map((one) => keepMissed(one, known?.applicationSets ?? [])),
-    previews: plan.previews.map((one) => keepMissed(keepTimes(one, known?.previews ?? []), known?.previews ?? [])),
+    applications: await mapInTurns(plan.applications, (one) => keep(one, applications)),
+    applicationSets: plan.applicationSets.map((one) => keepMissed(one, applicationSets.get(one.name) ?? [])),
+    previews: await mapInTurns(plan.previews, (one) => keep(one, previews)),
   };
   const all = [...kept.applications.flatMap(checksOf), ...kept.previews.flatMap(({ content }) => content.checks ?? [])];
   const missed = [...kept.applications, ...kept.applicationSets, ...kept.previews];
@@ -94,13 +102,13 @@ function isUntimedMiss(one: MayMiss): boolean {
   return one.missedAt === undefined && missOf(one) !== undefined;
 }
 
-/** The same with the time that an earlier plan noted, if that shows the same. */
+/**
+ * The same with the time that an earlier plan noted, if that shows the same.
+ * @param known what the earlier plan has under its name.
+ */
 function keepMissed<T extends MayMiss>(one: T, known: readonly T[]): T {
   if (missOf(one) === undefined) return one.missedAt === undefined ? one : { ...one, missedAt: undefined };
-  const text = shownText(one);
-  const same = known.find(
-    (before) => before.missedAt !== undefined && nameIn(before) === nameIn(one) && shownText(before) === text,
-  );
+  const same = known.find((before) => before.missedAt !== undefined && shownText(before) === shownText(one));
   return { ...one, missedAt: same?.missedAt };
 }
 
@@ -115,7 +123,7 @@ export function nameIn(one: MayMiss): string {
 
 function keepTimes<T extends ApplicationPlan | Preview>(one: T, known: readonly T[]): T {
   if (!("content" in one ? (one.content.checks ?? []) : checksOf(one)).some(isUntimed)) return one;
-  const before = known.find(({ application }) => application === one.application);
+  const [before] = known;
   if (before === undefined || shownText(before) !== shownText(one)) return one;
   const checks = "content" in before ? (before.content.checks ?? []) : checksOf(before);
   return mapChecks(one, (check) => timedAs(check, checks));

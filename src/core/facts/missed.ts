@@ -1,8 +1,9 @@
 import { type ApplicationName, applicationName } from "../model/brand.js";
 import type { Approver } from "../model/change-request.js";
+import { groupedBy } from "../model/collections.js";
 import type { Member } from "../model/effect.js";
 import { HostFailure } from "../model/errors.js";
-import { checkedWith, type Plan } from "../model/plan.js";
+import { deployedWith, type Plan } from "../model/plan.js";
 import { type Deployed, takingEffect } from "../policy/effect-rules.js";
 import type { Missed } from "../policy/facts.js";
 import { type AccessContext, barredFrom } from "./access.js";
@@ -22,14 +23,12 @@ export async function readMissed(
   const failed = all.filter((one) => missOf(one) === "failed");
   const unlifted = failed.length === 0 ? [] : await unliftedOf(failed, plan, { approvals, ...context });
   if (withheld.length + unlifted.length === 0) return [];
-  const parents = plan.applications.map(({ application }) => {
-    return { application, deploys: new Set(checkedWith(application, plan).map((reached) => reached.application)) };
-  });
-  const through = (name: ApplicationName) =>
-    parents.flatMap(({ application, deploys }) => (application !== name && deploys.has(name) ? application : []));
+  const deployed = plan.applications.flatMap((parent) => deployedWith(parent).map((name) => ({ name, parent })));
+  const parents = groupedBy(deployed, ({ name }) => name);
   const missedOf = (one: MayMiss, reason: string, isWithheld: boolean): Missed => {
     const application = nameOf(one);
-    return { application, withheld: isWithheld, reason, through: through(application) };
+    const through = (parents.get(application) ?? []).map(({ parent }) => parent.application);
+    return { application, withheld: isWithheld, reason, through: through.filter((name) => name !== application) };
   };
   const missed = [
     ...withheld.map((one) => missedOf(one, WITHHELD, true)),

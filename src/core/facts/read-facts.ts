@@ -15,7 +15,7 @@ import type { Lock } from "../model/lock.js";
 import {
   type ApplicationPlan,
   asCheckOf,
-  checkedWith,
+  checkedIn,
   failedChecksOf,
   isPlanOf,
   isWithheld,
@@ -216,6 +216,7 @@ export function storedFacts({ change, words, settings, plan, locks, records }: S
   const ownOf = new Map(own.map((record) => [record.application, record]));
   const recordsOf = byApplication(records);
   const deployedNow = new Map(deployedOf(plan, [...names], change).map((one) => [one.application, one]));
+  const reachedFrom = plan === undefined ? () => [] : checkedIn(plan);
   const applications = [...names].map((application): ApplicationFacts => {
     const one = planned.get(application);
     const record = ownOf.get(application);
@@ -223,7 +224,7 @@ export function storedFacts({ change, words, settings, plan, locks, records }: S
     const foreign = (recordsOf.get(application) ?? []).filter((other) => other !== record);
     return {
       application,
-      planned: one && plannedFacts(one, plan),
+      planned: one && plannedFacts(one, reachedFrom),
       lock: lockOf.get(application),
       record: record && recordFacts(record, change),
       foreign: foreign.map((other) => recordFacts(other, change)),
@@ -245,14 +246,13 @@ function otherFacts(deployed: Deployed, settings: Settings): ApplicationFacts {
   return { application, planned: undefined, lock: undefined, record: undefined, foreign: [], requires, now: undefined };
 }
 
-function plannedFacts(plan: ApplicationPlan, whole: Plan | undefined): PlannedFacts {
+function plannedFacts(plan: ApplicationPlan, reachedFrom: ReturnType<typeof checkedIn>): PlannedFacts {
   const evaluated = plan.kind === "evaluated" ? plan : undefined;
-  const reached = (whole && plan.kind === "evaluated" ? checkedWith(plan.application, whole) : []).flatMap(
-    ({ application, checks }) =>
-      checks
-        .filter(isFailed)
-        .filter(({ required }) => required)
-        .map((check) => asCheckOf(application, check)),
+  const reached = (plan.kind === "evaluated" ? reachedFrom(plan.application) : []).flatMap(({ application, checks }) =>
+    checks
+      .filter(isFailed)
+      .filter(({ required }) => required)
+      .map((check) => asCheckOf(application, check)),
   );
   const refused = evaluated?.cluster?.refused.filter(({ sure }) => sure) ?? [];
   const dangers = evaluated?.diff.dangers ?? [];

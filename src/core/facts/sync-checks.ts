@@ -15,7 +15,7 @@ import {
   type ApplicationPlan,
   asCheckOf,
   type Checked,
-  checkedWith,
+  checkedIn,
   checksOf,
   isPlanOf,
   type Plan,
@@ -57,8 +57,10 @@ export async function readSyncChecks(
 ): Promise<SyncChecks> {
   const own = await resultsOf(subjects, plan, context);
   const names = subjects.map(({ name }) => name);
+  // A plan of another head or base branch is stale in any case.
+  const reachedFrom = isPlanOf(plan, context.change) ? checkedIn(plan) : () => [];
   const results = names.map(
-    (name) => [name, [...(own.get(name) ?? []), ...reachedBy(name, names, plan, context)]] as const,
+    (name) => [name, [...(own.get(name) ?? []), ...reachedBy(reachedFrom(name), names, context)]] as const,
   );
   const overriding = createOverriding({ ...context, approvals });
   const judged = await Promise.all(
@@ -106,20 +108,17 @@ export function overriddenIn(application: ApplicationName, { failed }: SyncCheck
  * @param deployed what the sync deploys, which is checked by itself.
  */
 function reachedBy(
-  application: ApplicationName,
+  reached: readonly Checked[],
   deployed: readonly ApplicationName[],
-  plan: Plan | undefined,
-  { checks, change }: Pick<SyncCheckSource, "checks" | "change">,
+  { checks }: Pick<SyncCheckSource, "checks">,
 ): readonly CheckResult[] {
-  // A plan of another head or base branch is stale in any case.
-  if (!isPlanOf(plan, change)) return [];
   const required = checks.filter((check) => check.required);
-  return checkedWith(application, plan)
-    .filter((reached) => !deployed.includes(reached.application))
-    .flatMap((reached) =>
-      checksFor(required, reached.application)
-        .flatMap((check) => resultFor(check, reached.checks) ?? brokenChecks([check], UNCHECKED))
-        .map((result) => asCheckOf(reached.application, result)),
+  return reached
+    .filter(({ application }) => !deployed.includes(application))
+    .flatMap(({ application, checks: known }) =>
+      checksFor(required, application)
+        .flatMap((check) => resultFor(check, known) ?? brokenChecks([check], UNCHECKED))
+        .map((result) => asCheckOf(application, result)),
     );
 }
 

@@ -1,20 +1,25 @@
 import { setImmediate } from "node:timers/promises";
 
-const STARTED_PER_TURN = 50;
+const PER_TURN = 50;
 
-/**
- * Like `Promise.all` over `items.map(work)`, but the event loop gets a turn after every fifty starts: ten thousand starts in
- * one go would keep the process from answering anybody else.
- */
-export async function allInTurns<T, R>(items: readonly T[], work: (item: T) => Promise<R>): Promise<readonly R[]> {
-  const started: Promise<R>[] = [];
+/** Like `items.map(work)`, but the event loop gets a turn after every fifty: ten thousand would keep it from everybody else. */
+export async function mapInTurns<T, R>(items: readonly T[], work: (item: T) => R): Promise<R[]> {
+  const done: R[] = [];
   for (const item of items) {
+    done.push(work(item));
+    if (done.length % PER_TURN === 0) await setImmediate();
+  }
+  return done;
+}
+
+/** Like `Promise.all` over `items.map(work)`, but the event loop gets a turn after every fifty starts. */
+export async function allInTurns<T, R>(items: readonly T[], work: (item: T) => Promise<R>): Promise<readonly R[]> {
+  const started = await mapInTurns(items, (item) => {
     const result = work(item);
     // Reported below; until then it must not end the process as an unhandled rejection.
     result.catch(() => undefined);
-    started.push(result);
-    if (started.length % STARTED_PER_TURN === 0) await setImmediate();
-  }
+    return result;
+  });
   return Promise.all(started);
 }
 

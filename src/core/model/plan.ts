@@ -2,6 +2,7 @@ import type { GivenDefinition } from "./application.js";
 import type { ApplicationName, Revision } from "./brand.js";
 import type { ChangeRequest, ChangeRequestRef } from "./change-request.js";
 import { type CheckResult, type FailedCheck, isFailed } from "./check.js";
+import { groupedBy } from "./collections.js";
 import type { Effect, Member } from "./effect.js";
 import type { Lock } from "./lock.js";
 import { driftOf, type ManifestDiff, type ResourceChange } from "./manifest-diff.js";
@@ -269,18 +270,31 @@ export interface Checked {
   readonly checks: readonly CheckResult[];
 }
 
-/** What Argo CD deploys by itself as soon as this application is synced, with the results that the plan has. */
-export function checkedWith(application: ApplicationName, { applications, previews }: Plan): readonly Checked[] {
-  const one = applications.find((other) => other.application === application);
-  const reached = (one?.effect.members ?? []).filter(
+/** What Argo CD deploys by itself as soon as this application is synced. */
+export function deployedWith({ effect }: ApplicationPlan): readonly ApplicationName[] {
+  const reached = effect.members.filter(
     ({ reachedBy, definition, deploysItself }) =>
       reachedBy.kind !== "direct" && definition.kind !== "removed" && deploysItself !== false,
   );
-  return [...new Set(reached.map((member) => member.application))].map((name) => {
-    const planned = applications.filter((other) => other.application === name).flatMap(checksOf);
-    const previewed = previews.filter((other) => other.application === name);
-    return { application: name, checks: [...planned, ...previewed.flatMap(({ content }) => content.checks ?? [])] };
-  });
+  return [...new Set(reached.map(({ application }) => application))];
+}
+
+/** Finds what is deployed with each application of a plan, with the results that the plan has. */
+export function checkedIn({ applications, previews }: Plan): (application: ApplicationName) => readonly Checked[] {
+  const planned = new Map(applications.map((one) => [one.application, one]));
+  const previewed = groupedBy(previews, ({ application }) => application);
+  const checksOfOne = (name: ApplicationName): readonly CheckResult[] => {
+    const one = planned.get(name);
+    const previews = previewed.get(name) ?? [];
+    return [...(one === undefined ? [] : checksOf(one)), ...previews.flatMap(({ content }) => content.checks ?? [])];
+  };
+  return (application) => {
+    const one = planned.get(application);
+    return (one === undefined ? [] : deployedWith(one)).map((name) => ({
+      application: name,
+      checks: checksOfOne(name),
+    }));
+  };
 }
 
 /** A check's result under the name `<check> of <application>`. */

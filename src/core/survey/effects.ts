@@ -1,7 +1,7 @@
 import type { RenderedChild, RenderFacts } from "../diff/diff-task.js";
 import { type Application, isAutoSynced, isUrl, specEqual } from "../model/application.js";
 import type { ApplicationName } from "../model/brand.js";
-import { allInTurns, groupedBy } from "../model/collections.js";
+import { allInTurns, groupedBy, mapInTurns } from "../model/collections.js";
 import {
   type AppliedChild,
   type BoundIdentity,
@@ -120,17 +120,20 @@ export async function deriveEffects(
   const live = new Map(found.everyApplication.map((one) => [one.name, one]));
   const running = groupedBy(found.everyApplication, ({ parent }) => parent);
   const around: Surroundings = { live, nameOf: await context.deployer.naming(), change: context.change };
-  const shallow = await allInTurns(examined, async (one) => [one, await appliedBy(one, around, context)] as const);
-  const appliedByName = new Map(shallow.map(([{ subject }, applied]) => [subject.name, applied]));
+  const shallow = await allInTurns(examined, async ({ subject, facts }) => {
+    const direct = directMember(subject, context.change);
+    return { subject, facts, direct, ...(await appliedBy(direct, { subject, facts }, around, context)) };
+  });
+  const appliedByName = new Map(shallow.map((one) => [one.subject.name, one]));
   const touched = new Map(examined.map(({ subject, facts }) => [subject.name, facts?.touched ?? []]));
   const members = [
-    ...examined.map(({ subject }) => directMember(subject, context.change)),
-    ...shallow.flatMap(([, { reached }]) => reached.map(({ member }) => member)),
+    ...shallow.map(({ direct }) => direct),
+    ...shallow.flatMap(({ reached }) => reached.map(({ member }) => member)),
     ...applicationSets.flatMap((set) => set.members),
   ];
   const bind = await overlapsAmong(new Set([...touched.values()].flat()), live, members, context);
-  const effects = shallow.map(([{ subject, facts }, { reached }]): readonly [ApplicationName, Effect] => {
-    const self: Member = { ...directMember(subject, context.change), namespaces: facts?.namespaces ?? [] };
+  const effects = await mapInTurns(shallow, ({ subject, facts, direct, reached }): [ApplicationName, Effect] => {
+    const self: Member = { ...direct, namespaces: facts?.namespaces ?? [] };
     // Nothing deploys a new application before the merge, and what its children apply in turn is not asked.
     const deployed = subject.kind === "live";
     const others = deployed ? reachedInTurn(reached, appliedByName, running) : reached.map(({ member }) => member);
@@ -145,6 +148,7 @@ export async function deriveEffects(
 }
 
 async function appliedBy(
+  direct: Member,
   { subject, facts }: Examined,
   around: Surroundings,
   context: ExpansionSource & Pick<EffectSource, "log">,
@@ -153,7 +157,7 @@ async function appliedBy(
   const children = reachedChildren(subject.name, facts, around);
   const generated = await Promise.all(facts.sets.map((set) => reachedBySet(set, around, context)));
   // A parent that starts a new application needs an approval, since that was rendered by itself alone.
-  const digest = subject.kind === "live" ? directMember(subject, context.change).digest : undefined;
+  const digest = subject.kind === "live" ? direct.digest : undefined;
   return { digest, reached: [...children, ...generated.flat()] };
 }
 
