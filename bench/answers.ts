@@ -126,14 +126,15 @@ async function plan(sandbox: OtherProcess<Order>): Promise<void> {
 
 /** Prints a row for one large content; returns what became of the pull request. */
 async function whileItReads({ what, changes }: LargeContent): Promise<string> {
-  const { sandbox, url, repositoryUrl, stop } = await startMeasured({ build: options.build });
+  const service = await startMeasured({ build: options.build });
+  const { sandbox, url, repositoryUrl } = service;
   await healthDuring(url, delay(WARM_UP_SECONDS * 1000));
   const startedAt = performance.now();
   const opened = sandbox.ask({ name: "open", number: 1, changes: changes(repositoryUrl) });
   const status = opened.then(() => statusOf(sandbox, 1));
   const health = await healthDuring(url, status);
   row(`\`/health\`, ${what} (${((performance.now() - startedAt) / 1000).toFixed(0)} s)`, health);
-  await stop();
+  await service.stop();
   return `${what}: ${await status}`;
 }
 

@@ -31,7 +31,7 @@ export const LARGE_CONTENT: readonly LargeContent[] = [
 ];
 
 /** Each in a file of its own. */
-function newApplications(repositoryUrl: string): FileChanges {
+function newApplications(repositoryUrl: string): Readonly<Record<string, string>> {
   const { spec } = applicationOf(RENDERED, repositoryUrl);
   return Object.fromEntries(
     Array.from({ length: MANY }, (_, index) => {
@@ -46,7 +46,7 @@ function brokenApplications(repositoryUrl: string): FileChanges {
   return Object.fromEntries(
     Object.entries(newApplications(repositoryUrl)).map(([path, text], index) => [
       path,
-      index % 2 === 0 ? `${String(text)}spec: [\n` : String(text).replace('"destination"', '"destinations"'),
+      index % 2 === 0 ? `${text}spec: [\n` : text.replace('"destination"', '"destinations"'),
     ]),
   );
 }
@@ -57,7 +57,7 @@ function slowFiles(): FileChanges {
     Array.from({ length: SLOW_FILES }, (_, index) => {
       const [path = "", text = ""] = kinds[index % kinds.length] ?? [];
       // Equal files are read once.
-      return [`${index}/${path}`, `${String(text)}# ${index}\n`];
+      return [`${index}/${path}`, `${text}# ${index}\n`];
     }),
   );
 }

@@ -10,7 +10,7 @@ import { type Diffed, diffKey, type DiffRooms, type EvaluatedPlan } from "./plan
 import { isUrgent, type PreviewGroup, previewsBlocks } from "./plan-previews.js";
 import { isDangerous } from "./plan-verdict.js";
 
-/** The most comments of one plan. Diffs that do not fit are listed by name. */
+/** The most comments of one plan. What does not fit is counted, and its first names are listed. */
 export const MAX_PARTS = 8;
 
 /** Applications of a plan that stand in one collapsible; a single one without a title stands open. */
@@ -93,40 +93,55 @@ interface LayoutOptions extends ApplicationOptions {
 
 const NO_DIFFS: DiffRooms = new Map();
 
-/** The applications of a plan with the diffs that there is room for: in one comment, or in as many as a plan may have. */
+/**
+ * The applications of a plan with the diffs that there is room for: in one comment, or in as many as a plan may have.
+ * @param share how many comments the applications, and again the diffs, may fill.
+ */
 export function layOut(
   { arranged, groups }: Laid,
   { before, between, after }: Around,
   options: LayoutOptions,
   limit: number,
+  share = MAX_PARTS - 1,
 ): readonly Block[] {
   const { page } = options.links;
+  const isAll = options.comments === "all";
+  const total = isAll ? limit * share : limit;
   const previewed = (some: readonly PreviewGroup[], rooms: DiffRooms) =>
     previewsBlocks(some, diffRoom(options, limit, rooms), options.words, limit - ROOM_FOR_FOLD);
   const build = (some: Laid, rooms: DiffRooms): readonly Block[] => [
     ...before,
     ...some.arranged.flatMap((one) => arrangedBlocks(one, options, limit, rooms)),
-    ...leftOut(without(arranged, some.arranged).flatMap(namesOf), "", page),
+    ...leftOut(without(arranged, some.arranged).flatMap(namesOf), "application", "", page),
     ...between,
     ...previewed(some.groups, rooms),
-    ...leftOut(without(groups, some.groups).flatMap(previewNames), " that the merge adds, changes or removes", page),
+    ...leftOut(
+      without(groups, some.groups).flatMap(previewNames),
+      "application",
+      " that the merge adds, changes or removes",
+      page,
+    ),
     ...after,
   ];
-  if (options.comments === "all") {
-    return build({ arranged, groups }, smallestFirst({ arranged, groups }, limit * (MAX_PARTS - 1)));
-  }
-  const free = limit - lengthOf([...before, ...between, ...after]) - (groups.length === 0 ? 0 : ROOM_FOR_NAMES);
-  const own = fitting(arranged, free, {
+  const around = lengthOf([...before, ...between, ...after]) + (groups.length === 0 ? 0 : ROOM_FOR_NAMES);
+  const own = fitting(arranged, total - around, limit * share - around, {
     lengthOf: (one) => lengthOf(arrangedBlocks(one, options, limit, NO_DIFFS)),
     stays: ({ title, placed }) => title === undefined && placed.some(({ plan }) => comesFirst(plan)),
   });
+  const taken = lengthOf(build({ arranged: own, groups: [] }, NO_DIFFS));
   const kept: Laid = {
     arranged: own,
-    groups: fitting(groups, limit - lengthOf(build({ arranged: own, groups: [] }, NO_DIFFS)), {
+    groups: fitting(groups, total - taken, limit * share - taken, {
       lengthOf: (one) => lengthOf(previewed([one], NO_DIFFS)),
       stays: isUrgent,
     }),
   };
+  if (isAll) {
+    const blocks = build(kept, smallestFirst(kept, total));
+    // Blocks that stay whole may leave much of a comment empty.
+    if (share === 1 || pack(blocks, limit).length <= MAX_PARTS) return blocks;
+    return layOut({ arranged, groups }, { before, between, after }, options, limit, share - 1);
+  }
   let room = limit - lengthOf(build(kept, NO_DIFFS));
   for (;;) {
     const blocks = build(kept, smallestFirst(kept, room));
@@ -149,23 +164,22 @@ const ROOM_FOR_NAMES = 4000;
 const MAX_NAMES = 50;
 const MAX_NAME = 60;
 
-/** Drops the last ones that do not fit even without their diffs, but none that `stays`. */
+/** Drops the last ones that do not fit even without their diffs; of those that `stays`, only what has no room in `most`. */
 function fitting<T>(
   all: readonly T[],
   room: number,
+  most: number,
   what: { readonly lengthOf: (one: T) => number; readonly stays: (one: T) => boolean },
 ): readonly T[] {
   const lengths = new Map(all.map((one) => [one, what.lengthOf(one)]));
   const sum = [...lengths.values()].reduce((total, length) => total + length, 0);
   if (sum <= room) return all;
-  let left = room - ROOM_FOR_NAMES;
-  const staying = new Set(all.filter(what.stays));
-  for (const one of staying) left -= lengths.get(one) ?? 0;
-  return all.filter((one) => {
-    if (staying.has(one)) return true;
-    left -= lengths.get(one) ?? 0;
-    return left >= 0;
-  });
+  let taken = ROOM_FOR_NAMES;
+  const fits = (end: number) => (one: T) => (taken += lengths.get(one) ?? 0) <= end;
+  const staying = all.filter(what.stays);
+  const kept = new Set(staying.filter(fits(most)));
+  for (const one of all.filter((other) => !kept.has(other) && !what.stays(other)).filter(fits(room))) kept.add(one);
+  return all.filter((one) => kept.has(one));
 }
 
 function namesOf({ placed }: Arranged): readonly ApplicationName[] {
@@ -176,11 +190,17 @@ function previewNames({ first, same }: PreviewGroup): readonly ApplicationName[]
   return [first, ...same].map(({ application }) => application);
 }
 
-function leftOut(left: readonly ApplicationName[], which: string, page: string | undefined): readonly Block[] {
+/** Counts what has no room, and names the first. @param which the end of the noun's phrase. */
+export function leftOut(
+  left: readonly string[],
+  noun: string,
+  which: string,
+  page: string | undefined,
+): readonly Block[] {
   if (left.length === 0) return [];
   const names = left.map((name) => code(shortened(name, MAX_NAME)));
   const where = page === undefined ? "" : `; log in to read [their plan](<${page}>)`;
-  const what = `${counted(left.length, "more application")}${which} ${left.length === 1 ? "is" : "are"}`;
+  const what = `${counted(left.length, `more ${noun}`)}${which} ${left.length === 1 ? "is" : "are"}`;
   return [block(`${what} not shown here for lack of room${where}: ${listed(names, MAX_NAMES)}`)];
 }
 

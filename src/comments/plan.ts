@@ -12,7 +12,7 @@ import { code, codes, fence, headLink, type Links, sentence, shortened, warning 
 import { markerLine } from "./marker.js";
 import { nextStepClause, nextStepSentence } from "./next-step-words.js";
 import { type Block, block, blocksOf, checksIn, cutBlocks, firstLines, listOf, pack, unreadText } from "./parts.js";
-import { arrange, type Arranged, layOut } from "./plan-layout.js";
+import { arrange, type Arranged, layOut, leftOut } from "./plan-layout.js";
 import { groupPreviews, type PreviewGroup } from "./plan-previews.js";
 import { nothingLine, planTable, verdictLine } from "./plan-verdict.js";
 
@@ -60,7 +60,7 @@ export function renderPlan(plan: Plan, options: PlanOptions): readonly string[] 
   const arranged = arrange(shown);
   const around = {
     before: openingBlocks(plan, arranged, options, limit),
-    between: cutBlocks(setBlocks(plan, options.words), limit),
+    between: setBlocks(plan, options, limit),
     after: closingBlocks(plan, options, limit),
   };
   const parts = pack(
@@ -99,8 +99,8 @@ function renderNothing(
   const next = acts ? nextOf(plan, options) : "";
   const around = {
     before: cutBlocks(blocksOf([nothingLine(plan, next, options), movesText(plan)]), limit / 2),
-    between: cutBlocks(setBlocks(plan, options.words), limit),
-    after: cutBlocks(endBlocks(plan, options.words), limit),
+    between: setBlocks(plan, options, limit),
+    after: cutBlocks(endBlocks(plan, options.words), limit / 2),
   };
   const shown = { ...options, reader: plan.change, outputs: outputRoom(plan) };
   const blocks = layOut({ arranged: [], groups }, around, shown, limit);
@@ -115,7 +115,7 @@ function nextOf(plan: Plan, { links, words, next }: PlanOptions): string {
 }
 
 function closingBlocks(plan: Plan, options: PlanOptions, limit: number): readonly Block[] {
-  return [...cutBlocks(endBlocks(plan, options.words), limit), block(`---\n${footerText(plan, options)}`)];
+  return [...cutBlocks(endBlocks(plan, options.words), limit / 2), block(`---\n${footerText(plan, options)}`)];
 }
 
 function footerText(plan: Plan, { words, links, next }: PlanOptions): string {
@@ -132,9 +132,22 @@ function footerText(plan: Plan, { words, links, next }: PlanOptions): string {
   return `${nothing}${nextStepSentence(next, plan.change, words, links)}${release}`;
 }
 
-function setBlocks(plan: Plan, words: HostWords): readonly Block[] {
+/** Those of the ApplicationSets that fit into a comment, or two. */
+function setBlocks(plan: Plan, { words, links: { page } }: PlanOptions, limit: number): readonly Block[] {
   const unread = plan.unread.length === 0 ? "" : `⚠️ ${unreadText(plan.unread, words)}`;
-  return blocksOf([unread, ...plan.applicationSets.map(applicationSetText)]);
+  const blocks = cutBlocks(blocksOf([unread, ...plan.applicationSets.map(applicationSetText)]), limit);
+  let length = 0;
+  const shown = blocks.filter(({ text }) => (length += text.length) < 2 * limit);
+  const left = plan.applicationSets.slice(plan.applicationSets.length - (blocks.length - shown.length));
+  return [
+    ...shown,
+    ...leftOut(
+      left.map(({ name }) => name),
+      "ApplicationSet",
+      "",
+      page,
+    ),
+  ];
 }
 
 function endBlocks({ applications, notDeployed, released, notes }: Plan, words: HostWords): readonly Block[] {

@@ -1,11 +1,9 @@
-import type { FileChanges } from "../../sandbox/forge.js";
-
 const RESOURCE = "apiVersion: argoproj.io/v1alpha1\nkind: Application\n";
 
 export const NESTED_KEYS = `${RESOURCE}spec: ${"{? ".repeat(80_000)}a${"}".repeat(80_000)}\n`;
 
 /** Files of a pull request that cost most to read; each looks as if it held an Application. */
-export function hostileFiles(): FileChanges {
+export function hostileFiles(): Readonly<Record<string, string>> {
   return {
     "hostile/nested-keys.yaml": NESTED_KEYS,
     "hostile/nested-keys-small.yaml": `${RESOURCE}spec: ${"{? ".repeat(4_000)}a${"}".repeat(4_000)}\n`,

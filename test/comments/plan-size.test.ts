@@ -3,7 +3,7 @@ import fc from "fast-check";
 import { readMarker } from "../../src/comments/marker.js";
 import { MAX_PARTS } from "../../src/comments/plan-layout.js";
 import { renderPlan } from "../../src/comments/plan.js";
-import type { ApplicationPlan } from "../../src/core/model/plan.js";
+import type { ApplicationPlan, Plan } from "../../src/core/model/plan.js";
 import {
   compared,
   evaluated,
@@ -13,6 +13,7 @@ import {
   resource,
   sampleApplication,
   samplePlan,
+  sampleSet,
   WORDS,
 } from "./samples.js";
 
@@ -81,9 +82,52 @@ describe("comments.plan: all", () => {
 
   test("no plan posts more than a handful of comments; what is left out is named", () => {
     const parts = renderPlan(samplePlan([sampleApplication("web", evaluated(many(60, 500)))]), all);
-    expect(parts.length).toBeLessThanOrEqual(MAX_PARTS + 1);
+    expect(parts.length).toBeLessThanOrEqual(MAX_PARTS);
     expect(parts.join("\n")).toMatch(/more changed resources are too long to show here:/);
     expect(parts.join("\n")).toContain("ConfigMap ns/c59");
+  });
+
+  const names = Array.from({ length: 10_000 }, (_, at) => `application-${at}`);
+  const added = (name: string) =>
+    sampleApplication(name, {
+      kind: "new",
+      sourceFile: `argocd/${name}.yaml`,
+      preview: { kind: "beyond-limit", limit: 100 },
+    });
+
+  test.each<[string, Plan]>([
+    ["new applications", samplePlan(names.map(added))],
+    ["dangerous ones", samplePlan(names.map((name) => dangerous(name, `-${name}\n`)))],
+    [
+      "applications that the merge adds",
+      samplePlan([sampleApplication("web", evaluated(many(1, 2)))], {
+        previews: names.map((name) => preview(name, "added", compared([resource("Job ns/a", "create", `+${name}\n`)]))),
+      }),
+    ],
+    [
+      "ApplicationSets",
+      samplePlan(names.slice(0, 2).map(added), { applicationSets: names.map((name) => sampleSet(name)) }),
+    ],
+    [
+      "folds that fill a comment each",
+      samplePlan(
+        Array.from({ length: 30 }, (_, at) => resource("ConfigMap ns/c", "update", `-${at}\n`)).flatMap((change, at) =>
+          names.slice(at * 300, at * 300 + 300).map((name) => sampleApplication(name, evaluated([change]))),
+        ),
+      ),
+    ],
+  ])("ten thousand %s make eight comments at most, and the others are counted", (_, plan) => {
+    for (const options of [all, { ...all, links: one.links }]) {
+      const parts = renderPlan(plan, options);
+      expect(parts.length).toBeLessThanOrEqual(MAX_PARTS);
+      for (const part of parts) expectClosed(part);
+      const where = options === all ? "" : `; log in to read \\[their plan\\]\\(<${PAGE}>\\)`;
+      expect(parts.join("\n")).toMatch(
+        new RegExp(
+          `\\d+ more (?:applications|ApplicationSets).* are not shown here for lack of room${where}: \\\`application-`,
+        ),
+      );
+    }
   });
 
   test("a part never holds less than the headings that it repeats", () => {
