@@ -1,4 +1,4 @@
-import { copyFileSync, readdirSync, rmSync, writeFileSync } from "node:fs";
+import { copyFileSync, readdirSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { basename, join, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
 import { parseArgs } from "node:util";
@@ -9,8 +9,9 @@ import { thirdPartyLicenses } from "./third-party-licenses.js";
 
 const ROOT = fileURLToPath(new URL("..", import.meta.url));
 const DIST = join(ROOT, "dist");
-const { values } = parseArgs({ options: { outdir: { type: "string", default: DIST } } });
-const TARGET = resolve(values.outdir);
+const { values } = parseArgs({ options: { outdir: { type: "string" } } });
+/** What reads dist/ meanwhile finds the earlier build until the new one is complete. */
+const TARGET = values.outdir === undefined ? `${DIST}-new` : resolve(values.outdir);
 
 /** Packages that are not ES modules load Node's own by this function, which an ES module does not have. */
 const REQUIRE =
@@ -52,8 +53,7 @@ const undiciConnections: Plugin = {
  * is loaded on demand keeps a file of its own. Types are not checked here, but by `npm run check`.
  */
 async function bundle(): Promise<void> {
-  // Nothing of an earlier build stays; another folder is the caller's own.
-  if (TARGET === DIST) rmSync(DIST, { recursive: true, force: true });
+  if (values.outdir === undefined) rmSync(TARGET, { recursive: true, force: true });
   const { metafile } = await bundleWith({
     absWorkingDir: ROOT,
     entryPoints: {
@@ -80,6 +80,9 @@ async function bundle(): Promise<void> {
   const packages = bundledPackages(ROOT, Object.keys(metafile.inputs));
   writeFileSync(join(TARGET, "THIRD-PARTY-LICENSES.txt"), thirdPartyLicenses(ROOT, packages));
   writeFileSync(join(TARGET, "sbom.cyclonedx.json"), sbomOf(ROOT, packages));
+  if (values.outdir !== undefined) return;
+  rmSync(DIST, { recursive: true, force: true });
+  renameSync(TARGET, DIST);
 }
 
 /** The scripts for Redis, beside the code that reads them. */

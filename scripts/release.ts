@@ -1,10 +1,22 @@
 import { execFileSync, spawnSync } from "node:child_process";
-import { cpSync, existsSync, mkdirSync, mkdtempSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
+import { createHash } from "node:crypto";
+import {
+  cpSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  writeFileSync,
+} from "node:fs";
 import { tmpdir } from "node:os";
 import { parseArgs } from "node:util";
 import { runTool } from "../test/deploy/deploy-tool.js";
 import { ROOT } from "./generated-files.js";
 import { packageChart } from "./release-chart.js";
+import { playPipeline } from "./release-pipelines.js";
 import { comingNotes, releaseNotes, withAbsoluteLinks } from "./release-notes.js";
 
 const FOLDER = `${ROOT}release`;
@@ -24,8 +36,9 @@ const manifest = JSON.parse(readFileSync(`${ROOT}package.json`, "utf8")) as Read
 const { version } = manifest;
 
 /**
- * Makes everything of a release that needs no registry, into release/: notes, SBOM, npm package, chart and the documents as a
- * site. A dry run takes the coming notes and looks at the image file as well.
+ * Makes everything of a release that needs no registry, into release/: notes, SBOM, npm package, chart, checksums and the
+ * documents as a site. A dry run takes the coming notes and looks at the image file as well, after it ran the scripts of both
+ * pipelines.
  */
 function release(): void {
   const { dry, image, digest } = values;
@@ -33,6 +46,10 @@ function release(): void {
   if (tag !== `v${version}`) throw new Error(`the tag ${tag} is not that of package.json, v${version}`);
   const source = values.source ?? (dry ? "https://git.example.org/acme/svc" : undefined);
   if (source === undefined) throw new Error("--source: name the address of the repository");
+  if (dry) {
+    step("scripts of GitHub's pipeline", () => playPipeline("github"));
+    step("scripts of GitLab's pipeline", () => playPipeline("gitlab"));
+  }
   if (!existsSync(`${ROOT}dist`)) throw new Error("there is no dist; run npm run build first");
   if ((image === undefined) !== (digest === undefined)) throw new Error("--image and --digest belong together");
   if (digest !== undefined && !/^sha256:[0-9a-f]{64}$/.test(digest)) throw new Error(`no digest: ${digest}`);
@@ -57,7 +74,9 @@ function release(): void {
       FOLDER,
     ),
   );
-  step("documents", () => buildDocuments(source));
+  step("checksums", writeChecksums);
+  // What is published has to build; they are published by a job of their own.
+  if (digest === undefined) step("documents", () => buildDocuments(source));
   if (dry) step("image file", lintImageFile);
 }
 
@@ -71,6 +90,16 @@ function packNpm(): void {
   execFileSync("npm", ["pack", "--pack-destination", FOLDER], { cwd: folder, stdio: "ignore" });
   renameSync(`${FOLDER}/svc-${version}.tgz`, `${FOLDER}/svc-${version}-node.tgz`);
   rmSync(folder, { recursive: true });
+}
+
+/** SHA256SUMS, as `sha256sum --check` reads it, of the files that a release carries. */
+function writeChecksums(): void {
+  const names = readdirSync(FOLDER).filter((name) => name.startsWith("svc-"));
+  const lines = names.sort().map((name) => {
+    const digest = createHash("sha256").update(readFileSync(`${FOLDER}/${name}`));
+    return `${digest.digest("hex")}  ${name}\n`;
+  });
+  writeFileSync(`${FOLDER}/SHA256SUMS`, lines.join(""));
 }
 
 function buildDocuments(source: string): void {
@@ -87,7 +116,7 @@ function lintImageFile(): void {
   if (!ok) throw new Error(stdout);
 }
 
-function step(name: string, run: () => void): void {
+function step(name: string, run: () => unknown): void {
   run();
   process.stdout.write(`${name}: done\n`);
 }
