@@ -10,6 +10,7 @@ import { readCommit, type CommitFacts } from "./commit-log.js";
 import { ObjectFolder } from "./object-folder.js";
 import { mergedTree, replay } from "./replay.js";
 import { runGit, type GitRun } from "./run-git.js";
+import { readEntries, type TreeEntry } from "./tree-entries.js";
 import { writeCommit, type CommitOptions, type NewCommit } from "./write-commit.js";
 
 export type MergeMethod = "merge" | "squash" | "rebase";
@@ -101,6 +102,14 @@ export class GitStore {
     const refs = rev.startsWith("refs/") ? [rev] : [`refs/heads/${rev}`, rev];
     const objects = this.#repository(name).objects;
     return refs.map((ref) => objects.commit(ref)?.id).find((id) => id !== undefined);
+  }
+
+  /** What the root of a revision has of this name, with its content; undefined if there is nothing. */
+  entryAt(name: string, rev: string, entry: string): (TreeEntry & { readonly content: Buffer }) | undefined {
+    const { objects } = this.#repository(name);
+    const tree = objects.treeOf(this.#resolved(name, rev) ?? "");
+    const found = tree && [...readEntries(tree.content)].find((one) => one.name === entry);
+    return found && { ...found, content: objects.read(found.id)?.content ?? Buffer.alloc(0) };
   }
 
   /** Sets a full ref (`refs/…`), or deletes it. */

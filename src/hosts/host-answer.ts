@@ -1,6 +1,7 @@
 import { createHash } from "node:crypto";
 import type { IncomingHttpHeaders } from "node:http";
 import * as z from "zod";
+import { pathBelow } from "../core/detect/tree/repository-url.js";
 import { type RepositoryName, repositoryName, revision } from "../core/model/brand.js";
 import type { User } from "../core/model/change-request.js";
 import { HostFailure, type HostFailureOptions, type HostFailureReason } from "../core/model/errors.js";
@@ -62,6 +63,22 @@ export function deliveryId(host: HostId, header: IncomingHttpHeaders[string], bo
 /** The addresses of a repository under other host names of the same server. */
 export function urlsAtAliases(aliases: readonly string[], repository: RepositoryName): readonly string[] {
   return aliases.flatMap((alias) => [`https://${alias}/${repository}.git`, `git@${alias}:${repository}.git`]);
+}
+
+/** The repository of a server that a URL names; undefined if it is not one of that server, by any of its names. */
+export function repositoryAt(
+  url: string,
+  { webUrl, aliases }: { readonly webUrl: string; readonly aliases: readonly string[] },
+): RepositoryName | undefined {
+  const roots = [webUrl, ...aliases.map((alias) => `https://${alias}`)];
+  const path = roots.map((root) => pathBelow(root, url)).find((one) => one !== undefined);
+  const read = repositoryField.safeParse(path);
+  return read.success ? read.data : undefined;
+}
+
+/** Whether a revision means more than the default branch. */
+export function isAside(follows: string): boolean {
+  return follows !== "" && follows !== "HEAD";
 }
 
 /** The words of failure messages that differ between code hosts. */

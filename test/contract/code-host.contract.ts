@@ -4,6 +4,7 @@ import { approvalContract } from "./code-host-approval.contract.js";
 import { deploymentsContract } from "./code-host-deployments.contract.js";
 import { factsContract } from "./code-host-facts.contract.js";
 import { faultsContract } from "./code-host-faults.contract.js";
+import { filesContract } from "./code-host-files.contract.js";
 import { marksContract } from "./code-host-marks.contract.js";
 import { mergeContract } from "./code-host-merge.contract.js";
 import type { CodeHostUnderTest, StartOptions } from "./code-host-under-test.js";
@@ -16,6 +17,7 @@ export function codeHostContract(name: string, start: Start): void {
     const under = started(start, {});
     describe("facts", () => factsContract(under));
     describe("access", () => accessContract(under));
+    describe("files", () => filesContract(under));
     describe("marks", () => marksContract(under));
     describe("deployments", () => deploymentsContract(under));
     describe("merge", () => mergeContract(under));

@@ -252,6 +252,12 @@ export class MemoryHost implements CodeHost {
     return true;
   }
 
+  /** It has no other repositories. */
+  async readFile(): Promise<undefined> {
+    await this.#options.delay();
+    return undefined;
+  }
+
   async cloneSource({ number }: ChangeRequestRef): Promise<CloneSource> {
     await this.#options.delay();
     return { url: this.url, authorization: undefined, headRef: headRef(number) };

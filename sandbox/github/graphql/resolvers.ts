@@ -1,4 +1,5 @@
 import type { CommitFacts } from "../../git/commit-log.js";
+import { FOLDER_MODE } from "../../git/tree-entries.js";
 import { mergeBaseOf } from "../mergeability.js";
 import { latestOpinionatedReviews, reviewDecision } from "../reviews.js";
 import { permits, type InstallationToken } from "../tokens.js";
@@ -21,6 +22,8 @@ export function rootResolvers(world: World, token: InstallationToken): Resolvers
         throw new TypedError("NOT_FOUND", `Could not resolve to a Repository with the name '${owner}/${name}'.`);
       }
       return {
+        object: ({ expression }: { expression?: string | null }) =>
+          objectAt(world, token, repository, expression ?? ""),
         pullRequest: ({ number }: { number: number }) => pullRequest(world, token, repository, number),
         pullRequests: (page: Page & { states?: readonly string[] | null }) => pullRequests(token, repository, page),
       };
@@ -38,6 +41,22 @@ export function rootResolvers(world: World, token: InstallationToken): Resolvers
       return { minimizedComment: { __typename: "IssueComment", isMinimized: true } };
     },
   };
+}
+
+/** GitHub cuts texts after 512,000 bytes. */
+const LONGEST_TEXT = 512_000;
+
+/** What `<revision>:<name>` of the root is. */
+function objectAt(world: World, token: InstallationToken, repository: Repository, expression: string): object | null {
+  if (!permits(token, repository, "contents", "read")) {
+    throw new TypedError("FORBIDDEN", "Resource not accessible by integration");
+  }
+  const [rev = "", name = ""] = expression.split(":");
+  const entry = world.store.entryAt(repository.fullName, rev, name);
+  if (entry === undefined) return null;
+  if (entry.mode === FOLDER_MODE) return { __typename: "Tree" };
+  const text = entry.content.includes(0) ? null : entry.content.subarray(0, LONGEST_TEXT).toString("utf8");
+  return { __typename: "Blob", text, isTruncated: entry.content.length > LONGEST_TEXT };
 }
 
 function pullRequests(

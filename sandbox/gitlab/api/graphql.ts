@@ -1,16 +1,21 @@
 import type { RequestHandler } from "express";
 import { buildSchema, execute, GraphQLError, parse, validate, type DocumentNode, type GraphQLSchema } from "graphql";
 import { z } from "zod";
+import { FOLDER_MODE } from "../../git/tree-entries.js";
 import type { CommitFacts } from "../model/commit-reader.js";
 import type { Instance } from "../model/instance.js";
 import type { MergeRequest } from "../model/merge-request.js";
 import type { Person } from "../model/people.js";
+import type { Project } from "../model/project.js";
 
 /** The part of GitLab's schema that the sandbox serves (https://docs.gitlab.com/api/graphql/reference/). */
 const SCHEMA = `
 scalar UserID
 type Query { project(fullPath: ID!): Project }
-type Project { mergeRequest(iid: String!): MergeRequest }
+type Project { mergeRequest(iid: String!): MergeRequest repository: Repository }
+type Repository { blobs(paths: [String!]!, ref: String): RepositoryBlobConnection }
+type RepositoryBlobConnection { nodes: [RepositoryBlob] }
+type RepositoryBlob { mode: String rawTextBlob: String }
 type MergeRequest {
   commits(after: String, before: String, first: Int, last: Int): CommitConnection
   committers(after: String, before: String, first: Int, last: Int): UserCoreConnection
@@ -75,12 +80,31 @@ function project(instance: Instance, fullPath: string): Resolved | null {
   const found = [...instance.projects.values()].find(({ path }) => path.toLowerCase() === fullPath.toLowerCase());
   if (!found?.members.has(instance.bot.id)) return null;
   return {
+    repository: repository(instance, found),
     mergeRequest: ({ iid }: { iid: string }) => {
       const merge = instance.mergeRequests.find((one) => one.project === found && String(one.iid) === iid);
       return merge === undefined ? null : mergeRequest(instance, merge);
     },
   };
 }
+
+/** Null for guests, who may not read the files of a private project. Folders have no blobs. */
+function repository({ bot, store }: Instance, { path, members }: Project): Resolved | null {
+  if ((members.get(bot.id) ?? 0) < REPORTER) return null;
+  return {
+    blobs: ({ paths, ref }: { paths: readonly string[]; ref?: string | null }) => ({
+      nodes: paths.flatMap((name) => {
+        const entry = store.entryAt(path, ref ?? "HEAD", name);
+        if (entry === undefined || entry.mode === FOLDER_MODE) return [];
+        const text = entry.content.includes(0) ? null : entry.content.toString("utf8");
+        return [{ mode: entry.mode, rawTextBlob: text }];
+      }),
+    }),
+  };
+}
+
+/** The lowest role that may read files. */
+const REPORTER = 20;
 
 function mergeRequest(instance: Instance, merge: MergeRequest): Resolved {
   return {

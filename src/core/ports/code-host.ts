@@ -42,6 +42,11 @@ export interface CodeHost {
   mayCommand(change: ChangeRequestRef, user: User): Promise<boolean>;
   /** Whether this person can read the files and change requests now. False too where our own account cannot tell. */
   mayRead(change: ChangeRequestRef, person: Visitor): Promise<boolean>;
+  /**
+   * One file of any repository, as it is now: at the tip of the default branch first, then at what else is followed. Never
+   * cached. Undefined if the URL names no repository of this host.
+   */
+  readFile(file: ForeignFile): Promise<readonly FileContent[] | undefined>;
   /** Where git reads the repository, with short-lived credentials. */
   cloneSource(change: ChangeRequestRef): Promise<CloneSource>;
   /** Comments of our own account on the change request, oldest first. */
@@ -113,6 +118,17 @@ export interface Visitor extends Pick<User, "id" | "login"> {
   /** The host shows them only public repositories and those that they are a member of. */
   readonly external: boolean;
 }
+
+/** A file of a repository that need not be the change request's. */
+export interface ForeignFile {
+  readonly repoURL: string;
+  readonly path: string;
+  /** A branch, a tag or a commit besides the default branch; empty, or `HEAD`, if there is none. */
+  readonly follows: string;
+}
+
+/** What a path is at a commit; also `absent` if there is no such commit. Anything but text is `unreadable`. */
+export type FileContent = { readonly kind: "text"; readonly text: string } | { readonly kind: "absent" | "unreadable" };
 
 export interface CloneSource {
   /** HTTPS, without credentials. */

@@ -53,6 +53,7 @@ export const PORT_REACH: { readonly [Name in keyof RunPorts]: ReachOf<RunPorts[N
     mayCommand: "read",
     mayRead: "read",
     belongsToAny: "read",
+    readFile: "read",
     cloneSource: "read",
     listOwnComments: "read",
     commentUrl: "read",

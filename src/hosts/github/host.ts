@@ -24,6 +24,7 @@ import { createGitHubClient, type GitHubClient } from "./client.js";
 import { createComments, createRecentActivity } from "./comments.js";
 import { createSetStatus, openWithHead } from "./commit-status.js";
 import { createDeployments } from "./deployments.js";
+import { readFile } from "./files.js";
 import { merge } from "./merge.js";
 import { GITHUB } from "./words.js";
 
@@ -83,6 +84,7 @@ export function createGitHubHost(config: GitHubConfig, parts: HostParts): CodeHo
     mayCommand: (change, user) => hasPermission(client, change, user, ["admin", "write"]),
     mayRead: (change, person) => hasPermission(client, change, person, ["admin", "write", "read"]),
     belongsToAny: (change, user, teams) => belongsToAnyTeam(client, change, user, teams),
+    readFile: (file) => readFile(client, file, { webUrl, aliases }),
     cloneSource: createCloneSource(client, { webUrl, clock }),
     ...createComments(client, self, inTurn),
     commitUrl: ({ webUrl }, commit) => `${webUrl.replace(/\/pull\/\d+$/, "")}/commit/${commit}`,

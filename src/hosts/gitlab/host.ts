@@ -15,6 +15,7 @@ import { getChangeRequest, getMergeRequest, getState, mergeabilityOf } from "./c
 import { createGitLabClient, type GitLabClient } from "./client.js";
 import { openWithHead, setStatus } from "./commit-status.js";
 import { createDeployments } from "./deployments.js";
+import { readFile } from "./files.js";
 import { merge } from "./merge.js";
 import { createNotes, createRecentActivity } from "./notes.js";
 import { isBot } from "./webhook.js";
@@ -63,6 +64,7 @@ export function createGitLabHost(config: GitLabConfig, parts: GitLabParts): Code
     isProgram,
     mayCommand: (change, user) => mayWrite(client, change, user),
     mayRead: (change, person) => mayRead(client, change, person),
+    readFile: (file) => readFile(client, file, { webUrl: url, aliases: config.aliases }),
     cloneSource: (change) =>
       Promise.resolve({
         url: `${url}/${change.repository}.git`,

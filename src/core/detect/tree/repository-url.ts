@@ -54,6 +54,15 @@ export function isOwnRepository({ repositoryUrls }: Pick<ChangeRequest, "reposit
   return (alike.length > 0 ? alike : own).some((one) => sameAddress(one, address));
 }
 
+/** The path of a repository below the root of a server, as `isOwnRepository` compares them; undefined if it is elsewhere. */
+export function pathBelow(root: string, url: string): string | undefined {
+  const [server, one] = [parseAddress(`${root}/x`), parseAddress(url)];
+  if (server === undefined || one?.host !== server.host) return undefined;
+  if (one.port !== "" && server.port !== "" && one.port !== server.port) return undefined;
+  const folder = one.web ? server.path.slice(0, -1) : "";
+  return one.path.startsWith(folder) ? one.path.slice(folder.length) : undefined;
+}
+
 /** The URL without user name and password, for messages. The user name of git's short SSH form is not secret and stays. */
 export function redactUserInfo(url: string): string {
   const start = url.indexOf("://") + "://".length;
