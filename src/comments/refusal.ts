@@ -172,7 +172,7 @@ function paragraphsOf(
       }));
       return [
         listOf(`${code(refusal.login)} may not run ${code(`${word} ${refusal.command}`)} for:`, items),
-        `Nothing was run. Ask someone who may. The rule is in ${code(REPOSITORY_FILE)} on the base branch, under ${code("sync_requirements")}.`,
+        `Nothing was run. Ask someone who may. ${whereRulesAre(refusal.applications)}`,
         narrower(refusal.others, words, refusal.command),
       ];
     }
@@ -264,11 +264,20 @@ function whoMay({ allowed, problem, through }: BarredApplication, command: Narro
 }
 
 function whoOf(rules: readonly AccessRule[]): string {
-  const lists = rules.map(({ users, teams }) => {
-    return [...users, ...(teams.length === 0 ? [] : [`members of ${teams.join(", ")}`])].join(", ");
+  const empty = rules.find(({ users, teams }) => users.length + teams.length === 0);
+  if (empty?.from !== undefined) return `nobody may, because the list of ${empty.from} names nobody here`;
+  if (empty !== undefined) return "nobody may, because the list is empty";
+  const lists = rules.map(({ users, teams, from }) => {
+    const named = [...users, ...(teams.length === 0 ? [] : [`members of ${teams.join(", ")}`])].join(", ");
+    return from === undefined ? named : `${named} (by the rules of ${from})`;
   });
-  if (lists.includes("")) return "nobody may, because the list is empty";
   return `only ${[...new Set(lists)].join(", and of those only ")} may`;
+}
+
+function whereRulesAre(applications: readonly BarredApplication[]): string {
+  const isElsewhere = applications.some(({ allowed }) => allowed.some(({ from }) => from !== undefined));
+  const others = isElsewhere ? `, or in that of the repository that is named` : "";
+  return `The rule is in ${code(REPOSITORY_FILE)} on the base branch${others}, under ${code("sync_requirements")}.`;
 }
 
 function elsewhere(holder: ChangeRequestRef, change: ChangeRequestRef): string {

@@ -2,7 +2,7 @@ import type { Settings } from "../../src/core/model/settings.js";
 
 /** Settings as they are without any file, with what a test wants. */
 export function sampleSettings(more: Partial<Settings> = {}): Settings {
-  return {
+  const settings: Settings = {
     autoplan: true,
     skipNoChanges: false,
     autoMerge: false,
@@ -25,6 +25,8 @@ export function sampleSettings(more: Partial<Settings> = {}): Settings {
     needsAdministrator: false,
     rulesChange: undefined,
     notes: [],
+    including: () => Promise.resolve(settings),
     ...more,
   };
+  return settings;
 }

@@ -1,7 +1,9 @@
 import { describe, expect, test } from "@jest/globals";
 import { HOSTS, REPOSITORY, startBot, type Bot } from "./bot.js";
 import { planned, section, UNCHANGED_TEXT } from "./plan-comment.js";
-import { changeOf } from "./resources.js";
+import { applicationResource, changeOf } from "./resources.js";
+
+const TRACKING = "argocd.argoproj.io/tracking-id";
 
 /** What was asked of Argo CD. Listing and settings are also asked for at the start, and answered from memory for a while. */
 interface Calls {
@@ -176,6 +178,45 @@ describe.each(HOSTS)("what a plan asks of Argo CD on %s", (host) => {
     await bot.comment(one, "svc sync");
     const calls = await callsOf(bot, () => bot.open(changeOf(["web"], "3"), { by: "bo" }));
     expect(calls.renders).toEqual(["head", "base"]);
+  });
+});
+
+describe.each(HOSTS)("what rules of the repository that defines applications cost on %s", (host) => {
+  /** Requests to the code host and to Argo CD, for a plan of 20 applications below a parent, and for a sync of one. */
+  async function costs(definedIn: "nothing" | "here" | "elsewhere") {
+    const applications = namesOf(20);
+    const tracking = (name: string) => ({ [TRACKING]: `root:argoproj.io/Application:argocd/${name}` });
+    const annotated = definedIn === "nothing" ? [] : applications;
+    const bot = await startBot({
+      host,
+      applications,
+      resources: () => Object.fromEntries(annotated.map((name) => [name, { annotations: tracking(name) }])),
+      prepare: async ({ argocd }, forge) => {
+        await forge.createRepository("acme/platform", { ".svc.yaml": "require_approval: false\n" });
+        const repoURL = forge.cloneUrl(definedIn === "elsewhere" ? "acme/platform" : REPOSITORY);
+        argocd.addApplication(applicationResource("root", { repoURL, path: "argocd" }));
+      },
+    });
+    const counted = async (act: () => Promise<unknown>) => {
+      const [host, argocd] = [bot.forge.requests.length, bot.argocd.requests.length];
+      await act();
+      return { host: bot.forge.requests.length - host, argocd: bot.argocd.requests.length - argocd };
+    };
+    const plan = await counted(() => bot.open(changeOf(applications)));
+    bot.expectChanges("sync app-1");
+    const sync = await counted(() => bot.comment(1, "svc sync -a app-1"));
+    expect(bot.changes()).toEqual(["sync app-1"]);
+    return { plan, sync };
+  }
+
+  test("nothing where it is the repository that deploys them, and otherwise one call for each reading of the rules", async () => {
+    const [nothing, here, elsewhere] = [await costs("nothing"), await costs("here"), await costs("elsewhere")];
+    expect(here).toEqual(nothing);
+    // GitHub is asked once for the installation.
+    const first = host === "hosta" ? 2 : 1;
+    expect(elsewhere.plan).toEqual({ host: here.plan.host + first, argocd: here.plan.argocd });
+    expect(elsewhere.sync.argocd).toBe(here.sync.argocd);
+    expect(elsewhere.sync.host - here.sync.host).toBe(2);
   });
 });
 

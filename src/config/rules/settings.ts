@@ -1,5 +1,5 @@
 import { isDeepStrictEqual } from "node:util";
-import type { AccessRule, Settings } from "../../core/model/settings.js";
+import type { AccessRule, OwnSettings } from "../../core/model/settings.js";
 import { HOST_IDS, type HostId, REPOSITORY_FILE } from "../../names.js";
 import { matchesName } from "../pattern.js";
 import {
@@ -16,7 +16,7 @@ import { describeSelectors, SELECTORS } from "./rule-match.js";
 
 export interface Resolution {
   /** Valid even if a file is broken, for commands that still work then: unlock, rollback, help. */
-  readonly settings: Settings;
+  readonly settings: OwnSettings;
   readonly problems: readonly ConfigProblem[];
   /** Which file is broken; `base` if both are. Plans and syncs are refused then, unless `repairs`. */
   readonly brokenAt: "head" | "base" | undefined;
@@ -68,7 +68,7 @@ export function resolveSettings(
     policies.every((one) => one[key] ?? defaults[key]);
   const broken = branches.some(({ file }) => file.kind === "invalid");
   const headConfig = head.kind === "valid" ? head.config : undefined;
-  const settings: Settings = {
+  const settings: OwnSettings = {
     autoplan: policy.autoplan ?? defaults.autoplan,
     skipNoChanges: everywhere("skipNoChanges"),
     autoMerge: everywhere("autoMerge"),
@@ -127,7 +127,7 @@ function distinct(rules: readonly AccessRule[]): readonly AccessRule[] {
   return [...new Map(rules.map((rule) => [JSON.stringify(rule), rule])).values()];
 }
 
-function unionOfApplications(sides: readonly RepositoryConfig[]): Settings["applications"] {
+function unionOfApplications(sides: readonly RepositoryConfig[]): OwnSettings["applications"] {
   const paths = new Map<string, Set<string>>();
   for (const application of sides.flatMap((side) => side.applications)) {
     const known = paths.get(application.name) ?? new Set();

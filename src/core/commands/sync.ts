@@ -13,7 +13,7 @@ import { type ApplicationPlan, expectedRefusals, isPlanOf, type Plan } from "../
 import type { ApplicationSync, CommandResult } from "../model/result.js";
 import type { LiveSubject } from "../model/subject.js";
 import { ownLocksIn } from "../policy/application-state.js";
-import { deployedOf, healthRuleFor } from "../policy/effect-rules.js";
+import { definedInOf, deployedOf, healthRuleFor } from "../policy/effect-rules.js";
 import { refusedBy, refusedInDoubt } from "../policy/next-step.js";
 import type { CommandContext, OpenedChange } from "../ports/context.js";
 import { behindOf } from "../survey/behind-base.js";
@@ -107,6 +107,8 @@ async function targetsOf(
   { plan, checks, parentsOf, context }: TargetOptions,
 ): Promise<readonly HeadTarget[]> {
   const behind = await behindOf(subjects, context);
+  const names = subjects.map(({ name }) => name);
+  const settings = await context.settings.including(definedInOf(deployedOf(plan, names, context.change)));
   return allInTurns(subjects, async (subject): Promise<HeadTarget> => {
     const planned = plan?.applications.find(({ application }) => application === subject.name);
     const deployed = deployedOf(plan, [subject.name], context.change);
@@ -118,7 +120,7 @@ async function targetsOf(
       overridden: overriddenIn(subject.name, checks),
       planned: planned?.kind === "evaluated" ? planned.sources : [],
       basePinned: await isBasePinned(subject, context),
-      health: deployed.map((one) => healthRuleFor(one, context.settings))[0],
+      health: deployed.map((one) => healthRuleFor(one, settings))[0],
     };
   });
 }

@@ -3,7 +3,7 @@ import type { DeployingCommand } from "../model/command.js";
 import { HostFailure } from "../model/errors.js";
 import type { BarredApplication } from "../model/result.js";
 import type { AccessCommand, AccessRule, Settings } from "../model/settings.js";
-import { accessRulesFor, type Deployed } from "../policy/effect-rules.js";
+import { accessRulesFor, definedInOf, type Deployed } from "../policy/effect-rules.js";
 import type { CodeHost } from "../ports/code-host.js";
 
 /** The person who gives a command, and the rules that hold for it. */
@@ -28,7 +28,8 @@ export async function barredFrom(
   deployed: readonly Deployed[],
   context: AccessContext,
 ): Promise<readonly BarredApplication[]> {
-  const { settings, user } = context;
+  const { user } = context;
+  const settings = await context.settings.including(definedInOf(deployed));
   const asked = new Map<string, Promise<Membership>>();
   const restricted = deployed.flatMap((one) => restrictedBy(one, command, settings));
   const found = await Promise.all(
@@ -50,11 +51,13 @@ export async function barredFrom(
 }
 
 function restrictedBy(
-  { application, members }: Deployed,
+  { application, members, definedIn }: Deployed,
   command: AccessCommand,
   settings: Settings,
 ): readonly Omit<BarredApplication, "problem">[] {
-  if (members.length === 0) return [{ application, allowed: settings.accessTo({ name: application }, command) }];
+  if (members.length === 0) {
+    return [{ application, allowed: settings.accessTo({ name: application, definedIn }, command) }];
+  }
   return members.map((member) => {
     const allowed = accessRulesFor(member, command, settings);
     const name = member.application;

@@ -30,9 +30,11 @@ import {
   approvalNeeds,
   besides,
   byNameAlone,
+  definedInOf,
   type Deployed,
   deployedOf,
   requiresUpToDate,
+  takingEffect,
 } from "../policy/effect-rules.js";
 import {
   type ApplicationFacts,
@@ -93,7 +95,7 @@ export async function readStores(
   source: FactSource,
   { problems = [], asNow, ...options }: Pick<FactOptions, "problems" | "plan" | "asNow"> = {},
 ): Promise<ReadFacts> {
-  const { change, settings, plans, locks, deployments, hostWords } = source;
+  const { change, plans, locks, deployments, hostWords } = source;
   const untold: Partial<Record<FactName, string>> = {};
   const [found, held, records] = await Promise.all([
     "plan" in options ? options.plan : tell(untold, "plan", () => plans.find(change), undefined),
@@ -101,6 +103,7 @@ export async function readStores(
     tell(untold, "records", () => deployments.list(), []),
   ]);
   const plan = isPlanOf(found, change) && asNow !== undefined ? await asNow(found) : found;
+  const settings = await source.settings.including(definedInOf(takingEffect(plan)));
   const facts = storedFacts({ change, words: hostWords[change.host], settings, plan, locks: held, records });
   return { facts: { ...facts, untold, problems }, plan, records, approvals: createApprovals(source) };
 }
@@ -215,12 +218,11 @@ export function storedFacts({ change, words, settings, plan, locks, records }: S
   const lockOf = new Map(locks.map((lock) => [lock.application, lock]));
   const ownOf = new Map(own.map((record) => [record.application, record]));
   const recordsOf = byApplication(records);
-  const deployedNow = new Map(deployedOf(plan, [...names], change).map((one) => [one.application, one]));
   const reachedFrom = plan === undefined ? () => [] : checkedIn(plan);
+  const requires = requirementsIn(plan, [...names], change, settings);
   const applications = [...names].map((application): ApplicationFacts => {
     const one = planned.get(application);
     const record = ownOf.get(application);
-    const deployed = deployedNow.get(application) ?? { application, members: [] };
     const foreign = (recordsOf.get(application) ?? []).filter((other) => other !== record);
     return {
       application,
@@ -228,7 +230,7 @@ export function storedFacts({ change, words, settings, plan, locks, records }: S
       lock: lockOf.get(application),
       record: record && recordFacts(record, change),
       foreign: foreign.map((other) => recordFacts(other, change)),
-      requires: requiresOf(deployed, { application, members: unmoved(one) }, settings),
+      requires: requires(application),
       now: undefined,
     };
   });
@@ -237,6 +239,21 @@ export function storedFacts({ change, words, settings, plan, locks, records }: S
     plan: plan && planFacts(plan, change),
     applications,
     others: plan === undefined ? [] : besides(plan).map((deployed) => otherFacts(deployed, settings)),
+  };
+}
+
+/** What a deployment of each of these applications requires by the plan. */
+export function requirementsIn(
+  plan: Plan | undefined,
+  names: readonly ApplicationName[],
+  change: ChangeRequest,
+  settings: Settings,
+): (application: ApplicationName) => Requires {
+  const planned = new Map(plan?.applications.map((one) => [one.application, one]));
+  const now = new Map(deployedOf(plan, names, change).map((one) => [one.application, one]));
+  return (application) => {
+    const deployed = now.get(application) ?? { application, members: [] };
+    return requiresOf(deployed, { application, members: unmoved(planned.get(application)) }, settings);
   };
 }
 
@@ -291,7 +308,7 @@ function requiresOf(deployed: Deployed, back: Deployed, settings: Settings): Req
   const { application } = deployed;
   const allowed = (command: AccessCommand, { members }: Deployed) =>
     members.length === 0
-      ? settings.accessTo({ name: application }, command)
+      ? settings.accessTo({ name: application, definedIn: deployed.definedIn }, command)
       : members.flatMap((member) => accessRulesFor(member, command, settings));
   const [alone = deployed] = byNameAlone([application]);
   return {

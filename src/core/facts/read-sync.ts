@@ -8,7 +8,7 @@ import type { Lock } from "../model/lock.js";
 import { isPlanOf, type Plan } from "../model/plan.js";
 import type { LiveSubject } from "../model/subject.js";
 import { approvalNeedsOf, isAnnounced } from "../policy/application-state.js";
-import { deployedOf } from "../policy/effect-rules.js";
+import { definedInOf, deployedOf } from "../policy/effect-rules.js";
 import type { ApplicationFacts, Asker, FactName, Facts, NowFacts } from "../policy/facts.js";
 import type { CommandContext, Commits } from "../ports/context.js";
 import { asPlanned, findInputGaps } from "../survey/behind-base.js";
@@ -19,7 +19,7 @@ import { survey, type Survey, type SurveySource } from "../survey/survey.js";
 import { type AccessContext, barredFrom, needsNoApproval, needsWriteAccess } from "./access.js";
 import { type ApprovalContext, createApprovals, createLifting, type WhyWithheld, withholdingOf } from "./approval.js";
 import { readMissed } from "./missed.js";
-import { type ReadFacts, tell } from "./read-facts.js";
+import { type ReadFacts, requirementsIn, tell } from "./read-facts.js";
 
 /** The facts of a sync, and the applications as it would deploy them. */
 interface SyncReading {
@@ -154,15 +154,16 @@ export async function readAgain(
   }: { readonly plan: Plan | undefined; readonly lifted: boolean; readonly command: Command<"sync"> },
   context: SyncSource & Pick<CommandContext, "locks" | "clock">,
 ): Promise<Confirmation> {
-  const { host, change, settings, deployer, user } = context;
+  const { host, change, deployer, user } = context;
   const untold: Partial<Record<FactName, string>> = { ...facts.untold };
   const chosen = facts.applications.flatMap(({ application, now: one }) => (one === undefined ? [] : [application]));
+  const { deployed, settings, requires, required } = await rulesAgain(facts, chosen, plan, context);
   const approvals = createApprovals(context);
   const [now, mayWrite, barred, approval, live, locks, missed] = await Promise.all([
     tell(untold, "change", () => host.getChangeRequest(change), change),
     needsWriteAccess(settings, change) ? tell(untold, "access", () => host.mayCommand(change, user), false) : true,
-    barredFrom("sync", deployedOf(plan, chosen, change), context),
-    facts.approval !== undefined || lifted ? tell(untold, "approval", approvals, undefined) : undefined,
+    barredFrom("sync", deployed, { ...context, settings }),
+    facts.approval !== undefined || lifted || required ? tell(untold, "approval", approvals, undefined) : undefined,
     tell(untold, "applications", () => Promise.all(subjects.map(({ name }) => deployer.findApplication(name))), []),
     tell(untold, "locks", () => Promise.all(chosen.map((name) => refreshed(name, facts, command.dryRun, context))), []),
     missedIn(plan, { ...context, approvals }),
@@ -173,7 +174,6 @@ export async function readAgain(
     await allInTurns(fresh, async (one) => [one.name, await withholdingOf(one, why, context)] as const),
   );
   const differing = differingFrom(plan, fresh, undefined, change);
-  const lockOf = new Map(locks.map((lock, index) => [chosen[index], lock]));
   const syncing = new Map(live.flatMap((one) => (one !== undefined && syncsItself(one) ? [[one.name, one]] : [])));
   const again = (one: ApplicationFacts): ApplicationFacts => {
     const { application, now: before } = one;
@@ -186,7 +186,7 @@ export async function readAgain(
       differs: differing.get(application),
       withheld: withheld.get(application),
     };
-    return { ...one, lock: lockOf.get(application), now: is };
+    return { ...one, requires: requires(application), lock: locks[chosen.indexOf(application)], now: is };
   };
   const isSame = now.headRevision === change.headRevision && now.baseBranch === change.baseBranch;
   const conflicts = now.mergeability === "conflicts" ? now.mergeability : facts.change.mergeability;
@@ -204,6 +204,20 @@ export async function readAgain(
       applications: facts.applications.map(again),
     },
   };
+}
+
+/** The rules of other repositories may have changed; those of this one come with its base branch. */
+async function rulesAgain(
+  { asker }: Facts,
+  names: readonly ApplicationName[],
+  plan: Plan | undefined,
+  { change, ...context }: Pick<SyncSource, "change" | "settings">,
+) {
+  const deployed = deployedOf(plan, names, change);
+  const settings = await context.settings.including(definedInOf(deployed), "again");
+  const requires = requirementsIn(plan, names, change, settings);
+  const required = asker?.withoutApproval !== true && names.some((name) => requires(name).approvals.sync.length > 0);
+  return { deployed, settings, requires, required };
 }
 
 /** The lock as it is now: refreshed if it is ours, so that it lives while we deploy. A dry run only reads. */
@@ -260,6 +274,7 @@ function memberDiffers(before: Member, now: Member): string | undefined {
     ["project", before.project, now.project],
     ["destination", before.destination, now.destination],
     ["sources", before.sources, now.sources],
+    ["repository that defines it", before.definedIn ?? [], now.definedIn ?? []],
     ["definition", before.digest, now.digest],
     // A definition that is there by now, because a parent wrote it, replaces nothing.
     ["definition", now.definition.kind === "unchanged" ? now.definition : before.definition, now.definition],

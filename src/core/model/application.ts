@@ -283,6 +283,8 @@ export interface LiveApplication extends Application {
   readonly owningSet: string | undefined;
   /** Whether that set syncs it (`strategy.type: RollingSync`); `unread` if it could not be read. Without a set, absent. */
   readonly setStrategy?: "rolling" | "other" | "unread" | undefined;
+  /** That set; undefined if there is none, or it could not be read. */
+  readonly generatedBy?: ApplicationSet | undefined;
   /** `status.sourceType(s)`, one per source: `Helm`, `Kustomize`, `Directory`, `Plugin` or empty. */
   readonly sourceTypes: readonly string[];
   /** `status.sync.revision(s)`, one per source: what Argo CD compared last. */
@@ -309,6 +311,8 @@ export interface ApplicationSet {
   readonly name: string;
   readonly namespace: string | undefined;
   readonly resource: Json & JsonObject;
+  /** The parent application that tracks the one that Argo CD runs; undefined if there is none, or it is from elsewhere. */
+  readonly parent?: ApplicationName | undefined;
 }
 
 /** Identifies an ApplicationSet; no namespace means Argo CD's own. */

@@ -1,7 +1,7 @@
 import type { Destination } from "./application.js";
 import type { ApplicationName, Revision } from "./brand.js";
 import type { Json, JsonObject } from "./json.js";
-import type { RuledApplication } from "./settings.js";
+import type { DefinedIn, RuledApplication } from "./settings.js";
 
 /**
  * Everything that one deployment changes: the application itself, and every application that it creates, changes or removes
@@ -38,6 +38,8 @@ export interface Identity {
   readonly destination: Destination;
   /** Further namespaces, which objects of it name that this change touches. */
   readonly namespaces: readonly string[];
+  /** Undefined in older plans. */
+  readonly definedIn?: readonly DefinedIn[] | undefined;
 }
 
 /** An identity besides a member's own. */
@@ -84,14 +86,22 @@ export interface AppliedChild {
 }
 
 /** An identity as rules see it; what could not be read is not known to them. */
-export function ruledAs({ application, project, destination, namespaces }: Identity): RuledApplication {
+export function ruledAs({ application, project, destination, namespaces, definedIn }: Identity): RuledApplication {
   const { cluster, namespace } = destination;
   return {
     name: application,
     project,
     ...(cluster === "" ? {} : { cluster }),
     namespaces: [...new Set([namespace, ...namespaces])].filter((one) => one !== ""),
+    ...(definedIn === undefined || definedIn.length === 0 ? {} : { definedIn }),
   };
+}
+
+/** The member with the other repositories that define it, whose rules hold in its earlier places as well. */
+export function definedWith(member: Member, definedIn: readonly DefinedIn[]): Member {
+  if (definedIn.length === 0) return member;
+  const boundAs = member.boundAs.map((one) => (one.application === member.application ? { ...one, definedIn } : one));
+  return { ...member, definedIn, boundAs };
 }
 
 /** Of applications that are not planned. */

@@ -6,6 +6,7 @@ import { groupedBy } from "./collections.js";
 import type { Effect, Member } from "./effect.js";
 import type { Lock } from "./lock.js";
 import { driftOf, type ManifestDiff, type ResourceChange } from "./manifest-diff.js";
+import type { DefinedIn } from "./settings.js";
 import type { PlannedSource } from "./subject.js";
 
 /** Whether the application is locked by this change request. */
@@ -131,6 +132,8 @@ interface Unplanned {
 export interface NotDeployed {
   readonly application: ApplicationName;
   readonly reason: string;
+  /** Other repositories that define it, where the merge makes it take effect. */
+  readonly definedIn?: readonly DefinedIn[] | undefined;
 }
 
 /** The applications that a changed ApplicationSet would add, remove and change. */

@@ -19,6 +19,8 @@ export const COMMAND_ACCESS = ["write", "anyone"] as const;
 /** What a sync of one application requires. */
 export interface Requirements {
   readonly requireApproval: boolean;
+  /** Completes "it requires an approval: ", where a repository requires it that defines the application. Untrusted. */
+  readonly because?: string | undefined;
   readonly requireUpToDate: boolean;
   /** Undefined if Argo CD's success is enough. */
   readonly health?: HealthRule | undefined;
@@ -36,7 +38,16 @@ export interface AccessRule {
   readonly users: readonly string[];
   /** Paths of teams, as the code host spells them. */
   readonly teams: readonly string[];
+  /** The repository whose rule it is, if that is another one. Untrusted. */
+  readonly from?: string | undefined;
 }
+
+/** Another repository than the change request's that an application is defined in: its rules hold, too. Untrusted. */
+export type DefinedIn =
+  /** Without credentials. `follows`: the revision that Argo CD reads the definition at; empty means the default branch. */
+  | { readonly kind: "repository"; readonly repoURL: string; readonly follows: string }
+  /** A sentence on why nobody knows which one. */
+  | { readonly kind: "unknown"; readonly reason: string };
 
 /**
  * An application as rules see it. What is undefined is not known, for instance because the application could not be read:
@@ -51,6 +62,7 @@ export interface RuledApplication {
   readonly cluster?: string | undefined;
   /** The destination's namespace, and further ones that its objects name. */
   readonly namespaces?: readonly string[] | undefined;
+  readonly definedIn?: readonly DefinedIn[] | undefined;
 }
 
 /** Objects that set limits or grant rights, of which nobody may create or change one without an approval. */
@@ -70,7 +82,16 @@ interface RulesChange {
 }
 
 /** What holds for one change request: server defaults, overridden by the repository files of base branch and default branch. */
-export interface Settings {
+export interface Settings extends OwnSettings {
+  /**
+   * These settings with the rules of other repositories that define applications. Without them, whatever is defined there
+   * requires an approval. @param again reads once more what was read before.
+   */
+  including(places: readonly DefinedIn[], again?: "again"): Promise<Settings>;
+}
+
+/** The part that the server and the change request's own repository decide. */
+export interface OwnSettings {
   readonly autoplan: boolean;
   readonly skipNoChanges: boolean;
   readonly autoMerge: boolean;

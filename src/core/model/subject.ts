@@ -8,6 +8,7 @@ import {
 } from "./application.js";
 import type { ApplicationName, Revision } from "./brand.js";
 import type { Deployment } from "./deployment.js";
+import type { DefinedIn } from "./settings.js";
 
 /** One application that the change request affects. */
 export type Subject = AnnouncedSubject | UnreadableSubject | LiveSubject;
@@ -15,6 +16,8 @@ export type Subject = AnnouncedSubject | UnreadableSubject | LiveSubject;
 interface SubjectBase {
   readonly name: ApplicationName;
   readonly sourceFile: string | undefined;
+  /** Other repositories that define the one that Argo CD runs. */
+  readonly definedIn?: readonly DefinedIn[] | undefined;
 }
 
 interface Undeployed extends SubjectBase {

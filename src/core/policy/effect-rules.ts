@@ -7,8 +7,8 @@ import { isPlanOf, type Plan, type PlannedFor, previewedDiff, shownDiff } from "
 import type {
   AccessCommand,
   AccessRule,
+  DefinedIn,
   HealthRule,
-  Requirements,
   RuledApplication,
   Settings,
 } from "../model/settings.js";
@@ -18,6 +18,8 @@ export interface Deployed {
   readonly application: ApplicationName;
   /** Empty if nothing but the name is known. */
   readonly members: readonly Member[];
+  /** Other repositories that define it, if it has no members. */
+  readonly definedIn?: readonly DefinedIn[] | undefined;
   /** What it and its members create or change of kinds that set limits or grant rights. Untrusted. */
   readonly sensitive?: readonly SensitiveChange[];
 }
@@ -73,7 +75,7 @@ export interface ApprovalNeed {
 
 /** Everything that requires an approval: by a rule, or because no rule can allow it without one. */
 export function approvalNeeds(all: readonly Deployed[], settings: Settings): readonly ApprovalNeed[] {
-  return all.flatMap(({ application, members, sensitive = [] }) => {
+  return all.flatMap(({ application, members, definedIn, sensitive = [] }) => {
     const needed = [...groupedBy(sensitive, ({ member }) => member)].map(([member, some]) => {
       const what = listed(
         some.map((one) => one.what),
@@ -82,8 +84,8 @@ export function approvalNeeds(all: readonly Deployed[], settings: Settings): rea
       return { application, member, because: `it ${what}, which sets limits or grants rights` };
     });
     if (members.length === 0) {
-      const { requireApproval } = settings.requirementsFor({ name: application });
-      return [...(requireApproval ? [{ application, member: application, because: "" }] : []), ...needed];
+      const { requireApproval, because = "" } = settings.requirementsFor({ name: application, definedIn });
+      return [...(requireApproval ? [{ application, member: application, because }] : []), ...needed];
     }
     const byRules = members.flatMap((member) => {
       const because = needOf(member, settings);
@@ -100,13 +102,13 @@ export function needsApproval(all: readonly Deployed[], settings: Settings): boo
 }
 
 /** Whether any rule for what is deployed requires that the branch is up to date. */
-export function requiresUpToDate({ application, members }: Deployed, settings: Settings): boolean {
-  return strictest(ruledOf(application, members).map((one) => settings.requirementsFor(one))).requireUpToDate;
+export function requiresUpToDate(deployed: Deployed, settings: Settings): boolean {
+  return strictest(ruledOf(deployed).map((one) => settings.requirementsFor(one))).requireUpToDate;
 }
 
 /** How healthy an application must get after its sync, for itself and everything that the sync reaches. */
-export function healthRuleFor({ application, members }: Deployed, settings: Settings): HealthRule | undefined {
-  return strictest(ruledOf(application, members).map((one) => settings.requirementsFor(one))).health;
+export function healthRuleFor(deployed: Deployed, settings: Settings): HealthRule | undefined {
+  return strictest(ruledOf(deployed).map((one) => settings.requirementsFor(one))).health;
 }
 
 /** The lists that must all allow a person this command for one member. */
@@ -122,17 +124,15 @@ function needOf(member: Member, settings: Settings): string | undefined {
   const follows = (member.follows ?? []).map((name) => `it comes to follow ${withoutReview(name)}`);
   if (moves.length + follows.length > 0) return [...moves, ...follows].join("; ");
   if (member.problem !== undefined) return `it could not be evaluated: ${member.problem}`;
-  const requires = (one: RuledApplication): boolean => {
-    const { requireApproval }: Requirements = settings.requirementsFor(one);
-    return requireApproval;
-  };
-  if (requires(ruledAs(member))) return "";
+  const requires = (one: RuledApplication): boolean => settings.requirementsFor(one).requireApproval;
+  const own = settings.requirementsFor(ruledAs(member));
+  if (own.requireApproval) return own.because ?? "";
   const bound = member.boundAs.find((one) => requires(ruledAs(one)));
   return bound === undefined ? undefined : `the rules of ${bound.application} hold, because ${bound.because}`;
 }
 
-function ruledOf(application: ApplicationName, members: readonly Member[]): readonly RuledApplication[] {
-  if (members.length === 0) return [{ name: application }];
+function ruledOf({ application, members, definedIn }: Deployed): readonly RuledApplication[] {
+  if (members.length === 0) return [{ name: application, definedIn }];
   return members.flatMap((member) => [member, ...member.boundAs].map(ruledAs));
 }
 
@@ -156,8 +156,13 @@ export function besides(plan: Plan): readonly Deployed[] {
   const known = new Set([...plan.applications, ...generated].map(({ application }) => application));
   // What a previewed child applies in turn is nobody's member.
   const previewed = plan.previews.map(({ application }) => reach(application, [])).filter(isSensitive);
-  const others = byNameAlone(plan.notDeployed.map(({ application }) => application));
+  const others = plan.notDeployed.map(({ application, definedIn }) => ({ application, members: [], definedIn }));
   return [...generated, ...[...previewed, ...others].filter(({ application }) => !known.has(application))];
+}
+
+/** The other repositories that define what is deployed. */
+export function definedInOf(all: readonly Deployed[]): readonly DefinedIn[] {
+  return all.flatMap(({ members, definedIn = [] }) => [...definedIn, ...members.flatMap((one) => one.definedIn ?? [])]);
 }
 
 function isSensitive({ sensitive = [] }: Deployed): boolean {

@@ -5,6 +5,7 @@ import { allInTurns, groupedBy, mapInTurns } from "../model/collections.js";
 import {
   type AppliedChild,
   type BoundIdentity,
+  definedWith,
   type DefinitionChange,
   type Effect,
   type Identity,
@@ -19,6 +20,7 @@ import type { Subject } from "../model/subject.js";
 import type { Deployer } from "../ports/deployer.js";
 import type { Log } from "../ports/log.js";
 import { asChanged, type Reached, type Surroundings } from "./children.js";
+import { reachedFrom } from "./definition-sources.js";
 import { BEFORE, digestOf, directMember, identityOf, memberOf } from "./members.js";
 import type { SurveyWithSets } from "./sets/application-sets.js";
 import { type ExpansionSource, reachedBySet } from "./sets/rendered-sets.js";
@@ -118,7 +120,7 @@ export async function deriveEffects(
   context: EffectSource,
 ): Promise<Derived> {
   const live = new Map(found.everyApplication.map((one) => [one.name, one]));
-  const running = groupedBy(found.everyApplication, ({ parent }) => parent);
+  const childrenOf = groupedBy(found.everyApplication, ({ parent }) => parent);
   const around: Surroundings = { live, nameOf: await context.deployer.naming(), change: context.change };
   const shallow = await allInTurns(examined, async ({ subject, facts }) => {
     const direct = directMember(subject, context.change);
@@ -131,12 +133,14 @@ export async function deriveEffects(
     ...shallow.flatMap(({ reached }) => reached.map(({ member }) => member)),
     ...applicationSets.flatMap((set) => set.members),
   ];
-  const bind = await overlapsAmong(new Set([...touched.values()].flat()), live, members, context);
+  const overlaps = await overlapsAmong(new Set([...touched.values()].flat()), live, members, context);
+  const running = { ...around, everySet: found.everySet };
+  const bind: Bind = (member, objects) => overlaps(definedWith(member, reachedFrom(member, running)), objects);
   const effects = await mapInTurns(shallow, ({ subject, facts, direct, reached }): [ApplicationName, Effect] => {
     const self: Member = { ...direct, namespaces: facts?.namespaces ?? [] };
     // Nothing deploys a new application before the merge, and what its children apply in turn is not asked.
     const deployed = subject.kind === "live";
-    const others = deployed ? reachedInTurn(reached, appliedByName, running) : reached.map(({ member }) => member);
+    const others = deployed ? reachedInTurn(reached, appliedByName, childrenOf) : reached.map(({ member }) => member);
     const bound = [self, ...others].map((member) => bind(member, touched.get(member.application) ?? []));
     const applies = facts === undefined || !deployed ? [] : appliedChildren(facts, around);
     return [subject.name, { members: bound, applies }];
@@ -233,7 +237,8 @@ export async function overlapsAmong(
 const OBJECTS_UNKNOWN = "svc could not find out whose objects it changes";
 
 function rulesOf(identity: Identity, { settings }: Pick<EffectSource, "settings">): string {
-  const application = ruledAs(identity);
+  // The rules of other repositories hold for what they define, and bind nobody else.
+  const application = ruledAs({ ...identity, definedIn: [] });
   const access = (["sync", "rollback", "unlock", "plan"] as const).map((command) =>
     settings.accessTo(application, command),
   );

@@ -13,7 +13,15 @@ import {
 } from "../model/application.js";
 import type { ApplicationName } from "../model/brand.js";
 import type { ChangeRequest } from "../model/change-request.js";
-import type { BoundIdentity, DefinitionChange, Identity, Member, Move, ReachedBy } from "../model/effect.js";
+import {
+  type BoundIdentity,
+  type DefinitionChange,
+  definedWith,
+  type Identity,
+  type Member,
+  type Move,
+  type ReachedBy,
+} from "../model/effect.js";
 import { isJsonObject } from "../model/json.js";
 import { type LiveSubject, pinsOf, type Subject } from "../model/subject.js";
 import { withoutCredentials } from "../secrets/hide-in-text.js";
@@ -23,6 +31,10 @@ type Judged = Branches & Pick<ChangeRequest, "headRevision">;
 
 /** The member for a planned application itself, without its renders. */
 export function directMember(subject: Subject, change: Judged): Member {
+  return definedWith(ownMember(subject, change), subject.definedIn ?? []);
+}
+
+function ownMember(subject: Subject, change: Judged): Member {
   const reachedBy = { kind: "direct" } as const;
   if (subject.kind === "live") return liveMember(subject, change);
   const { name, definition } = subject;

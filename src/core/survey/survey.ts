@@ -16,7 +16,6 @@ import { allInTurns } from "../model/collections.js";
 import { byApplication, type Deployment, isDeployedAt } from "../model/deployment.js";
 import { safeMessage } from "../model/errors.js";
 import type { AllHostWords } from "../model/host-words.js";
-import { isJsonObject } from "../model/json.js";
 import type { NotDeployed } from "../model/plan.js";
 import type { Subject, UnreadableSubject } from "../model/subject.js";
 import type { Clock } from "../ports/clock.js";
@@ -24,7 +23,8 @@ import type { OpenedChange, Stoppable } from "../ports/context.js";
 import type { Deployer, Naming } from "../ports/deployer.js";
 import type { ManifestScanner } from "../ports/manifest-scanner.js";
 import type { DeploymentStore } from "../ports/stores.js";
-import { definitionObstacle, type DrivingClaim, drivingObstacle } from "./driving-right.js";
+import { definedElsewhere } from "./definition-sources.js";
+import { definitionObstacle, definitionOwner, type DrivingClaim, drivingObstacle } from "./driving-right.js";
 import { syncingSetOf, unreadSet } from "./sets/syncing-set.js";
 import { sideOf } from "./sides.js";
 
@@ -120,6 +120,7 @@ export async function survey(
   const baseTip = await baseTipApplications(affected, records, nameOf, context);
   const around = {
     everyApplication,
+    byName: new Map(everyApplication.map((one) => [one.name, one])),
     recordsOf: byApplication(records),
     baseTip,
     sets: detection.applicationSets,
@@ -190,6 +191,7 @@ async function baseTipApplications(
 
 interface Surroundings {
   readonly everyApplication: readonly Application[];
+  readonly byName: ReadonlyMap<ApplicationName, Application>;
   readonly recordsOf: ReadonlyMap<ApplicationName, readonly Deployment[]>;
   readonly baseTip: ReadonlyMap<ApplicationName, Application>;
   readonly sets: Detection["applicationSets"];
@@ -224,20 +226,33 @@ async function lookAt(affected: AffectedApplication, around: Surroundings): Prom
   const obstacle = drivingObstacle(claim);
   // Comes first: a change request that may not drive an application must not lock it either.
   if (obstacle !== undefined) return { application: name, reason: obstacle };
+  const definedIn = definedElsewhere(live, { live: around.byName, change });
+  const found = await lookAtDriven(affected, claim, around);
+  return definedIn.length === 0 ? found : { ...found, definedIn };
+}
+
+/** The subject of an application that runs and that the change request may drive. */
+async function lookAtDriven(
+  affected: AffectedApplication,
+  claim: DrivingClaim,
+  around: Surroundings,
+): Promise<Subject | NotDeployed> {
+  const { live, change } = claim;
+  const shown = shownOf(affected);
   const problem = affected.kind === "deleted" ? undefined : affected.problem;
   if (affected.kind !== "deleted" && problem === undefined) {
-    const records = await endReplaced(live, around.recordsOf.get(name) ?? [], around.context);
-    const past = { records, baseTip: around.baseTip.get(name) };
+    const records = await endReplaced(live, around.recordsOf.get(live.name) ?? [], around.context);
+    const past = { records, baseTip: around.baseTip.get(live.name) };
     try {
       return await liveSubject(affected, claim, past, around);
     } catch (error) {
-      signal.throwIfAborted();
+      around.context.signal.throwIfAborted();
       return { ...shown, kind: "unreadable", problem: safeMessage(error) };
     }
   }
   const follows = movingPositions(live.spec, change).length > 0;
   const foreign = affected.kind === "deleted" || !follows ? definitionObstacle(claim) : undefined;
-  if (foreign !== undefined) return { application: name, reason: foreign };
+  if (foreign !== undefined) return { application: live.name, reason: foreign };
   return problem === undefined ? { ...shown, kind: "deleted", live } : { ...shown, kind: "unreadable", problem };
 }
 
@@ -363,43 +378,4 @@ function deployedFrom({ spec }: LiveApplication, records: readonly Deployment[])
 
 function isWritten(records: readonly Deployment[]): boolean {
   return records.some(({ specWritten }) => specWritten !== undefined);
-}
-
-/** Who else writes the definition of an application, and whether it would revert ours. */
-interface DefinitionOwner {
-  readonly reverts: boolean;
-  readonly sentence: string;
-}
-
-/**
- * The owner of an application's definition. An ApplicationSet and a parent application with self-heal revert a changed
- * spec (seen on Argo CD v3.5: within half a second, after the sync had already applied it); another parent only shows
- * OutOfSync.
- */
-function definitionOwner(live: LiveApplication, everyApplication: readonly Application[]): DefinitionOwner | undefined {
-  if (live.owningSet !== undefined) {
-    return {
-      reverts: true,
-      sentence: `its definition belongs to the ApplicationSet ${live.owningSet}, which would revert a change: the change takes effect at the merge`,
-    };
-  }
-  if (live.parent === undefined) return undefined;
-  const parent = everyApplication.find(({ name }) => name === live.parent);
-  // A parent that the token may not see could self-heal, so it counts as reverting.
-  if (parent === undefined || selfHeals(parent)) {
-    return {
-      reverts: true,
-      sentence: `its definition belongs to the application ${live.parent}, which ${parent === undefined ? "svc cannot see and which may" : "has self-heal and would"} revert a change: the change takes effect at the merge`,
-    };
-  }
-  return {
-    reverts: false,
-    sentence: `its definition belongs to the application ${live.parent}, which shows OutOfSync until the merge`,
-  };
-}
-
-function selfHeals(application: Application): boolean {
-  const policy = application.spec.syncPolicy;
-  const automated = isJsonObject(policy) ? policy.automated : undefined;
-  return isAutoSynced(application.spec) && isJsonObject(automated) && automated.selfHeal === true;
 }

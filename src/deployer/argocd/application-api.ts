@@ -135,7 +135,7 @@ export const json = z.custom<JsonObject>(
   "not an object, or nested too deep",
 );
 
-const metadata = z.object({
+export const metadata = z.object({
   name: z.string().min(1),
   uid: z.string().nullish(),
   namespace: z.string().nullish(),
@@ -240,13 +240,17 @@ export function toLiveApplication(whole: WholeApplication, settings: ServerSetti
 }
 
 /** The parent (app of apps) by Argo CD's tracking: `<instance>:<group>/<kind>:<namespace>/<name>`, or the instance label. */
-function parentOf({ metadata }: ApplicationItem, settings: ServerSettings): ApplicationName | undefined {
+export function parentOf(
+  { metadata }: Pick<ApplicationItem, "metadata">,
+  settings: ServerSettings,
+  tracks: "Application" | "ApplicationSet" = "Application",
+): ApplicationName | undefined {
   const { labels, annotations, name } = metadata;
   const namespace = metadata.namespace ?? settings.controllerNamespace;
   const [instance, kind, object] = (annotations[TRACKING_ANNOTATION] ?? "").split(":");
   // A copied annotation names another object; Argo CD ignores it as well.
   const tracked =
-    instance && kind === "argoproj.io/Application" && object === `${namespace}/${name}` ? instance : undefined;
+    instance && kind === `argoproj.io/${tracks}` && object === `${namespace}/${name}` ? instance : undefined;
   const label = labels[settings.labelKey];
   const found = instanceBy(settings.tracking, tracked, label);
   return found === undefined || found === "" ? undefined : nameOfInstance(found, settings.controllerNamespace);

@@ -10,8 +10,10 @@ import {
   applicationItem,
   getItems,
   json,
+  metadata,
   nameOfResource,
   ownNamespace,
+  parentOf,
   type Parts,
   requireExactKeys,
   type ServerSettings,
@@ -28,7 +30,7 @@ const SETS = ["api", "v1", "applicationsets"] as const;
 
 const wholeSet = z.object({ metadata: json, spec: json });
 const setList = z.object({ items: z.array(z.unknown()).nullish() });
-const setItem = z.object({ metadata: z.object({ name: z.string(), namespace: z.string().nullish() }), spec: json });
+const setItem = z.object({ metadata, spec: json });
 
 export function createApplicationSets({
   config,
@@ -93,7 +95,8 @@ async function listApplicationSets(
     const { name, namespace } = metadata;
     // The rest of the metadata is not used, and as large as everything else.
     const resource = { metadata: { name, ...(namespace ? { namespace } : {}) }, spec };
-    return [{ name, namespace: ownNamespace(namespace, settings.controllerNamespace), resource }];
+    const parent = parentOf(parsed.data, settings, "ApplicationSet");
+    return [{ name, namespace: ownNamespace(namespace, settings.controllerNamespace), resource, parent }];
   });
 }
 

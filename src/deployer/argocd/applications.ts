@@ -71,20 +71,23 @@ export function createApplications(
     if (found === undefined || isTemporary(found)) return undefined;
     const live = toLiveApplication(found, settings);
     projects.set(name, live.project);
-    return live.owningSet === undefined ? live : { ...live, setStrategy: await strategyOf(live, signal) };
+    return live.owningSet === undefined ? live : { ...live, ...(await ownerOf(live, signal)) };
   }
 
   /** From the list of sets, which a plan reads anyway; an application without a set costs no call. */
-  async function strategyOf(live: LiveApplication, signal?: AbortSignal): Promise<LiveApplication["setStrategy"]> {
+  async function ownerOf(
+    live: LiveApplication,
+    signal?: AbortSignal,
+  ): Promise<Pick<LiveApplication, "setStrategy" | "generatedBy">> {
     const isOwner = ({ name, namespace }: SetId) => name === live.owningSet && namespace === live.namespace;
     try {
       const set = (await listSets(signal)).find(isOwner);
-      if (set === undefined) return "unread";
-      return isRollingSync(set.resource) ? "rolling" : "other";
+      if (set === undefined) return { setStrategy: "unread" };
+      return { setStrategy: isRollingSync(set.resource) ? "rolling" : "other", generatedBy: set };
     } catch (error) {
       signal?.throwIfAborted();
       log.warn({ err: error }, "could not read the ApplicationSet of an application");
-      return "unread";
+      return { setStrategy: "unread" };
     }
   }
 

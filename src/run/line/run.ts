@@ -12,6 +12,7 @@ import type { LiveFeed } from "../../core/ports/live-feed.js";
 import type { Notifications } from "../../core/ports/notifications.js";
 import type { Repositories } from "../../core/ports/repositories.js";
 import type { StatusStore } from "../../core/ports/stores.js";
+import { withDefinitions } from "../../core/survey/definition-rules.js";
 import { readPolicyFiles } from "../../core/survey/policy-files.js";
 import type { HostId } from "../../names.js";
 import type { Complaints } from "../around/complaints.js";
@@ -26,7 +27,7 @@ export function plansAutomatically(change: ChangeRequest, { defaults }: ServerCo
 }
 
 /** What settings are read from; without a signal the reading is never stopped. */
-export type SettingsSource = Pick<Run, "config" | "host" | "repositories" | "detection" | "compute"> & {
+export type SettingsSource = Pick<Run, "config" | "host" | "hosts" | "repositories" | "detection" | "compute"> & {
   readonly signal?: AbortSignal;
 };
 
@@ -37,7 +38,7 @@ export type SettingsSource = Pick<Run, "config" | "host" | "repositories" | "det
  */
 export async function openChange(
   change: ChangeRequest,
-  { config, host, repositories, detection, compute, signal }: SettingsSource,
+  { config, host, hosts, repositories, detection, compute, signal }: SettingsSource,
 ): Promise<Reloaded> {
   const repository = await repositories.open(change, await host.cloneSource(change), signal);
   const reading = { compute, owner: changeRequestKey(change), signal: signal ?? NEVER };
@@ -49,7 +50,13 @@ export async function openChange(
     change.host,
   );
   const problems = resolved.repairs ? [] : resolved.problems.map(describeProblem);
-  return { settings: resolved.settings, problems, snapshot };
+  const settings = withDefinitions(resolved.settings, {
+    change,
+    hosts: Object.values(hosts),
+    defaults: config.defaults,
+    reading,
+  });
+  return { settings, problems, snapshot };
 }
 
 const NEVER = new AbortController().signal;

@@ -18,11 +18,19 @@ import { PLAN_KEY_PREFIX } from "../../names.js";
 import type { RedisConnection } from "./connection.js";
 import { orUndefined, readStored, stored } from "./stored-value.js";
 
+const definedIn = z.array(
+  z.discriminatedUnion("kind", [
+    z.object({ kind: z.literal("repository"), repoURL: z.string(), follows: z.string() }),
+    z.object({ kind: z.literal("unknown"), reason: z.string() }),
+  ]),
+);
+
 const identity = {
   application: stored.application,
   project: z.string(),
   destination: z.object({ cluster: z.string(), namespace: z.string() }),
   namespaces: z.array(z.string()),
+  definedIn: orUndefined(definedIn),
 };
 
 const move = z.object({
@@ -249,7 +257,9 @@ const plan: z.ZodType<Plan> = z.object({
       }),
     )
     .default([]),
-  notDeployed: z.array(z.object({ application: stored.application, reason: z.string() })),
+  notDeployed: z.array(
+    z.object({ application: stored.application, reason: z.string(), definedIn: orUndefined(definedIn) }),
+  ),
   released: z.array(stored.application),
   unread: z.array(z.object({ file: z.string(), reason: z.string() })).default([]),
   notes: z.array(z.string()),

@@ -70,7 +70,7 @@ export function planBody(plan: Plan, hostPageOf: HostPageOf) {
       origin: { kind: origin.kind, of: origin.of, change: origin.change },
       preview: previewBody(content),
     })),
-    not_deployed: plan.notDeployed,
+    not_deployed: plan.notDeployed.map(({ application, reason }) => ({ application, reason })),
     released: plan.released,
     notes: plan.notes,
   };

@@ -57,6 +57,7 @@ const SETTINGS: Settings = {
   sensitiveKinds: [],
   requirementsFor: () => ({ requireApproval: false, requireUpToDate: false }),
   accessTo: () => [],
+  including: () => Promise.reject(new Error("detection asks for no rules")),
   needsAdministrator: false,
   rulesChange: undefined,
   notes: [],
