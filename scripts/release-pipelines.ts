@@ -139,8 +139,9 @@ function runScript([shell = "", ...options]: readonly string[], script: string, 
   if (shell === "busybox") {
     mkdirSync(applets, { recursive: true });
     const installed = spawnSync(shell, ["--install", "-s", applets], { encoding: "utf8" });
-    if (installed.error !== undefined)
+    if (installed.error !== undefined) {
       throw new Error("busybox is not installed; the package busybox of Debian has it");
+    }
   }
   const own = shell === "busybox" ? [applets] : [];
   const { status, stdout, stderr } = spawnSync(shell, [...options, file], {

@@ -16,8 +16,8 @@ import { parseArgs } from "node:util";
 import { runTool } from "../test/deploy/deploy-tool.js";
 import { ROOT } from "./generated-files.js";
 import { packageChart } from "./release-chart.js";
-import { playPipeline } from "./release-pipelines.js";
 import { comingNotes, releaseNotes, withAbsoluteLinks } from "./release-notes.js";
+import { playPipeline } from "./release-pipelines.js";
 
 const FOLDER = `${ROOT}release`;
 const { values } = parseArgs({

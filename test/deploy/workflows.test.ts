@@ -81,8 +81,9 @@ test("both hosts look for known vulnerabilities with the same release of osv-sca
   const github = read(".github/workflows/security.yml");
   const version = /osv-scanner@(v\d+\.\d+\.\d+)/.exec(github)?.[1] ?? "";
   expect(read(GITLAB)).toContain(`osv-scanner@${version}`);
-  for (const text of [github, read(GITLAB)])
+  for (const text of [github, read(GITLAB)]) {
     expect(text).toMatch(/osv-scanner"? scan source --lockfile package-lock.json/);
+  }
   expect(parse(github)).toMatchObject({ on: { pull_request: null, schedule: [expect.anything()] } });
 });
 
