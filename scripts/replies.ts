@@ -69,6 +69,7 @@ export const REPLIES: Readonly<Record<string, string>> = {
   "refusal-locked-by-other": "Another pull request deployed the applications as well, or this one never did",
   "refusal-cannot-tell": "What has to be known first cannot be read",
   "refusal-head-moved": "Commits are pushed during the checks",
+  "refusal-retargeted": "The base branch changes during the checks",
   "refusal-plan-unseen": "The command is older than the plan of the head commit",
   "refusal-found-late": "The command's webhook was lost",
   "refusal-unread-files": "Changed files that may hold an Application cannot be read",

@@ -147,7 +147,7 @@ function paragraphsOf(
         "Repeat the command once that can be read again.",
       ];
     case "head-moved":
-      return `New commits were pushed while this command was checked. Nothing was deployed. Comment ${code(`${word} plan`)} and review the new plan first.`;
+      return `${refusal.base === undefined ? "New commits were pushed" : `The base branch changed to ${code(refusal.base)}`} while this command was checked. Nothing was deployed. Comment ${code(`${word} plan`)} and review the new plan first.`;
     case "plan-unseen":
       return "This command was written before the plan of the current head commit was posted. Nothing was deployed. Review that plan, then repeat the command.";
     case "store-unavailable":

@@ -383,6 +383,7 @@ describe("the refusals", () => {
       },
     ],
     ["head-moved", { reason: "head-moved" }],
+    ["retargeted", { reason: "head-moved", base: "release" }],
     ["store-unavailable", { reason: "store-unavailable" }],
     ["closed", { reason: "closed", state: "merged" }],
     ["fork", { reason: "fork" }],

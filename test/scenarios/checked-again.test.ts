@@ -1,6 +1,6 @@
 import { describe, expect, test } from "@jest/globals";
 import { applicationName } from "../../src/core/model/brand.js";
-import { HOSTS, REPOSITORY, SHORT, startBot, type Bot } from "./bot.js";
+import { HOSTS, REPOSITORY, SECRET, SHORT, startBot, type Bot } from "./bot.js";
 import { changeOf } from "./resources.js";
 
 /** The first look at an application by a sync: its facts are read then, and nothing is deployed yet. */
@@ -33,12 +33,21 @@ describe.each(HOSTS)("read afresh right before the first sync call on %s", (host
     expect(await bot.locked(one)).toEqual(["api", "web"]);
   });
 
-  test("the target branch changed meanwhile refuses the sync", async () => {
+  test.each([
+    ["with its webhook", "webhook"],
+    ["without its webhook", "lost"],
+  ])("the target branch changed meanwhile, %s, refuses the sync", async (_how, path) => {
     const bot = await startBot({ host });
     await bot.forge.pushToBranch(REPOSITORY, "release", {});
     const one = await bot.open(changeOf(["web"]));
-    bot.meanwhile("argocd", FIRST_LOOK, () => bot.forge.retarget(REPOSITORY, one, "release"));
+    bot.meanwhile("argocd", FIRST_LOOK, () => {
+      bot.forge.connect({ url: `${bot.service.url}/${path}/${host}`, secret: SECRET });
+      return bot.forge.retarget(REPOSITORY, one, "release");
+    });
     await bot.comment(one, "svc sync");
+    expect(bot.answers(one).join("\n")).toContain(
+      "The base branch changed to `release` while this command was checked. Nothing was deployed. Comment `svc plan`",
+    );
     expect(bot.changes()).toEqual([]);
   });
 

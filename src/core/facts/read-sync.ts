@@ -188,16 +188,15 @@ export async function readAgain(
     };
     return { ...one, requires: requires(application), lock: locks[chosen.indexOf(application)], now: is };
   };
-  const isSame = now.headRevision === change.headRevision && now.baseBranch === change.baseBranch;
-  const conflicts = now.mergeability === "conflicts" ? now.mergeability : facts.change.mergeability;
+  const moving = movingFacts(facts, change, now);
+  const isBaseAlone = !moving.headMoved && now.state === "open" && now.baseRevision !== change.baseRevision;
   return {
-    moved: isSame && now.state === "open" && now.baseRevision !== change.baseRevision ? now : undefined,
+    moved: isBaseAlone ? now : undefined,
     subjects: fresh,
     facts: {
       ...facts,
       untold,
-      change: { ...facts.change, state: now.state, mergeability: conflicts },
-      headMoved: !isSame,
+      ...moving,
       asker: facts.asker && { ...facts.asker, mayWrite, barred },
       approval,
       missed,
@@ -218,6 +217,21 @@ async function rulesAgain(
   const requires = requirementsIn(plan, names, change, settings);
   const required = asker?.withoutApproval !== true && names.some((name) => requires(name).approvals.sync.length > 0);
   return { deployed, settings, requires, required };
+}
+
+/** What moves while a sync is judged. */
+function movingFacts(
+  { change: known, plan }: Facts,
+  before: ChangeRequest,
+  { state, headRevision, baseBranch, mergeability }: ChangeRequest,
+): Pick<Facts, "change" | "plan" | "headMoved"> {
+  const retargeted = baseBranch !== before.baseBranch;
+  const conflicts = mergeability === "conflicts" ? mergeability : known.mergeability;
+  return {
+    change: { ...known, state, baseBranch, mergeability: conflicts },
+    plan: plan && { ...plan, retargeted: plan.retargeted || retargeted },
+    headMoved: retargeted || headRevision !== before.headRevision,
+  };
 }
 
 /** The lock as it is now: refreshed if it is ours, so that it lives while we deploy. A dry run only reads. */

@@ -194,7 +194,8 @@ export type Refusal =
   | { readonly reason: "locked-by-other"; readonly locks: readonly Lock[] }
   /** Facts that a gate needs could not be read: clauses such as "whether the head is approved: …"; safe to show, untrusted. */
   | { readonly reason: "cannot-tell"; readonly doubts: readonly string[] }
-  | { readonly reason: "head-moved" }
+  /** `base`: the branch that it goes into by now, if that changed. Untrusted. */
+  | { readonly reason: "head-moved"; readonly base?: string | undefined }
   /** The command is older than the plan of the head commit, because webhooks arrived out of order. */
   | { readonly reason: "plan-unseen" }
   | { readonly reason: "store-unavailable" }

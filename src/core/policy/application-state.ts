@@ -80,6 +80,17 @@ export function isStale(one: ApplicationFacts, facts: Facts, command: Judged): s
   }
 }
 
+/** The base branch, if it is not that of the plan. */
+export function retargetedTo({ plan, change }: Facts): string | undefined {
+  return plan?.retargeted === true ? change.baseBranch : undefined;
+}
+
+/** A clause about the change request whose head or base branch moved. */
+export function whatMoved(facts: Facts): string {
+  const base = retargetedTo(facts);
+  return base === undefined ? "new commits were pushed" : `its base branch changed to ${base}`;
+}
+
 export const RETARGETED = "there is no plan of it for the present target branch";
 
 /** The applications that a command found to be synced by their ApplicationSet, each with that set; undefined if none is. */

@@ -12,8 +12,10 @@ import {
   isStale,
   missedBars,
   RETARGETED,
+  retargetedTo,
   selectedOf,
   syncedInSteps,
+  whatMoved,
 } from "./application-state.js";
 import type { FactName, Facts } from "./facts.js";
 import type { Bar, Barred, ChangeBar, DangerGate, DangerRule, Gate, Judged, Rule, RuleOf } from "./gates.js";
@@ -70,12 +72,8 @@ export const RULES: Readonly<Record<Gate, Rule> & Record<DangerGate, DangerRule>
   "head-moved": ofChange(["sync", "merge"], "plan", 4, {
     trusts: { plan: ["base"] },
     needs: ["change"],
-    bars: ({ headMoved, plan, change }) => {
-      if (!headMoved) return [];
-      const isLed = plan?.retargeted === true;
-      return [whole(isLed ? `its base branch changed to ${change.baseBranch}` : "new commits were pushed")];
-    },
-    refusal: () => ({ reason: "head-moved" }),
+    bars: (facts) => (facts.headMoved ? [whole(whatMoved(facts))] : []),
+    refusal: (_, facts) => ({ reason: "head-moved", base: retargetedTo(facts) }),
     step: ({ only }, facts) => planning(facts, only),
   }),
   conflicts: ofChange(["sync", "merge"], "push", 12, {

@@ -221,10 +221,22 @@ async function refusalForStop(
     return { reason: "failure", message: `${SERVICE} was restarted before the command started` };
   }
   if (command !== undefined && isDeploying(command)) {
-    return reason === "pushed" ? { reason: "head-moved" } : { reason: "closed", state: "closed" };
+    if (reason !== "pushed") return { reason: "closed", state: "closed" };
+    return { reason: "head-moved", base: await newBaseOf(change, run) };
   }
   if (reason === "closed") return { reason: "superseded", by: "closed" };
   return (await willReplan(change, run)) ? undefined : { reason: "superseded", by: "pushed" };
+}
+
+/** The base branch, if that changed since the run started: the same event tells of it and of a push. */
+async function newBaseOf(change: ChangeRequestRef, { host, attempt }: Run): Promise<string | undefined> {
+  if (attempt.change === undefined) return undefined;
+  try {
+    const { baseBranch } = await host.getChangeRequest(change);
+    return baseBranch === attempt.change.baseBranch ? undefined : baseBranch;
+  } catch {
+    return undefined;
+  }
 }
 
 /** Whether the push that stopped a plan also starts an automatic one, which is then the answer. */

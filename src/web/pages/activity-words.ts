@@ -95,7 +95,7 @@ const REFUSALS: Readonly<Record<Refusal["reason"], string>> = {
   "unknown-applications": "an application named with -a was not found",
   "no-match": "no application matched the pattern named with -a",
   "locked-by-other": "others hold the lock",
-  "head-moved": "new commits were pushed meanwhile",
+  "head-moved": "new commits were pushed meanwhile, or its base branch changed",
   "plan-unseen": "the command was older than the plan",
   "store-unavailable": "the lock store did not answer",
   "found-late": "its webhook was lost, and it was found too late to run it",
