@@ -4,7 +4,7 @@ import { parse } from "yaml";
 import { z } from "zod";
 import { repositoryJsonSchema, serverJsonSchema, withOtherNames, withVariables } from "../src/config/json-schema.js";
 import type { JsonSchema } from "../src/config/json-schema.js";
-import { notificationBody } from "../src/notifications/json-format.js";
+import { notificationBody } from "../src/notifications/create-notifications.js";
 import { apiReference } from "./api-page.js";
 import type { Description } from "./api-page.js";
 import { chartValuesSchema } from "./chart-schema.js";

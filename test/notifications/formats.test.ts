@@ -7,8 +7,8 @@ import { applicationName, repositoryName, revision } from "../../src/core/model/
 import type { Notification } from "../../src/core/model/notification.js";
 import { signatureCheck, signingKey } from "../../src/hosts/gitlab/webhook.js";
 import { selected, slackBody, teamsBody } from "../../src/notifications/create-notifications.js";
+import { jsonBody } from "../../src/notifications/create-notifications.js";
 import { signatureHeaders } from "../../src/notifications/deliver.js";
-import { jsonBody } from "../../src/notifications/json-format.js";
 import { messageOf } from "../../src/notifications/message.js";
 import { eventsOf } from "../../src/notifications/message.js";
 import { WORDS } from "../comments/samples.js";

@@ -1,5 +1,5 @@
 import { expect, test } from "@jest/globals";
-import { checkRules } from "../../src/service/check-rules.js";
+import { checkRules } from "../../src/service/check-online.js";
 import { rsaKey } from "../config/rsa-key.js";
 import { configOf, SMALLEST } from "../config/server-file.js";
 import { sampleApplication } from "../core/sample-application.js";

@@ -1,23 +1,33 @@
 import {
   commitStatusOf,
   type Detected,
+  sharedDoubt,
   type StatusFacts,
   type StatusText,
   UNPLANNED,
+  worstOf,
 } from "../../comments/commit-status.js";
 import { findCurrentPlan } from "../../comments/publish.js";
 import { createApprovals, missingForRules } from "../../core/facts/approval.js";
 import type { Reviewed } from "../../core/facts/read-facts.js";
-import type { ApplicationName } from "../../core/model/brand.js";
-import { type ChangeRequest, type ChangeRequestRef, headRef } from "../../core/model/change-request.js";
-import { HostFailure } from "../../core/model/errors.js";
+import type { ApplicationName, Revision } from "../../core/model/brand.js";
+import {
+  type ChangeRequest,
+  type ChangeRequestRef,
+  type HeadRef,
+  headRef,
+  sameChangeRequest,
+} from "../../core/model/change-request.js";
+import { HostFailure, StoredValueUnreadable, StoreUnavailable } from "../../core/model/errors.js";
+import { foundHead } from "../../core/model/event.js";
 import type { Settings } from "../../core/model/settings.js";
 import { byNameAlone, needsApproval } from "../../core/policy/effect-rules.js";
+import type { CommitStatus, OpenWithHead } from "../../core/ports/code-host.js";
+import type { OwnStatus } from "../../core/ports/stores.js";
 import { surveyAfresh } from "../../core/survey/survey.js";
 import type { Answerable } from "../line/asked.js";
 import { AUTOMATIC, commandContext, NOBODY, openChange, plansAutomatically, type Run } from "../line/run.js";
 import { readChangeFacts } from "./change-facts.js";
-import { writeStatus, writeUnplanned, writeWorst } from "./shared-status.js";
 
 const MAX_CORRECTIONS = 3;
 
@@ -185,4 +195,134 @@ export async function setDetectedStatus(change: ChangeRequest, run: Run): Promis
 function awaiting(applications: readonly string[], { fork }: ChangeRequest, { config }: Run): Detected {
   if (fork && !config.defaults.allowForks) return { kind: "barred" };
   return applications.length === 0 ? { kind: "unknown" } : { kind: "affected", applications };
+}
+
+type StatusWriter = Pick<Run, "host" | "hostWords" | "statuses" | "push" | "log">;
+
+/** Statuses that a commit can still have when it gets no success any more: enough to take back what it has. */
+const RESERVED = 100;
+/** How often a success is written again because another replica may have written in the meantime. */
+const MAX_TURNS = 3;
+/** Change requests whose pipelines are told, on a host that keeps a status for each. */
+const MAX_TOLD = 10;
+/** Change requests without an own status that are planned because a success would need it. */
+const MAX_FOUND = 20;
+
+/**
+ * Stores what a change request alone would show, and brings the status of its commit up to date. A status belongs to a
+ * commit, which several change requests may have as head: it is the worst of theirs. This is the one place that sets it.
+ * @returns Whether the host shows this change request's own text.
+ */
+export async function writeStatus(own: OwnStatus, writer: StatusWriter): Promise<boolean> {
+  let before: Revision | undefined;
+  try {
+    before = await writer.statuses.save(own);
+  } catch (error) {
+    return setUntold(error, own.change, own, writer);
+  }
+  const shown = await writeWorst(own.change, writer, own);
+  if (before !== undefined) await writeWorst({ ...own.change, headRevision: before }, writer);
+  return shown;
+}
+
+/** Stores that a change request has not been looked at: the commit may be green because of another one. */
+export async function writeUnplanned(own: OwnStatus, writer: StatusWriter): Promise<void> {
+  await writer.statuses.save(own);
+  if ((await writer.statuses.ofHead(own.change)).length > 1) await writeWorst(own.change, writer);
+}
+
+/**
+ * Sets the worst of all own statuses with this head; nothing if there are none.
+ * @returns Whether the host shows that of the change request itself.
+ */
+export async function writeWorst(head: HeadRef, writer: StatusWriter, own?: OwnStatus): Promise<boolean> {
+  try {
+    for (let left = MAX_TURNS; left > 0; left -= 1) {
+      const { kept, shown } = await writer.statuses.exclusively(head, (isOurs) => inTurn(head, isOurs, writer));
+      if (kept) return shown;
+    }
+    throw new StoreUnavailable("the turn to write a commit status was lost each time");
+  } catch (error) {
+    return setUntold(error, head, own, writer);
+  }
+}
+
+/** Reads all statuses and sets the worst during a turn, so that no replica overwrites what another knew. */
+async function inTurn(head: HeadRef, isOurs: () => Promise<boolean>, writer: StatusWriter) {
+  const [first, ...others] = await writer.statuses.ofHead(head);
+  if (first === undefined) return { kept: true, shown: false };
+  const all = [first, ...others] as const;
+  const worst = await withoutDoubt(all, writer);
+  const set = await setFor(all, head, worst, writer);
+  const own = all.find(({ change }) => sameChangeRequest(change, head));
+  const named = worst.state === "success" || sameChangeRequest(worst.change, head);
+  // If the turn ended before, another replica may have set something worse, which a success overwrote.
+  const kept = worst.state !== "success" || (await isOurs());
+  return { kept, shown: set && named && own?.state === worst.state };
+}
+
+/** Without the store nobody can tell how others with this head stand: only what is not green can be set. */
+async function setUntold(
+  error: unknown,
+  head: HeadRef,
+  own: OwnStatus | undefined,
+  writer: StatusWriter,
+): Promise<boolean> {
+  if (!(error instanceof StoreUnavailable || error instanceof StoredValueUnreadable)) throw error;
+  writer.log.warn({ err: error }, "could not tell which other change requests share a commit status");
+  if (own !== undefined && own.state !== "success") return writer.host.setStatus(head, own);
+  await writer.host.setStatus(head, { ...sharedDoubt({ kind: "store" }, writer.hostWords[head.host]), url: own?.url });
+  return false;
+}
+
+type All = readonly [OwnStatus, ...OwnStatus[]];
+
+/** The worst of them; a success only if nobody else can have this head, and it could be taken back. */
+async function withoutDoubt(all: All, writer: StatusWriter): Promise<OwnStatus> {
+  const [{ change: head }] = all;
+  const words = writer.hostWords[head.host];
+  const worst = worstOf(all, words);
+  const count = words.maxStatuses === undefined ? 0 : await writer.statuses.countWrite(head);
+  if (worst.state !== "success") return worst;
+  if (words.maxStatuses !== undefined && count > words.maxStatuses - RESERVED) {
+    return { ...worst, ...sharedDoubt({ kind: "used-up" }, words) };
+  }
+  const open = await openWithHead(head, writer);
+  if (open === undefined) return { ...worst, ...sharedDoubt({ kind: "not-listed" }, words) };
+  const known = new Set(all.map(({ change }) => change.number));
+  const unknown = open.numbers.filter((number) => !known.has(number)).sort((left, right) => left - right);
+  await Promise.all(unknown.slice(0, MAX_FOUND).map((number) => writer.push(foundHead({ ...head, number }))));
+  const [number] = unknown;
+  if (number !== undefined) {
+    const change = { ...head, number };
+    return { change, url: undefined, ...sharedDoubt({ kind: "unplanned", change }, words) };
+  }
+  return open.cutOff === undefined ? worst : { ...worst, ...sharedDoubt({ kind: "cut-off", why: open.cutOff }, words) };
+}
+
+async function openWithHead(head: HeadRef, { host, log }: StatusWriter): Promise<OpenWithHead | undefined> {
+  try {
+    return await host.openWithHead(head);
+  } catch (error) {
+    if (!(error instanceof HostFailure)) throw error;
+    log.warn({ err: error }, "could not list the change requests of a commit; its status stays pending");
+    return undefined;
+  }
+}
+
+/** @returns Whether the change request shows it. */
+async function setFor(all: All, head: HeadRef, status: CommitStatus, { host, log }: StatusWriter): Promise<boolean> {
+  const [{ change: first }] = all;
+  const changes = all.map(({ change }) => change);
+  const own = changes.find((change) => sameChangeRequest(change, head)) ?? first;
+  const set = await host.setStatus(own, status);
+  if (!host.statusPerChange) return set;
+  for (const change of changes.filter((one) => one !== own).slice(0, MAX_TOLD)) {
+    try {
+      await host.setStatus(change, status);
+    } catch (error) {
+      log.warn({ err: error }, "could not set the commit status for another change request with the same head");
+    }
+  }
+  return set;
 }

@@ -1,6 +1,6 @@
 import { YamlRefused } from "../../../config/bounded-yaml.js";
 import { isBlank, isBlankOrEnd, TextCursor } from "./cursor.js";
-import { scanAnchor, scanDirective, scanTag } from "./scan-properties.js";
+import { scanAnchor, scanDirective, scanTag } from "./scan-scalars.js";
 import { scanBlockScalar, scanPlainScalar, scanQuotedScalar } from "./scan-scalars.js";
 import { scalarToken, type Token, token, type TokenKind } from "./tokens.js";
 
