@@ -1,9 +1,10 @@
 #!/usr/bin/env node
 import { readFile } from "node:fs/promises";
 import { checkFiles, serverFilesOf } from "./config/check.js";
-import { parseCommandLine, type SetupRequest, USAGE } from "./config/command-line.js";
+import { parseCommandLine, type SetupRequest } from "./config/command-line.js";
 import { proxiesIn } from "./config/environment.js";
 import { loadServerFiles, readVersion } from "./config/files.js";
+import { HELP, type HelpTopic } from "./config/help.js";
 import { newApiToken } from "./config/server/auth-section.js";
 import { loadServerConfig, type ServerConfig } from "./config/server/server.js";
 import { describeProblem } from "./config/yaml-tree.js";
@@ -20,13 +21,13 @@ async function main(argv: readonly string[]): Promise<number | undefined> {
   const commandLine = parseCommandLine(argv);
   switch (commandLine.kind) {
     case "help":
-      print(USAGE);
+      print(HELP[commandLine.topic]);
       return 0;
     case "version":
       print(`${SERVICE} ${readVersion()}`);
       return 0;
     case "invalid":
-      complain([commandLine.message, "", USAGE]);
+      complain([misuse(commandLine)]);
       return 2;
     case "token":
       print(tokenLines());
@@ -167,6 +168,11 @@ async function startTraces(log: Log): Promise<Tracing | undefined> {
   if ((all ?? "") === "" && (traces ?? "") === "") return undefined;
   const { startTracing } = await import("./observe/tracing/start-tracing.js");
   return startTracing(readVersion(), log);
+}
+
+function misuse({ message, topic }: { readonly message: string; readonly topic: HelpTopic }): string {
+  const command = topic === "program" ? SERVICE : `${SERVICE} ${topic}`;
+  return `${SERVICE}: ${message}${message.endsWith("?") ? "" : "."} \`${command} --help\` says what it takes.`;
 }
 
 function print(text: string | readonly string[]): void {

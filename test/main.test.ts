@@ -140,7 +140,12 @@ describe("the program", () => {
   test.each([
     [["--help"], 0, "Usage:"],
     [["--version"], 0, "svc 0."],
-    [["deploy"], 2, "unknown command"],
+    [["setup", "github", "--help"], 0, "Usage: svc setup github --url URL"],
+    [
+      ["deploy"],
+      2,
+      "svc: unknown command `deploy`; there are `check`, `setup`, `token` and `users set-role`. `svc --help` says",
+    ],
     [["-c", "/does/not/exist.yaml"], 1, "there is no such file"],
   ])("%j ends with %i", async (args, expected, text) => {
     const { code, output } = await start(args).ended;

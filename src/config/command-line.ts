@@ -1,7 +1,8 @@
 import { parseArgs } from "node:util";
 import { type Role, ROLES } from "../core/model/settings.js";
-import { type HostId, REPOSITORY_FILE, SERVER_FILE, SERVICE } from "../names.js";
-import { errorCode } from "./files.js";
+import { type HostId, SERVER_FILE } from "../names.js";
+import type { HelpTopic } from "./help.js";
+import { nearest } from "./nearest.js";
 import { url } from "./schema-parts.js";
 
 /** The arguments of `svc setup`. Addresses have no trailing slash. */
@@ -38,10 +39,19 @@ export interface HookRequest extends EverySetup {
   readonly tokenFromStdin: boolean;
 }
 
-type SetupArguments =
-  | { readonly kind: "setup"; readonly request: SetupRequest }
-  | { readonly kind: "help" }
-  | { readonly kind: "invalid"; readonly message: string };
+interface Help {
+  readonly kind: "help";
+  readonly topic: HelpTopic;
+}
+
+/** `message` says what is wrong, without a full stop; `topic` is the help that says what would be right. */
+interface Invalid {
+  readonly kind: "invalid";
+  readonly message: string;
+  readonly topic: HelpTopic;
+}
+
+type SetupArguments = { readonly kind: "setup"; readonly request: SetupRequest } | Help;
 
 /** Logins of organizations: https://docs.github.com/enterprise-cloud@latest/admin/managing-iam/iam-configuration-reference */
 const ORGANIZATION = /^[A-Za-z0-9](?:[A-Za-z0-9_-]{0,98}[A-Za-z0-9])?$/;
@@ -50,6 +60,12 @@ const PATH = /^[A-Za-z0-9_.][A-Za-z0-9_.-]*(?:\/[A-Za-z0-9_.][A-Za-z0-9_.-]*)*$/
 /** GitHub refuses a longer name of an App. */
 const LONGEST_NAME = 34;
 
+const PROGRAM = {
+  config: { type: "string", short: "c", multiple: true },
+  help: { type: "boolean", short: "h" },
+  version: { type: "boolean", short: "v" },
+  online: { type: "boolean" },
+} as const;
 const EVERY = { url: { type: "string" }, secrets: { type: "string" }, help: { type: "boolean", short: "h" } } as const;
 const APP = {
   ...EVERY,
@@ -71,30 +87,26 @@ class WrongArgument extends Error {
   override readonly name = "WrongArgument";
 }
 
-/** Parses what follows `setup`. @throws What `parseArgs` throws for unknown options. */
+/** Parses what follows `setup`. */
 function parseSetup([product = "", ...rest]: readonly string[]): SetupArguments {
-  try {
-    switch (product) {
-      case "github":
-        return parseApp(rest);
-      case "gitlab":
-        return parseHook(rest);
-      case "-h":
-      case "--help":
-        return { kind: "help" };
-      default:
-        throw new WrongArgument("write `setup github` or `setup gitlab`, and then its options");
-    }
-  } catch (error) {
-    if (error instanceof WrongArgument) return { kind: "invalid", message: error.message };
-    throw error;
+  switch (product) {
+    case "github":
+      return parseApp(rest);
+    case "gitlab":
+      return parseHook(rest);
+    case "-h":
+    case "--help":
+      return { kind: "help", topic: "setup" };
+    default:
+      throw new WrongArgument("write `setup github` or `setup gitlab`, and then its options");
   }
 }
 
 function parseApp(args: readonly string[]): SetupArguments {
+  refuseMisuse(args, APP);
   const { values } = parseArgs({ args: [...args], options: APP });
   const { organization, name, host = "127.0.0.1", port = "0" } = values;
-  if (values.help === true) return { kind: "help" };
+  if (values.help === true) return { kind: "help", topic: "setup github" };
   if (organization !== undefined && !ORGANIZATION.test(organization)) {
     throw new WrongArgument("--organization takes the name of an organization as in its address");
   }
@@ -111,8 +123,9 @@ function parseApp(args: readonly string[]): SetupArguments {
 }
 
 function parseHook(args: readonly string[]): SetupArguments {
+  refuseMisuse(args, HOOK);
   const { values } = parseArgs({ args: [...args], options: HOOK });
-  if (values.help === true) return { kind: "help" };
+  if (values.help === true) return { kind: "help", topic: "setup gitlab" };
   const { project: projects = [], group, "token-stdin": tokenFromStdin = false } = values;
   if (projects.length > 0 === (group !== undefined)) {
     throw new WrongArgument("give --project, which may be repeated, or --group: where the webhook is created");
@@ -153,62 +166,35 @@ type CommandLine =
   | { readonly kind: "token" }
   | { readonly kind: "set-role"; readonly files: readonly string[]; readonly id: string; readonly role: Role }
   | { readonly kind: "setup"; readonly request: SetupRequest }
-  | { readonly kind: "help" }
+  | Help
   | { readonly kind: "version" }
-  | { readonly kind: "invalid"; readonly message: string };
+  | Invalid;
 
-export const USAGE = `Usage:
-  ${SERVICE} [-c FILE]...           start the service
-  ${SERVICE} check [FILE]...        check configuration files without starting
-  ${SERVICE} check --online [FILE]...
-                         and ask the systems in them: reachable, credentials accepted, permissions there
-  ${SERVICE} setup github --url URL register the GitHub App, and print its section of ${SERVER_FILE}
-  ${SERVICE} setup gitlab --url URL check the token, create the webhook, and print GitLab's section
-  ${SERVICE} token                  make a token for the API, and its hash for auth.api_tokens
-  ${SERVICE} users set-role ID ROLE give somebody the role ${ROLES.join(" or ")}, if no admin can
-
-Options:
-  -c, --config FILE   configuration file; may be given several times, later files win key by key
-                      (default: ${SERVER_FILE} in the working folder)
-  -h, --help          show this text
-  -v, --version       show the version
-
-Options of setup:
-  --url URL           public address of svc, which webhooks are sent to
-  --secrets FOLDER    where secrets are written, each to a file of mode 0600 (default: secrets)
-Options of setup github:
-  --organization NAME owner of the App (default: your own account)
-  --name NAME         name of the App; no other App may have it (default: ${SERVICE}-<organization>)
-  --github URL        address of a self-hosted GitHub
-  --port N            port of the page that leads through the registration (default: a free one)
-  --host ADDRESS      where it listens (default: 127.0.0.1); 0.0.0.0 in a container whose port is published
-Options of setup gitlab:
-  --project PATH      project that gets the webhook, such as acme/shop; may be repeated
-  --group PATH        group that gets it instead, for all its projects (GitLab Premium)
-  --gitlab URL        address of a self-managed GitLab
-  --token-stdin       read the token from standard input (default: the variable GITLAB_TOKEN)
-The variable GITLAB_SETUP_TOKEN may hold the token of somebody who may create the webhook, if svc's own may not.
-
-ID is the provider and its own id of the person, such as hosta:583231; a wrong one is answered with those who are logged in.
-check takes files named ${REPOSITORY_FILE} as repository files, and all others together as the server's configuration.`;
+/** What people may write first. */
+const COMMANDS = ["check", "setup", "token", "users"] as const;
 
 /** Parses the arguments after the program's name. */
 export function parseCommandLine(argv: readonly string[]): CommandLine {
-  if (argv[0] === "setup") {
-    const asked = orMessage((): SetupArguments => parseSetup(argv.slice(1)));
-    return "kind" in asked ? asked : { kind: "invalid", message: asked.message };
+  try {
+    if (argv[0] === "setup") return parseSetup(argv.slice(1));
+    if (argv[0] === "help") return { kind: "help", topic: topicOf(argv.slice(1)) };
+    refuseMisuse(argv, PROGRAM, "with-words");
+    return parseProgram(argv);
+  } catch (error) {
+    if (!(error instanceof WrongArgument)) throw error;
+    return { kind: "invalid", message: error.message, topic: topicOf(argv) };
   }
-  const parsed = orMessage(() => parse(argv));
-  if ("message" in parsed) return { kind: "invalid", message: parsed.message };
-  const { values, positionals } = parsed;
+}
+
+function parseProgram(argv: readonly string[]): CommandLine {
+  const { values, positionals } = parseArgs({ args: [...argv], allowPositionals: true, options: PROGRAM });
   const [command, ...rest] = positionals;
-  const files = values.config ?? [];
-  if (values.help === true) return { kind: "help" };
+  const { config: files = [], online = false } = values;
+  if (values.help === true) return { kind: "help", topic: topicOf(positionals) };
   if (values.version === true) return { kind: "version" };
   const named = command === "check" ? [...files, ...rest] : files;
-  if (named.includes("")) return { kind: "invalid", message: "the name of a file is empty" };
-  const { online = false } = values;
-  if (online && command !== "check") return { kind: "invalid", message: "--online goes with `check`" };
+  if (named.includes("")) throw new WrongArgument("the name of a file is empty");
+  if (online && command !== "check") throw new WrongArgument("`--online` goes with `check`");
   const given = named.length === 0 ? [SERVER_FILE] : named;
   switch (command) {
     case undefined:
@@ -216,43 +202,67 @@ export function parseCommandLine(argv: readonly string[]): CommandLine {
     case "check":
       return { kind: "check", files: given, online };
     case "token":
-      return rest.length === 0 ? { kind: "token" } : { kind: "invalid", message: "`token` takes no further words" };
+      if (rest.length > 0) throw new WrongArgument("`token` takes no further words");
+      return { kind: "token" };
     case "users":
       return setRole(rest, given);
     default:
-      return {
-        kind: "invalid",
-        message: `unknown command \`${command}\`; there are \`check\`, \`setup\`, \`token\` and \`users set-role\``,
-      };
+      throw new WrongArgument(`unknown command \`${command}\`; ${commandMeant(command)}`);
+  }
+}
+
+function commandMeant(word: string): string {
+  const meant = nearest(word, COMMANDS);
+  return meant === undefined
+    ? "there are `check`, `setup`, `token` and `users set-role`"
+    : `did you mean \`${meant === "users" ? "users set-role" : meant}\`?`;
+}
+
+/** The help on the command that these arguments begin with. */
+function topicOf(argv: readonly string[]): HelpTopic {
+  const [command, second] = argv.filter((word) => !word.startsWith("-"));
+  switch (command) {
+    case "check":
+    case "token":
+      return command;
+    case "users":
+      return "users set-role";
+    case "setup":
+      return second === "github" || second === "gitlab" ? `setup ${second}` : "setup";
+    default:
+      return "program";
   }
 }
 
 function setRole([verb, id = "", written, ...more]: readonly string[], files: readonly string[]): CommandLine {
   const role = ROLES.find((one) => one === written);
-  const complete = verb === "set-role" && id !== "" && role !== undefined && more.length === 0;
-  if (complete) return { kind: "set-role", files, id, role };
-  return { kind: "invalid", message: `write \`users set-role ID ROLE\`, where ROLE is ${ROLES.join(" or ")}` };
+  if (verb !== "set-role" || id === "" || role === undefined || more.length > 0) {
+    throw new WrongArgument(`write \`users set-role ID ROLE\`, where ROLE is ${ROLES.join(" or ")}`);
+  }
+  return { kind: "set-role", files, id, role };
 }
 
-function parse(argv: readonly string[]) {
-  return parseArgs({
-    args: [...argv],
-    allowPositionals: true,
-    options: {
-      config: { type: "string", short: "c", multiple: true },
-      help: { type: "boolean", short: "h" },
-      version: { type: "boolean", short: "v" },
-      online: { type: "boolean" },
-    },
-  });
-}
+type Options = Readonly<Record<string, { readonly type: "string" | "boolean"; readonly short?: string }>>;
 
-/** Returns the message of `parseArgs` if it rejects the arguments. */
-function orMessage<T>(parseIt: () => T): T | { readonly message: string } {
-  try {
-    return parseIt();
-  } catch (error) {
-    if (errorCode(error)?.startsWith("ERR_PARSE_ARGS_") !== true) throw error;
-    return { message: String(error).replace(/^TypeError[^:]*: /, "") };
+/** Refuses in our own words what `parseArgs` would refuse. */
+function refuseMisuse(args: readonly string[], options: Options, words?: "with-words"): void {
+  const { tokens } = parseArgs({ args: [...args], options, strict: false, tokens: true });
+  for (const token of tokens) {
+    if (token.kind === "positional" && words === undefined) {
+      throw new WrongArgument(`\`${token.value}\` stands where an option is expected`);
+    }
+    if (token.kind !== "option") continue;
+    const { name, rawName, value, inlineValue = false } = token;
+    const option = Object.hasOwn(options, name) ? options[name] : undefined;
+    if (option === undefined) {
+      const meant = nearest(name, Object.keys(options));
+      throw new WrongArgument(
+        `unknown option \`${rawName}\`${meant === undefined ? "" : `; did you mean \`--${meant}\`?`}`,
+      );
+    }
+    if (option.type === "boolean" && value !== undefined) throw new WrongArgument(`\`${rawName}\` takes no value`);
+    if (option.type === "string" && (value === undefined || (value.startsWith("-") && !inlineValue))) {
+      throw new WrongArgument(`\`${rawName}\` needs a value`);
+    }
   }
 }

@@ -66,7 +66,8 @@ class Findings implements Log {
   #add(fields: object, text: string): void {
     this.bad = true;
     const { problem, cure } = { problem: "", cure: "", ...fields };
-    this.lines.push([text, problem, cure].filter((part) => part !== "").join(": "));
+    const parts = [text, problem, cure].filter((part) => part !== "");
+    this.lines.push(parts.map((part, index) => (index < parts.length - 1 ? part.replace(/\.$/, "") : part)).join(": "));
   }
 }
 

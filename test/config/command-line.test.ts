@@ -1,5 +1,6 @@
 import { expect, test } from "@jest/globals";
-import { parseCommandLine, USAGE } from "../../src/config/command-line.js";
+import { parseCommandLine } from "../../src/config/command-line.js";
+import { HELP } from "../../src/config/help.js";
 
 test.each([
   [[], { kind: "run", files: ["svc.yaml"] }],
@@ -11,8 +12,13 @@ test.each([
   [["token"], { kind: "token" }],
   [["users", "set-role", "oidc:7", "admin"], { kind: "set-role", files: ["svc.yaml"], id: "oidc:7", role: "admin" }],
   [["users", "-c", "a.yaml", "set-role", "x", "user"], { kind: "set-role", files: ["a.yaml"], id: "x", role: "user" }],
-  [["setup", "--help"], { kind: "help" }],
-  [["setup", "gitlab", "-h"], { kind: "help" }],
+  [["setup", "--help"], { kind: "help", topic: "setup" }],
+  [["setup", "gitlab", "-h"], { kind: "help", topic: "setup gitlab" }],
+  [["setup", "github", "--url", "https://a.org", "--help"], { kind: "help", topic: "setup github" }],
+  [["token", "--help"], { kind: "help", topic: "token" }],
+  [["users", "--help"], { kind: "help", topic: "users set-role" }],
+  [["help"], { kind: "help", topic: "program" }],
+  [["help", "setup", "gitlab"], { kind: "help", topic: "setup gitlab" }],
   [
     ["setup", "github", "--url", "https://svc.example.org/"],
     {
@@ -45,17 +51,22 @@ test.each([
       },
     },
   ],
-  [["--help"], { kind: "help" }],
-  [["check", "-h"], { kind: "help" }],
+  [["--help"], { kind: "help", topic: "program" }],
+  [["check", "-h"], { kind: "help", topic: "check" }],
   [["--version"], { kind: "version" }],
 ])("%j", (argv, expected) => {
   expect(parseCommandLine(argv)).toEqual(expected);
 });
 
 test.each([
-  [["-c"], "--config"],
-  [["--confg", "a.yaml"], "--confg"],
-  [["start"], "unknown command `start`"],
+  [["-c"], "`-c` needs a value"],
+  [["-c", "--online"], "`-c` needs a value"],
+  [["--confg", "a.yaml"], "unknown option `--confg`; did you mean `--config`?"],
+  [["check", "-x"], "unknown option `-x`"],
+  [["check", "--__proto__"], "unknown option `--__proto__`"],
+  [["start"], "unknown command `start`; there are `check`"],
+  [["chekc"], "unknown command `chekc`; did you mean `check`?"],
+  [["user", "x"], "did you mean `users set-role`?"],
   [["token", "ci"], "no further words"],
   [["users"], "users set-role ID ROLE"],
   [["users", "set-role", "oidc:7"], "admin or user"],
@@ -72,6 +83,8 @@ test.each([
   [["setup", "github", "--url", "https://a.org", "--token", "glpat-x"], "--token"],
   [["setup", "github", "--url", "https://a.org", "--project", "a/b"], "--project"],
   [["setup", "github", "--url", "https://a.org", "--port", "70000"], "--port takes"],
+  [["setup", "github", "--url", "https://a.org", "--orgnization", "a"], "did you mean `--organization`?"],
+  [["setup", "github", "acme", "--url", "https://a.org"], "`acme` stands where an option is expected"],
   [["setup", "github", "--url", "https://a.org", "--organization", "a/b"], "--organization takes"],
   [["setup", "github", "--url", "https://a.org", "--name", "n".repeat(35)], "--name takes"],
   [["setup", "github", "--url", "https://a.org", "--github", "github.example.org"], "--github takes"],
@@ -81,24 +94,42 @@ test.each([
   [["setup", "gitlab", "--url", "https://a.org", "--project", "shop"], "--project takes a full path"],
   [["setup", "gitlab", "--url", "https://a.org", "--group", "a b"], "--group takes a full path"],
   [["setup", "gitlab", "--url", "https://a.org", "--group", "a/../b?x=1"], "--group takes a full path"],
-  [["--help=yes"], "--help"],
+  [["--help=yes"], "`--help` takes no value"],
 ])("%j is refused", (argv, part) => {
-  expect(parseCommandLine(argv)).toEqual({ kind: "invalid", message: expect.stringContaining(part) });
+  const parsed = parseCommandLine(argv);
+  expect(parsed).toMatchObject({ kind: "invalid", message: expect.stringContaining(part) });
+  expect(parsed).not.toMatchObject({ message: expect.stringMatching(/\.$|\n/) });
 });
 
-test("the usage names every form", () => {
-  for (const word of [
+test.each([
+  [["setup", "gitlab", "--grup", "a"], "setup gitlab"],
+  [["setup", "bitbucket"], "setup"],
+  [["check", "--onlin"], "check"],
+  [["users", "delete"], "users set-role"],
+  [["deploy"], "program"],
+])("%j is told where the help for it is", (argv, topic) => {
+  expect(parseCommandLine(argv)).toMatchObject({ kind: "invalid", topic });
+});
+
+test("the help of the program names every command, what svc is and where the documents are", () => {
+  const commands = [
     "check",
     "setup github",
     "setup gitlab",
-    "--token-stdin",
     "token",
     "users set-role",
-    "--config",
     "--help",
     "--version",
     "svc.yaml",
-  ]) {
-    expect(USAGE).toContain(word);
-  }
+  ];
+  for (const word of commands) expect(HELP.program).toContain(word);
+  expect(HELP.program).toMatch(/^svc gates Argo CD deployments through pull requests.*\nDocuments: /);
+});
+
+test("each command shows its own options, and no other's", () => {
+  expect(HELP["setup gitlab"]).toContain("--token-stdin");
+  expect(HELP["setup gitlab"]).not.toContain("--organization");
+  expect(HELP["setup github"]).toContain("--organization");
+  expect(HELP.check).not.toContain("--url");
+  expect(HELP.program).not.toContain("--secrets");
 });

@@ -2,7 +2,7 @@ import { readdirSync, readFileSync } from "node:fs";
 import { describe, expect, test } from "@jest/globals";
 import { REPLIES } from "../../scripts/replies.js";
 import { commandList } from "../../src/comments/refusal.js";
-import { USAGE } from "../../src/config/command-line.js";
+import { HELP } from "../../src/config/help.js";
 import { parseComment } from "../../src/core/commands/parse-command.js";
 import type { CommandResult, Refusal } from "../../src/core/model/result.js";
 import { SERVICE } from "../../src/names.js";
@@ -119,7 +119,7 @@ describe("docs/commands.md", () => {
     expect(results.filter((result) => !rows.some((row) => result.startsWith(row)))).toEqual([]);
   });
 
-  test("shows the usage of the program", () => {
-    expect(PAGE).toContain(`\`\`\`\n${USAGE}\n\`\`\``);
+  test.each(Object.entries(HELP))("shows the help of the program: %s", (_topic, text) => {
+    expect(PAGE).toContain(`\`\`\`\n${text}\n\`\`\``);
   });
 });

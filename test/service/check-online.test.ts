@@ -49,6 +49,16 @@ describe.each(HOSTS)("svc check --online against %s", (host) => {
     expect(await check(false, set(oldest))).toMatchObject({ exitCode: 0 });
   });
 
+  test("ends a sentence once, also where a cure follows it", async () => {
+    const { lines, exitCode } = await check(false, ({ github, gitlab }) => {
+      for (const forge of [github, gitlab]) forge?.faults.add({ fault: { kind: "status", status: 401, body: "{}" } });
+    });
+    const line = lines.find((each) => each.startsWith(`not usable at start: ${title}: `));
+    expect(line).toContain(`: check ${host === "hosta" ? "hosta.app_id" : "hostb.url"}`);
+    expect(lines.filter((each) => /[.:]:|\.\./.test(each))).toEqual([]);
+    expect(exitCode).toBe(1);
+  });
+
   test("says which system refuses the credentials, and what to do", async () => {
     const { lines, exitCode } = await check(false, ({ argocd }) => {
       argocd.faults.add({ fault: { kind: "status", status: 401, body: "{}" } });
