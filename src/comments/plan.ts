@@ -4,9 +4,9 @@ import { isFailed } from "../core/model/check.js";
 import { type Member, movesOf, withoutReview } from "../core/model/effect.js";
 import { type HostWords, listed, referenceTo } from "../core/model/host-words.js";
 import type { NextStep } from "../core/model/next-step.js";
-import { type ApplicationSetPreview, type Plan, type SetFailure } from "../core/model/plan.js";
+import type { ApplicationPlan, ApplicationSetPreview, Plan, Preview, SetFailure } from "../core/model/plan.js";
 import type { Turn } from "../core/model/result.js";
-import type { Task } from "../core/ports/compute.js";
+import { type Packed, packed, type Task, unpacked } from "../core/ports/compute.js";
 import { SERVICE } from "../names.js";
 import { code, codes, fence, headLink, type Links, sentence, shortened, warning } from "./markdown.js";
 import { markerLine } from "./marker.js";
@@ -45,11 +45,24 @@ export interface PlanOptions {
   readonly next?: NextStep | undefined;
 }
 
+interface PackedPlan {
+  readonly plan: Omit<Plan, "applications" | "previews">;
+  readonly applications: Packed<ApplicationPlan>;
+  readonly previews: Packed<Preview>;
+  readonly options: PlanOptions;
+}
+
 /** `renderPlan` away from the thread that answers requests. */
-export const renderPlanTask: Task<{ readonly plan: Plan; readonly options: PlanOptions }, readonly string[]> = {
+export const renderPlanTask: Task<PackedPlan, readonly string[]> = {
   name: "render-plan",
-  run: ({ plan, options }) => renderPlan(plan, options),
+  run: ({ plan, applications, previews, options }) =>
+    renderPlan({ ...plan, applications: unpacked(applications), previews: unpacked(previews) }, options),
 };
+
+/** The input of `renderPlanTask`. */
+export async function packedPlan({ applications, previews, ...plan }: Plan, options: PlanOptions): Promise<PackedPlan> {
+  return { plan, applications: await packed(applications), previews: await packed(previews), options };
+}
 
 /** A plan as comments: one, or as many parts as the host's limit requires. */
 export function renderPlan(plan: Plan, options: PlanOptions): readonly string[] {

@@ -189,7 +189,11 @@ export function sampleFacts(
 ): Facts {
   const change = more.change ?? sampleChange();
   const stored = { change, words: WORDS[change.host], settings: sampleSettings(settings), plan, records };
-  return { ...storedFacts({ ...stored, locks: locks ?? locksIn(plan) }), ...more };
+  const steps = storedFacts({ ...stored, locks: locks ?? locksIn(plan) });
+  for (;;) {
+    const step = steps.next();
+    if (step.done === true) return { ...step.value, ...more };
+  }
 }
 
 function locksIn(plan: Plan | undefined): readonly Lock[] {

@@ -12,6 +12,15 @@ export async function mapInTurns<T, R>(items: readonly T[], work: (item: T) => R
   return done;
 }
 
+/** Finishes a computation, with a turn for the event loop after every fifty of its steps. */
+export async function finishInTurns<T>(steps: Generator<void, T>): Promise<T> {
+  for (let count = 1; ; count += 1) {
+    const step = steps.next();
+    if (step.done === true) return step.value;
+    if (count % PER_TURN === 0) await setImmediate();
+  }
+}
+
 /** Like `Promise.all` over `items.map(work)`, but the event loop gets a turn after every fifty starts. */
 export async function allInTurns<T, R>(items: readonly T[], work: (item: T) => Promise<R>): Promise<readonly R[]> {
   const started = await mapInTurns(items, (item) => {

@@ -1,3 +1,6 @@
+import { setImmediate } from "node:timers/promises";
+import { deserialize, serialize } from "node:v8";
+
 /** Every task; `src/workers/serve-tasks.ts` has the table. */
 export type TaskName =
   | "may-hold-resource"
@@ -42,6 +45,28 @@ export type Computed<O> =
   | { readonly kind: "done"; readonly output: O }
   /** The task was ended; it would exceed its limits again. */
   | { readonly kind: "exceeded"; readonly limit: "time" | "memory" };
+
+const PER_PIECE = 50;
+
+/** Items for a thread, with turns for the event loop: to hand over ten thousand at once takes a fifth of a second. */
+export async function packed<T>(items: readonly T[]): Promise<Packed<T>> {
+  const pieces: Uint8Array[] = [];
+  for (let start = 0; start < items.length; start += PER_PIECE) {
+    pieces.push(serialize(items.slice(start, start + PER_PIECE)));
+    await setImmediate();
+  }
+  return { pieces };
+}
+
+export interface Packed<T> {
+  readonly pieces: readonly Uint8Array[];
+  /** Never set: it keeps the type of what the pieces hold. */
+  readonly items?: readonly T[];
+}
+
+export function unpacked<T>({ pieces }: Packed<T>): readonly T[] {
+  return pieces.flatMap((piece) => deserialize(piece) as readonly T[]);
+}
 
 /** A thread would cost more than it saves; the worst content of this size takes some tens of milliseconds. */
 const SMALL = 8 * 1024;

@@ -219,9 +219,11 @@ export async function overlapsAmong(
   own: readonly Identity[],
   context: BindingSource,
 ): Promise<Bind> {
-  const rules = new Map([...live.values()].map((one) => [one.name, rulesOf(identityOf(one.name, one.spec), context)]));
+  const ruled = (one: Identity) => [one.application, rulesOf(one, context)] as const;
+  const rules = new Map(await mapInTurns([...live.values()], (one) => ruled(identityOf(one.name, one.spec))));
+  const ownRules = await mapInTurns(own, ruled);
   // Nobody's rules are stricter than anybody else's.
-  if (new Set([...rules.values(), ...own.map((one) => rulesOf(one, context))]).size < 2) return (member) => member;
+  if (new Set([...rules.values(), ...ownRules.map(([, text]) => text)]).size < 2) return (member) => member;
   const owners = await ownersOf(touched, context);
   const places = placesByNamespace(live, rules);
   return (member, objects) => {

@@ -1,4 +1,4 @@
-import { renderPlanTask } from "../../comments/plan.js";
+import { packedPlan, renderPlanTask } from "../../comments/plan.js";
 import { publish } from "../../comments/publish.js";
 import { settledText } from "../../comments/reminder.js";
 import { renderResult } from "../../comments/render.js";
@@ -183,7 +183,7 @@ async function rendering(
     return renderResult(result, { change, words, links, comments, advice });
   }
   const { plan, pruning, turn } = result;
-  const input = { plan, options: { words, pruning, links, turn, comments, next: advice?.next } };
+  const input = await packedPlan(plan, { words, pruning, links, turn, comments, next: advice?.next });
   const limits = { owner: changeRequestKey(change), deadlineMs: RENDER_DEADLINE_MS, signal: run.signal };
   const computed = await run.compute.run(renderPlanTask, input, limits);
   if (computed.kind === "exceeded") throw new Error(`writing the comments of a plan ${tooMuch(computed.limit)}`);
