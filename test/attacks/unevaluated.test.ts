@@ -57,9 +57,14 @@ const CASES: readonly (readonly [string, string, (bot: Bot) => FileChanges])[] =
 
 const statusOf = (bot: Bot, one: number) => bot.forge.statuses(REPOSITORY, bot.seen(one).headRevision).at(-1);
 
-/** Opens a change of `web` as well, so that svc merges what the rest allows. GitLab keeps statuses in pipelines. */
-async function openWith(bot: Bot, changes: FileChanges): Promise<number> {
-  const one = await bot.open({ ...changeOf(["web"], "2"), ...changes });
+/** Opens a change of `web` as well, so that svc merges what the rest allows. */
+function openWith(bot: Bot, changes: FileChanges): Promise<number> {
+  return openShown(bot, { ...changeOf(["web"], "2"), ...changes });
+}
+
+/** Opens a change whose commit status can be seen: GitLab keeps statuses in pipelines. */
+async function openShown(bot: Bot, changes: FileChanges): Promise<number> {
+  const one = await bot.open(changes);
   if (bot.host === "hosta") return one;
   bot.forge.runPipeline(REPOSITORY, one);
   await bot.close(one);
@@ -169,6 +174,29 @@ describe.each(HOSTS)("what cannot be rendered and takes effect at the merge on %
     await bot.comment(one, "svc plan");
     bot.argocd.faults.clear();
     expect(await syncWeb(bot, one)).toContain(`${OF_FRESH} (${EARLY})`);
+  });
+
+  test("stays lifted where the failure is told with other numbers, hashes and temporary paths each time", async () => {
+    const bot = await start(host);
+    let count = 40;
+    const fail = () => {
+      count += 1;
+      const message = `read tcp 10.0.0.7:${count}->10.0.0.9:443: i/o timeout after ${count}s in /tmp/render-${"xy".repeat(count)}: ${"0".repeat(30)}${count}cafe`;
+      const body = JSON.stringify({ error: message, code: 2, message });
+      bot.argocd.faults.clear();
+      bot.argocd.faults.add({ path: /api\/manifests$/, fault: { kind: "status", status: 500, body } });
+    };
+    fail();
+    const one = await openShown(bot, changeOf(["api"], "2"));
+    expect(bot.lastComment(one)).toContain(`after ${count}s`);
+    expect(statusOf(bot, one)).toMatchObject({ state: "failure" });
+    await bot.approve(one);
+    for (let times = 2; times > 0; times -= 1) {
+      fail();
+      await bot.comment(one, "svc plan");
+      expect(bot.lastComment(one)).toContain(`after ${count}s`);
+      expect(statusOf(bot, one)).toMatchObject({ state: "success" });
+    }
   });
 
   test("is not lifted where the host does not tell its time", async () => {
