@@ -63,14 +63,21 @@ export class Accounts {
   readonly #secret = randomBytes(32);
 
   /** Adds an account or replaces its permissions. Returns a new token. */
-  add(name: string, permissions: Permissions): string {
+  add(name: string, permissions: Permissions, expires?: Date): string {
     const issued = new Date();
     const id = `${name}-${this.#tokens.size + 1}`;
     const subject = name.startsWith("proj:") ? name : `${name}:apiKey`;
     const seconds = Math.floor(issued.getTime() / 1000);
     const parts = [
       { alg: "HS256", typ: "JWT" },
-      { iss: "argocd", sub: subject, nbf: seconds, iat: seconds, jti: id },
+      {
+        iss: "argocd",
+        sub: subject,
+        nbf: seconds,
+        iat: seconds,
+        jti: id,
+        ...(expires && { exp: Math.floor(expires.getTime() / 1000) }),
+      },
     ].map((part) => Buffer.from(JSON.stringify(part)).toString("base64url"));
     const signature = createHmac("sha256", this.#secret).update(parts.join(".")).digest("base64url");
     const token = [...parts, signature].join(".");

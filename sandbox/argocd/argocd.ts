@@ -98,8 +98,8 @@ export class ArgoCd {
   }
 
   /** Adds an account with an API key, or changes its permissions. Returns a token. */
-  addAccount(name: string, options: { readonly permissions: Permissions }): string {
-    return this.#world.accounts.add(name, options.permissions);
+  addAccount(name: string, options: { readonly permissions: Permissions; readonly expires?: Date }): string {
+    return this.#world.accounts.add(name, options.permissions, options.expires);
   }
 
   /** Returns a token for the project role `proj:<project>:<role>`. */

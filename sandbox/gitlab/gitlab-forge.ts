@@ -65,6 +65,11 @@ export class GitLabForge implements Forge {
     this.#instance.version = version;
   }
 
+  /** @param day In ISO 8601. */
+  setTokenExpiry(day: string): void {
+    this.#instance.tokenExpires = day;
+  }
+
   /** Notes of approvals wait, as when background jobs are late. @returns Writes them. */
   delayApprovalNotes(): () => void {
     this.#instance.lateNotes = [];

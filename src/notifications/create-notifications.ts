@@ -126,6 +126,7 @@ function narrowed(notification: Notification, filters: Filters): Notification | 
   switch (notification.kind) {
     // Concerns every repository.
     case "system":
+    case "token-expires":
       return notification;
     case "run-ended": {
       const applications = notification.applications.filter((one) => isOne(one.application, filters));
@@ -176,7 +177,9 @@ export const notificationBody = z.object({
   data: z.object({
     events: z.array(event).min(1).describe("everything that the message tells of: a rollback may take over a lock"),
     text: z.string().describe("one line for people; its wording may change"),
-    change: changeRequest.optional().describe("the change request that it is about; absent for `unavailable`"),
+    change: changeRequest
+      .optional()
+      .describe("the change request that it is about; absent for `unavailable` and `token_expires`"),
     head: z.string().optional().describe("the commit that was deployed or merged, or whose sync failed"),
     command: z.enum(["sync", "rollback"]).optional(),
     by: z.string().optional().describe("login of who gave the command, deployed last or released the locks"),
@@ -207,8 +210,9 @@ export const notificationBody = z.object({
       .describe("failed checks that an approval by these people lifted"),
     closed: z.boolean().optional().describe("of `not_merged`: it was closed without a merge"),
     since: time.optional().describe("since when it is deployed and not merged, or the system unavailable"),
-    system: z.string().optional().describe("of `unavailable`: Argo CD or Redis"),
+    system: z.string().optional().describe("of `unavailable`: Argo CD or Redis; of `token_expires`: whose token it is"),
     available: z.boolean().optional().describe("of `unavailable`: true when the system answers again"),
+    expires: time.optional().describe("of `token_expires`"),
   }),
 });
 type Body = z.infer<typeof notificationBody>;
@@ -254,6 +258,10 @@ function factsOf(notification: Notification, parts: MessageParts): Partial<Body[
       const { system, available, since } = notification;
       return { system, available, since };
     }
+    case "token-expires": {
+      const { system, expires } = notification;
+      return { system, expires };
+    }
   }
 }
 
@@ -268,6 +276,7 @@ function applicationsOf(notification: Notification): Body["data"]["applications"
     case "not-merged":
       return notification.applications.map((name) => ({ name }));
     case "system":
+    case "token-expires":
       return [];
   }
 }

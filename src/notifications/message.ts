@@ -9,6 +9,7 @@ import type {
   NotMerged,
   RunEnded,
   SystemChanged,
+  TokenExpires,
 } from "../core/model/notification.js";
 import { SERVICE } from "../names.js";
 
@@ -62,6 +63,8 @@ function said(notification: Notification, { hostWords }: MessageParts): Said {
       return notMerged(notification, hostWords[notification.change.host].command);
     case "system":
       return systemChanged(notification);
+    case "token-expires":
+      return tokenExpires(notification);
   }
 }
 
@@ -135,6 +138,14 @@ function systemChanged({ system, available, since }: SystemChanged): Said {
   };
 }
 
+function tokenExpires({ system, expires, days }: TokenExpires): Said {
+  const left = days === 0 ? "within a day" : days === 1 ? "in 1 day" : `in ${days} days`;
+  return {
+    headline: `⏳ The token of ${SERVICE} for ${system} expires ${left}, at ${timeOf(expires)}`,
+    lines: [`Make a new one and give it to ${SERVICE} before: afterwards nothing can be planned or deployed.`],
+  };
+}
+
 function counted(applications: readonly unknown[]): string {
   return applications.length === 1 ? "1 application" : `${applications.length} applications`;
 }
@@ -148,7 +159,7 @@ function timeOf(iso: string): string {
 }
 
 function linksOf(notification: Notification, { hostPageOf, pagesUrl }: MessageParts): readonly MessageLink[] {
-  if (notification.kind === "system") {
+  if (notification.kind === "system" || notification.kind === "token-expires") {
     return pagesUrl === undefined ? [] : [{ title: `status of ${SERVICE}`, url: `${pagesUrl}/status` }];
   }
   const { change } = notification;
@@ -192,5 +203,7 @@ export function eventsOf(notification: Notification): readonly [NotificationEven
       return ["not_merged"];
     case "system":
       return ["unavailable"];
+    case "token-expires":
+      return ["token_expires"];
   }
 }

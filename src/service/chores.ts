@@ -29,6 +29,7 @@ import {
 } from "../store/shared-records.js";
 import type { Stores } from "../store/stores.js";
 import { reconcile, reconcileChange, type ReconcileParts } from "./reconcile.js";
+import { LOOK_AT_TOKENS_EVERY_MS, type TokenWatch } from "./token-watch.js";
 import { type SystemWatch, WATCH_EVERY_MS } from "./system-watch.js";
 
 const RECONCILE_EVERY_MS = 5 * 60_000;
@@ -43,6 +44,7 @@ interface ChoreParts extends Omit<FindLostParts, "searches">, Pick<RemindParts, 
   readonly deployer: Deployer;
   /** Undefined if no receiver wants to hear of outages. */
   readonly watch: SystemWatch | undefined;
+  readonly tokens: TokenWatch;
   /** Redis shared with other replicas; undefined if there are none. */
   readonly connection: Stores["connection"];
 }
@@ -112,6 +114,7 @@ export function createChores(parts: ChoreParts) {
     /** Does both, since webhooks may have been lost while nothing ran. Logs errors. */
     async doAtStart(): Promise<void> {
       await trySweep(() => Promise.resolve(true));
+      await parts.tokens.look();
       // The last replica to do it may have been killed halfway.
       await tryReconcile(() => Promise.resolve(true));
     },
@@ -127,6 +130,8 @@ export function createChores(parts: ChoreParts) {
       const timers = [
         setInterval(() => void tryReconcile(mayReconcile), RECONCILE_EVERY_MS),
         setInterval(() => void trySweep(maySweep), SWEEP_EVERY_MS),
+        // Each replica shows what it knows.
+        setInterval(() => void parts.tokens.look(), LOOK_AT_TOKENS_EVERY_MS),
         ...(parts.watch === undefined ? [] : [setInterval(() => void watch(), WATCH_EVERY_MS)]),
       ];
       for (const timer of timers) timer.unref();

@@ -43,6 +43,7 @@ import { createChores, tellPlanned } from "./chores.js";
 import { checkAtStart } from "./start-checks.js";
 import { type StartedNotifications, startNotifications } from "./start-notifications.js";
 import { SystemWatch } from "./system-watch.js";
+import { TokenWatch } from "./token-watch.js";
 
 /** The machine's time. */
 export const systemClock: Clock = {
@@ -81,6 +82,8 @@ export interface Service {
   reconcile(): Promise<void>;
   /** Checks whether Argo CD and the store answer; also done every minute if receivers want to know. */
   watch(): Promise<void>;
+  /** Reads when svc's tokens expire, and warns before; also done daily. */
+  watchTokens(): Promise<void>;
   /** Deletes expired temporary Applications; also done every 10 minutes. */
   sweep(): Promise<void>;
   /** Refuses new events, waits up to the grace period for running ones, and stops everything it started. */
@@ -161,6 +164,15 @@ async function start(parts: Start): Promise<Service> {
   const onTakeOver = () => noticed.emit("tookOver");
   const queue = await createQueue(dependencies, connection, telemetry.run, overrides.queueTiming, onTakeOver);
   opened.add(() => queue.close(config.server.shutdownGrace));
+  const hosts = Object.values(adapters.hosts);
+  const tokens = new TokenWatch({
+    ...started,
+    hosts,
+    deployerToken: config.deployer.token,
+    connection,
+    clock,
+    log,
+  });
   const wantsOutages = config.notifications.some(({ events }) => events.includes("unavailable"));
   const chores = createChores({
     ...stores,
@@ -168,6 +180,7 @@ async function start(parts: Start): Promise<Service> {
     queue,
     notifications: started.notifications,
     watch: wantsOutages ? new SystemWatch({ ...started, deployer, stores, clock, log }) : undefined,
+    tokens,
     deployer,
     commandWord: config.server.command,
     remindAfter: config.comments.remindAfter,
@@ -177,9 +190,8 @@ async function start(parts: Start): Promise<Service> {
   noticed.on("held", (holder) => void chores.checkHolder(holder));
   noticed.on("tookOver", () => void chores.reconcileAfterTakeOver());
   const bodies = new BodyBudget();
-  server.on("request", openPages(parts, { telemetry, adapters, started, dependencies, queue, bodies }));
+  server.on("request", openPages(parts, { telemetry, adapters, started, tokens, dependencies, queue, bodies }));
   opened.add(() => server.close());
-  const hosts = Object.values(adapters.hosts);
   await telemetry.listen({
     locks: async () => (await stores.locks.list()).length,
     queue: () => queue.backlog(),
@@ -188,6 +200,7 @@ async function start(parts: Start): Promise<Service> {
     limitWaits: adapters.limitWaits,
     hosts: hosts.map(({ id }) => id),
     receivers: () => started.states(),
+    tokens: () => tokens.expiries(),
   });
   await listen(server, { ...config.server, key: "server.port" });
   opened.add(chores.doInIntervals());
@@ -197,6 +210,7 @@ async function start(parts: Start): Promise<Service> {
     idle: () => queue.idle(),
     reconcile: () => chores.reconcile(),
     watch: () => chores.watch(),
+    watchTokens: () => tokens.look(),
     sweep: () => chores.sweep(),
     close: () => opened.close(),
   };
@@ -274,6 +288,7 @@ interface PageParts {
   readonly telemetry: Telemetry;
   readonly adapters: Adapters;
   readonly started: StartedNotifications;
+  readonly tokens: TokenWatch;
   readonly dependencies: Omit<Dependencies, "push">;
   readonly queue: EventQueue;
   readonly bodies: BodyBudget;
@@ -281,7 +296,7 @@ interface PageParts {
 
 /** Serves webhooks, the API and the pages. */
 function openPages({ config, clock, log, opened }: Start, parts: PageParts): RequestListener {
-  const { telemetry, adapters, started, dependencies, queue, bodies } = parts;
+  const { telemetry, adapters, started, tokens, dependencies, queue, bodies } = parts;
   const { stores, deployer, limitWaits } = adapters;
   const { hostWords } = dependencies;
   const hosts = Object.values(adapters.hosts);
@@ -299,6 +314,7 @@ function openPages({ config, clock, log, opened }: Start, parts: PageParts): Req
     limitWaits,
     notifications: started.notifications,
     receivers: () => started.states(),
+    tokens: () => tokens.expiries(),
     lookUp: (change) => readSummary(change, { ...dependencies, push }),
     newRunId: randomUUID,
     clock,

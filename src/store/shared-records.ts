@@ -8,12 +8,20 @@ const DAY_MS = 24 * 60 * 60 * 1000;
 export const SEARCH_BACK_MS = DAY_MS;
 
 const outage = z.object({ v: z.literal(1), since: z.iso.datetime(), told: z.boolean() });
+const warning = z.object({ v: z.literal(1), at: z.iso.datetime() });
 const search = z.object({ v: z.literal(1), until: z.iso.datetime() });
 
 /** A system that did not answer the last check: since when, and whether receivers of notifications know. */
 export type Outage = Omit<z.infer<typeof outage>, "v">;
 /** The time until which a repository was searched for lost webhooks. */
 export type Search = Omit<z.infer<typeof search>, "v">;
+
+/** When receivers of notifications were warned. */
+export type Warning = Omit<z.infer<typeof warning>, "v">;
+
+export function sharedWarnings(connection: StoreConnection | undefined): SharedRecords<Warning> {
+  return new SharedRecords("warned", warning, 60 * DAY_MS, connection);
+}
 
 export function sharedOutages(connection: StoreConnection | undefined): SharedRecords<Outage> {
   return new SharedRecords("outage", outage, 30 * DAY_MS, connection);

@@ -36,6 +36,7 @@ export interface SiteParts {
   readonly lookUp: (change: ChangeRequestRef) => Promise<ChangeSummary | undefined>;
   readonly notifications: Notifications;
   readonly receivers: () => Promise<readonly ReceiverState[]>;
+  readonly tokens: () => readonly TokenExpiry[];
   readonly newRunId: () => string;
   readonly clock: Clock;
   readonly log: Log;
@@ -47,13 +48,19 @@ export function createSite(parts: SiteParts) {
   const streams = new LiveStreams(parts.live);
   const shared = { ...parts, ...stores, readers: new DiffReaders(parts) };
   const summaries = new HostSummaries(parts);
-  const status = new StatusProbe(checksOf(parts), parts);
+  const status = new StatusProbe(checksOf(parts), { clock: parts.clock, known: () => tokenRows(parts) });
   return {
     api: apiRouter(shared),
     pages: pagesRouter({ ...shared, summaries, streams, status, version: readVersion() }),
     /** Ends the live streams, which would keep connections open. */
     close: () => streams.close(),
   };
+}
+
+/** A token of svc, and the system that gave it. */
+interface TokenExpiry {
+  readonly system: string;
+  readonly at: Date;
 }
 
 function checksOf({ config, stores, hosts, deployer, receivers }: SiteParts) {
@@ -94,6 +101,22 @@ function receiverDetail(state: ReceiverState | undefined): string {
   const waits = waiting === 1 ? "1 message waits" : `${waiting} messages wait`;
   if (broken === undefined) return waiting === 0 ? "no message waits" : waits;
   throw new ReceiverBroken(`${broken.problem}, since ${broken.since}; ${waits}`);
+}
+
+const DAY_MS = 24 * 60 * 60_000;
+
+function tokenRows({ tokens, clock }: Pick<SiteParts, "tokens" | "clock">) {
+  return tokens().map(({ system, at }) => {
+    const days = Math.floor((at.getTime() - clock.now().getTime()) / DAY_MS);
+    const day = at.toISOString().slice(0, 10);
+    const name = `Token for ${system}`;
+    if (days < 0) return { name, state: "unavailable", detail: `expired on ${day}` } as const;
+    return {
+      name,
+      state: "available",
+      detail: `expires on ${day}, in ${days} ${days === 1 ? "day" : "days"}`,
+    } as const;
+  });
 }
 
 /** Undefined if no Redis is configured. */

@@ -9,7 +9,15 @@ interface StatusCheck {
   readonly ask: () => Promise<string>;
 }
 
+interface StatusRow {
+  readonly name: string;
+  readonly state: "available" | "unavailable";
+  readonly detail: string;
+}
+
 interface StatusProbeOptions {
+  /** Rows that need no question. */
+  readonly known?: () => readonly StatusRow[];
   readonly clock: Clock;
   /** How long a report is reused, in milliseconds, so that reloading the page sends no requests. */
   readonly keepMs?: number;
@@ -39,10 +47,11 @@ export class StatusProbe {
 
   /** The state of each system, safe to show to people. @param at ISO 8601. */
   private async ask(at: string) {
-    return { at, rows: await Promise.all(this.checks.map((check) => this.#row(check))) };
+    const asked = await Promise.all(this.checks.map((check) => this.#row(check)));
+    return { at, rows: [...asked, ...(this.options.known?.() ?? [])] };
   }
 
-  async #row(check: StatusCheck) {
+  async #row(check: StatusCheck): Promise<StatusRow> {
     const { name } = check;
     try {
       const answer = this.#open.get(check) ?? check.ask().finally(() => this.#open.delete(check));

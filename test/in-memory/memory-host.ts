@@ -359,6 +359,10 @@ export class MemoryHost implements CodeHost {
     return undefined;
   }
 
+  async tokenExpires(): Promise<Date | undefined> {
+    return undefined;
+  }
+
   async missingPermissions(): Promise<readonly string[]> {
     return [];
   }

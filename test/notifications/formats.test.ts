@@ -68,6 +68,14 @@ const notMerged: Notification = {
   applications: [web],
 };
 const away: Notification = { id: "1", at: origin.at, kind: "system", system: "Argo CD", available: false, since };
+const expiring: Notification = {
+  id: "1",
+  at: origin.at,
+  kind: "token-expires",
+  system: "GitLab",
+  expires: "2026-03-09T00:00:00.000Z",
+  days: 6,
+};
 const back: Notification = { ...away, available: true };
 
 const all: readonly (readonly [string, Notification, readonly NotificationEvent[], string])[] = [
@@ -102,6 +110,7 @@ const all: readonly (readonly [string, Notification, readonly NotificationEvent[
     "⏰ acme/deploy#7 was closed without a merge, and is still deployed: by ana, since 2026-03-01 09:30 UTC at aaaaaaaa",
   ],
   ["an outage", away, ["unavailable"], "⚠️ svc cannot use Argo CD since 2026-03-01 09:30 UTC"],
+  ["a token", expiring, ["token_expires"], "⏳ The token of svc for GitLab expires in 6 days, at 2026-03-09 00:00 UTC"],
   ["its end", back, ["unavailable"], "✅ svc can use Argo CD again; it could not since 2026-03-01 09:30 UTC"],
 ];
 

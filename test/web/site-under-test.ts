@@ -98,6 +98,7 @@ export async function startSite(options: SiteOptions = {}): Promise<SiteUnderTes
     lookUp: options.lookUp ?? (async () => undefined),
     notifications: { publish: () => Promise.resolve() },
     receivers: () => Promise.resolve([]),
+    tokens: () => [],
     newRunId: () => `run-${(runs += 1)}`,
     clock,
     log,

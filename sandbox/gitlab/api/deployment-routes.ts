@@ -168,7 +168,7 @@ function showEnvironment(environment: Environment): ShownEnvironment {
 }
 
 function showToken(
-  { startedAt }: Instance,
+  { startedAt, tokenExpires }: Instance,
   { person, scopes }: TokenHolder,
 ): Members<PersonalAccessTokenSchema, "token"> {
   return {
@@ -180,6 +180,6 @@ function showToken(
     user_id: person.id,
     active: true,
     last_used_at: startedAt.toISOString(),
-    expires_at: "2030-01-01",
+    expires_at: tokenExpires,
   };
 }

@@ -60,6 +60,8 @@ export class Instance {
   signsHooks = true;
   /** As `GET /metadata` shows it. Approvals have a time since 18.5. */
   version = "19.5.0-ee";
+  /** A day in ISO 8601. */
+  tokenExpires = "2030-01-01";
   /** Notes of approvals that wait to be written, as GitLab does in the background; undefined to write each at once. */
   lateNotes: (() => void)[] | undefined;
   readonly login = new LoginInstance();

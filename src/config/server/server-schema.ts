@@ -324,6 +324,7 @@ export const NOTIFICATION_EVENTS = [
   "lock_taken_over",
   "check_overridden",
   "unavailable",
+  "token_expires",
 ] as const;
 export type NotificationEvent = (typeof NOTIFICATION_EVENTS)[number];
 

@@ -9,7 +9,7 @@ export type Notification = {
   readonly id: string;
   /** When it happened. ISO 8601. */
   readonly at: string;
-} & (RunEnded | LocksReleased | Merged | NotMerged | SystemChanged);
+} & (RunEnded | LocksReleased | Merged | NotMerged | SystemChanged | TokenExpires);
 
 /** A sync or a rollback came to its end. */
 export interface RunEnded {
@@ -71,4 +71,15 @@ export interface SystemChanged {
   readonly available: boolean;
   /** Since when it was away. ISO 8601. */
   readonly since: string;
+}
+
+/** A token of svc expires soon. */
+export interface TokenExpires {
+  readonly kind: "token-expires";
+  /** The system that gave it, as people call it. */
+  readonly system: string;
+  /** ISO 8601. */
+  readonly expires: string;
+  /** Whole days that are left. */
+  readonly days: number;
 }

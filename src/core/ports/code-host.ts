@@ -24,6 +24,8 @@ export interface CodeHost {
   reach(): Promise<Date | undefined>;
   /** The version of a server that people run themselves; undefined for the vendor's own service. */
   version(): Promise<string | undefined>;
+  /** When our token expires; undefined if it does not, or if the host does not tell. */
+  tokenExpires(): Promise<Date | undefined>;
   /** Fresh facts from the API, never cached. */
   getChangeRequest(change: ChangeRequestRef, signal?: AbortSignal): Promise<ChangeRequest>;
   /** Never cached either, in a single call. */

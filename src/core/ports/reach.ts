@@ -43,6 +43,7 @@ export const PORT_REACH: { readonly [Name in keyof RunPorts]: ReachOf<RunPorts[N
     self: "read",
     reach: "read",
     version: "read",
+    tokenExpires: "read",
     getChangeRequest: "read",
     state: "read",
     recentActivity: "read",

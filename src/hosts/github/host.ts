@@ -73,6 +73,8 @@ export function createGitHubHost(config: GitHubConfig, parts: HostParts): CodeHo
       await readApp(client);
       return client.serverVersion();
     },
+    // An App's key does not expire.
+    tokenExpires: () => Promise.resolve(undefined),
     getChangeRequest: (change, signal) => getChangeRequest(client, change, aliases, signal),
     state: (change) => getState(client, change),
     recentActivity: createRecentActivity(client),

@@ -1,4 +1,4 @@
-import { Metadata, Users } from "@gitbeaker/rest";
+import { Metadata, PersonalAccessTokens, Users } from "@gitbeaker/rest";
 import { LRUCache } from "lru-cache";
 import * as z from "zod";
 import type { ChangeRequestRef, Mergeability, User } from "../../core/model/change-request.js";
@@ -54,6 +54,7 @@ export function createGitLabHost(config: GitLabConfig, parts: GitLabParts): Code
       return client.answeredAt();
     },
     version: () => findVersion(client),
+    tokenExpires: () => findExpiry(client),
     getChangeRequest: (change, signal) => getChangeRequest(client, change, config.aliases, clock, signal),
     state: (change) => getState(client, change),
     recentActivity: createRecentActivity(client),
@@ -108,6 +109,15 @@ const metadataSchema = z.object({ version: z.string() });
 async function findVersion(client: GitLabClient): Promise<string> {
   const answer = client.read(metadataSchema, "read its version", (gitlab) => new Metadata(gitlab).show());
   return (await ifFound(answer))?.version ?? "15.1 or older";
+}
+
+const tokenSchema = z.object({ expires_at: z.iso.date().nullish() });
+
+/** Expired at midnight UTC of that day: https://docs.gitlab.com/user/profile/personal_access_tokens/#access-token-expiration */
+async function findExpiry(client: GitLabClient): Promise<Date | undefined> {
+  const asked = "read when the token expires";
+  const token = await ifFound(client.read(tokenSchema, asked, (gitlab) => new PersonalAccessTokens(gitlab).show()));
+  return token?.expires_at ? new Date(`${token.expires_at}T00:00:00Z`) : undefined;
 }
 
 const KNOWN_FOR_MS = 24 * 60 * 60_000;

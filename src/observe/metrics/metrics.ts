@@ -98,6 +98,7 @@ export interface MetricSources {
   readonly limitWaits: LimitWaits["current"];
   readonly hosts: readonly HostId[];
   readonly receivers: () => Promise<readonly ReceiverState[]>;
+  readonly tokens: () => readonly { readonly system: string; readonly at: Date }[];
 }
 
 type Sample<Label extends string> = readonly [value: number, labels: Readonly<Partial<Record<Label, string>>>];
@@ -146,6 +147,9 @@ function collectFrom(sources: MetricSources, registry: Registry): void {
   ofReceivers("notifications_waiting", "Messages that are not delivered yet.", ({ waiting }) => waiting);
   ofReceivers("notification_broken", "1 if the newest attempt to deliver to this receiver failed.", ({ broken }) =>
     broken === undefined ? 0 : 1,
+  );
+  gauges(["system"], "token_expires_timestamp_seconds", "When a token of svc expires.", () =>
+    Promise.resolve(sources.tokens().map(({ system, at }) => [at.getTime() / 1000, { system }] as const)),
   );
   gauge("queue_depth", "Waiting events; with Redis, over all replicas.", async () => (await sources.queue()).waiting);
   gauge(

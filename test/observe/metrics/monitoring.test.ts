@@ -27,11 +27,12 @@ beforeAll(async () => {
   const bot = await startBot({
     host: "hosta",
     compute: "own",
-    config: {
+    config: ({ argocd }) => ({
+      deployer: { token: argocd.addAccount("ci", { permissions: "all", expires: new Date("2100-01-01") }) },
       server: { metrics_port: port },
       checks: [{ name: "trivial", command: ["true"] }],
       notifications: [{ name: "chat", url: `${receiver.url}/hook`, format: "slack" }],
-    },
+    }),
     stores: (clock) => {
       const stores = createMemoryStores(clock);
       const deployments = wrapPort(stores.deployments, (_method, run) =>
