@@ -44,6 +44,24 @@ test("a service account of GitLab neither approves nor commands, whatever its na
   await expectRefused(bot, one, "kim");
 });
 
+test("an account of which GitLab does not say whether it is a program's commands nothing where anyone may", async () => {
+  const bot = await startBot({ host: "hostb", config: { defaults: { command_access: "anyone" } } });
+  if (!(bot.forge instanceof GitLabForge)) throw new Error("not a GitLab");
+  const one = await bot.open(changeOf(["web"]));
+  bot.forge.setAccess(REPOSITORY, "robin", "read");
+  bot.forge.makeServiceAccount("robin");
+  bot.forge.faults.add({ path: /\/users\/\d+$/, fault: { kind: "status", status: 403, body: "{}" } });
+  await bot.comment(one, "svc sync", "robin");
+  expect(bot.lastComment(one)).toContain("whether robin is a person or a program: GitLab did not answer");
+  expect(bot.changes()).toEqual([]);
+  await bot.comment(one, "svc help", "robin");
+  expect(bot.lastComment(one)).toContain("svc plan");
+  bot.forge.faults.clear();
+  const before = bot.seen(one).comments.length;
+  await bot.comment(one, "svc sync", "robin");
+  expect(bot.seen(one).comments).toHaveLength(before + 1);
+});
+
 describe.each(HOSTS)("approval on %s", (host) => {
   test("is not given by a comment that says so, by the author, by a reader, or by a program", async () => {
     const bot = await startBot({ host, config: REQUIRED });

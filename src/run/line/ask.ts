@@ -43,22 +43,23 @@ async function askedInComment(
   if (author.id === (await host.self()).id) return silent("not-addressed");
   const access = await earlyAccess(change, author, run);
   if (access === "none" && (await outsiders.wereAnswered(host, change))) return silent("refused-before");
-  if (!isAllowedBot && (await isProgram(author, run))) return silent("not-addressed");
+  const program = isAllowedBot ? false : await isProgram(author, run);
+  if (program === true) return silent("not-addressed");
   const parsed = parseComment(body, word);
   if (parsed === undefined) return silent("not-addressed");
   return parsed.kind === "command"
-    ? { kind: "command", command: parsed.command, by: author, commentId, found, access }
+    ? { kind: "command", command: parsed.command, by: author, commentId, found, access, unclear: program === undefined }
     : { kind: "invalid", command: undefined, guess: parsed.guess, by: author, access };
 }
 
-/** If the host does not answer, the author counts as a person and gets a reply; the rules for commands still hold. */
-async function isProgram(author: User, { host, log }: Run): Promise<boolean> {
+/** Undefined if the host does not tell: then the author gets a reply, and commands only with write access. */
+async function isProgram(author: User, { host, log }: Run): Promise<boolean | undefined> {
   try {
     return await host.isProgram(author);
   } catch (error) {
     if (!(error instanceof HostFailure)) throw error;
     log.warn({ err: error, login: author.login }, "could not tell whether the author of a command is a program");
-    return false;
+    return undefined;
   }
 }
 

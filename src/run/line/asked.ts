@@ -18,6 +18,8 @@ export interface GivenCommand {
   /** Only if its webhook was lost. */
   readonly found: FoundComment | undefined;
   readonly access: EarlyAccess;
+  /** The host did not say whether a person or a program gave it. */
+  readonly unclear?: boolean;
 }
 
 /** A plan that starts by itself: after an update of the change request, or when a lock that it waited for is free. */

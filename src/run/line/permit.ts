@@ -45,12 +45,17 @@ export async function permit(
   }
   if (await isByOutsider(asked, change, run)) return answerOutsider(asked, change, run);
   if (asked.kind === "invalid") return answerInvalid(asked, change, run);
+  const { fixedResult } = COMMANDS[asked.command.name];
+  if (asked.unclear === true && fixedResult === undefined && !needsWriteAccess(run.config.defaults, change)) {
+    const { title } = run.hostWords[change.host];
+    const doubt = `whether ${asked.by.login} is a person or a program: ${title} did not answer`;
+    return refused({ reason: "cannot-tell", doubts: [doubt] });
+  }
   const barred = barredAtOnce(asked.command, blankFacts(change, run.hostWords[change.host], run.config.defaults));
   if (barred !== undefined) return barred;
   if (asked.found !== undefined && (await isFoundLate(asked.command, asked.found, change, run))) {
     return refused({ reason: "found-late", command: asked.command.name });
   }
-  const { fixedResult } = COMMANDS[asked.command.name];
   if (fixedResult !== undefined) return { kind: "finished", result: fixedResult, settled: [] };
   return permitBySettings(asked, change, run);
 }
