@@ -137,6 +137,9 @@ function paragraphsOf(
         ...refusal.locks.map(
           (lock) => `${plainName(lock.application)}: ${lockedBy(lock)}${elsewhere(lock.holder, change)}`,
         ),
+        ...(refusal.written ?? []).map(({ child, parent }) => {
+          return `A sync of ${code(parent)} would write the definition of ${code(child)}, so it waits for that lock.`;
+        }),
         "Nothing was done. Ask the holder to sync or to unlock it.",
       ];
     case "cannot-tell":

@@ -373,6 +373,7 @@ describe("the refusals", () => {
           sampleLock("web", 3, "bo"),
           { ...sampleLock("api"), holder: { ...sampleLock("api").holder, host: "hostb" } },
         ],
+        written: [{ child: applicationName("api"), parent: applicationName("root") }],
       },
     ],
     [

@@ -1,7 +1,9 @@
 import { describe, expect, test } from "@jest/globals";
 import type { FileChanges } from "../../sandbox/forge.js";
-import { HOSTS, startBot, type Bot } from "./bot.js";
+import { HOSTS, REPOSITORY, startBot, type Bot } from "./bot.js";
+import { section } from "./plan-comment.js";
 import { applicationResource, asYaml } from "./resources.js";
+import { cloneUrlOf } from "./sets.js";
 
 const DESTINATION = { server: "https://kubernetes.default.svc", namespace: "argocd" };
 
@@ -24,7 +26,7 @@ const COLORED = (color: string) =>
   `apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: child\ndata:\n  size: "{{ .Values.size }}"\n  color: ${color}\n`;
 
 /** A Helm chart `root`, whose values decide the definition of `child`. */
-function startFamily(host: (typeof HOSTS)[number], template = "{{ .Values.size }}"): Promise<Bot> {
+function startFamily(host: (typeof HOSTS)[number], template = "{{ .Values.size }}", more: object = {}): Promise<Bot> {
   return startBot({
     host,
     applications: ["root", "child"],
@@ -34,6 +36,7 @@ function startFamily(host: (typeof HOSTS)[number], template = "{{ .Values.size }
         annotations: { "argocd.argoproj.io/tracking-id": "root:argoproj.io/Application:argocd/child" },
         spec: {
           source: { repoURL, path: "apps/child", targetRevision: "main", helm: { valuesObject: { size: "s" } } },
+          ...more,
         },
       },
     }),
@@ -42,7 +45,7 @@ function startFamily(host: (typeof HOSTS)[number], template = "{{ .Values.size }
       ...chart(
         "apps/root",
         "size: s\nproject: default\n",
-        asYaml(child(repoURL, template, { project: "{{ .Values.project }}" })),
+        asYaml(child(repoURL, template, { project: "{{ .Values.project }}", ...more })),
       ),
       ...chart("apps/child", "size: xs\n", COLORED("red")),
     }),
@@ -51,6 +54,20 @@ function startFamily(host: (typeof HOSTS)[number], template = "{{ .Values.size }
 
 const BIGGER = { "apps/root/values.yaml": "size: m\nproject: default\n" };
 const BLUE = { "apps/child/templates/all.yaml": COLORED("blue") };
+
+/** The parent as a Kustomization that patches the size into an unchanged file. */
+function patched({ forge }: Bot, size: string): FileChanges {
+  const definition = child(cloneUrlOf(forge), "s");
+  const patch = `- op: replace\n  path: /spec/source/helm/valuesObject/size\n  value: ${size}\n`;
+  const target = { kind: "Application", name: "child" };
+  return {
+    "apps/root/Chart.yaml": null,
+    "apps/root/values.yaml": null,
+    "apps/root/templates/all.yaml": null,
+    "apps/root/child.yaml": asYaml(definition),
+    "apps/root/kustomization.yaml": asYaml({ resources: ["child.yaml"], patches: [{ target, patch }] }),
+  };
+}
 
 describe.each(HOSTS)("a child follows its parent on %s", (host) => {
   test("planned with the definition that the parent's head gives it, and deployed after the parent", async () => {
@@ -78,21 +95,105 @@ describe.each(HOSTS)("a child follows its parent on %s", (host) => {
     expect([bot.liveValue("child", "size"), bot.liveValue("child", "color")]).toEqual(["m", "green"]);
   });
 
-  test("previewed below the parent where only its definition changes, after an approval where that reads more", async () => {
+  test("a member of its own where only its definition changes: locked at the plan, deployed after the parent", async () => {
     const bot = await startFamily(host);
     const one = await bot.open(BIGGER);
-    expect(bot.lastComment(one)).toContain("### Applications below `root`");
-    expect(bot.lastComment(one)).toContain("-  size: s\n+  size: m");
+    const plan = bot.lastComment(one);
+    expect(section(plan, "child")).toContain("-  size: s\n+  size: m");
+    expect(section(plan, "child")).toMatch(/Locked by this [PM]R/);
+    expect(plan).not.toContain("Applications below");
     expect(bot.argocd.temporaryApplications()).toEqual([]);
 
+    await bot.comment(one, "svc sync -a child");
+    expect(bot.lastComment(one)).toContain("sync root before it, or both together");
+    expect(bot.changes()).toEqual([]);
+
+    bot.expectChanges("sync root", "sync child");
+    await bot.comment(one, "svc sync");
+    expect(bot.changes()).toEqual(["sync root", "sync child"]);
+    expect(bot.liveValue("child", "size")).toBe("m");
+    expect(bot.lastComment(one)).toMatch(/merge this [PM]R/i);
+    await bot.comment(one, "svc plan");
+    expect(bot.lastComment(one)).toMatch(/merge this [PM]R/i);
+
+    bot.expectChanges("sync root", "sync child");
+    await bot.comment(one, "svc rollback");
+    expect(bot.liveValue("child", "size")).toBe("s");
+  });
+
+  test("left out with -a it waits, is named in the result, and is deployed alone afterwards", async () => {
+    const bot = await startFamily(host);
+    const one = await bot.open(BIGGER);
+    bot.expectChanges("sync root");
+    await bot.comment(one, "svc sync -a root");
+    expect(bot.changes()).toEqual(["sync root"]);
+    expect(bot.lastComment(one)).toContain("Wrote the new definition of child, which waits for a sync of its own");
+    expect(bot.lastComment(one)).not.toMatch(/merge this [PM]R/i);
+    expect(bot.liveValue("child", "size")).toBeUndefined();
+
+    // The definition is there by now, and the change is still shown and locked.
+    await bot.comment(one, "svc plan");
+    expect(section(bot.lastComment(one), "child")).toContain("-  size: s\n+  size: m");
+    bot.expectChanges("sync child");
+    await bot.comment(one, "svc sync -a child");
+    expect(bot.changes()).toEqual(["sync root", "sync child"]);
+    expect(bot.liveValue("child", "size")).toBe("m");
+    expect(bot.lastComment(one)).toMatch(/merge this [PM]R/i);
+  });
+
+  test("a plan of the child alone plans its parent, and one of another application keeps both", async () => {
+    const bot = await startFamily(host);
+    const one = await bot.open({
+      ...BIGGER,
+      "argocd/other.yaml": asYaml(applicationResource("other", { repoURL: cloneUrlOf(bot.forge) })),
+    });
+    await bot.comment(one, "svc unlock -a child");
+    await bot.comment(one, "svc sync");
+    expect(bot.lastComment(one)).toContain("Its sync writes the definition of child, which is no longer locked");
+    expect(bot.changes()).toEqual([]);
+
+    await bot.comment(one, "svc plan -a child");
+    expect(section(bot.lastComment(one), "child")).toContain("-  size: s\n+  size: m");
+    expect(section(bot.lastComment(one), "child")).toMatch(/Locked by this [PM]R/);
+    await bot.comment(one, "svc plan -a other");
+    expect(section(bot.lastComment(one), "child")).toMatch(/Locked by this [PM]R/);
+    bot.expectChanges("sync root", "sync child");
+    await bot.comment(one, "svc sync");
+    expect(bot.changes()).toEqual(["sync root", "sync child"]);
+  });
+
+  test("with auto-sync it stays a preview below its parent, which Argo CD deploys by itself", async () => {
+    const bot = await startFamily(host, "{{ .Values.size }}", { syncPolicy: { automated: {} } });
+    const one = await bot.open(BIGGER);
+    expect(bot.lastComment(one)).toContain("### Applications below `root`");
+    expect(bot.lastComment(one)).not.toContain("### Application: `child`");
+    await bot.approve(one);
+    bot.expectChanges("sync root");
+    await bot.comment(one, "svc sync");
+    expect(bot.changes()).toEqual(["sync root"]);
+    expect(bot.lastComment(one)).toMatch(/merge this [PM]R/i);
+  });
+
+  test("not rendered before an approval where its new definition reads more", async () => {
+    const bot = await startFamily(host);
     bot.argocd.addProject("secret", {});
-    await bot.push(one, { "apps/root/values.yaml": "size: l\nproject: secret\n" });
-    expect(bot.lastComment(one)).toContain("could not be previewed");
-    expect(bot.lastComment(one)).toContain("the project secret");
+    const one = await bot.open({ "apps/root/values.yaml": "size: l\nproject: secret\n" });
+    expect(section(bot.lastComment(one), "child")).toContain("could not be evaluated");
     expect(bot.lastComment(one)).not.toContain("+  size: l");
     await bot.approve(one);
     await bot.idle();
-    expect(bot.lastComment(one)).toContain("-  size: s\n+  size: l");
+    expect(section(bot.lastComment(one), "child")).toContain("-  size: s\n+  size: l");
     expect(bot.argocd.temporaryApplications()).toEqual([]);
+  });
+
+  test("patched by Kustomize: the same", async () => {
+    const bot = await startFamily(host);
+    await bot.forge.pushToBranch(REPOSITORY, "main", patched(bot, "s"));
+    const one = await bot.open(patched(bot, "m"));
+    expect(section(bot.lastComment(one), "child")).toContain("-  size: s\n+  size: m");
+    bot.expectChanges("sync root", "sync child");
+    await bot.comment(one, "svc sync");
+    expect(bot.changes()).toEqual(["sync root", "sync child"]);
+    expect(bot.liveValue("child", "size")).toBe("m");
   });
 });

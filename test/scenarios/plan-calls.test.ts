@@ -1,7 +1,8 @@
 import { describe, expect, test } from "@jest/globals";
 import { HOSTS, REPOSITORY, startBot, type Bot } from "./bot.js";
 import { planned, section, UNCHANGED_TEXT } from "./plan-comment.js";
-import { applicationResource, changeOf } from "./resources.js";
+import { applicationResource, asYaml, changeOf } from "./resources.js";
+import { cloneUrlOf } from "./sets.js";
 
 const TRACKING = "argocd.argoproj.io/tracking-id";
 
@@ -69,6 +70,37 @@ describe.each(HOSTS)("what a plan asks of Argo CD on %s", (host) => {
       expect(calls.writes.toSorted()).toEqual([...times(count, "DELETE"), ...times(count, "POST")]);
     },
   );
+
+  test("a child that only its parent changes costs a look and two renders of its own, and one that stays costs nothing", async () => {
+    const child = (repoURL: string, name: string, size: string) =>
+      applicationResource(name, {
+        repoURL,
+        annotations: { "argocd.argoproj.io/tracking-id": `root:argoproj.io/Application:argocd/${name}` },
+        spec: { source: { repoURL, path: "apps/web", targetRevision: "main", kustomize: { nameSuffix: size } } },
+      });
+    const templates = (url: string) => [child(url, "one", "-{{ .Values.size }}"), child(url, "two", "-s")];
+    const bot = await startBot({
+      host,
+      files: (url) => ({
+        "apps/web/kustomization.yaml": "resources: [configmap.yaml]\n",
+        "root/Chart.yaml": "apiVersion: v2\nname: root\nversion: 1.0.0\n",
+        "root/values.yaml": "size: s\n",
+        "root/templates/all.yaml": templates(url).map(asYaml).join("---\n"),
+      }),
+      prepare: ({ argocd }, forge) => {
+        const url = cloneUrlOf(forge);
+        const destination = { server: "https://kubernetes.default.svc", namespace: "argocd" };
+        argocd.addApplication(applicationResource("root", { repoURL: url, path: "root", spec: { destination } }));
+        for (const name of ["one", "two"]) argocd.addApplication(child(url, name, "-s"));
+      },
+    });
+    const calls = await callsOf(bot, () => bot.open({ "root/values.yaml": "size: m\n" }));
+    expect(planned(bot.lastComment(1))).toEqual(["one", "root"]);
+    expect(calls.renders).toEqual(["head", "base", "base", "temporary"]);
+    // The parent, the child, and the temporary one before its delete.
+    expect(calls.gets).toBe(3);
+    expect(calls.writes.toSorted()).toEqual(["DELETE", "POST"]);
+  });
 
   test("a new application costs one render, and a deleted one a refresh and a look at its objects", async () => {
     const bot = await startBot({ host });

@@ -113,3 +113,32 @@ export async function presentLock(
   };
   return { ...planned, lock: await now() };
 }
+
+/** Releases the locks of applications that the change request no longer affects. */
+export async function releaseOthers(
+  affected: ReadonlySet<string>,
+  { locks, change }: Pick<CommandContext, "locks" | "change">,
+): Promise<readonly ApplicationName[]> {
+  const held = await locks.list(change);
+  const others = held.filter(({ application }) => !affected.has(application)).map(({ application }) => application);
+  await allInTurns(others, (name) => locks.release(name, change));
+  return others;
+}
+
+/**
+ * Leaves the queues of the applications that the change request waited for, by its earlier plan, and does not any more.
+ * @param planned What this plan looked at; undefined if it looked at everything.
+ */
+export async function leaveQueues(
+  applications: readonly ApplicationPlan[],
+  planned: ReadonlySet<string> | undefined,
+  earlier: Plan | undefined,
+  { waiting, change }: Pick<CommandContext, "waiting" | "change">,
+): Promise<void> {
+  const waits = new Set(applications.filter(({ lock }) => lock.kind === "held").map(({ application }) => application));
+  const waited = earlier?.applications.filter(({ lock }) => lock.kind === "held") ?? [];
+  const over = waited
+    .map(({ application }) => application)
+    .filter((name) => !waits.has(name) && (planned === undefined || planned.has(name)));
+  await allInTurns(over, (name) => waiting.leave(name, change));
+}

@@ -2,8 +2,8 @@ import type { RenderFacts } from "../diff/diff-task.js";
 import { createLifting, type WhyWithheld } from "../facts/approval.js";
 import { markFailed } from "../facts/failed-since.js";
 import { factsOfAsker, markUnseen } from "../facts/read-facts.js";
-import { specEqual } from "../model/application.js";
-import type { ApplicationName } from "../model/brand.js";
+import { type GivenDefinition, specEqual } from "../model/application.js";
+import { applicationName, type ApplicationName } from "../model/brand.js";
 import { changeRequestRef } from "../model/change-request.js";
 import { allInTurns } from "../model/collections.js";
 import type { Command } from "../model/command.js";
@@ -16,7 +16,7 @@ import { byNameAlone } from "../policy/effect-rules.js";
 import { judge } from "../policy/judge.js";
 import type { CommandContext, Commits } from "../ports/context.js";
 import { childPreviews, failingSets, type Parent, withChildren } from "../survey/child-previews.js";
-import { followedChildren, type FollowedSource } from "../survey/children.js";
+import { followedChildren, type FollowedSource, givenChildren } from "../survey/children.js";
 import { deriveEffects } from "../survey/effects.js";
 import { createPreviews, type Previews } from "../survey/previews.js";
 import { type SurveyWithSets, withApplicationSets } from "../survey/sets/application-sets.js";
@@ -24,7 +24,7 @@ import { type HasRoom, previewGenerated } from "../survey/sets/generated-applica
 import { withFailing } from "../survey/sets/set-failure.js";
 import { type Survey, surveyAfresh, type SurveyOptions } from "../survey/survey.js";
 import { contentWithin, createPlanStart, evaluate, newPlanRoom, type PlanStart } from "./evaluate.js";
-import { type LockPorts, presentLock, settleLocks } from "./locks.js";
+import { leaveQueues, type LockPorts, presentLock, releaseOthers, settleLocks } from "./locks.js";
 import { otherWordNotes, warningsOf, withRecords } from "./plan-warnings.js";
 import { labelsFor, type LabelsOf, namesOf } from "./selection.js";
 
@@ -58,7 +58,7 @@ export async function plan(command: Command<"plan">, context: CommandContext): P
     if (selection.kind === "refused") return selection;
     const compared = await compare(selection.chosen, surveyed, planning);
     context.signal.throwIfAborted();
-    const result = await conclude(compared, selection, surveyed.found, planning);
+    const result = await conclude(compared, selection, planning);
     await context.plans.save(result);
     context.signal.throwIfAborted();
     return { kind: "planned", plan: result, pruning: context.settings.prune };
@@ -106,19 +106,38 @@ async function choose(
   subjects: readonly Subject[],
   { command, everything, labelsOf, context }: Planning,
 ): Promise<Chosen | Extract<CommandResult, { readonly kind: "refused" }>> {
-  const names = new Set<string>(subjects.map(({ name }) => name));
+  const affected = subjects.map(({ name }) => name);
+  const given = everything ? NONE_GIVEN : givenIn(await context.plans.find(context.change), affected, context.change);
+  const names = new Set<string>([...affected, ...given.keys()]);
   const named = namesOf(command, [...names], labelsOf);
   if (named.kind === "refused") return named;
   const unknown = named.items.filter((name) => !names.has(name));
   if (unknown.length > 0) {
     return { kind: "refused", refusal: { reason: "unknown-applications", applications: unknown } };
   }
+  // Only the render of its parent tells what becomes of a child that has no change of its own.
   const asked = new Set<string>(named.items);
+  for (const name of asked) asked.add(given.get(name)?.parent ?? name);
   const chosen = subjects.filter(({ name }) => everything || asked.has(name));
   const known = chosen.map(({ name }) => name);
   const { refusal } = context.automatic ? ALLOWED : judge("plan", await factsOfAsker("plan", known, context));
   return refusal === undefined ? { kind: "chosen", chosen, asked } : { kind: "refused", refusal };
 }
+
+/** The definitions that the plan of this head has from parents, of applications that nothing else affects. */
+function givenIn(
+  plan: Plan | undefined,
+  affected: readonly string[],
+  change: CommandContext["change"],
+): ReadonlyMap<string, GivenDefinition> {
+  if (!isPlanOf(plan, change)) return NONE_GIVEN;
+  const given = plan.applications.flatMap(({ application, definedBy }) =>
+    definedBy === undefined || affected.includes(application) ? [] : [[application, definedBy] as const],
+  );
+  return new Map(given);
+}
+
+const NONE_GIVEN: ReadonlyMap<string, GivenDefinition> = new Map();
 
 /** Automatic plans are not a person's command, so nobody's access is judged. */
 const ALLOWED = { refusal: undefined };
@@ -126,6 +145,8 @@ const ALLOWED = { refusal: undefined };
 /** The compared renders, before the locks are settled. */
 interface Compared extends Pick<Plan, "applications" | "applicationSets"> {
   readonly previewed: readonly Preview[];
+  /** What the change request affects, children included that only their parents change. */
+  readonly found: Survey;
 }
 
 /** Locks and renders the chosen subjects, and all that follows from them: children, generated applications, effects. */
@@ -152,11 +173,14 @@ async function compare(chosen: readonly Subject[], surveyed: SurveyWithSets, pla
   const parents = await parentsOf(subjects, start, facts);
   const known = new Map(parents);
   const examined = subjects.map((subject) => ({ subject, facts: known.get(subject.name) }));
-  const now = { ...surveyed, found: await withChildren(surveyed.found, parents, context) };
+  const listed = await withChildren(surveyed.found, parents, context);
+  const found = { ...listed, subjects: [...listed.subjects, ...subjects.slice(chosen.length)] };
+  const now = { ...surveyed, found };
   const { effects, applicationSets } = await deriveEffects(examined, now, context);
   const below = await childPreviews(parents, now, previews, context);
   const failing = await failingSets(parents, now, context);
   return {
+    found,
     previewed: [...(await generated), ...below].map((one) => {
       return { ...one, content: contentWithin(evaluation.room, one.content) };
     }),
@@ -169,18 +193,18 @@ async function compare(chosen: readonly Subject[], surveyed: SurveyWithSets, pla
 
 /** Settles locks and queues, and adds what earlier plans and deployments say. */
 async function conclude(
-  { applications, applicationSets, previewed }: Compared,
-  { chosen, asked }: Chosen,
-  { subjects, detection, notDeployed }: Survey,
+  { applications, applicationSets, previewed, found }: Compared,
+  { asked }: Chosen,
   { everything, locks, context }: Planning,
 ): Promise<Plan> {
   const { change, settings } = context;
+  const { subjects, detection, notDeployed } = found;
   const earlier = await context.plans.find(change);
   const settled = await markUnseen(await settleLocks(applications, locks, context), earlier, context);
   await leaveQueues(settled, everything ? undefined : asked, earlier, context);
-  const looked = new Set(chosen);
-  const left = subjects.filter((subject) => !looked.has(subject));
-  const kept = await keepEarlier(left, unplanned, context);
+  const looked = new Set(applications.map(({ application }) => application));
+  const left = subjects.filter(({ name }) => !looked.has(name));
+  const kept = await keepEarlier(left, looked, unplanned, context);
   const plan: Plan = {
     change: changeRequestRef(change),
     head: change.headRevision,
@@ -229,7 +253,7 @@ interface Planned {
 }
 
 interface Replanning {
-  /** Renders and compares subjects that are locked already. */
+  /** Locks, renders and compares subjects. */
   readonly evaluate: (subjects: readonly Subject[]) => Promise<readonly ApplicationPlan[]>;
   readonly context: FollowedSource;
 }
@@ -239,22 +263,28 @@ const MAX_LEVELS = 8;
 
 /**
  * Plans the children whose definition the head of their parent changes with that definition, level by level: what a child
- * applies may change as well.
+ * applies may change as well. Children that nothing else affects come last.
  * @param facts what the renders say; those of children that are planned again are replaced.
  */
 async function followParents(
   { subjects, evaluated }: Planned,
   facts: Map<ApplicationName, RenderFacts>,
-  { everyApplication }: Survey,
+  found: Survey,
   { evaluate, context }: Replanning,
 ): Promise<Planned> {
   let planned: Planned = { subjects, evaluated };
   for (let level = 0; ; level += 1) {
-    const followed = await followedChildren(planned.subjects, facts, everyApplication, context);
-    if (followed.size === 0) break;
+    const followed = await followedChildren(planned.subjects, facts, found.everyApplication, context);
+    const given = await givenChildren(planned.subjects, facts, await withChildren(found, [...facts], context), context);
+    if (followed.size + given.length === 0) break;
     const again = [...followed.values()].map((one) => (level < MAX_LEVELS ? one : inCircle(one)));
     for (const { name } of again) facts.delete(name);
-    planned = replaced(planned, again, await evaluate(again));
+    const evaluated = await evaluate([...again, ...given]);
+    planned = replaced(planned, again, evaluated.slice(0, again.length));
+    planned = {
+      subjects: [...planned.subjects, ...given],
+      evaluated: [...planned.evaluated, ...evaluated.slice(again.length)],
+    };
   }
   const nameOf = await context.deployer.naming();
   const appliesItself = ({ application }: ApplicationPlan) =>
@@ -320,41 +350,14 @@ async function releaseFresh(
   }
 }
 
-/** Releases the locks of applications that the change request no longer affects. */
-async function releaseOthers(
-  affected: ReadonlySet<string>,
-  { locks, change }: Pick<CommandContext, "locks" | "change">,
-): Promise<readonly ApplicationName[]> {
-  const held = await locks.list(change);
-  const others = held.filter(({ application }) => !affected.has(application)).map(({ application }) => application);
-  await allInTurns(others, (name) => locks.release(name, change));
-  return others;
-}
-
-/**
- * Leaves the queues of the applications that the change request waited for, by its earlier plan, and does not any more.
- * @param planned What this plan looked at; undefined if it looked at everything.
- */
-async function leaveQueues(
-  applications: readonly ApplicationPlan[],
-  planned: ReadonlySet<string> | undefined,
-  earlier: Plan | undefined,
-  { waiting, change }: Pick<CommandContext, "waiting" | "change">,
-): Promise<void> {
-  const waits = new Set(applications.filter(({ lock }) => lock.kind === "held").map(({ application }) => application));
-  const waited = earlier?.applications.filter(({ lock }) => lock.kind === "held") ?? [];
-  const over = waited
-    .map(({ application }) => application)
-    .filter((name) => !waits.has(name) && (planned === undefined || planned.has(name)));
-  await allInTurns(over, (name) => waiting.leave(name, change));
-}
-
 /**
  * Applications that `-a` excludes keep the diff of an earlier plan of the same head. Their locks and warnings are read
- * again: much may have happened since.
+ * again: much may have happened since. So do children that only a parent changes which was not planned again.
+ * @param looked what was planned again.
  */
 async function keepEarlier(
   left: readonly Subject[],
+  looked: ReadonlySet<string>,
   unplanned: (subject: Subject) => ApplicationPlan,
   context: Commits & LockPorts & Pick<CommandContext, "plans">,
 ): Promise<readonly ApplicationPlan[]> {
@@ -363,10 +366,18 @@ async function keepEarlier(
   const known = new Map(
     isPlanOf(earlier, context.change) ? earlier.applications.map((one) => [one.application, one]) : [],
   );
-  return allInTurns(left, async (subject) => {
-    const kept = known.get(subject.name);
-    if (kept === undefined || kept.kind === "unplanned") return unplanned(subject);
-    const now = await presentLock(kept, context.change, context);
+  const kept = await allInTurns(left, async (subject) => {
+    const one = known.get(subject.name);
+    if (one === undefined || one.kind === "unplanned") return unplanned(subject);
+    const now = await presentLock(one, context.change, context);
     return subject.kind === "live" ? { ...now, ...(await warningsOf(subject, context)) } : now;
   });
+  const affected = [...looked, ...left.map(({ name }) => name)];
+  const given = givenIn(earlier, affected, context.change);
+  const below = new Set(left.map(({ name }) => name));
+  for (const parent of below) {
+    for (const [name, definedBy] of given) if (definedBy.parent === parent) below.add(applicationName(name));
+  }
+  const children = [...known.values()].filter(({ application }) => given.has(application) && below.has(application));
+  return [...kept, ...(await allInTurns(children, (one) => presentLock(one, context.change, context)))];
 }

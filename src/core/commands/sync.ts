@@ -12,8 +12,9 @@ import type { Command } from "../model/command.js";
 import { type ApplicationPlan, expectedRefusals, isPlanOf, type Plan } from "../model/plan.js";
 import type { ApplicationSync, CommandResult } from "../model/result.js";
 import type { LiveSubject } from "../model/subject.js";
-import { ownLocksIn } from "../policy/application-state.js";
+import { writtenBy, isAtHead, ownLocksIn } from "../policy/application-state.js";
 import { definedInOf, deployedOf, healthRuleFor } from "../policy/effect-rules.js";
+import type { Facts } from "../policy/facts.js";
 import { refusedBy, refusedInDoubt } from "../policy/next-step.js";
 import type { CommandContext, OpenedChange } from "../ports/context.js";
 import { behindOf } from "../survey/behind-base.js";
@@ -70,12 +71,31 @@ export async function sync(
   return {
     kind: "synced",
     dryRun: command.dryRun,
-    applications: deployed,
+    applications: command.dryRun ? deployed : withWaiting(deployed, facts),
     announced,
     skipped: command.dryRun ? skipped : await releaseSkipped(skipped, context),
     replaced: command.dryRun ? [] : replacedBy(deployed, subjects),
     ...(await decideMerge({ dryRun: command.dryRun, involved: names, deployed, plan }, context)),
   };
+}
+
+/** Names the children that a sync has given a new definition and not deployed. */
+function withWaiting(
+  deployed: readonly ApplicationSync[],
+  { applications, ...facts }: Facts,
+): readonly ApplicationSync[] {
+  const names = new Set(deployed.map(({ application }) => application));
+  return deployed.map((one): ApplicationSync => {
+    const parent = applications.find(({ application }) => application === one.application);
+    if (parent === undefined || one.kind !== "succeeded") return one;
+    const waiting = writtenBy(parent, { applications, ...facts }).filter(({ application, record }) => {
+      return !names.has(application) && !(record !== undefined && isAtHead(record, facts.change));
+    });
+    const sentences = waiting.map(({ application }) => {
+      return `wrote the new definition of ${application}, which waits for a sync of its own: run the sync command again`;
+    });
+    return sentences.length === 0 ? one : { ...one, warnings: [...one.warnings, ...sentences] };
+  });
 }
 
 /** Settings come from the target branch: if it moved, everything is read and judged again. */

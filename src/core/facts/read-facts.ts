@@ -283,6 +283,7 @@ function plannedFacts(plan: ApplicationPlan, reachedFrom: ReturnType<typeof chec
     kind: plan.kind,
     unchanged: evaluated?.verdict === "unchanged" && !evaluated.writesDefinition,
     atMerge: plan.atMerge,
+    ...(plan.definedBy === undefined ? {} : { definedBy: plan.definedBy.parent }),
     failure: plan.kind === "unevaluated" ? plan.reason : undefined,
     withheld: isWithheld(plan),
     behind: plan.gaps?.behind === true,

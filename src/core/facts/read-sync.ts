@@ -7,7 +7,7 @@ import type { Effect, Member } from "../model/effect.js";
 import type { Lock } from "../model/lock.js";
 import { isPlanOf, type Plan } from "../model/plan.js";
 import type { LiveSubject } from "../model/subject.js";
-import { approvalNeedsOf, isAnnounced } from "../policy/application-state.js";
+import { approvalNeedsOf, writtenBy, isAnnounced } from "../policy/application-state.js";
 import { definedInOf, deployedOf } from "../policy/effect-rules.js";
 import type { ApplicationFacts, Asker, FactName, Facts, NowFacts } from "../policy/facts.js";
 import type { CommandContext, Commits } from "../ports/context.js";
@@ -140,18 +140,20 @@ interface Confirmation extends SyncReading {
   readonly moved: ChangeRequest | undefined;
 }
 
+interface JudgedSync {
+  readonly plan: Plan | undefined;
+  readonly command: Command<"sync">;
+  /** Whether an approval lifts a failed check, so that it has to stand still. */
+  readonly lifted: boolean;
+}
+
 /**
  * Reads again what may have changed since a sync was judged: head and base, access, approvals, locks, and the live
  * applications.
- * @param lifted whether an approval lifts a failed check, so that it has to stand still.
  */
 export async function readAgain(
   { facts, subjects }: SyncReading,
-  {
-    plan,
-    lifted,
-    command,
-  }: { readonly plan: Plan | undefined; readonly lifted: boolean; readonly command: Command<"sync"> },
+  { plan, lifted, command }: JudgedSync,
   context: SyncSource & Pick<CommandContext, "locks" | "clock">,
 ): Promise<Confirmation> {
   const { host, change, deployer, user } = context;
@@ -165,7 +167,7 @@ export async function readAgain(
     barredFrom("sync", deployed, { ...context, settings }),
     facts.approval !== undefined || lifted || required ? tell(untold, "approval", approvals, undefined) : undefined,
     tell(untold, "applications", () => Promise.all(subjects.map(({ name }) => deployer.findApplication(name))), []),
-    tell(untold, "locks", () => Promise.all(chosen.map((name) => refreshed(name, facts, command.dryRun, context))), []),
+    tell(untold, "locks", () => locksNow(facts, command.dryRun, context), NO_LOCKS),
     missedIn(plan, { ...context, approvals }),
   ]);
   const fresh = subjects.map((subject, index) => ({ ...subject, live: live[index] ?? subject.live }));
@@ -177,7 +179,8 @@ export async function readAgain(
   const syncing = new Map(live.flatMap((one) => (one !== undefined && syncsItself(one) ? [[one.name, one]] : [])));
   const again = (one: ApplicationFacts): ApplicationFacts => {
     const { application, now: before } = one;
-    if (before === undefined) return one;
+    const lock = locks.has(application) ? locks.get(application) : one.lock;
+    if (before === undefined) return { ...one, lock };
     const running = syncing.get(application);
     const is = {
       ...before,
@@ -186,7 +189,7 @@ export async function readAgain(
       differs: differing.get(application),
       withheld: withheld.get(application),
     };
-    return { ...one, requires: requires(application), lock: locks[chosen.indexOf(application)], now: is };
+    return { ...one, requires: requires(application), lock, now: is };
   };
   const moving = movingFacts(facts, change, now);
   const isBaseAlone = !moving.headMoved && now.state === "open" && now.baseRevision !== change.baseRevision;
@@ -232,6 +235,22 @@ function movingFacts(
     plan: plan && { ...plan, retargeted: plan.retargeted || retargeted },
     headMoved: retargeted || headRevision !== before.headRevision,
   };
+}
+
+type Locks = ReadonlyMap<ApplicationName, Lock | undefined>;
+
+const NO_LOCKS: Locks = new Map();
+
+/** The locks of what is deployed, and of what its sync writes definitions of. */
+async function locksNow(
+  facts: Facts,
+  dryRun: boolean,
+  context: Pick<CommandContext, "locks" | "clock">,
+): Promise<Locks> {
+  const chosen = facts.applications.filter(({ now }) => now !== undefined);
+  const all = new Set([...chosen, ...chosen.flatMap((one) => writtenBy(one, facts))]);
+  const found = await Promise.all([...all].map(({ application: one }) => refreshed(one, facts, dryRun, context)));
+  return new Map([...all].map(({ application }, index) => [application, found[index]]));
 }
 
 /** The lock as it is now: refreshed if it is ours, so that it lives while we deploy. A dry run only reads. */

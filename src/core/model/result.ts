@@ -191,7 +191,12 @@ export type Refusal =
   | { readonly reason: "unknown-applications"; readonly applications: readonly string[] }
   /** Patterns and labels that match none of the `applications` that the command could act on. */
   | { readonly reason: "no-match"; readonly patterns: readonly string[]; readonly applications: readonly string[] }
-  | { readonly reason: "locked-by-other"; readonly locks: readonly Lock[] }
+  | {
+      readonly reason: "locked-by-other";
+      readonly locks: readonly Lock[];
+      /** Children among them, with the parents whose sync would write their definition. */
+      readonly written?: readonly { readonly child: ApplicationName; readonly parent: ApplicationName }[];
+    }
   /** Facts that a gate needs could not be read: clauses such as "whether the head is approved: …"; safe to show, untrusted. */
   | { readonly reason: "cannot-tell"; readonly doubts: readonly string[] }
   /** `base`: the branch that it goes into by now, if that changed. Untrusted. */

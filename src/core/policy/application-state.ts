@@ -1,9 +1,12 @@
 import type { ApplicationName } from "../model/brand.js";
 import { sameChangeRequest, type ChangeRequest } from "../model/change-request.js";
+import { groupedBy } from "../model/collections.js";
+import { referenceTo } from "../model/host-words.js";
 import type { Lock } from "../model/lock.js";
+import type { Refusal } from "../model/result.js";
 import type { ApprovalNeed } from "./effect-rules.js";
 import type { ApplicationFacts, Facts, RecordFacts } from "./facts.js";
-import type { ChangeBar, Judged } from "./gates.js";
+import type { Barred, ChangeBar, Judged } from "./gates.js";
 
 /** Whether it is new or deleted: such applications are locked, and no sync deploys them. */
 export function isAnnounced({ planned }: Pick<ApplicationFacts, "planned">): boolean {
@@ -15,6 +18,63 @@ export function selectedOf({ applications, asker }: Facts): readonly Application
   if (asker === undefined) return applications;
   const selected = new Set(asker.selected);
   return applications.filter(({ application }) => selected.has(application));
+}
+
+/** The applications whose definition a sync of this one writes, and that wait for a sync of their own. */
+export function writtenBy({ application }: ApplicationFacts, { applications }: Facts): readonly ApplicationFacts[] {
+  const known = byParent.get(applications) ?? groupedBy(applications.filter(isWritten), parentOf);
+  byParent.set(applications, known);
+  return known.get(application) ?? [];
+}
+
+/** Each gate asks for each of thousands of applications. */
+const byParent = new WeakMap<
+  Facts["applications"],
+  ReadonlyMap<ApplicationName | undefined, readonly ApplicationFacts[]>
+>();
+
+function isWritten({ planned }: ApplicationFacts): boolean {
+  return planned?.definedBy !== undefined && planned.atMerge === undefined;
+}
+
+function parentOf({ planned }: ApplicationFacts): ApplicationName | undefined {
+  return planned?.definedBy;
+}
+
+/** The locks of others that bar a command: those of the applications, and of what their sync writes definitions of. */
+export function foreignLocksOf(
+  applications: readonly ApplicationFacts[],
+  facts: Facts,
+  command: Judged,
+): readonly Lock[] {
+  const held = applications.flatMap((one) => {
+    const own = one.now?.takeable === true || (command === "merge" && !awaits(one, facts)) ? [] : [one];
+    return [...own, ...(command === "sync" ? writtenBy(one, facts) : [])];
+  });
+  return [...new Set(held)].flatMap(({ lock }) =>
+    lock === undefined || sameChangeRequest(lock.holder, facts.change) ? [] : [lock],
+  );
+}
+
+/** The refusal of a command that these locks bar. */
+export function refusedByLocks({ applications }: Barred, facts: Facts, command: Judged): Refusal {
+  const locks = foreignLocksOf(applications, facts, command);
+  const held = new Set(locks.map(({ application }) => application));
+  const written = applications.flatMap((parent) =>
+    (command === "sync" ? writtenBy(parent, facts) : []).flatMap(({ application: child }) =>
+      held.has(child) ? [{ child, parent: parent.application }] : [],
+    ),
+  );
+  return { reason: "locked-by-other", locks, ...(written.length === 0 ? {} : { written }) };
+}
+
+/** Why locks of others bar a command for an application; undefined if none does. */
+export function heldByOthers(one: ApplicationFacts, facts: Facts, command: Judged): string | undefined {
+  const [lock] = foreignLocksOf([one], facts, command);
+  if (lock === undefined) return undefined;
+  const by = `locked by ${referenceTo(lock.holder, facts.change, facts.words)}`;
+  if (lock.application === one.application) return `it is ${by}`;
+  return `its sync writes the definition of ${lock.application}, which is ${by}`;
 }
 
 /** The locks that the change request holds. */
@@ -76,7 +136,8 @@ export function isStale(one: ApplicationFacts, facts: Facts, command: Judged): s
       if (!current || lock?.planRevision !== facts.change.headRevision || planned?.kind === "unplanned") {
         return "it is not planned at the head commit";
       }
-      return now === undefined && planned === undefined ? "the newest plan does not know it" : now?.moved;
+      if (now === undefined && planned === undefined) return "the newest plan does not know it";
+      return movedSince(one, facts, command);
   }
 }
 
@@ -89,6 +150,16 @@ export function retargetedTo({ plan, change }: Facts): string | undefined {
 export function whatMoved(facts: Facts): string {
   const base = retargetedTo(facts);
   return base === undefined ? "new commits were pushed" : `its base branch changed to ${base}`;
+}
+
+/** What changed since the plan of an application at this head. */
+export function movedSince(one: ApplicationFacts, facts: Facts, command: Judged): string | undefined {
+  if (command !== "sync" || one.now?.moved !== undefined) return one.now?.moved;
+  const free = writtenBy(one, facts).find(
+    ({ lock, record }) => lock === undefined && !(record !== undefined && isAtHead(record, facts.change)),
+  );
+  if (free === undefined) return undefined;
+  return `its sync writes the definition of ${free.application}, which is no longer locked by this ${facts.words.short}`;
 }
 
 export const RETARGETED = "there is no plan of it for the present target branch";

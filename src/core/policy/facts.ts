@@ -114,6 +114,8 @@ export interface PlannedFacts {
   readonly unchanged: boolean;
   /** Why svc does not deploy it: it takes effect at the merge. */
   readonly atMerge: string | undefined;
+  /** The parent whose sync writes its definition. */
+  readonly definedBy?: ApplicationName | undefined;
   /** Why it could not be evaluated; untrusted. */
   readonly failure: string | undefined;
   /** Whether it is rendered only after the head is approved. */

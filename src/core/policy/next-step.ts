@@ -112,18 +112,18 @@ function judgedSync(facts: Facts): JudgedSync {
 }
 
 /** @param only what the command names; empty if it may be given for everything. */
-function deploying(
-  awaiting: readonly ApplicationFacts[],
-  facts: Facts,
-  judged: JudgedSync,
-  only: Names = [],
-): NextStep {
+function deploying(named: readonly ApplicationFacts[], facts: Facts, judged: JudgedSync, only: Names = []): NextStep {
+  const awaiting = withParents(named, facts);
   const bars = inOrder([...judged.whole, ...awaiting.flatMap(judged.barsOf)]);
   const sets = facts.plan?.withheldSets ?? [];
   const isClear = judged.whole.length === 0 && sets.length === 0;
   if (isClear && !bars.some(({ gate, untold }) => untold || gate === "withheld")) {
-    const ready = awaiting.filter((one) => judged.barsOf(one).every(({ gate }) => gate === "approval"));
-    const free = ready.filter((one) => judged.barsOf(one).length === 0);
+    const passing = awaiting.filter((one) => judged.barsOf(one).every(({ gate }) => gate === "approval"));
+    const ready = belowDeployed(passing, facts);
+    const free = belowDeployed(
+      ready.filter((one) => judged.barsOf(one).length === 0),
+      facts,
+    );
     // What comes before an approval makes it worthless, such as a push.
     const isFirst = bars.findIndex(({ gate }) => gate === "approval") <= 0;
     const now = isFirst ? ready : free;
@@ -133,6 +133,28 @@ function deploying(
   // An approval alone does not get an application ahead that something else bars as well.
   const others = bars.filter(({ gate, untold }) => untold || gate !== "approval");
   return firstStep(inOrder([...others, ...withheld]), facts, planning(facts, only), only) ?? planning(facts, only);
+}
+
+/** The parent that has to be deployed before an application, since it writes the planned definition; undefined if none has. */
+function parentBefore({ planned }: ApplicationFacts, facts: Facts): ApplicationFacts | undefined {
+  if (planned?.definedBy === undefined) return undefined;
+  const parent = facts.applications.find(({ application }) => application === planned.definedBy);
+  return parent !== undefined && awaits(parent, facts) ? parent : undefined;
+}
+
+function withParents(some: readonly ApplicationFacts[], facts: Facts): readonly ApplicationFacts[] {
+  const all = new Set(some);
+  for (const one of all) all.add(parentBefore(one, facts) ?? one);
+  return [...all];
+}
+
+/** Without those whose parent has to be deployed before and is not among them. */
+function belowDeployed(some: readonly ApplicationFacts[], facts: Facts): readonly ApplicationFacts[] {
+  const left = some.filter((one) => {
+    const parent = parentBefore(one, facts);
+    return parent === undefined || some.includes(parent);
+  });
+  return left.length === some.length ? left : belowDeployed(left, facts);
 }
 
 /** The step of the first gate that has one. */

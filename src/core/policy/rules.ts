@@ -1,16 +1,19 @@
 import { REPOSITORY_FILE } from "../../names.js";
 import { applicationName, shortRevision } from "../model/brand.js";
-import { sameChangeRequest } from "../model/change-request.js";
 import { referenceTo } from "../model/host-words.js";
 import type { Names } from "../model/next-step.js";
 import type { RefusedApplication, Refusal } from "../model/result.js";
 import {
   approvalNeedsOf,
   awaits,
+  foreignLocksOf,
   hasEndedAtHead,
+  heldByOthers,
   isAtHead,
   isStale,
   missedBars,
+  movedSince,
+  refusedByLocks,
   RETARGETED,
   retargetedTo,
   selectedOf,
@@ -269,22 +272,9 @@ export const RULES: Readonly<Record<Gate, Rule> & Record<DangerGate, DangerRule>
   }),
   "locked-by-other": ofEach(["sync", "rollback", "merge"], "holder", 6, {
     trusts: { locks: ["time"], plan: ["head", "base"], records: ["head"] },
-    bars: (one, facts, command) => {
-      const { lock, now } = one;
-      if (lock === undefined || sameChangeRequest(lock.holder, facts.change) || now?.takeable === true) {
-        return undefined;
-      }
-      if (command === "merge" && !awaits(one, facts)) return undefined;
-      return `it is locked by ${referenceTo(lock.holder, facts.change, facts.words)}`;
-    },
-    refusal: ({ applications }) => ({
-      reason: "locked-by-other",
-      locks: applications.flatMap(({ lock }) => (lock === undefined ? [] : [lock])),
-    }),
-    step: ({ applications }) => ({
-      kind: "wait",
-      locks: applications.flatMap(({ lock }) => (lock === undefined ? [] : [lock])),
-    }),
+    bars: heldByOthers,
+    refusal: refusedByLocks,
+    step: ({ applications }, facts) => ({ kind: "wait", locks: foreignLocksOf(applications, facts, "sync") }),
   }),
   "not-synced": ofEach(["merge"], "sync", 20, {
     trusts: { plan: ["head", "base"], records: ["head"], locks: ["time"] },
@@ -342,17 +332,17 @@ export function refusalFor(barred: Barred, facts: Facts, command: Judged): Refus
   return ((first && RULES[first.gate].refusal) ?? notDeployable)(barred, facts, command);
 }
 
-function stale({ bars, applications, others }: Barred, _: Facts, command: Judged): Refusal {
+function stale({ bars, applications, others }: Barred, facts: Facts, command: Judged): Refusal {
   const named = new Map(bars.map((bar) => [bar.application, bar]));
   return {
     reason: "stale",
     applications: applications
       .filter(({ application }) => named.has(application))
-      .map(({ application, planned, now }) => ({
-        application,
-        planFailure: planned?.failure,
-        differs: now?.differs,
-        moved: command === "rollback" ? RETARGETED : now?.moved,
+      .map((one) => ({
+        application: one.application,
+        planFailure: one.planned?.failure,
+        differs: one.now?.differs,
+        moved: command === "rollback" ? RETARGETED : movedSince(one, facts, command),
       })),
     others,
   };

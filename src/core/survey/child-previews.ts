@@ -11,7 +11,7 @@ import type { ApplicationName } from "../model/brand.js";
 import { allInTurns } from "../model/collections.js";
 import type { JsonObject } from "../model/json.js";
 import type { Preview, PreviewOrigin } from "../model/plan.js";
-import type { Naming } from "../ports/deployer.js";
+import type { Deployer, Naming } from "../ports/deployer.js";
 import type { DrivingSource } from "./driving-right.js";
 import { readsOnlyKnown } from "./new-reads.js";
 import type { PreviewOrder, Previews } from "./previews.js";
@@ -29,7 +29,7 @@ export type Parent = readonly [ApplicationName, RenderFacts];
 export async function withChildren(
   found: Survey,
   parents: readonly Parent[],
-  context: Pick<DrivingSource, "deployer" | "signal">,
+  context: { readonly deployer: Pick<Deployer, "naming" | "listApplications">; readonly signal: AbortSignal },
 ): Promise<Survey> {
   const nameOf = await context.deployer.naming();
   const named = parents.flatMap(([, { children }]) => children.filter(({ name }) => name !== ""));

@@ -1,15 +1,20 @@
 import { type Branches, notMovingReason } from "../detect/inputs/moving-sources.js";
 import type { RenderedChild, RenderFacts } from "../diff/diff-task.js";
-import { type Application, isAutoSynced, isHydrated, specEqual } from "../model/application.js";
+import { type Application, isAutoSynced, isHydrated, type LiveApplication, specEqual } from "../model/application.js";
 import type { ApplicationName } from "../model/brand.js";
+import { sameChangeRequest } from "../model/change-request.js";
 import { allInTurns } from "../model/collections.js";
+import { isOfReplaced } from "../model/deployment.js";
 import type { DefinitionChange, Member } from "../model/effect.js";
+import { safeMessage } from "../model/errors.js";
 import type { AllHostWords } from "../model/host-words.js";
 import { isPlanOf, type NotDeployed, type Plan } from "../model/plan.js";
 import type { LiveSubject, Subject, UnreadableSubject } from "../model/subject.js";
-import type { Commits, OpenedChange } from "../ports/context.js";
+import type { Commits, OpenedChange, Stoppable } from "../ports/context.js";
 import type { Deployer, Naming } from "../ports/deployer.js";
+import { definedElsewhere } from "./definition-sources.js";
 import { definitionObstacle } from "./driving-right.js";
+import { syncingSetOf, unreadSet } from "./sets/syncing-set.js";
 import { sideOf } from "./sides.js";
 import type { Survey } from "./survey.js";
 
@@ -34,8 +39,9 @@ export function asChanged(definition: DefinitionChange): DefinitionChange {
 
 /** What decides which children get the definition that their parent gives them. */
 export interface FollowedSource extends OpenedChange {
-  readonly deployer: Pick<Deployer, "naming">;
+  readonly deployer: Pick<Deployer, "naming" | "findApplication" | "listApplications">;
   readonly hostWords: AllHostWords;
+  readonly signal: Stoppable["signal"];
 }
 
 /**
@@ -62,6 +68,94 @@ export async function followedChildren(
     return [subject, await withDefinition(subject, parent, child, context)] as const;
   });
   return new Map(followed);
+}
+
+/**
+ * The children that run without auto-sync, that nothing but a new definition of a parent reaches, and that nobody would deploy:
+ * a sync of the parent writes the definition alone. Without those whose definition this change request may not change.
+ * @param found what the change request affects without its parents.
+ */
+export async function givenChildren(
+  subjects: readonly Subject[],
+  facts: ReadonlyMap<ApplicationName, RenderFacts>,
+  found: Survey,
+  context: FollowedSource,
+): Promise<readonly (LiveSubject | UnreadableSubject)[]> {
+  const nameOf = await context.deployer.naming();
+  const running = new Map(found.everyApplication.map((one) => [one.name, one]));
+  const known = new Set([...subjects, ...found.subjects].map(({ name }) => name));
+  const given = subjects.flatMap((parent) => {
+    if (parent.kind !== "live" || takesEffectWith(parent) !== undefined) return [];
+    return (facts.get(parent.name)?.children ?? []).flatMap((child) => {
+      const live = child.name === "" ? undefined : running.get(nameOf(child.namespace, child.name));
+      if (live === undefined || known.has(live.name) || !changesWaiting(live, child, parent)) return [];
+      known.add(live.name);
+      return { parent, child, live };
+    });
+  });
+  const looked = await allInTurns(given, async ({ parent, child, live }) => {
+    try {
+      const subject = await asSubject(live.name, parent.name, found, context);
+      if ("reason" in subject || subject.autoSynced) return [];
+      // The live definition may be the head's already, since a sync of the parent alone writes it.
+      const base = { ...subject.base, spec: child.base ?? live.spec };
+      return await withDefinition({ ...subject, base }, parent, child, context);
+    } catch (error) {
+      context.signal.throwIfAborted();
+      const definition = { ...live, spec: child.head ?? live.spec };
+      const problem = safeMessage(error);
+      return { kind: "unreadable", name: live.name, sourceFile: undefined, definition, problem } as const;
+    }
+  });
+  return looked.flat();
+}
+
+/** Whether the head of its parent gives a running child another definition, which waits for a sync of the child. */
+function changesWaiting(live: Application, { base, head }: RenderedChild, parent: LiveSubject): boolean {
+  if (base === undefined || head === undefined || specEqual(base, head)) return false;
+  if (live.parent !== parent.name || live.name === parent.name) return false;
+  return ![live.spec, head].some((spec) => isAutoSynced(spec) || isHydrated(spec));
+}
+
+/** A child that nothing but a parent changes, as it runs; or why a sync must not deploy it. @throws {DeployerFailure} */
+async function asSubject(
+  name: ApplicationName,
+  parent: ApplicationName,
+  { everyApplication, records }: Pick<Survey, "everyApplication" | "records">,
+  { change, settings, snapshot, deployer, hostWords, signal }: FollowedSource,
+): Promise<LiveSubject | NotDeployed> {
+  const live = await deployer.findApplication(name, signal);
+  if (live === undefined) return { application: name, reason: "Argo CD does not know it any more" };
+  const words = hostWords[change.host];
+  const claim = { live, holdsResource: true, owner: undefined, everyApplication, change, settings, words };
+  const obstacle = obstacleOf(live, parent) ?? definitionObstacle(claim);
+  if (obstacle !== undefined) return { application: name, reason: obstacle };
+  const { side } = await sideOf(live.spec, { change, snapshot });
+  const own = records.filter((one) => one.application === name && !isOfReplaced(one, live));
+  const syncingSet = syncingSetOf(live);
+  const running = new Map(everyApplication.map((one) => [one.name, one]));
+  return {
+    kind: "live",
+    name,
+    sourceFile: undefined,
+    definedIn: definedElsewhere(live, { live: running, change }),
+    live,
+    head: side,
+    base: side,
+    ownRecord: own.find((one) => sameChangeRequest(one.change, change)),
+    foreignRecords: own.filter((one) => !sameChangeRequest(one.change, change)),
+    autoSynced: isAutoSynced(live.spec) || syncingSet !== undefined,
+    syncingSet,
+    hasChildren: everyApplication.some((one) => one.parent === name),
+    notDriven: undefined,
+    warnings: unreadSet(live),
+  };
+}
+
+function obstacleOf(live: LiveApplication, parent: ApplicationName): string | undefined {
+  if (live.parent !== parent) return `${parent} no longer applies its definition: plan again`;
+  if (live.owningSet === undefined) return undefined;
+  return `its definition belongs to the ApplicationSet ${live.owningSet}, which would revert what ${parent} applies`;
 }
 
 /** Whether the parent's head gives the subject another definition than it is planned with. */
@@ -91,8 +185,8 @@ async function withDefinition(
   { base: before, head: spec = {} }: RenderedChild,
   context: Commits,
 ): Promise<LiveSubject | UnreadableSubject> {
-  const { name, sourceFile, live } = subject;
-  const shown = { kind: "unreadable", name, sourceFile, definition: { ...live, spec } } as const;
+  const { name, sourceFile, definedIn, live } = subject;
+  const shown = { kind: "unreadable", name, sourceFile, definedIn, definition: { ...live, spec } } as const;
   if (isHydrated(spec)) return { ...shown, problem: notMovingReason(spec, context.change) ?? "" };
   const { side, unclear } = await sideOf(spec, context);
   const autoSynced = isAutoSynced(live.spec) || isAutoSynced(spec) || subject.syncingSet !== undefined;
@@ -114,33 +208,63 @@ function takesEffectWith({ name, notDriven, autoSynced }: LiveSubject): string |
 }
 
 /**
- * The survey with the definitions that the plan of this head was made with. Where such a definition is neither there nor
- * written by this sync, the application is left out.
+ * The survey with the definitions that the plan of this head was made with, and with the applications that nothing but such a
+ * definition reaches. Where one is neither there nor written by this sync, the application is left out.
  * @param deployed what the sync deploys.
  */
 export async function withPlannedDefinitions(
   found: Survey,
   plan: Plan | undefined,
   deployed: readonly ApplicationName[],
-  context: Commits,
+  context: FollowedSource,
 ): Promise<Survey> {
   if (!isPlanOf(plan, context.change)) return found;
   const planned = new Map(plan.applications.map((one) => [one.application, one.definedBy]));
-  const subjects = await allInTurns(found.subjects, async (subject): Promise<Subject | NotDeployed> => {
-    const given = planned.get(subject.name);
-    if (given === undefined || subject.kind !== "live") return subject;
-    const { parent, spec, base } = given;
-    if (!deployed.includes(parent) && !specEqual(spec, subject.live.spec)) {
-      const reason = `its plan is made with the definition that ${parent} gives it: sync ${parent} before it, or both together`;
-      return { application: subject.name, reason };
-    }
-    const autoSynced = isAutoSynced(subject.live.spec) || isAutoSynced(spec) || subject.syncingSet !== undefined;
-    const [head, before] = await Promise.all([sideOf(spec, context), sideOf(base, context)]);
-    return { ...subject, head: head.side, base: before.side, autoSynced, definedBy: parent };
-  });
+  const surveyed = new Set([...found.subjects.map(({ name }) => name), ...notDeployedIn(found)]);
+  const added = await allInTurns(
+    deployed.filter((name) => !surveyed.has(name)),
+    async (name): Promise<readonly (Subject | NotDeployed)[]> => {
+      const given = planned.get(name);
+      return given === undefined ? [] : [await readAnew(name, given.parent, found, context)];
+    },
+  );
+  const subjects = await allInTurns(
+    [...found.subjects, ...added.flat()],
+    async (subject): Promise<Subject | NotDeployed> => {
+      if ("reason" in subject || subject.kind !== "live") return subject;
+      const given = planned.get(subject.name);
+      if (given === undefined) return subject;
+      const { parent, spec, base } = given;
+      if (!deployed.includes(parent) && !specEqual(spec, subject.live.spec)) {
+        const reason = `its plan is made with the definition that ${parent} gives it: sync ${parent} before it, or both together`;
+        return { application: subject.name, reason };
+      }
+      const autoSynced = isAutoSynced(subject.live.spec) || isAutoSynced(spec) || subject.syncingSet !== undefined;
+      const [head, before] = await Promise.all([sideOf(spec, context), sideOf(base, context)]);
+      return { ...subject, head: head.side, base: before.side, autoSynced, definedBy: parent };
+    },
+  );
   return {
     ...found,
     subjects: subjects.flatMap((one) => ("reason" in one ? [] : [one])),
     notDeployed: [...found.notDeployed, ...subjects.flatMap((one) => ("reason" in one ? [one] : []))],
   };
+}
+
+function notDeployedIn({ notDeployed }: Survey): readonly ApplicationName[] {
+  return notDeployed.map(({ application }) => application);
+}
+
+async function readAnew(
+  name: ApplicationName,
+  parent: ApplicationName,
+  found: Survey,
+  context: FollowedSource,
+): Promise<LiveSubject | NotDeployed> {
+  try {
+    return await asSubject(name, parent, found, context);
+  } catch (error) {
+    context.signal.throwIfAborted();
+    return { application: name, reason: safeMessage(error) };
+  }
 }

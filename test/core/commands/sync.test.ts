@@ -1,5 +1,7 @@
 import { beforeEach, describe, expect, test } from "@jest/globals";
 import { decideMerge } from "../../../src/core/commands/merge.js";
+import { applicationName } from "../../../src/core/model/brand.js";
+import type { Command } from "../../../src/core/model/command.js";
 import { DeployerFailure, StoreUnavailable } from "../../../src/core/model/errors.js";
 import type { DeploymentStore } from "../../../src/core/ports/stores.js";
 import { wrapPort } from "../../../src/observe/wrap-port.js";
@@ -90,6 +92,28 @@ test("a lock that went away while the checks ran stops the sync, and is not take
   expect(refused(await world.run(number, SYNC))).toEqual({ reason: "nothing-locked" });
   expect(world.deployer.syncs).toEqual([]);
   expect(await world.holders()).toEqual({});
+});
+
+test("the lock of a child that another takes while the checks run keeps a parent from writing its definition", async () => {
+  const settings = sampleSettings({ crPaths: ["none"] });
+  const root = { ...spec("root"), destination: { server: "https://kubernetes.default.svc", namespace: "argocd" } };
+  world.deployer.add("root", { ...root, source: { ...root.source, path: "argocd" } });
+  world.deployer.add(WEB, spec(WEB), { parent: applicationName("root") });
+  const number = world.open(definition(WEB, "blue"));
+  await world.run(number, PLAN, { settings });
+  expect(await world.holders()).toEqual({ root: number, web: number });
+  const { locks } = world.stores;
+  const other = world.host.ref(world.open(config(API, "2")));
+  const theirs = { application: WEB, holder: other, user: "bo", planRevision: undefined, sourceFile: undefined };
+  world.host.mergeability = async () => {
+    await locks.release(WEB, "anyone");
+    await locks.acquire(theirs, world.clock.now());
+    return "mergeable";
+  };
+  const ofRoot: Command = { name: "sync", applications: ["root"], dryRun: false, prune: false };
+  const refusal = refused(await world.run(number, ofRoot, { settings }));
+  expect(refusal).toMatchObject({ reason: "locked-by-other", locks: [{ application: WEB, holder: other }] });
+  expect(world.deployer.syncs).toEqual([]);
 });
 
 test("an approval that is withdrawn right before the deployment withholds again what it let svc render", async () => {

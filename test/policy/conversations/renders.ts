@@ -1,3 +1,4 @@
+import { applicationName } from "../../../src/core/model/brand.js";
 import type { Check, CheckOutcome } from "../../../src/core/model/check.js";
 import { applicationResource, asYaml } from "../../scenarios/resources.js";
 import type { Recorder } from "../recorder.js";
@@ -30,6 +31,7 @@ export async function playRenders(recorder: Recorder): Promise<void> {
   await playUnseen(recorder);
   await playGeneratePaths(recorder);
   await playSets(recorder);
+  await playGiven(recorder);
   await playDangers(recorder);
 }
 
@@ -103,6 +105,45 @@ async function playChecks(recorder: Recorder): Promise<void> {
   merged.host.setTeam("acme/platform", "bo");
   await merged.approve(added, "bo");
   await recorder.standing("check-of-a-new-application-lifted", merged, added);
+}
+
+/** The parent `root` gives its child `web` another definition, and no file of `web` changes. */
+async function playGiven(recorder: Recorder): Promise<void> {
+  const child = (variant: string) => {
+    const info = [{ name: "variant", value: variant }];
+    const resource = applicationResource("web", {
+      repoURL: URL,
+      namespace: "argocd",
+      spec: { ...specOf("web"), info },
+    });
+    return { "children/web.yaml": asYaml(resource) };
+  };
+  const start = (checks: readonly Check[]) => {
+    const scene = recorder.scene({ rules: "cr_paths: [argocd]\n", files: child("red"), checks });
+    scene.deployer.add("root", { ...specOf("root"), source: { ...specOf("root").source, path: "children" } });
+    scene.deployer.add("web", specOf("web"), { parent: applicationName("root") });
+    return scene;
+  };
+  const scene = start([]);
+  const number = await scene.open(child("blue"));
+  await recorder.standing("gives-a-child-a-definition", scene, number);
+  await recorder.sync("gives-a-child-a-definition-before-sync", scene, number);
+  await recorder.sync("the-given-child-alone-before-sync", scene, number, { only: ["web"] });
+  await scene.say(number, "svc unlock -a web");
+  await recorder.standing("given-child-unlocked", scene, number);
+  await recorder.sync("given-child-unlocked-before-sync", scene, number, { only: ["root"] });
+  const other = await scene.open(config("web", "2"));
+  await recorder.standing("given-child-held-by-another", scene, number);
+  await recorder.sync("given-child-held-by-another-before-sync", scene, number, { only: ["root"] });
+  await scene.close(other);
+  await scene.say(number, "svc plan");
+  await scene.say(number, "svc sync -a root");
+  await recorder.standing("given-child-left-out", scene, number);
+
+  const failing = start([{ ...CHECK, applications: "root" }]);
+  failing.endOf = () => FAILED;
+  const barred = await failing.open(child("blue"));
+  await recorder.standing("given-child-of-a-parent-with-a-failed-check", failing, barred);
 }
 
 async function playWithheld(recorder: Recorder): Promise<void> {

@@ -1,0 +1,123 @@
+import { describe, expect, test } from "@jest/globals";
+import type { FileChanges } from "../../sandbox/forge.js";
+import type { HostId } from "../../src/names.js";
+import { HOSTS, startBot, type Bot, type BotOptions } from "../scenarios/bot.js";
+import { applicationResource, asYaml, changeOf, configMap } from "../scenarios/resources.js";
+import { cloneUrlOf } from "../scenarios/sets.js";
+
+const prod = (repoURL: string, path: string, more: object = {}) =>
+  applicationResource("prod", {
+    repoURL,
+    namespace: "argocd",
+    annotations: { "argocd.argoproj.io/tracking-id": "root:argoproj.io/Application:argocd/prod" },
+    spec: { source: { repoURL, path, targetRevision: "main" }, ...more },
+  });
+
+/** A chart `root` whose values say what its child `prod` deploys. No file of `prod` has to change for another definition. */
+function family(host: HostId, { files, ...more }: Partial<BotOptions> = {}): Promise<Bot> {
+  const root = (repoURL: string) => applicationResource("root", { repoURL, path: "root" });
+  return startBot({
+    host,
+    applications: [],
+    ...more,
+    files: (url) => ({
+      "root/Chart.yaml": "apiVersion: v2\nname: root\nversion: 1.0.0\n",
+      ...deploys("prod"),
+      "root/templates/prod.yaml": asYaml(prod(url, "apps/{{ .Values.path }}")),
+      ...changeOf(["prod"], "1"),
+      "apps/evil/configmap.yaml": configMap("prod", { value: "evil" }),
+      ...files?.(url),
+    }),
+    prepare: async (world, forge) => {
+      const url = cloneUrlOf(forge);
+      world.argocd.addApplication(root(url));
+      world.argocd.addApplication(prod(url, "apps/prod"));
+      await world.argocd.deploy("root");
+      await world.argocd.deploy("prod");
+    },
+  });
+}
+
+const deploys = (path: string): FileChanges => ({ "root/values.yaml": `path: ${path}\n` });
+const EVIL = deploys("evil");
+const WRITING = ["svc sync", "svc sync -a root"];
+const COMMANDS = [...WRITING, "svc sync -a root --dry-run"];
+
+async function expectRefused(bot: Bot, number: number, command: string, text: string | RegExp): Promise<void> {
+  await bot.comment(number, command);
+  expect(bot.lastComment(number)).toMatch(text);
+  expect(bot.changes()).toEqual([]);
+  expect(bot.seen(number).state).toBe("open");
+}
+
+describe.each(HOSTS)("a definition that a parent gives to a child with unchanged files, on %s", (host) => {
+  test("needs the approval that the rule of the child requires, for the parent and for both", async () => {
+    const rules = { ".svc.yaml": "sync_requirements: [{name: prod, require_approval: true}]\n" };
+    const bot = await family(host, { files: () => rules });
+    const one = await bot.open(EVIL);
+    for (const command of WRITING) await expectRefused(bot, one, command, "PR must be approved before sync");
+    await bot.approve(one);
+    bot.expectChanges("sync root", "sync prod");
+    await bot.comment(one, "svc sync");
+    expect(bot.changes()).toEqual(["sync root", "sync prod"]);
+    expect(bot.liveValue("prod")).toBe("evil");
+  });
+
+  test("is written by nobody whom the list of the child does not name", async () => {
+    const rules = { ".svc.yaml": "sync_requirements: [{name: prod, allowed_users: [bo]}]\n" };
+    const bot = await family(host, { files: () => rules });
+    const one = await bot.open(EVIL);
+    for (const command of COMMANDS) await expectRefused(bot, one, command, /may not run `svc sync`/);
+  });
+
+  test("is not written while another pull request holds the child, which got its lock before the plan", async () => {
+    const bot = await family(host);
+    const other = await bot.open(changeOf(["prod"], "2"));
+    const one = await bot.open(EVIL);
+    const held = /`?prod`?: .*locked by/i;
+    for (const command of COMMANDS) await expectRefused(bot, one, command, held);
+    await bot.comment(other, "svc unlock");
+    await bot.idle();
+    bot.expectChanges("sync root", "sync prod");
+    await bot.comment(one, "svc sync");
+    expect(bot.changes()).toEqual(["sync root", "sync prod"]);
+  });
+
+  test("is not written where the lock of the child was released since, and not where another got it", async () => {
+    const bot = await family(host);
+    const one = await bot.open(EVIL);
+    await bot.comment(one, "svc unlock -a prod");
+    const free = /Its sync writes the definition of prod, which is no longer locked by this [PM]R/;
+    for (const command of COMMANDS) await expectRefused(bot, one, command, free);
+    await bot.open(changeOf(["prod"], "2"));
+    for (const command of COMMANDS) await expectRefused(bot, one, command, /`?prod`?: .*locked by/i);
+  });
+
+  test("bars the sync of both while a required check of the child fails, and the merge if the child is left out", async () => {
+    const command = ["sh", "-c", "if grep -q evil; then exit 1; fi"];
+    const checks = [{ name: "values", applications: "prod", command }];
+    const bot = await family(host, { config: { checks, defaults: { auto_merge: true } } });
+    const one = await bot.open(EVIL);
+    await expectRefused(bot, one, "svc sync", "`prod`: check values failed");
+    await bot.approve(one);
+    bot.expectChanges("sync root");
+    await bot.comment(one, "svc sync -a root");
+    expect(bot.changes()).toEqual(["sync root"]);
+    expect(bot.lastComment(one)).toContain("Wrote the new definition of prod, which waits for a sync of its own");
+    await bot.comment(one, "svc sync -a prod");
+    expect(bot.lastComment(one)).toContain("`prod`: check values failed");
+    expect(bot.liveValue("prod")).toBe("1");
+    expect(bot.seen(one).state).toBe("open");
+  });
+
+  test("deploys no child that got auto-sync since the plan, or that another application applies by now", async () => {
+    const bot = await family(host);
+    const one = await bot.open(EVIL);
+    bot.argocd.addApplication(prod(cloneUrlOf(bot.forge), "apps/prod", { syncPolicy: { automated: {} } }));
+    await expectRefused(bot, one, "svc sync", "Application prod has auto-sync enabled");
+    const elsewhere = prod(cloneUrlOf(bot.forge), "apps/prod") as { metadata: { annotations: Record<string, string> } };
+    elsewhere.metadata.annotations["argocd.argoproj.io/tracking-id"] = "other:argoproj.io/Application:argocd/prod";
+    bot.argocd.addApplication(elsewhere);
+    await expectRefused(bot, one, "svc sync", "root no longer applies its definition");
+  });
+});
