@@ -65,6 +65,11 @@ function sectionRows(schema: JsonSchema, path: string, when: string): readonly R
 /** `when` is the condition for required nested keys, `required` the one for the key itself. */
 function rowsUnder(schema: JsonSchema, path: string, when: string, required: string): readonly Row[] {
   if (schema.properties !== undefined) return sectionRows(schema, path, when);
+  const values = schema.additionalProperties;
+  if (typeof values === "object") {
+    const name = /^<.*>$/.exec(schema.propertyNames?.title ?? "")?.[0] ?? "<name>";
+    return [{ key: path, schema, required }, ...rowsUnder(values, `${path}.${name}`, "in each entry", "")];
+  }
   const entries = schema.items?.properties === undefined ? [] : sectionRows(schema.items, `${path}[]`, "in each entry");
   return [{ key: path, schema, required }, ...entries];
 }
@@ -81,6 +86,7 @@ function conditionOf(schema: JsonSchema, path: string, key: string): string {
 }
 
 function typeOf(schema: JsonSchema): string {
+  if (typeof schema.additionalProperties === "object") return "section";
   if (schema.items === undefined) return nameOf(schema);
   if (schema.items.properties !== undefined) return "list";
   const most = schema.maxItems === undefined || schema.maxItems >= 1000 ? "" : `, ${schema.maxItems} at most`;

@@ -183,6 +183,7 @@ const STATUS: Readonly<Record<Gate, GateStatus | undefined>> = {
   "mergeability-unknown": undefined,
   "unread-files": { first: true, text: (all) => failing(`could not be read: ${names(all)}`) },
   unplanned: undefined,
+  project: { first: true, text: (all) => failing(`this repository may not introduce ${names(all)} into its project`) },
   behind: {
     first: true,
     text: (all, { change }) =>

@@ -170,6 +170,8 @@ function pushPieces(
         ...names,
         " from being evaluated and push, or have somebody who may deploy it approve this commit after this plan",
       ];
+    case "project":
+      return ["take out what comes into that project and push, or ask an administrator of svc to list this repository"];
     case "unseen":
       return [
         "push a commit and have it approved, because what ",

@@ -17,6 +17,8 @@ export interface JsonSchema {
   readonly maximum?: number;
   readonly maxItems?: number;
   readonly properties?: Readonly<Record<string, JsonSchema>>;
+  readonly propertyNames?: JsonSchema;
+  readonly additionalProperties?: JsonSchema | boolean;
   readonly required?: readonly string[];
   readonly dependencies?: Readonly<Record<string, readonly string[] | JsonSchema>>;
   readonly items?: JsonSchema;
@@ -86,7 +88,8 @@ function withOtherName(schema: JsonSchema, [part, ...rest]: readonly string[], o
 }
 
 function allowVariables(schema: JsonSchema): JsonSchema {
-  const { properties, items } = schema;
+  const { properties, items, additionalProperties: values } = schema;
+  if (typeof values === "object") return { ...schema, additionalProperties: allowVariables(values) };
   if (properties !== undefined) return { ...schema, properties: mapValues(properties, allowVariables) };
   if (items !== undefined) return { ...schema, items: allowVariables(items) };
   if (schema.enum === undefined && schema.pattern !== undefined && new RegExp(schema.pattern, "u").test("${NAME}")) {
@@ -104,7 +107,10 @@ function jsonSchemaOf(schema: z.ZodType, title: string): JsonSchema {
 
 /** Allows an empty section, unless it has required keys. */
 function allowNothing(schema: JsonSchema): JsonSchema {
-  const { properties, items, required = [] } = schema;
+  const { properties, items, additionalProperties: values, required = [] } = schema;
+  if (typeof values === "object") {
+    return { ...schema, type: ["object", "null"], additionalProperties: allowNothing(values) };
+  }
   if (items !== undefined) return { ...schema, items: allowNothing(items) };
   if (properties === undefined) return schema;
   const type = required.length === 0 ? { type: ["object", "null"] } : {};

@@ -270,6 +270,21 @@ export function applicationRepositories() {
     );
 }
 
+/** A map whose keys are names that the file chooses. An empty one counts as present. */
+export function mapOf<Value extends z.ZodType>(key: string, form: RegExp, value: Value) {
+  const names = z
+    .string()
+    .regex(form)
+    .meta({ title: `<${key}>`, pattern: form.source });
+  const map = z.record(names, value, {
+    error: ({ code, input }) => {
+      if (code === "invalid_key") return `is no name of an ${key}`;
+      return code === "invalid_type" ? misplaced(`a section with a key for each ${key}`, input) : undefined;
+    },
+  });
+  return z.preprocess((input) => input ?? (input === null ? {} : input), map);
+}
+
 function repository() {
   return textLeaf(
     "a repository as <org>/<repo> or <host>:<org>/<repo>, or a pattern such as github:<org>/*",
@@ -281,7 +296,7 @@ function repository() {
 }
 
 /** A repository of one host. That two hosts need the host's prefix is a rule of the whole file. */
-function repositoryOfHost() {
+export function repositoryOfHost() {
   const allowed = "a repository as <host>:<org>/<repo>, a pattern such as github:<org>/*, or a repository's address";
   return textLeaf(allowed, (value) => {
     if (isRepositoryAddress(value)) return value;

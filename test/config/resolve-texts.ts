@@ -33,7 +33,12 @@ export function resolveTexts(
     head,
     changed: files.head !== files.base,
   };
-  return resolveSettings(defaults, { applicationRepositories: [], syncRequirements: [], ...server }, sides, "hosta");
+  return resolveSettings(
+    defaults,
+    { applicationRepositories: [], projects: {}, syncRequirements: [], ...server },
+    sides,
+    "hosta",
+  );
 }
 
 function read(text: string | undefined, name: string): RepositoryConfigResult {

@@ -220,11 +220,38 @@ describe("names of repositories while both hosts are configured", () => {
     ]);
   });
 
+  test("who may introduce applications into a project is refused without a host", () => {
+    const projects = "projects: {payments: {repositories: ['github:a/b', acme/deploy]}}";
+    expect(problemsOf(both(projects), { KEY })).toEqual([
+      expect.stringContaining("projects.payments.repositories[1]: both hosts may have a repository of this name"),
+    ]);
+    expect(problemsOf(`${SMALLEST}\n${projects}`)).toEqual([]);
+  });
+
+  test.each([
+    ["projects: {Payments: {repositories: []}}", /projects\.Payments: is no name of an AppProject/],
+    ["projects: {a_b: {repositories: []}}", /projects\.a_b: is no name of an AppProject/],
+    ["projects: {payments: {}}", /projects\.payments\.repositories: is required/],
+    [
+      "projects: {payments: {repository: ['github:a/b']}}",
+      /projects\.payments\.repository: unknown key; did you mean `repositories`/,
+    ],
+    ["projects: {payments: {repositories: [deploy]}}", /projects\.payments\.repositories\[0\]: expected a repository/],
+    ["projects: [payments]", /projects: expected a section with a key for each AppProject; found a list/],
+  ])("%s is refused", (text, problem) => {
+    expect(problemsOf(`${SMALLEST}\n${text}`).join("\n")).toMatch(problem);
+  });
+
   test("a host that is not configured is pointed out", () => {
     const text = `${SMALLEST}\n${entry("gitlab:c/d")}`;
     const result = loadServerConfig([{ name: "svc.yaml", text }], {});
     expect(result.kind === "valid" && result.warnings).toEqual([
       "application_repositories[0].repositories[0]: GitHub is not configured, so it names nothing",
+    ]);
+    const project = `${SMALLEST}\nprojects: {payments: {repositories: ['github:a/b']}}`;
+    const other = loadServerConfig([{ name: "svc.yaml", text: project }], {});
+    expect(other.kind === "valid" && other.warnings).toEqual([
+      "projects.payments.repositories[0]: GitHub is not configured, so it names nothing",
     ]);
   });
 });

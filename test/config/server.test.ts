@@ -73,6 +73,7 @@ test("every default is filled in", () => {
       apiTokens: [],
     },
     applicationRepositories: [],
+    projects: {},
     syncRequirements: [],
     checks: [],
     notifications: [],

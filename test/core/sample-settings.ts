@@ -19,6 +19,7 @@ export function sampleSettings(more: Partial<Settings> = {}): Settings {
     crPaths: [],
     namesNeedHost: false,
     applicationRepositories: [],
+    projectRepositories: [],
     sensitiveKinds: [],
     requirementsFor: () => ({ requireApproval: false, requireUpToDate: false }),
     accessTo: () => [],

@@ -1,5 +1,5 @@
 import { stringify } from "yaml";
-import { loadServerConfig } from "../../src/config/server/server.js";
+import { loadServerConfig, type ServerConfig } from "../../src/config/server/server.js";
 import { describeProblem } from "../../src/config/yaml-tree.js";
 import { createManifestScanner } from "../../src/core/detect/scan/manifests.js";
 import type { Application, ApplicationSet } from "../../src/core/model/application.js";
@@ -36,6 +36,7 @@ export const BO: User = { id: "2", login: "bo", bot: false };
 export interface SceneOptions {
   /** Of the server's file. */
   readonly defaults?: Readonly<Record<string, unknown>>;
+  readonly projects?: ServerConfig["projects"];
   /** The repository's file on the base branch. */
   readonly rules?: string;
   readonly checks?: readonly Check[];
@@ -55,7 +56,7 @@ export class Scene {
   readonly #queue: EventQueue;
   #sent = 0;
 
-  constructor(id: HostId, { defaults = {}, rules, checks = [], files = {} }: SceneOptions = {}) {
+  constructor(id: HostId, { defaults = {}, projects = {}, rules, checks = [], files = {} }: SceneOptions = {}) {
     const file: FileChanges = rules === undefined ? {} : { [REPOSITORY_FILE]: rules };
     this.repositories.commit("main", withChanges({}, { ...filesOf("web"), ...filesOf("api"), ...file, ...files }));
     for (const name of ["web", "api"]) this.deployer.add(name, specOf(name));
@@ -66,7 +67,7 @@ export class Scene {
     const log = recordingLog();
     this.dependencies = runDependencies({
       ...this.stores,
-      config: configOf(defaults),
+      config: { ...configOf(defaults), projects },
       hosts: { [id]: this.host },
       repositories: this.repositories,
       deployer: this.deployer,

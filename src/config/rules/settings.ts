@@ -43,7 +43,10 @@ export interface PolicyFiles {
 }
 
 /** What the server's file says besides `defaults`. */
-type ServerRules = Pick<ServerConfig, "applicationRepositories" | "syncRequirements" | "sensitiveKinds" | HostId>;
+type ServerRules = Pick<
+  ServerConfig,
+  "applicationRepositories" | "projects" | "syncRequirements" | "sensitiveKinds" | HostId
+>;
 
 /** Branches that are never deleted. */
 const NEVER_DELETED = ["main", "master", "develop", "development"] as const;
@@ -85,6 +88,7 @@ export function resolveSettings(
     crPaths: unionOfCrPaths([...branches.map(({ file }) => file), head]),
     namesNeedHost: HOST_IDS.every((host) => server[host] !== undefined),
     applicationRepositories: server.applicationRepositories,
+    projectRepositories: Object.entries(server.projects).map(([project, one]) => ({ project, ...one })),
     sensitiveKinds: server.sensitiveKinds ?? DEFAULT_SENSITIVE_KINDS,
     requirementsFor(application) {
       const required = strictest([

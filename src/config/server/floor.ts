@@ -1,6 +1,6 @@
 import type { SensitiveKind } from "../../core/model/settings.js";
 import { syncRequirements } from "../repository/repository-schema.js";
-import { listOf, pattern, section, textLeaf, Wrong } from "../schema-parts.js";
+import { listOf, mapOf, pattern, repositoryOfHost, section, textLeaf, Wrong } from "../schema-parts.js";
 
 const KIND = /^[A-Z][A-Za-z0-9]{0,62}(?:\.[a-z0-9](?:[a-z0-9.-]{0,250}[a-z0-9])?)?$/;
 const LABEL = /^[A-Za-z0-9][A-Za-z0-9._/-]{0,315}(?:=[A-Za-z0-9._-]{0,63})?$/;
@@ -11,6 +11,23 @@ export function requiredAtLeast() {
     .prefault([])
     .describe(
       "what single applications require at least, whichever repository deploys them: a repository's file may require more, and lifts nothing of it. With both hosts configured, people and teams have the host's prefix, as in `github:ana`",
+    );
+}
+
+/** A name of Kubernetes, of which an AppProject's resource has one. */
+const PROJECT = /^[a-z0-9](?:[a-z0-9.-]{0,251}[a-z0-9])?$/;
+
+/** `projects`. Only the server's file has it: it limits what the writers of repositories can do. */
+export function projects() {
+  const project = section({
+    repositories: listOf(repositoryOfHost(), 1000).describe(
+      "repositories whose pull requests may introduce applications into this AppProject, or move them there; an empty list: none",
+    ),
+  });
+  return mapOf("AppProject", PROJECT, project)
+    .prefault({})
+    .describe(
+      "who may introduce applications into an AppProject: `github:acme/deploy`, `gitlab:acme/*` or a repository's address, as in `application_repositories`. A project that is not listed is open to every repository",
     );
 }
 

@@ -21,7 +21,7 @@ import {
   Wrong,
 } from "../schema-parts.js";
 import { authSection } from "./auth-section.js";
-import { requiredAtLeast, sensitiveKinds } from "./floor.js";
+import { projects, requiredAtLeast, sensitiveKinds } from "./floor.js";
 import { certificateFile, hostName, privateKey, type ReadFile, type StoreAddress } from "./server-parts.js";
 
 const COMMAND_WORD = /^[a-z](?:[a-z0-9-]{0,28}[a-z0-9])?$/;
@@ -49,6 +49,7 @@ export function serverSchema(readFile: ReadFile, readVariable: ReadVariable) {
       .describe("settings for all repositories, unless a repository's own file overrides them"),
     auth: authSection().prefault({}).describe("login for the web pages"),
     application_repositories: applicationRepositories(),
+    projects: projects(),
     sync_requirements: requiredAtLeast(),
     sensitive_kinds: sensitiveKinds(),
     checks: checksSection(readVariable),

@@ -213,7 +213,13 @@ function namesOnHosts(tree: MapTree): readonly (readonly [readonly (string | num
         return itemsAt(tree, path).map((_, at) => [[...path, at], message] as const);
       }),
     );
+  const projects = treeAt(tree, ["projects"]);
+  const names = projects?.kind === "map" ? [...projects.entries.keys()] : [];
   return [
+    ...names.flatMap((name) => {
+      const path = ["projects", name, "repositories"];
+      return itemsAt(tree, path).map((_, at) => [[...path, at], NAMES_NO_HOST] as const);
+    }),
     ...within("application_repositories", ["repositories"], NAMES_NO_HOST),
     ...within("sync_requirements", ["allowed_users", "allowed_teams"], PERSON_OF_NO_HOST),
   ];
@@ -269,12 +275,20 @@ function serverWarnings(config: ServerConfig): readonly string[] {
   return [...repositoryWarnings(config), ...loginWarnings(config)];
 }
 
-function repositoryWarnings({ defaults, applicationRepositories, ...config }: ServerConfig): readonly string[] {
+function repositoryWarnings({
+  defaults,
+  applicationRepositories,
+  projects,
+  ...config
+}: ServerConfig): readonly string[] {
   const served = HOST_IDS.filter((host) => config[host] !== undefined);
   const places = [
     ...defaults.allowedRepos.map((name, index) => [`defaults.allowed_repos[${index}]`, name] as const),
     ...applicationRepositories.flatMap(({ repositories }, index) =>
       repositories.map((name, at) => [`application_repositories[${index}].repositories[${at}]`, name] as const),
+    ),
+    ...Object.entries(projects).flatMap(([project, { repositories }]) =>
+      repositories.map((name, at) => [`projects.${project}.repositories[${at}]`, name] as const),
     ),
   ];
   return places.flatMap(([place, name]) => {

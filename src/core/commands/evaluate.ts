@@ -361,7 +361,8 @@ async function acquireOne(
   { locks, change, user, clock }: Locking,
 ): Promise<void> {
   const { name, sourceFile } = subject;
-  if (subject.kind === "live" && subject.notDriven !== undefined) {
+  const isOthers = subject.kind === "unreadable" && subject.unlocked === true;
+  if (isOthers || (subject.kind === "live" && subject.notDriven !== undefined)) {
     // An earlier head may have locked it, without a change of its definition.
     await locks.release(name, change);
     return;

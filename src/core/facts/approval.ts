@@ -1,4 +1,5 @@
 import { REPOSITORY_FILE } from "../../names.js";
+import { projectOf } from "../model/application.js";
 import type { Approval, ChangeRequest, Reviews, User } from "../model/change-request.js";
 import { HostFailure } from "../model/errors.js";
 import type { AllHostWords } from "../model/host-words.js";
@@ -14,10 +15,11 @@ import {
   unseenCommits,
 } from "../policy/independent-eyes.js";
 import type { CodeHost } from "../ports/code-host.js";
-import type { CommandPorts, Commits } from "../ports/context.js";
+import type { CommandPorts, OpenedChange } from "../ports/context.js";
 import type { Snapshot } from "../ports/snapshot.js";
 import { directMember } from "../survey/members.js";
 import { newReadsOf } from "../survey/new-reads.js";
+import { projectObstacle } from "../survey/project-rights.js";
 import { type AccessContext, allowsAny, barredFrom } from "./access.js";
 
 export interface ApprovalContext {
@@ -171,8 +173,12 @@ export function createLifting(
 export async function withholdingOf(
   subject: LiveSubject,
   why: WhyWithheld,
-  commits: Commits,
+  commits: OpenedChange,
 ): Promise<string | undefined> {
+  const { head, live } = subject;
+  const moved =
+    projectOf(head.spec) === projectOf(live.spec) ? undefined : projectObstacle(projectOf(head.spec), commits);
+  if (moved !== undefined) return moved;
   const reads = await newReadsOf(subject, commits);
   if (reads.length === 0) return undefined;
   const missing = await why([{ application: subject.name, members: [directMember(subject, commits.change)] }]);

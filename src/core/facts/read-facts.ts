@@ -47,6 +47,7 @@ import {
   type Requires,
 } from "../policy/facts.js";
 import type { CommandContext } from "../ports/context.js";
+import { memberObstacle, type ProjectClaim } from "../survey/project-rights.js";
 import { type AccessContext, barredFrom } from "./access.js";
 import {
   type ApprovalContext,
@@ -145,7 +146,7 @@ export async function factsOfAsker(
   return {
     ...blankFacts(change, hostWords[change.host], settings),
     asker: { login: user.login, mayWrite: true, withoutApproval: false, barred, selected: names },
-    applications: named.map((deployed) => otherFacts(deployed, settings)),
+    applications: named.map((deployed) => otherFacts(deployed, settings, change)),
   };
 }
 
@@ -242,7 +243,7 @@ export function* storedFacts({ change, words, settings, plan, locks, records }: 
     ...blankFacts(change, words, settings),
     plan: plan && planFacts(plan, change),
     applications,
-    others: plan === undefined ? [] : besides(plan).map((deployed) => otherFacts(deployed, settings)),
+    others: plan === undefined ? [] : besides(plan).map((deployed) => otherFacts(deployed, settings, change)),
   };
 }
 
@@ -257,12 +258,12 @@ export function requirementsIn(
   const now = new Map(deployedOf(plan, names, change).map((one) => [one.application, one]));
   return (application) => {
     const deployed = now.get(application) ?? { application, members: [] };
-    return requiresOf(deployed, { application, members: unmoved(planned.get(application)) }, settings);
+    return requiresOf(deployed, { application, members: unmoved(planned.get(application)) }, settings, change);
   };
 }
 
-function otherFacts(deployed: Deployed, settings: Settings): ApplicationFacts {
-  const requires = requiresOf(deployed, deployed, settings);
+function otherFacts(deployed: Deployed, settings: Settings, change: ChangeRequest): ApplicationFacts {
+  const requires = requiresOf(deployed, deployed, settings, change);
   const { application } = deployed;
   return { application, planned: undefined, lock: undefined, record: undefined, foreign: [], requires, now: undefined };
 }
@@ -309,8 +310,9 @@ function unmoved(planned: ApplicationPlan | undefined): readonly Member[] {
 }
 
 /** @param back what a rollback of it reaches. */
-function requiresOf(deployed: Deployed, back: Deployed, settings: Settings): Requires {
+function requiresOf(deployed: Deployed, back: Deployed, settings: Settings, change: ChangeRequest): Requires {
   const { application } = deployed;
+  const obstacle = introducing(deployed, { settings, change });
   const allowed = (command: AccessCommand, { members }: Deployed) =>
     members.length === 0
       ? settings.accessTo({ name: application, definedIn: deployed.definedIn }, command)
@@ -319,6 +321,7 @@ function requiresOf(deployed: Deployed, back: Deployed, settings: Settings): Req
   return {
     approvals: { sync: approvalNeeds([deployed], settings), rollback: approvalNeeds([back], settings) },
     upToDate: requiresUpToDate(deployed, settings),
+    ...(obstacle === undefined ? {} : { obstacle }),
     allowed: {
       plan: allowed("plan", alone),
       sync: allowed("sync", deployed),
@@ -326,6 +329,16 @@ function requiresOf(deployed: Deployed, back: Deployed, settings: Settings): Req
       unlock: allowed("unlock", alone),
     },
   };
+}
+
+/** The first obstacle to what a deployment brings into projects; a clause about the application itself. */
+function introducing({ application, members }: Deployed, claim: ProjectClaim): string | undefined {
+  for (const member of members) {
+    const obstacle = memberObstacle(member, claim);
+    if (obstacle === undefined) continue;
+    return member.application === application ? obstacle : `it brings ${member.application}, and ${obstacle}`;
+  }
+  return undefined;
 }
 
 function needApproval({ applications, others }: Facts): boolean {

@@ -10,7 +10,7 @@ import type { LiveSubject } from "../model/subject.js";
 import { approvalNeedsOf, writtenBy, isAnnounced } from "../policy/application-state.js";
 import { definedInOf, deployedOf } from "../policy/effect-rules.js";
 import type { ApplicationFacts, Asker, FactName, Facts, NowFacts } from "../policy/facts.js";
-import type { CommandContext, Commits } from "../ports/context.js";
+import type { CommandContext, Commits, OpenedChange } from "../ports/context.js";
 import { asPlanned, findInputGaps } from "../survey/behind-base.js";
 import { withPlannedDefinitions } from "../survey/children.js";
 import { digestOf, directMember } from "../survey/members.js";
@@ -90,7 +90,7 @@ interface Looked {
 interface Around {
   readonly plan: Plan | undefined;
   readonly why: WhyWithheld;
-  readonly context: Commits & Pick<SyncSource, "hostWords">;
+  readonly context: OpenedChange & Pick<SyncSource, "hostWords">;
 }
 
 async function lookAtAll(

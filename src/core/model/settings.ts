@@ -117,6 +117,8 @@ export interface OwnSettings {
     readonly application: string;
     readonly repositories: readonly string[];
   }[];
+  /** Which repositories may introduce applications into an AppProject; any may into one that is not listed. */
+  readonly projectRepositories: readonly { readonly project: string; readonly repositories: readonly string[] }[];
   readonly sensitiveKinds: readonly SensitiveKind[];
   /** What a sync of this application requires: exact entry, else wildcard entry, else repository, else server. */
   requirementsFor(application: RuledApplication): Requirements;

@@ -44,6 +44,8 @@ interface DeletedSubject extends Undeployed {
 export interface UnreadableSubject extends Undeployed {
   readonly kind: "unreadable";
   readonly problem: string;
+  /** The change request may not introduce it, and so must not lock its name either. */
+  readonly unlocked?: true;
 }
 
 /** Runs in Argo CD. */

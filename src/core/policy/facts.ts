@@ -137,6 +137,8 @@ export interface PlannedFacts {
 export interface Requires {
   readonly approvals: { readonly sync: readonly ApprovalNeed[]; readonly rollback: readonly ApprovalNeed[] };
   readonly upToDate: boolean;
+  /** Why this repository may not introduce what a deployment would bring into a project. Untrusted. */
+  readonly obstacle?: string | undefined;
   /** Rules that must all allow a person the command. */
   readonly allowed: Readonly<Record<AccessCommand, readonly AccessRule[]>>;
 }

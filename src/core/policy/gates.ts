@@ -17,6 +17,7 @@ export type Gate =
   | "mergeability-unknown"
   | "unread-files"
   | "unplanned"
+  | "project"
   | "behind"
   | "unevaluated"
   | "unseen"
@@ -114,7 +115,30 @@ export interface DangerRule {
 
 export type Rule = ChangeRule | ApplicationRule;
 
-export type RuleOf<K extends Rule["of"]> = Extract<Rule, { readonly of: K }>;
+type RuleOf<K extends Rule["of"]> = Extract<Rule, { readonly of: K }>;
 
 /** The dangers in the table of rules. */
 export type DangerGate = "refused-by-cluster" | "destroys" | "replaces-other";
+
+type Row<K extends Rule["of"]> = Omit<RuleOf<K>, "of" | "commands" | "liftedBy" | "specificationOrder">;
+type Order = Rule["specificationOrder"];
+
+/** A gate of the whole change request. */
+export function ofChange(
+  commands: Rule["commands"],
+  liftedBy: Rule["liftedBy"],
+  specificationOrder: Order,
+  row: Row<"change">,
+) {
+  return { of: "change", commands, liftedBy, specificationOrder, ...row } as const;
+}
+
+/** A gate of each application. */
+export function ofEach(
+  commands: Rule["commands"],
+  liftedBy: Rule["liftedBy"],
+  specificationOrder: Order,
+  row: Row<"application">,
+) {
+  return { of: "application", commands, liftedBy, specificationOrder, ...row } as const;
+}

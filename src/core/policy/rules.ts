@@ -21,31 +21,19 @@ import {
   whatMoved,
 } from "./application-state.js";
 import type { FactName, Facts } from "./facts.js";
-import type { Bar, Barred, ChangeBar, DangerGate, DangerRule, Gate, Judged, Rule, RuleOf } from "./gates.js";
+import {
+  type Bar,
+  type Barred,
+  type ChangeBar,
+  type DangerGate,
+  type DangerRule,
+  type Gate,
+  type Judged,
+  ofChange,
+  ofEach,
+  type Rule,
+} from "./gates.js";
 import { approving, passing, planning, pushing, replanning, showing } from "./steps.js";
-
-type Row<K extends Rule["of"]> = Omit<RuleOf<K>, "of" | "commands" | "liftedBy" | "specificationOrder">;
-type Order = Rule["specificationOrder"];
-
-/** A gate of the whole change request. */
-function ofChange(
-  commands: Rule["commands"],
-  liftedBy: Rule["liftedBy"],
-  specificationOrder: Order,
-  row: Row<"change">,
-) {
-  return { of: "change", commands, liftedBy, specificationOrder, ...row } as const;
-}
-
-/** A gate of each application. */
-function ofEach(
-  commands: Rule["commands"],
-  liftedBy: Rule["liftedBy"],
-  specificationOrder: Order,
-  row: Row<"application">,
-) {
-  return { of: "application", commands, liftedBy, specificationOrder, ...row } as const;
-}
 
 /**
  * Every gate, in the order in which people should clear them: what makes other work worthless comes first, such as a
@@ -107,6 +95,11 @@ export const RULES: Readonly<Record<Gate, Rule> & Record<DangerGate, DangerRule>
       return named.map((application) => ({ application, reason: "there is no stored plan of the head commit" }));
     },
     step: ({ only }, facts) => planning(facts, only),
+  }),
+  project: ofEach(["sync", "merge"], "operator", 7, {
+    trusts: { plan: ["head", "base", "policy"] },
+    bars: ({ requires }) => requires.obstacle,
+    step: ({ bars }, { change }) => pushing("project", namesIn(bars), change),
   }),
   behind: ofEach(["sync", "merge"], "push", 16, {
     trusts: { plan: ["head", "base"], records: ["head", "base"] },

@@ -146,9 +146,9 @@ function isNamed({ live, change, settings }: NamedClaim): boolean {
 }
 
 /** Whether a name with a host's prefix, or an address, means the change request's repository. */
-function meansRepository(
+export function meansRepository(
   text: string,
-  change: ChangeRequest,
+  change: Pick<ChangeRequest, "host" | "repositoryUrls">,
   namesNeedHost: boolean,
   matches: (name: string) => boolean,
 ): boolean {

@@ -13,6 +13,7 @@ import { type Previewed, previewRemoval, type PreviewSource, renderPreview } fro
 import { definedHere } from "./driving-right.js";
 import { memberOf } from "./members.js";
 import { pathsAt, runningReads, type RunningReads } from "./new-reads.js";
+import { type ProjectClaim, projectObstacle } from "./project-rights.js";
 import { sideOf } from "./sides.js";
 
 /** An application to preview. */
@@ -74,6 +75,8 @@ export function createPreviews(why: Why, context: PreviewsSource): Previews {
     try {
       const order = await read(asked);
       if (typeof order === "string") return failed(order);
+      const obstacle = order.kind === "rendered" ? comesInto(order, context) : undefined;
+      if (obstacle !== undefined) return failed(obstacle);
       const beyond = await beyondRunning(order, await known(), context);
       // What Argo CD listed some seconds ago may lack the application that reads as much.
       const reads = beyond.length === 0 ? [] : await beyondRunning(order, await knownNow(), context);
@@ -114,6 +117,16 @@ export function createPreviews(why: Why, context: PreviewsSource): Previews {
       return shown;
     },
   };
+}
+
+/** Why this change request may not bring the application into its project; undefined if it may, or it is there already. */
+function comesInto(
+  { application, replaced }: Extract<Known, { kind: "rendered" }>,
+  claim: ProjectClaim,
+): string | undefined {
+  const project = projectOf(application.spec);
+  const isThere = replaced !== undefined && projectOf(replaced.spec) === project;
+  return isThere ? undefined : projectObstacle(project, claim);
 }
 
 /** Counts checks that could not run as failed. A removed application has nothing to check. */

@@ -8,6 +8,7 @@ import {
   isAutoSynced,
   isHydrated,
   type LiveApplication,
+  projectOf,
   specEqual,
 } from "../model/application.js";
 import type { ApplicationName } from "../model/brand.js";
@@ -25,6 +26,7 @@ import type { ManifestScanner } from "../ports/manifest-scanner.js";
 import type { DeploymentStore } from "../ports/stores.js";
 import { definedElsewhere } from "./definition-sources.js";
 import { definitionObstacle, definitionOwner, type DrivingClaim, drivingObstacle } from "./driving-right.js";
+import { projectObstacle } from "./project-rights.js";
 import { syncingSetOf, unreadSet } from "./sets/syncing-set.js";
 import { sideOf } from "./sides.js";
 
@@ -210,7 +212,7 @@ async function lookAt(affected: AffectedApplication, around: Surroundings): Prom
     return { ...shown, kind: "unreadable", problem: safeMessage(error) };
   }
   if (live === undefined) {
-    if (affected.kind === "new") return { ...shown, kind: "new", problem: affected.problem };
+    if (affected.kind === "new") return newSubject(affected, around.context);
     if (affected.kind === "deleted") return { ...shown, kind: "deleted", live };
     return { ...shown, kind: "unreadable", problem: affected.problem ?? UNKNOWN_APPLICATION };
   }
@@ -229,6 +231,14 @@ async function lookAt(affected: AffectedApplication, around: Surroundings): Prom
   const definedIn = definedElsewhere(live, { live: around.byName, change });
   const found = await lookAtDriven(affected, claim, around);
   return definedIn.length === 0 ? found : { ...found, definedIn };
+}
+
+/** What may not come into its project is neither locked nor rendered. */
+function newSubject(affected: AffectedApplication, claim: Pick<SurveySource, "change" | "settings">): Subject {
+  const shown = shownOf(affected);
+  const problem = affected.head && projectObstacle(projectOf(affected.head.spec), claim);
+  if (problem === undefined) return { ...shown, kind: "new", problem: affected.problem };
+  return { ...shown, kind: "unreadable", problem, unlocked: true };
 }
 
 /** The subject of an application that runs and that the change request may drive. */

@@ -1,5 +1,5 @@
 import type { Recorder } from "../recorder.js";
-import { BO, config, filesOf, type Scene } from "../scene.js";
+import { BO, config, definition, filesOf, type Scene } from "../scene.js";
 
 const BOTH = { ...config("web", "2"), ...config("api", "2") };
 const LISTS =
@@ -13,6 +13,21 @@ export async function playRights(recorder: Recorder): Promise<void> {
   await playApprovals(recorder);
   await playLists(recorder);
   await playLocks(recorder);
+  await playProjects(recorder);
+}
+
+/** New and moved applications in a project that is for another repository. */
+async function playProjects(recorder: Recorder): Promise<void> {
+  const scene = recorder.scene({ projects: { payments: { repositories: ["github:acme/payments"] } } });
+  const added = await scene.open({ ...config("shop", "1"), ...definition("shop", { project: "payments" }) });
+  await recorder.standing("new-application-in-a-project-of-others", scene, added);
+  await scene.approve(added, "bo");
+  await recorder.standing("new-application-in-a-project-of-others-approved", scene, added);
+  await recorder.merge("new-application-in-a-project-of-others-before-merge", scene, added, { only: [] });
+  const moved = await scene.open(definition("web", { project: "payments" }));
+  await scene.approve(moved, "bo");
+  await recorder.standing("application-moved-into-a-project-of-others", scene, moved);
+  await recorder.sync("application-moved-into-a-project-of-others-before-sync", scene, moved);
 }
 
 async function playApprovals(recorder: Recorder): Promise<void> {

@@ -54,6 +54,7 @@ const SETTINGS: Settings = {
   crPaths: [],
   namesNeedHost: false,
   applicationRepositories: [],
+  projectRepositories: [],
   sensitiveKinds: [],
   requirementsFor: () => ({ requireApproval: false, requireUpToDate: false }),
   accessTo: () => [],
