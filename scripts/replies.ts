@@ -26,6 +26,7 @@ export const REPLIES: Readonly<Record<string, string>> = {
   "plan-could-not-be-evaluated": "Argo CD cannot render a side",
   "plan-failed-checks": "A check of the server's file fails",
   "plan-refused-by-kubernetes": "Kubernetes will refuse a change, or could not be asked",
+  "plan-left-as-is": "A sync leaves something that changes as it is",
   "plan-live": "A plan with deployer.diff_mode: live",
   "plan-live-failed": "The same, and the live cluster cannot be read",
   "plan-both": "A plan with deployer.diff_mode: both",

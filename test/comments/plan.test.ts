@@ -140,6 +140,32 @@ describe("the shapes of a plan comment", () => {
       ]),
     ],
     [
+      "left-as-is",
+      samplePlan([
+        sampleApplication(
+          "web",
+          evaluated(
+            [
+              {
+                ...resource(
+                  "apps/Deployment guestbook/web",
+                  "update",
+                  `# Ignored by ignoreDifferences: a sync leaves it.\n${HUNK}`,
+                ),
+                left: true,
+              },
+              resource(
+                "apps/Deployment guestbook/api",
+                "update",
+                `# Ignored by ignoreDifferences: a sync leaves /spec/replicas.\n${HUNK}`,
+              ),
+            ],
+            { updated: 1 },
+          ),
+        ),
+      ]),
+    ],
+    [
       "live",
       samplePlan([
         sampleApplication(

@@ -70,7 +70,7 @@ describe.each(HOSTS)("diff_mode: live on %s", (host) => {
     ];
     const bot = await startBot({
       host,
-      ...LIVE,
+      config: { deployer: { diff_mode: "live", server_dry_run: "auto" } },
       resources: () => ({ web: { spec: { ignoreDifferences: rules } } }),
       files: () => ({ "apps/web/deployment.yaml": deployment(2) }),
     });

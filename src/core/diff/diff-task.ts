@@ -9,8 +9,9 @@ import { isSecret } from "../secrets/hide-values.js";
 import { type ComparedSecrets, compareSecrets, secretName, type SecretsInGit } from "../secrets/secret-changes.js";
 import type { TwoSides } from "./cautions.js";
 import type { IgnoreRules } from "./live/ignore-rules.js";
-import { diffBoth, diffLive } from "./live/live-outcome.js";
-import { type ObjectAnswers, withMarks } from "./live/marks.js";
+import type { ObjectAnswers } from "./live/live-objects.js";
+import { diffBoth, diffLive, driftedPairs } from "./live/live-outcome.js";
+import { withMarks } from "./live/marks.js";
 import { type TrialOrder, trialOrder } from "./live/trial-order.js";
 import { differingByCommit, differingPairs, diffManifests, type DiffRequest, pairManifests } from "./manifest-diff.js";
 import { byIdentity, type ManifestIdentity, titleOf } from "./manifest-key.js";
@@ -37,8 +38,10 @@ interface DiffOutput {
 export const trialOrderTask: Task<DiffInput, TrialOrder> = {
   name: "trial-order",
   run(input) {
-    const { request, differing } = rendersOf(input);
-    return trialOrder(request, differing);
+    const { request, pairs, differing, stayingKeys } = rendersOf(input);
+    const { live, ignored, answers } = input;
+    const compared = live && { ...request, live: readJsonText(live.state), ignored, answers, stayingKeys };
+    return trialOrder(request, differing, compared === undefined ? new Map() : driftedPairs(compared, pairs));
   },
 };
 
@@ -76,7 +79,7 @@ function diffOf({ live, ignored, answers }: DiffInput, renders: Renders): Manife
   const differing = withMarks(renders.differing, answers, { ignored, syncOptions, stayingKeys });
   if (live === undefined) return diffManifests(request, differing);
   const { mode, state } = live;
-  const withCluster = { ...request, live: readJsonText(state), ignored, stayingKeys };
+  const withCluster = { ...request, live: readJsonText(state), ignored, answers, stayingKeys };
   switch (mode) {
     case "live":
       return diffLive(withCluster, pairs);

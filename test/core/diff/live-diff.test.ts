@@ -1,10 +1,11 @@
 import { describe, expect, test } from "@jest/globals";
 import fc from "fast-check";
 import { readIgnoreRules } from "../../../src/core/diff/live/ignore-rules.js";
+import type { ObjectAnswers } from "../../../src/core/diff/live/live-objects.js";
 import { diffBoth, diffLive } from "../../../src/core/diff/live/live-outcome.js";
-import { identify } from "../../../src/core/diff/manifest-key.js";
+import { identify, keyOf } from "../../../src/core/diff/manifest-key.js";
 import type { ApplicationSpec, Manifest } from "../../../src/core/model/application.js";
-import { isJsonObject, type Json } from "../../../src/core/model/json.js";
+import { isJsonObject, type Json, jsonText } from "../../../src/core/model/json.js";
 import type { LiveResource } from "../../../src/core/ports/deployer.js";
 import { BASE, diff, HEAD, object } from "./resource.js";
 
@@ -17,6 +18,12 @@ function liveOf(manifest: Manifest, more: Partial<LiveResource> = {}): LiveResou
   return { group, kind, namespace, name, live, whole: live, lastApplied: undefined, hook: false, ...more };
 }
 
+/** The answer that an object becomes `after`, or stays as it is. */
+function answered({ live, whole, lastApplied, ...one }: LiveResource, after = live): ObjectAnswers {
+  const [before, made, all] = [jsonText(live ?? {}), jsonText(after ?? {}), jsonText(whole ?? {})];
+  return { [keyOf({ ...one, generateName: "" })]: { before, after: made, whole: all, lastApplied } };
+}
+
 interface Case {
   readonly base: readonly Manifest[];
   readonly head: readonly Manifest[];
@@ -26,6 +33,7 @@ interface Case {
   readonly syncOptions?: readonly string[];
   readonly sameRules?: boolean;
   readonly stayingKeys?: readonly string[];
+  readonly answers?: ObjectAnswers;
 }
 
 /** With the same sync options in Argo CD and, where `sameRules`, the same `ignoreDifferences`. */
@@ -34,7 +42,17 @@ function ignoredBy(spec: ApplicationSpec, syncOptions: readonly string[], sameRu
   return readIgnoreRules(head, sameRules ? head : { ...head, ignoreDifferences: [{ kind: "Other" }] });
 }
 
-function requestOf({ base, head, live, spec = {}, stale, syncOptions = [], sameRules = true, stayingKeys }: Case) {
+function requestOf({
+  base,
+  head,
+  live,
+  spec = {},
+  stale,
+  syncOptions = [],
+  sameRules = true,
+  stayingKeys,
+  answers = {},
+}: Case) {
   return {
     base,
     head,
@@ -45,6 +63,7 @@ function requestOf({ base, head, live, spec = {}, stale, syncOptions = [], sameR
     redact: [],
     live: { resources: live, stale },
     ignored: ignoredBy(spec, syncOptions, sameRules),
+    answers,
     stayingKeys: () => stayingKeys,
   };
 }
@@ -57,6 +76,9 @@ const basisOf = (found: ReturnType<typeof liveDiff>) => {
   if (found.basis.kind !== "live") throw new Error("not the live cluster");
   return found.basis;
 };
+const UNANSWERED = "without Kubernetes' answer, what it fills in or spells in another way may be shown as a change";
+const doubtsOf = (found: ReturnType<typeof liveDiff>) =>
+  basisOf(found).approximate.filter(({ what }) => what !== UNANSWERED);
 const actions = (found: ReturnType<typeof liveDiff>) =>
   found.resources.map(({ action, title, hook }) => `${action}${hook ? " hook" : ""} ${title}`).sort();
 const changedLines = (found: ReturnType<typeof liveDiff>) =>
@@ -122,14 +144,12 @@ describe("what is no change of the cluster", () => {
     expect(found.basis).toEqual({ kind: "live", approximate: [], drifted: [], alreadyThere: [], kept: [] });
   });
 
-  test("a list of the head, although the base's has an element like it elsewhere", () => {
+  test("what Kubernetes answers to be no change", () => {
     const thing = (list: readonly Json[]) => object("example.com/v1/Thing", "a", { spec: { list } });
-    const found = liveDiff({
-      base: [thing(["x", [], {}])],
-      head: [thing([{}, "x", "x"])],
-      live: [liveOf(thing([{ by: "default" }, "x", "x"]))],
-    });
+    const [head, running] = [thing([{}, "x", "x"]), liveOf(thing([{ by: "default" }, "x", "x"]))];
+    const found = liveDiff({ base: [thing(["x"])], head: [head], live: [running], answers: answered(running) });
     expect(found.resources).toEqual([]);
+    expect(basisOf(found)).toMatchObject({ approximate: [], alreadyThere: ["example.com/Thing guestbook/a"] });
   });
 
   test("the commit that it was rendered at", () => {
@@ -340,7 +360,7 @@ describe("ignoreDifferences", () => {
   ])("%s", (_, rule, expected) => {
     const found = liveDiff({ base: [scaled(2)], head: [scaled(2)], live: [liveOf(scaled(7))], spec: ignoring(rule) });
     expect(actions(found)).toEqual(expected);
-    expect(basisOf(found).approximate).toEqual([]);
+    expect(doubtsOf(found)).toEqual([]);
   });
 
   test("Argo CD has taken the ignored field out of the live object", () => {
@@ -396,7 +416,7 @@ describe("ignoreDifferences", () => {
     test("what the change request changes of it is compared with what the cluster really has", () => {
       const found = liveDiff({ base: [scaled(2)], head: [scaled(5)], live: [scaledByOthers()], spec });
       expect(changedLines(found)).toEqual(["- replicas: 7", "+ replicas: 5"]);
-      expect(basisOf(found).approximate).toEqual([
+      expect(doubtsOf(found)).toEqual([
         {
           what: "jqPathExpressions of ignoreDifferences honoured only for fields that the cluster has",
           objects: ["apps/Deployment guestbook/web"],
@@ -418,7 +438,7 @@ describe("ignoreDifferences", () => {
       const live = [scaledByOthers()];
       const found = liveDiff({ base: [scaled(2)], head: [scaled(2)], live, spec, sameRules: false });
       expect(changedLines(found)).toEqual(["+ replicas: 2"]);
-      expect(basisOf(found).approximate).toEqual([
+      expect(doubtsOf(found)).toEqual([
         {
           what: "jqPathExpressions of ignoreDifferences not evaluated, since the definition changes them",
           objects: ["apps/Deployment guestbook/web"],
@@ -440,6 +460,7 @@ describe("ignoreDifferences", () => {
       expect(basisOf(found)).toMatchObject({
         kept: [],
         approximate: [
+          { what: UNANSWERED, objects: ["apps/Deployment guestbook/web"] },
           {
             what: "a sync may leave /spec/replicas as it is (RespectIgnoreDifferences), since the definition changes, too",
             objects: ["apps/Deployment guestbook/web"],
@@ -518,6 +539,52 @@ describe("ignoreDifferences", () => {
   });
 });
 
+describe("Kubernetes' answer", () => {
+  const running = liveOf(deployment({ replicas: 2, paused: true }, {}, { resources: { limits: { cpu: "500m" } } }));
+  const cpu = (value: string, spec: Manifest = { replicas: 2 }) =>
+    deployment(spec, {}, { resources: { limits: { cpu: value } } });
+
+  test("takes the place of what svc knows, also for drift", () => {
+    const after = deployment({ replicas: 2, paused: true }, {}, { resources: { limits: { cpu: "700m" } } });
+    const sides = { base: [cpu("0.5")], head: [cpu("0.7")], live: [running] };
+    const found = liveDiff({ ...sides, answers: answered(running, after) });
+    expect(changedLines(found)).toEqual(["- cpu: 500m", "+ cpu: 700m"]);
+    expect(basisOf(found)).toMatchObject({ approximate: [], drifted: [] });
+    const idle = object("v1/Pod", "p", { spec: { hostNetwork: false } });
+    const bare = liveOf(object("v1/Pod", "p", { spec: {} }));
+    const drift = liveDiff({ base: [idle], head: [idle], live: [bare], answers: answered(bare) });
+    expect(drift).toMatchObject({ resources: [], basis: { drifted: [], alreadyThere: [] } });
+  });
+
+  test("does not keep what the head takes away, and the plan says what is not known then", () => {
+    const [base, head] = [cpu("0.5", { replicas: 2, paused: true }), cpu("0.5")];
+    const found = liveDiff({ base: [base], head: [head], live: [running], answers: answered(running) });
+    expect(changedLines(found)).toEqual(["- paused: true"]);
+    expect(basisOf(found).approximate).toEqual([
+      {
+        what: "Kubernetes may put a default in the place of what is removed",
+        objects: ["apps/Deployment guestbook/web"],
+      },
+    ]);
+  });
+
+  test("says nothing about an empty member where Argo CD ignores something that a sync writes", () => {
+    const [base, head] = [deployment({}), deployment({ paused: false })];
+    const bare = liveOf(base);
+    const spec = { ignoreDifferences: [{ group: "apps", kind: "Deployment", jsonPointers: ["/spec/paused"] }] };
+    const sides = { base: [base], head: [head], live: [bare], answers: answered(bare) };
+    expect(changedLines(liveDiff({ ...sides, spec }))).toEqual(["+ paused: false"]);
+    expect(changedLines(liveDiff({ ...sides, spec, sameRules: false }))).toEqual(["+ paused: false"]);
+    expect(changedLines(liveDiff(sides))).toEqual([]);
+  });
+
+  test("missing, the change is shown and said to be approximate", () => {
+    const found = liveDiff({ base: [cpu("0.5")], head: [cpu("0.7")], live: [running] });
+    expect(changedLines(found)).toEqual(["- cpu: 500m", '+ cpu: "0.7"']);
+    expect(basisOf(found).approximate).toEqual([{ what: UNANSWERED, objects: ["apps/Deployment guestbook/web"] }]);
+  });
+});
+
 describe("what a comparison cannot know is said of the objects that it is about", () => {
   test("an old state of everything", () => {
     expect(basisOf(liveDiff({ base: [], head: [], live: [], stale: "the state is old" })).approximate).toEqual([
@@ -537,7 +604,7 @@ describe("what a comparison cannot know is said of the objects that it is about"
       head: [named("one", "2", own), named("other", "2")],
       live: [liveOf(named("one", "1", own)), liveOf(named("other", "1"))],
     });
-    expect(basisOf(found).approximate).toEqual([{ what, objects: ["ConfigMap guestbook/one"] }]);
+    expect(doubtsOf(found)).toEqual([{ what, objects: ["ConfigMap guestbook/one"] }]);
   });
 });
 

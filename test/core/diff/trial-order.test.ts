@@ -16,7 +16,7 @@ function orderOf(base: readonly Manifest[], head: readonly Manifest[], syncOptio
     placeholders: { base: revision("a".repeat(40)), head: HEAD },
     redact: [],
   };
-  return trialOrder(request, differingPairs(pairManifests(request)));
+  return trialOrder(request, differingPairs(pairManifests(request)), new Map());
 }
 
 function object(kind: string, name: string, more: Manifest = {}, apiVersion = "v1"): Manifest {

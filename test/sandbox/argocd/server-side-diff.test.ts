@@ -130,6 +130,26 @@ describe("the sandbox answers the server-side diff as Argo CD v3.5.1 did", () =>
   );
 });
 
+test("neither state of an answer has the fields of ignoreDifferences", async () => {
+  const name = "ignoring";
+  const ignoreDifferences = [{ kind: "ConfigMap", jsonPointers: ["/data/a"] }];
+  const source = { repoURL: "https://git.example.com/none", path: ".", targetRevision: "main" };
+  const destination = { server: "https://kubernetes.default.svc", namespace: "default" };
+  argocd.addApplication({ metadata: { name }, spec: { project: "default", source, destination, ignoreDifferences } });
+  const object = (a: string) => ({
+    ...{ apiVersion: "v1", kind: "ConfigMap" },
+    ...{ metadata: { name, namespace: "default" }, data: { a, b: "1" } },
+  });
+  argocd.putLiveObject(object("1"));
+  const states = { live: JSON.stringify(object("1")), target: JSON.stringify(object("2")) };
+  const one = { group: "", kind: "ConfigMap", namespace: "default", name, ...states };
+  const answer = await send(writeQuery({ appName: name, appNamespace: undefined, project: undefined }, [one]));
+  if (answer.kind !== "message") throw new Error(JSON.stringify(answer));
+  const [item] = (fieldsOf(answer.message).get(1) ?? []).map(itemOf);
+  expect(item).toMatchObject({ live: { data: { b: "1" } }, target: { data: { b: "1" } }, modified: 0 });
+  expect(JSON.stringify(item)).not.toContain('"a":');
+});
+
 test("a live state that has changed since it was told is no violation, one that was never told is", async () => {
   const c = await startConversation();
   try {

@@ -77,3 +77,10 @@ export function ignoredOf(
     byArgoCd: BY_ARGO_CD.filter((member) => own.some((one) => one[member].length > 0)),
   };
 }
+
+/** Whether a sync may write fields of the object that Kubernetes' answer about it lacks, since Argo CD ignores them. */
+export function writesIgnored(ignored: IgnoreRules, identity: ManifestIdentity): boolean {
+  if (ignored.respected === "yes") return false;
+  const { pointers, byArgoCd } = ignoredOf(ignored, identity);
+  return !ignored.compared || ignored.unread || pointers.length > 0 || byArgoCd.length > 0;
+}

@@ -1,11 +1,12 @@
 import type { Manifest } from "../../model/application.js";
-import { isJsonObject, type Json, type JsonObject, readJsonText } from "../../model/json.js";
+import { isJsonObject, type Json, type JsonObject, type JsonText, readJsonText } from "../../model/json.js";
 import type { LiveResource, LiveState, ObjectAnswer } from "../../ports/deployer.js";
 import { isSecret } from "../../secrets/hide-values.js";
 import { isHook } from "../hook.js";
 import { keyOf, type ManifestIdentity } from "../manifest-key.js";
 import { normalise } from "../normalise.js";
 import type { Sides } from "../summarise.js";
+import type { Answered } from "./three-way-merge.js";
 
 /** One object in the two renders and in the cluster. */
 export interface InCluster extends Sides {
@@ -13,33 +14,50 @@ export interface InCluster extends Sides {
   readonly live: JsonObject | undefined;
   readonly whole: JsonObject | undefined;
   readonly lastApplied: JsonObject | undefined;
+  /** What Kubernetes makes of the head's object. */
+  readonly answer: Answered<JsonObject> | undefined;
   /** False for hooks and generated names, which Argo CD does not report: for these the renders are compared. */
   readonly inCluster: boolean;
 }
 
-export function withLive(pairs: ReadonlyMap<string, Sides>, live: LiveState): readonly InCluster[] {
+/** What Kubernetes answered about objects of the cluster, by `keyOf`. */
+export type ObjectAnswers = Readonly<Record<string, ObjectAnswer>>;
+
+export function withLive(
+  pairs: ReadonlyMap<string, Sides>,
+  live: LiveState,
+  answers: ObjectAnswers,
+): readonly InCluster[] {
   const left = new Map(live.resources.map((resource) => [keyOf(identityOf(resource)), resource]));
-  const rendered = [...pairs.values()].map((pair): InCluster => {
+  const rendered = [...pairs].map(([key, pair]): InCluster => {
     const inCluster = !pair.hook && pair.identity.name !== "";
-    if (!inCluster) return { ...pair, live: undefined, whole: undefined, lastApplied: undefined, inCluster };
-    const key = liveKey(pair, left);
-    const found = left.get(key);
-    left.delete(key);
-    return { ...pair, ...liveSides(found), inCluster };
+    if (!inCluster) return { ...pair, ...liveSides(undefined), answer: undefined, inCluster };
+    const liveAt = liveKey(pair, left);
+    const found = left.get(liveAt);
+    left.delete(liveAt);
+    const answer = answers[key];
+    return { ...pair, ...liveSides(found), answer: answer && answeredSides(answer), inCluster };
   });
   const extra = [...left.values()]
     .filter((one) => one.live !== undefined && !one.hook && !isHook(one.live))
     .map((resource): InCluster => {
-      const sides = { base: undefined, head: undefined, hook: false, inCluster: true };
+      const sides = { base: undefined, head: undefined, hook: false, answer: undefined, inCluster: true };
       return { identity: identityOf(resource), ...sides, ...liveSides(resource) };
     });
   return [...rendered, ...extra];
 }
 
-/** A pair with its object in the cluster, as Argo CD answered about it. */
-export function withAnswer(pair: Sides, { before, whole, lastApplied }: ObjectAnswer): InCluster {
-  const sides = { live: readJsonText(before), whole: readJsonText(whole), lastApplied };
-  return { ...pair, ...liveSides(sides), inCluster: true };
+/** A pair with its object in the cluster; that without what Argo CD ignores if a sync leaves it. */
+export function withAnswer(pair: Sides, asked: ObjectAnswer, leavesIgnored: boolean): InCluster {
+  const answer = answeredSides(asked);
+  const { before, whole } = answer;
+  const lastApplied = asked.lastApplied && normaliseLive(asked.lastApplied);
+  return { ...pair, live: leavesIgnored ? before : whole, whole, lastApplied, answer, inCluster: true };
+}
+
+function answeredSides({ before, after, whole }: ObjectAnswer): Answered<JsonObject> {
+  const read = (state: JsonText<Manifest>) => normaliseLive(readJsonText(state));
+  return { before: read(before), after: read(after), whole: read(whole) };
 }
 
 function identityOf({ group, kind, namespace, name }: LiveResource): ManifestIdentity {

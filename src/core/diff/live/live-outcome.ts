@@ -4,12 +4,13 @@ import type { LiveState } from "../../ports/deployer.js";
 import { isDataKey, isSecret } from "../../secrets/hide-values.js";
 import { hasSyncOption } from "../hook.js";
 import { differingPairs, diffManifests, type DiffRequest, pairManifests } from "../manifest-diff.js";
-import { type ManifestIdentity, titleOf } from "../manifest-key.js";
+import { inNamespace, keyOf, type ManifestIdentity, titleOf } from "../manifest-key.js";
 import { meanTheSame, type Sides, summarise } from "../summarise.js";
 import { FieldPath } from "./field-path.js";
-import { type Ignored, ignoredOf, type IgnoreRules } from "./ignore-rules.js";
-import { type InCluster, withEqualMasks, withLive } from "./live-objects.js";
+import { type Ignored, ignoredOf, type IgnoreRules, writesIgnored } from "./ignore-rules.js";
+import { type InCluster, type ObjectAnswers, withEqualMasks, withLive } from "./live-objects.js";
 import { threeWayMerge } from "./three-way-merge.js";
+import { removesMembers } from "./trial-order.js";
 
 export interface Applying {
   readonly ignored: IgnoreRules;
@@ -23,8 +24,8 @@ interface Outcome extends Sides {
   readonly doubts: readonly string[];
   /** What of the change request's changes a sync does not apply. */
   readonly kept: readonly string[];
-  /** The changed fields that it leaves as they are, as JSON pointers. */
-  readonly left: readonly string[];
+  /** The changed fields that it leaves as they are. */
+  readonly left: readonly FieldPath[];
 }
 
 /** The live object before and after the head is applied. */
@@ -39,9 +40,12 @@ export function outcomeOf(one: InCluster, applying: Applying): Outcome {
   const keys = (isSecret(identity) ? applying.stayingKeys(identity) : undefined) ?? [];
   const present = paths.length === 0 ? one.live : one.whole;
   const wanted = respected && present !== undefined ? withoutIgnored(one, rules, paths) : one.head;
-  const sides = applied({ ...one, live: present }, wanted, { hidden, left, keys });
+  // Whether an empty member that the answer lacks is not stored or is ignored cannot be told then.
+  const whole = writesIgnored(applying.ignored, identity) ? one.head : one.answer?.whole;
+  const answer = one.answer && { ...one.answer, whole: whole ?? one.answer.whole };
+  const sides = applied({ ...one, live: present, answer }, wanted, { hidden, left, keys });
   const stay = one.live === undefined || one.head === undefined ? [] : keys;
-  const changed = left.filter((path) => isChanged(path, one)).map(({ text }) => text);
+  const changed = left.filter((path) => isChanged(path, one));
   return {
     ...sides,
     identity,
@@ -49,7 +53,7 @@ export function outcomeOf(one: InCluster, applying: Applying): Outcome {
     doubts: doubtsAbout(one, sides, { ...applying, rules }),
     left: changed,
     kept: [
-      ...changed.map((path) => `RespectIgnoreDifferences leaves ${path} as it is`),
+      ...changed.map(({ text }) => `RespectIgnoreDifferences leaves ${text} as it is`),
       ...(stay.length === 0
         ? []
         : [
@@ -65,7 +69,9 @@ function driftOf(one: InCluster, applying: Applying): Sides {
   const wanted = one.base ?? one.head;
   const hidden = wanted === undefined ? [] : ignoredPaths(one, ignoredOf(applying.ignored, identity), applying);
   const present = hidden.length === 0 ? one.live : one.whole;
-  return { ...applied({ ...one, live: present }, wanted, { hidden, left: [], keys: [] }), identity, hook };
+  const same = jsonEqual(wanted, one.head);
+  const compared = { ...one, live: present, answer: same ? one.answer : undefined };
+  return { ...applied(compared, wanted, { hidden, left: [], keys: [] }), identity, hook };
 }
 
 /** Argo CD takes the fields that its rules select out of the live object that it compares. */
@@ -131,7 +137,7 @@ interface How {
 }
 
 function applied(
-  { identity, base, live, lastApplied }: InCluster,
+  { identity, base, live, lastApplied, answer }: InCluster,
   wanted: JsonObject | undefined,
   { hidden, left, keys }: How,
 ): Pick<Sides, "base" | "head"> {
@@ -140,7 +146,8 @@ function applied(
   const [before, after] = [masked(live), masked(wanted)];
   if (before === undefined || after === undefined) return { base: before, head: after };
   const previous = [base, lastApplied].map((object) => object && withoutKeys(masked(object) ?? {}, keys));
-  const merged = threeWayMerge(identity, previous, inPlaceOf(before, after, base), before);
+  const written = inPlaceOf(before, after, base);
+  const merged = threeWayMerge(identity, { previous, head: written, live: before, answer });
   const patched = left.reduce((object, path) => path.writtenTo(object, path.valueIn(before)), merged);
   return { base: shown(before), head: shown(patched) };
 }
@@ -167,19 +174,25 @@ function inPlaceOf(live: JsonObject, wanted: JsonObject, base: JsonObject | unde
 }
 
 function doubtsAbout(
-  { identity, base, head, live }: InCluster,
+  one: InCluster,
   sides: Pick<Sides, "base" | "head">,
   { rules, ignored: { compared, respected }, syncOptions, stayingKeys }: Applying & { readonly rules: Ignored },
 ): readonly string[] {
+  const { identity, base, head, live, answer } = one;
   if (live === undefined || head === undefined) return [];
   if (hasSyncOption(head, "Replace=true", syncOptions)) return ["Replace=true also removes what others wrote into it"];
-  if (jsonEqual(sides.base, sides.head)) return [];
+  if (meanTheSame({ identity, ...sides })) return [];
   const how = compared
     ? "honoured only for fields that the cluster has"
     : "not evaluated, since the definition changes them";
   const unsure = respected === "unsure" ? pointedAt(rules, { identity, base, head, hook: false }) : [];
   const losesKeys = isSecret(identity) && keysOf(sides.base).some((key) => !keysOf(sides.head).includes(key));
   return [
+    ...(answer === undefined && !isSecret(identity)
+      ? ["without Kubernetes' answer, what it fills in or spells in another way may be shown as a change"]
+      : answer !== undefined && takesAway(one)
+        ? ["Kubernetes may put a default in the place of what is removed"]
+        : []),
     ...unsure.map(
       (path) => `a sync may leave ${path} as it is (RespectIgnoreDifferences), since the definition changes, too`,
     ),
@@ -193,6 +206,13 @@ function doubtsAbout(
   ];
 }
 
+/** Whether the head has lost something that was applied before, apart from these fields. */
+export function takesAway({ identity, base, head, lastApplied }: InCluster, apart: readonly FieldPath[] = []): boolean {
+  // Argo CD writes the namespace into what it applies, whether or not the manifest does.
+  const rest = (object: JsonObject) => inNamespace(apart.reduce(withoutField, object), undefined);
+  return [base, lastApplied].some((before) => before && head && removesMembers(identity, rest(before), rest(head)));
+}
+
 function keysOf(secret: JsonObject | undefined): readonly string[] {
   return isJsonObject(secret?.data) ? Object.keys(secret.data) : [];
 }
@@ -200,6 +220,7 @@ function keysOf(secret: JsonObject | undefined): readonly string[] {
 interface LiveDiffRequest extends DiffRequest {
   readonly live: LiveState;
   readonly ignored: IgnoreRules;
+  readonly answers: ObjectAnswers;
   readonly stayingKeys: (identity: ManifestIdentity) => readonly string[] | undefined;
 }
 
@@ -254,17 +275,25 @@ export function diffBoth(
   };
 }
 
+/** The objects that a sync changes beside those that differ between the renders, as far as that is known without an answer. */
+export function driftedPairs(request: LiveDiffRequest, pairs: ReadonlyMap<string, Sides>): ReadonlyMap<string, Sides> {
+  const { compared } = compareWithCluster(request, pairs);
+  const drifted = compared.filter(({ one, outcome }) => one.live !== undefined && !meanTheSame(outcome));
+  const keys = new Set(drifted.map(({ one }) => keyOf(one.identity)));
+  return new Map([...pairs].filter(([key, { head }]) => keys.has(key) && head !== undefined));
+}
+
 /** What the cluster does not have yet, and what the head deletes anyway, is in the change alone. */
 function isBeside({ base, head, live }: InCluster): boolean {
   return base === undefined ? live !== undefined : head !== undefined;
 }
 
 function compareWithCluster(
-  { live, ignored, syncOptions, stayingKeys }: LiveDiffRequest,
+  { live, ignored, answers, syncOptions, stayingKeys }: LiveDiffRequest,
   pairs: ReadonlyMap<string, Sides>,
 ): { readonly compared: readonly Compared[]; readonly against: AgainstCluster; readonly applying: Applying } {
   const applying = { ignored, syncOptions, stayingKeys };
-  const compared = withLive(pairs, live).map((one) => ({ one, outcome: outcomeOf(one, applying) }));
+  const compared = withLive(pairs, live, answers).map((one) => ({ one, outcome: outcomeOf(one, applying) }));
   const same = compared.filter(({ one, outcome }) => one.inCluster && meanTheSame(outcome) && !meanTheSame(one));
   const ofAll = [
     ...(live.stale === undefined ? [] : [live.stale]),

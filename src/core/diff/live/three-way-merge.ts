@@ -1,62 +1,71 @@
 import { isList, ownMember } from "../../model/effect.js";
 import { canonicalJson, isJsonObject, jsonEqual, type Json, type JsonObject } from "../../model/json.js";
-import { keyed, listRule, podPath, type ListRule, type ValuePath } from "../list-rules.js";
+import { keyed, listRule, type ListRule, podPath, type ValuePath } from "../list-rules.js";
 import type { ManifestIdentity } from "../manifest-key.js";
 import { matchesCommit } from "../normalise.js";
 import { compareQuantities } from "../quantity.js";
-import { defaultOf, isUnstored } from "./kubernetes-defaults.js";
+import { defaultOf } from "./kubernetes-defaults.js";
 
-/**
- * What a live object becomes when the head is applied as by `kubectl apply`: members of the head are set, members that were
- * applied before (`previous`) and that the head lacks get their default or go, and everything else stays. Lists with a merge key
- * are merged by element; any other list gets the head's elements, each with the defaults of its live counterpart.
- * https://kubernetes.io/docs/tasks/manage-kubernetes-objects/declarative-config/#merge-patch-calculation
- */
-export function threeWayMerge(
-  identity: ManifestIdentity,
-  previous: readonly (JsonObject | undefined)[],
-  head: JsonObject,
-  live: JsonObject,
-): JsonObject {
-  return mergeObjects({ identity, path: [] }, previous, head, live);
+type Maybe = Json | undefined;
+type List = readonly Json[];
+
+/** What Kubernetes answered of a value. Neither `before` nor `after` has what Argo CD ignores. */
+export interface Answered<T extends Maybe = Maybe> {
+  readonly before: T;
+  readonly after: T;
+  /** In the cluster, with what is ignored. */
+  readonly whole: T;
+}
+
+interface Versions<T extends Maybe> {
+  /** What was applied before. */
+  readonly previous: readonly Maybe[];
+  readonly head: T;
+  readonly live: T;
+  /** Undefined where Kubernetes did not tell: then its defaults and spellings are not known. */
+  readonly answer: Answered | undefined;
 }
 
 interface Place {
   readonly identity: ManifestIdentity;
   readonly path: ValuePath;
 }
-type Maybe = Json | undefined;
-type List = readonly Json[];
 
-function inside({ identity, path }: Place, step: string): Place {
-  return { identity, path: [...path, step] };
+/**
+ * What a live object becomes when the head is applied as by `kubectl apply`: members that were applied before (`previous`) and
+ * that the head lacks get their default or go, and the rest is as Kubernetes answered. Without an answer, members of the head are set, everything
+ * else stays, and lists without known keys get the head's elements, each with what its live counterpart has besides.
+ * https://kubernetes.io/docs/tasks/manage-kubernetes-objects/declarative-config/#merge-patch-calculation
+ */
+export function threeWayMerge(identity: ManifestIdentity, versions: Versions<JsonObject>): JsonObject {
+  return mergeObjects({ identity, path: [] }, versions);
 }
 
-function mergeObjects(place: Place, previous: readonly Maybe[], head: JsonObject, live: JsonObject): JsonObject {
+function mergeObjects(place: Place, { previous, head, live, answer }: Versions<JsonObject>): JsonObject {
   const before = previous.filter(isJsonObject);
-  const members = [...new Set([...Object.keys(live), ...Object.keys(head)])];
+  const after = isJsonObject(answer?.after) ? answer.after : {};
+  const members = [...new Set([...Object.keys(live), ...Object.keys(head), ...Object.keys(after)])];
   const merged: JsonObject = Object.fromEntries(
     members.flatMap((key) => {
-      const at = inside(place, key);
-      const values = before.map((side) => ownMember(side, key));
-      const [wanted, present] = [ownMember(head, key), ownMember(live, key)];
-      const value = mergeMember(at, values, wanted, present) ?? replaced(at, values, { wanted, present, head });
+      const at = { ...place, path: [...place.path, key] };
+      const member = (of: Maybe) => (isJsonObject(of) ? ownMember(of, key) : undefined);
+      const versions = {
+        previous: before.map(member),
+        head: member(head),
+        live: member(live),
+        answer: answer && { before: member(answer.before), after: member(after), whole: member(answer.whole) },
+      };
+      const value = isRemoved(versions) ? defaultOf(place.identity, at.path, head) : mergeMember(at, versions);
       return value === undefined ? [] : [[key, value] as const];
     }),
   );
-  if (!isExclusive(place) || jsonEqual(merged, live)) return merged;
+  if (answer !== undefined || !isExclusive(place) || jsonEqual(merged, live)) return merged;
   return Object.fromEntries(Object.entries(merged).filter(([key]) => ownMember(head, key) !== undefined));
 }
 
-/** The default in the place of a member that the head no longer has. */
-function replaced(
-  { identity, path }: Place,
-  previous: readonly Maybe[],
-  { wanted, present, head }: { readonly wanted: Maybe; readonly present: Maybe; readonly head: JsonObject },
-): Maybe {
-  if (wanted !== undefined || present === undefined || previous.every((value) => value === undefined)) return undefined;
-  const value = defaultOf(identity, path, head);
-  return value !== undefined && meansTheSame(identity, path, value, present) ? present : value;
+/** Whether a sync takes away what was applied before. Kubernetes' answer keeps it where it was applied client-side. */
+function isRemoved({ previous, head, live }: Versions<Maybe>): boolean {
+  return head === undefined && live !== undefined && previous.some((value) => value !== undefined);
 }
 
 /** A change of these maps takes away what the head does not have (`patchStrategy: retainKeys`). */
@@ -65,97 +74,108 @@ function isExclusive({ identity, path }: Place): boolean {
   return podPath(identity, path) === "spec.volumes.[]";
 }
 
-function mergeMember(place: Place, previous: readonly Maybe[], head: Maybe, live: Maybe): Maybe {
-  if (head === undefined) return previous.some((value) => value !== undefined) ? undefined : live;
-  if (live !== undefined) return mergeValue(place, previous, head, live);
-  // Kubernetes does not store zero values. Where that is not known of a new field, the field is shown.
-  const known = isZero(head) && previous.some((value) => jsonEqual(value, head));
-  return known || isUnstored(place.identity, place.path, head) ? undefined : head;
-}
-
-function mergeValue(place: Place, previous: readonly Maybe[], head: Json, live: Json): Json {
-  if (isJsonObject(head) && isJsonObject(live)) return mergeObjects(place, previous, head, live);
-  if (isList(head) && isList(live)) {
-    const lists = previous.filter(isList);
-    const rule = listRule(place.identity, place.path);
-    const element = inside(place, "[]");
-    return (rule && mergeByKey(rule, element, lists, head, live)) ?? mergeByPlace(element, lists, head, live);
+function mergeMember(place: Place, { previous, head, live, answer }: Versions<Maybe>): Maybe {
+  if (head === undefined) {
+    if (previous.some((value) => value !== undefined)) return undefined;
+    // What neither state of the answer has is ignored, and stays.
+    return answer?.after ?? (answer?.before === undefined ? live : undefined);
   }
-  return meansTheSame(place.identity, place.path, head, live) ? live : head;
+  if (answer !== undefined && answer.after === undefined) {
+    // A sync writes what is ignored, too. Only an empty value that the cluster does not have is known not to be stored.
+    if (live === undefined) return isZero(head) && answer.whole === undefined ? undefined : head;
+    return mergeValue(place, { previous, head, live, answer: undefined });
+  }
+  if (live !== undefined) return mergeValue(place, { previous, head, live, answer });
+  if (answer === undefined) return isZero(head) && previous.some((value) => jsonEqual(value, head)) ? undefined : head;
+  const nothing = isList(head) ? [] : isJsonObject(head) ? {} : undefined;
+  return nothing === undefined ? answer.after : mergeValue(place, { previous, head, live: nothing, answer });
 }
 
-/** Keeps the live order if the head's elements have the same one, and otherwise takes the head's. */
-function mergeByKey(
-  rule: ListRule,
-  element: Place,
-  previous: readonly List[],
-  head: List,
-  live: List,
-): List | undefined {
+function mergeValue(place: Place, { previous, head, live, answer }: Versions<Json>): Json {
+  if (isJsonObject(head) && isJsonObject(live)) return mergeObjects(place, { previous, head, live, answer });
+  if (isList(head) && isList(live)) {
+    const element = { ...place, path: [...place.path, "[]"] };
+    const lists = { previous: previous.filter(isList), head, live, answer };
+    const rule = listRule(place.identity, place.path);
+    return (rule && mergeByKey(rule, element, lists)) ?? mergeByPlace(element, lists);
+  }
+  if (jsonEqual(head, live)) return live;
+  if (typeof head === "string" && typeof live === "string" && matchesCommit(head, live)) return live;
+  return answer?.after ?? (isSameAmount(place, head, live) ? live : head);
+}
+
+interface Lists extends Versions<List> {
+  readonly previous: readonly List[];
+}
+
+/** Keeps the order if the head's elements have the same one, and otherwise takes the head's: server-side apply may keep the live one. */
+function mergeByKey(rule: ListRule, element: Place, { previous, head, live, answer }: Lists): List | undefined {
   const [heads, lives] = [keyed(rule, head), keyed(rule, live)];
-  if (heads === undefined || lives === undefined) return undefined;
-  const before = previous.map((list) => keyed(rule, list) ?? new Map<string, Json>());
-  const kept = [...lives.keys()].filter((key) => heads.has(key) || !before.some((side) => side.has(key)));
-  const common = kept.filter((key) => heads.has(key));
+  const answers = answer && answeredLists(answer).map((list) => list && keyed(rule, list));
+  if (heads === undefined || lives === undefined || answers?.includes(undefined) === true) return undefined;
+  const [before, after, whole] = answers ?? [];
+  const olds = previous.map((list) => keyed(rule, list) ?? new Map<string, Json>());
+  const common = [...lives.keys()].filter((key) => heads.has(key));
   const wanted = [...heads.keys()].filter((key) => lives.has(key));
-  const order = common.join() === wanted.join() ? kept : [...wanted, ...kept.filter((key) => !heads.has(key))];
-  return withNew(order, [...heads.keys()]).flatMap((key) => {
-    const value = mergeMember(
-      element,
-      before.map((side) => side.get(key)),
-      heads.get(key),
-      lives.get(key),
-    );
+  const first = common.join() !== wanted.join() ? wanted : (after ?? lives).keys();
+  const order = new Set([...first, ...heads.keys(), ...lives.keys(), ...(after?.keys() ?? [])]);
+  return [...order].flatMap((key) => {
+    const value = mergeMember(element, {
+      previous: olds.map((side) => side.get(key)),
+      head: heads.get(key),
+      live: lives.get(key),
+      answer: after && { before: before?.get(key), after: after.get(key), whole: whole?.get(key) },
+    });
     return value === undefined ? [] : [value];
   });
 }
 
-/** Inserts new keys after their predecessor in the head. */
-function withNew(order: readonly string[], heads: readonly string[]): readonly string[] {
-  const placed = new Set(order);
-  const first: string[] = [];
-  const after = new Map<string, string[]>();
-  let run = first;
-  for (const key of heads) {
-    if (placed.has(key)) after.set(key, (run = []));
-    else run.push(key);
-  }
-  return [...first, ...order.flatMap((key) => [key, ...(after.get(key) ?? [])])];
+function answeredLists({ before, after, whole }: Answered): readonly (List | undefined)[] {
+  return [before, after, whole].map((value) => (value === undefined || isList(value) ? (value ?? []) : undefined));
 }
 
+/** Comparing each changed element with more earlier ones takes too long. */
+const MOST_EARLIER = 200;
+
 /**
- * A head element's counterpart is at the same index if all of the live list can come from the head, else the live one whose
- * render it equals, else the one at the same index. The first of `previous` of the live list's length counts as its render.
+ * A head element's counterpart is the live one whose render it equals, or else the one at the same place. The first of
+ * `previous` of the live list's length counts as its render. An answer counts if its elements are the head's, in this order.
  */
-function mergeByPlace(element: Place, previous: readonly List[], head: List, live: List): List {
-  const origin = previous.find((list) => list.length === live.length) ?? [];
-  const texts = origin.map((item) => canonicalJson(item));
-  const places = new Map(texts.map((text, at) => [text, at]));
-  const applied = areCovered(element, head, live);
-  return head.map((wanted, at) => {
+function mergeByPlace(element: Place, { previous, head, live, answer }: Lists): List {
+  const after = isList(answer?.after) && isCovered(head, answer.after) ? answer.after : undefined;
+  const asLive = (value: Maybe) => (isList(value) && value.length === live.length ? value : undefined);
+  const [before, whole] = [asLive(answer?.before), asLive(answer?.whole)];
+  const texts = previous.map((list) => list.map((item) => canonicalJson(item)));
+  const known = texts.map((list) => new Set(list));
+  const origin = texts.find((list) => list.length === live.length) ?? [];
+  const places = new Map(origin.map((text, at) => [text, at]));
+  const earlier = previous.flat();
+  return head.map((wanted, index) => {
     const text = canonicalJson(wanted);
-    const same = applied || texts[at] === text ? at : places.get(text);
-    const found = same ?? (head.length === live.length ? at : -1);
-    const present = live[found];
-    return present === undefined ? wanted : mergeValue(element, [origin[found]], wanted, present);
+    const at = origin[index] === text ? index : (places.get(text) ?? (head.length === live.length ? index : -1));
+    const same = known.every((list) => list.has(text));
+    // Which earlier element a changed one was is not known, so that what any of them had counts as removed.
+    if (!same && earlier.length > MOST_EARLIER) return wanted;
+    const answered = after && { before: (before ?? live)[at], after: after[index], whole: whole?.[at] ?? wanted };
+    const versions = { previous: same ? [wanted] : earlier, head: wanted, live: live[at], answer: answered };
+    return mergeMember(element, versions) ?? wanted;
   });
 }
 
-/** Whether the live value has everything of the head's. It may have more. */
-function isCovered(place: Place, head: Json, live: Maybe): boolean {
-  if (live === undefined) return isZero(head);
+/** Whether an answered value has everything that the head's has, in whatever spelling. */
+function isCovered(head: Json, after: Maybe): boolean {
+  if (after === undefined) return isZero(head);
   if (isList(head)) {
-    return isList(live) && areCovered(inside(place, "[]"), head, live);
+    return isList(after) && head.length === after.length && head.every((one, at) => isCovered(one, after[at]));
   }
-  if (!isJsonObject(head)) return meansTheSame(place.identity, place.path, head, live);
-  if (!isJsonObject(live)) return false;
-  return Object.entries(head).every(
-    ([key, value]) => value === undefined || isCovered(inside(place, key), value, ownMember(live, key)),
-  );
-}
-
-function areCovered(element: Place, head: List, live: List): boolean {
-  return head.length === live.length && head.every((one, at) => isCovered(element, one, live[at]));
+  if (isJsonObject(head)) {
+    const members = Object.entries(head);
+    return (
+      isJsonObject(after) && members.every(([key, one]) => one === undefined || isCovered(one, ownMember(after, key)))
+    );
+  }
+  if (jsonEqual(head, after) || compareQuantities(head, after) === 0) return true;
+  return typeof head === "string" && typeof after === "string" && matchesCommit(head, after);
 }
 
 function isZero(value: Json): boolean {
@@ -164,39 +184,11 @@ function isZero(value: Json): boolean {
   return value === false || value === 0 || value === "" || value === null;
 }
 
-/** Paths of quantities, where `*` is any name: that of a resource may have dots in it. */
-const AMOUNTS: readonly (readonly string[])[] = [
-  ["resources", "limits", "*"],
-  ["resources", "requests", "*"],
-  ["emptyDir", "sizeLimit"],
-  ["resourceFieldRef", "divisor"],
-];
 const KINDS_OF_AMOUNTS = new Set(["", "apps", "batch"]);
-const AMOUNTS_OF_KINDS: ReadonlyMap<string, readonly (readonly string[])[]> = new Map([
-  ["/ResourceQuota", [["spec", "hard", "*"]]],
-  ["/PersistentVolume", [["spec", "capacity", "*"]]],
-  ["/LimitRange", [["spec", "limits", "[]", "*", "*"]]],
-  [
-    "autoscaling/HorizontalPodAutoscaler",
-    [
-      ["target", "value"],
-      ["target", "averageValue"],
-    ],
-  ],
-  ["node.k8s.io/RuntimeClass", [["overhead", "podFixed", "*"]]],
-]);
 
-/** Equal, equal as quantities where Kubernetes' own kinds have them, or different only in the commit of the render. */
-function meansTheSame(identity: ManifestIdentity, path: ValuePath, rendered: Json, live: Json): boolean {
-  if (jsonEqual(rendered, live)) return true;
-  if (typeof rendered === "string" && typeof live === "string" && matchesCommit(rendered, live)) return true;
-  return isAmount(identity, path) && compareQuantities(rendered, live) === 0;
-}
-
-function isAmount({ group, kind }: ManifestIdentity, path: ValuePath): boolean {
-  const own = AMOUNTS_OF_KINDS.get(`${group}/${kind}`) ?? (KINDS_OF_AMOUNTS.has(group) ? AMOUNTS : []);
-  return own.some((steps) => {
-    const end = path.slice(-steps.length);
-    return end.length === steps.length && steps.every((step, at) => step === "*" || step === end[at]);
-  });
+/** Where an amount of a container is written in two ways. */
+function isSameAmount({ identity, path }: Place, head: Json, live: Json): boolean {
+  const [resources, limits] = path.slice(-3);
+  const isAmount = resources === "resources" && (limits === "limits" || limits === "requests");
+  return isAmount && KINDS_OF_AMOUNTS.has(identity.group) && compareQuantities(head, live) === 0;
 }

@@ -1,7 +1,7 @@
 import { redact } from "../../../config/redaction.js";
 import type { ApplicationSpec, Manifest } from "../../model/application.js";
 import { isList, ownMember } from "../../model/effect.js";
-import { isJsonObject, type Json, jsonEqual, type JsonObject } from "../../model/json.js";
+import { canonicalJson, isJsonObject, type Json, type JsonObject } from "../../model/json.js";
 import type { ManifestDiff } from "../../model/manifest-diff.js";
 import type { ClusterCheck, RefusedObject } from "../../model/plan.js";
 import type { RefusalCause, Trial, TrialObject } from "../../ports/deployer.js";
@@ -13,8 +13,7 @@ import type { DiffRequest } from "../manifest-diff.js";
 import { byIdentity, inNamespace, keyOf, type ManifestIdentity, titleOf } from "../manifest-key.js";
 import { normalise } from "../normalise.js";
 import { meanTheSame, type Sides } from "../summarise.js";
-import { normaliseLive } from "./live-objects.js";
-import type { ObjectAnswers } from "./marks.js";
+import { normaliseLive, type ObjectAnswers } from "./live-objects.js";
 
 export interface TrialOrder {
   readonly objects: readonly OrderedTrial[];
@@ -37,11 +36,16 @@ export interface OrderedTrial {
   readonly removes: boolean;
 }
 
-/** What differs between the renders, apart from what cannot be tried: each with the reason. */
-export function trialOrder(request: DiffRequest, differing: ReadonlyMap<string, Sides>): TrialOrder {
+/** What differs between the renders or has drifted, apart from what cannot be tried: each with the reason. */
+export function trialOrder(
+  request: DiffRequest,
+  differing: ReadonlyMap<string, Sides>,
+  drifted: ReadonlyMap<string, Sides>,
+): TrialOrder {
   const { head, destinationNamespace, syncOptions } = request;
-  const changed = [...differing].filter(([, sides]) => sides.head !== undefined && !meanTheSame(sides));
-  if (changed.length === 0) return { objects: [], untried: [], changesPolicies: false };
+  const rendered = [...differing].filter(([, sides]) => sides.head !== undefined && !meanTheSame(sides));
+  const changed = new Map([...rendered, ...drifted]);
+  if (changed.size === 0) return { objects: [], untried: [], changesPolicies: false };
   // Taken from the renders: pairs have a placeholder in place of the commit.
   const raw = byIdentity(head, destinationNamespace);
   const created = createdHere([...differing.values()]);
@@ -158,7 +162,8 @@ function removes(place: Place, before: Json, after: Json | undefined): boolean {
   const rule = listRule(place.identity, place.path);
   const [olds, youngs] = [rule && keyed(rule, before), rule && keyed(rule, after)];
   if (olds === undefined || youngs === undefined) {
-    return before.some((old) => !after.some((young) => jsonEqual(old, young)));
+    const texts = new Set(after.map((young) => canonicalJson(young)));
+    return before.some((old) => !texts.has(canonicalJson(old)));
   }
   return [...olds].some(([key, old]) => removes(inside("[]"), old, youngs.get(key)));
 }
@@ -178,12 +183,17 @@ interface Answered {
   readonly trial: Trial;
 }
 
-/** What Kubernetes makes of objects that the cluster has, by `keyOf`. */
+/**
+ * What Kubernetes makes of objects that the cluster has. Server-side apply and a sync do not read nulls alike, so that an answer
+ * about them says nothing.
+ */
 export function answersOf(tried: Pick<Tried, "order" | "trials"> | undefined): ObjectAnswers {
   const found = (tried?.order.objects ?? []).flatMap(({ object }, index) => {
     const trial = tried?.trials[index];
     const answer = trial?.kind === "accepted" ? trial.answer : undefined;
-    return answer === undefined ? [] : [[keyOf({ ...object, generateName: "" }), answer] as const];
+    return answer === undefined || JSON.stringify(object.manifest).includes(":null")
+      ? []
+      : [[keyOf({ ...object, generateName: "" }), answer] as const];
   });
   return Object.fromEntries(found);
 }
