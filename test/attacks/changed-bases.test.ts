@@ -6,7 +6,7 @@ const REQUIRED = { defaults: { require_approval: true, auto_merge: true } };
 const LATE = /bo approved before the base changed (?:from staging )?to main: approve again\./;
 
 const GONE =
-  /the base branch staging no longer exists in acme\/deploy, so svc cannot tell what would be deployed and which rules hold: create it again, or choose another base branch/;
+  "the base branch staging no longer exists in acme/deploy, so svc cannot tell what would be deployed and which rules hold: create it again, or choose another base branch";
 
 /** `ana` may write and attacks; `bo` and `olga` approve. */
 async function start(options: BotOptions): Promise<Bot> {
@@ -123,11 +123,11 @@ describe.each(HOSTS)("a base branch that changes after the approval on %s", (hos
       await bot.approve(one);
       await bot.forge.setRef(REPOSITORY, "refs/heads/staging", undefined);
       await bot.comment(one, command);
-      expect(bot.lastComment(one)).toMatch(GONE);
+      expect(bot.lastComment(one)).toContain(GONE);
       expect(bot.changes()).toEqual([]);
       // Whoever may not give commands is answered once.
       for (let left = 3; left > 0; left -= 1) await bot.comment(one, command, "stranger");
-      expect(bot.answers(one).filter((answer) => GONE.test(answer))).toHaveLength(2);
+      expect(bot.answers(one).filter((answer) => answer.includes(GONE))).toHaveLength(2);
     },
   );
 

@@ -4,6 +4,7 @@ import type { Stale } from "../../src/core/policy/gates.js";
 import { RULES } from "../../src/core/policy/rules.js";
 import { HOSTS, REPOSITORY, SHORT, startBot, type Bot, type BotOptions } from "../scenarios/bot.js";
 import { changeOf, configMap } from "../scenarios/resources.js";
+import { cloneUrlOf, generatedApplication, names, runsShops, shops, shopsResource } from "../scenarios/sets.js";
 
 /** More than a sync with its merge ever makes. */
 const MOST_REQUESTS = 90;
@@ -205,6 +206,26 @@ describe.each(HOSTS)("what changes while a sync runs on %s", (host) => {
     });
     bot.expectChanges("sync web");
     await bot.comment(one, "svc sync");
+    expect(bot.seen(one).state).toBe("merged");
+  });
+
+  test("a set that could not be previewed, of which only the names of its applications are known, is merged once approved", async () => {
+    const bot = await start({
+      host,
+      files: (url) => ({ "sets/shops.yaml": shops(url, names("it")) }),
+      prepare: (world, forge) => {
+        const repoURL = cloneUrlOf(forge);
+        const running = generatedApplication("it", { repoURL });
+        runsShops(world, shopsResource(repoURL, names("it")), [running]);
+      },
+    });
+    const url = bot.forge.cloneUrl(REPOSITORY);
+    bot.argocd.faults.add({ path: /applicationsets\/generate$/, fault: { kind: "status", status: 500, body: "{}" } });
+    const one = await bot.open({ ...changeOf(["web"]), "sets/shops.yaml": shops(url, names("it", "en")) });
+    await bot.approve(one);
+    bot.expectChanges("sync web");
+    await bot.comment(one, "svc sync");
+    expect(bot.answers(one).join("\n")).toContain("could not be previewed");
     expect(bot.seen(one).state).toBe("merged");
   });
 

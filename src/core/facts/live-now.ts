@@ -1,7 +1,7 @@
-import { type Application, destinationOf, isAutoSynced, projectOf, sourcesOf } from "../model/application.js";
+import { type Application, isAutoSynced, sourcesOf } from "../model/application.js";
 import type { ApplicationName } from "../model/brand.js";
 import { type Deployment, isDeployedAt } from "../model/deployment.js";
-import type { Member } from "../model/effect.js";
+import type { Identity, Member } from "../model/effect.js";
 import type { ApplicationPlan, Plan } from "../model/plan.js";
 import { takingEffect } from "../policy/effect-rules.js";
 import type { ApplicationFacts, Facts } from "../policy/facts.js";
@@ -9,7 +9,7 @@ import type { CommandContext, OpenedChange } from "../ports/context.js";
 import { withoutCredentials } from "../secrets/hide-in-text.js";
 import { drivingObstacle } from "../survey/driving-right.js";
 import { boundNow } from "../survey/effects.js";
-import { destinationText } from "../survey/members.js";
+import { destinationText, identityOf } from "../survey/members.js";
 
 /** What Argo CD runs now, beside a plan. */
 export interface LiveNow {
@@ -70,16 +70,15 @@ function selfDiffers(
 ): string | undefined {
   const { application, kind, effect } = one;
   const [self] = effect.members;
-  if (kind === "new" || kind === "deleted" || self === undefined || self.definition.kind === "unknown")
-    return undefined;
+  if (kind === "new" || kind === "deleted") return undefined;
+  if (self === undefined || self.definition.kind === "unknown") return undefined;
   const live = running.get(application);
   if (live === undefined) return "Argo CD no longer lists it, so svc cannot tell what a merge does to it";
   // What defined the parent at the plan may still do so.
   const may = { live, holdsResource: true, owner: undefined, everyApplication, change, settings };
   const obstacle = drivingObstacle({ ...may, words: hostWords[change.host] });
   if (obstacle !== undefined) return obstacle;
-  if (one.autoSynced === true && !isAutoSynced(live.spec))
-    return "since the plan, its auto-sync was turned off in Argo CD";
+  if (one.autoSynced === true && !isAutoSynced(live.spec)) return AUTO_SYNC_OFF;
   const written = records.some(
     (record) => record.application === application && isDeployedAt(record, change.headRevision),
   );
@@ -93,22 +92,26 @@ function selfDiffers(
   return "since the plan, what it is deployed from changed in Argo CD";
 }
 
+const AUTO_SYNC_OFF = "since the plan, its auto-sync was turned off in Argo CD";
+
 /** Rules are matched with the project and the destination of everything that is deployed. */
 function placeDiffers(members: readonly Member[], { running }: Around): string | undefined {
   for (const member of members) {
     const live = running.get(member.application);
+    // Of a member that could not be evaluated, the plan knows no place.
+    if (live === undefined || member.definition.kind === "unknown") continue;
     // It may still be where it was before, whose rules hold as well.
     const known = [member, ...member.boundAs.filter((other) => other.application === member.application)];
-    if (live === undefined) continue;
-    const [project, destination] = [projectOf(live.spec), destinationText(destinationOf(live.spec))];
-    const name = member === members[0] ? "its" : `the`;
-    const of = member === members[0] ? "" : ` of ${member.application}`;
-    const moved = (what: string, from: string, to: string) =>
-      `since the plan, ${name} ${what}${of} changed from ${from} to ${to} in Argo CD`;
-    if (!known.some((other) => other.project === project)) return moved("project", member.project, project);
-    const place = destinationText(member.destination);
-    if (!known.some((other) => destinationText(other.destination) === destination))
-      return moved("destination", place, destination);
+    const moved = (what: string, placeOf: (one: Identity) => string): string | undefined => {
+      const now = placeOf(identityOf(member.application, live.spec));
+      if (known.some((other) => placeOf(other) === now)) return undefined;
+      const whose = member === members[0] ? `its ${what}` : `the ${what} of ${member.application}`;
+      return `since the plan, ${whose} changed from ${placeOf(member)} to ${now} in Argo CD`;
+    };
+    const sentence =
+      moved("project", ({ project }) => project) ??
+      moved("destination", ({ destination }) => destinationText(destination));
+    if (sentence !== undefined) return sentence;
   }
   return undefined;
 }
