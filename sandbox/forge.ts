@@ -129,6 +129,10 @@ export interface Forge {
   /** Sends the same delivery again, under the same delivery id. */
   redeliver(id: string): Promise<void>;
   createRepository(name: string, files: FileChanges, options?: { readonly defaultBranch?: string }): Promise<void>;
+  /** Renames or transfers a repository. Its old name leads to it until another repository gets it. */
+  renameRepository(from: string, to: string): Promise<void>;
+  /** Its id at the host, as text; a new name does not change it. */
+  repositoryId(repository: string): string;
   /** Clone URL over http, as Argo CD's sources name the repository. */
   cloneUrl(repository: string): string;
   setAccess(repository: string, login: string, level: AccessLevel): void;

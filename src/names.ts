@@ -41,6 +41,8 @@ export const STORE_PREFIX = `${SERVICE}:`;
 export const LOCK_KEY_PREFIX = `${SERVICE}:lock:`;
 export const WAITING_KEY_PREFIX = `${SERVICE}:waiting:`;
 export const PLAN_KEY_PREFIX = `${SERVICE}:plan:`;
+/** The name of a repository when a change request was planned last. */
+export const PLAN_NAME_KEY_PREFIX = `${SERVICE}:plan-name:`;
 export const DEPLOYMENT_KEY_PREFIX = `${SERVICE}:deployment:`;
 /** Own statuses of change requests by head commit, the head of each, how often and by whom the commit's status is set. */
 export const STATUSES_KEY_PREFIX = `${SERVICE}:statuses:`;

@@ -25,7 +25,9 @@ export class GitStore {
   readonly #root: string;
   readonly #repositories = new Map<string, BareRepository>();
   readonly #writing = new Map<string, Promise<unknown>>();
-  readonly #answers = new AnswerCache();
+  readonly #renamed = new Set<string>();
+  #answers = new AnswerCache();
+  #created = 0;
   #lastTime = 0;
 
   private constructor(root: string) {
@@ -43,11 +45,22 @@ export class GitStore {
     options: { readonly defaultBranch?: string; readonly serverPath?: string } = {},
   ): Promise<void> {
     if (this.#repositories.has(name)) throw new Error(`The repository ${name} exists already`);
-    const directory = join(this.#root, options.serverPath ?? `${name}.git`);
+    // The folder of one that was renamed keeps the old name.
+    this.#created += 1;
+    const folder = this.#renamed.has(name) ? `${name}-${this.#created}.git` : `${name}.git`;
+    const directory = join(this.#root, options.serverPath ?? folder);
     const branch = options.defaultBranch ?? "main";
     const objects = new ObjectFolder(directory, { defaultBranch: branch });
     this.#repositories.set(name, { objects, graph: new CommitGraph() });
     await this.commit(name, branch, files, { message: "Initial commit" });
+  }
+
+  rename(name: string, newName: string): void {
+    if (this.#repositories.has(newName)) throw new Error(`The repository ${newName} exists already`);
+    this.#repositories.set(newName, this.#repository(name));
+    this.#repositories.delete(name);
+    this.#renamed.add(name);
+    this.#answers = new AnswerCache();
   }
 
   async fork(name: string, forkName: string): Promise<void> {

@@ -5,7 +5,7 @@ import type { RequestLog } from "../request-log.js";
 import type { Deliveries, Receiver } from "./deliveries.js";
 import { Discussion } from "./discussion.js";
 import { mergeByButton } from "./merge.js";
-import { mergePushPayload, pullPayload, type PullAction } from "./payloads.js";
+import { mergePushPayload, pullPayload, renamedPayload, type PullAction } from "./payloads.js";
 import { closePull, openPull, pushTo, reopenPull, retargetPull, seen, seenStatuses } from "./pull-acts.js";
 import { pushAndTell, updateOf, type PushBy } from "./pushes.js";
 import { seenDeployments } from "./seen-deployments.js";
@@ -85,6 +85,15 @@ export class GitHubForge implements Forge {
     await this.#world.store.createRepository(name, files, { defaultBranch });
     const { owner } = this.#world.addRepository(name, { defaultBranch, private: options.private ?? false });
     this.#world.installationOf(owner);
+  }
+
+  async renameRepository(from: string, to: string): Promise<void> {
+    const repository = this.#world.renameRepository(from, to);
+    await this.#parts.webhooks.send("repository", () => renamedPayload(this.#world, repository, from));
+  }
+
+  repositoryId(repository: string): string {
+    return String(this.#world.repository(repository).id);
   }
 
   cloneUrl(repository: string): string {

@@ -94,6 +94,19 @@ export function mergePushPayload(world: World, pull: Pull, sender: Person): Json
   return pushPayload(world, pull.repository, { branch: pull.baseBranch, before: pull.baseSha, after }, sender);
 }
 
+/** Body of the `repository` event of a new name. https://docs.github.com/webhooks/webhook-events-and-payloads#repository */
+export function renamedPayload(world: World, repository: Repository, from: string): JsonObject {
+  const [owner = "", name = ""] = from.split("/");
+  const kept = owner === repository.owner.login;
+  return {
+    action: kept ? "renamed" : "transferred",
+    changes: kept
+      ? { repository: { name: { from: name } } }
+      : { owner: { from: { organization: renderOrganization(world, world.person(owner)) } } },
+    ...surroundings(world, repository, repository.owner),
+  };
+}
+
 function surroundings(world: World, repository: Repository, sender: Person): JsonObject {
   const installation = world.installationOf(repository.owner);
   return {

@@ -31,6 +31,7 @@ export interface RestOptions {
 /** The REST API. Checks each request and answer against GitHub's own description. */
 export function restApi(options: RestOptions): Router {
   const router = express.Router();
+  router.use(underPresentName(options.world));
   for (const route of routes) {
     const operation = describeOperation(route.method, route.template);
     if (operation === undefined) throw new Error(`GitHub has no ${route.method} ${route.template}`);
@@ -41,6 +42,30 @@ export function restApi(options: RestOptions): Router {
     send(response, { status: 404, body: errorBody(404, "Not Found") });
   });
   return router;
+}
+
+/**
+ * Serves repositories by id as by name, and leads there from the old name of one that was renamed:
+ * https://docs.github.com/rest/using-the-rest-api/best-practices-for-using-the-rest-api#follow-redirects
+ */
+function underPresentName(world: World): RequestHandler {
+  return (request, response, next) => {
+    const [, id, rest = ""] = /^\/repositories\/(\d+)(\/.*|\?.*)?$/.exec(request.url) ?? [];
+    const known = [...world.repositories.values()].find((one) => String(one.id) === id);
+    if (known !== undefined) request.url = `/repos/${known.fullName}${rest}`;
+    else if (id !== undefined) {
+      response.status(404).json(errorBody(404, "Not Found"));
+      return;
+    }
+    const [, name = "", more = ""] = /^\/repos\/([^/?]+\/[^/?]+)(.*)$/.exec(request.url) ?? [];
+    const renamed = world.renamedFrom(name);
+    if (renamed === undefined) next();
+    else {
+      const location = `${world.apiUrl}/repositories/${renamed.id}${more}`;
+      const status = request.method === "GET" ? 301 : 307;
+      response.status(status).set("location", location).json({ message: "Moved Permanently", url: location });
+    }
+  };
 }
 
 function serve(route: Route, operation: Operation, options: RestOptions): RequestHandler {

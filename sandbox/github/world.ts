@@ -44,9 +44,9 @@ export interface Pull extends Issue {
 
 export interface Repository {
   readonly id: number;
-  readonly fullName: string;
-  readonly name: string;
-  readonly owner: Person;
+  fullName: string;
+  name: string;
+  owner: Person;
   readonly defaultBranch: string;
   private: boolean;
   readonly parent: Repository | undefined;
@@ -89,6 +89,7 @@ export class World {
   readonly clock = new HostClock();
   readonly registrations = new Registrations();
   readonly #people = new Map<string, Person>();
+  readonly #renamed = new Map<string, Repository>();
   readonly #installations = new Map<string, number>();
   #lastId = 1_500_000_000;
   #changing: Promise<unknown> = Promise.resolve();
@@ -139,6 +140,25 @@ export class World {
     const pull = this.repository(repository).pulls.get(number);
     if (pull === undefined) throw new Error(`There is no pull request ${repository}#${number}`);
     return pull;
+  }
+
+  /** The repository that had this name last, as long as no other has it. */
+  renamedFrom(fullName: string): Repository | undefined {
+    return this.repositories.has(fullName) ? undefined : this.#renamed.get(fullName);
+  }
+
+  renameRepository(from: string, to: string): Repository {
+    const repository = this.repository(from);
+    const [owner = "", name = ""] = to.split("/");
+    this.store.rename(from, to);
+    this.repositories.delete(from);
+    this.#renamed.set(from, repository);
+    this.repositories.set(
+      to,
+      Object.assign(repository, { fullName: to, name, owner: this.person(owner, "Organization") }),
+    );
+    this.installationOf(repository.owner);
+    return repository;
   }
 
   addRepository(fullName: string, facts: Partial<Repository>): Repository {

@@ -112,6 +112,16 @@ export class GitLabForge implements Forge {
     newProject(this.#instance, name, options).members.set(this.#instance.bot.id, accessLevels.admin);
   }
 
+  /** GitLab tells nobody. */
+  renameRepository(from: string, to: string): Promise<void> {
+    this.#instance.renameProject(from, to);
+    return Promise.resolve();
+  }
+
+  repositoryId(repository: string): string {
+    return String(this.#instance.project(repository).id);
+  }
+
   cloneUrl(repository: string): string {
     return `${this.url}/${this.#instance.project(repository).path}.git`;
   }

@@ -1,6 +1,6 @@
 import { COMMAND_NAMES, COMMANDS, isGatedBy, usageOf, writtenCommand } from "../core/commands/commands.js";
 import { readLabelSelector } from "../core/commands/selection.js";
-import { changeRequestName, type ChangeRequestRef } from "../core/model/change-request.js";
+import { changeRequestName, type ChangeRequestRef, sameRepositoryOf } from "../core/model/change-request.js";
 import type { CommandName } from "../core/model/command.js";
 import { type HostWords, listed } from "../core/model/host-words.js";
 import type { NextStep } from "../core/model/next-step.js";
@@ -284,7 +284,7 @@ function whereRulesAre(applications: readonly BarredApplication[]): string {
 }
 
 function elsewhere(holder: ChangeRequestRef, change: ChangeRequestRef): string {
-  if (holder.host === change.host && holder.repository === change.repository) return "";
+  if (holder.host === change.host && sameRepositoryOf(holder, change)) return "";
   return ` of ${code(changeRequestName(holder))} on ${HOST_TITLES[holder.host]}`;
 }
 

@@ -201,7 +201,7 @@ async function tryOnce(
       const target = redirectTarget(answer, url);
       const follow = options.followsOwnRedirects && (method === "GET" || method === "HEAD");
       if (!follow || redirects === MAX_REDIRECTS || target?.origin !== options.origin) {
-        throw redirected(words, answer.status, target);
+        throw redirected(options, answer.status, target);
       }
       url = target;
     }
@@ -251,10 +251,15 @@ function redirectTarget({ headers }: Answer, base: URL): URL | undefined {
   return URL.canParse(location, base.href) ? new URL(location, base) : undefined;
 }
 
-function redirected(words: FailureWords, status: number, target: URL | undefined): HostFailure {
+/** Within a host it means that nothing is there any more: GitLab leads from the old name of a project to its id. */
+function redirected(
+  { words, origin }: Pick<HostFetchOptions, "words" | "origin">,
+  status: number,
+  target: URL | undefined,
+): HostFailure {
   const where = target === undefined ? "" : ` to ${target.origin}`;
   return new HostFailure(
-    "failed",
+    target?.origin === origin ? "not-found" : "failed",
     `${words.title} answered with a redirect${where} (${status}), which is not followed: set ${words.addressKey} to the address that answers by itself.`,
   );
 }

@@ -247,7 +247,12 @@ function confirmedKey(delivery: string): string {
 
 const application = z.string().min(1).transform(applicationName);
 const repository = z.string().transform(repositoryName);
-const change = z.object({ host: z.enum(HOST_IDS), repository, number: z.int().positive() });
+const change = z.object({
+  host: z.enum(HOST_IDS),
+  repository,
+  repositoryId: z.string().exactOptional(),
+  number: z.int().positive(),
+});
 const origin = { delivery: z.string(), traceparent: z.string().exactOptional(), change };
 
 const hostEvent = z.discriminatedUnion("kind", [

@@ -1,4 +1,4 @@
-import { changeRequestKey } from "../core/model/change-request.js";
+import { changeRequestKey, identityKey } from "../core/model/change-request.js";
 import type { HostEvent } from "../core/model/event.js";
 import type { Clock } from "../core/ports/clock.js";
 import type { RunEnd, RunTicket } from "../core/ports/event-queue.js";
@@ -30,7 +30,9 @@ export const IDS_KEPT_MS = 4 * 24 * 60 * 60 * 1000;
 /** An event is new if none of its ids was accepted before. Not every host signs the delivery id, so a comment has its own. */
 export function idsOf(event: HostEvent): readonly string[] {
   if (event.kind !== "commented") return [event.delivery];
-  return [event.delivery, `${changeRequestKey(event.change)} comment ${event.commentId}`];
+  // The name as well: older versions know comments by it alone.
+  const keys = new Set([changeRequestKey(event.change), identityKey(event.change)]);
+  return [event.delivery, ...[...keys].map((key) => `${key} comment ${event.commentId}`)];
 }
 
 /** How many runs may step aside at once: each keeps its result in memory. */

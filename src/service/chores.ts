@@ -6,7 +6,9 @@ import {
   changeRequestKey,
   changeRequestRef,
   type ChangeRequestRef,
+  identityKey,
   sameChangeRequest,
+  sameRepositoryOf,
 } from "../core/model/change-request.js";
 import { overdueChanges } from "../core/model/deployment.js";
 import { HostFailure } from "../core/model/errors.js";
@@ -97,7 +99,7 @@ export function createChores(parts: ChoreParts) {
 
   /** Checks the holder of a lock that somebody waits for: it may be closed by now. Logs errors. */
   async function checkHolder(holder: ChangeRequestRef): Promise<void> {
-    const [key, now] = [changeRequestKey(holder), clock.now().getTime()];
+    const [key, now] = [identityKey(holder), clock.now().getTime()];
     if (now - (checkedAt.get(key) ?? -Infinity) < HOLDER_EVERY_MS) return;
     checkedAt.set(key, now);
     await reconcileChange(holder, { holds: true, unsettled: false }, parts);
@@ -302,21 +304,24 @@ async function isHandled(
  * outdates its plan. A failure is logged and does no harm: a sync checks again by itself.
  */
 export async function tellPlanned(
-  { delivery, host, repository, branch }: BranchPushed,
+  { delivery, host, branch, ...pushed }: BranchPushed,
   { locks, push, log }: { readonly locks: LockStore; readonly push: Push; readonly log: Log },
 ): Promise<void> {
   try {
     const holders = (await locks.list()).map(({ holder }) => holder);
     const planned = new Map(
       holders
-        .filter((holder) => holder.host === host && holder.repository === repository)
-        .map((holder) => [changeRequestKey(holder), holder]),
+        .filter((holder) => holder.host === host && sameRepositoryOf(holder, pushed))
+        .map((holder) => [identityKey(holder), { ...holder, repository: pushed.repository }]),
     );
     for (const change of planned.values()) {
       await push({ kind: "base-moved", delivery: `${delivery}-${change.number}`, change, branch });
     }
   } catch (error) {
-    log.warn({ repository, branch, err: error }, "could not tell the planned change requests of a push");
+    log.warn(
+      { repository: pushed.repository, branch, err: error },
+      "could not tell the planned change requests of a push",
+    );
   }
 }
 

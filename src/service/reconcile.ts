@@ -4,6 +4,7 @@ import {
   changeRequestRef,
   type ChangeRequest,
   type ChangeRequestRef,
+  identityKey,
 } from "../core/model/change-request.js";
 import { type Deployment, overdueChanges, type OverdueChange } from "../core/model/deployment.js";
 import type { HostEvent } from "../core/model/event.js";
@@ -44,18 +45,16 @@ export async function reconcile(parts: ReconcileParts): Promise<void> {
   ]);
   const waiting = queues.flatMap(({ changes }) => changes);
   const holding = [...locks.map(({ holder }) => holder), ...waiting, ...shared];
-  const holders = new Set(holding.map(changeRequestKey));
+  const holders = new Set(holding.map(identityKey));
   const unsettled = new Set(
-    records
-      .filter((one) => isUnsettled(one) && isRecent(one, parts.clock))
-      .map(({ change }) => changeRequestKey(change)),
+    records.filter((one) => isUnsettled(one) && isRecent(one, parts.clock)).map(({ change }) => identityKey(change)),
   );
   const changes = new Map<string, ChangeRequestRef>();
   for (const change of [...holding, ...records.map((record) => record.change)]) {
-    changes.set(changeRequestKey(change), change);
+    changes.set(identityKey(change), change);
   }
   const overdue = new Map(
-    overdueChanges(records, parts.clock.now(), DAY_MS).map((one) => [changeRequestKey(one.change), one]),
+    overdueChanges(records, parts.clock.now(), DAY_MS).map((one) => [identityKey(one.change), one]),
   );
   for (const [key, change] of changes) {
     const state = await reconcileChange(change, { holds: holders.has(key), unsettled: unsettled.has(key) }, parts);
@@ -94,7 +93,7 @@ export async function reconcileChange(
     if (state === undefined) return undefined;
     const origin = {
       change: changeRequestRef(change),
-      delivery: `reconcile-${key}-${parts.clock.now().getTime()}`,
+      delivery: `reconcile-${identityKey(change)}-${parts.clock.now().getTime()}`,
     };
     if (state === "merged" || (state === "closed" && holds)) {
       parts.log.info({ change: key, state }, "cleaning up after a lost webhook");

@@ -94,7 +94,9 @@ export class DiffReaders {
     if (host === undefined) {
       return hidden(`${title} is no longer configured, so nobody can be asked who may read this diff.`, "");
     }
-    const key = JSON.stringify([account.id, account.username, account.external === true, host.id, change.repository]);
+    const { repository, repositoryId } = change;
+    const person = [account.id, account.username, account.external === true];
+    const key = JSON.stringify([...person, host.id, repository, repositoryId]);
     try {
       const answer = this.#answers.fetch(key, { context: { account, change, host } });
       if ((await within(this.parts.timeoutMs ?? TIMEOUT_MS, answer)) === true) return SHOWN;

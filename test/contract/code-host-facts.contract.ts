@@ -1,5 +1,6 @@
 import { expect, test } from "@jest/globals";
 import { sameRepository } from "../../src/core/detect/tree/repository-url.js";
+import { repositoryName } from "../../src/core/model/brand.js";
 import { ALIAS, type CodeHostUnderTest } from "./code-host-under-test.js";
 
 /** What a `CodeHost` tells about a change request. */
@@ -35,6 +36,7 @@ export function factsContract(under: () => CodeHostUnderTest): void {
     expect(change).toEqual({
       host: host.id,
       repository,
+      repositoryId: forge.repositoryId(repository),
       number: change.number,
       title: "Two",
       webUrl: expect.stringMatching(new RegExp(`^${forge.url}/${repository}/.*${change.number}$`)),
@@ -52,6 +54,47 @@ export function factsContract(under: () => CodeHostUnderTest): void {
       repositoryUrls: expect.arrayContaining([forge.cloneUrl(repository)]),
     });
     expect(title + sigil).toMatch(/^(GitHub#|GitLab!)$/);
+  });
+
+  test("a renamed repository is found by its id, also once another one has its name; what was asked of it by name follows it", async () => {
+    const { host, forge } = under();
+    const [before, after] = [repositoryName("acme/before"), repositoryName("acme/after")];
+    await forge.createRepository(before, { "a.yaml": "a: 1\n" });
+    forge.setAccess(before, "ana", "write");
+    forge.setVisibility(before, "private");
+    const number = await forge.open({ repository: before, by: "ana", changes: { "a.yaml": "a: 2\n" } });
+    const ref = { host: host.id, repository: before, number };
+    const read = await host.getChangeRequest(ref);
+    const known = { ...ref, repositoryId: read.repositoryId };
+    await forge.renameRepository(before, after);
+    const renamed = { repository: after, repositoryId: known.repositoryId, headRevision: read.headRevision };
+    expect(await host.getChangeRequest(known)).toMatchObject({ ...renamed, state: "open" });
+    expect(await host.state(known)).toBe("open");
+    const ana = { id: read.author?.id ?? "", login: "ana", external: false };
+    expect(await host.mayRead(known, ana)).toBe(true);
+
+    await forge.createRepository(before, { "a.yaml": "a: 1\n" });
+    forge.setAccess(before, "mallory", "write");
+    forge.setVisibility(before, "private");
+    const other = await forge.open({ repository: before, by: "mallory", changes: { "a.yaml": "a: 3\n" } });
+    await forge.close(before, other);
+    const newcomer = { ...ref, repositoryId: forge.repositoryId(before), number: other };
+    const mallory = { ...ana, id: (await host.getChangeRequest(newcomer)).author?.id ?? "", login: "mallory" };
+    expect(await host.getChangeRequest(known)).toMatchObject({ ...renamed, state: "open" });
+    expect(await host.state(known)).toBe("open");
+    expect(await host.state(newcomer)).toBe("closed");
+    expect(await host.mayRead(known, mallory)).toBe(false);
+    expect(await host.mayRead(known, ana)).toBe(true);
+    expect(await host.mayRead(newcomer, mallory)).toBe(true);
+  });
+
+  test("one of a repository that is gone is not found, whoever has its name", async () => {
+    const { host, repository, forge } = under();
+    const { number } = await under().open({ "gone.yaml": "a: 1\n" });
+    const gone = { host: host.id, repository, repositoryId: "987654321", number };
+    await expect(host.getChangeRequest(gone)).rejects.toMatchObject({ name: "HostFailure", reason: "not-found" });
+    await expect(host.state(gone)).rejects.toMatchObject({ name: "HostFailure", reason: "not-found" });
+    expect(forge.repositoryId(repository)).not.toBe(gone.repositoryId);
   });
 
   test("its repository's URLs are HTTPS and SSH, under the host's own name and under its aliases", async () => {
@@ -128,6 +171,7 @@ export function factsContract(under: () => CodeHostUnderTest): void {
 
   test("recent activity: open ones by their last change, and people's comments on open and closed ones, oldest first", async () => {
     const { host, forge, repository, ref } = under();
+    const known = (number: number) => ({ ...ref(number), repositoryId: forge.repositoryId(repository) });
     const [one, two, closed] = [
       await under().open({ "recent/1.txt": "1" }),
       await under().open({ "recent/2.txt": "2" }),
@@ -145,22 +189,22 @@ export function factsContract(under: () => CodeHostUnderTest): void {
     const { heads, comments } = await host.recentActivity(repository, new Date(since.getTime() - 1000));
     const ours = new Set([one.number, two.number, closed.number]);
     expect(heads.filter(({ change }) => ours.has(change.number))).toEqual([
-      { change: ref(one.number), headRevision: one.headRevision, updatedAt: expect.any(Date) },
-      { change: ref(two.number), headRevision: head, updatedAt: expect.any(Date) },
+      { change: known(one.number), headRevision: one.headRevision, updatedAt: expect.any(Date) },
+      { change: known(two.number), headRevision: head, updatedAt: expect.any(Date) },
     ]);
     const self = await host.self();
     const people = { ana: one.author, bo: expect.objectContaining({ login: "bo", bot: false }) };
     const createdAt = expect.any(Date);
     expect(comments.filter(({ change }) => ours.has(change.number))).toEqual([
       {
-        change: ref(one.number),
+        change: known(one.number),
         id: own,
         body: "svc plan",
         author: expect.objectContaining({ id: self.id }),
         createdAt,
       },
-      { change: ref(one.number), id: first, body: "svc sync", author: people.ana, createdAt },
-      { change: ref(closed.number), id: second, body: "svc rollback", author: people.bo, createdAt },
+      { change: known(one.number), id: first, body: "svc sync", author: people.ana, createdAt },
+      { change: known(closed.number), id: second, body: "svc rollback", author: people.bo, createdAt },
     ]);
   });
 

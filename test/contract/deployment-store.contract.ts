@@ -75,6 +75,31 @@ export function deploymentStoreContract(name: string, start: () => Promise<Store
       expect((await deployments.list()).map((record) => record.change.number)).toEqual([2]);
     });
 
+    test("a record is that of its repository under every name, and another repository that got the name has none", async () => {
+      const known = { ...one, repositoryId: "11" };
+      const renamed = { ...known, repository: repositoryName("acme/renamed") };
+      const newcomer = { ...one, repositoryId: "22" };
+      await deployments.save({ ...deployed, change: known });
+      await deployments.save({ ...deployed, change: newcomer, user: "mallory" });
+      await deployments.save({ ...deployed, change: renamed, outcome: "succeeded" });
+      expect(await deployments.ofChange(known)).toEqual([{ ...deployed, change: renamed, outcome: "succeeded" }]);
+      expect(await deployments.ofChange(newcomer)).toMatchObject([{ user: "mallory" }]);
+      await deployments.remove(web, newcomer);
+      expect(await deployments.list()).toMatchObject([{ change: renamed }]);
+      await deployments.remove(web, known);
+      expect(await deployments.list()).toEqual([]);
+    });
+
+    test("a record without an id goes by name", async () => {
+      const known = { ...one, repositoryId: "11" };
+      await deployments.save(deployed);
+      expect(await deployments.ofChange(known)).toEqual([deployed]);
+      await deployments.save({ ...deployed, change: known });
+      expect(await deployments.list()).toEqual([{ ...deployed, change: known }]);
+      await deployments.remove(web, one);
+      expect(await deployments.list()).toEqual([]);
+    });
+
     test("a removal with a uid takes away a record of that Application alone", async () => {
       await deployments.save(deployed);
       await deployments.remove(web, one, "old");

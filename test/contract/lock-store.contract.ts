@@ -21,6 +21,11 @@ const others: readonly ChangeRequestRef[] = [
   { ...one, host: "hostb" },
 ];
 
+/** One change request under both names of its repository, and one of another repository that got the first name. */
+const known = { ...one, repositoryId: "11" };
+const renamed = { ...known, repository: repositoryName("acme/renamed") };
+const newcomer = { ...one, repositoryId: "22" };
+
 function request(holder: ChangeRequestRef, changes: Partial<LockRequest> = {}): LockRequest {
   return { application: web, holder, user: "ana", planRevision: undefined, sourceFile: undefined, ...changes };
 }
@@ -129,6 +134,36 @@ export function lockStoreContract(name: string, start: () => Promise<StoresUnder
       expect(await locks.find(web)).toBeUndefined();
     });
 
+    test("a lock is that of its repository under every name, and takes the newest with a refresh", async () => {
+      await locks.acquire(request(known, { planRevision: first }), now);
+      expect(await locks.list(renamed)).toHaveLength(1);
+      const attempt = await locks.acquire(request(renamed), later);
+      const lock = { ...request(renamed, { planRevision: first }), timestamp: now.toISOString() };
+      expect(attempt).toEqual({ kind: "acquired", lock, fresh: false });
+      expect(await locks.find(web)).toEqual(lock);
+      expect(await locks.release(web, known)).toBe(true);
+    });
+
+    test("another repository that got the name neither takes, nor refreshes, nor releases the lock, nor lends it to anybody", async () => {
+      await locks.acquire(request(known, { planRevision: first }), now);
+      const lock = await locks.find(web);
+      expect(await locks.acquire(request(newcomer, { planRevision: second }), later)).toEqual({ kind: "held", lock });
+      expect(await locks.acquire(request({ ...one, number: 2 }), later, newcomer)).toEqual({ kind: "held", lock });
+      expect(await locks.release(web, newcomer)).toBe(false);
+      expect(await locks.list(newcomer)).toEqual([]);
+      expect(await locks.find(web)).toEqual(lock);
+      const taken = await locks.acquire(request({ ...one, number: 2 }), later, renamed);
+      expect(taken).toMatchObject({ kind: "acquired", fresh: true });
+    });
+
+    test("what has no id goes by name, gets one with a refresh, and never loses it", async () => {
+      await locks.acquire(request(one), now);
+      expect(await locks.acquire(request(renamed), later)).toMatchObject({ kind: "held" });
+      expect((await locks.acquire(request(known), later)).lock.holder).toEqual(known);
+      expect((await locks.acquire(request(one), later)).lock.holder).toEqual(known);
+      expect(await locks.acquire(request(newcomer), later)).toMatchObject({ kind: "held" });
+    });
+
     test("an expired lock is gone from every answer and can be taken by another", async () => {
       await locks.acquire(request(one, { planRevision: first }), now);
       await under.expire();
@@ -165,7 +200,7 @@ export function lockStoreContract(name: string, start: () => Promise<StoresUnder
     });
 
     test("any sequence of acquires, releases and expiries behaves like one holder per application", async () => {
-      const holders = [one, ...others];
+      const holders = [one, ...others, known, renamed, newcomer];
       const applications = [web, api];
       const step = fc.oneof(
         { weight: 6, arbitrary: acquireStep(holders, applications) },
@@ -226,7 +261,7 @@ async function followModel(under: StoresUnderTest, steps: readonly Step[]): Prom
       if (held === undefined || sameChangeRequest(held.holder, step.request.holder)) {
         expect(attempt).toMatchObject({ kind: "acquired", fresh: held === undefined });
         model.set(step.request.application, {
-          holder: step.request.holder,
+          holder: { ...held?.holder, ...step.request.holder },
           timestamp: held?.timestamp ?? at.toISOString(),
           rest: {
             user: step.request.user,

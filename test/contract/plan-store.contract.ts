@@ -263,6 +263,33 @@ export function planStoreContract(name: string, start: () => Promise<StoresUnder
       expect(await plans.find({ ...change, host: "hosta" })).toBeUndefined();
     });
 
+    test("a plan is found under every name of its repository, and by name it is that of whoever has it", async () => {
+      const known = { ...change, repositoryId: "11" };
+      const renamed = { ...known, repository: repositoryName("acme/renamed") };
+      const newcomer = { ...change, repositoryId: "22" };
+      const old = { ...plan, change: known };
+      await under.stores.plans.save(old);
+      expect(await under.replica.plans.find(renamed)).toEqual(old);
+      expect(await under.replica.plans.find(newcomer)).toBeUndefined();
+      expect(await under.replica.plans.find(change)).toEqual(old);
+      const next = { ...plan, change: renamed, notes: ["the next one"] };
+      await under.stores.plans.save(next);
+      for (const one of [known, renamed]) expect(await under.replica.plans.find(one)).toEqual(next);
+      expect(await under.replica.plans.find(change)).toBeUndefined();
+      const other = { ...plan, change: newcomer, notes: ["of another repository"] };
+      await under.stores.plans.save(other);
+      expect(await under.replica.plans.find(known)).toEqual(next);
+      for (const one of [newcomer, change]) expect(await under.replica.plans.find(one)).toEqual(other);
+    });
+
+    test("a plan without an id goes by name, until a later one has it", async () => {
+      const known = { ...change, repositoryId: "11" };
+      await under.stores.plans.save(plan);
+      expect(await under.replica.plans.find(known)).toEqual(plan);
+      await under.stores.plans.save({ ...plan, change: known });
+      for (const one of [known, change]) expect(await under.replica.plans.find(one)).toMatchObject({ change: known });
+    });
+
     test("a later plan replaces the one before, for whoever has read that", async () => {
       await plans.save(plan);
       expect(await under.replica.plans.find(change)).toEqual(plan);

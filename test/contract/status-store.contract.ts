@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "@jest/globals";
 import { repositoryName, revision } from "../../src/core/model/brand.js";
-import type { HeadRef } from "../../src/core/model/change-request.js";
+import { changeRequestRef, type HeadRef } from "../../src/core/model/change-request.js";
 import {
   OWN_STATUS_LIFETIME_MS,
   type OwnStatus,
@@ -50,6 +50,21 @@ export function statusStoreContract(name: string, start: () => Promise<StoresUnd
       for (const change of [one, ...others]) await statuses.save(own(change));
       for (const change of [one, ...others]) expect(await statuses.ofHead(change)).toEqual([own(change)]);
       expect(await statuses.listShared()).toEqual([]);
+    });
+
+    test("another repository that got the name shares no head", async () => {
+      const [known, newcomer] = [
+        { ...one, repositoryId: "11" },
+        { ...two, repositoryId: "22" },
+      ];
+      for (const change of [known, newcomer]) await statuses.save(own(change));
+      expect(await statuses.ofHead(known)).toEqual([own(known)]);
+      expect(await statuses.ofHead(newcomer)).toEqual([own(newcomer)]);
+      const shared = [known, newcomer].map(changeRequestRef);
+      expect(await statuses.listShared()).toEqual(expect.arrayContaining(shared));
+      expect(await statuses.remove({ ...known, repositoryId: "22" })).toBeUndefined();
+      expect(await statuses.ofHead(known)).toEqual([own(known)]);
+      expect(await statuses.remove(known)).toBe(X);
     });
 
     test("only what identifies the change request and its head is kept of it", async () => {

@@ -44,6 +44,28 @@ export function waitStoreContract(name: string, start: () => Promise<StoresUnder
       expect(await waiting.of(web)).toEqual([two, three, one]);
     });
 
+    test("a place is that of its repository under every name, and another repository that got the name has none", async () => {
+      const known = { ...one, repositoryId: "11" };
+      const renamed = { ...known, repository: repositoryName("acme/renamed") };
+      const newcomer = { ...one, repositoryId: "22" };
+      await waiting.join(web, known);
+      await waiting.join(web, two);
+      expect(await waiting.leave(web, newcomer)).toBe(false);
+      expect(await waiting.join(web, newcomer)).toBe(3);
+      expect(await waiting.join(web, renamed)).toBe(1);
+      expect(await waiting.of(web)).toEqual([renamed, two, newcomer]);
+      expect(await waiting.leave(web, known)).toBe(true);
+      expect(await waiting.of(web)).toEqual([two, newcomer]);
+    });
+
+    test("a place without an id goes by name, gets one by asking again, and never loses it", async () => {
+      const known = { ...one, repositoryId: "11" };
+      await waiting.join(web, one);
+      expect(await waiting.join(web, known)).toBe(1);
+      expect(await waiting.join(web, one)).toBe(1);
+      expect(await waiting.of(web)).toEqual([known]);
+    });
+
     test("each application has a queue of its own; empty ones are not listed", async () => {
       await waiting.join(web, one);
       await waiting.join(api, two);

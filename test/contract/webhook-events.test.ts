@@ -38,7 +38,7 @@ describe.each(HOSTS)("what people do on %s", (host) => {
     expect(forge.deliveries.length).toBeGreaterThan(answered);
     return under.events.map(({ delivery, change, ...rest }) => {
       expect(delivery).toMatch(new RegExp(`^${host}-`));
-      expect(change).toEqual({ host, repository: REPOSITORY, number });
+      expect(change).toEqual({ host, repository: REPOSITORY, repositoryId: forge.repositoryId(REPOSITORY), number });
       return rest;
     });
   }

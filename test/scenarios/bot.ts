@@ -99,6 +99,8 @@ export class Bot {
   readonly service: Service;
   readonly clock: JumpClock;
   readonly stores: Stores;
+  /** Its present name. */
+  repository = REPOSITORY;
   readonly #options: BotOptions;
   /** Applications that a command was allowed to touch. */
   readonly #expected = new Set<string>();
@@ -121,7 +123,7 @@ export class Bot {
   /** Opens a change request by `ana` and waits for what follows. */
   async open(changes: FileChanges, more: Partial<OpenRequest> = {}): Promise<number> {
     registerSecretObjects(changes);
-    const number = await this.forge.open({ repository: REPOSITORY, by: "ana", changes, ...more });
+    const number = await this.forge.open({ repository: this.repository, by: "ana", changes, ...more });
     this.#opened.push(number);
     await this.idle();
     return number;
@@ -129,25 +131,35 @@ export class Bot {
 
   /** Writes a comment and waits for the answer. */
   async comment(number: number, body: string, by = "ana"): Promise<void> {
-    await this.forge.comment(REPOSITORY, number, by, body);
+    await this.forge.comment(this.repository, number, by, body);
     await this.idle();
   }
 
   async push(number: number, changes: FileChanges): Promise<string> {
     registerSecretObjects(changes);
-    const commit = await this.forge.push(REPOSITORY, number, changes);
+    const commit = await this.forge.push(this.repository, number, changes);
     await this.idle();
     return commit;
   }
 
   async approve(number: number, by = "bo"): Promise<void> {
-    await this.forge.review(REPOSITORY, number, by, "approve");
+    await this.forge.review(this.repository, number, by, "approve");
     await this.idle();
   }
 
   async close(number: number): Promise<void> {
-    await this.forge.close(REPOSITORY, number);
+    await this.forge.close(this.repository, number);
     await this.idle();
+  }
+
+  /** Renames the repository, and has Argo CD read it there, as its operator would. */
+  async rename(to: string, applications: readonly string[] = ["web", "api"]): Promise<void> {
+    await this.forge.renameRepository(this.repository, to);
+    this.repository = to;
+    for (const name of applications) this.argocd.addApplication(this.resourceOf(name));
+    await this.idle();
+    // The service keeps the list of applications for ten seconds.
+    this.clock.advance(10_000);
   }
 
   /** Lets something happen right before the code host or Argo CD works on the `nth` request of this kind from now on. */
@@ -175,7 +187,7 @@ export class Bot {
   }
 
   seen(number: number): SeenChangeRequest {
-    return this.forge.changeRequest(REPOSITORY, number);
+    return this.forge.changeRequest(this.repository, number);
   }
 
   /** Bodies of the service's own comments, oldest first. */
@@ -191,12 +203,13 @@ export class Bot {
   }
 
   ref(number: number): ChangeRequestRef {
-    return { host: this.host, repository: repositoryName(REPOSITORY), number };
+    const repositoryId = this.forge.repositoryId(this.repository);
+    return { host: this.host, repository: repositoryName(this.repository), repositoryId, number };
   }
 
   /** An Application resource whose source is the scenario's repository. */
   resourceOf(name: string, more: Partial<ApplicationOptions> = {}): object {
-    return applicationResource(name, { repoURL: this.forge.cloneUrl(REPOSITORY), ...more });
+    return applicationResource(name, { repoURL: this.forge.cloneUrl(this.repository), ...more });
   }
 
   /** Names of the applications that this change request has locked. */

@@ -40,7 +40,8 @@ describe.each(HOSTS)("what the store keeps on %s", (host) => {
     const { timestamp } = JSON.parse(text) as { timestamp: string };
     const record = (revision: string) =>
       `{"v":1,"application":"web","pr_number":${one},"repository":"${REPOSITORY}","host":"${host}","user":"ana",` +
-      `"timestamp":"${timestamp}","plan_revision":"${revision}","source_file":"argocd/web.yaml"}`;
+      `"timestamp":"${timestamp}","plan_revision":"${revision}","source_file":"argocd/web.yaml",` +
+      `"repository_id":"${bot.ref(one).repositoryId}"}`;
     expect(plain(text)).toBe(record(bot.seen(one).headRevision));
     expect(Date.parse(timestamp)).toBeGreaterThanOrEqual(first);
     await redis.pexpire("svc:lock:web", 60_000);

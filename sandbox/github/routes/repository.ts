@@ -2,11 +2,21 @@ import { NO_COMMIT, recordPush } from "../activities.js";
 import { openPullsFrom } from "../pull-acts.js";
 import { renderActivity } from "../render/activity.js";
 import { renderChangedFile, renderCommit } from "../render/commit.js";
+import { renderBaseRepository } from "../render/repository.js";
 import { renderUser } from "../render/user.js";
 import { now, type Repository, type World } from "../world.js";
 import { ApiError, notFound, page, type Answer, type Call, type Route } from "./call.js";
 
 export const repositoryRoutes: readonly Route[] = [
+  {
+    method: "get",
+    template: "/repos/{owner}/{repo}",
+    caller: "installation",
+    handle: ({ world, repository }) => ({
+      status: 200,
+      body: { ...renderBaseRepository(world, repository), network_count: 0, subscribers_count: 0 },
+    }),
+  },
   {
     method: "get",
     template: "/repos/{owner}/{repo}/branches/{branch}",

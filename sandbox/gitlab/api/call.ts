@@ -38,6 +38,14 @@ export class ApiFailure extends Error {
   }
 }
 
+/** The path of a project that was renamed leads to its id: https://docs.gitlab.com/api/rest/#redirects */
+class ProjectMoved extends Error {
+  override readonly name = "ProjectMoved";
+  constructor(readonly location: string) {
+    super(`moved to ${location}`);
+  }
+}
+
 /**
  * Makes a request handler that reads the request by the endpoint's schemas and calls `work`. Unknown members are
  * recorded as violations and otherwise ignored, as GitLab does; values of the wrong type are answered with 400.
@@ -55,6 +63,17 @@ export function serve<Query extends z.ZodRawShape, Body extends z.ZodRawShape>(
       const answer = await work({ query, body, ...pathOf(instance, request) });
       send(response, answer);
     } catch (error) {
+      if (error instanceof ProjectMoved) {
+        const { location } = error;
+        if (request.method !== "GET") response.status(405).json({ message: "405 Method Not Allowed" });
+        else {
+          response
+            .status(301)
+            .set({ location })
+            .json({ message: `This resource has been moved to ${location}` });
+        }
+        return;
+      }
       if (!(error instanceof ApiFailure)) throw error;
       response.status(error.status).json(error.body);
     }
@@ -119,6 +138,11 @@ function pathOf(
     const id = param("id");
     const all = [...instance.projects.values()];
     const found = all.find(({ id: number, path }) => String(number) === id || path.toLowerCase() === id.toLowerCase());
+    const renamed = instance.renamedFrom(id);
+    if (renamed !== undefined) {
+      const path = request.originalUrl.replace(encodeURIComponent(id), String(renamed.id));
+      throw new ProjectMoved(`${instance.url}${path}`);
+    }
     // Projects without the token's account among their members do not exist for it.
     if (found !== undefined && (holder.admin || found.members.has(holder.person.id))) return found;
     throw new ApiFailure(404, "404 Project Not Found");

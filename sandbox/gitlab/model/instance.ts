@@ -49,6 +49,7 @@ export class Instance {
   readonly commits: CommitReader;
   readonly people = new People();
   readonly projects = new Map<string, Project>();
+  readonly #renamed = new Map<string, Project>();
   /** Members by group, the full path in lower case. */
   readonly groups = new Map<string, ReadonlySet<Person>>();
   /** Access levels by group (the full path in lower case) and person id, of those who are more than Developers. */
@@ -114,6 +115,19 @@ export class Instance {
   /** Ids of everything but projects. They differ from iids, so that a mix-up shows. */
   nextId(): number {
     return (this.#lastId += 1);
+  }
+
+  /** The project that had this path last, as long as no other has it. */
+  renamedFrom(path: string): Project | undefined {
+    return this.projects.has(path) ? undefined : this.#renamed.get(path);
+  }
+
+  renameProject(from: string, to: string): void {
+    const project = this.project(from);
+    this.store.rename(from, to);
+    this.projects.delete(from);
+    this.#renamed.set(from, project);
+    this.projects.set(to, Object.assign(project, { path: to }));
   }
 
   project(path: string): Project {

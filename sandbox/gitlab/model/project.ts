@@ -6,7 +6,7 @@ import type { CommitStatus } from "./pipeline.js";
 export interface Project {
   readonly id: number;
   /** Full path with all groups, for instance `acme/platform/gitops`; also the name in the git store. */
-  readonly path: string;
+  path: string;
   readonly description: string;
   readonly createdAt: Date;
   readonly defaultBranch: string;

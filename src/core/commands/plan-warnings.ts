@@ -5,6 +5,7 @@ import { destinationOf } from "../model/application.js";
 import {
   type ChangeRequest,
   changeRequestKey,
+  identityKey,
   type ChangeRequestRef,
   sameChangeRequest,
 } from "../model/change-request.js";
@@ -91,7 +92,7 @@ export async function withRecords(
   const words = hostWords[change.host];
   const plans = new Map<string, Promise<Plan | undefined>>();
   const planOf = (other: ChangeRequestRef) => {
-    const key = changeRequestKey(other);
+    const key = identityKey(other);
     const found = plans.get(key) ?? readablePlan(other, context);
     plans.set(key, found);
     return found;

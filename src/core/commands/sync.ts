@@ -6,7 +6,7 @@ import { isBasePinned } from "../facts/read-rollback.js";
 import { readAgain, readForSync } from "../facts/read-sync.js";
 import { isLifted, overriddenIn, readSyncChecks, type SyncChecks, withChecks } from "../facts/sync-checks.js";
 import type { ApplicationName } from "../model/brand.js";
-import { type ChangeRequest, changeRequestKey, type ChangeRequestRef } from "../model/change-request.js";
+import { type ChangeRequest, type ChangeRequestRef, identityKey } from "../model/change-request.js";
 import { allInTurns } from "../model/collections.js";
 import type { Command } from "../model/command.js";
 import { type ApplicationPlan, expectedRefusals, isPlanOf, type Plan } from "../model/plan.js";
@@ -176,7 +176,7 @@ function replacedBy(
     .filter(({ kind }) => kind === "succeeded")
     .flatMap(({ application }) => subjects.filter(({ name }) => name === application))
     .flatMap(({ foreignRecords }) => foreignRecords.map(({ change }) => change));
-  return [...new Map(changes.map((change) => [changeRequestKey(change), change])).values()];
+  return [...new Map(changes.map((change) => [identityKey(change), change])).values()];
 }
 
 interface Asked {

@@ -13,7 +13,10 @@ export interface User {
 /** Identifies one pull request or merge request. */
 export interface ChangeRequestRef {
   readonly host: HostId;
+  /** Its name at the time: repositories are renamed and transferred, and others get their names. */
   readonly repository: RepositoryName;
+  /** The host's id of the repository as text; unlike the name it never changes. Absent in what older versions stored. */
+  readonly repositoryId?: string | undefined;
   /** As people see it on the host. */
   readonly number: number;
 }
@@ -57,9 +60,15 @@ export function headKey({ host, repository, headRevision }: HeadRef): string {
   return `${host}/${repository}@${headRevision}`;
 }
 
-/** A unique text for keys: `<host>/acme/deploy/7`. */
+/** A text for keys: `<host>/acme/deploy/7`. Another repository that gets the name has the same. */
 export function changeRequestKey(change: ChangeRequestRef): string {
   return `${change.host}/${change.repository}/${change.number}`;
+}
+
+/** A unique text for keys, the same under every name of the repository: `<host>/#123/7`; by name where its id is not known. */
+export function identityKey(change: ChangeRequestRef): string {
+  const { host, repositoryId, number } = change;
+  return repositoryId === undefined ? changeRequestKey(change) : `${host}/#${repositoryId}/${number}`;
 }
 
 /** How people refer to it from elsewhere: `acme/deploy#7` or `acme/deploy!7`, depending on the host. */
@@ -68,12 +77,21 @@ export function changeRequestName({ host, repository, number }: ChangeRequestRef
 }
 
 export function sameChangeRequest(left: ChangeRequestRef, right: ChangeRequestRef): boolean {
-  return changeRequestKey(left) === changeRequestKey(right);
+  return left.host === right.host && left.number === right.number && sameRepositoryOf(left, right);
+}
+
+type InRepository = Pick<ChangeRequestRef, "repository" | "repositoryId">;
+
+/** By id if both are known, otherwise by name. */
+export function sameRepositoryOf(left: InRepository, right: InRepository): boolean {
+  if (left.repositoryId === undefined || right.repositoryId === undefined) return left.repository === right.repository;
+  return left.repositoryId === right.repositoryId;
 }
 
 /** Only the identifying members, for stored records. */
 export function changeRequestRef(change: ChangeRequestRef): ChangeRequestRef {
-  return { host: change.host, repository: change.repository, number: change.number };
+  const { host, repository, repositoryId, number } = change;
+  return { host, repository, ...(repositoryId === undefined ? {} : { repositoryId }), number };
 }
 
 /** The same with the head. */

@@ -1,6 +1,6 @@
 import { type Application, type ApplicationSpec, type LiveApplication, type Pin, specEqual } from "./application.js";
 import type { ApplicationName, Revision } from "./brand.js";
-import { changeRequestKey, type ChangeRequestRef } from "./change-request.js";
+import { type ChangeRequestRef, identityKey } from "./change-request.js";
 import type { OverriddenCheck } from "./check.js";
 import { groupedBy } from "./collections.js";
 import type { HealthRule } from "./settings.js";
@@ -92,7 +92,7 @@ export function overdueChanges(records: readonly Deployment[], now: Date, afterM
 function recordsByChange(records: readonly Deployment[]): ReadonlyMap<string, readonly [Deployment, ...Deployment[]]> {
   const changes = new Map<string, readonly [Deployment, ...Deployment[]]>();
   for (const record of records) {
-    const key = changeRequestKey(record.change);
+    const key = identityKey(record.change);
     const others = changes.get(key);
     changes.set(key, others === undefined ? [record] : [...others, record]);
   }

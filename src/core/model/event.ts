@@ -74,6 +74,7 @@ export interface BranchPushed {
   readonly delivery: string;
   readonly host: HostId;
   readonly repository: RepositoryName;
+  readonly repositoryId?: string | undefined;
   readonly branch: string;
 }
 

@@ -1,5 +1,5 @@
 import type { HostId } from "../../names.js";
-import { changeRequestName, type ChangeRequestRef } from "./change-request.js";
+import { changeRequestName, type ChangeRequestRef, sameRepositoryOf } from "./change-request.js";
 
 /** How one code host names things, and what it shows of a text. */
 export interface HostTerms {
@@ -45,10 +45,10 @@ export function anyChangeRequest(words: readonly Pick<HostWords, "changeRequest"
  */
 export function referenceTo(
   other: ChangeRequestRef,
-  reader: Pick<ChangeRequestRef, "host" | "repository">,
+  reader: Pick<ChangeRequestRef, "host" | "repository" | "repositoryId">,
   { short, sigil }: HostWords,
 ): string {
-  const neighbours = other.host === reader.host && other.repository === reader.repository;
+  const neighbours = other.host === reader.host && sameRepositoryOf(other, reader);
   return neighbours ? `${short} ${sigil}${other.number}` : changeRequestName(other);
 }
 

@@ -1,10 +1,13 @@
 import * as z from "zod";
+import type { RepositoryName } from "../../core/model/brand.js";
 import type { ChangeRequest, ChangeRequestRef, Mergeability } from "../../core/model/change-request.js";
 import { BaseBranchGone } from "../../core/model/errors.js";
 import type { Clock } from "../../core/ports/clock.js";
 import { idField, ifFound, readUntil, repositoryField, revisionField, urlsAtAliases } from "../host-answer.js";
+import { underPresentName } from "../present-name.js";
 import type { GitHubClient } from "./client.js";
 import { userField } from "./webhook.js";
+import { GITHUB } from "./words.js";
 
 const pullSchema = z.object({
   title: z.string(),
@@ -42,11 +45,12 @@ const comparisonSchema = z.object({ merge_base_commit: z.object({ sha: revisionF
 /** Three reads: the pull request, the tip of its base branch, and where the two branched. */
 export async function getChangeRequest(
   client: GitHubClient,
-  change: ChangeRequestRef,
+  given: ChangeRequestRef,
   aliases: readonly string[],
   signal?: AbortSignal,
 ): Promise<ChangeRequest> {
-  const pull = await getPull(client, change, signal);
+  const pull = await findPull(client, given, signal);
+  const change = { ...given, repository: pull.base.repo.full_name, repositoryId: pull.repositoryId };
   const { ref, sha } = pull.base;
   const base = await ifFound(findBranch(client, change, ref, signal));
   // Deleting the base branch closes the pull request; then its last known tip counts.
@@ -75,6 +79,7 @@ function changeOf(
   return {
     host: "hosta",
     repository: change.repository,
+    repositoryId: change.repositoryId,
     number: change.number,
     title: pull.title.slice(0, 1000),
     webUrl: pull.html_url,
@@ -100,7 +105,34 @@ function stateOf({ merged, state }: Pull): ChangeRequest["state"] {
 }
 
 export async function getState(client: GitHubClient, change: ChangeRequestRef): Promise<ChangeRequest["state"]> {
-  return stateOf(await getPull(client, change));
+  return stateOf(await findPull(client, change));
+}
+
+/** The pull request under the name that its repository has now. */
+async function findPull(client: GitHubClient, change: ChangeRequestRef, signal?: AbortSignal) {
+  const read = async (at: ChangeRequestRef) => {
+    const pull = await getPull(client, at, signal);
+    return { ...pull, repositoryId: pull.base.repo.id };
+  };
+  return underPresentName(change, read, (id) => client.nameOf(id), GITHUB);
+}
+
+export const repositorySchema = z.object({ id: idField, full_name: repositoryField });
+
+/** The repository that has this name, or had it last if none has it. */
+export async function findRepository(client: GitHubClient, name: RepositoryName) {
+  const asked = `read the repository ${name}`;
+  return client.read(repositorySchema, name, asked, ({ rest }, at) => rest.repos.get({ ...at }));
+}
+
+/** The change request with the name that its repository has now. */
+export async function withPresentName(client: GitHubClient, change: ChangeRequestRef): Promise<ChangeRequestRef> {
+  if (change.repositoryId === undefined) return change;
+  const read = async ({ repository: name }: ChangeRequestRef) => {
+    const { id: repositoryId, full_name: repository } = await findRepository(client, name);
+    return { repositoryId, repository };
+  };
+  return { ...change, ...(await underPresentName(change, read, (id) => client.nameOf(id), GITHUB)) };
 }
 
 /** GitHub computes `mergeable` in the background, after the pull request is read. */

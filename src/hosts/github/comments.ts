@@ -4,6 +4,7 @@ import type { ChangeRequestRef, User } from "../../core/model/change-request.js"
 import type { CodeHost, OwnComment, Reaction, RecentComment } from "../../core/ports/code-host.js";
 import type { InTurn } from "../content-pace.js";
 import { commentField, decodeAnswer, idField, numberField, revisionField, timeField } from "../host-answer.js";
+import { findRepository, repositorySchema } from "./change-request.js";
 import type { GitHubClient } from "./client.js";
 import { userField } from "./webhook.js";
 import { GITHUB } from "./words.js";
@@ -87,24 +88,37 @@ async function listOwn(
 }
 
 const pullsSchema = z.array(
-  z.object({ number: numberField, updated_at: timeField, head: z.object({ sha: revisionField }) }),
+  z.object({
+    number: numberField,
+    updated_at: timeField,
+    head: z.object({ sha: revisionField }),
+    base: z.object({ repo: repositorySchema }),
+  }),
 );
 
 /** One call for the pull requests, and one for each 100 comments. A comment updates its pull request, as a push does. */
 export function createRecentActivity(client: GitHubClient): CodeHost["recentActivity"] {
-  return async (repository, since) => {
-    const asked = `list the open pull requests of ${repository}`;
-    const pulls = await client.read(pullsSchema, repository, asked, (octokit, at) =>
+  return async (name, since) => {
+    const asked = `list the open pull requests of ${name}`;
+    const pulls = await client.read(pullsSchema, name, asked, (octokit, at) =>
       octokit.rest.pulls.list({ ...at, state: "open", sort: "updated", direction: "desc", per_page: PAGE_SIZE }),
     );
+    const comments = await commentsSince(client, name, since);
+    if (pulls.length + comments.length === 0) return { heads: [], comments: [] };
+    // Answers come under the old name of a renamed repository as well.
+    const { id, full_name } = pulls[0]?.base.repo ?? (await findRepository(client, name));
+    const at = { host: "hosta", repository: full_name, repositoryId: id } as const;
     const heads = pulls
       .filter(({ updated_at }) => updated_at >= since)
       .map(({ number, updated_at, head }) => ({
-        change: { host: "hosta", repository, number } as const,
+        change: { ...at, number },
         headRevision: head.sha,
         updatedAt: updated_at,
       }));
-    return { heads: heads.reverse(), comments: await commentsSince(client, repository, since) };
+    return {
+      heads: heads.reverse(),
+      comments: comments.map(({ number, ...comment }) => ({ ...comment, change: { ...at, number } })),
+    };
   };
 }
 
@@ -122,13 +136,9 @@ const recentCommentsSchema = z.array(
   }),
 );
 
-async function commentsSince(
-  client: GitHubClient,
-  repository: RepositoryName,
-  since: Date,
-): Promise<readonly RecentComment[]> {
+async function commentsSince(client: GitHubClient, repository: RepositoryName, since: Date) {
   const asked = `list the new comments of ${repository}`;
-  const recent: RecentComment[] = [];
+  const recent: (Omit<RecentComment, "change"> & { readonly number: number })[] = [];
   for (let page = 1; page <= MAX_RECENT_PAGES; page += 1) {
     const order = { sort: "created", direction: "asc", per_page: PAGE_SIZE, page } as const;
     const comments = await client.read(recentCommentsSchema, repository, asked, (octokit, at) =>
@@ -138,8 +148,7 @@ async function commentsSince(
       const number = Number(/\/pull\/(\d+)#/.exec(html_url)?.[1]);
       const edited = updated_at.getTime() !== created_at.getTime();
       if (!Number.isSafeInteger(number) || !user || edited || created_at < since) continue;
-      const change = { host: "hosta", repository, number } as const;
-      recent.push({ change, id, body: body ?? "", author: user, createdAt: created_at });
+      recent.push({ number, id, body: body ?? "", author: user, createdAt: created_at });
     }
     if (comments.length < PAGE_SIZE) break;
   }

@@ -19,7 +19,7 @@ import {
 } from "../host-answer.js";
 import type { HostParts } from "../host-module.js";
 import { getAuthorship, getReviews } from "./approval.js";
-import { getChangeRequest, getMergeability, getState } from "./change-request.js";
+import { getChangeRequest, getMergeability, getState, withPresentName } from "./change-request.js";
 import { createGitHubClient, type GitHubClient } from "./client.js";
 import { createComments, createRecentActivity } from "./comments.js";
 import { createDeployments, createSetStatus, openWithHead } from "./commit-reports.js";
@@ -83,7 +83,8 @@ export function createGitHubHost(config: GitHubConfig, parts: HostParts): CodeHo
     authorship: (change) => getAuthorship(client, change),
     isProgram: (user) => Promise.resolve(user.bot),
     mayCommand: (change, user) => hasPermission(client, change, user, ["admin", "write"]),
-    mayRead: (change, person) => hasPermission(client, change, person, ["admin", "write", "read"]),
+    mayRead: async (change, person) =>
+      hasPermission(client, await withPresentName(client, change), person, ["admin", "write", "read"]),
     belongsToAny: (change, user, teams) => belongsToAnyTeam(client, change, user, teams),
     readFile: (file) => readFile(client, file, { webUrl, aliases }),
     cloneSource: createCloneSource(client, { webUrl, clock }),

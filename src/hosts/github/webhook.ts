@@ -42,7 +42,7 @@ export function translateGitHubEvent(name: string, delivery: string, payload: un
   }
 }
 
-const repositorySchema = z.object({ full_name: repositoryField });
+const repositorySchema = z.object({ id: idField.optional(), full_name: repositoryField });
 
 const pullRequestSchema = z.object({
   action: z.string(),
@@ -55,7 +55,7 @@ function translatePullRequest(delivery: string, payload: unknown): Translation {
   const parsed = pullRequestSchema.safeParse(payload);
   if (!parsed.success) return UNREADABLE;
   const { action, repository, pull_request, changes } = parsed.data;
-  const origin = eventOrigin(delivery, repository.full_name, pull_request.number);
+  const origin = eventOrigin(delivery, repository, pull_request.number);
   switch (action) {
     case "opened":
       return { ...origin, kind: "updated", reason: "opened" };
@@ -101,7 +101,7 @@ function translateComment(delivery: string, payload: unknown): Translation {
   }
   if (!comment.user) return { ignored: "the comment's account was deleted" };
   return {
-    ...eventOrigin(delivery, repository.full_name, issue.number),
+    ...eventOrigin(delivery, repository, issue.number),
     kind: "commented",
     commentId: comment.id,
     body: comment.body ?? "",
@@ -120,7 +120,7 @@ function translateReview(delivery: string, payload: unknown): Translation {
   if (!parsed.success) return UNREADABLE;
   const { action, repository, pull_request } = parsed.data;
   if (!["submitted", "dismissed", "edited"].includes(action)) return { ignored: "this action is not used" };
-  return { ...eventOrigin(delivery, repository.full_name, pull_request.number), kind: "reviewed" };
+  return { ...eventOrigin(delivery, repository, pull_request.number), kind: "reviewed" };
 }
 
 const pushSchema = z.object({ ref: pushedBranchField, deleted: z.boolean().nullish(), repository: repositorySchema });
@@ -130,7 +130,7 @@ function translatePush(delivery: string, payload: unknown): Translation {
   if (!parsed.success) return UNREADABLE;
   const { ref: branch, deleted, repository } = parsed.data;
   if (branch === undefined || deleted === true) return { ignored: "no branch got commits" };
-  return { kind: "branch-pushed", delivery, host: "hosta", repository: repository.full_name, branch };
+  return { kind: "branch-pushed", delivery, host: "hosta", ...repositoryOf(repository), branch };
 }
 
 /** People cannot register a login that ends in `[bot]`. */
@@ -140,8 +140,12 @@ export function isBot(login: string, type: string | null | undefined): boolean {
 
 const UNREADABLE: Translation = { ignored: "the event lacks members that GitHub documents" };
 
-function eventOrigin(delivery: string, repository: z.output<typeof repositoryField>, number: number) {
-  return { delivery, change: { host: "hosta", repository, number } } as const;
+function eventOrigin(delivery: string, repository: z.output<typeof repositorySchema>, number: number) {
+  return { delivery, change: { host: "hosta", ...repositoryOf(repository), number } } as const;
+}
+
+function repositoryOf({ id, full_name: repository }: z.output<typeof repositorySchema>) {
+  return id === undefined ? { repository } : { repository, repositoryId: id };
 }
 
 interface GitHubWebhookOptions extends WebhookIntake {

@@ -5,8 +5,10 @@ import type { ChangeRequest, ChangeRequestRef, Mergeability } from "../../core/m
 import { BaseBranchGone, HostFailure } from "../../core/model/errors.js";
 import type { Clock } from "../../core/ports/clock.js";
 import { idField, ifFound, readUntil, repositoryField, revisionField, urlsAtAliases } from "../host-answer.js";
+import { underPresentName } from "../present-name.js";
 import type { GitLabClient } from "./client.js";
 import { userField } from "./webhook.js";
+import { GITLAB } from "./words.js";
 
 const mergeRequestSchema = z.object({
   title: z.string(),
@@ -57,14 +59,14 @@ const commitSchema = z.object({ id: revisionField });
 /** Four reads: the merge request, its project, the tip of its target branch, and where the two branched. */
 export async function getChangeRequest(
   client: GitLabClient,
-  change: ChangeRequestRef,
+  given: ChangeRequestRef,
   aliases: readonly string[],
   clock: Clock,
   signal?: AbortSignal,
 ): Promise<ChangeRequest> {
   // A new merge request has no diff yet, which must not be taken for "nothing changed".
   const merge = await readUntil(
-    () => getMergeRequest(client, change, signal),
+    () => findMergeRequest(client, given, signal),
     (read) => Boolean(read.sha) && read.detailed_merge_status !== "preparing",
     clock,
     signal,
@@ -72,15 +74,17 @@ export async function getChangeRequest(
   if (!merge.sha) {
     throw new HostFailure(
       "failed",
-      `GitLab has not prepared the merge request ${change.repository}!${change.number} yet, or it has no commits. Try again later.`,
+      `GitLab has not prepared the merge request ${given.repository}!${given.number} yet, or it has no commits. Try again later.`,
     );
   }
+  const { repositoryId } = merge;
   const project = await client.read(
     projectSchema,
-    `read the project ${change.repository}`,
-    (gitlab) => new Projects(gitlab).show(change.repository),
+    `read the project ${merge.at.repository}`,
+    (gitlab) => new Projects(gitlab).show(merge.at.repository),
     signal,
   );
+  const change = { ...given, repository: project.path_with_namespace, repositoryId };
   const found = await ifFound(findBranch(client, change, merge.target_branch, signal));
   const known = { ...merge, sha: merge.sha, project, aliases };
   const last = merge.diff_refs?.start_sha ?? merge.sha;
@@ -113,6 +117,7 @@ function changeOf(
   return {
     host: "hostb",
     repository: change.repository,
+    repositoryId: change.repositoryId,
     number: change.number,
     title: merge.title.slice(0, 1000),
     webUrl: merge.web_url,
@@ -138,7 +143,34 @@ function stateOf({ state }: MergeRequest): ChangeRequest["state"] {
 }
 
 export async function getState(client: GitLabClient, change: ChangeRequestRef): Promise<ChangeRequest["state"]> {
-  return stateOf(await getMergeRequest(client, change));
+  return stateOf(await findMergeRequest(client, change));
+}
+
+/** The merge request, and the change request with the name that its project has now. */
+async function findMergeRequest(client: GitLabClient, change: ChangeRequestRef, signal?: AbortSignal) {
+  const read = async (at: ChangeRequestRef) => {
+    const merge = await getMergeRequest(client, at, signal);
+    return { ...merge, repositoryId: merge.target_project_id, at };
+  };
+  return underPresentName(change, read, (id) => nameOf(client, id), GITLAB);
+}
+
+/** The change request with the name that its project has now; undefined if there is no such project, or we may not see it. */
+export async function withPresentName(
+  client: GitLabClient,
+  change: ChangeRequestRef,
+): Promise<ChangeRequestRef | undefined> {
+  if (change.repositoryId === undefined) return change;
+  const repository = await nameOf(client, change.repositoryId);
+  return repository && { ...change, repository };
+}
+
+const nameSchema = z.object({ path_with_namespace: repositoryField });
+
+async function nameOf(client: GitLabClient, repositoryId: string) {
+  const asked = "find a project that was renamed or transferred";
+  const found = client.read(nameSchema, asked, (gitlab) => new Projects(gitlab).show(Number(repositoryId)));
+  return (await ifFound(found))?.path_with_namespace;
 }
 
 /** https://docs.gitlab.com/api/merge_requests/#merge-status; `merge_status` is older and only about conflicts. */

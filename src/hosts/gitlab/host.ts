@@ -11,7 +11,7 @@ import type { HostParts } from "../host-module.js";
 import { belongsToAnyGroup, mayRead, mayWrite } from "./access.js";
 import { getReviews, type IsProgram } from "./approval.js";
 import { getAuthorship } from "./authorship.js";
-import { getChangeRequest, getMergeRequest, getState, mergeabilityOf } from "./change-request.js";
+import { getChangeRequest, getMergeRequest, getState, mergeabilityOf, withPresentName } from "./change-request.js";
 import { createGitLabClient, type GitLabClient } from "./client.js";
 import { createDeployments, openWithHead, setStatus } from "./commit-reports.js";
 import { readFile } from "./files.js";
@@ -63,7 +63,10 @@ export function createGitLabHost(config: GitLabConfig, parts: GitLabParts): Code
     authorship: (change) => getAuthorship(client, change),
     isProgram,
     mayCommand: (change, user) => mayWrite(client, change, user),
-    mayRead: (change, person) => mayRead(client, change, person),
+    mayRead: async (change, person) => {
+      const present = await withPresentName(client, change);
+      return present !== undefined && mayRead(client, present, person);
+    },
     readFile: (file) => readFile(client, file, { webUrl: url, aliases: config.aliases }),
     cloneSource: (change) =>
       Promise.resolve({

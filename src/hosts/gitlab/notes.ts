@@ -110,6 +110,7 @@ const MAX_NOTES = 100;
 const mergeRequestsSchema = z.array(
   z.object({
     iid: numberField,
+    target_project_id: idField,
     state: z.string(),
     sha: revisionField.nullish(),
     updated_at: timeField,
@@ -143,7 +144,10 @@ export function createRecentActivity(client: GitLabClient): CodeHost["recentActi
         page: 1,
       }),
     );
-    const changed = merges.map((one) => ({ ...one, change: { host: "hostb", repository, number: one.iid } as const }));
+    const changed = merges.map((one) => {
+      const change = { host: "hostb", repository, repositoryId: one.target_project_id, number: one.iid } as const;
+      return { ...one, change };
+    });
     const comments: RecentComment[] = [];
     for (const { change } of changed) comments.push(...(await notesSince(client, change, since)));
     return {

@@ -45,7 +45,7 @@ export const userField = z
   .object({ id: idField, username: loginField })
   .transform(({ id, username }): User => ({ id, login: username, bot: isBot(username) }));
 
-const projectSchema = z.object({ path_with_namespace: repositoryField });
+const projectSchema = z.object({ id: idField.optional(), path_with_namespace: repositoryField });
 
 const mergeRequestSchema = z.object({
   project: projectSchema,
@@ -67,7 +67,7 @@ function translateMergeRequest(delivery: string, payload: unknown): Translation 
   const parsed = mergeRequestSchema.safeParse(payload);
   if (!parsed.success) return UNREADABLE;
   const { project, object_attributes: attributes, changes } = parsed.data;
-  const origin = eventOrigin(delivery, project.path_with_namespace, attributes.iid);
+  const origin = eventOrigin(delivery, project, attributes.iid);
   switch (attributes.action ?? "") {
     case "open":
       return { ...origin, kind: "updated", reason: "opened" };
@@ -135,7 +135,7 @@ function translateNote(delivery: string, payload: unknown): Translation {
     return { ignored: "the sender is not the comment's author" };
   }
   return {
-    ...eventOrigin(delivery, project.path_with_namespace, merge_request.iid),
+    ...eventOrigin(delivery, project, merge_request.iid),
     kind: "commented",
     commentId: note.id,
     body: note.note ?? "",
@@ -151,7 +151,7 @@ function translatePush(delivery: string, payload: unknown): Translation {
   if (!parsed.success) return UNREADABLE;
   const { ref: branch, after, project } = parsed.data;
   if (branch === undefined || /^0+$/.test(after)) return { ignored: "no branch got commits" };
-  return { kind: "branch-pushed", delivery, host: "hostb", repository: project.path_with_namespace, branch };
+  return { kind: "branch-pushed", delivery, host: "hostb", ...repositoryOf(project), branch };
 }
 
 /** Before 16.11 GitLab sent no action with notes, neither for new nor for edited ones. */
@@ -170,8 +170,12 @@ export function isBot(username: string): boolean {
 
 const UNREADABLE: Translation = { ignored: "the event lacks members that GitLab documents" };
 
-function eventOrigin(delivery: string, repository: z.output<typeof repositoryField>, number: number) {
-  return { delivery, change: { host: "hostb", repository, number } } as const;
+function eventOrigin(delivery: string, project: z.output<typeof projectSchema>, number: number) {
+  return { delivery, change: { host: "hostb", ...repositoryOf(project), number } } as const;
+}
+
+function repositoryOf({ id, path_with_namespace: repository }: z.output<typeof projectSchema>) {
+  return id === undefined ? { repository } : { repository, repositoryId: id };
 }
 
 interface GitLabWebhookOptions extends WebhookIntake {

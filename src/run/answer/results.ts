@@ -3,7 +3,7 @@ import { renderBarredMerge, renderMergeRefusal, renderTakenOver } from "../../co
 import { isDeploying } from "../../core/commands/commands.js";
 import { type ConfirmedMerge, confirmMerge } from "../../core/commands/merge.js";
 import type { Reviewed } from "../../core/facts/read-facts.js";
-import { type ChangeRequest, changeRequestKey } from "../../core/model/change-request.js";
+import { type ChangeRequest, changeRequestKey, identityKey } from "../../core/model/change-request.js";
 import type { Command } from "../../core/model/command.js";
 import { HostFailure, LeaseLost, safeMessage } from "../../core/model/errors.js";
 import { affectsNothing, type Plan } from "../../core/model/plan.js";
@@ -87,17 +87,22 @@ async function tellFormerHolders(
   { asked: { by }, change, run }: Answer,
 ): Promise<void> {
   const kept = applications.filter(({ kind }) => kind !== "succeeded").map(({ application }) => application);
-  const holders = new Map(taken.map(({ holder }) => [changeRequestKey(holder), holder]));
-  for (const [key, holder] of holders) {
-    const theirs = taken.filter((lock) => changeRequestKey(lock.holder) === key);
-    const host = holder.host === change.host ? run.host : run.hosts[holder.host];
+  const holders = new Map(taken.map(({ holder }) => [identityKey(holder), holder]));
+  for (const [key, known] of holders) {
+    const theirs = taken.filter((lock) => identityKey(lock.holder) === key);
+    const host = known.host === change.host ? run.host : run.hosts[known.host];
     if (host === undefined) continue;
     try {
+      // Another repository may have the name of the lock by now.
+      const holder = await host.getChangeRequest(known);
       const body = renderTakenOver(theirs, change, by?.login ?? "", run.hostWords[holder.host], kept);
       await publish(host, holder, [body], { runId: run.runId, posting: { urgency: "result" } });
       if (holder.host === change.host) await refreshPlanStatus(holder, run);
     } catch (error) {
-      run.log.warn({ holder: key, err: error }, "could not tell a change request that its lock was taken over");
+      run.log.warn(
+        { holder: changeRequestKey(known), err: error },
+        "could not tell a change request that its lock was taken over",
+      );
     }
   }
 }

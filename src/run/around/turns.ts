@@ -3,9 +3,9 @@ import { publish } from "../../comments/publish.js";
 import type { ApplicationName } from "../../core/model/brand.js";
 import {
   type ChangeRequest,
-  changeRequestKey,
   changeRequestRef,
   type ChangeRequestRef,
+  identityKey,
   sameChangeRequest,
 } from "../../core/model/change-request.js";
 import { HostFailure } from "../../core/model/errors.js";
@@ -45,7 +45,7 @@ export async function callNext(
       const queue = await waiting.of(application);
       const first = queue.find((one) => passing === undefined || !sameChangeRequest(one, passing));
       if (first === undefined || (await locks.find(application)) !== undefined) continue;
-      const key = changeRequestKey(first);
+      const key = identityKey(first);
       const turn = turns.get(key) ?? { change: first, applications: [] };
       turn.applications.push(application);
       turns.set(key, turn);

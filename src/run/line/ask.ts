@@ -81,6 +81,12 @@ async function earlyAccess(
   }
 }
 
+/** Forgets the access that was asked under another name than the repository has now: it may be to another repository. */
+export function withPresentAccess(asked: Answerable, before: ChangeRequestRef, change: ChangeRequestRef): Answerable {
+  if (asked.kind === "autoplan" || change.repository === before.repository) return asked;
+  return { ...asked, access: "unknown" };
+}
+
 /**
  * Keeps the run's signal only for what a push or a close may stop. A command that resumes a deployment runs to its end:
  * what it started is followed, and the rest is checked again.

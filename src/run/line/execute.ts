@@ -41,7 +41,9 @@ export async function closeChangeRequest(ref: ChangeRequestRef, run: Run): Promi
   const change = await run.host.getChangeRequest(ref);
   if (change.state === "open") return silent("still-open");
   if (change.state === "merged") await tellOfMerge(change, run);
-  const result = await release(ref, change.state === "merged", run);
+  if (ref.repository !== change.repository) await forgetStatus(ref, run);
+  // By what the host says whose it is: an old event may have nothing but a name.
+  const result = await release(change, change.state === "merged", run);
   if (result.stillDeployed.length > 0) {
     const parts = renderResult(result, {
       change,

@@ -5,7 +5,7 @@ import { answer } from "../answer/answer.js";
 import { announcePlan } from "../answer/status.js";
 import { markMovedPlan, liftsWithheld, revisit, remind } from "../around/revisit.js";
 import { takeTurn } from "../around/turns.js";
-import { ask, heedingStops } from "./ask.js";
+import { ask, heedingStops, withPresentAccess } from "./ask.js";
 import { AUTOPLAN, type Answerable } from "./asked.js";
 import { closeChangeRequest, execute } from "./execute.js";
 import type { Finished, Outcome, Silent } from "./outcome.js";
@@ -53,6 +53,7 @@ async function carryOut(asked: Answerable, ref: ChangeRequestRef, run: Run): Pro
   const change = await run.host.getChangeRequest(ref, run.signal);
   announcePlan(asked, change, run);
   run.attempt.found(change);
-  const decided = (await recover(asked, change, run)) ?? (await permit(asked, change, run));
+  const given = withPresentAccess(asked, ref, change);
+  const decided = (await recover(given, change, run)) ?? (await permit(given, change, run));
   return [change, decided.kind === "permitted" ? await execute(decided, change, run) : decided];
 }

@@ -4,6 +4,7 @@ import {
   changeRequestKey,
   type ChangeRequestRef,
   changeRequestRef,
+  identityKey,
   sameChangeRequest,
 } from "../../core/model/change-request.js";
 import type { Deployment } from "../../core/model/deployment.js";
@@ -68,7 +69,7 @@ export function createMemoryStores(clock: Clock): Stores {
 }
 
 class MemoryPlanStore implements PlanStore {
-  /** `expires` is in milliseconds since 1970. */
+  /** In the order in which they were saved; `expires` is in milliseconds since 1970. */
   readonly #entries = new Map<string, { readonly plan: Plan; readonly expires: number }>();
 
   constructor(private readonly clock: Clock) {}
@@ -76,14 +77,21 @@ class MemoryPlanStore implements PlanStore {
   save(plan: Plan): Promise<void> {
     const now = this.clock.now().getTime();
     for (const [key, entry] of this.#entries) if (entry.expires <= now) this.#entries.delete(key);
-    this.#entries.set(changeRequestKey(plan.change), { plan, expires: now + PLAN_LIFETIME_MS });
+    const key = identityKey(plan.change);
+    this.#entries.delete(changeRequestKey(plan.change));
+    this.#entries.delete(key);
+    this.#entries.set(key, { plan, expires: now + PLAN_LIFETIME_MS });
     return Promise.resolve();
   }
 
   find(change: ChangeRequestRef): Promise<Plan | undefined> {
-    const entry = this.#entries.get(changeRequestKey(change));
+    const entry = this.#entries.get(identityKey(change)) ?? this.#lastByName(change);
     const alive = entry !== undefined && entry.expires > this.clock.now().getTime();
     return Promise.resolve(alive ? entry.plan : undefined);
+  }
+
+  #lastByName(change: ChangeRequestRef) {
+    return [...this.#entries.values()].filter(({ plan }) => sameChangeRequest(plan.change, change)).at(-1);
   }
 }
 
@@ -93,15 +101,18 @@ class MemoryDeploymentStore implements DeploymentStore {
 
   save(deployment: Deployment): Promise<void> {
     const records = this.#records.get(deployment.application) ?? new Map<string, Deployment>();
-    records.set(changeRequestKey(deployment.change), deployment);
+    for (const [key, { change }] of records) if (sameChangeRequest(change, deployment.change)) records.delete(key);
+    records.set(identityKey(deployment.change), deployment);
     this.#records.set(deployment.application, records);
     return Promise.resolve();
   }
 
   remove(application: ApplicationName, change: ChangeRequestRef, uid?: string): Promise<void> {
     const records = this.#records.get(application);
-    const key = changeRequestKey(change);
-    if (uid === undefined || records?.get(key)?.uid === uid) records?.delete(key);
+    for (const [key, record] of records ?? []) {
+      const wanted = sameChangeRequest(record.change, change) && (uid === undefined || record.uid === uid);
+      if (wanted) records?.delete(key);
+    }
     if (records?.size === 0) this.#records.delete(application);
     return Promise.resolve();
   }
@@ -186,7 +197,7 @@ class MemoryLockStore implements LockStore {
     }
     const lock: Lock = {
       application: request.application,
-      holder: changeRequestRef(request.holder),
+      holder: changeRequestRef({ ...current?.holder, ...changeRequestRef(request.holder) }),
       user: request.user,
       timestamp: current?.timestamp ?? now.toISOString(),
       planRevision: request.planRevision ?? current?.planRevision,
@@ -227,7 +238,7 @@ class MemoryLockStore implements LockStore {
 }
 
 interface Queue {
-  readonly changes: Map<string, ChangeRequestRef>;
+  readonly changes: ChangeRequestRef[];
   /** Milliseconds since 1970. */
   expires: number;
 }
@@ -239,32 +250,32 @@ class MemoryWaitStore implements WaitStore {
   constructor(private readonly clock: Clock) {}
 
   join(application: ApplicationName, change: ChangeRequestRef): Promise<number | undefined> {
-    const key = changeRequestKey(change);
-    const queue = this.#current(application) ?? { changes: new Map<string, ChangeRequestRef>(), expires: 0 };
-    if (!queue.changes.has(key)) {
-      if (queue.changes.size >= MAX_WAITING) return Promise.resolve(undefined);
-      queue.changes.set(key, changeRequestRef(change));
-    }
+    const queue = this.#current(application) ?? { changes: [], expires: 0 };
+    const found = queue.changes.findIndex((one) => sameChangeRequest(one, change));
+    if (found === -1 && queue.changes.length >= MAX_WAITING) return Promise.resolve(undefined);
+    const index = found === -1 ? queue.changes.length : found;
+    queue.changes[index] = changeRequestRef({ ...queue.changes[index], ...changeRequestRef(change) });
     queue.expires = this.clock.now().getTime() + WAITING_LIFETIME_MS;
     this.#queues.set(application, queue);
-    return Promise.resolve([...queue.changes.keys()].indexOf(key) + 1);
+    return Promise.resolve(index + 1);
   }
 
   leave(application: ApplicationName, change: ChangeRequestRef): Promise<boolean> {
     const queue = this.#current(application);
-    const waited = queue?.changes.delete(changeRequestKey(change)) ?? false;
-    if (queue?.changes.size === 0) this.#queues.delete(application);
-    return Promise.resolve(waited);
+    const index = queue?.changes.findIndex((one) => sameChangeRequest(one, change)) ?? -1;
+    if (index !== -1) queue?.changes.splice(index, 1);
+    if (queue?.changes.length === 0) this.#queues.delete(application);
+    return Promise.resolve(index !== -1);
   }
 
   of(application: ApplicationName): Promise<readonly ChangeRequestRef[]> {
-    return Promise.resolve([...(this.#current(application)?.changes.values() ?? [])]);
+    return Promise.resolve([...(this.#current(application)?.changes ?? [])]);
   }
 
   list(): Promise<readonly Waiting[]> {
     const queues = [...this.#queues.keys()].flatMap((application): readonly Waiting[] => {
       const queue = this.#current(application);
-      return queue === undefined ? [] : [{ application, changes: [...queue.changes.values()] }];
+      return queue === undefined ? [] : [{ application, changes: [...queue.changes] }];
     });
     return Promise.resolve(queues.sort(byApplication));
   }

@@ -6,6 +6,8 @@ import {
   headKey,
   type HeadRef,
   headRef,
+  sameChangeRequest,
+  sameRepositoryOf,
 } from "../../core/model/change-request.js";
 import type { Clock } from "../../core/ports/clock.js";
 import {
@@ -42,14 +44,15 @@ export class MemoryStatusStore implements StatusStore {
 
   remove(change: ChangeRequestRef): Promise<Revision | undefined> {
     const key = changeRequestKey(change);
-    const before = this.#alive().find((one) => changeRequestKey(one.change) === key)?.change.headRevision;
+    const before = this.#alive().find((one) => changeRequestKey(one.change) === key)?.change;
+    if (before !== undefined && !sameChangeRequest(before, change)) return Promise.resolve(undefined);
     this.#entries.delete(key);
-    return Promise.resolve(before);
+    return Promise.resolve(before?.headRevision);
   }
 
   ofHead(head: HeadRef): Promise<readonly OwnStatus[]> {
     const key = headKey(head);
-    const found = this.#alive().filter(({ change }) => headKey(change) === key);
+    const found = this.#alive().filter(({ change }) => headKey(change) === key && sameRepositoryOf(change, head));
     return Promise.resolve(found.sort((left, right) => left.change.number - right.change.number));
   }
 

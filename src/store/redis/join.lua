@@ -1,34 +1,41 @@
 --[[
-Puts a change request at the end of the queue for a lock, unless it is in it.
+Puts a change request at the end of the queue for a lock, unless it is in it; then its record is replaced.
 
 KEYS[1]  the queue: a sorted set of records, scored by the order in which they joined
 ARGV[1]  host of the change request
 ARGV[2]  its repository
 ARGV[3]  its number
-ARGV[4]  its record
-ARGV[5]  how many records the queue may have
-ARGV[6]  how long the queue is kept from now, in ms
+ARGV[4]  id of its repository, which counts instead of the name where the record has one as well; empty: not known
+ARGV[5]  its record
+ARGV[6]  how many records the queue may have
+ARGV[7]  how long the queue is kept from now, in ms
 
 Returns its place, counted from 1; 0 if the queue is full: nothing was written
 ]]
 local records = redis.call("ZRANGE", KEYS[1], 0, -1)
 local place
+local function is_same(change)
+  if type(change) ~= "table" or change.host ~= ARGV[1] or change.number ~= tonumber(ARGV[3]) then return false end
+  if ARGV[4] == "" or change.repositoryId == nil then return change.repository == ARGV[2] end
+  return change.repositoryId == ARGV[4]
+end
 for i, text in ipairs(records) do
   -- Another version of this service writes another text for the same change request.
   local readable, record = pcall(cjson.decode, text)
-  local change = readable and type(record) == "table" and record.change
-  if type(change) == "table" and change.host == ARGV[1] and change.repository == ARGV[2]
-    and change.number == tonumber(ARGV[3])
-  then
+  if readable and type(record) == "table" and is_same(record.change) then
     place = i
+    if ARGV[4] ~= "" and text ~= ARGV[5] then
+      redis.call("ZADD", KEYS[1], redis.call("ZSCORE", KEYS[1], text), ARGV[5])
+      redis.call("ZREM", KEYS[1], text)
+    end
     break
   end
 end
 if not place then
-  if #records >= tonumber(ARGV[5]) then return 0 end
+  if #records >= tonumber(ARGV[6]) then return 0 end
   local last = redis.call("ZRANGE", KEYS[1], -1, -1, "WITHSCORES")
-  redis.call("ZADD", KEYS[1], (tonumber(last[2]) or 0) + 1, ARGV[4])
+  redis.call("ZADD", KEYS[1], (tonumber(last[2]) or 0) + 1, ARGV[5])
   place = #records + 1
 end
-redis.call("PEXPIRE", KEYS[1], ARGV[6])
+redis.call("PEXPIRE", KEYS[1], ARGV[7])
 return place

@@ -79,8 +79,8 @@ export class RedisLockStore implements LockStore {
   }
 }
 
-function ownerArguments({ host, repository, number }: ChangeRequestRef): (string | number)[] {
-  return [host, repository, number];
+function ownerArguments({ host, repository, number, repositoryId = "" }: ChangeRequestRef): (string | number)[] {
+  return [host, repository, number, repositoryId];
 }
 
 /** The record under `svc:lock:<application>`; an empty plan revision means that there is no plan yet. */
@@ -90,6 +90,7 @@ const lockRecord = z.object({
   pr_number: stored.number,
   repository: stored.repository,
   host: stored.host,
+  repository_id: orUndefined(z.string()),
   user: z.string(),
   timestamp: stored.time,
   plan_revision: z.union([z.literal(""), stored.revision]),
@@ -111,7 +112,12 @@ function readLock(text: string, key: string): Lock {
   const record = readStored(lockRecord, text, describeLock(key), key);
   return {
     application: record.application,
-    holder: { host: record.host, repository: record.repository, number: record.pr_number },
+    holder: changeRequestRef({
+      host: record.host,
+      repository: record.repository,
+      repositoryId: record.repository_id,
+      number: record.pr_number,
+    }),
     user: record.user,
     timestamp: record.timestamp,
     planRevision: record.plan_revision === "" ? undefined : record.plan_revision,
@@ -136,7 +142,7 @@ export class RedisWaitStore implements WaitStore {
   constructor(private readonly connection: RedisConnection) {}
 
   async join(application: ApplicationName, change: ChangeRequestRef): Promise<number | undefined> {
-    const args = [...identityOf(change), recordOf(change), MAX_WAITING, WAITING_LIFETIME_MS];
+    const args = [...ownerArguments(change), recordOf(change), MAX_WAITING, WAITING_LIFETIME_MS];
     const answer = await this.connection.run((redis) => JOIN.run(redis, [waitingKey(application)], args));
     const place = z.int().nonnegative().parse(answer);
     return place === 0 ? undefined : place;
@@ -144,7 +150,7 @@ export class RedisWaitStore implements WaitStore {
 
   async leave(application: ApplicationName, change: ChangeRequestRef): Promise<boolean> {
     const key = waitingKey(application);
-    return (await this.connection.run((redis) => LEAVE.run(redis, [key], identityOf(change)))) !== 0;
+    return (await this.connection.run((redis) => LEAVE.run(redis, [key], ownerArguments(change)))) !== 0;
   }
 
   async of(application: ApplicationName): Promise<readonly ChangeRequestRef[]> {
@@ -169,10 +175,6 @@ export class RedisWaitStore implements WaitStore {
 
 function waitingKey(application: ApplicationName): string {
   return WAITING_KEY_PREFIX + application;
-}
-
-function identityOf({ host, repository, number }: ChangeRequestRef) {
-  return [host, repository, number];
 }
 
 function recordOf(change: ChangeRequestRef): string {

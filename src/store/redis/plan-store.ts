@@ -1,7 +1,12 @@
 import { randomUUID } from "node:crypto";
 import { LRUCache } from "lru-cache";
 import * as z from "zod";
-import { changeRequestKey, type ChangeRequestRef } from "../../core/model/change-request.js";
+import {
+  changeRequestKey,
+  type ChangeRequestRef,
+  identityKey,
+  sameChangeRequest,
+} from "../../core/model/change-request.js";
 import type { CheckOutcome } from "../../core/model/check.js";
 import type { Effect, Member } from "../../core/model/effect.js";
 import {
@@ -14,7 +19,7 @@ import {
 } from "../../core/model/plan.js";
 import type { PlannedSource } from "../../core/model/subject.js";
 import type { PlanStore } from "../../core/ports/stores.js";
-import { PLAN_KEY_PREFIX } from "../../names.js";
+import { PLAN_KEY_PREFIX, PLAN_NAME_KEY_PREFIX } from "../../names.js";
 import type { RedisConnection } from "./connection.js";
 import { orUndefined, readStored, stored } from "./stored-value.js";
 
@@ -277,7 +282,12 @@ interface Kept {
   readonly plan: Plan;
 }
 
-/** The last plan of each change request, under `svc:plan:<host>/<repository>/<number>`. */
+const placeRecord = z.object({ v: z.literal(1), repository: stored.repository });
+
+/**
+ * The last plan of each change request, under `svc:plan:<host>/<repository>/<number>`, and the name that the repository had then,
+ * under `svc:plan-name:<host>/#<repository id>/<number>`.
+ */
 export class RedisPlanStore implements PlanStore {
   /** Plans by key. Each is used only while Redis has the same record: reading a large one takes a tenth of a second. */
   readonly #kept = new LRUCache<string, Kept>({ maxSize: CACHE_LIMIT });
@@ -285,14 +295,39 @@ export class RedisPlanStore implements PlanStore {
   constructor(private readonly connection: RedisConnection) {}
 
   async save(plan: Plan): Promise<void> {
-    const key = planKey(plan.change);
+    const { change } = plan;
+    const key = planKey(change);
     const record = JSON.stringify({ v: 1, id: randomUUID(), plan });
+    const before = planKey(await this.#placeOf(change));
+    if (change.repositoryId !== undefined) {
+      const place = JSON.stringify({ v: 1, repository: change.repository });
+      await this.connection.run((redis) => redis.set(placeKey(change), place, "PX", PLAN_LIFETIME_MS));
+    }
     await this.connection.run((redis) => redis.set(key, record, "PX", PLAN_LIFETIME_MS));
     this.#keep(key, record, plan);
+    const renamed = before === key ? undefined : await this.#read(before);
+    // Otherwise the page under the old name would show an old plan.
+    if (renamed !== undefined && sameChangeRequest(renamed.change, change)) {
+      await this.connection.run((redis) => redis.del(before));
+    }
   }
 
+  /** By id the plan is where it was saved last; by name it is that of whichever repository had the name last. */
   async find(change: ChangeRequestRef): Promise<Plan | undefined> {
-    const key = planKey(change);
+    const plan = await this.#read(planKey(await this.#placeOf(change)));
+    return plan !== undefined && sameChangeRequest(plan.change, change) ? plan : undefined;
+  }
+
+  /** The change request under the name that its last plan was saved under. */
+  async #placeOf(change: ChangeRequestRef): Promise<ChangeRequestRef> {
+    if (change.repositoryId === undefined) return change;
+    const key = placeKey(change);
+    const text = await this.connection.run((redis) => redis.get(key));
+    if (text === null) return change;
+    return { ...change, repository: readStored(placeRecord, text, "the name of a planned repository", key).repository };
+  }
+
+  async #read(key: string): Promise<Plan | undefined> {
     const start = await this.connection.run((redis) => redis.getrange(key, 0, START_LENGTH - 1));
     const kept = this.#kept.get(key);
     if (kept?.start === start) return kept.plan;
@@ -310,4 +345,8 @@ export class RedisPlanStore implements PlanStore {
 
 function planKey(change: ChangeRequestRef): string {
   return PLAN_KEY_PREFIX + changeRequestKey(change);
+}
+
+function placeKey(change: ChangeRequestRef): string {
+  return PLAN_NAME_KEY_PREFIX + identityKey(change);
 }

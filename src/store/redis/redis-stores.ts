@@ -9,6 +9,7 @@ import {
   changeRequestKey,
   type ChangeRequestRef,
   changeRequestRef,
+  identityKey,
   sameChangeRequest,
 } from "../../core/model/change-request.js";
 import type { Deployment } from "../../core/model/deployment.js";
@@ -161,20 +162,31 @@ const deploymentRecord = z.object({ v: z.literal(1), deployment });
 
 const END_DEPLOYMENT = new RedisScript(new URL("end-deployment.lua", import.meta.url));
 
-/** What is deployed and not merged: one hash per application, `svc:deployment:<application>`, with a field per change request. */
+/**
+ * What is deployed and not merged: one hash per application, `svc:deployment:<application>`, with a field per change request, by
+ * the id of its repository. Older versions wrote fields by name.
+ */
 class RedisDeploymentStore implements DeploymentStore {
   constructor(private readonly connection: RedisConnection) {}
 
   async save(deployment: Deployment): Promise<void> {
     const { application, change } = deployment;
+    const [key, field, byName] = [deploymentKey(application), identityKey(change), changeRequestKey(change)];
     const record = JSON.stringify({ v: 1, deployment });
-    await this.connection.run((redis) => redis.hset(deploymentKey(application), changeRequestKey(change), record));
+    await this.connection.run((redis) => redis.hset(key, field, record));
+    if (field !== byName) await this.connection.run((redis) => redis.hdel(key, byName));
   }
 
   async remove(application: ApplicationName, change: ChangeRequestRef, uid?: string): Promise<void> {
-    const [key, field] = [deploymentKey(application), changeRequestKey(change)];
+    const key = deploymentKey(application);
+    const found = (await this.#read([key])).filter((record) => sameChangeRequest(record.change, change));
+    const fields = found.map((record) => identityKey(record.change));
     await this.connection.run((redis) =>
-      uid === undefined ? redis.hdel(key, field) : END_DEPLOYMENT.run(redis, [key], [field, uid]),
+      Promise.all(
+        fields.map((field) =>
+          uid === undefined ? redis.hdel(key, field) : END_DEPLOYMENT.run(redis, [key], [field, uid]),
+        ),
+      ),
     );
   }
 

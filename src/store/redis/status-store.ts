@@ -8,8 +8,11 @@ import {
   headKey,
   type HeadRef,
   headRef,
+  sameChangeRequest,
+  sameRepositoryOf,
 } from "../../core/model/change-request.js";
 import { StoreUnavailable } from "../../core/model/errors.js";
+import { parseJson } from "../../core/model/json.js";
 import {
   OWN_STATUS_LIFETIME_MS,
   type OwnStatus,
@@ -71,6 +74,7 @@ export class RedisStatusStore implements StatusStore {
 
   async remove(change: ChangeRequestRef): Promise<Revision | undefined> {
     const before = await this.#headOf(change);
+    if (before !== undefined && (await this.#isOfAnother(change, before))) return undefined;
     await this.connection.run((redis) => redis.del(pointerKey(change)));
     if (before !== undefined) await this.#drop({ ...changeRequestRef(change), headRevision: before });
     return before;
@@ -80,22 +84,24 @@ export class RedisStatusStore implements StatusStore {
     const statuses = await this.#read(statusesKey(head));
     const heads = await Promise.all(statuses.map(({ change }) => this.#headOf(change)));
     return statuses
-      .filter((_, index) => heads[index] === head.headRevision)
+      .filter(({ change }, index) => heads[index] === head.headRevision && sameRepositoryOf(change, head))
       .sort((left, right) => left.change.number - right.change.number);
   }
 
-  /** Told by keys and fields alone: a value that cannot be read must not hinder what the others need. */
+  /** What cannot be read is told by key and field: it must not hinder what the others need. */
   async listShared(): Promise<readonly ChangeRequestRef[]> {
     const found = await this.connection.run(async (redis) => {
       const keys = await scanKeys(redis, STATUSES_KEY_PREFIX);
-      return Promise.all(keys.map(async (key) => ({ key, numbers: await redis.hkeys(key) })));
+      return Promise.all(keys.map(async (key) => ({ key, texts: Object.entries(await redis.hgetall(key)) })));
     });
-    const shared = found.filter(({ numbers }) => numbers.length > 1);
-    return shared.flatMap(({ key, numbers }) => {
+    const shared = found.filter(({ texts }) => texts.length > 1);
+    return shared.flatMap(({ key, texts }) => {
       const [, host, repository] = /^([^/]+)\/(.+)@[^@]+$/.exec(key.slice(STATUSES_KEY_PREFIX.length)) ?? [];
-      return numbers.flatMap(
-        (number) => stored.change.safeParse({ host, repository, number: Number(number) }).data ?? [],
-      );
+      return texts.flatMap(([number, text]) => {
+        const read = statusRecord.safeParse(parseJson(text)).data?.status.change;
+        const change = stored.change.safeParse(read ?? { host, repository, number: Number(number) }).data;
+        return change === undefined ? [] : [changeRequestRef(change)];
+      });
     });
   }
 
@@ -135,6 +141,14 @@ export class RedisStatusStore implements StatusStore {
   async #read(key: string): Promise<OwnStatus[]> {
     const texts = await this.connection.run((redis) => redis.hvals(key));
     return texts.map((text) => readStored(statusRecord, text, "the status of a change request", key).status);
+  }
+
+  /** Whether the status belongs to another repository that has had the name. */
+  async #isOfAnother(change: ChangeRequestRef, headRevision: Revision): Promise<boolean> {
+    const key = statusesKey({ ...change, headRevision });
+    const text = await this.connection.run((redis) => redis.hget(key, String(change.number)));
+    const found = text === null ? undefined : statusRecord.safeParse(parseJson(text)).data?.status.change;
+    return found !== undefined && !sameChangeRequest(found, change);
   }
 
   async #drop(head: HeadRef): Promise<void> {

@@ -12,6 +12,7 @@ import { primariesOf } from "./client.js";
 const change = z.object({
   host: z.enum(HOST_IDS),
   repository: z.custom<RepositoryName>((value) => typeof value === "string" && /^[^/\s]+(?:\/[^/\s]+)+$/.test(value)),
+  repositoryId: z.string().optional(),
   number: z.int().positive(),
 });
 export const stored = {

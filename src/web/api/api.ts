@@ -303,7 +303,7 @@ function readRoutes(parts: ApiParts): Router {
         const error = `no plan is stored for ${changeRequestName(change)}: comment \`${hostWords[change.host].command} plan\` on it`;
         return { status: 404, error };
       }
-      const right = await readers.ask(viewerOf(request), change);
+      const right = await readers.ask(viewerOf(request), plan.change);
       if (right.kind === "hidden") return { status: 403, error: `${right.why} ${right.cure}`.trim() };
       return { status: 200, body: { plan: planBody(await withPresentLocks(plan, parts), hostPageOf) } };
     }),

@@ -39,16 +39,18 @@ export async function changePage(
   reader: Reader,
   parts: PageParts,
 ): Promise<Page> {
-  const change = readChangeAddress(address);
-  if (change === undefined) {
+  const named = readChangeAddress(address);
+  if (named === undefined) {
     return problemPage(404, "No such page", [
       `The address of such a page is \`/changes/${CHANGE_ADDRESS}\`: ${HOSTS}.`,
       "Subgroups are part of the owner, with `%2F` for each slash.",
     ]);
   }
-  const words = parts.hostWords[change.host];
-  const [stored, locks, everyRecord, entries] = await Promise.all([
-    parts.plans.find(change),
+  const words = parts.hostWords[named.host];
+  const stored = await parts.plans.find(named);
+  // The plan says whose it is: another repository may have had the name, or have got it since.
+  const change = stored?.change ?? named;
+  const [locks, everyRecord, entries] = await Promise.all([
     parts.locks.list(change),
     parts.deployments.ofChange(change),
     parts.audit.list({ limit: MOST_ENTRIES, filter: { change } }),

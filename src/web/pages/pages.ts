@@ -1,5 +1,5 @@
 import { type Request, type RequestHandler, type Response, Router } from "express";
-import { changeRequestKey } from "../../core/model/change-request.js";
+import { changeRequestKey, identityKey } from "../../core/model/change-request.js";
 import { safeMessage, StoredValueUnreadable, StoreUnavailable } from "../../core/model/errors.js";
 import type { Lock } from "../../core/model/lock.js";
 import { ROLES } from "../../core/model/settings.js";
@@ -63,7 +63,7 @@ type Held = readonly [Lock, ...Lock[]];
 function byHolder(locks: readonly Lock[]): readonly Held[] {
   const holders = new Map<string, Held>();
   for (const lock of locks) {
-    const key = changeRequestKey(lock.holder);
+    const key = identityKey(lock.holder);
     const known = holders.get(key);
     holders.set(key, known === undefined ? [lock] : [...known, lock]);
   }
@@ -277,8 +277,8 @@ function liveRoute({ streams, plans, readers }: PageParts): RequestHandler {
     }
     const account = viewer.kind === "account" ? viewer.account.id : undefined;
     // Argo CD says nothing before a plan, so nobody can have the host asked about every address that they make up.
-    const isPlanned = account !== undefined && (await plans.find(change)) !== undefined;
-    const withMessages = isPlanned && (await readers.ask(viewer, change)).kind === "shown";
+    const plan = account === undefined ? undefined : await plans.find(change);
+    const withMessages = plan !== undefined && (await readers.ask(viewer, plan.change)).kind === "shown";
     if (response.destroyed) return;
     const opened = streams.open(change, response, {
       listener: account ?? `address ${request.ip ?? ""}`,

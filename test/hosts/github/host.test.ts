@@ -23,6 +23,7 @@ describe("facts of a pull request", () => {
     answerFacts(api);
     expect(await host.getChangeRequest(ref)).toEqual({
       ...change,
+      repositoryId: "1",
       repositoryUrls: [
         "https://github.com/acme/deploy.git",
         "git@github.com:acme/deploy.git",

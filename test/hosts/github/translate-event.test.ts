@@ -73,7 +73,7 @@ describe("GitHub's events", () => {
     const payload = commentOnPullRequest({ comment: { body: "svc plan\r\n> svc sync" } });
     expect(translateGitHubEvent("issue_comment", "hosta-1", payload)).toEqual({
       delivery: "hosta-1",
-      change: { host: "hosta", repository: "Codertocat/Hello-World", number: 1 },
+      change: { host: "hosta", repository: "Codertocat/Hello-World", repositoryId: "186853002", number: 1 },
       kind: "commented",
       commentId: "492700400",
       body: "svc plan\r\n> svc sync",

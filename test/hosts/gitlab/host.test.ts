@@ -39,6 +39,7 @@ describe("facts of a merge request", () => {
     answerFacts(api);
     expect(await host.getChangeRequest(ref)).toEqual({
       ...change,
+      repositoryId: "42",
       repositoryUrls: [
         "https://gitlab.example.com/git/acme/platform/gitops.git",
         "git@gitlab.example.com:acme/platform/gitops.git",
