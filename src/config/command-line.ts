@@ -3,6 +3,7 @@ import { type Role, ROLES } from "../core/model/settings.js";
 import { type HostId, SERVER_FILE } from "../names.js";
 import type { HelpTopic } from "./help.js";
 import { nearest } from "./nearest.js";
+import { repositoryProblem } from "./repository-names.js";
 import { url } from "./schema-parts.js";
 
 /** The arguments of `svc setup`. Addresses have no trailing slash. */
@@ -24,6 +25,8 @@ export interface AppRequest extends EverySetup {
   readonly organization: string | undefined;
   /** Name of the App; undefined means the default. */
   readonly name: string | undefined;
+  /** Patterns of the repositories that svc serves, of an App that everybody may install; undefined for a private App. */
+  readonly publicFor: readonly string[] | undefined;
   /** Where setup serves its pages. Port 0 picks a free one. */
   readonly listen: { readonly host: string; readonly port: number };
 }
@@ -72,6 +75,8 @@ const APP = {
   github: { type: "string" },
   organization: { type: "string" },
   name: { type: "string" },
+  public: { type: "boolean" },
+  allow: { type: "string", multiple: true },
   host: { type: "string" },
   port: { type: "string" },
 } as const;
@@ -117,9 +122,29 @@ function parseApp(args: readonly string[]): SetupArguments {
     throw new WrongArgument("--port takes a number from 0 to 65535");
   }
   if (host.trim() === "") throw new WrongArgument("--host takes an address of this machine");
+  const publicFor = repositoriesOf(values);
   const web = address("--github", values.github ?? "https://github.com");
   const listen = { host, port: Number(port) };
-  return { kind: "setup", request: { host: "hosta", ...everyOf(values), web, organization, name, listen } };
+  return { kind: "setup", request: { host: "hosta", ...everyOf(values), web, organization, name, publicFor, listen } };
+}
+
+/** Strangers can install a public App on repositories of theirs, so the list of those that svc serves must not be empty. */
+function repositoriesOf(values: { readonly public?: boolean; readonly allow?: string[] }) {
+  const { allow = [] } = values;
+  if (values.public !== true) {
+    if (allow.length === 0) return undefined;
+    throw new WrongArgument(
+      "--allow belongs to --public: a private App is installed on its owner's repositories alone",
+    );
+  }
+  if (allow.length === 0) {
+    throw new WrongArgument(
+      "--public needs --allow, such as --allow 'acme/*', which may be repeated: everybody can install a public App, and svc serves these repositories alone",
+    );
+  }
+  const wrong = allow.find((one) => one.split("/").length !== 2 || one.startsWith("*") || repositoryProblem(one));
+  if (wrong === undefined) return allow;
+  throw new WrongArgument(`--allow takes repositories of one owner, such as acme/shop or 'acme/*', not ${wrong}`);
 }
 
 function parseHook(args: readonly string[]): SetupArguments {

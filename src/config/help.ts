@@ -50,6 +50,8 @@ Usage: ${SERVICE} setup github --url URL [OPTIONS]
 Options:
   --organization NAME owner of the App (default: your own account)
   --name NAME         name of the App; no other App may have it (default: ${SERVICE}-<organization>)
+  --public            let other organizations install the App; needs --allow
+  --allow PATTERN     with --public: repositories that ${SERVICE} serves, such as acme/*; may be repeated
   --github URL        address of a self-hosted GitHub
   --port N            port of the page that leads through the registration (default: a free one)
   --host ADDRESS      where it listens (default: 127.0.0.1); 0.0.0.0 in a container whose port is published

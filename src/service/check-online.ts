@@ -1,7 +1,8 @@
 import { pino } from "pino";
 import type { CheckResult } from "../config/check.js";
+import { matchesName } from "../config/pattern.js";
 import { NO_FILE } from "../config/repository/repository-schema.js";
-import { namesHost, withEachHost } from "../config/repository-names.js";
+import { namesHost, withEachHost, withHost } from "../config/repository-names.js";
 import { resolveSettings } from "../config/rules/settings.js";
 import type { ServerConfig } from "../config/server/server.js";
 import { type Application, destinationOf, projectOf } from "../core/model/application.js";
@@ -9,7 +10,7 @@ import { groupedBy } from "../core/model/collections.js";
 import { listed } from "../core/model/host-words.js";
 import type { AccessRule, Settings } from "../core/model/settings.js";
 import type { Log } from "../core/ports/log.js";
-import { ANNOTATION_REPOSITORY, HOST_IDS } from "../names.js";
+import { ANNOTATION_REPOSITORY, HOST_IDS, type HostId } from "../names.js";
 import { createTelemetry } from "../observe/telemetry.js";
 import { createWorkerPool } from "../workers/worker-pool.js";
 import { createAdapters } from "./adapters.js";
@@ -31,11 +32,30 @@ export async function checkOnline(config: ServerConfig): Promise<CheckResult> {
     if (!found.bad) {
       const applications = await deployer.listApplications(new AbortController().signal);
       found.lines.push(...checkRules(applications, config).map((line) => `warning: ${line}`));
+      for (const host of hosts) found.lines.push(...installedOutside(host.id, await host.installedOn(), config));
     }
   } finally {
     await Promise.all([adapters.close(), telemetry.close(), compute.close()]);
   }
   return { lines: found.lines, exitCode: found.bad ? 1 : 0 };
+}
+
+/** Installations of a public App by strangers: nobody can prevent them, and their events are ignored. */
+function installedOutside(host: HostId, owners: readonly string[], { defaults }: ServerConfig): readonly string[] {
+  const allowed = defaults.allowedRepos.map(withHost).filter((one) => (one.host ?? host) === host);
+  if (defaults.allowedRepos.length === 0) return [];
+  const isServed = (owner: string) =>
+    allowed.some(({ name }) => ["*", "**"].includes(name) || isOwner(name.split("/")[0] ?? "", owner));
+  return owners
+    .filter((owner) => !isServed(owner))
+    .map(
+      (owner) =>
+        `warning: the App is installed on ${owner}, of which defaults.allowed_repos names no repository: its events are ignored. Uninstall it there, or name them`,
+    );
+}
+
+function isOwner(pattern: string, owner: string): boolean {
+  return pattern === "**" || matchesName(pattern.toLowerCase(), owner.toLowerCase());
 }
 
 /** Collects the lines that a start would log. */

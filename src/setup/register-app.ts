@@ -10,7 +10,7 @@ import { GITHUB } from "../hosts/github/words.js";
 import { decodeAnswer, type FailureWords, refusalMessage, refusalOf } from "../hosts/host-answer.js";
 import { createHostFetch } from "../hosts/host-fetch.js";
 import { listen } from "../http/listen.js";
-import { SERVICE } from "../names.js";
+import { HOST_PREFIXES, SERVICE } from "../names.js";
 import { OneTimeCode, registrationSite, type RegistrationSite } from "./registration-site.js";
 import { nextSteps, SecretFiles, sectionLines, type SetupParts, SetupRefused } from "./setup-parts.js";
 
@@ -43,7 +43,8 @@ export async function registerApp(request: AppRequest, { clock, print }: SetupPa
   const site: RegistrationSite = {
     web: request.web,
     organization: request.organization,
-    manifest: (redirectUrl) => appManifest({ name: nameOf(request), url: request.url, redirectUrl }),
+    manifest: (redirectUrl) =>
+      appManifest({ name: nameOf(request), url: request.url, redirectUrl, isPublic: request.publicFor !== undefined }),
     attempt: (given) => {
       const attempt = code.attempt(given, clock.now().getTime());
       if (attempt === "locked") outcome = { kind: "failed", error: new SetupRefused(LOCKED) };
@@ -126,7 +127,11 @@ function invitation(port: number, code: string, until: number): readonly string[
   ];
 }
 
-function summary({ web, secrets }: AppRequest, app: RegisteredApp, files: readonly string[]): readonly string[] {
+function summary(
+  { web, secrets, publicFor }: AppRequest,
+  app: RegisteredApp,
+  files: readonly string[],
+): readonly string[] {
   const section = {
     app_id: app.id,
     private_key: `\${${PRIVATE_KEY}}`,
@@ -136,7 +141,10 @@ function summary({ web, secrets }: AppRequest, app: RegisteredApp, files: readon
   return [
     `App      ${app.slug}, id ${app.id}`,
     ...files.map((path) => `secret   ${path} (new, mode 0600)`),
-    ...sectionLines("hosta", section),
+    ...sectionLines({
+      hosta: section,
+      ...(publicFor && { defaults: { allowed_repos: publicFor.map((one) => `${HOST_PREFIXES.hosta[0]}:${one}`) } }),
+    }),
     ...nextSteps([`Install the App on the repositories: ${app.installUrl}`], secrets),
   ];
 }

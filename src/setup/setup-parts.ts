@@ -4,7 +4,7 @@ import { stringify } from "yaml";
 import type { Environment } from "../config/environment.js";
 import { errorCode } from "../config/files.js";
 import type { Clock } from "../core/ports/clock.js";
-import { type HostId, SERVER_FILE, SERVICE } from "../names.js";
+import { SERVER_FILE, SERVICE } from "../names.js";
 
 /** New files for secrets, created before the secrets are, so that none is created that cannot be stored. */
 export class SecretFiles {
@@ -80,9 +80,9 @@ export interface SetupParts {
   readonly clock: Clock;
 }
 
-/** A section of the configuration, ready to be copied. */
-export function sectionLines(host: HostId, section: Readonly<Record<string, string | number>>): readonly string[] {
-  const text = stringify({ [host]: section }, { lineWidth: 0 });
+/** Sections of the configuration, ready to be copied. */
+export function sectionLines(sections: Readonly<Record<string, object>>): readonly string[] {
+  const text = stringify(sections, { lineWidth: 0 });
   return [
     "",
     `This goes into ${SERVER_FILE}, or into config of the chart's values:`,

@@ -363,6 +363,10 @@ export class MemoryHost implements CodeHost {
     return undefined;
   }
 
+  async installedOn(): Promise<readonly string[]> {
+    return [];
+  }
+
   async missingPermissions(): Promise<readonly string[]> {
     return [];
   }

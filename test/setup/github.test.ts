@@ -5,6 +5,7 @@ import { afterEach, beforeEach, expect, test } from "@jest/globals";
 import { parse } from "yaml";
 import type { GitHubForge } from "../../sandbox/github/github-forge.js";
 import { appKeys, GITHUB_APP, startSandbox, type SandboxWorld } from "../../sandbox/world.js";
+import { parseCommandLine } from "../../src/config/command-line.js";
 import { checkOnline } from "../../src/service/check-online.js";
 import { Operator } from "./operator.js";
 import { formIn, startRegistration } from "./registration.js";
@@ -78,6 +79,45 @@ test("GitHub is asked for what app.yml says, and for nothing else", async () => 
     redirect_url: `${registration.url}/registered`,
   });
   await registration.expire();
+});
+
+test("for a public App, the printed sections serve the named repositories alone", async () => {
+  const forge = await github();
+  const allow = ["--public", "--allow", "acme/*", "--allow", "umbrella/deploy"];
+  const registration = await startRegistration(operator, argvFor(forge, "--organization", "acme", ...allow));
+  await registration.browser.open(await registration.createApp());
+  const { output } = await registration.ended;
+  const argocd = `deployer: { server_url: "${world?.argocd.url ?? ""}", token: "${world?.argocdToken ?? ""}", server_dry_run: "off" }`;
+  const config = await operator.configured(output, argocd);
+  expect(config.defaults.allowedRepos).toEqual(["github:acme/*", "github:umbrella/deploy"]);
+  await forge.createRepository("stranger/tool", { "README.md": "hello" });
+  const { lines, exitCode } = await checkOnline(config);
+  expect(lines.filter((line) => line.startsWith("warning"))).toEqual([
+    "warning: the App is installed on stranger, of which defaults.allowed_repos names no repository: its events are ignored. Uninstall it there, or name them",
+  ]);
+  expect(exitCode).toBe(0);
+});
+
+test("GitHub is asked for a public App only with --public", async () => {
+  const forge = await github();
+  const registration = await startRegistration(operator, argvFor(forge, "--public", "--allow", "acme/*"));
+  const { fields } = formIn((await registration.enter(registration.code)).text);
+  expect(JSON.parse(fields.manifest ?? "")).toMatchObject({ public: true });
+  await registration.expire();
+});
+
+test.each([
+  [["--public"], /--public needs --allow/],
+  [["--allow", "acme/*"], /--allow belongs to --public/],
+  [["--public", "--allow", "*"], /takes repositories of one owner/],
+  [["--public", "--allow", "*/deploy"], /takes repositories of one owner/],
+  [["--public", "--allow", "acme"], /takes repositories of one owner/],
+  [["--public", "--allow", "**/x"], /takes repositories of one owner/],
+])("no public App without repositories that it serves: %j", (given, message) => {
+  expect(parseCommandLine(["setup", "github", "--url", URL, ...given])).toMatchObject({
+    kind: "invalid",
+    message: expect.stringMatching(message),
+  });
 });
 
 test("the owner and the name are as asked, and the default is whoever creates it", async () => {

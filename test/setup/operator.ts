@@ -71,7 +71,8 @@ export class Operator {
 
   /** The configuration as svc reads it: the printed section below another one, with the files as variables. */
   async configured(output: string, rest: string, env: Readonly<Record<string, string>> = {}): Promise<ServerConfig> {
-    const section = /^(?:hosta|hostb):\n(?: .*\n)+/m.exec(`${output}\n`)?.[0] ?? "";
+    const sections = [...`${output}\n`.matchAll(/^(?:hosta|hostb|defaults):\n(?: .*\n)+/gm)];
+    const section = sections.map(([text]) => text).join("");
     const variables = { ...(await this.files()), ...env };
     const loaded = loadServerConfig([{ name: "svc.yaml", text: `${rest}\n${section}` }], variables);
     if (loaded.kind === "invalid") throw new Error(`${section}\n${JSON.stringify(loaded.problems)}`);

@@ -8,7 +8,7 @@ const manifestSchema = z.strictObject({
   name: z.string(),
   url: z.string(),
   description: z.string(),
-  public: z.literal(false),
+  public: z.boolean(),
   hook_attributes: z.strictObject({ url: z.string(), active: z.literal(true) }),
   default_permissions: z.record(z.string(), z.enum(["read", "write"])),
   default_events: z.array(z.string()),
@@ -27,12 +27,15 @@ export function appManifest(app: {
   readonly name: string | undefined;
   readonly url: string;
   readonly redirectUrl: string;
+  /** Whether others than its owner may install it. */
+  readonly isPublic: boolean;
 }): AppManifest {
   const file = manifestSchema.parse(parse(readFileSync(shippedFile("app.yml"), "utf8")));
   return {
     ...file,
     name: app.name ?? file.name,
     url: app.url,
+    public: app.isPublic,
     hook_attributes: { ...file.hook_attributes, url: `${app.url}${WEBHOOK_PATHS.hosta}` },
     redirect_url: app.redirectUrl,
   };

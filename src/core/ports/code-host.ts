@@ -95,6 +95,8 @@ export interface CodeHost {
     change: ChangeRequest,
     deployment: ShownDeployment,
   ): Promise<{ readonly id: string; readonly state: DeploymentState } | undefined>;
+  /** Accounts on which the App is installed, the first thousand; none on a host without Apps. */
+  installedOn(): Promise<readonly string[]>;
   /** What our credentials lack for what is switched on in the configuration, a sentence each. */
   missingPermissions(): Promise<readonly string[]>;
 }

@@ -61,6 +61,7 @@ export const PORT_REACH: { readonly [Name in keyof RunPorts]: ReachOf<RunPorts[N
     commitUrl: "read",
     shownDeployment: "read",
     missingPermissions: "read",
+    installedOn: "read",
     openWithHead: "read",
     postComment: "speak",
     editComment: "speak",

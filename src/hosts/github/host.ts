@@ -91,6 +91,7 @@ export function createGitHubHost(config: GitHubConfig, parts: HostParts): CodeHo
     ...createComments(client, self, inTurn),
     commitUrl: ({ webUrl }, commit) => `${webUrl.replace(/\/pull\/\d+$/, "")}/commit/${commit}`,
     setStatus: createSetStatus(client),
+    installedOn: () => findInstalled(client),
     statusPerChange: false,
     openWithHead: (head) => openWithHead(client, head),
     merge: (change, confirm) => inTurn(change, MERGE_WRITE, () => merge(client, change, confirm, clock)),
@@ -139,6 +140,21 @@ async function findSelf(client: GitHubClient, apiUrl: string): Promise<User> {
       : await client.asInstallation(installation.id, asked, ({ rest }) => rest.users.getByUsername({ username }));
   const { id, login } = decodeAnswer(accountSchema, data, GITHUB, asked);
   return { id, login, bot: true };
+}
+
+const MOST_PAGES = 10;
+const ownersSchema = z.array(z.object({ account: z.object({ login: loginField }).nullish().catch(undefined) }));
+
+async function findInstalled(client: GitHubClient): Promise<readonly string[]> {
+  const asked = "list the App's installations";
+  const owners: string[] = [];
+  for (let page = 1; page <= MOST_PAGES; page += 1) {
+    const data = await client.asApp(asked, ({ rest }) => rest.apps.listInstallations({ per_page: 100, page }));
+    const listed = decodeAnswer(ownersSchema, data, GITHUB, asked);
+    owners.push(...listed.flatMap(({ account }) => (account ? [account.login] : [])));
+    if (listed.length < 100) break;
+  }
+  return owners;
 }
 
 /** A server in private mode refuses requests without credentials, which says nothing about the App's key. */

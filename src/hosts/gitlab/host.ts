@@ -78,6 +78,7 @@ export function createGitLabHost(config: GitLabConfig, parts: GitLabParts): Code
     ...createNotes(client, self, pace),
     commitUrl: ({ webUrl }, commit) => `${webUrl.replace(/\/merge_requests\/\d+$/, "")}/commit/${commit}`,
     setStatus: (change, status) => setStatus(client, change, status, log),
+    installedOn: () => Promise.resolve([]),
     statusPerChange: true,
     openWithHead: (head) => openWithHead(client, head),
     belongsToAny: (_change, user, groups) => belongsToAnyGroup(client, user, groups),
