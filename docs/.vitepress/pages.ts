@@ -14,7 +14,14 @@ const SECTIONS: readonly { readonly title: string; readonly files: readonly stri
   },
   {
     title: "Look up",
-    files: ["docs/configuration.md", "deploy/chart/README.md", "docs/api.md", "docs/operations.md", "docs/security.md"],
+    files: [
+      "docs/configuration.md",
+      "deploy/chart/README.md",
+      "docs/api.md",
+      "docs/operations.md",
+      "docs/security.md",
+      "docs/host-calls.md",
+    ],
   },
   { title: "Understand", files: ["docs/how-it-works.md", "docs/comparison.md", "docs/benchmarks.md", DECISIONS] },
   { title: "Project", files: ["CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md"] },
