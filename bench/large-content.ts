@@ -78,27 +78,32 @@ export interface Measured {
   readonly repositoryUrl: string;
   readonly url: string;
   readonly pid: number;
-  stop(): Promise<void>;
+  readonly stop: () => Promise<void>;
 }
 
 export interface SceneOptions {
   readonly build: string;
   readonly sections?: object;
   readonly applications?: readonly string[];
+  /** Applications of another repository. */
+  readonly elsewhere?: readonly string[];
   readonly renderMs?: number;
+  /** Whether the first application renders large objects. */
+  readonly large?: boolean;
 }
 
-/** The first application renders large objects. */
 export async function startMeasured({
   build,
   sections = {},
   applications = applicationNames(1),
+  elsewhere = [],
   renderMs = 0,
+  large = true,
 }: SceneOptions): Promise<Measured> {
   const sandbox = startOtherProcess<Order>(new URL("sandbox-process.ts", import.meta.url));
-  const started = (await sandbox.ask({ name: "start", scene: { applications, renderMs } })) as Started;
+  const started = (await sandbox.ask({ name: "start", scene: { applications, elsewhere, renderMs } })) as Started;
   const [base, head] = [largeObjects("one side"), largeObjects("the other")];
-  await sandbox.ask({ name: "render", application: RENDERED, base, head });
+  if (large) await sandbox.ask({ name: "render", application: RENDERED, base, head });
   const service = await startBuiltService(
     {
       server: { host: "127.0.0.1", port: 0, base_url: "http://svc.example.com" },

@@ -1,92 +1,52 @@
 /**
- * Measures the memory of the built service while it plans 500 of the 10,000 applications that Argo CD lists:
- * `tsx bench/memory.ts [--listed 10000] [--planned 500] [--build dist]`.
+ * Measures the memory of the built service while it plans 500 of the 10,000 applications that Argo CD lists, and while it
+ * reads each large content: `tsx bench/memory.ts [--listed 10000] [--planned 500] [--build dist] [--only Applications]`, the
+ * words of the rows to measure.
  */
-import { setTimeout as delay } from "node:timers/promises";
 import { parseArgs } from "node:util";
-import { appKeys, GITHUB_APP, startSandbox } from "../sandbox/world.js";
-import { STATUS_NAME } from "../src/names.js";
-import { memoryOf, startBuiltService } from "./built-service.js";
-import { applicationOf, changedValues, chartRepository, manifestsOf } from "./charts.js";
-import { WEBHOOK_SECRET } from "./signed-events.js";
-
-const REPOSITORY = "acme/deploy";
-const PLANNING = "planning";
-const ELSEWHERE = "https://git.example.com/acme/other.git";
+import type { FileChanges } from "../sandbox/forge.js";
+import { memoryOf } from "./built-service.js";
+import { applicationNames, changedValues } from "./charts.js";
+import { LARGE_CONTENT, type Measured, startMeasured, statusOf } from "./large-content.js";
 
 const { values: options } = parseArgs({
   options: {
     listed: { type: "string", default: "10000" },
     planned: { type: "string", default: "500" },
     build: { type: "string", default: "dist" },
+    only: { type: "string", default: "" },
   },
 });
-const LISTED = Number(options.listed);
-const PLANNED = Number(options.planned);
+const { build } = options;
+const PLANNED = applicationNames(Number(options.planned));
 
 async function main(): Promise<void> {
-  const world = await startSandbox({ github: true });
-  const { github: forge, argocd, argocdToken } = world;
-  if (forge === undefined) throw new Error("the sandbox has no code host");
-  const names = Array.from({ length: LISTED }, (_, index) => `app-${index}`);
-  const planned = names.slice(0, PLANNED);
-  const cloneUrl = `${forge.url}/${REPOSITORY}.git`;
-  await forge.createRepository(REPOSITORY, chartRepository(planned, cloneUrl));
-  forge.setAccess(REPOSITORY, "ana", "write");
-  for (const name of planned) argocd.addApplication(applicationOf(name, cloneUrl));
-  const [first = ""] = planned;
-  await argocd.deploy(first);
-  const tip = argocd.application(first)?.status.sync.revision;
-  if (typeof tip !== "string") throw new Error(`${first} was not compared`);
-  for (const name of planned) {
-    argocd.setManifests(name, "*", manifestsOf(name, 2));
-    argocd.setManifests(name, tip, manifestsOf(name, 1));
+  process.stdout.write(`Memory of the service in MiB resident (Node ${process.versions.node})\n\n`);
+  process.stdout.write("| | started | after the plan | highest |\n|---|--:|--:|--:|\n");
+  const told: string[] = [];
+  const listed = `${PLANNED.length} of ${options.listed} applications changed`;
+  if (listed.includes(options.only)) {
+    const elsewhere = Array.from({ length: Number(options.listed) - PLANNED.length }, (_, index) => `other-${index}`);
+    const service = await startMeasured({ build, applications: PLANNED, elsewhere, large: false });
+    told.push(await measured(listed, changedValues(PLANNED, 2), service));
   }
-  for (const name of names.slice(PLANNED)) argocd.addApplication(applicationOf(name, ELSEWHERE));
-  const service = await startBuiltService(
-    {
-      server: { host: "127.0.0.1", port: 0, base_url: "http://svc.example.com" },
-      deployer: { server_url: argocd.url, token: argocdToken },
-      hosta: {
-        app_id: GITHUB_APP.id,
-        private_key: appKeys().privateKey,
-        webhook_secret: WEBHOOK_SECRET,
-        api_url: forge.apiUrl,
-        web_url: forge.url,
-      },
-    },
-    options.build,
-  );
-  const pid = service.child.pid ?? 0;
-  forge.connect({ url: `${service.url}/webhook/hosta`, secret: WEBHOOK_SECRET });
+  for (const { what, changes } of LARGE_CONTENT.filter((one) => one.what.includes(options.only))) {
+    const service = await startMeasured({ build });
+    told.push(await measured(what, changes(service.repositoryUrl), service));
+  }
+  process.stdout.write(`\n${told.join("\n")}\n`);
+}
+
+/** Prints a row; returns what became of the pull request. */
+async function measured(what: string, changes: FileChanges, { sandbox, pid, stop }: Measured): Promise<string> {
   const before = await memoryOf(pid);
-  const number = await forge.open({ repository: REPOSITORY, by: "ana", changes: changedValues(planned, 2) });
-  const { headRevision } = forge.changeRequest(REPOSITORY, number);
-  // The commit status is set after the last part of the comment.
-  const told = () => forge.statuses(REPOSITORY, headRevision).findLast(({ name }) => name === STATUS_NAME);
-  while ((told()?.description ?? PLANNING) === PLANNING) await delay(100);
+  await sandbox.ask({ name: "open", number: 1, changes });
+  const status = await statusOf(sandbox, 1);
   const after = await memoryOf(pid);
-  const text = forge
-    .changeRequest(REPOSITORY, number)
-    .comments.map(({ body }) => body)
-    .join("\n");
-  const unseen = planned.filter((name) => !text.includes(`\`${name}\``));
-  process.stdout.write(
-    [
-      `Memory of the service (Node ${process.versions.node}); Argo CD lists ${LISTED} applications, ${PLANNED} are planned`,
-      `The status says: ${told()?.description ?? ""}`,
-      `Applications that the comments do not name: ${unseen.length}`,
-      "",
-      "| | MiB resident |",
-      "|---|--:|",
-      `| started | ${before.now.toFixed(0)} |`,
-      `| after the plan | ${after.now.toFixed(0)} |`,
-      `| highest | ${after.highest.toFixed(0)} |`,
-      "",
-    ].join("\n"),
-  );
-  await service.stop();
-  await world.stop();
+  const cells = [before.now, after.now, after.highest].map((mebibytes) => mebibytes.toFixed(0));
+  process.stdout.write(`| ${[what, ...cells].join(" | ")} |\n`);
+  await stop();
+  return `Status of "${what}": ${status}`;
 }
 
 await main();

@@ -9,12 +9,15 @@ import { applicationOf, chartOf, chartRepository, manifestsOf, setFile, setOf } 
 import { answerOrders } from "./other-process.js";
 
 export const REPOSITORY = "acme/deploy";
+const ELSEWHERE = "https://git.example.com/acme/other.git";
 
 /** What Argo CD runs and how it renders. */
 export interface Scene {
   readonly applications: readonly string[];
   /** Charts of the repository that no application deploys yet; Argo CD runs an ApplicationSet that names none of them. */
   readonly charts?: readonly string[];
+  /** Applications that Argo CD runs from another repository. */
+  readonly elsewhere?: readonly string[];
   /** The objects of the applications are in the cluster. */
   readonly deployed?: boolean;
   readonly renderMs: number;
@@ -106,7 +109,7 @@ async function obey(order: Order): Promise<unknown> {
   }
 }
 
-async function start({ applications, charts = [], deployed, renderMs }: Scene): Promise<Started> {
+async function start({ applications, charts = [], elsewhere = [], deployed, renderMs }: Scene): Promise<Started> {
   const world = await startSandbox({ github: true });
   const { github: forge, argocd, argocdToken } = world;
   if (forge === undefined) throw new Error("the sandbox has no code host");
@@ -116,6 +119,7 @@ async function start({ applications, charts = [], deployed, renderMs }: Scene): 
   await forge.createRepository(REPOSITORY, { ...chartRepository(applications, cloneUrl), ...further });
   forge.setAccess(REPOSITORY, "ana", "write");
   for (const name of applications) argocd.addApplication(applicationOf(name, cloneUrl));
+  for (const name of elsewhere) argocd.addApplication(applicationOf(name, ELSEWHERE));
   if (charts.length > 0) argocd.addApplicationSet(setOf([], cloneUrl));
   for (const name of charts) argocd.setManifests({ path: `apps/${name}` }, "*", manifestsOf(name, 1));
   await prepareRenders(world, applications);

@@ -1,6 +1,6 @@
 import { type ApplicationName, applicationName } from "../model/brand.js";
 import type { Approver } from "../model/change-request.js";
-import { groupedBy } from "../model/collections.js";
+import { groupedBy, mapInTurns } from "../model/collections.js";
 import type { Member } from "../model/effect.js";
 import { HostFailure } from "../model/errors.js";
 import { deployedWith, type Plan } from "../model/plan.js";
@@ -23,16 +23,18 @@ export async function readMissed(
   const failed = all.filter((one) => missOf(one) === "failed");
   const unlifted = failed.length === 0 ? [] : await unliftedOf(failed, plan, { approvals, ...context });
   if (withheld.length + unlifted.length === 0) return [];
-  const deployed = plan.applications.flatMap((parent) => deployedWith(parent).map((name) => ({ name, parent })));
-  const parents = groupedBy(deployed, ({ name }) => name);
+  const deployed = await mapInTurns(plan.applications, (parent) =>
+    deployedWith(parent).map((name) => ({ name, parent })),
+  );
+  const parents = groupedBy(deployed.flat(), ({ name }) => name);
   const missedOf = (one: MayMiss, reason: string, isWithheld: boolean): Missed => {
     const application = nameOf(one);
     const through = (parents.get(application) ?? []).map(({ parent }) => parent.application);
     return { application, withheld: isWithheld, reason, through: through.filter((name) => name !== application) };
   };
   const missed = [
-    ...withheld.map((one) => missedOf(one, WITHHELD, true)),
-    ...unlifted.map(([one, because]) => missedOf(one, `${FAILED}${because}`, false)),
+    ...(await mapInTurns(withheld, (one) => missedOf(one, WITHHELD, true))),
+    ...(await mapInTurns(unlifted, ([one, because]) => missedOf(one, `${FAILED}${because}`, false))),
   ];
   return [...new Map(missed.map((one) => [one.application, one])).values()];
 }

@@ -52,8 +52,8 @@ const PER_PIECE = 50;
 export async function packed<T>(items: readonly T[]): Promise<Packed<T>> {
   const pieces: Uint8Array[] = [];
   for (let start = 0; start < items.length; start += PER_PIECE) {
-    pieces.push(serialize(items.slice(start, start + PER_PIECE)));
     await setImmediate();
+    pieces.push(serialize(items.slice(start, start + PER_PIECE)));
   }
   return { pieces };
 }
