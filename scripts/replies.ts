@@ -59,6 +59,8 @@ export const REPLIES: Readonly<Record<string, string>> = {
   "refusal-not-a-command-but-nearly": "The comment is nearly a command",
   "refusal-no-match": "A pattern of -a matches nothing",
   "refusal-nothing-locked": "Nothing is planned yet, or everything was synced or unlocked",
+  "refusal-not-a-command-but-for-an-option": "The command has no such option",
+  "refusal-not-locked-but-nearly": "-a names nearly an application that it holds",
   "refusal-not-locked": "-a names an application that this pull request does not hold",
   "refusal-unknown-applications": "-a names an application that this pull request does not affect",
   "refusal-not-approved": "An approval is required and missing",

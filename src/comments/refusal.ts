@@ -1,14 +1,14 @@
 import { COMMAND_NAMES, COMMANDS, isGatedBy, usageOf, writtenCommand } from "../core/commands/commands.js";
 import { readLabelSelector } from "../core/commands/selection.js";
 import { changeRequestName, type ChangeRequestRef, sameRepositoryOf } from "../core/model/change-request.js";
-import type { CommandName } from "../core/model/command.js";
+import type { Command, CommandName } from "../core/model/command.js";
 import { type HostWords, listed } from "../core/model/host-words.js";
 import type { NextStep } from "../core/model/next-step.js";
 import type { BarredApplication, MemberNeed, NarrowedCommand, Refusal } from "../core/model/result.js";
 import type { AccessRule } from "../core/model/settings.js";
 import type { Advice } from "../core/policy/next-step.js";
 import { HOST_TITLES, REPOSITORY_FILE } from "../names.js";
-import { code, codes, fence, plainName, sentence, shortened, warning } from "./markdown.js";
+import { code, codes, details, fence, plainName, sentence, shortened, warning } from "./markdown.js";
 import { nextStepClause, nextStepSentence } from "./next-step-words.js";
 import { type Block, blocksOf, joined, listOf, lockedBy, unreadText } from "./parts.js";
 
@@ -64,11 +64,7 @@ function paragraphsOf(
   const { command: word, short, title } = words;
   switch (refusal.reason) {
     case "not-a-command":
-      return [
-        `not ${/^[aeiou]/.test(word) ? "an" : "a"} ${word} command`,
-        meantInstead(refusal, words),
-        commandList(words),
-      ];
+      return [`not ${/^[aeiou]/.test(word) ? "an" : "a"} ${word} command`, ...unknownPart(refusal, words)];
     case "nothing-locked":
       return [
         planHelps(advice?.next)
@@ -78,7 +74,7 @@ function paragraphsOf(
       ];
     case "not-locked":
       return [
-        `Not locked by this ${short}: ${codes(refusal.applications)}. Name an application that it has locked.`,
+        `Not locked by this ${short}: ${codes(refusal.applications)}.${meant(refusal, words)} This ${short} has locked ${listed(refusal.held.map(code), MAX_CHOICE)}.`,
         ...refusal.applications.flatMap((name) => stepOf(name, advice, change, words)),
       ];
     case "not-approved":
@@ -129,7 +125,7 @@ function paragraphsOf(
     case "not-deployable":
       return [listOf("Nothing was deployed:", refusal.applications), narrower(refusal.others, words)];
     case "unknown-applications":
-      return `application not found: ${codes(refusal.applications)}. This ${short} affects no application of that name; comment ${code(`${word} plan`)} to see which it affects.`;
+      return `application not found: ${codes(refusal.applications)}. This ${short} affects no application of that name; comment ${code(`${word} plan`)} to see which it affects.${meant(refusal, words)}`;
     case "no-match":
       return `No application of this ${short} matches ${codes(refusal.patterns)}, so nothing was done.${labelHint(refusal.patterns, short)}${choice(refusal.applications)}`;
     case "locked-by-other":
@@ -198,12 +194,25 @@ function paragraphsOf(
   }
 }
 
-function meantInstead(
-  { suggestion, unknownWord }: Extract<Refusal, { readonly reason: "not-a-command" }>,
-  { command, short }: HostWords,
-): string {
-  const unknown = unknownWord === undefined ? "" : `This ${short} has no application ${code(unknownWord)}. `;
-  return suggestion === undefined ? "" : `${unknown}Did you mean ${code(writtenCommand(suggestion, command))}?`;
+/** What of a comment that is no command is unknown and what was meant. Only if nobody knows, all commands are shown open. */
+function unknownPart(
+  { suggestion, unknownWord, unknownOption }: Extract<Refusal, { readonly reason: "not-a-command" }>,
+  words: HostWords,
+): readonly string[] {
+  const { command: word, short } = words;
+  const all = commandList(words);
+  if (suggestion !== undefined) {
+    const unknown = unknownWord === undefined ? "" : `This ${short} has no application ${code(unknownWord)}.`;
+    return [`${unknown}${meant({ suggestion }, words)}`.trim(), details("All commands", all)];
+  }
+  if (unknownOption === undefined) return [all];
+  const { command, option } = unknownOption;
+  const usage = `${code(`${word} ${command}`)} has no option ${code(option)}. Write ${code(usageOf(command, word))}.`;
+  return [usage, details("All commands", all)];
+}
+
+function meant({ suggestion }: { readonly suggestion?: Command | undefined }, { command }: HostWords): string {
+  return suggestion === undefined ? "" : ` Did you mean ${code(writtenCommand(suggestion, command))}?`;
 }
 
 const MAX_CHOICE = 20;

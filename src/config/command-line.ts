@@ -254,6 +254,7 @@ function topicOf(argv: readonly string[]): HelpTopic {
       return "users set-role";
     case "setup":
       return second === "github" || second === "gitlab" ? `setup ${second}` : "setup";
+    case undefined:
     default:
       return "program";
   }

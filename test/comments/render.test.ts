@@ -336,7 +336,20 @@ describe("the refusals", () => {
     ["found-late", { reason: "found-late", command: "sync" }],
     ["unread-files", { reason: "unread-files", files: [{ file: "apps/large.yaml", reason: "it is too large" }] }],
     ["nothing-locked", { reason: "nothing-locked" }],
-    ["not-locked", { reason: "not-locked", applications: ["nope"] }],
+    [
+      "not-a-command-but-for-an-option",
+      { reason: "not-a-command", unknownOption: { command: "sync", option: "--force" } },
+    ],
+    ["not-locked", { reason: "not-locked", applications: ["nope"], held: ["api", "web"] }],
+    [
+      "not-locked-but-nearly",
+      {
+        reason: "not-locked",
+        applications: ["wbe"],
+        held: ["api", "web"],
+        suggestion: { name: "sync", applications: ["web"], dryRun: false, prune: false },
+      },
+    ],
     [
       "not-approved",
       {

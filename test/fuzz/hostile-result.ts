@@ -56,7 +56,8 @@ const refusal: fc.Arbitrary<Refusal> = fc.oneof(
     { reason: "closed", state: "merged" },
     { reason: "superseded", by: "pushed" },
   ),
-  fc.record({ reason: fc.constantFrom("not-locked" as const, "unknown-applications" as const), applications: named }),
+  fc.record({ reason: fc.constant("not-locked" as const), applications: named, held: named }),
+  fc.record({ reason: fc.constant("unknown-applications" as const), applications: named }),
   fc.record({ reason: fc.constant("not-approved" as const), applications: named, missing: sentence, others, command }),
   fc.record({
     reason: fc.constant("stale" as const),

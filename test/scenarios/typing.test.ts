@@ -26,11 +26,49 @@ describe.each(HOSTS)("typing on %s", (host) => {
     ] as const) {
       expect([typed, await answerTo(bot, one, typed)]).toEqual([
         typed,
-        expect.stringContaining(`${NOT_A_COMMAND}Did you mean \`${meant}\`?\n\n- \`svc plan`),
+        expect.stringContaining(
+          `${NOT_A_COMMAND}Did you mean \`${meant}\`?\n\n<details><summary>All commands</summary>`,
+        ),
       ]);
     }
     expect(bot.changes()).toEqual([]);
     expect(await bot.locked(one)).toEqual(["search", "web"]);
+  });
+
+  test("an unknown option is named, with what the command takes", async () => {
+    const bot = await startBot({ host });
+    const one = await bot.open(changeOf(["web"]));
+    for (const [typed, command, option] of [
+      ["svc sync --force", "sync", "--force"],
+      ["svc sync -a web --yes=1", "sync", "--yes"],
+      ["svc plan --dry-run", "plan", "--dry-run"],
+    ] as const) {
+      expect([typed, await answerTo(bot, one, typed)]).toEqual([
+        typed,
+        expect.stringContaining(
+          `${NOT_A_COMMAND}\`svc ${command}\` has no option \`${option}\`. Write \`svc ${command} [-a`,
+        ),
+      ]);
+    }
+    // What does not look like an option is not repeated.
+    expect(await answerTo(bot, one, "svc sync --<img>")).not.toContain("has no option");
+    expect(bot.changes()).toEqual([]);
+  });
+
+  test("a name that is nearly an application's is answered with that, and with what is locked", async () => {
+    const bot = await startBot({ host, applications: ["api", "web"] });
+    const one = await bot.open(changeOf(["api", "web"]));
+    expect(await answerTo(bot, one, "svc sync -a wbe --dry-run")).toMatch(
+      /^Not locked by this .R: `wbe`\. Did you mean `svc sync -a web --dry-run`\? This .R has locked `api`, `web`\./,
+    );
+    expect(await answerTo(bot, one, "svc rollback -a wbe,nope")).toMatch(
+      /^Not locked by this .R: `wbe`, `nope`\. This .R has locked `api`, `web`\./,
+    );
+    expect(await answerTo(bot, one, "svc plan -a ap")).toMatch(
+      /^application not found: `ap`\. .*Did you mean `svc plan -a api`\?/,
+    );
+    expect(bot.changes()).toEqual([]);
+    expect(await bot.locked(one)).toEqual(["api", "web"]);
   });
 
   test("a list of names, and a pattern, which selects among the applications of this PR alone", async () => {

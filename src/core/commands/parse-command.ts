@@ -1,6 +1,7 @@
 import MarkdownIt from "markdown-it";
 import { nearest } from "../../config/nearest.js";
 import type { Command, CommandName } from "../model/command.js";
+import type { UnknownOption } from "../model/result.js";
 import { COMMAND_NAMES, optionsOf } from "./commands.js";
 import { lettersOf, optionMeant, type OptionName, OPTIONS } from "./options.js";
 import { type Guess, isSelecting, selectorMeant } from "./selection.js";
@@ -15,7 +16,11 @@ function isApplicationName(text: string): boolean {
 /** A comment that starts with the command word. `guess`: what it most likely means; undefined if nobody knows. */
 type ParsedComment =
   | { readonly kind: "command"; readonly command: Command }
-  | { readonly kind: "not-a-command"; readonly guess: Guess | undefined };
+  | {
+      readonly kind: "not-a-command";
+      readonly guess: Guess | undefined;
+      readonly unknownOption?: UnknownOption | undefined;
+    };
 
 const MAX_READ = 10_000;
 const MAX_NAMES = 100;
@@ -42,7 +47,8 @@ export function parseComment(body: string, word: string): ParsedComment | undefi
   if (open || DECEIVING.test(line.replaceAll("\t", " "))) return { kind: "not-a-command", guess: undefined };
   const words = wordsOf(line).slice(1);
   const command = parseWords(words);
-  return command === undefined ? { kind: "not-a-command", guess: guessOf(words) } : { kind: "command", command };
+  if (command !== undefined) return { kind: "command", command };
+  return { kind: "not-a-command", guess: guessOf(words), unknownOption: unknownOptionIn(words) };
 }
 
 function addressed(body: string, word: string): FirstLine | undefined {
@@ -231,6 +237,17 @@ function guessOf([first = "", ...rest]: readonly string[]): Guess | undefined {
   ]);
   // `optionsOf` names exactly the options of the command, and `OPTIONS` their kinds.
   return { command: { name, ...Object.fromEntries(options) } as Command, words: [...words] };
+}
+
+/** The first option that the command does not have. What does not look like one is not repeated. */
+function unknownOptionIn([first = "", ...rest]: readonly string[]): UnknownOption | undefined {
+  const command = commandMeant(first, rest.length === 0 ? "at-end" : "with-more");
+  if (command === undefined) return undefined;
+  const known = optionsOf(command).flatMap((option) => OPTIONS[option].flags);
+  const option = rest
+    .map((word) => splitAtEquals(word)[0])
+    .find((flag) => /^--?[a-z][a-z-]{0,30}$/i.test(flag) && !known.includes(flag.toLowerCase()));
+  return option === undefined ? undefined : { command, option };
 }
 
 /** Names, patterns and labels in a word that may have other characters around it: quotes, backticks, full stops. */

@@ -26,7 +26,7 @@ import { type Survey, surveyAfresh, type SurveyOptions } from "../survey/survey.
 import { contentWithin, createPlanStart, evaluate, newPlanRoom, type PlanStart } from "./evaluate.js";
 import { leaveQueues, type LockPorts, presentLock, releaseOthers, settleLocks } from "./locks.js";
 import { otherWordNotes, warningsOf, withRecords } from "./plan-warnings.js";
-import { labelsFor, type LabelsOf, namesOf } from "./selection.js";
+import { correctedTo, labelsFor, type LabelsOf, namesOf } from "./selection.js";
 
 interface Planning {
   readonly command: Command<"plan">;
@@ -113,7 +113,8 @@ async function choose(
   if (named.kind === "refused") return named;
   const unknown = named.items.filter((name) => !names.has(name));
   if (unknown.length > 0) {
-    return { kind: "refused", refusal: { reason: "unknown-applications", applications: unknown } };
+    const suggestion = correctedTo([...names], command);
+    return { kind: "refused", refusal: { reason: "unknown-applications", applications: unknown, suggestion } };
   }
   // Only the render of its parent tells what becomes of a child that has no change of its own.
   const asked = new Set<string>(named.items);

@@ -95,6 +95,14 @@ export function suggestionOf({ command, words }: Guess, known: readonly string[]
   return { ...command, applications: [...new Set(applications)], ...given };
 }
 
+/** The command with the names that were most likely meant, if each of them is then one of the known applications. */
+export function correctedTo(known: readonly string[], command: NarrowCommand): Command | undefined {
+  const suggestion = suggestionOf({ command, words: [] }, known);
+  if (suggestion.name === "help") return undefined;
+  const names = suggestion.applications.filter((name) => !isSelecting(name));
+  return names.every((name) => known.includes(name)) ? suggestion : undefined;
+}
+
 /** A command that `-a` can narrow. */
 type NarrowCommand = Extract<Command, CommandOptions["plan"]>;
 
@@ -151,7 +159,9 @@ export function select<T extends { readonly application: ApplicationName }>(
   const wanted = named.items;
   const missing = wanted.filter((name) => !held.some(({ application }) => application === name));
   if (missing.length > 0) {
-    return { kind: "refused", refusal: { reason: "not-locked", applications: missing } };
+    const names = held.map(({ application }) => application);
+    const suggestion = correctedTo(names, command);
+    return { kind: "refused", refusal: { reason: "not-locked", applications: missing, held: names, suggestion } };
   }
   return {
     kind: "selected",

@@ -144,6 +144,12 @@ export function wasRolledBack(sync: ApplicationSync): boolean {
   return sync.kind === "failed" && sync.notHealthy?.rollback?.kind === "succeeded";
 }
 
+/** An option that the command does not have, as it was written. */
+export interface UnknownOption {
+  readonly command: CommandName;
+  readonly option: string;
+}
+
 /** Why a command was not run. `comments/` has a text for each. */
 export type Refusal =
   | {
@@ -152,10 +158,16 @@ export type Refusal =
       readonly suggestion?: Command;
       /** A trailing word without `-a` that does not name an application of the change request. */
       readonly unknownWord?: string;
+      readonly unknownOption?: UnknownOption | undefined;
     }
   | { readonly reason: "nothing-locked" }
-  /** Named with `-a` and not locked by this change request. */
-  | { readonly reason: "not-locked"; readonly applications: readonly string[] }
+  /** Named with `-a` and not locked by this change request, which holds others. */
+  | {
+      readonly reason: "not-locked";
+      readonly applications: readonly string[];
+      readonly held: readonly string[];
+      readonly suggestion?: Command | undefined;
+    }
   | {
       readonly reason: "not-approved";
       readonly applications: readonly ApplicationName[];
@@ -188,7 +200,11 @@ export type Refusal =
       readonly applications: readonly RefusedApplication[];
       readonly others: readonly ApplicationName[];
     }
-  | { readonly reason: "unknown-applications"; readonly applications: readonly string[] }
+  | {
+      readonly reason: "unknown-applications";
+      readonly applications: readonly string[];
+      readonly suggestion?: Command | undefined;
+    }
   /** Patterns and labels that match none of the `applications` that the command could act on. */
   | { readonly reason: "no-match"; readonly patterns: readonly string[]; readonly applications: readonly string[] }
   | {

@@ -47,9 +47,12 @@ async function askedInComment(
   if (program === true) return silent("not-addressed");
   const parsed = parseComment(body, word);
   if (parsed === undefined) return silent("not-addressed");
-  return parsed.kind === "command"
-    ? { kind: "command", command: parsed.command, by: author, commentId, found, access, unclear: program === undefined }
-    : { kind: "invalid", command: undefined, guess: parsed.guess, by: author, access };
+  if (parsed.kind === "command") {
+    const unclear = program === undefined;
+    return { kind: "command", command: parsed.command, by: author, commentId, found, access, unclear };
+  }
+  const { guess, unknownOption } = parsed;
+  return { kind: "invalid", command: undefined, guess, unknownOption, by: author, access };
 }
 
 /** Undefined if the host does not tell: then the author gets a reply, and commands only with write access. */

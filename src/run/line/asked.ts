@@ -2,7 +2,7 @@ import type { Guess } from "../../core/commands/selection.js";
 import type { User } from "../../core/model/change-request.js";
 import type { Command } from "../../core/model/command.js";
 import type { FoundComment } from "../../core/model/event.js";
-import type { Turn } from "../../core/model/result.js";
+import type { Turn, UnknownOption } from "../../core/model/result.js";
 
 /** A command, an automatic plan or a mistyped comment: each is answered with a comment. */
 export type Answerable = GivenCommand | Autoplan | InvalidComment;
@@ -40,6 +40,7 @@ export interface InvalidComment {
   readonly command: undefined;
   /** The command that was most likely meant. */
   readonly guess: Guess | undefined;
+  readonly unknownOption: UnknownOption | undefined;
   readonly by: User;
   readonly access: EarlyAccess;
 }

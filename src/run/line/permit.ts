@@ -72,8 +72,12 @@ function isKnownAtOnce(gate: Gate): boolean {
 }
 
 /** Names the nearest command, unless it does not work here; applications are told apart from other words by the store. */
-async function answerInvalid({ guess }: InvalidComment, change: ChangeRequest, run: Run): Promise<Finished> {
-  if (guess === undefined) return refused({ reason: "not-a-command" });
+async function answerInvalid(
+  { guess, unknownOption }: InvalidComment,
+  change: ChangeRequest,
+  run: Run,
+): Promise<Finished> {
+  if (guess === undefined) return refused({ reason: "not-a-command", unknownOption });
   if (change.state !== "open" && isGatedBy(guess.command.name, "closed")) return refused({ reason: "not-a-command" });
   const known = await Promise.all([run.locks.list(change), run.plans.find(change)]).then(
     ([held, plan]) => [...held.map(({ application }) => application), ...plannedIn(plan)],

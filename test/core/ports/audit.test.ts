@@ -115,7 +115,7 @@ describe("what the trail says of a result", () => {
 
   test.each<Refusal>([
     { reason: "unknown-applications", applications: ["words of the comment"] },
-    { reason: "not-locked", applications: ["words of the comment"] },
+    { reason: "not-locked", applications: ["words of the comment"], held: [] },
   ])("what was typed as a name is a comment's text and stays out: $reason", (refusal) => {
     expect(JSON.stringify(refusedFacts(refusal))).not.toContain("words");
   });
