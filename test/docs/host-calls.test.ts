@@ -14,7 +14,7 @@ interface Row {
 function rowsUnder(title: string): readonly Row[] {
   const [, part = ""] = page.split(`\n## ${title}\n`);
   const [own = ""] = part.split("\n## ");
-  return [...own.matchAll(/^\| `([\w.]+)` \| ([^|]+) \| \[[^\]]+\]\(([^)]+)\) \|/gm)].map(
+  return [...own.matchAll(/^\| `([\w.]+)` \| ([^|]+) \| \[[^\]]+\]\(([^)]+)\)[^|]* \|/gm)].map(
     ([, call = "", needs = "", link = ""]) => ({ call, needs, link }),
   );
 }
@@ -24,7 +24,7 @@ function callsIn(folder: string, method: RegExp): readonly string[] {
   const files = readdirSync(new URL(`../../src/hosts/${folder}`, import.meta.url));
   const text = files.map((name) => read(`src/hosts/${folder}/${name}`)).join("\n");
   const found = [...text.matchAll(method)].map(([, group = "", name = ""]) => `${group}.${name}`);
-  return [...new Set([...found, ...(/`query \(/.test(text) ? ["graphql"] : [])])].sort();
+  return [...new Set([...found, ...(text.includes("`query (") ? ["graphql"] : [])])].sort();
 }
 
 describe.each([

@@ -15,12 +15,22 @@ const encoded = (claims: unknown) => Buffer.from(JSON.stringify(claims)).toStrin
 const jwt = (claims: unknown) => `${encoded({ alg: "HS256" })}.${encoded(claims)}.c2lnbmVk`;
 const endingAt = (iso: string) => jwt({ sub: "svc:apiKey", exp: Date.parse(iso) / 1000 });
 
+interface Gitlab {
+  expires: Date | undefined;
+  failure?: HostFailure;
+}
+
 /** Two replicas, and the expiry that GitLab reports. */
-function replicas(connection: Stores["connection"], deployerToken: string, gitlab: { expires: Date | undefined }) {
+function replicas(connection: Stores["connection"], deployerToken: string, gitlab: Gitlab) {
   const clock = new JumpClock(Date.parse(START));
   const log = recordingLog();
   const told = new Map<string, Notification>();
-  const hosts = [{ id: "hostb" as const, tokenExpires: () => Promise.resolve(gitlab.expires) }];
+  const hosts = [
+    {
+      id: "hostb" as const,
+      tokenExpires: () => (gitlab.failure ? Promise.reject(gitlab.failure) : Promise.resolve(gitlab.expires)),
+    },
+  ];
   const notifications = {
     // As the outbox: an id is taken once.
     publish: (one: Notification) => Promise.resolve(void told.set(one.id, told.get(one.id) ?? one)),
@@ -76,14 +86,11 @@ test("Argo CD's token counts by its own `exp`, which is read without its text be
 });
 
 test("a host that does not answer keeps what is known, and is logged", async () => {
-  const { watches, look, log } = replicas(undefined, "none", { expires: new Date("2026-03-20T00:00:00Z") });
+  const gitlab: Gitlab = { expires: new Date("2026-03-20T00:00:00Z") };
+  const { watches, look, log } = replicas(undefined, "none", gitlab);
   await look();
-  const failing = {
-    id: "hostb" as const,
-    tokenExpires: () => Promise.reject(new HostFailure("failed", "GitLab failed")),
-  };
-  Object.assign(watches[0] ?? {}, { parts: { ...Reflect.get(watches[0] ?? {}, "parts"), hosts: [failing] } });
-  await watches[0]?.look();
+  gitlab.failure = new HostFailure("failed", "GitLab failed");
+  await look();
   expect(watches[0]?.expiries()).toHaveLength(1);
   expect(log.lines.map(({ text }) => text)).toContain("could not read when a token expires");
 });
