@@ -106,6 +106,27 @@ describe.each(HOSTS)("a project into which only other repositories may introduce
     expect(bot.argocd.requests.filter(({ method }) => method === "POST")).toEqual([]);
   });
 
+  test("nor is one that a child of a new application brings, whoever approves", async () => {
+    // Only renders tell of the files below.
+    const bot = await start(host, { files: () => ({ ".svc.yaml": "cr_paths: ['argocd/*']\n" }) });
+    const at = (path: string, more: object = {}) => ({ path, namespace: "argocd", ...more });
+    const one = await bot.open({
+      "argocd/top.yaml": asYaml(bot.resourceOf("top", { path: "top" })),
+      "top/mid.yaml": asYaml(bot.resourceOf("mid", at("mid"))),
+      "mid/new.yaml": asYaml(bot.resourceOf("new", at("apps/new", inPayments))),
+      ...changeOf(["web"]),
+    });
+    if (host === "hostb") bot.forge.runPipeline(REPOSITORY, one);
+    await bot.approve(one);
+    await bot.comment(one, "svc plan");
+    expect(plain(bot.lastComment(one))).toContain(obstacle(host));
+    expect(bot.forge.statuses(REPOSITORY, bot.seen(one).headRevision).at(-1)?.state).not.toBe("success");
+    bot.expectChanges("sync web");
+    await bot.comment(one, "svc sync -a web");
+    expect(bot.seen(one).state).toBe("open");
+    expect(bot.answers(one).join("\n")).toContain("`new`: the merge would deploy it");
+  });
+
   test("an application that runs is not moved there", async () => {
     const bot = await start(host);
     const one = await bot.open({ "argocd/web.yaml": asYaml(bot.resourceOf("web", inPayments)) });

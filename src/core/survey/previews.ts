@@ -76,7 +76,8 @@ export function createPreviews(why: Why, context: PreviewsSource): Previews {
       const order = await read(asked);
       if (typeof order === "string") return failed(order);
       const obstacle = order.kind === "rendered" ? comesInto(order, context) : undefined;
-      if (obstacle !== undefined) return failed(obstacle);
+      // As withheld: no approval lifts it.
+      if (obstacle !== undefined) return failed(obstacle, true);
       const beyond = await beyondRunning(order, await known(), context);
       // What Argo CD listed some seconds ago may lack the application that reads as much.
       const reads = beyond.length === 0 ? [] : await beyondRunning(order, await knownNow(), context);
