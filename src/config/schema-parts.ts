@@ -279,7 +279,7 @@ export function mapOf<Value extends z.ZodType>(key: string, form: RegExp, value:
   const map = z.record(names, value, {
     error: ({ code, input }) => {
       if (code === "invalid_key") return `is no name of an ${key}`;
-      return code === "invalid_type" ? misplaced(`a section with a key for each ${key}`, input) : undefined;
+      return misplaced(`a section with a key for each ${key}`, input);
     },
   });
   return z.preprocess((input) => input ?? (input === null ? {} : input), map);

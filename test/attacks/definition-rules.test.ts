@@ -85,7 +85,7 @@ describe.each(HOSTS)("rules of the repository that defines an application which 
     const bot = await start(
       host,
       { files: main, follows },
-      { prepare: async (_world, forge) => void (await forge.pushToBranch(PLATFORM, "live", live)) },
+      { prepare: (_world, forge) => forge.pushToBranch(PLATFORM, "live", live).then(() => undefined) },
     );
     await expectBarred(bot, /the rules of 127\.0\.0\.1\/acme\/platform, which defines it, require one/);
   });

@@ -60,7 +60,7 @@ export function filesContract(under: () => CodeHostUnderTest): void {
       `https://elsewhere.example.com/${OTHER}.git`,
       "https://charts.example.com",
       "",
-      `${ALIAS}`,
+      ALIAS,
     ]) {
       expect(await read({ repoURL })).toBeUndefined();
     }

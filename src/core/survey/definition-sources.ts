@@ -68,8 +68,9 @@ export function reachedFrom(
 /** A chart's values may come from another source, and say what it defines, so that all sources count. */
 function ofParent(name: ApplicationName, running: Running, levels: number): readonly DefinedIn[] {
   const parent = running.live.get(name);
-  if (parent === undefined)
+  if (parent === undefined) {
     return [unknown(`svc cannot see the application ${name}, which Argo CD tracks as its parent`)];
+  }
   const read = gitSources(parent);
   if (read.length > 0 || parent.parent === name) return elsewhere(read, running);
   // Only its definition says what its charts make of it.

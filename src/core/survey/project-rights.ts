@@ -1,5 +1,5 @@
-import { SERVER_FILE } from "../../names.js";
 import { matchesName } from "../../config/pattern.js";
+import { SERVER_FILE } from "../../names.js";
 import type { ChangeRequest } from "../model/change-request.js";
 import type { Member } from "../model/effect.js";
 import { listed } from "../model/host-words.js";
