@@ -56,12 +56,7 @@ export function filesContract(under: () => CodeHostUnderTest): void {
     ]) {
       expect(await read({ repoURL })).toEqual([text("a: 1\n")]);
     }
-    for (const repoURL of [
-      `https://elsewhere.example.com/${OTHER}.git`,
-      "https://charts.example.com",
-      "",
-      ALIAS,
-    ]) {
+    for (const repoURL of [`https://elsewhere.example.com/${OTHER}.git`, "https://charts.example.com", "", ALIAS]) {
       expect(await read({ repoURL })).toBeUndefined();
     }
   });
