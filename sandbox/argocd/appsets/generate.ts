@@ -27,6 +27,11 @@ export async function generateApplications(world: World, account: Account, set: 
   }
   enforce(account, "applicationsets", "create", world.rbacName(namespace, name, project));
   if (!world.projects.has(project)) throw invalid(`ApplicationSet references project ${project} which does not exist`);
+  return generatedBy(world, set);
+}
+
+/** What the generators and the template of a set make. @throws {ApiError} if one of them fails. */
+export async function generatedBy(world: World, set: ApplicationSet): Promise<JsonObject[]> {
   const style: TemplateStyle = {
     goTemplate: set.spec.goTemplate === true,
     strict: set.spec.goTemplateOptions?.includes("missingkey=error") === true,

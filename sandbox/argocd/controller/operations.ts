@@ -1,4 +1,5 @@
 import { setTimeout as delay } from "node:timers/promises";
+import { runAppliedSets } from "../appsets/set-controller.js";
 import { failedPrecondition, invalid, quoted } from "../api-error.js";
 import type { SourceAt } from "../render/render-source.js";
 import { SourceFailure } from "../render/renderer.js";
@@ -221,6 +222,7 @@ export class Operations {
     }
     this.world.touch(application);
     if (dryRun === true) return;
+    await runAppliedSets(this.world, this.controller);
     for (const other of this.world.applications.values()) this.controller.markStale(other);
     // An automatic sync never starts the next one directly, even if differences remain.
     await this.controller.reconcile(application, operation.initiatedBy.automated !== true);
