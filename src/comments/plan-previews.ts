@@ -87,11 +87,11 @@ export function previewsBlocks(
   });
 }
 
-function headingOf({ kind, of }: PreviewOrigin): string {
+function headingOf({ kind, of, appliedBy }: PreviewOrigin): string {
   const name = code(shortened(of, MAX_NAME));
   switch (kind) {
     case "generated":
-      return `Applications of the ApplicationSet ${name}, at the merge`;
+      return `Applications of the ApplicationSet ${name}, at the ${appliedBy === undefined ? "merge" : `sync of ${code(appliedBy)}`}`;
     case "child":
       return `Applications below ${name}`;
   }

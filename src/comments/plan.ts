@@ -196,7 +196,9 @@ function applicationSetText(set: ApplicationSetPreview): string {
   const changes = lines.length === 0 ? "It generates the same applications on both sides." : lines.join("\n");
   const notes = set.notes.length === 0 ? [] : [set.notes.map((note) => `- ℹ️ ${sentence(note)}`).join("\n")];
   const when = set.sourceFile === undefined ? "some minutes after the merge" : "when the ApplicationSet is applied";
-  const end = `${file}\n\nArgo CD applies this ${when}; a sync here does not.`;
+  const unsynced = `Argo CD applies this ${when}; a sync here does not.`;
+  const synced = `A sync of ${code(set.appliedBy ?? "")} applies this: it takes effect at once, before the merge.`;
+  const end = `${file}\n\n${set.appliedBy === undefined ? unsynced : synced}`;
   return [heading, ...failing, changes, ...notes, end].join("\n\n");
 }
 

@@ -38,10 +38,15 @@ describe.each(HOSTS)("a set that a parent applies, on %s", (host) => {
     const bot = await startShops(host);
     expect(running(bot)).toEqual(["root", "shop-de"]);
     const one = await bot.open(setOf(cloneUrlOf(bot.forge), ["it"]));
+    const plan = bot.lastComment(one);
+    expect(plan).toContain("A sync of `root` applies this: it takes effect at once, before the merge.");
+    expect(plan).toContain("### Applications of the ApplicationSet `shops`, at the sync of `root`");
+    expect(plan).not.toContain("a sync here does not");
     await bot.approve(one);
     bot.expectChanges("sync root");
     await bot.comment(one, "svc sync");
     expect(running(bot)).toEqual(["root", "shop-it"]);
+    expect(bot.lastComment(one)).toContain("Applied the ApplicationSet shops, which adds shop-it, removes shop-de");
   });
 
   test("that fails keeps its applications as they are", async () => {
@@ -54,5 +59,7 @@ describe.each(HOSTS)("a set that a parent applies, on %s", (host) => {
     await bot.comment(one, "svc sync");
     expect(bot.changes()).toEqual(["sync root"]);
     expect(running(bot)).toEqual(["root", "shop-de"]);
+    const result = "Applied the ApplicationSet shops, which fails: its applications stay as they are";
+    expect(bot.lastComment(one)).toContain(result);
   });
 });

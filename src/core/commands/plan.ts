@@ -16,7 +16,7 @@ import { byNameAlone } from "../policy/effect-rules.js";
 import { judge } from "../policy/judge.js";
 import type { CommandContext, Commits } from "../ports/context.js";
 import { childPreviews, failingSets, type Parent, withChildren } from "../survey/child-previews.js";
-import { followedChildren, type FollowedSource, givenChildren } from "../survey/children.js";
+import { appliedSets, followedChildren, type FollowedSource, givenChildren } from "../survey/children.js";
 import { deriveEffects } from "../survey/effects.js";
 import { createPreviews, type Previews } from "../survey/previews.js";
 import { type SurveyWithSets, withApplicationSets } from "../survey/sets/application-sets.js";
@@ -180,15 +180,18 @@ async function compare(chosen: readonly Subject[], surveyed: SurveyWithSets, pla
   const { effects, applicationSets } = await deriveEffects(examined, now, context);
   const below = await childPreviews(parents, now, previews, context);
   const failing = await failingSets(parents, now, context);
+  const appliers = await appliedSets(subjects, facts, context);
+  const applied = (set: string) => (appliers.has(set) ? { appliedBy: appliers.get(set) } : {});
   return {
     found,
     previewed: [...(await generated), ...below].map((one) => {
-      return { ...one, content: contentWithin(evaluation.room, one.content) };
+      const origin = one.origin.kind === "generated" ? { ...one.origin, ...applied(one.origin.of) } : one.origin;
+      return { ...one, origin, content: contentWithin(evaluation.room, one.content) };
     }),
     applications: evaluated.map((one) =>
       withFailing({ ...one, effect: effects.get(one.application) ?? NO_EFFECT }, failing.get(one.application) ?? []),
     ),
-    applicationSets,
+    applicationSets: applicationSets.map((set) => ({ ...set, ...applied(set.name) })),
   };
 }
 

@@ -9,6 +9,7 @@ import type { ApplicationName } from "../model/brand.js";
 import { type ChangeRequest, type ChangeRequestRef, identityKey } from "../model/change-request.js";
 import { allInTurns } from "../model/collections.js";
 import type { Command } from "../model/command.js";
+import { listed } from "../model/host-words.js";
 import { type ApplicationPlan, expectedRefusals, isPlanOf, type Plan } from "../model/plan.js";
 import type { ApplicationSync, CommandResult } from "../model/result.js";
 import type { LiveSubject } from "../model/subject.js";
@@ -71,7 +72,7 @@ export async function sync(
   return {
     kind: "synced",
     dryRun: command.dryRun,
-    applications: command.dryRun ? deployed : withWaiting(deployed, facts),
+    applications: command.dryRun ? deployed : withApplied(withWaiting(deployed, facts), plan),
     announced,
     skipped: command.dryRun ? skipped : await releaseSkipped(skipped, context),
     replaced: command.dryRun ? [] : replacedBy(deployed, subjects),
@@ -97,6 +98,28 @@ function withWaiting(
     return sentences.length === 0 ? one : { ...one, warnings: [...one.warnings, ...sentences] };
   });
 }
+
+/** Names what the ApplicationSets that a sync has applied make of their applications. */
+function withApplied(deployed: readonly ApplicationSync[], plan: Plan | undefined): readonly ApplicationSync[] {
+  return deployed.map((one): ApplicationSync => {
+    const sets = plan?.applicationSets.filter(({ appliedBy }) => appliedBy === one.application) ?? [];
+    if (one.kind !== "succeeded" || sets.length === 0) return one;
+    const sentences = sets.map(({ name, added, changed, removed, problem, failure }) => {
+      if (failure !== undefined) return `applied the ApplicationSet ${name}, which fails: ${failure.then}`;
+      if (problem !== undefined) return `applied the ApplicationSet ${name}, which could not be previewed`;
+      const parts = [
+        ["adds", added],
+        ["changes", changed],
+        ["removes", removed],
+      ] as const;
+      const what = parts.flatMap(([verb, names]) => (names.length === 0 ? [] : `${verb} ${listed(names, MOST_NAMED)}`));
+      return `applied the ApplicationSet ${name}, which ${what.length === 0 ? "generates the same applications" : what.join(", ")}`;
+    });
+    return { ...one, warnings: [...one.warnings, ...sentences] };
+  });
+}
+
+const MOST_NAMED = 20;
 
 /** Settings come from the target branch: if it moved, everything is read and judged again. */
 async function underPresentRules(

@@ -154,6 +154,8 @@ export interface ApplicationSetPreview {
   readonly failure?: SetFailure | undefined;
   /** It is not previewed before the head is approved. */
   readonly withheld?: boolean | undefined;
+  /** The parent whose sync applies it, so that it takes effect before the merge. */
+  readonly appliedBy?: ApplicationName | undefined;
   /** The applications that it owns now, if it could not be previewed; empty if they are unknown. */
   readonly owned: readonly ApplicationName[];
   readonly missedAt?: MissedAt;
@@ -382,6 +384,8 @@ export interface PreviewOrigin {
   /** The ApplicationSet or the parent. */
   readonly of: string;
   readonly change: "added" | "changed" | "removed";
+  /** As `ApplicationSetPreview.appliedBy`. */
+  readonly appliedBy?: ApplicationName | undefined;
 }
 
 /** The difference that a preview shows; undefined if it shows none. */

@@ -110,6 +110,24 @@ export async function givenChildren(
   return looked.flat();
 }
 
+/** The changed ApplicationSets that the sync of a parent applies, each with that parent. */
+export async function appliedSets(
+  subjects: readonly Subject[],
+  facts: ReadonlyMap<ApplicationName, RenderFacts>,
+  { deployer }: { readonly deployer: Pick<Deployer, "naming"> },
+): Promise<ReadonlyMap<string, ApplicationName>> {
+  const nameOf = await deployer.naming();
+  const driven = subjects.filter((one) => one.kind === "live" && takesEffectWith(one) === undefined);
+  return new Map(
+    driven.flatMap(({ name: parent }) =>
+      (facts.get(parent)?.sets ?? []).map((set): [string, ApplicationName] => [
+        nameOf(set.namespace, set.name),
+        parent,
+      ]),
+    ),
+  );
+}
+
 /** Whether the head of its parent gives a running child another definition, which waits for a sync of the child. */
 function changesWaiting(live: Application, { base, head }: RenderedChild, parent: LiveSubject): boolean {
   if (base === undefined || head === undefined || specEqual(base, head)) return false;

@@ -194,6 +194,7 @@ const previewOrigin: z.ZodType<PreviewOrigin> = z.object({
   kind: z.enum(["generated", "child"]),
   of: z.string(),
   change: z.enum(["added", "changed", "removed"]),
+  appliedBy: orUndefined(stored.application),
 });
 
 const applicationPlan: z.ZodType<ApplicationPlan> = z.discriminatedUnion("kind", [
@@ -248,6 +249,7 @@ const plan: z.ZodType<Plan> = z.object({
       problem: orUndefined(z.string()),
       failure: orUndefined(z.object({ why: z.string(), then: z.string() })),
       withheld: orUndefined(z.boolean()),
+      appliedBy: orUndefined(stored.application),
       owned: z.array(stored.application).default([]),
       missedAt: orUndefined(stored.time),
     }),
