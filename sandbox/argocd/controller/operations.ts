@@ -1,6 +1,6 @@
 import { setTimeout as delay } from "node:timers/promises";
-import { runAppliedSets } from "../appsets/set-controller.js";
 import { failedPrecondition, invalid, quoted } from "../api-error.js";
+import { runAppliedSets } from "../appsets/set-controller.js";
 import type { SourceAt } from "../render/render-source.js";
 import { SourceFailure } from "../render/renderer.js";
 import { sourcesOf, type Application, type Operation } from "../resource.js";
