@@ -44,8 +44,9 @@ async function runSet(world: World, controller: Controller, set: ApplicationSet)
   if (policy === "sync" || policy === "create-delete") {
     for (const one of owned) if (!kept.has(one.metadata.name)) remove(world, one);
   }
-  for (const one of wanted)
-    {write(world, controller, one, { namespace, name, updates: policy !== "create-only" && policy !== "create-delete" });}
+  for (const one of wanted) {
+    write(world, controller, one, { namespace, name, updates: policy !== "create-only" && policy !== "create-delete" });
+  }
 }
 
 function isOwned({ metadata }: Application, namespace: string, set: string): boolean {
