@@ -31,8 +31,8 @@ import {
 } from "../store/shared-records.js";
 import type { Stores } from "../store/stores.js";
 import { reconcile, reconcileChange, type ReconcileParts } from "./reconcile.js";
-import { LOOK_AT_TOKENS_EVERY_MS, type TokenWatch } from "./token-watch.js";
 import { type SystemWatch, WATCH_EVERY_MS } from "./system-watch.js";
+import { LOOK_AT_TOKENS_EVERY_MS, type TokenWatch } from "./token-watch.js";
 
 const RECONCILE_EVERY_MS = 5 * 60_000;
 const SWEEP_EVERY_MS = 10 * 60_000;

@@ -47,7 +47,7 @@ import {
   type Requires,
 } from "../policy/facts.js";
 import type { CommandContext } from "../ports/context.js";
-import { memberObstacle, type ProjectClaim } from "../survey/project-rights.js";
+import { introducing } from "../survey/project-rights.js";
 import { type AccessContext, barredFrom } from "./access.js";
 import {
   type ApprovalContext,
@@ -329,16 +329,6 @@ function requiresOf(deployed: Deployed, back: Deployed, settings: Settings, chan
       unlock: allowed("unlock", alone),
     },
   };
-}
-
-/** The first obstacle to what a deployment brings into projects; a clause about the application itself. */
-function introducing({ application, members }: Deployed, claim: ProjectClaim): string | undefined {
-  for (const member of members) {
-    const obstacle = memberObstacle(member, claim);
-    if (obstacle === undefined) continue;
-    return member.application === application ? obstacle : `it brings ${member.application}, and ${obstacle}`;
-  }
-  return undefined;
 }
 
 function needApproval({ applications, others }: Facts): boolean {

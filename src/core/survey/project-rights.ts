@@ -1,5 +1,6 @@
 import { matchesName } from "../../config/pattern.js";
 import { SERVER_FILE } from "../../names.js";
+import type { ApplicationName } from "../model/brand.js";
 import type { ChangeRequest } from "../model/change-request.js";
 import type { Member } from "../model/effect.js";
 import { listed } from "../model/host-words.js";
@@ -25,8 +26,21 @@ export function projectObstacle(project: string, claim: ProjectClaim): string | 
   );
 }
 
-/** The same of one application of an effect. What svc cannot tell counts as coming into a project of others. */
-export function memberObstacle(member: Member, claim: ProjectClaim): string | undefined {
+/** The first obstacle to what a deployment brings into projects; a clause about the application itself. */
+export function introducing(
+  { application, members }: { readonly application: ApplicationName; readonly members: readonly Member[] },
+  claim: ProjectClaim,
+): string | undefined {
+  for (const member of members) {
+    const obstacle = memberObstacle(member, claim);
+    if (obstacle === undefined) continue;
+    return member.application === application ? obstacle : `it brings ${member.application}, and ${obstacle}`;
+  }
+  return undefined;
+}
+
+/** Why one application of an effect may not come into its project. What svc cannot tell counts as coming into a project of others. */
+function memberObstacle(member: Member, claim: ProjectClaim): string | undefined {
   const { definition, project, sources } = member;
   switch (definition.kind) {
     case "removed":
