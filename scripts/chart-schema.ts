@@ -39,11 +39,14 @@ function forHelm(schema: ChartSchema, path: string): ChartSchema {
   const { description } = schema;
   if (READ_BY_TEMPLATES[path] !== undefined) return { description, ...READ_BY_TEMPLATES[path] };
   if (SECRET.test(path)) return { description, type: "string" };
-  const { properties, items, anyOf, pattern, ...rest } = schema;
+  const { properties, items, anyOf, pattern, additionalProperties: others, ...rest } = schema;
   return {
     ...rest,
     ...(properties === undefined ? {} : { properties: inProperties(properties, path) }),
     ...(items === undefined ? {} : { items: forHelm(items, `${path}[]`) }),
+    ...(others === undefined
+      ? {}
+      : { additionalProperties: typeof others === "object" ? forHelm(others, `${path}.*`) : others }),
     ...(anyOf === undefined ? {} : { anyOf: anyOf.map((each) => forHelm(each, path)) }),
     ...(pattern === undefined ? {} : forGo(pattern)),
   };

@@ -251,7 +251,7 @@ function redirectTarget({ headers }: Answer, base: URL): URL | undefined {
   return URL.canParse(location, base.href) ? new URL(location, base) : undefined;
 }
 
-/** Within a host it means that nothing is there any more: GitLab leads from the old name of a project to its id. */
+/** A lasting one within a host means that nothing is there any more: GitLab leads from a project's old name to its id. */
 function redirected(
   { words, origin }: Pick<HostFetchOptions, "words" | "origin">,
   status: number,
@@ -259,7 +259,7 @@ function redirected(
 ): HostFailure {
   const where = target === undefined ? "" : ` to ${target.origin}`;
   return new HostFailure(
-    target?.origin === origin ? "not-found" : "failed",
+    status === 301 && target?.origin === origin ? "not-found" : "failed",
     `${words.title} answered with a redirect${where} (${status}), which is not followed: set ${words.addressKey} to the address that answers by itself.`,
   );
 }

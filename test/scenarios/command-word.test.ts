@@ -43,7 +43,7 @@ describe.each(HOSTS)("server.command on %s", (host) => {
     );
     await bot.comment(one, "argo deploy");
     expect(bot.lastComment(one)).toContain(
-      "not an argo command\n\nDid you mean `argo sync`?\n\n- `argo plan [-a <application>]`: ",
+      "not an argo command\n\nDid you mean `argo sync`?\n\n<details><summary>All commands</summary>\n\n- `argo plan [-a <application>]`: ",
     );
     await bot.comment(one, "argo help");
     expect(bot.lastComment(one)).toContain("- `argo sync [-a <application>] [--dry-run] [--prune]`: ");

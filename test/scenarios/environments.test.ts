@@ -126,6 +126,7 @@ describe.each(HOSTS)("what is deployed, in the environments of %s", (host) => {
     off.expectChanges("sync web");
     await off.comment(other, "svc sync");
     await off.comment(other, "svc rollback");
-    expect(calls(off)).toEqual([]);
+    // Whoever watches the token's expiry asks about the token.
+    expect(calls(off).filter((path) => !path.endsWith("/personal_access_tokens/self"))).toEqual([]);
   });
 });

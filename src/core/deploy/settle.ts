@@ -4,7 +4,14 @@ import { type ChangeRequestRef, changeRequestRef, sameChangeRequest } from "../m
 import { allInTurns } from "../model/collections.js";
 import type { DeployingCommand } from "../model/command.js";
 import { type Deployment, isOfReplaced, restoredSpec } from "../model/deployment.js";
-import { DeployerFailure, LeaseLost, neverStarted, safeMessage, StoreUnavailable } from "../model/errors.js";
+import {
+  DeployerFailure,
+  LeaseLost,
+  neverStarted,
+  safeMessage,
+  StoredValueUnreadable,
+  StoreUnavailable,
+} from "../model/errors.js";
 import { referenceTo } from "../model/host-words.js";
 import { endOf } from "../model/progress.js";
 import type { ApplicationSync, AutomaticRollback, SyncedResource, SyncOutcome } from "../model/result.js";
@@ -82,13 +89,18 @@ export async function endReplaced(
   return records.filter((record) => !replaced.includes(record));
 }
 
-/** The same for all records of a change request. What cannot be read of Argo CD ends nothing. @throws {StoreUnavailable} */
+/** The same for all records of a change request. What nobody can read ends nothing. @throws {StoreUnavailable} */
 export async function endReplacedOf(
   change: ChangeRequestRef,
   { deployments, deployer, log }: Pick<DeployContext, "deployments" | "deployer" | "log">,
 ): Promise<void> {
-  const records = (await deployments.ofChange(change)).filter(({ uid }) => uid !== undefined);
-  await allInTurns(records, async (record) => {
+  const records = await deployments.ofChange(change).catch((error: unknown) => {
+    // Whoever reads them next says so.
+    if (error instanceof StoredValueUnreadable) return [];
+    throw error;
+  });
+  const named = records.filter(({ uid }) => uid !== undefined);
+  await allInTurns(named, async (record) => {
     try {
       const live = await deployer.findApplication(record.application);
       if (live !== undefined) await endReplaced(live, [record], { deployments });

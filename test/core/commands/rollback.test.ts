@@ -173,7 +173,7 @@ test.each(["locks", "deployments"] as const)(
   async (port) => {
     const number = await deploy(config(WEB, "2"));
     const list = () => Promise.reject(new StoredValueUnreadable("a newer version of svc wrote it"));
-    const unreadable = { [port]: { ...wrapPort(world.stores[port], {}), list } };
+    const unreadable = { [port]: wrapPort<object>(world.stores[port], { list, ofChange: list }) };
     expect(refused(await world.run(number, ROLLBACK, unreadable))).toMatchObject({ reason: "cannot-tell" });
     expect(refused(await world.run(number, SYNC, unreadable))).toMatchObject({ reason: "cannot-tell" });
     expect(await world.holders()).toEqual({});

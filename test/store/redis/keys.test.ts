@@ -4,7 +4,7 @@ import { Redis } from "ioredis";
 import { Reminders } from "../../../src/service/chores.js";
 import { systemClock } from "../../../src/service/service.js";
 import { createRedisStores } from "../../../src/store/redis/redis-stores.js";
-import { claimsInterval } from "../../../src/store/shared-records.js";
+import { claimsInterval, sharedWarnings } from "../../../src/store/shared-records.js";
 import { tableUnder } from "../../observe/metrics/markdown-table.js";
 import { recordingLog } from "../../recording-log.js";
 import { freePort, RedisServer } from "../../redis-server.js";
@@ -66,6 +66,7 @@ beforeAll(async () => {
   await redis.users.signIn(account, 0);
   await redis.attempts.add("10.0.0.1", 60_000);
   await claimsInterval(redis.connection, "sweep", 60_000);
+  await sharedWarnings(redis.connection).save("argocd 2026-12-01 7", { at: new Date(0).toISOString() });
   await new Reminders(redis.connection, systemClock).isTime("hosta/acme/deploy/1");
   const session = { cookie: { originalMaxAge: null }, expiresAt: Date.now() + DAY_MS, lifetimeMs: DAY_MS };
   await new Promise<void>((resolve, reject) => {
