@@ -151,7 +151,7 @@ function summaryLines({ diff, cluster }: EvaluatedPlan, { pruning, words }: Appl
     `**Changes:** ${diff.created} to create, ${diff.updated} to update`,
     ...(diff.deleted === 0 ? [] : [`**Deletes:** ${diff.deleted} to delete${kept}`]),
     ...(diff.stay === undefined ? [] : [`**Stays:** ${diff.stay} left in the cluster by any sync (Prune=false)`]),
-    ...(left === 0 ? [] : [`**Left as is:** ${left} by any sync, as the diff says`]),
+    ...(left === 0 ? [] : [`**Left as is:** ${left} that no sync changes; the diff says why`]),
     ...(diff.hooksChanged === 0 ? [] : [`**Hooks:** ${diff.hooksChanged} changed`]),
     ...(cluster === undefined ? [] : [`**Kubernetes:** ${sentence(clusterSentence(cluster))}`]),
     ...consequenceLines(diff),

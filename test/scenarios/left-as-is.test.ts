@@ -50,7 +50,7 @@ describe.each(HOSTS)("what Kubernetes answers to be no change on %s", (host) => 
     const before = bot.argocd.liveObject("Deployment", "guestbook", "web");
     const one = await bot.open({ [FILE]: head });
     expect(web(bot, one)).toContain(
-      "**Changes:** 0 to create, 0 to update\n\n**Left as is:** 1 by any sync, as the diff says\n",
+      "**Changes:** 0 to create, 0 to update\n\n**Left as is:** 1 that no sync changes; the diff says why\n",
     );
     expect(web(bot, one)).toContain(
       "# update: apps/Deployment guestbook/web\n# The cluster already has what this says: a sync leaves it.\n@@",
