@@ -94,9 +94,9 @@ class Findings implements Log {
 const MOST_NAMED = 5;
 
 /**
- * What the server's rules and annotations say of the applications that run and nobody can have meant: names of repositories
- * that may be on either host, and lists that together allow nobody. Rules of repositories' files, and members of teams, are
- * not known here.
+ * Mistakes in the server's rules and in annotations that only the running applications show: names of repositories that may
+ * be on either host, and lists that together allow nobody. Does not know the rules in repositories' files, nor who is in a
+ * team.
  */
 export function checkRules(applications: readonly Application[], config: ServerConfig): readonly string[] {
   const hosts = HOST_IDS.filter((id) => config[id] !== undefined);

@@ -1,23 +1,10 @@
 import { describe, expect, test } from "@jest/globals";
-import { stringify } from "yaml";
 import { HOSTS, startBot, type Bot, type BotOptions } from "./bot.js";
 import { section } from "./plan-comment.js";
+import { deployment } from "./resources.js";
 
 const REPLICAS = { group: "apps", kind: "Deployment", jsonPointers: ["/spec/replicas"] };
 const RESPECTED = { syncPolicy: { syncOptions: ["RespectIgnoreDifferences=true"] } };
-
-function deployment(replicas: number, image = "web:1"): string {
-  return stringify({
-    apiVersion: "apps/v1",
-    kind: "Deployment",
-    metadata: { name: "web" },
-    spec: {
-      replicas,
-      selector: { matchLabels: { app: "web" } },
-      template: { metadata: { labels: { app: "web" } }, spec: { containers: [{ name: "web", image }] } },
-    },
-  });
-}
 
 /** An application that is deployed with 2 replicas, of which somebody has made 7. */
 async function scaled(options: BotOptions, rule: object = REPLICAS): Promise<Bot> {

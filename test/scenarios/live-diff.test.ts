@@ -3,22 +3,9 @@ import { stringify } from "yaml";
 import type { Manifest } from "../../sandbox/argocd/manifest.js";
 import { HOSTS, SHORT, startBot, type Bot, type BotOptions } from "./bot.js";
 import { section } from "./plan-comment.js";
-import { changeOf, configMap } from "./resources.js";
+import { changeOf, configMap, deployment } from "./resources.js";
 
 const LIVE: Pick<BotOptions, "config"> = { config: { deployer: { diff_mode: "live" } } };
-
-function deployment(replicas: number, image = "web:1"): string {
-  return stringify({
-    apiVersion: "apps/v1",
-    kind: "Deployment",
-    metadata: { name: "web" },
-    spec: {
-      replicas,
-      selector: { matchLabels: { app: "web" } },
-      template: { metadata: { labels: { app: "web" } }, spec: { containers: [{ name: "web", image }] } },
-    },
-  });
-}
 
 /** Somebody, or something, changes members of an object in the cluster. */
 function changeLive(bot: Bot, kind: string, members: (object: Manifest) => object): void {

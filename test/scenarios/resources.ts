@@ -1,3 +1,4 @@
+import { stringify } from "yaml";
 import type { FileChanges } from "../../sandbox/forge.js";
 
 /** YAML of a ConfigMap with some values. */
@@ -66,4 +67,18 @@ export function changeOf(names: readonly string[], value = "2"): FileChanges {
 export function apart(...names: readonly string[]): Readonly<Record<string, Partial<ApplicationOptions>>> {
   const at = (namespace: string) => ({ destination: { server: "https://kubernetes.default.svc", namespace } });
   return Object.fromEntries(names.map((name) => [name, { spec: at(name) }]));
+}
+
+/** YAML of a Deployment `web` with one container. */
+export function deployment(replicas: number, image = "web:1"): string {
+  return stringify({
+    apiVersion: "apps/v1",
+    kind: "Deployment",
+    metadata: { name: "web" },
+    spec: {
+      replicas,
+      selector: { matchLabels: { app: "web" } },
+      template: { metadata: { labels: { app: "web" } }, spec: { containers: [{ name: "web", image }] } },
+    },
+  });
 }

@@ -161,7 +161,7 @@ export interface ApplicationSetPreview {
   readonly missedAt?: MissedAt;
 }
 
-/** "The set will fail: why; then". */
+/** Shown as "The set will fail: <why>; <then>". */
 export interface SetFailure {
   readonly why: string;
   readonly then: string;

@@ -146,7 +146,7 @@ export interface Requires {
 /** The present state of an application, as a command read it. Texts are untrusted. */
 export interface NowFacts {
   readonly autoSynced: boolean;
-  /** The ApplicationSet that syncs it in steps, which counts as auto-sync. */
+  /** The ApplicationSet whose `RollingSync` syncs the application, which counts as auto-sync. */
   readonly syncingSet?: string | undefined;
   /** Why svc cannot deploy it, whatever else holds. */
   readonly obstacle?: string | undefined;

@@ -127,7 +127,7 @@ export interface Visitor extends Pick<User, "id" | "login"> {
 export interface ForeignFile {
   readonly repoURL: string;
   readonly path: string;
-  /** A branch, a tag or a commit besides the default branch; empty, or `HEAD`, if there is none. */
+  /** A branch, tag or commit to read besides the default branch. Empty or `HEAD` reads the default branch alone. */
   readonly follows: string;
 }
 

@@ -24,7 +24,7 @@ interface DefinitionSource {
   readonly reading: Reading;
 }
 
-/** What the file of a repository says at one of the revisions that count; `unknown` requires an approval. */
+/** The rules in a repository's file at one revision. Rules that are `unknown` require an approval. */
 type Definition =
   { readonly kind: "rules"; readonly config: RepositoryConfig } | { readonly kind: "unknown"; readonly reason: string };
 
@@ -91,9 +91,9 @@ function definitionsOf({ definedIn = [] }: RuledApplication, files: Read): reado
   return definedIn.flatMap((place) => (files.get(keyOf(place)) ?? [UNREAD]).map((one) => ({ place, one })));
 }
 
-const UNREAD: Definition = { kind: "unknown", reason: "nothing has asked for them" };
+const UNREAD: Definition = { kind: "unknown", reason: "svc did not read them for this plan, so plan again" };
 
-/** The strictest of all. A file says nothing of what it does not name: the server's defaults are the change request's. */
+/** The strictest of the change request's own requirements and those of the other files. A file adds only what it names. */
 function allRequirements(
   application: RuledApplication,
   files: Read,

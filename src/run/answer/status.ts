@@ -261,7 +261,7 @@ async function inTurn(head: HeadRef, isOurs: () => Promise<boolean>, writer: Sta
   return { kept, shown: set && named && own?.state === worst.state };
 }
 
-/** Without the store nobody can tell how others with this head stand: only what is not green can be set. */
+/** Sets the status while the store is away. It is never green then: other change requests with this head may hold it back. */
 async function setUntold(
   error: unknown,
   head: HeadRef,

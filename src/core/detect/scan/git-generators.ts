@@ -78,7 +78,7 @@ export function isTemplated(git: JsonObject): boolean {
 
 /**
  * What the git generators of a set follow of the change request's repository besides its base branch, where a push can add
- * and change applications. A template may become any name.
+ * and change applications. A name with a template in it counts: it may become any.
  */
 export function readAside(set: ApplicationSet, change: Branches): readonly string[] {
   const own = gitGenerators(set).filter((git) => isOwn(git, change) || isTemplate(git.repoURL));

@@ -38,7 +38,7 @@ const LABEL = "[a-z0-9](?:[-a-z0-9]*[a-z0-9])?";
 const OBJECT_NAME = new RegExp(`^${LABEL}(?:\\.${LABEL})*$`);
 const MAX_OBJECT_NAME = 253;
 
-/** What follows if Kubernetes refuses what a set generates: the controller goes on, but does not come to what it removes. */
+/** The failure if Kubernetes refuses the name of a generated application: the controller creates the others, but deletes nothing. */
 export function failureToCreate(generated: readonly Application[]): SetFailure | undefined {
   const refused = generated.find(({ resourceName: name }) => name.length > MAX_OBJECT_NAME || !OBJECT_NAME.test(name));
   if (refused === undefined) return undefined;
