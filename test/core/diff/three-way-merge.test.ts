@@ -250,6 +250,20 @@ describe("lists by position", () => {
       ],
       [{ a: 2, z: 2 }],
     ],
+    [
+      "a list that has the head's elements already keeps its order",
+      [{}, [], "x"],
+      [[], {}, {}],
+      [[], { z: 1 }, { z: 2 }],
+      [[], { z: 1 }, { z: 2 }],
+    ],
+    [
+      "an element of another length's list is not the live one's render",
+      [{ a: 1 }, {}, {}],
+      [{}, {}],
+      [{ a: 1 }, {}],
+      [{}, {}],
+    ],
   ])("%s", (_, base, head, live, merged) => {
     expect(merge(THING, [{ l: base }], { l: head }, { l: live })).toEqual({ l: merged });
   });

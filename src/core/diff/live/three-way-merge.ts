@@ -139,7 +139,8 @@ const MOST_EARLIER = 200;
 
 /**
  * A head element's counterpart is the live one whose render it equals, or else the one at the same place. The first of
- * `previous` of the live list's length counts as its render. An answer counts if its elements are the head's, in this order.
+ * `previous` of the live list's length counts as its render, unless the live list has all of the head already. An answer
+ * counts if its elements are the head's, in this order.
  */
 function mergeByPlace(element: Place, { previous, head, live, answer }: Lists): List {
   const after = isList(answer?.after) && isCovered(head, answer.after) ? answer.after : undefined;
@@ -147,13 +148,13 @@ function mergeByPlace(element: Place, { previous, head, live, answer }: Lists): 
   const [before, whole] = [asLive(answer?.before), asLive(answer?.whole)];
   const texts = previous.map((list) => list.map((item) => canonicalJson(item)));
   const known = texts.map((list) => new Set(list));
-  const origin = texts.find((list) => list.length === live.length) ?? [];
+  const origin = isCovered(head, live) ? [] : (texts.find((list) => list.length === live.length) ?? []);
   const places = new Map(origin.map((text, at) => [text, at]));
   const earlier = previous.flat();
   return head.map((wanted, index) => {
     const text = canonicalJson(wanted);
     const at = origin[index] === text ? index : (places.get(text) ?? (head.length === live.length ? index : -1));
-    const same = known.every((list) => list.has(text));
+    const same = places.has(text) && known.every((list) => list.has(text));
     // Which earlier element a changed one was is not known, so that what any of them had counts as removed.
     if (!same && earlier.length > MOST_EARLIER) return wanted;
     const answered = after && { before: (before ?? live)[at], after: after[index], whole: whole?.[at] ?? wanted };
