@@ -26,6 +26,7 @@ export default {
       },
     ],
   },
+  setupFiles: ["<rootDir>/test/fixed-seed.js"],
   // Services under test log at level debug into files, which are searched for the run's secrets at its end.
   globalSetup: "<rootDir>/test/secrets-in-logs/global-setup.js",
   globalTeardown: "<rootDir>/test/secrets-in-logs/global-teardown.js",
