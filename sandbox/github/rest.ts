@@ -11,7 +11,8 @@ import { statusRoutes } from "./routes/statuses.js";
 import { permits, type Caller, type Tokens } from "./tokens.js";
 import type { Repository, World } from "./world.js";
 
-const routes: readonly Route[] = [
+/** What is served, with the permission that each call needs. */
+export const routes: readonly Route[] = [
   ...appRoutes,
   ...repositoryRoutes,
   ...pullRoutes,

@@ -33,7 +33,7 @@ export interface GitHubOptions {
 const permissions: AppFacts["permissions"] = {
   metadata: "read",
   contents: "write",
-  issues: "write",
+  issues: "read",
   pull_requests: "write",
   statuses: "write",
   deployments: "write",

@@ -1,3 +1,4 @@
+import { expect } from "@jest/globals";
 import type { FileChanges, Forge } from "../../sandbox/forge.js";
 import { GitStore, type MergeMethod } from "../../sandbox/git/git-store.js";
 import { startGitHub } from "../../sandbox/github/start-github.js";
@@ -10,6 +11,7 @@ import type { CodeHost } from "../../src/core/ports/code-host.js";
 import { createGitHubHost } from "../../src/hosts/github/host.js";
 import { createGitLabHost } from "../../src/hosts/gitlab/host.js";
 import { rsaKey } from "../config/rsa-key.js";
+import { compareCalls } from "../host-calls.js";
 import { hostParts } from "../hosts/host-parts.js";
 import { JumpClock } from "../jump-clock.js";
 import { keptLogger } from "../secrets-in-logs/kept-logger.js";
@@ -225,6 +227,7 @@ function underTest(
     async stop() {
       await forge.stop();
       await store.remove();
+      expect(compareCalls(forge).undescribed).toEqual([]);
     },
   };
 }

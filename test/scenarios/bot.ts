@@ -8,6 +8,7 @@ import { startService, type Service } from "../../src/service/service.js";
 import { createMemoryStores } from "../../src/store/memory/memory-stores.js";
 import type { Stores } from "../../src/store/stores.js";
 import { recordExchanges } from "../contract-replay/recording.js";
+import { compareCalls } from "../host-calls.js";
 import { JumpClock } from "../jump-clock.js";
 import { registerAuthorizations, registerSecretObjects } from "../secrets-in-logs/secrets-of.js";
 import { untilIdle } from "../until-idle.js";
@@ -258,6 +259,7 @@ export class Bot {
       await this.service.sweep();
       expect(this.argocd.temporaryApplications()).toEqual([]);
       expect(this.forge.violations).toEqual([]);
+      expect(compareCalls(this.forge).undescribed).toEqual([]);
       expect(this.argocd.violations).toEqual([]);
       if (this.#options.checkWords !== false) {
         const answers = this.#opened.flatMap((number) => this.answers(number));

@@ -7,6 +7,7 @@ import type { GitHubForge } from "../../sandbox/github/github-forge.js";
 import { appKeys, GITHUB_APP, startSandbox, type SandboxWorld } from "../../sandbox/world.js";
 import { parseCommandLine } from "../../src/config/command-line.js";
 import { checkOnline } from "../../src/service/check-online.js";
+import { compareCalls } from "../host-calls.js";
 import { Operator } from "./operator.js";
 import { formIn, startRegistration } from "./registration.js";
 
@@ -22,6 +23,7 @@ beforeEach(async () => {
 });
 afterEach(async () => {
   expect(world?.github?.violations ?? []).toEqual([]);
+  if (world?.github !== undefined) expect(compareCalls(world.github).undescribed).toEqual([]);
   await world?.stop();
   world = undefined;
   await operator.leave();

@@ -4,6 +4,7 @@ import { afterEach, beforeEach, expect, test } from "@jest/globals";
 import type { GitLabForge } from "../../sandbox/gitlab/gitlab-forge.js";
 import { GITLAB_TOKEN, startSandbox, type SandboxWorld } from "../../sandbox/world.js";
 import { checkOnline } from "../../src/service/check-online.js";
+import { compareCalls } from "../host-calls.js";
 import { Operator } from "./operator.js";
 
 const URL = "https://svc.example.org";
@@ -18,6 +19,7 @@ beforeEach(async () => {
 });
 afterEach(async () => {
   expect(world?.gitlab?.violations ?? []).toEqual([]);
+  if (world?.gitlab !== undefined) expect(compareCalls(world.gitlab).undescribed).toEqual([]);
   await world?.stop();
   await operator.leave();
 });

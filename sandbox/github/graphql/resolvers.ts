@@ -3,7 +3,16 @@ import { FOLDER_MODE } from "../../git/tree-entries.js";
 import { mergeBaseOf } from "../mergeability.js";
 import { latestOpinionatedReviews, reviewDecision } from "../reviews.js";
 import { permits, type InstallationToken } from "../tokens.js";
-import { nodeId, type Comment, type Issue, type Person, type Pull, type Repository, type World } from "../world.js";
+import {
+  isPull,
+  nodeId,
+  type Comment,
+  type Issue,
+  type Person,
+  type Pull,
+  type Repository,
+  type World,
+} from "../world.js";
 import { lastPage, onePage, TypedError } from "./fields.js";
 
 type Resolvers = Readonly<Record<string, unknown>>;
@@ -33,8 +42,8 @@ export function rootResolvers(world: World, token: InstallationToken): Resolvers
       if (found === undefined) {
         throw new TypedError("NOT_FOUND", `Could not resolve to a node with the global id of '${input.subjectId}'`);
       }
-      const { repository } = found.issue;
-      if (!permits(token, repository, "pull_requests", "write") && !permits(token, repository, "issues", "write")) {
+      const needed = isPull(found.issue) ? "pull_requests" : "issues";
+      if (!permits(token, found.issue.repository, needed, "write")) {
         throw new TypedError("FORBIDDEN", "Resource not accessible by integration");
       }
       found.comment.minimizedReason = input.classifier.toLowerCase();

@@ -1,6 +1,7 @@
 import { renderComment } from "../render/comment.js";
 import { renderReaction } from "../render/reaction.js";
-import { now, type Issue, type Pull, type Reaction } from "../world.js";
+import { permits } from "../tokens.js";
+import { isPull, now, type Issue, type Pull, type Reaction } from "../world.js";
 import { ApiError, notFound, page, type Answer, type Call, type Route } from "./call.js";
 
 /** Longer comments are refused with 422. */
@@ -70,9 +71,7 @@ export const commentRoutes: readonly Route[] = [
     method: "post",
     template: "/repos/{owner}/{repo}/issues/comments/{comment_id}/reactions",
     caller: "installation",
-    // Unlike for the comment itself, the permission for pull requests does not suffice
-    // (https://docs.github.com/rest/authentication/permissions-required-for-github-apps).
-    needs: [["issues", "write"]],
+    needs: writing,
     handle: createReaction,
   },
 ];
@@ -144,10 +143,17 @@ function bodyOf({ body }: Call): string {
   return text;
 }
 
-/** Adds a reaction, without a webhook. Repeating a reaction returns 200 and adds nothing. */
-function createReaction({ world, repository, params, body }: Call): Answer {
+/**
+ * Adds a reaction, without a webhook. Repeating a reaction returns 200 and adds nothing. GitHub's page names the permission
+ * for issues, but the one for what the comment hangs from decides: https://github.com/github/docs/issues/43843
+ */
+function createReaction({ world, repository, params, body, token }: Call): Answer {
   const found = world.comment(repository, Number(params.comment_id));
   if (found === undefined) throw notFound();
+  const needed = isPull(found.issue) ? "pull_requests" : "issues";
+  if (token === undefined || !permits(token, repository, needed, "write")) {
+    throw new ApiError(403, "Resource not accessible by integration");
+  }
   const { reactions } = found.comment;
   const content = String(body.content);
   const known = reactions.find((one) => one.by === world.bot && one.content === content);

@@ -184,6 +184,18 @@ describe("an installation's token", () => {
     expect(news()).toBe("");
   });
 
+  test("reacts to a comment on a pull request with the permission for pull requests, not with that for issues", async () => {
+    const { id } = (await call("POST", `/repos/${name}/issues/1/comments`, { body: "svc plan" })).body;
+    const react = async (permissions: object) => {
+      const as = await newToken({ permissions });
+      return (await call("POST", `/repos/${name}/issues/comments/${String(id)}/reactions`, { content: "eyes" }, as))
+        .status;
+    };
+    expect(await react({ pull_requests: "read", issues: "read" })).toBe(403);
+    expect(await react({ pull_requests: "write" })).toBe(201);
+    expect(news()).toBe("");
+  });
+
   test.each([
     { what: "more than the App was granted", body: { permissions: { contents: "read", administration: "write" } } },
     { what: "a repository that is not the installation's", body: { repositories: ["deploy", "nowhere"] } },

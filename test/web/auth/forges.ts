@@ -1,10 +1,11 @@
-import { afterEach } from "@jest/globals";
+import { afterEach, expect } from "@jest/globals";
 import { GitStore } from "../../../sandbox/git/git-store.js";
 import type { GitHubForge } from "../../../sandbox/github/github-forge.js";
 import { startGitHub } from "../../../sandbox/github/start-github.js";
 import type { GitLabForge } from "../../../sandbox/gitlab/gitlab-forge.js";
 import { startGitLab } from "../../../sandbox/gitlab/gitlab.js";
 import { appKeys, GITHUB_APP, GITLAB_TOKEN } from "../../../sandbox/world.js";
+import { compareCalls } from "../../host-calls.js";
 import { BASE_URL } from "./site.js";
 
 /** The application of the service at either host. */
@@ -23,6 +24,7 @@ export async function startLoginGitHub(): Promise<GitHubForge> {
   running.push(async () => {
     await github.stop();
     await store.remove();
+    expect(compareCalls(github).undescribed).toEqual([]);
   });
   github.login.registerApp({
     clientId: CLIENT.client_id,
@@ -40,6 +42,7 @@ export async function startLoginGitLab(): Promise<GitLabForge> {
   running.push(async () => {
     await gitlab.stop();
     await store.remove();
+    expect(compareCalls(gitlab).undescribed).toEqual([]);
   });
   gitlab.login.registerApplication({
     clientId: CLIENT.client_id,
