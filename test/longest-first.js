@@ -12,7 +12,6 @@ const LONGEST = [
   "scenarios/host-limit",
   "scenarios/large-plans",
   "scenarios/resilience",
-  "demo/program",
   "web/browser/flows",
   "contract/code-host.test",
   "web/browser/looks",

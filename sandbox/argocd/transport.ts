@@ -30,6 +30,9 @@ const handlers: Readonly<Record<EndpointId, Handler>> = {
 /** Endpoints that need no login; an invalid token counts as none. */
 const open = new Set<EndpointId>(["health", "version", "user", "settings"]);
 
+/** Argo CD compresses every answer. It costs both sides more than the answer itself if that is small. */
+const COMPRESSED_FROM_BYTES = 2048;
+
 interface Routed {
   readonly endpoint: Endpoint & { readonly id: EndpointId };
   readonly parameters: Record<string, string>;
@@ -148,7 +151,7 @@ function send(request: Request, response: Response, status: number, answer: unkn
   response.status(status);
   // Express would add a character set.
   response.setHeader("Content-Type", isText ? "text/plain; charset=utf-8" : "application/json");
-  if (!/\bgzip\b/.test(request.get("accept-encoding") ?? "")) {
+  if (bytes.length < COMPRESSED_FROM_BYTES || !/\bgzip\b/.test(request.get("accept-encoding") ?? "")) {
     response.end(bytes);
     return;
   }
