@@ -182,6 +182,15 @@ export class GitStore {
     });
   }
 
+  /** Writes a branch's own commits anew on top of another commit. Returns the new tip. @throws {Error} on a conflict. */
+  async rebaseBranch(name: string, branch: string, onto: string, committer: string): Promise<string> {
+    return this.#alone(name, async () => {
+      const tip = await this.resolve(name, `refs/heads/${branch}`);
+      if (tip === undefined) throw new Error(`There is no branch ${branch} in ${name}`);
+      return this.#rebase(name, branch, onto, tip, committer);
+    });
+  }
+
   branches(name: string): Promise<string[]> {
     const prefix = "refs/heads/";
     const refs = this.objects(name).refs(prefix);
@@ -230,10 +239,10 @@ export class GitStore {
     return this.#of(name, "between", from, to, async (objects) => linesOf(await runGit(objects.onDisk(), args)));
   }
 
-  async #rebase(name: string, branch: string, tip: string, head: string): Promise<string> {
+  async #rebase(name: string, branch: string, tip: string, head: string, committer?: string): Promise<string> {
     let parent = tip;
     for (const { tree, message, author } of await replay(this.directory(name), tip, head)) {
-      parent = this.#write(name, branch, { message, author, parents: [parent], tree });
+      parent = this.#write(name, branch, { message, author, committer, parents: [parent], tree });
     }
     return parent;
   }

@@ -29,6 +29,7 @@ export async function openPull(world: World, request: OpenRequest): Promise<Pull
     baseSha,
     merged: undefined,
     pendingReads: 0,
+    updating: undefined,
   };
   repository.pulls.set(number, pull); // before the first await, to reserve the number
   if (request.at !== undefined) await store.setRef(headRepository.fullName, `refs/heads/${branch}`, request.at);

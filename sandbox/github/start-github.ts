@@ -1,4 +1,5 @@
 import express, { type ErrorRequestHandler } from "express";
+import { Background } from "../background.js";
 import { FaultSwitch } from "../faults.js";
 import type { GitStore } from "../git/git-store.js";
 import { smartHttp } from "../git/smart-http.js";
@@ -11,6 +12,8 @@ import { accessToken } from "./oauth/access-token.js";
 import { authorizePages } from "./oauth/authorize.js";
 import { userApi } from "./oauth/user-api.js";
 import { commentPayload, mergePushPayload, pullPayload } from "./payloads.js";
+import { pushTo } from "./pull-acts.js";
+import { updateOf } from "./pushes.js";
 import { registrationPages } from "./registration-pages.js";
 import { errorBody, restApi } from "./rest.js";
 import type { Announce } from "./routes/call.js";
@@ -118,6 +121,17 @@ function announcements(world: World, webhooks: Deliveries, violated: (what: stri
         void webhooks.send("push", () => mergePushPayload(world, pull, world.bot)).catch(failed);
       }
       void webhooks.send("pull_request", () => pullPayload(world, pull, { action: "closed" }, world.bot)).catch(failed);
+    },
+    updates: (pull) => {
+      const { headRepository, headBranch, headSha: before } = pull;
+      const update = async () => {
+        const push = { ...(await updateOf(world, pull, world.bot.login)), by: world.bot.login };
+        const { commit: after } = await pushTo(world, headRepository, headBranch, {}, push);
+        return pullPayload(world, pull, { action: "synchronize", before, after }, world.bot);
+      };
+      const payload = update();
+      pull.updating = new Background(payload.then(() => undefined, failed));
+      void webhooks.send("pull_request", () => payload).catch(failed);
     },
   };
 }

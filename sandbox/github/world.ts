@@ -1,3 +1,4 @@
+import type { Background } from "../background.js";
 import type { AccessLevel } from "../forge.js";
 import type { GitStore, MergeMethod } from "../git/git-store.js";
 import { loginOf } from "../git/write-commit.js";
@@ -40,6 +41,8 @@ export interface Pull extends Issue {
   merged: { readonly at: string; readonly by: Person; readonly commit: string } | undefined;
   /** How many more reads find the mergeability pending. */
   pendingReads: number;
+  /** The newest update of its branch. */
+  updating: Background | undefined;
 }
 
 export interface Repository {

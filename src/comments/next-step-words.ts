@@ -151,7 +151,7 @@ function byPieces(by: readonly AccessRule[]): readonly Piece[] {
 }
 
 function pushPieces(
-  { because, applications, baseBranch }: Extract<NextStep, { kind: "push" }>,
+  { because, applications, baseBranch, command: update }: Extract<NextStep, { kind: "push" }>,
   { command }: HostWords,
 ): readonly Piece[] {
   const names = named(applications);
@@ -159,7 +159,14 @@ function pushPieces(
     case "conflicts":
       return ["resolve the merge conflicts and push"];
     case "behind":
-      return ["update the branch, because ", { code: baseBranch }, " changed what ", ...names, " is deployed from"];
+      return [
+        ...(update === undefined ? ["update the branch"] : ["comment ", { code: `${command} ${update}` }]),
+        ", because ",
+        { code: baseBranch },
+        " changed what ",
+        ...names,
+        " is deployed from",
+      ];
     case "uncovered":
       return ["complete the annotation ", { code: "manifest-generate-paths" }, " of ", ...names];
     case "unevaluated":

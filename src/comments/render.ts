@@ -1,4 +1,4 @@
-import type { ApplicationName } from "../core/model/brand.js";
+import { type ApplicationName, shortRevision } from "../core/model/brand.js";
 import { changeRequestName, type ChangeRequest } from "../core/model/change-request.js";
 import { referenceTo, type HostWords } from "../core/model/host-words.js";
 import type { Lock } from "../core/model/lock.js";
@@ -45,6 +45,7 @@ const TEXTS: { readonly [K in ResultKind]: (result: CommandResultOf<K>, facts: A
   synced: (result, facts) => titled(titleOf("Sync", result), syncBlocks(result, facts), facts),
   "rolled-back": (result, facts) => titled(titleOf("Rollback", result), rollbackBlocks(result, facts), facts),
   unlocked: (result, facts) => titled("Unlock", unlockBlocks(result, facts), facts),
+  updated: (result, facts) => titled("Update", blocksOf([updateText(result, facts)]), facts),
   closed: ({ stillDeployed }, facts) =>
     stillDeployed.length === 0 ? [] : titled("Closed", [block(closedText(stillDeployed, facts.words))], facts),
   help: (_result, facts) => titled("Help", [block(commandList(facts.words))], facts),
@@ -93,6 +94,19 @@ function unlockBlocks(result: CommandResultOf<"unlocked">, { change, words, advi
     notHeld.length === 0 ? "" : listOf("Not released:", notHeld),
     advice === undefined ? "" : nextStepSentence(advice.next, change, words),
   ]);
+}
+
+function updateText({ done }: CommandResultOf<"updated">, { change, words, advice }: AnswerFacts): string {
+  const base = code(change.baseBranch);
+  if (done === undefined) {
+    const next = advice === undefined ? "" : ` ${nextStepSentence(advice.next, change, words)}`;
+    return `${capitalised(`the branch has every commit of ${base}`)}: there is nothing to update.${next}`;
+  }
+  const [was, head] = [change.headRevision, done.head].map((commit) => code(shortRevision(commit)));
+  const how = done.rewritten
+    ? `Rebased the branch onto ${base}, which writes its commits anew: fetch it before you go on with it.`
+    : `Merged ${base} into the branch.`;
+  return `${how} The head is ${head} instead of ${was}, and is planned now. An approval of ${was} does not count for it: approve it again where an approval is required.`;
 }
 
 function closedText(applications: readonly string[], { short, command }: HostWords): string {

@@ -1,5 +1,5 @@
 import * as z from "zod";
-import { COMMAND_ACCESS, MERGE_METHODS, ON_FAILURE } from "../core/model/settings.js";
+import { COMMAND_ACCESS, MERGE_METHODS, ON_FAILURE, UPDATE_BRANCH } from "../core/model/settings.js";
 import { nearest } from "./nearest.js";
 import { PATTERN_FORM, patternProblem } from "./pattern.js";
 import { redactionProblem } from "./redaction.js";
@@ -216,6 +216,9 @@ export const SHARED_SETTINGS = {
   ),
   auto_merge: flag().describe("merge after a fully successful sync"),
   merge_method: oneOf(MERGE_METHODS).describe("how to merge; on GitLab the project decides between merge and rebase"),
+  update_branch: oneOf(UPDATE_BRANCH).describe(
+    "whether svc brings the base branch into the branch of a pull request: `never`; on `command`, by `svc update`; or `on_turn` as well: by itself, when a lock that it waited for is free and the branch has to be updated",
+  ),
   skip_no_changes: flag().describe("skip applications whose plan proved that nothing changes"),
   delete_source_branch: flag().describe("delete the source branch after a merge by svc"),
 } as const;
@@ -237,6 +240,7 @@ export function defaultsSection() {
     require_healthy: SHARED_SETTINGS.require_healthy.prefault(false),
     health_timeout: SHARED_SETTINGS.health_timeout.prefault("5m"),
     on_failure: SHARED_SETTINGS.on_failure.prefault("keep"),
+    update_branch: SHARED_SETTINGS.update_branch.prefault("command"),
     auto_merge: SHARED_SETTINGS.auto_merge.prefault(false),
     merge_method: SHARED_SETTINGS.merge_method.prefault("squash"),
     skip_no_changes: SHARED_SETTINGS.skip_no_changes.prefault(false),

@@ -260,15 +260,19 @@ export function pauseAskedFor({ status, headers }: LimitedAnswer, now: Date): nu
 
 const READ_PAUSES_MS = [500, 1000, 2000, 4000, 8000];
 
+/** A minute. */
+export const LONG_READ_PAUSES_MS = [...READ_PAUSES_MS, 15_000, 30_000];
+
 /** Reads what a host computes in the background until `settled` holds, at most 6 times in 16 s. Returns the last value. */
 export async function readUntil<T>(
   read: () => Promise<T>,
   settled: (value: T) => boolean,
   clock: Clock,
   signal?: AbortSignal,
+  pauses: readonly number[] = READ_PAUSES_MS,
 ): Promise<T> {
   let value = await read();
-  for (const pause of READ_PAUSES_MS) {
+  for (const pause of pauses) {
     if (settled(value)) return value;
     await clock.sleep(pause, signal);
     value = await read();

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "@jest/globals";
 import { renderTurn } from "../../src/comments/plan.js";
 import { renderBarredMerge, renderMergeRefusal, renderResult } from "../../src/comments/render.js";
-import { applicationName, type ApplicationName, repositoryName } from "../../src/core/model/brand.js";
+import { applicationName, type ApplicationName, repositoryName, revision } from "../../src/core/model/brand.js";
 import { changeRequestRef } from "../../src/core/model/change-request.js";
 import type { Deployment } from "../../src/core/model/deployment.js";
 import type { NextStep } from "../../src/core/model/next-step.js";
@@ -226,6 +226,9 @@ describe("the answers to commands", () => {
       },
     ],
     ["unlock-nothing", { kind: "unlocked", released: [], notHeld: [], left: [], next: [] }],
+    ["update", { kind: "updated", done: { head: revision("d".repeat(40)), rewritten: false } }],
+    ["update-rebased", { kind: "updated", done: { head: revision("d".repeat(40)), rewritten: true } }],
+    ["update-nothing", { kind: "updated", done: undefined }],
     ["closed", { kind: "closed", released: [web], stillDeployed: [web] }],
     ["help", { kind: "help" }],
   ])("%s", (name, result) => {
@@ -401,6 +404,7 @@ describe("the refusals", () => {
     ["store-unavailable", { reason: "store-unavailable" }],
     ["closed", { reason: "closed", state: "merged" }],
     ["fork", { reason: "fork" }],
+    ["not-updated", { reason: "not-updated", because: "it has merge conflicts" }],
     ["no-write-access", { reason: "no-write-access", login: "olga" }],
     ["repository-file", { reason: "repository-file", problems: [".svc.yaml:3:5 cr_paths: must be a list"] }],
     ["superseded", { reason: "superseded", by: "pushed" }],

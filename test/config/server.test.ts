@@ -52,6 +52,7 @@ test("every default is filled in", () => {
       healthTimeout: 300_000,
       onFailure: "keep",
       approvalFromCommitters: false,
+      updateBranch: "command",
       autoMerge: false,
       mergeMethod: "squash",
       skipNoChanges: false,

@@ -127,6 +127,8 @@ test.each([
   ["skip_no_changes: true", { skipNoChanges: true }],
   ["merge_method: rebase", { mergeMethod: "rebase" }],
   ["delete_source_branch: true", { deleteSourceBranch: true }],
+  ["update_branch: on_turn", { updateBranch: "on_turn" }],
+  ["update_branch: never", { updateBranch: "never" }],
 ])("the repository's %s wins", (text, expected) => {
   expect(resolve(text).settings).toMatchObject(expected);
 });

@@ -33,6 +33,7 @@ export interface ApiPaths {
   readonly comments: RegExp;
   readonly comment: RegExp;
   readonly merge: RegExp;
+  readonly update: RegExp;
   readonly branch: RegExp;
   readonly deletedBranch: RegExp;
 }
@@ -130,6 +131,7 @@ export async function startGitHubUnderTest({ approvalsRequired = 0 }: StartOptio
       comments: /\/issues\/\d+\/comments$/,
       comment: /\/issues\/comments\/\d+$/,
       merge: /\/pulls\/\d+\/merge$/,
+      update: /\/pulls\/\d+\/update-branch$/,
       branch: /\/branches\/./,
       deletedBranch: /\/git\/refs\/heads\/./,
     },
@@ -178,6 +180,7 @@ export async function startGitLabUnderTest(options: StartOptions = {}): Promise<
       comments: /\/merge_requests\/\d+\/notes$/,
       comment: /\/merge_requests\/\d+\/notes\/\d+$/,
       merge: /\/merge_requests\/\d+\/merge$/,
+      update: /\/merge_requests\/\d+\/rebase$/,
       branch: /\/repository\/branches\/./,
       deletedBranch: /\/repository\/branches\/./,
     },

@@ -7,6 +7,7 @@ import { faultsContract } from "./code-host-faults.contract.js";
 import { filesContract } from "./code-host-files.contract.js";
 import { marksContract } from "./code-host-marks.contract.js";
 import { mergeContract } from "./code-host-merge.contract.js";
+import { updateContract } from "./code-host-update.contract.js";
 import type { CodeHostUnderTest, StartOptions } from "./code-host-under-test.js";
 
 export type Start = (options?: StartOptions) => Promise<CodeHostUnderTest>;
@@ -21,6 +22,7 @@ export function codeHostContract(name: string, start: Start): void {
     describe("marks", () => marksContract(under));
     describe("deployments", () => deploymentsContract(under));
     describe("merge", () => mergeContract(under));
+    describe("update of the branch", () => updateContract(under));
     describe("a broken host", () => faultsContract(under));
 
     test("the host was asked and answered as its description has it, and no comment did anything by itself", () => {

@@ -4,6 +4,7 @@ import type { Settings } from "../../src/core/model/settings.js";
 export function sampleSettings(more: Partial<Settings> = {}): Settings {
   const settings: Settings = {
     autoplan: true,
+    updateBranch: "command",
     skipNoChanges: false,
     autoMerge: false,
     mergeMethod: "squash",

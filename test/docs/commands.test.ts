@@ -40,12 +40,12 @@ function patternOf(text: string): RegExp {
 describe("docs/commands.md", () => {
   test("lists the commands with the options that the help names", () => {
     const usages = [...commandList({ command: SERVICE }).matchAll(/`([^`]+)`/g)].map(([, usage = ""]) => usage);
-    expect(usages.length).toBe(5);
+    expect(usages.length).toBe(6);
     for (const usage of usages) expect(PAGE).toContain(`\n| \`${usage}\` |`);
   });
 
   test.each(
-    [...PAGE.matchAll(/`(svc (?:plan|sync|rollback|unlock|help)(?: -[^`[\]]*)?)`/g)].map(([, one = ""]) => one),
+    [...PAGE.matchAll(/`(svc (?:plan|sync|rollback|unlock|update|help)(?: -[^`[\]]*)?)`/g)].map(([, one = ""]) => one),
   )("shows %s, which is a command", (text) =>
     expect(parseComment(text.replace(/<[^>]+>/g, "web"), SERVICE)).toMatchObject({ kind: "command" }),
   );
@@ -91,6 +91,7 @@ describe("docs/commands.md", () => {
       "found-late": true,
       closed: true,
       fork: true,
+      "not-updated": true,
       "no-write-access": true,
       "not-allowed": true,
       "repository-file": true,
@@ -102,6 +103,7 @@ describe("docs/commands.md", () => {
       synced: "result-sync",
       "rolled-back": "result-rollback",
       unlocked: "result-unlock",
+      updated: "result-update",
       closed: "result-closed",
       help: "result-help",
     };

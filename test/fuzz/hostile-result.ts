@@ -138,6 +138,7 @@ export const hostileResult: fc.Arbitrary<CommandResult> = fc.oneof(
     left: applications,
     next: fc.array(fc.record({ application, change: otherChange }), { maxLength: 4 }),
   }),
+  fc.constant<CommandResult>({ kind: "updated", done: undefined }),
   fc.record({ kind: fc.constant("closed" as const), released: applications, stillDeployed: applications }),
   fc.constant<CommandResult>({ kind: "help" }),
 );

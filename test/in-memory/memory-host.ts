@@ -16,6 +16,7 @@ import type {
   CommitStatus,
   DeploymentState,
   MergeOutcome,
+  UpdateOutcome,
   OpenWithHead,
   OwnComment,
   Reaction,
@@ -381,6 +382,10 @@ export class MemoryHost implements CodeHost {
     this.#options.onMerge?.(this.ref(change.number));
     await this.#options.delay();
     return { kind: "merged", note: undefined };
+  }
+
+  updateBranch(): Promise<UpdateOutcome> {
+    return Promise.resolve({ kind: "refused", reason: "this host has no such thing" });
   }
 
   #held(number: number): Held {

@@ -102,6 +102,7 @@ async function judgedBefore(command: Command, given: Given, world: World): Promi
       return judgedOf("sync", await syncFacts(command, given, world), await atOnce("sync", given, world));
     case "rollback":
       return judgedOf("rollback", await rollbackFacts(command, given, world), await atOnce("rollback", given, world));
+    case "update":
     case "help":
       return { reason: undefined, selected: [] };
   }

@@ -12,13 +12,13 @@ describe.each(HOSTS)("one judgement on %s", (host) => {
     const one = await bot.open(changeOf(["web"]));
     await bot.forge.pushToBranch(REPOSITORY, "main", { "apps/web/more.yaml": configMap("more", { a: "1" }) });
     await bot.comment(one, "svc plan");
-    const update = /[Uu]pdate the branch, because `main` changed what `web` is deployed from/;
+    const update = /[Cc]omment `svc update`, because `main` changed what `web` is deployed from/;
     expect(bot.lastComment(one)).toMatch(update);
     expect(bot.lastComment(one)).not.toContain("needs an approval of");
     const head = bot.seen(one).headRevision;
     const { description } = bot.forge.statuses(REPOSITORY, head).at(-1) ?? {};
     if (host === "hosta") {
-      expect(description).toContain("update the branch, because main changed what web is deployed from");
+      expect(description).toContain("comment svc update, because main changed what web is deployed from");
     }
     await bot.comment(one, "svc sync");
     expect(bot.lastComment(one)).toContain("PR must be approved before sync");

@@ -29,6 +29,8 @@ export interface Announce {
   /** `previous` is the text before an edit. */
   comment(issue: Issue | Pull, comment: Comment, previous: string | undefined): void;
   closed(pull: Pull): void;
+  /** Does it after the answer, as GitHub does. */
+  updates(pull: Pull): void;
 }
 
 export interface Route {

@@ -1,5 +1,5 @@
 import { mergePull } from "../merge.js";
-import { mergeBaseOf } from "../mergeability.js";
+import { baseTip, mergeBaseOf } from "../mergeability.js";
 import { renderPull, renderSimplePull } from "../render/pull.js";
 import type { Pull } from "../world.js";
 import { ApiError, notFound, page, type Answer, type Call, type Route } from "./call.js";
@@ -17,7 +17,10 @@ export const pullRoutes: readonly Route[] = [
     template: "/repos/{owner}/{repo}/pulls/{pull_number}",
     caller: "installation",
     needs: [["pull_requests", "read"]],
-    handle: async (call) => ({ status: 200, body: await renderPull(call.world, pullOf(call), "api") }),
+    handle: async (call) => {
+      await pullOf(call).updating?.look();
+      return { status: 200, body: await renderPull(call.world, pullOf(call), "api") };
+    },
   },
   {
     method: "put",
@@ -25,6 +28,13 @@ export const pullRoutes: readonly Route[] = [
     caller: "installation",
     needs: [["contents", "write"]],
     handle: merge,
+  },
+  {
+    method: "put",
+    template: "/repos/{owner}/{repo}/pulls/{pull_number}/update-branch",
+    caller: "installation",
+    needs: [["contents", "write"]],
+    handle: updateBranch,
   },
 ];
 
@@ -57,6 +67,25 @@ async function merge(call: Call): Promise<Answer> {
   announce.closed(pull);
   const sha = pull.merged?.commit ?? "";
   return { status: 200, body: { sha, merged: true, message: "Pull Request successfully merged" } };
+}
+
+/** https://docs.github.com/rest/pulls/pulls#update-a-pull-request-branch */
+async function updateBranch(call: Call): Promise<Answer> {
+  const { world, body, announce, url } = call;
+  const pull = pullOf(call);
+  const { fullName } = pull.repository;
+  if (typeof body.expected_head_sha === "string" && body.expected_head_sha !== pull.headSha) {
+    throw new ApiError(422, "expected head sha didn’t match current head ref.");
+  }
+  const base = await baseTip(world, pull);
+  if (await world.store.isAncestor(fullName, base, pull.headSha)) {
+    throw new ApiError(422, "There are no new commits on the base branch.");
+  }
+  if (await world.store.conflicts(fullName, base, pull.headSha)) {
+    throw new ApiError(422, "merge conflict between base and head");
+  }
+  announce.updates(pull);
+  return { status: 202, body: { message: "Updating pull request branch.", url: url.href } };
 }
 
 async function refuseWorkflows({ world, repository }: Call, pull: Pull, allowed: boolean): Promise<void> {

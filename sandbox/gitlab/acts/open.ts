@@ -119,5 +119,7 @@ function newMergeRequest(
     pipeline: undefined,
     pendingReads: 0,
     syncingReads: 0,
+    rebasing: undefined,
+    mergeError: null,
   };
 }

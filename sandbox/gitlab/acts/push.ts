@@ -48,6 +48,26 @@ export async function pushToBranch(
   return id;
 }
 
+/**
+ * Rebases the source branch in the background, as the token's account: https://docs.gitlab.com/api/merge_requests/#rebase-a-merge-request
+ * It takes the branch as it is then.
+ */
+export async function rebaseBranch(instance: Instance, merge: MergeRequest): Promise<void> {
+  const { project, sourceProject, sourceBranch, targetBranch } = merge;
+  const { bot, store } = instance;
+  merge.mergeError = null;
+  try {
+    const onto = await store.resolve(project.path, `refs/heads/${targetBranch}`);
+    if (onto === undefined) throw new Error(`${project.path} has no branch ${targetBranch}`);
+    const before = await store.resolve(sourceProject.path, `refs/heads/${sourceBranch}`);
+    const after = await store.rebaseBranch(sourceProject.path, sourceBranch, onto, bot.username);
+    await recordPush(instance, sourceProject, { by: bot, branch: sourceBranch, before, after });
+    await branchMoved(instance, sourceProject, sourceBranch, { by: bot });
+  } catch {
+    merge.mergeError = "Rebase failed. Please rebase locally";
+  }
+}
+
 /** A person merges the target branch into the source branch with git, and pushes. */
 export async function updateBranch(instance: Instance, merge: MergeRequest, by: string): Promise<string> {
   const { project, sourceBranch, targetBranch } = merge;

@@ -65,7 +65,11 @@ export const listMergeRequests = endpoint(`${project}/merge_requests`, {
   updated_after: z.iso.datetime({ offset: true }).optional(),
   ...paging,
 });
-export const showMergeRequest = endpoint(mergeRequest, { render_html: flag.optional() });
+export const showMergeRequest = endpoint(mergeRequest, {
+  render_html: flag.optional(),
+  include_rebase_in_progress: flag.optional(),
+});
+export const rebaseMergeRequest = endpoint(`${mergeRequest}/rebase`, {}, { skip_ci: z.boolean().optional() });
 export const acceptMergeRequest = endpoint(
   `${mergeRequest}/merge`,
   {},

@@ -1,5 +1,7 @@
 import type { Router } from "express";
+import { Background } from "../../background.js";
 import { mergeNow } from "../acts/merge.js";
+import { rebaseBranch } from "../acts/push.js";
 import { readStatus } from "../acts/reviews.js";
 import type { Instance } from "../model/instance.js";
 import { newestVersion, type MergeRequest } from "../model/merge-request.js";
@@ -47,7 +49,9 @@ export function mergeRequestRoutes(router: Router, instance: Instance): void {
     endpoints.showMergeRequest.path,
     serve(instance, endpoints.showMergeRequest, async (call) => {
       const merge = call.mergeRequest();
-      return { body: await showMergeRequest(instance, merge, await readStatus(instance, merge)) };
+      const isAsked = call.query.include_rebase_in_progress === true;
+      const rebasing = isAsked ? { rebase_in_progress: (await merge.rebasing?.look()) ?? false } : {};
+      return { body: { ...(await showMergeRequest(instance, merge, await readStatus(instance, merge))), ...rebasing } };
     }),
   );
   router.get(
@@ -57,6 +61,18 @@ export function mergeRequestRoutes(router: Router, instance: Instance): void {
       const newestFirst = [...merge.versions].reverse();
       const shown = await Promise.all(newestFirst.map((version) => showVersion(instance, merge, version)));
       return page(call.url, shown, call.query);
+    }),
+  );
+  router.put(
+    endpoints.rebaseMergeRequest.path,
+    serve(instance, endpoints.rebaseMergeRequest, (call) => {
+      const merge = call.mergeRequest();
+      const level = merge.sourceProject.members.get(instance.bot.id) ?? 0;
+      const isProtected = merge.sourceProject.protectedBranches.has(merge.sourceBranch);
+      if (level < 30 || isProtected) throw new ApiFailure(403, "Cannot push to source branch");
+      merge.rebasing = new Background(rebaseBranch(instance, merge));
+      instance.hooks.during(merge.rebasing.done);
+      return { status: 202, body: { rebase_in_progress: true } };
     }),
   );
   router.put(

@@ -102,7 +102,7 @@ export async function showMergeRequest(
     pipeline: null,
     head_pipeline: merge.pipeline === undefined ? null : showPipeline(instance, merge, merge.pipeline),
     diff_refs: { base_sha: base, head_sha: head, start_sha: start },
-    merge_error: null,
+    merge_error: merge.mergeError,
     first_contribution: sourceProject !== project,
     user: { can_merge: mayMerge(instance, merge) },
   };

@@ -44,6 +44,11 @@ export class HookSender {
     this.#queue(id);
   }
 
+  /** Work in the background, which may queue webhooks: nothing is idle before it ends. It must not fail. */
+  during(work: Promise<void>): void {
+    this.#tail = this.#tail.then(() => work);
+  }
+
   /** Resolves once everything queued so far has been answered or has failed. */
   answered(): Promise<void> {
     return this.#tail;

@@ -1,3 +1,4 @@
+import type { Background } from "../../background.js";
 import type { Person } from "./people.js";
 import type { Pipeline } from "./pipeline.js";
 import type { Project } from "./project.js";
@@ -36,6 +37,10 @@ export interface MergeRequest {
   squashCommit: string | undefined;
   /** Undefined until the background check has run for this head and target. */
   conflicts: boolean | undefined;
+  /** The newest rebase of its branch. */
+  rebasing: Background | undefined;
+  /** What GitLab says of a merge or rebase that failed in the background. */
+  mergeError: string | null;
   /** The newest pipeline of its head branch. */
   pipeline: Pipeline | undefined;
   /** How many more reads find the check pending. */

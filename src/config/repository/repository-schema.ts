@@ -55,6 +55,7 @@ export function repositorySchema() {
       ),
     health_timeout: SHARED_SETTINGS.health_timeout.optional(),
     on_failure: SHARED_SETTINGS.on_failure.optional(),
+    update_branch: SHARED_SETTINGS.update_branch.optional(),
     applications: listOf(application())
       .prefault([])
       .describe("files beyond an application's own sources that affect it"),

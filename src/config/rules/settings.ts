@@ -1,5 +1,5 @@
 import { isDeepStrictEqual } from "node:util";
-import type { AccessRule, OwnSettings } from "../../core/model/settings.js";
+import { type AccessRule, type OwnSettings, UPDATE_BRANCH } from "../../core/model/settings.js";
 import { HOST_IDS, type HostId, REPOSITORY_FILE } from "../../names.js";
 import { matchesName } from "../pattern.js";
 import {
@@ -73,6 +73,9 @@ export function resolveSettings(
   const headConfig = head.kind === "valid" ? head.config : undefined;
   const settings: OwnSettings = {
     autoplan: policy.autoplan ?? defaults.autoplan,
+    updateBranch:
+      UPDATE_BRANCH.find((one) => policies.some(({ updateBranch = defaults.updateBranch }) => updateBranch === one)) ??
+      "never",
     skipNoChanges: everywhere("skipNoChanges"),
     autoMerge: everywhere("autoMerge"),
     mergeMethod: policy.mergeMethod ?? defaults.mergeMethod,

@@ -9,6 +9,7 @@ import { plan } from "./plan.js";
 import { rollback } from "./rollback.js";
 import { sync } from "./sync.js";
 import { unlock } from "./unlock.js";
+import { update } from "./update.js";
 
 /** Everything that distinguishes one command from another. */
 interface CommandSpec<N extends CommandName> {
@@ -16,8 +17,11 @@ interface CommandSpec<N extends CommandName> {
   readonly summary: string;
   /** The options that it takes, in the order in which help shows them. */
   readonly options: { readonly [O in keyof CommandOptions[N]]: true };
-  /** `restricted`: `command_access` and the lists of `sync_requirements` decide who may give it. */
-  readonly access: "anyone" | (N extends AccessCommand ? "restricted" : never);
+  /**
+   * `restricted`: `command_access` and the lists of `sync_requirements` decide who may give it. `writers`: whoever can push to
+   * the repository, whatever they say.
+   */
+  readonly access: "anyone" | "writers" | (N extends AccessCommand ? "restricted" : never);
   /** Whether a push or a close stops it before it deploys anything; the other commands run to their end. */
   readonly stoppable: boolean;
   /** Whether it deploys: a comment then reports its progress, and an interrupted run is resumed. */
@@ -73,6 +77,16 @@ export const COMMANDS: { readonly [N in CommandName]: CommandSpec<N> } = {
     shownLive: false,
     fixedResult: undefined,
     run: unlock,
+  },
+  update: {
+    summary: "bring the target branch into this branch",
+    options: {},
+    access: "writers",
+    stoppable: false,
+    deploys: false,
+    shownLive: false,
+    fixedResult: undefined,
+    run: update,
   },
   help: {
     summary: "list the commands",

@@ -72,7 +72,7 @@ const MOST_COMPARED = 500;
 
 /** Completes a guess with the names of the known applications. */
 export function suggestionOf({ command, words }: Guess, known: readonly string[]): Command {
-  if (command.name === "help") return command;
+  if (!("applications" in command)) return command;
   const candidates = known.length <= MOST_COMPARED ? known : [];
   const meant = (written: string) => {
     if (readLabelSelector(written) !== undefined) return written;
@@ -98,7 +98,7 @@ export function suggestionOf({ command, words }: Guess, known: readonly string[]
 /** The command with the names that were most likely meant, if each of them is then one of the known applications. */
 export function correctedTo(known: readonly string[], command: NarrowCommand): Command | undefined {
   const suggestion = suggestionOf({ command, words: [] }, known);
-  if (suggestion.name === "help") return undefined;
+  if (!("applications" in suggestion)) return undefined;
   const names = suggestion.applications.filter((name) => !isSelecting(name));
   return names.every((name) => known.includes(name)) ? suggestion : undefined;
 }

@@ -41,10 +41,12 @@ import {
   type ApplicationFacts,
   type FactName,
   type Facts,
+  type GatedSettings,
   NOTHING_FAILED,
   type PlannedFacts,
   type RecordFacts,
   type Requires,
+  settingFacts,
 } from "../policy/facts.js";
 import type { CommandContext } from "../ports/context.js";
 import { introducing } from "../survey/project-rights.js";
@@ -151,13 +153,12 @@ export async function factsOfAsker(
 }
 
 /** Facts before anything is read. */
-export function blankFacts(change: ChangeRequest, words: HostWords, settings: Facts["settings"]): Facts {
-  const { allowForks, skipNoChanges, prune } = settings;
+export function blankFacts(change: ChangeRequest, words: HostWords, settings: GatedSettings): Facts {
   return {
     change,
     words,
     untold: {},
-    settings: { allowForks, skipNoChanges, prune },
+    settings: settingFacts(settings),
     problems: [],
     asker: undefined,
     plan: undefined,

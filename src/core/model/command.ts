@@ -16,6 +16,7 @@ export interface CommandOptions {
   readonly sync: Deploying;
   readonly rollback: Deploying;
   readonly unlock: Narrowed;
+  readonly update: object;
   readonly help: object;
 }
 

@@ -23,7 +23,8 @@ interface EventOrigin {
 /** The change request is to be planned again. */
 interface ChangeUpdated {
   readonly kind: "updated";
-  readonly reason: "opened" | "reopened" | "pushed" | "ready" | "retargeted";
+  /** `asked`: after a command, so that drafts and repositories without `autoplan` are planned, too. */
+  readonly reason: "opened" | "reopened" | "pushed" | "ready" | "retargeted" | "asked";
 }
 
 /** Closed without a merge, or merged. */

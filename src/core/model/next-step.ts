@@ -19,8 +19,14 @@ export type NextStep =
     }
   /** Kubernetes refuses what a sync would apply: mend that, or go on knowing that the sync fails. */
   | { readonly kind: "mend"; readonly applications: Names; readonly then: Afterwards }
-  /** Nothing but another commit helps. */
-  | { readonly kind: "push"; readonly because: WhyPush; readonly applications: Names; readonly baseBranch: string }
+  /** Nothing but another commit helps. `command`: svc can make that one. */
+  | {
+      readonly kind: "push";
+      readonly because: WhyPush;
+      readonly applications: Names;
+      readonly baseBranch: string;
+      readonly command?: "update";
+    }
   /** Required checks failed, and another commit has to pass them. */
   | {
       readonly kind: "checks";

@@ -56,6 +56,7 @@ const NOTED = {
   synced: true,
   "rolled-back": true,
   unlocked: true,
+  updated: true,
   closed: true,
   help: true,
   refused: true,

@@ -1,4 +1,4 @@
-import type { ApplicationName } from "./brand.js";
+import type { ApplicationName, Revision } from "./brand.js";
 import type { ChangeRequestRef } from "./change-request.js";
 import type { OverriddenCheck, OverriddenOf } from "./check.js";
 import type { Command, CommandName } from "./command.js";
@@ -45,6 +45,16 @@ interface CommandResults {
     readonly left: readonly ApplicationName[];
     /** Who has waited longest for the released ones, and is planned now. */
     readonly next: readonly { readonly application: ApplicationName; readonly change: ChangeRequestRef }[];
+  };
+  readonly updated: {
+    /** Undefined if the base branch had no commits that the head lacks. */
+    readonly done:
+      | {
+          readonly head: Revision;
+          /** The host wrote the commits of the branch anew. */
+          readonly rewritten: boolean;
+        }
+      | undefined;
   };
   readonly closed: {
     readonly released: readonly ApplicationName[];
@@ -224,6 +234,8 @@ export type Refusal =
   | { readonly reason: "found-late"; readonly command: CommandName }
   | { readonly reason: "closed"; readonly state: "closed" | "merged" }
   | { readonly reason: "fork" }
+  /** `because`: a clause or a sentence, untrusted. */
+  | { readonly reason: "not-updated"; readonly because: string }
   | { readonly reason: "no-write-access"; readonly login: string }
   /** The lists of `sync_requirements` do not allow this person the command for these applications. */
   | {

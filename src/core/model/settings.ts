@@ -9,6 +9,9 @@ export type Role = (typeof ROLES)[number];
 /** What becomes of an application that had to get healthy and did not. */
 export const ON_FAILURE = ["keep", "rollback"] as const;
 
+/** Who has the base branch brought into the head branch of a change request, the strictest first. */
+export const UPDATE_BRANCH = ["never", "command", "on_turn"] as const;
+
 /** The commands that rules of a repository can restrict to some people. */
 export const ACCESS_COMMANDS = ["plan", "sync", "rollback", "unlock"] as const;
 export type AccessCommand = (typeof ACCESS_COMMANDS)[number];
@@ -93,6 +96,7 @@ export interface Settings extends OwnSettings {
 /** The part that the server and the change request's own repository decide. */
 export interface OwnSettings {
   readonly autoplan: boolean;
+  readonly updateBranch: (typeof UPDATE_BRANCH)[number];
   readonly skipNoChanges: boolean;
   readonly autoMerge: boolean;
   readonly mergeMethod: MergeMethod;

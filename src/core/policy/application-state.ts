@@ -131,6 +131,7 @@ export function isStale(one: ApplicationFacts, facts: Facts, command: Judged): s
     case "plan":
     case "sync":
     case "unlock":
+    case "update":
       // Whoever holds it has to release it first.
       if (lock !== undefined && !sameChangeRequest(lock.holder, facts.change)) return undefined;
       if (!current || lock?.planRevision !== facts.change.headRevision || planned?.kind === "unplanned") {

@@ -7,7 +7,7 @@ import type { Lock } from "../model/lock.js";
 import type { Danger } from "../model/manifest-diff.js";
 import type { ApplicationPlan, UnreadFile } from "../model/plan.js";
 import type { BarredApplication } from "../model/result.js";
-import type { AccessCommand, AccessRule } from "../model/settings.js";
+import type { AccessCommand, AccessRule, OwnSettings } from "../model/settings.js";
 import type { ApprovalNeed } from "./effect-rules.js";
 
 /**
@@ -59,6 +59,14 @@ interface SettingFacts {
   readonly allowForks: boolean;
   readonly skipNoChanges: boolean;
   readonly prune: boolean;
+  /** Only if `update_branch` is `never`. */
+  readonly updatesOff?: true;
+}
+
+export type GatedSettings = Pick<OwnSettings, "allowForks" | "skipNoChanges" | "prune" | "updateBranch">;
+
+export function settingFacts({ allowForks, skipNoChanges, prune, updateBranch }: GatedSettings): SettingFacts {
+  return { allowForks, skipNoChanges, prune, ...(updateBranch === "never" ? { updatesOff: true } : {}) };
 }
 
 export interface Asker {

@@ -273,6 +273,7 @@ const ADVICE: { readonly [K in ResultKind]: AdviceAfter<K> } = {
     next: released.length === 0 ? nextStep(facts) : afterUndoing("unlock", facts),
     each: NO_STEPS,
   }),
+  updated: nextStepAlone,
   closed: nextStepAlone,
   help: nextStepAlone,
   refused({ refusal, next }, facts) {

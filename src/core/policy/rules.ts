@@ -40,22 +40,27 @@ import { approving, passing, planning, pushing, replanning, showing } from "./st
  * push, which an approval does not survive.
  */
 export const RULES: Readonly<Record<Gate, Rule> & Record<DangerGate, DangerRule>> = {
-  closed: ofChange(["plan", "sync", "merge"], "nobody", 0, {
+  closed: ofChange(["plan", "sync", "update", "merge"], "nobody", 0, {
     needs: ["change"],
     bars: ({ change }) => (change.state === "open" ? [] : [whole(change.state)]),
     refusal: (_, { change }) => ({ reason: "closed", state: change.state === "open" ? "closed" : change.state }),
   }),
-  fork: ofChange(["plan", "sync", "merge"], "operator", 1, {
-    bars: ({ change, settings }) => (change.fork && !settings.allowForks ? [whole("it comes from a fork")] : []),
-    refusal: () => ({ reason: "fork" }),
+  fork: ofChange(["plan", "sync", "update", "merge"], "operator", 1, {
+    bars: ({ change, settings }, command) =>
+      change.fork && (command === "update" || !settings.allowForks) ? [whole("it comes from a fork")] : [],
+    refusal: (barred, _, command) => (command === "update" ? notUpdated(barred) : { reason: "fork" }),
     step: () => ({ kind: "none", because: "fork" }),
   }),
-  "broken-rules": ofChange(["plan", "sync", "merge"], "push", 2, {
+  "updates-off": ofChange(["update"], "operator", 1, {
+    bars: ({ settings }) => (settings.updatesOff ? [whole("update_branch is never here")] : []),
+    refusal: notUpdated,
+  }),
+  "broken-rules": ofChange(["plan", "sync", "update", "merge"], "push", 2, {
     bars: ({ problems }) => (problems.length > 0 ? [file("it cannot be used")] : []),
     refusal: (_, { problems }) => ({ reason: "repository-file", problems }),
     step: (_, { change }) => pushing("rules-broken", [], change),
   }),
-  "write-access": ofChange(["plan", "sync", "rollback", "unlock"], "operator", 3, {
+  "write-access": ofChange(["plan", "sync", "rollback", "unlock", "update"], "operator", 3, {
     needs: ["access"],
     bars: ({ asker }) => (asker?.mayWrite === false ? [whole(`${asker.login} has no write access`)] : []),
     refusal: (_, { asker }) => ({ reason: "no-write-access", login: asker?.login ?? "" }),
@@ -67,10 +72,10 @@ export const RULES: Readonly<Record<Gate, Rule> & Record<DangerGate, DangerRule>
     refusal: (_, facts) => ({ reason: "head-moved", base: retargetedTo(facts) }),
     step: ({ only }, facts) => planning(facts, only),
   }),
-  conflicts: ofChange(["sync", "merge"], "push", 12, {
+  conflicts: ofChange(["sync", "update", "merge"], "push", 12, {
     needs: ["mergeability"],
     bars: ({ change }) => (change.mergeability === "conflicts" ? [whole("it has merge conflicts")] : []),
-    refusal: () => ({ reason: "conflicts" }),
+    refusal: (barred, _, command) => (command === "update" ? notUpdated(barred) : { reason: "conflicts" }),
     step: (_, { change }) => pushing("conflicts", [], change),
   }),
   "mergeability-unknown": ofChange(["sync"], "time", 13, {
@@ -112,7 +117,10 @@ export const RULES: Readonly<Record<Gate, Rule> & Record<DangerGate, DangerRule>
       const behind = planned?.behind === true && requires.upToDate;
       return behind && command === "sync" ? `${change.baseBranch} changed what it is deployed from` : undefined;
     },
-    step: ({ bars }, { change }) => pushing("behind", namesIn(bars), change),
+    step: ({ bars }, { change, settings }) => ({
+      ...pushing("behind", namesIn(bars), change),
+      ...(change.fork || settings.updatesOff ? {} : { command: "update" }),
+    }),
   }),
   unevaluated: ofEach(["sync", "merge"], "push", 11, {
     trusts: { plan: ["head", "base"], records: ["head"], locks: ["time"] },
@@ -235,7 +243,7 @@ export const RULES: Readonly<Record<Gate, Rule> & Record<DangerGate, DangerRule>
     refusal: ({ others, bars }, { asker }, command) => {
       const names = new Set(namesIn(bars));
       const applications = (asker?.barred ?? []).filter((one) => names.has(one.through ?? one.application));
-      const denied = command === "merge" ? "sync" : command;
+      const denied = command === "merge" || command === "update" ? "sync" : command;
       return { reason: "not-allowed", command: denied, login: asker?.login ?? "", applications, others };
     },
   }),
@@ -366,6 +374,10 @@ function notDeployable({ bars, applications, others }: Barred): Refusal {
 
 /** Characters. */
 const MAX_PRINTED = 400;
+
+function notUpdated({ bars }: Barred): Refusal {
+  return { reason: "not-updated", because: bars.map(({ why }) => why).join(", and ") };
+}
 
 function namesIn(bars: readonly Bar[]): Names {
   return [...new Set(bars.flatMap(({ application }) => application ?? []))];

@@ -23,7 +23,11 @@ export function replanning(facts: Facts): AfterApproval {
   return facts.change.draft || facts.change.fork ? planning(facts) : { kind: "replan" };
 }
 
-export function pushing(because: WhyPush, applications: Names, { baseBranch }: ChangeRequest): NextStep {
+export function pushing(
+  because: WhyPush,
+  applications: Names,
+  { baseBranch }: ChangeRequest,
+): Extract<NextStep, { readonly kind: "push" }> {
   return { kind: "push", because, applications, baseBranch };
 }
 

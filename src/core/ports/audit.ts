@@ -13,6 +13,7 @@ export const AUDIT_ACTIONS = [
   "synced",
   "rolled-back",
   "unlocked",
+  "updated",
   "force-unlocked",
   "merged",
   "closed",

@@ -81,6 +81,11 @@ export interface CodeHost {
    * @param confirm asked right before each try, how to merge; undefined if it may not be merged any more.
    */
   merge(change: ChangeRequest, confirm: () => Promise<MergeIntent | undefined>): Promise<MergeOutcome>;
+  /**
+   * Brings the tip of the base branch into the head branch, if the head is still `change.headRevision` and the base branch
+   * `change.baseBranch`, and waits up to a minute for another head. Not for forks.
+   */
+  updateBranch(change: ChangeRequest): Promise<UpdateOutcome>;
   /** Whether the host's environments show what is deployed. Without it `showDeployment` and `shownDeployment` are not called. */
   readonly showsDeployments: boolean;
   /** Shows a deployment, or how it ended. @param id what this returned before. @returns Its id, where the host has a record of it. */
@@ -199,6 +204,11 @@ export interface OpenWithHead {
   /** Why there may be more: the host has too many to read them all. */
   readonly cutOff: string | undefined;
 }
+
+/** `refused` gives the host's reason: a clause or a sentence, untrusted. */
+export type UpdateOutcome =
+  /** The head is another one by now. `rewritten`: the host rebased, so that all commits of the branch are new ones. */
+  { readonly kind: "moved"; readonly rewritten: boolean } | { readonly kind: "refused"; readonly reason: string };
 
 /** `note` says what went wrong after the merge, such as a branch that could not be deleted. */
 export type MergeOutcome =

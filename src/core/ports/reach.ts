@@ -70,6 +70,7 @@ export const PORT_REACH: { readonly [Name in keyof RunPorts]: ReachOf<RunPorts[N
     setStatus: "speak",
     showDeployment: "speak",
     merge: "act",
+    updateBranch: "act",
   },
   repositories: { open: "read" },
   deployer: {

@@ -25,6 +25,7 @@ import { createComments, createRecentActivity } from "./comments.js";
 import { createDeployments, createSetStatus, openWithHead } from "./commit-reports.js";
 import { readFile } from "./files.js";
 import { merge } from "./merge.js";
+import { updateBranch } from "./update-branch.js";
 import { GITHUB } from "./words.js";
 
 export const MERGE_WRITE: ContentWrite = { urgency: "result", brief: true };
@@ -95,6 +96,7 @@ export function createGitHubHost(config: GitHubConfig, parts: HostParts): CodeHo
     statusPerChange: false,
     openWithHead: (head) => openWithHead(client, head),
     merge: (change, confirm) => inTurn(change, MERGE_WRITE, () => merge(client, change, confirm, clock)),
+    updateBranch: (change) => updateBranch(client, change, clock),
     ...createDeployments(client, config, self, inTurn),
   };
 }

@@ -28,6 +28,8 @@ const mergeRequestSchema = z.object({
   merge_status: z.string().nullish(),
   has_conflicts: z.boolean().nullish(),
   merge_error: z.string().nullish(),
+  /** Only if it was asked for. */
+  rebase_in_progress: z.boolean().nullish(),
   /** `start_sha` is the tip of the target branch at the time of the diff. */
   diff_refs: z.object({ start_sha: revisionField }).nullish().catch(undefined),
   head_pipeline: z
@@ -195,12 +197,13 @@ export async function getMergeRequest(
   client: GitLabClient,
   change: ChangeRequestRef,
   signal?: AbortSignal,
+  options: { readonly includeRebaseInProgress?: true } = {},
 ): Promise<MergeRequest> {
   const asked = `read the merge request ${change.repository}!${change.number}`;
   return client.read(
     mergeRequestSchema,
     asked,
-    (gitlab) => new MergeRequests(gitlab).show(change.repository, change.number),
+    (gitlab) => new MergeRequests(gitlab).show(change.repository, change.number, options),
     signal,
   );
 }

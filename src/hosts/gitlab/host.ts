@@ -17,6 +17,7 @@ import { createDeployments, openWithHead, setStatus } from "./commit-reports.js"
 import { readFile } from "./files.js";
 import { merge } from "./merge.js";
 import { createNotes, createRecentActivity } from "./notes.js";
+import { updateBranch } from "./update-branch.js";
 import { isBot } from "./webhook.js";
 
 interface GitLabConfig {
@@ -83,6 +84,7 @@ export function createGitLabHost(config: GitLabConfig, parts: GitLabParts): Code
     openWithHead: (head) => openWithHead(client, head),
     belongsToAny: (_change, user, groups) => belongsToAnyGroup(client, user, groups),
     merge: (change, confirm) => merge(client, change, confirm, clock),
+    updateBranch: (change) => updateBranch(client, change, clock),
     ...createDeployments(client, config, self, log),
   };
 }

@@ -338,6 +338,7 @@ function outcomeOf(action: AuditEntry["action"], succeeded: boolean): "done" | "
   switch (action) {
     case "planned":
     case "unlocked":
+    case "updated":
     case "force-unlocked":
     case "merged":
     case "closed":

@@ -143,6 +143,8 @@ async function advise(
 
 /** Whether the answer needs advice: most refusals already say what to do or carry their next step. */
 function isAdvised(result: CommandResult): boolean {
+  // What was updated is another head by now.
+  if (result.kind === "updated") return result.done === undefined;
   if (result.kind !== "refused") return result.kind !== "help" && result.kind !== "closed";
   const { reason } = result.refusal;
   return reason === "nothing-locked" || reason === "not-locked" || reason === "closed" || reason === "repository-file";

@@ -51,6 +51,8 @@ const AUDIT_FACTS: { readonly [K in ResultKind]: (result: CommandResultOf<K>) =>
     applications: released.map((name) => audited(name, "released")),
     reason: undefined,
   }),
+  updated: ({ done }) =>
+    done && { action: "updated", applications: [], reason: `${done.rewritten ? "rebased" : "merged"} to ${done.head}` },
   closed({ released, stillDeployed }) {
     const applications = [
       ...released.map((name) => audited(name, "released")),
@@ -89,6 +91,8 @@ function refusedFacts(refusal: Refusal): AuditFacts | undefined {
   switch (refusal.reason) {
     case "not-a-command":
       return undefined;
+    case "not-updated":
+      return { ...refused(), reason: cut(`${refusal.reason}: ${refusal.because}`) };
     case "failure":
       return { action: "failed", applications: [], reason: cut(refusal.message) };
     case "store-unavailable":

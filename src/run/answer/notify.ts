@@ -40,6 +40,7 @@ const NEWS: { readonly [K in ResultKind]: NewsOf<K> } = {
     return news && { ...news, takenOver };
   },
   unlocked: () => undefined,
+  updated: () => undefined,
   closed: () => undefined,
   help: () => undefined,
   // A refusal is no news, for whoever asked knows how to go on; that something broke is.

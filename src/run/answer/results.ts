@@ -3,7 +3,12 @@ import { renderBarredMerge, renderMergeRefusal, renderTakenOver } from "../../co
 import { isDeploying } from "../../core/commands/commands.js";
 import { type ConfirmedMerge, confirmMerge } from "../../core/commands/merge.js";
 import type { Reviewed } from "../../core/facts/read-facts.js";
-import { type ChangeRequest, changeRequestKey, identityKey } from "../../core/model/change-request.js";
+import {
+  type ChangeRequest,
+  changeRequestKey,
+  changeRequestRef,
+  identityKey,
+} from "../../core/model/change-request.js";
 import type { Command } from "../../core/model/command.js";
 import { HostFailure, LeaseLost, safeMessage } from "../../core/model/errors.js";
 import { affectsNothing, type Plan } from "../../core/model/plan.js";
@@ -12,7 +17,7 @@ import type { Settings } from "../../core/model/settings.js";
 import type { MergeOutcome, OwnComment, Posting, Urgency } from "../../core/ports/code-host.js";
 import type { Answerable } from "../line/asked.js";
 import type { Finished } from "../line/outcome.js";
-import { NOBODY, openChange, type Run } from "../line/run.js";
+import { NOBODY, openChange, plansAutomatically, type Run } from "../line/run.js";
 import { auditFactsOfMerge, auditRun } from "./audit.js";
 import { refreshPlanStatus, setCommitStatus, setPlanStatus } from "./status.js";
 
@@ -38,6 +43,24 @@ async function replyToRollback(result: CommandResultOf<"rolled-back">, answer: A
   await postWithStatus(answer);
   await tellFormerHolders(result, answer);
   return true;
+}
+
+async function replyToUpdate(_result: CommandResultOf<"updated">, answer: Answer): Promise<boolean> {
+  const posted = await postIfInTime(answer);
+  await planUpdated(answer.finished, answer.change, answer.run);
+  return posted;
+}
+
+/** Plans the head that an update made, where the event of its push does not. */
+export async function planUpdated(
+  { result, settings }: Pick<Finished, "result" | "settings">,
+  change: ChangeRequest,
+  run: Run,
+): Promise<void> {
+  if (result.kind !== "updated" || result.done === undefined) return;
+  if (plansAutomatically(change, run.config) && settings?.autoplan === true) return;
+  const origin = { delivery: `updated-${run.runId}`, change: changeRequestRef(change) };
+  await run.push({ ...origin, kind: "updated", reason: "asked" });
 }
 
 /**
@@ -143,6 +166,12 @@ const RESULTS: { readonly [K in ResultKind]: ResultSpec<K> } = {
     didAsAsked: () => true,
     setsStatus: () => true,
     reply: (_result, answer) => postWithStatus(answer),
+  },
+  updated: {
+    urgency: () => "plan",
+    didAsAsked: () => true,
+    setsStatus: () => false,
+    reply: replyToUpdate,
   },
   closed: {
     urgency: () => "plan",
@@ -259,7 +288,7 @@ async function postPlan(
 
 interface Answer {
   readonly asked: Answerable;
-  readonly finished: Pick<Finished, "settings" | "settled" | "earlier">;
+  readonly finished: Pick<Finished, "result" | "settings" | "settled" | "earlier">;
   readonly change: ChangeRequest;
   readonly run: Run;
   readonly parts: readonly string[];

@@ -1,5 +1,7 @@
 import { renderTurn } from "../../comments/plan.js";
 import { publish } from "../../comments/publish.js";
+import { renderResult } from "../../comments/render.js";
+import { update } from "../../core/commands/update.js";
 import type { ApplicationName } from "../../core/model/brand.js";
 import {
   type ChangeRequest,
@@ -12,12 +14,17 @@ import { HostFailure } from "../../core/model/errors.js";
 import type { HostEvent, TurnCame } from "../../core/model/event.js";
 import { isPlanOf } from "../../core/model/plan.js";
 import type { Turn } from "../../core/model/result.js";
+import { nextStep } from "../../core/policy/next-step.js";
 import type { EventQueue } from "../../core/ports/event-queue.js";
 import type { Log } from "../../core/ports/log.js";
 import type { LockStore, WaitStore } from "../../core/ports/stores.js";
+import { auditFactsOf, auditRun } from "../answer/audit.js";
+import { readChangeFacts } from "../answer/change-facts.js";
+import { linksOf } from "../answer/links.js";
+import { planUpdated } from "../answer/results.js";
 import { AUTOPLAN, type Autoplan } from "../line/asked.js";
 import { type Outcome, silent } from "../line/outcome.js";
-import { openChange, plansAutomatically, type Run } from "../line/run.js";
+import { AUTOMATIC, commandContext, openChange, plansAutomatically, type Run } from "../line/run.js";
 
 interface TurnParts {
   readonly locks: Pick<LockStore, "find">;
@@ -104,8 +111,34 @@ export async function takeTurn(
   // A plan that did not need them is no reason to wait; after one that failed, the reconciler calls the next.
   if (outcome.kind === "answered" && outcome.result.kind === "planned") {
     await callNext({ applications: unused, after }, run.runId, run, ref);
+    if (outcome.result.plan.applications.some(({ gaps }) => gaps?.behind === true)) await updateAtTurn(ref, run);
   }
   return outcome;
+}
+
+/** Brings the base branch into the head, where the settings say so and it is the next step. Logs what fails: people can still do it. */
+async function updateAtTurn(ref: ChangeRequestRef, given: Run): Promise<void> {
+  // The push that it causes must not stop it.
+  const run = { ...given, signal: new AbortController().signal };
+  try {
+    const change = await run.host.getChangeRequest(ref);
+    const opened = await openChange(change, run);
+    if (opened.settings.updateBranch !== "on_turn") return;
+    const { facts } = await readChangeFacts(change, opened.settings, run, {
+      problems: opened.problems,
+      review: "rules",
+    });
+    const next = nextStep(facts);
+    if (next.kind !== "push" || next.command !== "update") return;
+    const result = await update(undefined, commandContext(AUTOMATIC, change, opened, run));
+    await auditRun(auditFactsOf(result), { change, asked: undefined }, run);
+    const words = run.hostWords[change.host];
+    const parts = renderResult(result, { change, words, links: linksOf(change, run), comments: "all" });
+    await publish(run.host, change, parts, { runId: run.runId, posting: { urgency: "plan" } });
+    await planUpdated({ result, settings: opened.settings }, change, run);
+  } catch (error) {
+    run.log.warn({ err: error }, "could not update a branch whose turn had come");
+  }
 }
 
 /**

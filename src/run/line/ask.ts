@@ -21,7 +21,7 @@ export async function ask(event: HostEvent, run: Run): Promise<Asked> {
     case "turn":
       return event;
     case "updated":
-      return AUTOPLAN;
+      return event.reason === "asked" ? { ...AUTOPLAN, wanted: true } : AUTOPLAN;
     case "commented":
       return askedInComment(event, run);
   }

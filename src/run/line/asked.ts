@@ -28,6 +28,8 @@ export interface Autoplan {
   readonly command: Extract<Command, { readonly name: "plan" }>;
   /** The locks that are free. Drafts and repositories without `autoplan` are planned too, since somebody asked before. */
   readonly turn?: Turn;
+  /** A command led to it: the same holds. */
+  readonly wanted?: true;
   readonly by: undefined;
   readonly access?: undefined;
 }

@@ -40,13 +40,14 @@ export async function permit(
   run: Run,
 ): Promise<Permitted | Finished | Silent> {
   if (asked.kind === "autoplan") {
-    const plans = asked.turn !== undefined || plansAutomatically(change, run.config);
-    return plans ? permitBySettings(asked, change, run) : silent("not-planned");
+    return isWanted(asked) || plansAutomatically(change, run.config)
+      ? permitBySettings(asked, change, run)
+      : silent("not-planned");
   }
   if (await isByOutsider(asked, change, run)) return answerOutsider(asked, change, run);
   if (asked.kind === "invalid") return answerInvalid(asked, change, run);
   const { fixedResult } = COMMANDS[asked.command.name];
-  if (asked.unclear === true && fixedResult === undefined && !needsWriteAccess(run.config.defaults, change)) {
+  if (asked.unclear === true && fixedResult === undefined && !needsToWrite(asked, change, run)) {
     const { title } = run.hostWords[change.host];
     const doubt = `whether ${asked.by.login} is a person or a program: ${title} did not answer`;
     return refused({ reason: "cannot-tell", doubts: [doubt] });
@@ -104,13 +105,19 @@ async function isFoundLate(
   return (await host.listOwnComments(change)).some(({ body }) => readMarker(body)?.runId === runId);
 }
 
-async function isByOutsider(
-  { access, by }: GivenCommand | InvalidComment,
-  change: ChangeRequest,
-  { host, config }: Run,
-): Promise<boolean> {
-  if (!needsWriteAccess(config.defaults, change)) return false;
-  return access === "unknown" ? !(await host.mayCommand(change, by)) : access === "none";
+/** Somebody asked for the plan, or for what it follows from. */
+function isWanted({ turn, wanted }: Autoplan): boolean {
+  return turn !== undefined || wanted === true;
+}
+
+function needsToWrite({ command }: GivenCommand | InvalidComment, change: ChangeRequest, { config }: Run): boolean {
+  return needsWriteAccess(config.defaults, change) || (command && COMMANDS[command.name].access) === "writers";
+}
+
+async function isByOutsider(asked: GivenCommand | InvalidComment, change: ChangeRequest, run: Run): Promise<boolean> {
+  if (!needsToWrite(asked, change, run)) return false;
+  const { access, by } = asked;
+  return access === "unknown" ? !(await run.host.mayCommand(change, by)) : access === "none";
 }
 
 /** The author of a command without write access, for an answer that may not rest on that question; undefined if it fails. */
@@ -149,7 +156,7 @@ async function permitBySettings(
   await run.locks.ping();
   const settled = await settleEarlier(change, run);
   const { settings, problems, snapshot } = await openChange(change, run);
-  if (asked.kind === "autoplan" && asked.turn === undefined && !settings.autoplan) return silent("not-planned");
+  if (asked.kind === "autoplan" && !isWanted(asked) && !settings.autoplan) return silent("not-planned");
   const facts = { ...blankFacts(change, run.hostWords[change.host], settings), problems };
   const broken = barredAtOnce(asked.command, facts);
   if (broken !== undefined) return { ...broken, settings, problems, settled };

@@ -17,6 +17,8 @@ export function activityWords(entry: AuditRecord): ActivityWords {
       return deploymentWords(entry, "rollback", "rolled back");
     case "unlocked":
       return words("", "unlocked");
+    case "updated":
+      return words("", "branch updated", reason);
     case "force-unlocked":
       return words("attention", "unlocked by an admin");
     case "merged":
@@ -101,6 +103,7 @@ const REFUSALS: Readonly<Record<Refusal["reason"], string>> = {
   "found-late": "its webhook was lost, and it was found too late to run it",
   closed: "it was closed already",
   fork: "it comes from a fork",
+  "not-updated": "the branch could not be updated",
   "no-write-access": "the person has no write access",
   "not-allowed": "the rules do not allow this person",
   "repository-file": `${REPOSITORY_FILE} cannot be used`,

@@ -200,6 +200,7 @@ export function lastFailure(entries: readonly AuditRecord[], options: FailureOpt
         break;
       case "planned":
       case "unlocked":
+      case "updated":
         commands.add(command);
         break;
       case "force-unlocked":

@@ -176,7 +176,7 @@ test("no text makes the parser throw, and what it accepts has only names that Ku
       ),
       (body) => {
         const parsed = parseComment(body, SERVICE);
-        if (parsed?.kind !== "command" || parsed.command.name === "help") return;
+        if (parsed?.kind !== "command" || !("applications" in parsed.command)) return;
         for (const name of parsed.command.applications) {
           expect(name).toMatch(/^[a-z0-9*?{][a-z0-9./*?{},-]*$|^label:[a-zA-Z0-9./_-]+=[a-zA-Z0-9._-]+$/);
         }

@@ -127,6 +127,12 @@ async function playBehind(recorder: Recorder): Promise<void> {
   await recorder.sync("behind-before-sync", scene, number);
   await recorder.sync("without-the-one-behind-before-sync", scene, number, { only: ["api"] });
 
+  const byHand = recorder.scene({ rules: "update_branch: never\n" });
+  const old = await byHand.open({ "apps/web/more.yaml": "kind: ConfigMap\n" });
+  byHand.base(config("web", "9"));
+  await byHand.say(old, "svc plan");
+  await recorder.standing("behind-where-svc-updates-nothing", byHand, old);
+
   const both = recorder.scene({ defaults: { require_approval: true } });
   const unapproved = await both.open({ "apps/web/more.yaml": "kind: ConfigMap\n" });
   both.base(config("web", "9"));

@@ -42,6 +42,7 @@ const SETTINGS: Settings = {
   skipNoChanges: false,
   autoMerge: false,
   mergeMethod: "squash",
+  updateBranch: "command",
   deleteSourceBranch: false,
   protectedBranches: [],
   prune: false,
