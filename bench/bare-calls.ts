@@ -2,7 +2,7 @@ import { Pool } from "undici";
 import type { RunningService } from "./running-service.js";
 import type { SeenCall } from "./sandbox-process.js";
 
-/** Default of `deployer.render_concurrency`. */
+/** Default of `argocd.render_concurrency`. */
 export const RENDER_CONCURRENCY = 8;
 
 /** Calls of which each waits for the one before. */

@@ -8,7 +8,7 @@ import type { Scene } from "./sandbox-process.js";
 
 /** Roughly what a real Argo CD takes to render a small chart. */
 const RENDER_MS = 200;
-/** Default of `deployer.preview_limit`. */
+/** Default of `argocd.preview_limit`. */
 const GENERATED = 100;
 const TRIED = 50;
 /** A program that does nothing: what is left is the cost of running one for each application. */

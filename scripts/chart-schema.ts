@@ -39,9 +39,13 @@ function forHelm(schema: ChartSchema, path: string): ChartSchema {
   const { description } = schema;
   if (READ_BY_TEMPLATES[path] !== undefined) return { description, ...READ_BY_TEMPLATES[path] };
   if (SECRET.test(path)) return { description, type: "string" };
-  const { properties, items, anyOf, pattern, additionalProperties: others, ...rest } = schema;
+  const { properties, items, anyOf, allOf, pattern, $ref, additionalProperties: others, ...rest } = schema;
+  // The templates refuse a section under both names, and name both; Helm would say "'not' failed".
+  const conditions = allOf?.filter((each) => each.not === undefined) ?? [];
   return {
     ...rest,
+    ...($ref?.startsWith("#/properties/") === true ? { $ref: $ref.replace("#/", "#/properties/config/") } : { $ref }),
+    ...(conditions.length === 0 ? {} : { allOf: conditions }),
     ...(properties === undefined ? {} : { properties: inProperties(properties, path) }),
     ...(items === undefined ? {} : { items: forHelm(items, `${path}[]`) }),
     ...(others === undefined

@@ -47,10 +47,10 @@ export function generatedFiles(): readonly GeneratedFile[] {
   );
   const missing = [...tables.keys()].filter((name) => !seen.has(name));
   if (missing.length > 0) throw new Error(`${REFERENCE}: the tables of ${missing.join(", ")} are missing`);
-  const svc = withVariables(server);
+  const svc = withOtherNames(withVariables(server));
   const chartValues = JSON.parse(readFileSync(`${ROOT}${CHART_VALUES}`, "utf8")) as JsonSchema;
   return [
-    { path: "schemas/svc.schema.json", text: asText(withOtherNames(svc)) },
+    { path: "schemas/svc.schema.json", text: asText(svc) },
     { path: "schemas/repository.schema.json", text: asText(repository) },
     { path: CHART_VALUES, text: asText(chartValuesSchema(chartValues, svc)) },
     { path: "schemas/notification.schema.json", text: asText(notificationJsonSchema()) },

@@ -1,4 +1,5 @@
 import type { JsonSchema } from "../src/config/json-schema.js";
+import { OTHER_NAMES } from "../src/config/server/section-names.js";
 
 /** A table of the reference: one section's keys, or the file's top level if `section` is undefined. */
 export interface Table {
@@ -18,7 +19,16 @@ interface Row {
 export function referenceTable({ schema, section, shared }: Table): string {
   const { columns, cells } = shared?.as === "column" ? withRepository(shared.keys) : plain(shared?.keys ?? []);
   const lines = rowsOf(schema, section).map((row) => `| ${cells(row).map(escaped).join(" | ")} |`);
-  return [`| ${columns.join(" | ")} |`, `|${"---|".repeat(columns.length)}`, ...lines].join("\n");
+  return inProductsWords([`| ${columns.join(" | ")} |`, `|${"---|".repeat(columns.length)}`, ...lines].join("\n"));
+}
+
+/** Keys by the products' names of their sections. */
+function inProductsWords(table: string): string {
+  return OTHER_NAMES.reduce((text, { within, name, other }) => {
+    const [known, called] = [name, other].map((one) => `\`${[...within, one].join(".")}`) as [string, string];
+    const renamed = text.replaceAll(`${known}.`, `${called}.`);
+    return renamed.replaceAll(`with ${known}\``, `with ${called}\``);
+  }, table);
 }
 
 interface Layout {

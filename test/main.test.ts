@@ -131,7 +131,7 @@ describe("the other commands", () => {
     const server = await file("svc.yaml", VALID);
     const { code, output } = await start(["users", "set-role", "-c", server, "oidc:7", "admin"], { ARGOCD_TOKEN: "x" })
       .ended;
-    expect(output).toContain("kvstore names no Redis");
+    expect(output).toContain("names no Redis");
     expect(code).toBe(1);
   });
 });
@@ -241,8 +241,8 @@ auth:
     program.child.kill("SIGTERM");
     const { code, output } = await program.ended;
     expect(code).toBe(0);
-    expect(output).toContain("deployer.server_url");
-    expect(output).toContain("hostb.token");
+    expect(output).toContain("argocd.server_url");
+    expect(output).toContain("gitlab.token");
     for (const secret of secrets) expect(output).not.toContain(secret);
   });
 });

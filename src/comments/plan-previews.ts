@@ -160,7 +160,7 @@ function contentBlocks(
       return [text([`${RESOURCES} could not be previewed`, fence(shortened(content.reason, MAX_REASON)), ...next])];
     }
     case "beyond-limit": {
-      const most = `a plan previews at most ${counted(content.limit, "application")} (${code("deployer.preview_limit")})`;
+      const most = `a plan previews at most ${counted(content.limit, "application")} (${code("argocd.preview_limit")})`;
       return [text([`${RESOURCES} not previewed: ${most}`])];
     }
   }

@@ -1,6 +1,6 @@
 import { parseArgs } from "node:util";
 import { type Role, ROLES } from "../core/model/settings.js";
-import { type HostId, SERVER_FILE } from "../names.js";
+import { HOST_IDS, HOST_PREFIXES, type HostId, SERVER_FILE } from "../names.js";
 import type { HelpTopic } from "./help.js";
 import { nearest } from "./nearest.js";
 import { repositoryProblem } from "./repository-names.js";
@@ -265,7 +265,10 @@ function setRole([verb, id = "", written, ...more]: readonly string[], files: re
   if (verb !== "set-role" || id === "" || role === undefined || more.length > 0) {
     throw new WrongArgument(`write \`users set-role ID ROLE\`, where ROLE is ${ROLES.join(" or ")}`);
   }
-  return { kind: "set-role", files, id, role };
+  // Stored ids begin with the names of the specification.
+  const host = HOST_IDS.find((each) => id.startsWith(`${HOST_PREFIXES[each][0]}:`));
+  const stored = host === undefined ? id : id.replace(HOST_PREFIXES[host][0], host);
+  return { kind: "set-role", files, id: stored, role };
 }
 
 type Options = Readonly<Record<string, { readonly type: "string" | "boolean"; readonly short?: string }>>;

@@ -4,6 +4,7 @@ import { nearest } from "./nearest.js";
 import { PATTERN_FORM, patternProblem } from "./pattern.js";
 import { redactionProblem } from "./redaction.js";
 import { ADDRESS_FORM, isRepositoryAddress, REPOSITORY_FORM, repositoryProblem } from "./repository-names.js";
+import { OTHER_NAMES } from "./server/section-names.js";
 
 /** Text in which `${NAME}` was expanded. It may stand for a number or a boolean. */
 export class Expanded {
@@ -136,18 +137,19 @@ export function listOf<T extends z.ZodType>(item: T, most = 1000) {
 
 /** A map of known keys. An empty section counts as present. */
 export function section<Shape extends z.core.$ZodLooseShape>(shape: Shape) {
-  const known = Object.keys(shape);
+  const names = Object.keys(shape);
+  const known = names.map((key) => OTHER_NAMES.find(({ name }) => name === key)?.other ?? key);
   const strict = z.strictObject(shape, {
     error: (issue) => {
       if (issue.code !== "unrecognized_keys") return misplaced(`a section with ${known.join(", ")}`, issue.input);
-      return issue.keys.map((key) => unknownKey(key, known)).join("\n"); // one line per key, see `validate`
+      return issue.keys.map((key) => unknownKey(key, known, names)).join("\n"); // one line per key, see `validate`
     },
   });
   return z.preprocess((input) => input ?? (input === null ? {} : input), strict);
 }
 
-function unknownKey(key: string, known: readonly string[]): string {
-  const meant = nearest(key, known);
+function unknownKey(key: string, known: readonly string[], others: readonly string[]): string {
+  const meant = nearest(key, known) ?? nearest(key, others);
   return meant === undefined
     ? `unknown key; allowed here: ${known.join(", ")}`
     : `unknown key; did you mean \`${meant}\`?`;

@@ -75,7 +75,7 @@ async function createStores({ kvstore }: ServerConfig, clock: Clock, log: Logger
     const { createRedisStores } = await import("../store/redis/redis-stores.js");
     return createRedisStores(redis, { log });
   }
-  log.warn({}, "kvstore.address is not set: locks are kept in memory and lost when this process ends");
+  log.warn({}, "redis.address is not set: locks are kept in memory and lost when this process ends");
   return createMemoryStores(clock);
 }
 

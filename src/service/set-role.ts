@@ -33,8 +33,8 @@ export async function setRole(
 }
 
 const IN_MEMORY =
-  "kvstore names no Redis, so only the running service knows its users, and no other program can change them. " +
-  "Set kvstore.address, or give the role with auth.role_assignments and start the service again.";
+  "the configuration names no Redis, so only the running service knows its users, and no other program can change them. " +
+  "Set redis.address, or give the role with auth.role_assignments and start the service again.";
 
 async function giveRole(users: UserStore, id: string, role: Role): Promise<CheckResult> {
   const change = await users.setRole(id, role, { id: "command-line" });

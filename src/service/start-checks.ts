@@ -18,9 +18,9 @@ interface StartParts {
 /** The oldest Argo CD that svc supports. */
 export const OLDEST_DEPLOYER = "2.13";
 
-const DEPLOYER_CURE = "check deployer.server_url, deployer.token and, for a self-signed certificate, deployer.insecure";
+const DEPLOYER_CURE = "check argocd.server_url, argocd.token and, for a self-signed certificate, argocd.insecure";
 const STORE_CURE =
-  "check kvstore.address and kvstore.password; until it is available, commands are answered with `failed to acquire lock`";
+  "check redis.address and redis.password; until it is available, commands are answered with `failed to acquire lock`";
 
 /**
  * Checks once that every outside system is reachable and accepts our credentials, and logs the cure where it does not.

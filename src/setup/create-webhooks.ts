@@ -47,7 +47,7 @@ export async function createWebhooks(request: HookRequest, parts: SetupParts): P
   const token = join(secrets, TOKEN);
   return [
     ...lines,
-    ...sectionLines({ hostb: section }),
+    ...sectionLines({ gitlab: section }),
     ...nextSteps([`Store the token in ${token} as well, if it is not there.`], secrets),
   ];
 }

@@ -142,7 +142,7 @@ function summary(
     `App      ${app.slug}, id ${app.id}`,
     ...files.map((path) => `secret   ${path} (new, mode 0600)`),
     ...sectionLines({
-      hosta: section,
+      github: section,
       ...(publicFor && { defaults: { allowed_repos: publicFor.map((one) => `${HOST_PREFIXES.hosta[0]}:${one}`) } }),
     }),
     ...nextSteps([`Install the App on the repositories: ${app.installUrl}`], secrets),

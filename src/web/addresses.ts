@@ -2,18 +2,18 @@ import * as z from "zod";
 import { repositoryName } from "../core/model/brand.js";
 import { changePagePath, type ChangeRequestRef } from "../core/model/change-request.js";
 import { AUDIT_ACTIONS, type AuditQuery } from "../core/ports/audit.js";
-import { HOST_IDS } from "../names.js";
+import { HOST_IDS, HOST_PREFIXES } from "../names.js";
 
 /** The page of a change request on its host; undefined if that host is no longer configured. */
 export type HostPageOf = (change: ChangeRequestRef) => string | undefined;
 
 /** The form of an address that `readChangeAddress` reads. */
-export const CHANGE_ADDRESS = `<${HOST_IDS.join(" or ")}>/<owner>/<repo>/<number>`;
+export const CHANGE_ADDRESS = `<${HOST_IDS.map((id) => HOST_PREFIXES[id][0]).join(" or ")}>/<owner>/<repo>/<number>`;
 
 /** The change request that the four decoded parts of an address name, if any. Subgroups are part of the owner. */
 export function readChangeAddress(parts: Readonly<Record<string, unknown>>): ChangeRequestRef | undefined {
   const { host, owner, repo, number } = parts;
-  const id = HOST_IDS.find((one) => one === host);
+  const id = HOST_IDS.find((one) => HOST_PREFIXES[one].some((prefix) => prefix === host));
   if (id === undefined || typeof owner !== "string" || typeof repo !== "string" || typeof number !== "string") return;
   const name = `${owner}/${repo}`;
   if (repo.includes("/") || name.length > 500 || !/^[^/\s]+(?:\/[^/\s]+)+$/.test(name)) return undefined;
@@ -21,7 +21,7 @@ export function readChangeAddress(parts: Readonly<Record<string, unknown>>): Cha
   return { host: id, repository: repositoryName(name), number: Number(number) };
 }
 
-/** A query parameter that names a change request as `changeRequestKey` does. */
+/** A query parameter that names a change request as `changeRequestKey` or the address of its page does. */
 export const changeParameter = z
   .string()
   .max(600, "is longer than 600 characters")

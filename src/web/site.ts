@@ -71,7 +71,7 @@ function checksOf({ config, stores, hosts, deployer, receivers }: SiteParts) {
       ask: async () => {
         await stores.ping();
         return redis === undefined
-          ? "Locks and sessions are kept in memory and lost when this process ends. Set `kvstore.address` to keep them in Redis."
+          ? "Locks and sessions are kept in memory and lost when this process ends. Set `redis.address` to keep them in Redis."
           : "answers";
       },
     },

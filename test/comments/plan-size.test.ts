@@ -17,7 +17,7 @@ import {
   WORDS,
 } from "./samples.js";
 
-const PAGE = "https://svc.example.com/changes/hosta/acme/deploy/7";
+const PAGE = "https://svc.example.com/changes/github/acme/deploy/7";
 const LIMIT = WORDS.hosta.maxComment;
 const all = { words: WORDS.hosta, pruning: false, links: LINKS, comments: "all" } as const;
 const one = { ...all, links: { ...LINKS, page: PAGE }, comments: "one" } as const;

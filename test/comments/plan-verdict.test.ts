@@ -17,7 +17,7 @@ import {
   WORDS,
 } from "./samples.js";
 
-const PAGE = "https://svc.example.com/changes/hosta/acme/deploy/7";
+const PAGE = "https://svc.example.com/changes/github/acme/deploy/7";
 const options = { words: WORDS.hosta, pruning: false, links: LINKS, comments: "all" as const };
 const SYNC: AdvisedCommand = { kind: "command", command: "sync", applications: [], by: [] };
 const APPROVE: NextStep = { kind: "approve", known: true, commit: HEAD, author: "ana", then: SYNC };

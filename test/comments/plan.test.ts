@@ -465,7 +465,7 @@ describe("the shapes of a plan comment", () => {
     const plan = samplePlan([
       sampleApplication("web", evaluated([resource("ConfigMap a/b", "update", "@@ -1 +1 @@\n-a: 1\n+a: 2\n")])),
     ]);
-    const page = "https://svc.example.com/changes/hosta/acme/deploy/7";
+    const page = "https://svc.example.com/changes/github/acme/deploy/7";
     const next = nextStep(sampleFacts(plan));
     expectGolden("plan-with-page", renderPlan(plan, { ...github, links: { ...LINKS, page }, next }));
   });
@@ -480,7 +480,7 @@ test("with pruning on, nothing is said of objects that are kept", () => {
 });
 
 test("where people can log in, a plan leads to its page, and so does a diff that is left out", () => {
-  const page = "https://svc.example.com/changes/hosta/acme/deploy/7";
+  const page = "https://svc.example.com/changes/github/acme/deploy/7";
   const long = `@@ -0,0 +1,500 @@\n${`+  value: ${"x".repeat(90)}\n`.repeat(500)}`;
   const many = Array.from({ length: 60 }, (_, index) => resource(`ConfigMap ns/c${index}`, "create", long));
   const parts = renderPlan(samplePlan([sampleApplication("web", evaluated(many))]), {

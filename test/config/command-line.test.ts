@@ -11,6 +11,7 @@ test.each([
   [["-c", "a.yaml", "check", "b.yaml"], { kind: "check", files: ["a.yaml", "b.yaml"], online: false }],
   [["token"], { kind: "token" }],
   [["users", "set-role", "oidc:7", "admin"], { kind: "set-role", files: ["svc.yaml"], id: "oidc:7", role: "admin" }],
+  [["users", "set-role", "github:7", "user"], { kind: "set-role", files: ["svc.yaml"], id: "hosta:7", role: "user" }],
   [["users", "-c", "a.yaml", "set-role", "x", "user"], { kind: "set-role", files: ["a.yaml"], id: "x", role: "user" }],
   [["setup", "--help"], { kind: "help", topic: "setup" }],
   [["setup", "gitlab", "-h"], { kind: "help", topic: "setup gitlab" }],

@@ -3,6 +3,7 @@ import { describe, expect, test } from "@jest/globals";
 import { z } from "zod";
 import { repositorySchema, parseRepositoryConfig } from "../../src/config/repository/repository-schema.js";
 import { DEFAULT_SENSITIVE_KINDS } from "../../src/config/server/floor.js";
+import { OTHER_NAMES } from "../../src/config/server/section-names.js";
 import { serverSchema } from "../../src/config/server/server-schema.js";
 import { loadServerConfig } from "../../src/config/server/server.js";
 import { readYaml } from "../../src/config/yaml-tree.js";
@@ -62,11 +63,17 @@ function keysShown(tree: ConfigTree, path = ""): readonly string[] {
   ];
 }
 
+/** By the products' names of the sections, which people are shown. */
 const SERVER_KEYS = keysOf(
   serverSchema(
     () => "",
     () => "",
   ),
+).map((key) =>
+  OTHER_NAMES.reduce((path, { within, name, other }) => {
+    const [known, called] = [name, other].map((one) => [...within, one, ""].join("."));
+    return `${path}.`.startsWith(known ?? "") ? (called ?? "") + path.slice(known?.length) : path;
+  }, key),
 );
 const REPOSITORY_KEYS = keysOf(repositorySchema());
 
@@ -101,9 +108,9 @@ describe("svc.example.yaml", () => {
   test("is valid with every line switched on, but for the choice between stores and a file of its own", () => {
     const result = loadServerConfig([{ name: "a", text: everything }], environment(everything));
     expect(result.kind === "invalid" ? result.problems.map(({ key, message }) => `${key}: ${message}`) : []).toEqual([
-      "kvstore.db: leave it out with kvstore.cluster: a cluster has only database 0",
-      "kvstore.ca_file: the file cannot be read (ENOENT)",
-      "kvstore.sentinel: only one of address, sentinel, cluster may be set",
+      "redis.db: leave it out with redis.cluster: a cluster has only database 0",
+      "redis.ca_file: the file cannot be read (ENOENT)",
+      "redis.sentinel: only one of address, sentinel, cluster may be set",
     ]);
   });
 });

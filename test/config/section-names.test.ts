@@ -51,6 +51,10 @@ describe("sections under the names of the products", () => {
       `${SMALLEST}auth: { gitlab: {} }\n`,
       ["auth.gitlab.client_id: is required", "auth.gitlab.client_secret: is required"],
     ],
+    ["server: {}\n", ["argocd: is required", "a section `github` or `gitlab`"]],
+    ["hosta: { app_id: 1 }\n", ["deployer: is required", "hosta.private_key: is", "hosta.webhook_secret: is"]],
+    [`${SMALLEST}githb: {}\n`, ["githb: unknown key; did you mean `github`?"]],
+    [`${SMALLEST}host_a: {}\n`, ["host_a: unknown key; did you mean `hosta`?"]],
     [`${SMALLEST}server: { github: 1 }\n`, ["server.github: unknown key"]],
   ])("are named as they are written: %j", (text, expected) => {
     const problems = problemsOf(text);

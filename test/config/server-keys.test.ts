@@ -84,7 +84,7 @@ const choices = [
   ["defaults.command_access", "write, anyone"],
   ["auth.diffs", "readers, all"],
   ["auth.default_role", "admin, user"],
-  ["auth.role_assignments[].provider", "hosta, hostb, oidc, github, gitlab"],
+  ["auth.role_assignments[].provider", "github, gitlab, oidc, hosta, hostb"],
   ["auth.role_assignments[].role", "admin, user"],
   ["auth.basic.users[].role", "admin, user"],
 ] as const;

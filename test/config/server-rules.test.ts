@@ -12,7 +12,7 @@ const SIGNING_TOKEN = `whsec_${Buffer.alloc(24).toString("base64")}`;
 
 describe("what is required", () => {
   test.each([
-    ["", ["deployer: is required: a section with server_url, ui_url, token", "at least one host is needed"]],
+    ["", ["argocd: is required: a section with server_url, ui_url, token", "at least one host is needed"]],
     ["hostb: {token: t, webhook_secret: hook-secret-of-tests}", ["deployer: is required"]],
     ["deployer: {server_url: http://a, token: t}", ["svc.yaml:1:1 at least one host is needed"]],
     [
@@ -47,7 +47,7 @@ describe("what is required", () => {
       ],
     ],
     [`${SMALLEST}kvstore: {address: "h:1", cluster: {addresses: ["h:1"]}}`, ["kvstore.cluster: only one of address,"]],
-    [`${SMALLEST}kvstore: {cluster: {addresses: ["h:1"]}, db: 2}`, ["kvstore.db: leave it out with kvstore.cluster"]],
+    [`${SMALLEST}kvstore: {cluster: {addresses: ["h:1"]}, db: 2}`, ["kvstore.db: leave it out with redis.cluster"]],
     [withKey("hosta.api_url", '"https://gh.example.org/api/v3"'), ["hosta.private_key", "hosta.web_url: is required"]],
     [withKey("hosta.web_url", '"https://gh.example.org"'), ["hosta.private_key", "hosta.api_url: is required"]],
   ])("%j", (text, expected) => {
@@ -149,10 +149,10 @@ describe("warnings", () => {
   const baseUrl = "server: {base_url: 'https://svc.example.org'}";
 
   test.each([
-    [`  hosta: {${client}}`, ["auth.hosta: everyone"]],
+    [`  hosta: {${client}}`, ["auth.github: everyone"]],
     [`  hosta: {${client}, allowed_orgs: [acme]}`, []],
     [`  hosta: {${client}, allowed_teams: [acme/platform]}`, []],
-    [`  hostb: {${client}}`, ["auth.hostb: everyone"]],
+    [`  hostb: {${client}}`, ["auth.gitlab: everyone"]],
     [`  hostb: {${client}, allowed_groups: [acme]}`, []],
     [`  oidc: {name: n, issuer_url: http://i, ${client}}`, ["auth.oidc: everyone"]],
     [`  oidc: {name: n, issuer_url: http://i, ${client}, allowed_domains: [a.org]}`, []],

@@ -145,7 +145,7 @@ frobnicate: 1
     expect.stringMatching(/^svc\.yaml:7:15 deployer\.server_url: expected an address/),
     "svc.yaml:8:10 deployer.token: the environment variable TOKEN is not set",
     expect.stringMatching(
-      /^svc\.yaml:9:1 frobnicate: unknown key; allowed here: server, kvstore, deployer, comments, hosta, hostb/,
+      /^svc\.yaml:9:1 frobnicate: unknown key; allowed here: server, redis, argocd, comments, github, gitlab/,
     ),
   ]);
 });

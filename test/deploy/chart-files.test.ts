@@ -17,6 +17,11 @@ interface Schema {
   readonly definitions?: object;
 }
 
+/** The two names of each section, as paths: `auth.hosta` and `auth.github`. */
+const PATHS = OTHER_NAMES.map(
+  ({ within, name, other }) => [[...within, name].join("."), [...within, other].join(".")] as const,
+);
+
 const schemaOf = (path: string) => JSON.parse(read(path)) as Schema;
 
 function compiled(schema: object): ValidateFunction {
@@ -64,19 +69,27 @@ describe("the chart follows the project", () => {
 
   test("it refuses every key of svc.yaml that holds a secret", () => {
     const secrets = keysOf(svc).filter((key) => /(?:secret|token|password|private_key)$/.test(key));
+    const named = secrets.flatMap((key) => [
+      key,
+      ...PATHS.flatMap(([name, other]) => (key.startsWith(`${name}.`) ? [other + key.slice(name.length)] : [])),
+    ]);
     const refused = [...read("deploy/chart/templates/_secrets.tpl").matchAll(/"([a-z_]+(?:\.[a-z_]+)+)"/g)];
     expect(secrets.length).toBeGreaterThan(10);
     expect(
       [...new Set(refused.map(([, key = ""]) => key)), "auth.basic.users[].password", "notifications[].secret"].sort(),
-    ).toEqual([...secrets].sort());
+    ).toEqual(named.sort());
   });
 
   test("it knows every key of svc.yaml, and no others", () => {
     const known = keysOf(values.properties?.config ?? {});
     expect(known.length).toBeGreaterThan(100);
-    // The chart's templates read the sections by one name.
-    const others = new Set(OTHER_NAMES.map(({ within, other }) => [...within, other].join(".")));
-    expect(known).toEqual(keysOf(svc).filter((key) => !others.has(key)));
+    expect(known).toEqual(keysOf(svc));
+  });
+
+  test("its templates know both names of each section", () => {
+    const pairs = [...read("deploy/chart/templates/_config.tpl").matchAll(/\(list "([\w.]+)" "([\w.]+)"\)/g)];
+    expect(pairs.map(([, other, name]) => [name, other])).toEqual(expect.arrayContaining([...PATHS]));
+    expect(pairs.length).toBe(PATHS.length);
   });
 
   test.each<readonly [string, string, readonly string[]]>([
@@ -108,8 +121,8 @@ describe("the chart follows the project", () => {
       ],
     ],
   ])("it takes what svc's own schema takes for %s.%s", (section, key, texts) => {
-    const [own, chart] = [compiled(svc), compiled({ ...values.properties?.config, definitions: values.definitions })];
-    const verdicts = (validate: ValidateFunction) =>
+    const [own, chart] = [compiled(svc), compiled(values)];
+    const verdicts = (validate: ValidateFunction, wrap: (config: object) => object) =>
       texts.map((text) => {
         const value = key === "allowed_repos" ? [text] : text;
         const base = {
@@ -117,10 +130,11 @@ describe("the chart follows the project", () => {
           hostb: { token: "t", webhook_secret: "s" },
         };
         const before = section === "deployer" ? base.deployer : {};
-        return [text, validate({ ...base, [section]: { ...before, [key]: value } })];
+        return [text, validate(wrap({ ...base, [section]: { ...before, [key]: value } }))];
       });
-    expect(verdicts(chart)).toEqual(verdicts(own));
-    expect(new Set(verdicts(own).map(([, taken]) => taken))).toEqual(new Set([true, false]));
+    const expected = verdicts(own, (config) => config);
+    expect(verdicts(chart, (config) => ({ image: { repository: "r" }, config }))).toEqual(expected);
+    expect(new Set(expected.map(([, taken]) => taken))).toEqual(new Set([true, false]));
   });
 
   test("its patterns are Go's, which look neither ahead nor back nor know \\u", () => {

@@ -14,6 +14,8 @@ const github = {
 const gitlab = { url: "https://gitlab.example.org:8443", token: "${GITLAB_TOKEN}", webhook_secret: "${GITLAB_SECRET}" };
 const redis = { address: "redis.example.org:6380", password: "${REDIS_PASSWORD}" };
 
+const LOGIN = { client_id: "svc", client_secret: "${LOGIN_SECRET}" };
+
 /** The least that can be installed: one process, no Redis, no ingress. */
 export const SINGLE: ChartValues = { image, existingSecret: "svc", config: { deployer, hosta: github } };
 
@@ -45,7 +47,7 @@ export const EVERYTHING: ChartValues = {
     deployer,
     hosta: { ...github, private_key: "/etc/svc-files/key" },
     hostb: gitlab,
-    defaults: { require_approval: true, allowed_repos: ["acme/*"] },
+    defaults: { require_approval: true, allowed_repos: ["github:acme/*"] },
     auth: {
       enabled: false,
       session_secret: "${SESSION_SECRET}",
@@ -58,7 +60,7 @@ export const EVERYTHING: ChartValues = {
       basic: { users: [{ username: "ana", password: "${ANA_PASSWORD}", role: "admin" }] },
     },
     checks: [{ name: "conftest", command: ["/opt/checks/conftest", "test", "-p", "/etc/svc-checks", "-"] }],
-    application_repositories: [{ application: "shop-*", repositories: ["acme/shop"] }],
+    application_repositories: [{ application: "shop-*", repositories: ["github:acme/shop"] }],
     notifications: [
       { name: "chat", url: "${CHAT_URL}", format: "slack" },
       { name: "records", url: "http://records.example.org:8090/svc", format: "json", secret: "${RECORDS_SECRET}" },
@@ -125,6 +127,24 @@ export const SCALED: ChartValues = {
   },
 };
 
+/** The same values with the products' names of `config`'s sections. */
+export function inProductsWords({ config, ...values }: ChartValues): ChartValues {
+  const names: Readonly<Record<string, string>> = {
+    hosta: "github",
+    hostb: "gitlab",
+    deployer: "argocd",
+    kvstore: "redis",
+  };
+  const renamed = (sections: unknown): object =>
+    Object.fromEntries(
+      Object.entries(sections as object).map(([key, value]) => [
+        names[key] ?? key,
+        key === "auth" ? renamed(value) : (value as unknown),
+      ]),
+    );
+  return { ...values, config: renamed(config) };
+}
+
 /** Every key of svc.yaml that the annotated example sets. */
 const EXAMPLE_CONFIG = parse(readFileSync(new URL("../../svc.example.yaml", import.meta.url), "utf8")) as unknown;
 
@@ -160,8 +180,29 @@ export const BAD_VALUES: readonly (readonly [string, ChartValues, RegExp])[] = [
   ["an unknown section of svc.yaml", { ...SINGLE, config: { deployer, hosta: github, kvstroe: redis } }, /kvstroe/],
   ["a wrong type", { ...SINGLE, networkPolicy: { enabled: "yes" } }, /networkPolicy\/enabled/],
   ["no image", { ...SINGLE, image: {} }, /image\.repository: name the registry/],
-  ["no host", { ...SINGLE, config: { deployer } }, /hosta/],
-  ["no Argo CD", { ...SINGLE, config: { hosta: github } }, /deployer/],
+  ["no host", { ...SINGLE, config: { deployer } }, /github/],
+  ["no Argo CD", { ...SINGLE, config: { hosta: github } }, /argocd/],
+  [
+    "a section under both names",
+    { ...SINGLE, config: { deployer, hosta: github, github } },
+    /config\.github: is another name of `config\.hosta`, which is set as well: keep one of them/,
+  ],
+  [
+    "a login under both names",
+    { ...SINGLE, config: { deployer, hosta: github, auth: { gitlab: LOGIN, hostb: LOGIN } } },
+    /config\.auth\.gitlab: is another name of `config\.auth\.hostb`, which is set as well: keep one of them/,
+  ],
+  ["an empty section beside its other name", { ...SINGLE, config: { deployer, hosta: github, argocd: {} } }, /argocd/],
+  [
+    "a secret under a product's name",
+    { ...SINGLE, config: { argocd: { ...deployer, token: "plain-secret" }, github } },
+    /config\.argocd\.token: write \$\{NAME\} here/,
+  ],
+  [
+    "a login's secret under a product's name",
+    { ...SINGLE, config: { deployer, github, auth: { github: { ...LOGIN, client_secret: "plain-secret" } } } },
+    /config\.auth\.github\.client_secret: write \$\{NAME\} here/,
+  ],
   ["a port that is none", { ...SINGLE, config: { server: { port: 70_000 }, deployer, hosta: github } }, /server\/port/],
   [
     "a folder that cannot be written",

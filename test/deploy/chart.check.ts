@@ -2,7 +2,16 @@ import { readFileSync } from "node:fs";
 import { describe, expect, test } from "@jest/globals";
 import { parse } from "yaml";
 import { TYPOS } from "./chart-typos.js";
-import { BAD_VALUES, EVERYTHING, GOOD_VALUES, SCALED, secretsOf, SINGLE, WITH_REDIS } from "./chart-values.js";
+import {
+  BAD_VALUES,
+  EVERYTHING,
+  GOOD_VALUES,
+  inProductsWords,
+  SCALED,
+  secretsOf,
+  SINGLE,
+  WITH_REDIS,
+} from "./chart-values.js";
 import type { ChartValues } from "./chart-values.js";
 import { checkInPod } from "./check-in-pod.js";
 import { brokenReferences, spareSeconds } from "./cross-references.js";
@@ -23,6 +32,12 @@ function configOf(values: ChartValues): SomeConfig {
 describe.each(GOOD_VALUES)("the chart with %s", (_, values) => {
   test("passes Helm's own look", () => {
     expect(lintChart(values)).toMatchObject({ ok: true });
+  });
+
+  test("makes the same manifests of the products' names and of the specification's", () => {
+    const { ok, stdout } = templateChart(inProductsWords(values));
+    expect(ok).toBe(true);
+    expect(stdout).toBe(templateChart(values).stdout);
   });
 
   test("refers to nothing that is not there", () => {

@@ -98,7 +98,7 @@ test("the chart takes what docs/installation.md has for a managed Redis", () => 
   const written = blocks.find((block) => block.kind === "file" && block.name === "values.yaml");
   const values = parse(written?.text ?? "") as { readonly config: object };
   const others = blocks.filter((block) => block.kind === "instead");
-  expect(others.map(({ section }) => section)).toEqual(["kvstore"]);
+  expect(others.map(({ section }) => section)).toEqual(["redis"]);
   for (const { text } of others) {
     const changed = { ...values, config: { ...values.config, ...(parse(text) as object) } };
     const args = ["template", "svc", join(ROOT, "deploy/chart"), "--set", "image.repository=svc", "--values", "-"];

@@ -54,11 +54,11 @@ describe("docs/installation.md", () => {
     expect(config).toMatchObject({ kind: "valid", warnings: [] });
     const written = parse(file("svc.yaml")) as Record<string, unknown>;
     const { config: values } = parse(file("values.yaml")) as { config: Record<string, unknown> };
-    const { kvstore, ...rest } = values;
+    const { redis, ...rest } = values;
     expect({ ...rest, server: written.server }).toEqual(written);
-    expect(kvstore).toMatchObject({ password: "${REDIS_PASSWORD}" });
+    expect(redis).toMatchObject({ password: "${REDIS_PASSWORD}" });
     const stores = [
-      { kvstore },
+      { redis },
       ...blocks.flatMap((block) => (block.kind === "instead" ? [parse(block.text) as object] : [])),
     ];
     expect(stores.length).toBe(2);

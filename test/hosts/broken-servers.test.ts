@@ -39,7 +39,7 @@ const requestTimeoutMs = 400;
 const hosts = [
   [
     "GitHub",
-    "hosta.api_url",
+    "github.api_url",
     (url: string): CodeHost =>
       createGitHubHost(
         { appId: 1, privateKey, apiUrl: url, aliases: [], requestTimeoutMs },
@@ -48,7 +48,7 @@ const hosts = [
   ],
   [
     "GitLab",
-    "hostb.url",
+    "gitlab.url",
     (url: string): CodeHost =>
       createGitLabHost(
         { url, token: "glpat-secret", aliases: [], requestTimeoutMs },

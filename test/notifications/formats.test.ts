@@ -141,7 +141,7 @@ test("a message names each application once, failures first, and leads to the ho
     lines: ["team/api: failed", "web: succeeded"],
     links: [
       { title: "acme/deploy#7", url: "https://git.example.org/acme/deploy/7" },
-      { title: "page in svc", url: "https://svc.example.org/changes/hosta/acme/deploy/7" },
+      { title: "page in svc", url: "https://svc.example.org/changes/github/acme/deploy/7" },
     ],
   });
   expect(messageOf(rolledBack, parts).lines).toEqual(["web", "the lock of web was taken over from acme/deploy#8"]);
@@ -172,7 +172,7 @@ test("foreign text is text: it pings nobody, links to nothing and starts no line
   expect(text).toContain("• &lt;!channel&gt; &amp; &lt;https://evil.example|x&gt; @\u200ball [y]");
   expect(text.match(/<[^>]*>/g)).toEqual([
     "<https://git.example.org/acme/deploy/7|acme/deploy#\u200b7>",
-    "<https://svc.example.org/changes/hosta/acme/deploy/7|page in svc>",
+    "<https://svc.example.org/changes/github/acme/deploy/7|page in svc>",
   ]);
   expect(text.split("\n")).toHaveLength(3);
   const card = JSON.parse(teamsBody(message)) as { attachments: { content: { body: object[] } }[] };

@@ -28,7 +28,7 @@ const redirect = (): Fault => ({ kind: "redirect", to: `${elsewhere.url}/api/v1/
 
 /** How Argo CD answers, and what the reply says then. */
 const ARGOCD: readonly (readonly [string, () => Fault, RegExp])[] = [
-  ["401", () => status(401), /Argo CD does not accept deployer\.token/],
+  ["401", () => status(401), /Argo CD does not accept argocd\.token/],
   ["403", () => status(403), /permission denied by something in front of Argo CD/],
   ["404", () => status(404), /Argo CD does not know GET \/api/],
   ["405", () => status(405), /Argo CD does not know GET \/api/],
@@ -36,7 +36,7 @@ const ARGOCD: readonly (readonly [string, () => Fault, RegExp])[] = [
   ["415", () => status(415), /Argo CD answered HTTP 415/],
   ["500", () => status(500), /Argo CD answered HTTP 500/],
   ["503", () => status(503), /failed to connect to Argo CD: HTTP 503/],
-  ["HTML", () => html, /answered with an HTML page instead of JSON: check deployer\.server_url/],
+  ["HTML", () => html, /answered with an HTML page instead of JSON: check argocd\.server_url/],
   ["half a JSON", () => ({ kind: "half-json" }), /Argo CD's answer is incomplete or not JSON/],
   ["a redirect to another origin", redirect, /is not followed because of the token/],
   ["a dropped connection", () => ({ kind: "drop" }), /failed to connect to Argo CD/],

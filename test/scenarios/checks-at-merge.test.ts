@@ -76,7 +76,7 @@ describe.each(HOSTS)("what the merge deploys on %s", (host) => {
     const bot = await start(host, { config: { checks: [CHECK], deployer: { preview_limit: 0 } } });
     const one = await bot.open(changes(bot, "4"));
     expect(section(bot.lastComment(one), "shop")).toContain(
-      "Required check values failed: svc did not preview it: raise deployer.preview_limit",
+      "Required check values failed: svc did not preview it: raise argocd.preview_limit",
     );
     expect(bot.lastComment(one)).toContain("checks: 2 passed, 1 failed");
   });

@@ -7,7 +7,7 @@ import { ServiceLog } from "./service-log.js";
 
 const WEB = changeOf(["web"]);
 const NOT_USABLE = "not usable at start: ";
-const CREDENTIAL_KEYS = { hosta: /hosta\.app_id.*hosta\.private_key/, hostb: /hostb\.token/ };
+const CREDENTIAL_KEYS = { hosta: /github\.app_id.*github\.private_key/, hostb: /gitlab\.token/ };
 const TITLES = { hosta: "GitHub", hostb: "GitLab" };
 
 const redis = ownRedis();
@@ -20,7 +20,7 @@ describe.each(HOSTS)("operational messages on %s", (host) => {
     const started = await log.first(`${NOT_USABLE}Redis`);
     expect(started).toMatchObject({
       problem: "failed to connect to Redis: connection refused",
-      cure: expect.stringContaining("kvstore.address"),
+      cure: expect.stringContaining("redis.address"),
     });
     const away = await fetch(`${bot.service.url}/ready`);
     expect(away.status).toBe(503);
@@ -47,7 +47,7 @@ describe.each(HOSTS)("operational messages on %s", (host) => {
     });
     expect(await log.first(`${NOT_USABLE}Argo CD`)).toMatchObject({
       problem: expect.stringMatching(/^failed to connect to Argo CD/),
-      cure: expect.stringContaining("deployer.server_url"),
+      cure: expect.stringContaining("argocd.server_url"),
     });
     const one = await bot.open(WEB);
     expect(bot.forge.deliveries).not.toHaveLength(0);
@@ -86,11 +86,11 @@ describe.each(HOSTS)("operational messages on %s", (host) => {
       prepare: ({ argocd }) => void argocd.faults.add({ fault: { kind: "status", status: 401, body } }),
     });
     expect(await log.first(`${NOT_USABLE}Argo CD`)).toMatchObject({
-      problem: expect.stringMatching(/^Argo CD does not accept deployer\.token/),
-      cure: expect.stringContaining("deployer.token"),
+      problem: expect.stringMatching(/^Argo CD does not accept argocd\.token/),
+      cure: expect.stringContaining("argocd.token"),
     });
     const one = await bot.open(WEB);
-    expect(bot.lastComment(one)).toContain("Argo CD does not accept deployer.token");
+    expect(bot.lastComment(one)).toContain("Argo CD does not accept argocd.token");
     expect(bot.lastComment(one)).toContain(message);
     expect(log.text + bot.answers(one).join("")).not.toContain(bot.world.argocdToken);
   });

@@ -102,7 +102,7 @@ describe.each(HOSTS)("applications that a plan shows and a sync does not deploy,
       expect(section(comment, name)).toContain(reason);
     }
     expect(section(comment, "c-third")).toContain(
-      "**Resources:** not previewed: a plan previews at most 2 applications (`deployer.preview_limit`)",
+      "**Resources:** not previewed: a plan previews at most 2 applications (`argocd.preview_limit`)",
     );
     expect(section(comment, "web")).toContain('+  value: "2"');
     expect(bot.argocd.temporaryApplications()).toEqual([]);

@@ -11,7 +11,7 @@ describe.each(HOSTS)("svc check --online against %s", (host) => {
   const [title, on, missing] =
     host === "hosta"
       ? ["GitHub", "deployments", "the App lacks the permission `Deployments: read and write`"]
-      : ["GitLab", "environments", "the token of hostb.token lacks the scope `api`"];
+      : ["GitLab", "environments", "the token of gitlab.token lacks the scope `api`"];
 
   async function check(setting: boolean, prepare: (world: SandboxWorld) => void = () => undefined) {
     world = await startSandbox({ github: host === "hosta", gitlab: host === "hostb" });
@@ -54,7 +54,7 @@ describe.each(HOSTS)("svc check --online against %s", (host) => {
       for (const forge of [github, gitlab]) forge?.faults.add({ fault: { kind: "status", status: 401, body: "{}" } });
     });
     const line = lines.find((each) => each.startsWith(`not usable at start: ${title}: `));
-    expect(line).toContain(`: check ${host === "hosta" ? "hosta.app_id" : "hostb.url"}`);
+    expect(line).toContain(`: check ${host === "hosta" ? "github.app_id" : "gitlab.url"}`);
     expect(lines.filter((each) => /[.:]:|\.\./.test(each))).toEqual([]);
     expect(exitCode).toBe(1);
   });
@@ -63,7 +63,7 @@ describe.each(HOSTS)("svc check --online against %s", (host) => {
     const { lines, exitCode } = await check(false, ({ argocd }) => {
       argocd.faults.add({ fault: { kind: "status", status: 401, body: "{}" } });
     });
-    expect(lines.join("\n")).toMatch(/not usable at start: Argo CD: .*check deployer\.server_url/);
+    expect(lines.join("\n")).toMatch(/not usable at start: Argo CD: .*check argocd\.server_url/);
     expect(exitCode).toBe(1);
   });
 });

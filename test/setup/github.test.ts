@@ -61,7 +61,7 @@ test("an App is registered, its secrets go into files, and the printed section m
   }
   await expect(registration.browser.open("/")).rejects.toThrow("fetch failed");
 
-  const argocd = `deployer: { server_url: "${world?.argocd.url ?? ""}", token: "${world?.argocdToken ?? ""}", server_dry_run: "off" }`;
+  const argocd = `argocd: { server_url: "${world?.argocd.url ?? ""}", token: "${world?.argocdToken ?? ""}", server_dry_run: "off" }`;
   const config = await operator.configured(output, argocd);
   expect(config.hosta).toMatchObject({ appId: GITHUB_APP.id, apiUrl: forge.apiUrl, webUrl: forge.url });
   expect(await checkOnline(config)).toMatchObject({ exitCode: 0 });
@@ -89,7 +89,7 @@ test("for a public App, the printed sections serve the named repositories alone"
   const registration = await startRegistration(operator, argvFor(forge, "--organization", "acme", ...allow));
   await registration.browser.open(await registration.createApp());
   const { output } = await registration.ended;
-  const argocd = `deployer: { server_url: "${world?.argocd.url ?? ""}", token: "${world?.argocdToken ?? ""}", server_dry_run: "off" }`;
+  const argocd = `argocd: { server_url: "${world?.argocd.url ?? ""}", token: "${world?.argocdToken ?? ""}", server_dry_run: "off" }`;
   const config = await operator.configured(output, argocd);
   expect(config.defaults.allowedRepos).toEqual(["github:acme/*", "github:umbrella/deploy"]);
   await forge.createRepository("stranger/tool", { "README.md": "hello" });

@@ -72,7 +72,7 @@ test("a project gets the webhook, and its secret goes into a file and nowhere el
 test("the printed section is what svc needs to be ready", async () => {
   const forge = await gitlab();
   const { output } = await operator.run(argvFor(forge), { env });
-  const argocd = `deployer: { server_url: "${world?.argocd.url ?? ""}", token: "${world?.argocdToken ?? ""}", server_dry_run: "off" }`;
+  const argocd = `argocd: { server_url: "${world?.argocd.url ?? ""}", token: "${world?.argocdToken ?? ""}", server_dry_run: "off" }`;
   const config = await operator.configured(output, argocd, env);
   const [hook] = forge.webhooks.all;
   expect(config.hostb).toMatchObject({ url: forge.url, token: GITLAB_TOKEN, signingToken: hook?.signingToken });

@@ -71,7 +71,7 @@ export class Operator {
 
   /** The configuration as svc reads it: the printed section below another one, with the files as variables. */
   async configured(output: string, rest: string, env: Readonly<Record<string, string>> = {}): Promise<ServerConfig> {
-    const sections = [...`${output}\n`.matchAll(/^(?:hosta|hostb|defaults):\n(?: .*\n)+/gm)];
+    const sections = [...`${output}\n`.matchAll(/^(?:github|gitlab|defaults):\n(?: .*\n)+/gm)];
     const section = sections.map(([text]) => text).join("");
     const variables = { ...(await this.files()), ...env };
     const loaded = loadServerConfig([{ name: "svc.yaml", text: `${rest}\n${section}` }], variables);

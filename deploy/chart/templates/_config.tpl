@@ -1,6 +1,31 @@
+{{/*
+`config` with one name for each section: the second of each pair. The products' names, of the first, are for people; svc.yaml
+in the pods and all other templates have the second. A section under both is refused, as svc refuses it.
+*/}}
+{{- define "svc.sections" -}}
+{{- $config := deepCopy .Values.config -}}
+{{- $auth := $config.auth | default dict -}}
+{{- $names := list
+  (list "github" "hosta") (list "gitlab" "hostb") (list "argocd" "deployer") (list "redis" "kvstore")
+  (list "auth.github" "auth.hosta") (list "auth.gitlab" "auth.hostb") -}}
+{{- range $names -}}
+{{- $sections := ternary $auth $config (hasPrefix "auth." (first .)) -}}
+{{- $other := first . | trimPrefix "auth." -}}
+{{- $name := last . | trimPrefix "auth." -}}
+{{- if hasKey $sections $other -}}
+{{- if hasKey $sections $name -}}
+{{- fail (printf "config.%s: is another name of `config.%s`, which is set as well: keep one of them" (first .) (last .)) -}}
+{{- end -}}
+{{- $_ := set $sections $name (get $sections $other) -}}
+{{- $_ := unset $sections $other -}}
+{{- end -}}
+{{- end -}}
+{{- toYaml $config -}}
+{{- end }}
+
 {{/* svc.yaml for the pods: `config`, with the values that the chart fills in. */}}
 {{- define "svc.config" -}}
-{{- $config := deepCopy .Values.config -}}
+{{- $config := include "svc.sections" . | fromYaml -}}
 {{- $server := $config.server | default dict -}}
 {{- if not (hasKey $server "data_dir") -}}
 {{- $_ := set $server "data_dir" "/data" -}}
@@ -41,7 +66,7 @@
 
 {{/* "true" if the processes share a store. */}}
 {{- define "svc.shared" -}}
-{{- with .Values.config.kvstore }}{{ if or .address .sentinel .cluster }}true{{ end }}{{ end -}}
+{{- with (include "svc.sections" . | fromYaml).kvstore }}{{ if or .address .sentinel .cluster }}true{{ end }}{{ end -}}
 {{- end }}
 
 {{/* The number of processes, with autoscaling the lowest. */}}
@@ -50,7 +75,7 @@
 {{- $scaling := .Values.autoscaling -}}
 {{- if $scaling.enabled -}}
 {{- if not $shared -}}
-{{- fail "autoscaling.enabled: several processes need a common store, or two of them deploy over each other; set config.kvstore.address (Redis)" -}}
+{{- fail "autoscaling.enabled: several processes need a common store, or two of them deploy over each other; set config.redis.address" -}}
 {{- end -}}
 {{- if not (kindIs "invalid" .Values.replicas) -}}
 {{- fail "replicas: autoscaling.enabled is set as well; use one of them" -}}
@@ -66,7 +91,7 @@
 {{- $replicas = int .Values.replicas -}}
 {{- end -}}
 {{- if and (gt $replicas 1) (not $shared) -}}
-{{- fail (printf "replicas: %d processes need a common store, or two of them deploy over each other; set config.kvstore.address (Redis), or replicas to 1" $replicas) -}}
+{{- fail (printf "replicas: %d processes need a common store, or two of them deploy over each other; set config.redis.address, or replicas to 1" $replicas) -}}
 {{- end -}}
 {{- $replicas -}}
 {{- end }}
@@ -87,7 +112,7 @@
 
 {{/* The ports behind all addresses of `config`, as a list in JSON. */}}
 {{- define "svc.urlPorts" -}}
-{{- $config := .Values.config -}}
+{{- $config := include "svc.sections" . | fromYaml -}}
 {{- $auth := $config.auth | default dict -}}
 {{- $hosta := $config.hosta | default dict -}}
 {{- $hostb := $config.hostb | default dict -}}
@@ -105,7 +130,7 @@
 
 {{/* The ports behind all addresses of Redis, as a list in JSON. Sentinels name a master whose port only they know. */}}
 {{- define "svc.storePorts" -}}
-{{- $store := .Values.config.kvstore | default dict -}}
+{{- $store := (include "svc.sections" . | fromYaml).kvstore | default dict -}}
 {{- $ports := list -}}
 {{- if $store.sentinel }}{{ $ports = append $ports 6379 }}{{ end -}}
 {{- $addresses := concat (list $store.address) (($store.sentinel | default dict).addresses | default list) (($store.cluster | default dict).addresses | default list) -}}

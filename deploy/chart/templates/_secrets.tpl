@@ -4,11 +4,12 @@ key and not the value.
 */}}
 {{- define "svc.refuseSecrets" -}}
 {{- $paths := list
-  "kvstore.password" "kvstore.sentinel.password"
-  "deployer.token"
-  "hosta.private_key" "hosta.webhook_secret"
-  "hostb.token" "hostb.webhook_secret" "hostb.signing_token"
-  "auth.session_secret" "auth.hosta.client_secret" "auth.hostb.client_secret" "auth.oidc.client_secret" -}}
+  "redis.password" "redis.sentinel.password" "kvstore.password" "kvstore.sentinel.password"
+  "argocd.token" "deployer.token"
+  "github.private_key" "github.webhook_secret" "hosta.private_key" "hosta.webhook_secret"
+  "gitlab.token" "gitlab.webhook_secret" "gitlab.signing_token" "hostb.token" "hostb.webhook_secret" "hostb.signing_token"
+  "auth.github.client_secret" "auth.gitlab.client_secret" "auth.hosta.client_secret" "auth.hostb.client_secret"
+  "auth.session_secret" "auth.oidc.client_secret" -}}
 {{- range $path := $paths -}}
 {{- $value := $.Values.config -}}
 {{- range splitList "." $path -}}
@@ -30,9 +31,9 @@ key and not the value.
 {{- end -}}
 {{- end }}
 
-{{/* `hosta.private_key` may name a file instead of a variable. */}}
+{{/* The App's private key may be a file instead of a variable. */}}
 {{- define "svc.refuseSecret" -}}
-{{- $file := and (eq .path "hosta.private_key") (hasPrefix "/" (toString .value)) -}}
+{{- $file := and (has .path (list "github.private_key" "hosta.private_key")) (hasPrefix "/" (toString .value)) -}}
 {{- if not (or (empty .value) $file (regexMatch "^\\$\\{[A-Za-z_][A-Za-z0-9_]*\\}$" (toString .value))) -}}
 {{- fail (printf "config.%s: write ${NAME} here and put the value into the Secret as NAME; what stands in config ends in a ConfigMap" .path) -}}
 {{- end -}}

@@ -39,7 +39,7 @@ export function authSection() {
 function roleAssignments() {
   const assignment = section({
     pattern: text().describe(
-      "`<email>`, `*@<domain>`, `@<org>/<team>` (provider `hosta`) or `<group>` (provider `oidc`); `*` stands for any text",
+      "`<email>`, `*@<domain>`, `@<org>/<team>` (provider `github`) or `<group>` (provider `oidc`); `*` stands for any text",
     ),
     provider: loginProvider()
       .optional()
@@ -66,7 +66,7 @@ function loginProvider() {
     within[0] === "auth" ? [[other, name] as const] : [],
   );
   const meant = new Map<string, string>(others);
-  const names = [...HOST_IDS, "oidc", ...meant.keys()];
+  const names = [...meant.keys(), "oidc", ...HOST_IDS];
   return textLeaf(`one of ${names.join(", ")}`, (value) => {
     return ([...HOST_IDS, "oidc"] as const).find((one) => one === (meant.get(value) ?? value)) ?? new Wrong();
   }).meta({ title: "text", type: "string", enum: names });

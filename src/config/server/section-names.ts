@@ -20,14 +20,15 @@ export const OTHER_NAMES: readonly OtherName[] = [
 export interface Renamed {
   readonly tree: MapTree;
   readonly problems: readonly ConfigProblem[];
-  /** Restores the names that this file uses in a problem's key. */
+  /** Puts the names that this file uses into a problem's key; the products' if it uses none of the others. */
   readonly asWritten: (problem: ConfigProblem) => ConfigProblem;
 }
 
 /** Renames a file's sections to the names used everywhere else. A section under both names is a mistake. */
 export function renameSections(file: MapTree): Renamed {
   const problems: ConfigProblem[] = [];
-  const used: OtherName[] = [];
+  const specified = OTHER_NAMES.filter(({ within, name }) => mapAt(file, within)?.entries.has(name) === true);
+  const called = OTHER_NAMES.filter((one) => specified.length === 0 || mapAt(file, one.within)?.entries.has(one.other));
   let tree = file;
   for (const one of OTHER_NAMES) {
     const keys = mapAt(tree, one.within)?.entries;
@@ -38,11 +39,10 @@ export function renameSections(file: MapTree): Renamed {
       problems.push({ ...other.keyAt, key: keyPath([...one.within, one.other]), message });
       tree = changedAt(tree, one.within, one.other, undefined);
     } else {
-      used.push(one);
       tree = changedAt(tree, one.within, one.other, one.name);
     }
   }
-  return { tree, problems, asWritten: (problem) => ({ ...problem, key: used.reduce(writtenKey, problem.key) }) };
+  return { tree, problems, asWritten: (problem) => ({ ...problem, key: called.reduce(writtenKey, problem.key) }) };
 }
 
 function writtenKey(key: string, { within, name, other }: OtherName): string {

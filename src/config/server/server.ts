@@ -165,11 +165,11 @@ export function serverRules(tree: MapTree): readonly ConfigProblem[] {
     problems.push(problemAt(tree, path, message, atKey));
   const has = (...path: string[]): boolean => treeAt(tree, path) !== undefined;
   if (!HOST_IDS.some((host) => has(host))) {
-    report([], "at least one host is needed: a section `hosta` (GitHub) or `hostb` (GitLab)");
+    report([], "at least one host is needed: a section `github` or `gitlab`");
   }
   // Without both, anybody could send webhooks.
   if (has("hostb") && !has("hostb", "webhook_secret") && !has("hostb", "signing_token")) {
-    report(["hostb", "webhook_secret"], "is required: text, unless hostb.signing_token is set");
+    report(["hostb", "webhook_secret"], "is required: text, unless gitlab.signing_token is set");
   }
   if (isTrue(tree, ["auth", "enabled"]) && !has("auth", "session_secret")) {
     report(["auth", "session_secret"], "is required when auth.enabled is true: 32 random bytes as hex");
@@ -193,7 +193,7 @@ export function serverRules(tree: MapTree): readonly ConfigProblem[] {
     report(["kvstore", stores[1] ?? ""], `only one of ${STORE_KINDS.join(", ")} may be set`, true);
   }
   if (has("kvstore", "cluster") && has("kvstore", "db")) {
-    report(["kvstore", "db"], "leave it out with kvstore.cluster: a cluster has only database 0", true);
+    report(["kvstore", "db"], "leave it out with redis.cluster: a cluster has only database 0", true);
   }
   return [...problems, ...notificationRules(tree)];
 }
@@ -311,16 +311,16 @@ function loginWarnings(config: ServerConfig): readonly string[] {
   const open = (key: string, keys: string) =>
     warnings.push(`auth.${key}: everyone with an account there can log in; restrict it with ${keys}`);
   if (auth.hosta !== undefined && auth.hosta.allowedOrgs.length + auth.hosta.allowedTeams.length === 0) {
-    open("hosta", `allowed_orgs or allowed_teams (${HOST_TITLES.hosta})`);
+    open("github", "allowed_orgs or allowed_teams");
   }
-  if (auth.hostb?.allowedGroups.length === 0) open("hostb", `allowed_groups (${HOST_TITLES.hostb})`);
+  if (auth.hostb?.allowedGroups.length === 0) open("gitlab", "allowed_groups");
   if (auth.oidc?.allowedDomains.length === 0) open("oidc", "allowed_domains");
   if (auth.basic !== undefined) {
     warnings.push("auth.basic: users with passwords in the file are for local development only");
   }
   const oauth = auth.hosta ?? auth.hostb ?? auth.oidc;
   if (oauth === undefined && auth.basic === undefined) {
-    warnings.push("auth.enabled: no provider is configured, so nobody can log in; add hosta, hostb, oidc or basic");
+    warnings.push("auth.enabled: no provider is configured, so nobody can log in; add github, gitlab, oidc or basic");
   }
   if (oauth !== undefined && server.baseUrl === undefined) {
     warnings.push(

@@ -1,4 +1,4 @@
-import { CHANGE_REQUEST_SIGILS, type HostId } from "../../names.js";
+import { CHANGE_REQUEST_SIGILS, HOST_PREFIXES, type HostId } from "../../names.js";
 import type { RepositoryName, Revision } from "./brand.js";
 
 /** A person or program on a code host. */
@@ -103,7 +103,7 @@ export function headRef(change: HeadRef): HeadRef {
 export function changePagePath({ host, repository, number }: ChangeRequestRef): string {
   const cut = repository.lastIndexOf("/");
   const [owner, name] = [repository.slice(0, cut), repository.slice(cut + 1)];
-  return `/changes/${host}/${encodeURIComponent(owner)}/${encodeURIComponent(name)}/${number}`;
+  return `/changes/${HOST_PREFIXES[host][0]}/${encodeURIComponent(owner)}/${encodeURIComponent(name)}/${number}`;
 }
 
 /** Whether the current head commit is approved. */

@@ -103,8 +103,7 @@ export function uncheckedPreview(
 ): PreviewContent {
   const concerned = checksFor(checks, application);
   if (concerned.length === 0) return content;
-  const reason =
-    content.kind === "beyond-limit" ? "svc did not preview it: raise deployer.preview_limit" : NOT_RENDERED;
+  const reason = content.kind === "beyond-limit" ? "svc did not preview it: raise argocd.preview_limit" : NOT_RENDERED;
   return { ...content, checks: brokenChecks(concerned, reason) };
 }
 

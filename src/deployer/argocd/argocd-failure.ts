@@ -98,7 +98,7 @@ function meaningOfCode(code: number, answer: ErrorAnswer, text: string): Meaning
     case GRPC.permissionDenied:
       return meaningOfDenial(answer, shown);
     case GRPC.unauthenticated:
-      return { reason: "unauthenticated", message: `Argo CD does not accept deployer.token: ${shown}` };
+      return { reason: "unauthenticated", message: `Argo CD does not accept argocd.token: ${shown}` };
     case GRPC.notFound:
       return { reason: "not-found", message: shown };
     case GRPC.unimplemented:
@@ -139,11 +139,11 @@ function meaningOfStatus(answer: ErrorAnswer, text: string, gateway: boolean): M
   if (gateway) return { reason: "unreachable", message: `failed to connect to Argo CD: ${said}` };
   switch (answer.status) {
     case 401:
-      return { reason: "unauthenticated", message: `Argo CD does not accept deployer.token: ${said}` };
+      return { reason: "unauthenticated", message: `Argo CD does not accept argocd.token: ${said}` };
     case 403:
       return {
         reason: "forbidden",
-        message: `permission denied by something in front of Argo CD (${said}): check deployer.server_url and the proxy`,
+        message: `permission denied by something in front of Argo CD (${said}): check argocd.server_url and the proxy`,
       };
     case 404:
     case 405:
@@ -155,7 +155,7 @@ function meaningOfStatus(answer: ErrorAnswer, text: string, gateway: boolean): M
 }
 
 function unsupported(answer: ErrorAnswer): string {
-  return `Argo CD does not know ${answer.method} ${answer.path}: check deployer.server_url, and that Argo CD is 2.13 or newer`;
+  return `Argo CD does not know ${answer.method} ${answer.path}: check argocd.server_url, and that Argo CD is 2.13 or newer`;
 }
 
 function readErrorBody(body: string): { code: number | undefined; text: string } {
@@ -206,7 +206,7 @@ export function connectionProblem(error: unknown): ArgoCdFailure {
     return new ArgoCdFailure(
       "unreachable",
       `failed to connect to Argo CD: its certificate is not trusted (${code}): ` +
-        "make its authority known to Node.js (NODE_EXTRA_CA_CERTS) or set deployer.insecure",
+        "make its authority known to Node.js (NODE_EXTRA_CA_CERTS) or set argocd.insecure",
       { cause: error },
     );
   }
@@ -235,13 +235,13 @@ export function redirectProblem(from: URL, location: string | null, apiPath: str
   if (target === undefined) {
     return new ArgoCdFailure(
       "failed",
-      `Argo CD at ${from.origin} redirects without saying where: check deployer.server_url`,
+      `Argo CD at ${from.origin} redirects without saying where: check argocd.server_url`,
     );
   }
   const path = target.pathname.slice(0, 200);
   const cure = path.endsWith(apiPath)
-    ? `set deployer.server_url to ${target.origin}${path.slice(0, path.length - apiPath.length)}`
-    : "set deployer.server_url to the address that answers the API itself";
+    ? `set argocd.server_url to ${target.origin}${path.slice(0, path.length - apiPath.length)}`
+    : "set argocd.server_url to the address that answers the API itself";
   return new ArgoCdFailure(
     "failed",
     `Argo CD at ${from.origin} redirects to ${target.origin}${path}, which is not followed because of the token: ${cure}`,
@@ -272,7 +272,7 @@ export function parseAnswer<T>(schema: z.ZodType<T>, answer: unknown, what: stri
   const parsed = schema.safeParse(answer);
   if (parsed.success) return parsed.data;
   const members = parsed.error.issues.slice(0, 3).map((issue) => issue.path.join(".") || "the answer itself");
-  const message = `Argo CD's answer about ${what} is not as expected (${members.join(", ")}): check deployer.server_url`;
+  const message = `Argo CD's answer about ${what} is not as expected (${members.join(", ")}): check argocd.server_url`;
   throw new ArgoCdFailure("failed", message, { maybeDone: true, cause: parsed.error });
 }
 

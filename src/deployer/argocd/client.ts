@@ -147,7 +147,7 @@ export function createClient(config: ArgoCdConfig, parts: { clock: Clock; log: L
     }
     if (isHtml(text)) {
       const where = `${base.origin}${base.pathname}`;
-      const message = `Argo CD at ${where} answered with an HTML page instead of JSON: check deployer.server_url`;
+      const message = `Argo CD at ${where} answered with an HTML page instead of JSON: check argocd.server_url`;
       throw new ArgoCdFailure("failed", message, { maybeDone: true });
     }
     return text;

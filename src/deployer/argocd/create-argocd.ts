@@ -94,7 +94,7 @@ async function check(client: Client, version: string): Promise<{ readonly versio
   const user = await client.call({ method: "GET", path, permission: "session, get" });
   const { loggedIn, username } = parseAnswer(userAnswer, user, "the account of the token");
   if (loggedIn !== true) {
-    const message = "Argo CD does not accept deployer.token: it is wrong, expired or revoked";
+    const message = "Argo CD does not accept argocd.token: it is wrong, expired or revoked";
     throw new ArgoCdFailure("unauthenticated", message);
   }
   return { version, account: username ?? "unknown" };

@@ -282,7 +282,7 @@ function refuseUnusableKey(privateKey: string): void {
   } catch (error) {
     throw new HostFailure(
       "unauthenticated",
-      "hosta.private_key is not a usable private key: give the PEM file that GitHub made for the App, whole and without a passphrase.",
+      "github.private_key is not a usable private key: give the PEM file that GitHub made for the App, whole and without a passphrase.",
       { cause: error },
     );
   }

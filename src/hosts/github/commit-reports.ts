@@ -203,7 +203,7 @@ async function missingForDeployments(client: GitHubClient): Promise<readonly str
   const app = await client.asApp(asked, (octokit) => octokit.rest.apps.getAuthenticated());
   if (!mayDeploy(decodeAnswer(grantsSchema, app, GITHUB, asked))) {
     return [
-      `the App lacks the permission \`Deployments: read and write\`, which hosta.deployments needs. Add it in the App's settings, then accept it in its installations`,
+      `the App lacks the permission \`Deployments: read and write\`, which github.deployments needs. Add it in the App's settings, then accept it in its installations`,
     ];
   }
   const listed = await client.asApp(asked, (octokit) => octokit.rest.apps.listInstallations({ per_page: 100 }));
@@ -211,7 +211,7 @@ async function missingForDeployments(client: GitHubClient): Promise<readonly str
     .filter((one) => !one.suspended_at && !mayDeploy(one))
     .map(
       ({ account }) =>
-        `the App's installation on ${account?.login ?? "an account"} lacks the permission \`Deployments: read and write\`, which hosta.deployments needs. Accept it in the installation's settings`,
+        `the App's installation on ${account?.login ?? "an account"} lacks the permission \`Deployments: read and write\`, which github.deployments needs. Accept it in the installation's settings`,
     );
 }
 

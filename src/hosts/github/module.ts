@@ -8,7 +8,7 @@ export const github: HostModule = {
   ...GITHUB,
   // Older ones do not tell who pushed: https://docs.github.com/rest/repos/repos#list-repository-activities
   oldest: "3.10",
-  cure: "check hosta.app_id, hosta.private_key and hosta.api_url, and that the server can reach GitHub",
+  cure: "check github.app_id, github.private_key and github.api_url, and that the server can reach GitHub",
   rateLimitOf(headers) {
     const resource = headers["x-ratelimit-resource"] ?? "core";
     return RATE_LIMITS.includes(resource) ? resource : "other";

@@ -163,7 +163,7 @@ type ProbotEvent = Parameters<Probot["receive"]>[0];
  * @throws {RangeError} if the secret is empty: anybody could sign then.
  */
 export function githubWebhook({ secret, probot, log, ...intake }: GitHubWebhookOptions): WebhookRoute {
-  if (secret === "") throw new RangeError("hosta.webhook_secret is empty");
+  if (secret === "") throw new RangeError("github.webhook_secret is empty");
   const key = createSecretKey(secret, "utf8");
   const receive = receiveThrough(probot, intake, log);
   return webhookRoute(

@@ -14,9 +14,9 @@ export const GITHUB: HostTerms & FailureWords = {
   maxStatuses: 1000,
   keepsPendingText: false,
   credentials: "the App's credentials",
-  credentialsCure: "check hosta.app_id and hosta.private_key, and that the App was not suspended.",
+  credentialsCure: "check github.app_id and github.private_key, and that the App was not suspended.",
   permissionCure:
     "look at the App's permissions (app.yml lists those it needs) and accept the new ones in its installation.",
   visibilityCure: "check that it still exists and that the GitHub App is installed on the repository.",
-  addressKey: "hosta.api_url",
+  addressKey: "github.api_url",
 };

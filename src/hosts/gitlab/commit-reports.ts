@@ -141,7 +141,7 @@ async function missingForEnvironments(client: GitLabClient): Promise<readonly st
   const token = await ifFound(client.read(tokenSchema, asked, (gitlab) => new PersonalAccessTokens(gitlab).show()));
   if (token === undefined || token.scopes.includes("api")) return [];
   return [
-    `the token of hostb.token lacks the scope \`api\`, which hostb.environments needs. Give svc a token that has it`,
+    `the token of gitlab.token lacks the scope \`api\`, which gitlab.environments needs. Give svc a token that has it`,
   ];
 }
 

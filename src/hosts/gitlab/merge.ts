@@ -129,7 +129,7 @@ function reasonOf(refusal: HostRefusal, read: MergeRequest): string {
   switch (refusal.status) {
     case 401:
     case 403:
-      return `The account of hostb.token may not merge into ${read.target_branch}.${said} Give it the role Maintainer or list it under "allowed to merge" of the protected branch, or merge by hand.`;
+      return `The account of gitlab.token may not merge into ${read.target_branch}.${said} Give it the role Maintainer or list it under "allowed to merge" of the protected branch, or merge by hand.`;
     case 406:
       return `The merge request has conflicts.${said} Resolve them, then plan and sync again.`;
     case 409:

@@ -4,7 +4,7 @@ import { GITLAB, OLDEST_GITLAB } from "./words.js";
 export const gitlab: HostModule = {
   ...GITLAB,
   oldest: OLDEST_GITLAB,
-  cure: "check hostb.url and hostb.token (scope api), and that the server can reach GitLab",
+  cure: "check gitlab.url and gitlab.token (scope api), and that the server can reach GitLab",
   rateLimitOf: () => "api",
   configured({ hostb }) {
     if (hostb === undefined) return undefined;

@@ -193,9 +193,11 @@ interface GitLabWebhookOptions extends WebhookIntake {
  * token is unusable.
  */
 export function gitlabWebhook({ secret, signingToken, clock, log, ...intake }: GitLabWebhookOptions): WebhookRoute {
-  if (secret === "") throw new RangeError("hostb.webhook_secret is empty");
+  if (secret === "") throw new RangeError("gitlab.webhook_secret is empty");
   const key = signingToken === undefined ? undefined : signingKey(signingToken);
-  if (key === undefined && secret === undefined) throw new RangeError("hostb has neither a secret nor a signing token");
+  if (key === undefined && secret === undefined) {
+    throw new RangeError("gitlab has neither a secret nor a signing token");
+  }
   return webhookRoute(
     {
       host: "hostb",
@@ -239,7 +241,9 @@ const TOKEN = /^whsec_([A-Za-z0-9+/]+={0,2})$/;
 /** Reads a signing token: `whsec_` and the key in base64. @throws {RangeError} if it is malformed or too short. */
 export function signingKey(token: string): Buffer {
   const key = Buffer.from(TOKEN.exec(token)?.[1] ?? "", "base64");
-  if (key.length < MIN_KEY_BYTES) throw new RangeError("hostb.signing_token is not a whsec_ token of 24 bytes or more");
+  if (key.length < MIN_KEY_BYTES) {
+    throw new RangeError("gitlab.signing_token is not a whsec_ token of 24 bytes or more");
+  }
   return key;
 }
 

@@ -17,8 +17,8 @@ export const GITLAB: HostTerms & FailureWords = {
   maxStatuses: undefined,
   keepsPendingText: true,
   credentials: "the access token",
-  credentialsCure: "check hostb.token; it may have expired or been revoked.",
+  credentialsCure: "check gitlab.token; it may have expired or been revoked.",
   permissionCure: "the token needs the scope api, and its account at least the role Developer in the project.",
   visibilityCure: "check that it still exists and that the token's account is a member of the project.",
-  addressKey: "hostb.url",
+  addressKey: "gitlab.url",
 };

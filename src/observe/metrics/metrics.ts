@@ -18,7 +18,7 @@ import { type EveryCall, type MethodCalls, reportEnd } from "../wrap-port.js";
 
 export type Metrics = ReturnType<typeof createMetrics>;
 
-/** In seconds. The longest command is a sync that runs into `deployer.sync_timeout`. */
+/** In seconds. The longest command is a sync that runs into `argocd.sync_timeout`. */
 const BUCKETS = [0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 300, 600, 1200];
 const WAIT_BUCKETS = [15, 30, 60, 120, 300, 600, 1200, 1800, 3600, 7200];
 const CHECK_BUCKETS = [0.01, 0.05, 0.1, 0.5, 1, 5, 10, 30, 60, 300, 600];

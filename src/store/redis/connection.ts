@@ -133,7 +133,7 @@ function silenceOf(config: RedisConfig): string {
   if ("cluster" in config) return "no node of the cluster answers";
   const text = "no sentinel names a primary that can be reached";
   // ioredis does not say that it refused the certificate of a sentinel.
-  return config.tls ? `${text}: the certificates of both must be trusted (kvstore.ca_file)` : text;
+  return config.tls ? `${text}: the certificates of both must be trusted (redis.ca_file)` : text;
 }
 
 interface Durability {
@@ -220,10 +220,10 @@ const networkProblems: Readonly<Record<string, string>> = {
   ENETUNREACH: "network unreachable",
   ENOTFOUND: "host name not found",
   EAI_AGAIN: "host name not found",
-  UNABLE_TO_VERIFY_LEAF_SIGNATURE: "its certificate is not trusted: set kvstore.ca_file",
-  UNABLE_TO_GET_ISSUER_CERT_LOCALLY: "its certificate is not trusted: set kvstore.ca_file",
-  SELF_SIGNED_CERT_IN_CHAIN: "its certificate is not trusted: set kvstore.ca_file",
-  DEPTH_ZERO_SELF_SIGNED_CERT: "its certificate is not trusted: set kvstore.ca_file",
+  UNABLE_TO_VERIFY_LEAF_SIGNATURE: "its certificate is not trusted: set redis.ca_file",
+  UNABLE_TO_GET_ISSUER_CERT_LOCALLY: "its certificate is not trusted: set redis.ca_file",
+  SELF_SIGNED_CERT_IN_CHAIN: "its certificate is not trusted: set redis.ca_file",
+  DEPTH_ZERO_SELF_SIGNED_CERT: "its certificate is not trusted: set redis.ca_file",
   CERT_HAS_EXPIRED: "its certificate has expired",
   ERR_TLS_CERT_ALTNAME_INVALID: "its certificate is for another host name",
 };

@@ -33,7 +33,7 @@ export function createAuth({ config, stores, clock, log }: AuthOptions) {
   const sessions = new WebSessions({ ...auth, secret: auth.sessionSecret }, stores.sessions, clock);
   const providers = providersOf(config, clock, log);
   for (const { pattern } of auth.roleAssignments.filter((one) => meaningOf(one).kind === "nothing")) {
-    log.warn({ pattern }, "a role assignment matches nobody: a group needs its provider (hosta, hostb or oidc)");
+    log.warn({ pattern }, "a role assignment matches nobody: a group needs its provider (github, gitlab or oidc)");
   }
   const { users, attempts } = stores;
   const seal = new TokenSeal(auth.sessionSecret);

@@ -8,6 +8,7 @@ import {
 import * as z from "zod";
 import type { Log } from "../../core/ports/log.js";
 import { fetchText, responseOf } from "../../http/fetch-text.js";
+import { HOST_PREFIXES } from "../../names.js";
 import type { LoginAttempt } from "../../store/stores.js";
 import type { RedirectProvider } from "./login-provider.js";
 import { type LoginRefusal, refuse } from "./refusal.js";
@@ -71,7 +72,8 @@ export function refusalOfExchange(error: unknown, context: ExchangeContext, log:
       return refuse("invalid-redirect", title, addressOf(answer));
     }
     if (CLIENT_CODES.has(oauthError)) {
-      return refuse("client-refused", title, `auth.${provider}.client_id and auth.${provider}.client_secret`);
+      const section = `auth.${provider === "oidc" ? provider : HOST_PREFIXES[provider][0]}`;
+      return refuse("client-refused", title, `${section}.client_id and ${section}.client_secret`);
     }
     if (CODE_CODES.has(oauthError)) return refuse("code-refused", title);
     return refuse("provider-error", title, shortText(oauthError, 60), "");

@@ -20,7 +20,7 @@ export function github(
     parameters: { scope: "read:user user:email read:org", allow_signup: "false" },
     api: apiUrl,
     headers: { accept: "application/vnd.github+json", "user-agent": SERVICE, "x-github-api-version": "2022-11-28" },
-    keys: { login: "hosta.web_url", api: "hosta.api_url" },
+    keys: { login: "github.web_url", api: "github.api_url" },
     user: z.object({ id: z.int(), login: z.string() }).transform(({ id, login }) => {
       return { subject: String(id), username: login, email: undefined, active: true };
     }),
@@ -85,7 +85,7 @@ export function gitlab(options: NonNullable<AuthSection["hostb"]>): OAuthHost {
     parameters: { scope: "read_user read_api" },
     api: `${url}/api/v4`,
     headers: {},
-    keys: { login: "auth.hostb.url", api: "auth.hostb.url" },
+    keys: { login: "auth.gitlab.url", api: "auth.gitlab.url" },
     user: z
       .object({
         id: z.int(),

@@ -13,7 +13,6 @@ import type { HostWords } from "../../core/model/host-words.js";
 import type { Lock } from "../../core/model/lock.js";
 import type { Plan } from "../../core/model/plan.js";
 import type { AuditRecord } from "../../core/ports/audit.js";
-import { HOST_IDS, HOST_TITLES } from "../../names.js";
 import type { ChangeSummary } from "../../run/answer/change-facts.js";
 import { CHANGE_ADDRESS, readChangeAddress } from "../addresses.js";
 import { activityWords, outcomeWords } from "./activity-words.js";
@@ -31,7 +30,6 @@ import {
 import { planView } from "./plan-view.js";
 
 const MOST_ENTRIES = 20;
-const HOSTS = HOST_IDS.map((id) => `${id} is ${HOST_TITLES[id]}`).join(", ");
 
 /** One change request: its locks, its deployments, and its plan with the whole diff. */
 export async function changePage(
@@ -42,7 +40,7 @@ export async function changePage(
   const named = readChangeAddress(address);
   if (named === undefined) {
     return problemPage(404, "No such page", [
-      `The address of such a page is \`/changes/${CHANGE_ADDRESS}\`: ${HOSTS}.`,
+      `The address of such a page is \`/changes/${CHANGE_ADDRESS}\`.`,
       "Subgroups are part of the owner, with `%2F` for each slash.",
     ]);
   }

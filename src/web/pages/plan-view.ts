@@ -61,7 +61,7 @@ function unseenViews(previews: readonly Preview[]) {
   return [...new Set(previews.map(markOf))].map((mark) => {
     const names = previews.filter((one) => markOf(one) === mark).map(({ application }) => application);
     const application = names.length === 1 ? "1 more application" : `${names.length} more applications`;
-    const sentences = ["A plan previews no more of them (`deployer.preview_limit`).", names.join(", ")];
+    const sentences = ["A plan previews no more of them (`argocd.preview_limit`).", names.join(", ")];
     return { ...NOTHING, application, mark, sentences };
   });
 }

@@ -20,7 +20,7 @@ test.each([{}, { loggedIn: false }, { loggedIn: null }])(
     const failure = await failureOf(underTest().deployer.check());
     expect(failure).toMatchObject({
       reason: "unauthenticated",
-      message: expect.stringContaining("deployer.token"),
+      message: expect.stringContaining("argocd.token"),
     });
   },
 );

@@ -15,7 +15,7 @@ const recorded = fixture("errors") as { method: string; path: string; status: nu
 const MEANINGS: readonly (readonly [reason: string, message: string | RegExp])[] = [
   ["failed", "Argo CD answered HTTP 415: Invalid content type"],
   ["failed", "Argo CD answered HTTP 415: Invalid content type"],
-  ["unauthenticated", "Argo CD does not accept deployer.token: no session information"],
+  ["unauthenticated", "Argo CD does not accept argocd.token: no session information"],
   ["forbidden", "permission denied: applications, get"],
   ["not-found", 'applications.argoproj.io "nope" not found'],
   ["forbidden", "permission denied: applications, get"],

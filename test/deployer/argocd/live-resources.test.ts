@@ -135,7 +135,7 @@ describe("what cannot be read is no empty cluster", () => {
     [
       "another answer",
       { items: "x" },
-      "Argo CD's answer about the live resources of plain is not as expected (items): check deployer.server_url",
+      "Argo CD's answer about the live resources of plain is not as expected (items): check argocd.server_url",
     ],
   ])("%s", async (_, answer, message) => {
     refresh().reply(200, {});

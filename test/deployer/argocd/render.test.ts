@@ -109,7 +109,7 @@ test.each([
     401,
     { code: 16, message: "no session information" },
     "unauthenticated",
-    "Argo CD does not accept deployer.token: no session information",
+    "Argo CD does not accept argocd.token: no session information",
   ],
 ])("HTTP %d %j while rendering in place", async (status, answer, reason, message) => {
   manifests(`?project=default&revision=${SHA}`, answer, status);

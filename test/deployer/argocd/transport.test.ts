@@ -51,7 +51,7 @@ test("a self-signed certificate is refused with the cure, and accepted when `ins
   const strict = client({ serverUrl: server.url });
   const failure = await failureOf(strict.deployer.naming());
   expect(failure.reason).toBe("unreachable");
-  expect(failure.message).toMatch(/^failed to connect to Argo CD: its certificate is not trusted .*deployer\.insecure/);
+  expect(failure.message).toMatch(/^failed to connect to Argo CD: its certificate is not trusted .*argocd\.insecure/);
   await expect(fetch(server.url)).rejects.toThrow("fetch failed");
 });
 
@@ -63,7 +63,7 @@ test("a redirect to another origin is not followed: no token leaves, and the mes
   const { deployer } = client({ serverUrl: `${server.url}/argo` });
   const failure = await failureOf(deployer.naming());
   expect(failure).toMatchObject({ name: "DeployerFailure", reason: "failed" });
-  expect(failure.message).toContain(`set deployer.server_url to ${other.url}/argo`);
+  expect(failure.message).toContain(`set argocd.server_url to ${other.url}/argo`);
   expect(other.requests).toEqual([]);
   expect(server.requests).toHaveLength(1);
 });
@@ -84,7 +84,7 @@ test.each<[string, RequestListener, string, RegExp]>([
     "an HTML page",
     (_q, r) => r.end("<!doctype html><p>Log in</p>"),
     "failed",
-    /HTML page instead of JSON: check deployer.server_url/,
+    /HTML page instead of JSON: check argocd.server_url/,
   ],
   ["half a JSON", (_q, r) => r.end('{"controllerNamespace":"arg'), "failed", /incomplete or not JSON/],
   ["another program's JSON", (_q, r) => r.end('["hello"]'), "failed", /not as expected \(the answer itself\)/],
@@ -93,7 +93,7 @@ test.each<[string, RequestListener, string, RegExp]>([
     "401",
     (_q, r) => r.writeHead(401).end('{"code":16,"message":"no session information"}'),
     "unauthenticated",
-    /deployer.token: no session/,
+    /argocd.token: no session/,
   ],
   [
     "403",
@@ -101,7 +101,7 @@ test.each<[string, RequestListener, string, RegExp]>([
     "forbidden",
     /^permission denied: settings, get$/,
   ],
-  ["404", (_q, r) => r.writeHead(404).end("Not Found\n"), "unsupported", /check deployer.server_url/],
+  ["404", (_q, r) => r.writeHead(404).end("Not Found\n"), "unsupported", /check argocd.server_url/],
   ["409", (_q, r) => r.writeHead(409).end('{"code":10,"message":"conflict"}'), "refused", /conflict/],
   ["415", (_q, r) => r.writeHead(415).end("Invalid content type\n"), "failed", /HTTP 415: Invalid content type/],
   ["500", (_q, r) => r.writeHead(500).end('{"code":13,"message":"runtime error"}'), "failed", /^runtime error$/],

@@ -202,7 +202,7 @@ describe("own account", () => {
     const failure = host.self();
     await expect(failure).rejects.toMatchObject({ name: "HostFailure", reason: "failed" });
     await expect(failure).rejects.toThrow(/answers nobody without credentials.*install the App/);
-    await expect(failure).rejects.not.toThrow("hosta.private_key");
+    await expect(failure).rejects.not.toThrow("github.private_key");
   });
 
   test("a wrong App key is said with the settings to check, and asked again the next time", async () => {
@@ -210,7 +210,7 @@ describe("own account", () => {
     api.get("/app").times(2).reply(401, { message: "A JSON web token could not be decoded" });
     const expected = {
       reason: "unauthenticated",
-      message: expect.stringContaining("check hosta.app_id and hosta.private_key"),
+      message: expect.stringContaining("check github.app_id and github.private_key"),
     };
     await expect(host.self()).rejects.toMatchObject(expected);
     await expect(host.self()).rejects.toMatchObject(expected);
@@ -220,7 +220,7 @@ describe("own account", () => {
     const { host } = githubUnderTest({ installed: false, key: "-----BEGIN RSA PRIVATE KEY-----\nnope" });
     const failure = host.self();
     await expect(failure).rejects.toMatchObject({ name: "HostFailure", reason: "unauthenticated" });
-    await expect(failure).rejects.toThrow("hosta.private_key is not a usable private key");
+    await expect(failure).rejects.toThrow("github.private_key is not a usable private key");
   });
 });
 

@@ -215,7 +215,7 @@ describe("own account and comments", () => {
     api.get("/user").reply(401, { message: "401 Unauthorized" });
     await expect(host.self()).rejects.toMatchObject({
       reason: "unauthenticated",
-      message: expect.stringContaining("check hostb.token"),
+      message: expect.stringContaining("check gitlab.token"),
     });
   });
 

@@ -81,8 +81,8 @@ test("another head that was merged is not ours", async () => {
 });
 
 test.each<[number, object, RegExp]>([
-  [401, {}, /account of hostb.token may not merge into main.*Maintainer/],
-  [403, {}, /account of hostb.token may not merge into main/],
+  [401, {}, /account of gitlab.token may not merge into main.*Maintainer/],
+  [403, {}, /account of gitlab.token may not merge into main/],
   [405, { detailed_merge_status: "ci_must_pass" }, /merge status is "ci_must_pass"/],
   [405, { detailed_merge_status: "need_rebase" }, /Rebase it, then plan and sync/],
   [406, {}, /conflicts/],

@@ -63,7 +63,7 @@ describe("over TLS", () => {
   test("a server with an untrusted certificate is not", async () => {
     const { stores } = connect({ address: await startSecure(), db: 0, tls: true });
     await expect(stores.locks.acquire(request, now)).rejects.toThrow(
-      "failed to connect to Redis: its certificate is not trusted: set kvstore.ca_file",
+      "failed to connect to Redis: its certificate is not trusted: set redis.ca_file",
     );
   });
 

@@ -107,6 +107,6 @@ test("sentinels whose certificate is not trusted are not asked, and the store sa
   const { sentinel } = await startAll();
   const stores = connect([sentinel.address]);
   await expect(stores.ping()).rejects.toThrow(
-    "no sentinel names a primary that can be reached: the certificates of both must be trusted (kvstore.ca_file)",
+    "no sentinel names a primary that can be reached: the certificates of both must be trusted (redis.ca_file)",
   );
 });

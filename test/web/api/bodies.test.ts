@@ -155,7 +155,7 @@ test("what the cluster differs by already stands beside the change, here and on 
       ],
     },
   });
-  const { text } = await admin.ask("/changes/hosta/acme/deploy/7");
+  const { text } = await admin.ask("/changes/github/acme/deploy/7");
   expect(text).toContain('<span class="badge">drift</span>');
 });
 

@@ -316,7 +316,7 @@ describe("when GitHub says no", () => {
   });
 
   test.each([
-    ["incorrect_client_credentials", 502, "GitHub does not accept this application", "auth.hosta.client_secret"],
+    ["incorrect_client_credentials", 502, "GitHub does not accept this application", "auth.github.client_secret"],
     ["redirect_uri_mismatch", 502, "Invalid redirect URI", "http://svc.example.com/auth/hosta/callback"],
     ["bad_verification_code", 400, "GitHub no longer accepts this sign-in", "Sign in again"],
     ["something_else", 502, "GitHub refused the sign-in", "something_else"],

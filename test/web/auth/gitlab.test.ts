@@ -161,7 +161,7 @@ describe("when GitLab says no", () => {
   test("a wrong client secret names the keys to check", async () => {
     const { visitor } = await start({ client_secret: "another-secret-of-the-tests" });
     const page = await visitor.open("/auth/hostb/login");
-    expect([page.status, page.text.includes("auth.hostb.client_secret")]).toEqual([502, true]);
+    expect([page.status, page.text.includes("auth.gitlab.client_secret")]).toEqual([502, true]);
     expect(page.text).not.toContain("another-secret-of-the-tests");
   });
 

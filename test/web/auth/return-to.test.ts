@@ -6,12 +6,13 @@ describe("where a login leads", () => {
   test.each([
     ["/", "/"],
     ["/users", "/users"],
-    ["/changes/hostb/group%2Fsub/project/7?app=web#diff", "/changes/hostb/group%2Fsub/project/7?app=web#diff"],
+    ["/changes/hostb/group%2Fsub/project/7?app=web#diff", "/changes/gitlab/group%2Fsub/project/7?app=web#diff"],
     ["/activity?q=a//b", "/activity?q=a//b"],
     ["/activity?before=1#top", "/activity?before=1#top"],
     ["/%61ctivity", "/activity"],
     ["/status?q=a b", "/status?q=a%20b"],
-    ["/changes/hosta/acme/deploy/7?", "/changes/hosta/acme/deploy/7"],
+    ["/changes/hosta/acme/deploy/7?", "/changes/github/acme/deploy/7"],
+    ["/changes/github/acme/deploy/7", "/changes/github/acme/deploy/7"],
   ])("%j leads to %j", (wish, page) => {
     expect(safeReturnTo(wish)).toBe(page);
   });
@@ -101,6 +102,7 @@ describe("where a login leads", () => {
       "users",
       "%61uth/logout",
       "changes/hosta/",
+      "changes/github/",
       "7",
       "%2e",
     );

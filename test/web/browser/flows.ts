@@ -5,7 +5,7 @@ import { SESSION_TTL_MS, startSite, type SiteUnderTest } from "../site-under-tes
 import { expectAccessible, keepScreenshot, openWindow, signIn } from "./browser.js";
 import { startBrowser } from "./start-browser.js";
 
-const CHANGE = "/changes/hosta/acme/deploy/7";
+const CHANGE = "/changes/github/acme/deploy/7";
 
 /** What people do on the pages of a service with this store. */
 export function flowsOver(store: "memory" | "redis"): void {

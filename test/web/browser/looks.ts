@@ -9,12 +9,12 @@ import { startBrowser } from "./start-browser.js";
 const NEXT = { kind: "command", command: "plan", applications: [], by: [] } as const;
 const PAGES = [
   ["locks", "/"],
-  ["change", "/changes/hosta/acme/deploy/7"],
+  ["change", "/changes/github/acme/deploy/7"],
   ["applications", "/applications"],
   ["activity", "/activity"],
   ["users", "/users"],
   ["status", "/status"],
-  ["missing", "/changes/hosta/acme/deploy/99"],
+  ["missing", "/changes/github/acme/deploy/99"],
 ] as const;
 
 /** Walks the pages of a service with something to show in each of these looks, and of these services on a phone. */
@@ -86,7 +86,7 @@ export function looksOf(looks: readonly Look[], others: readonly ("empty" | "ung
     try {
       await fillStores(closed.stores, closed.clock);
       const page = await openWindow(browser, closed.url, look);
-      await page.goto("/changes/hosta/acme/deploy/7");
+      await page.goto("/changes/github/acme/deploy/7");
       await signIn(page, "ana");
       await page.getByText("svc does not know your account there.").waitFor();
       expect(await page.getByText("3 changed resources are not shown.").count()).toBe(1);
@@ -113,7 +113,7 @@ export function looksOf(looks: readonly Look[], others: readonly ("empty" | "ung
         "/applications",
         "/activity",
         "/status",
-        ...(login ? [] : ["/changes/hosta/acme/deploy/7"]),
+        ...(login ? [] : ["/changes/github/acme/deploy/7"]),
       ]) {
         await page.goto(path);
         await expectAccessible(page);

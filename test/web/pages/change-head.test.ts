@@ -6,7 +6,7 @@ import { sampleChange } from "../../comments/samples.js";
 import { failedSync, fillStores, PULL } from "../sample-stores.js";
 import { type SiteOptions, type SiteUnderTest, startSite } from "../site-under-test.js";
 
-const CHANGE = "/changes/hosta/acme/deploy/7";
+const CHANGE = "/changes/github/acme/deploy/7";
 const NEXT: ChangeSummary["next"] = { kind: "command", command: "plan", applications: [], by: [] };
 const running = new Set<SiteUnderTest>();
 

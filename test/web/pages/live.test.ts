@@ -93,7 +93,7 @@ describe("the streams", () => {
 });
 
 describe("the address", () => {
-  const path = "/changes/hosta/acme/deploy/7/live";
+  const path = "/changes/github/acme/deploy/7/live";
 
   test("requires a login and a change request", async () => {
     site = await startSite();

@@ -8,8 +8,8 @@ import { fillStores, HEAD, PULL } from "../sample-stores.js";
 import { SESSION_TTL_MS, startSite, type Person, type SiteOptions, type SiteUnderTest } from "../site-under-test.js";
 import type { Visitor } from "../visitor.js";
 
-const CHANGE = "/changes/hosta/acme/deploy/7";
-const PAGES = ["/", "/applications", "/activity", "/users", "/status", CHANGE, "/changes/hostb/acme%2Fshop/deploy/3"];
+const CHANGE = "/changes/github/acme/deploy/7";
+const PAGES = ["/", "/applications", "/activity", "/users", "/status", CHANGE, "/changes/gitlab/acme%2Fshop/deploy/3"];
 
 describe.each(["memory", "redis"] as const)("over the store %s", (store) => {
   const running = new Set<SiteUnderTest>();
@@ -273,12 +273,19 @@ describe.each(["memory", "redis"] as const)("over the store %s", (store) => {
       }
     });
 
+    test("of a change request is found by the specification's name of its host as well", async () => {
+      const [visitor] = await filled();
+      const [page, same] = [await visitor.ask(CHANGE), await visitor.ask(CHANGE.replace("github", "hosta"))];
+      expect([page.status, same.status]).toEqual([200, 200]);
+      expect(same.text).toContain(CHANGE);
+    });
+
     test.each([
-      ["/changes/hosta/acme/deploy/8", 404, "svc plan"],
-      ["/changes/hostc/acme/deploy/7", 404, "hosta is GitHub"],
-      ["/changes/hosta/acme/deploy/x", 404, "hosta is GitHub"],
-      ["/changes/hosta/acme/de%2Fploy/7", 404, "hosta is GitHub"],
-      ["/changes/hostb/acme/shop/deploy/3", 404, "No such page"],
+      ["/changes/github/acme/deploy/8", 404, "svc plan"],
+      ["/changes/hostc/acme/deploy/7", 404, "/changes/&lt;github or gitlab&gt;/"],
+      ["/changes/github/acme/deploy/x", 404, "/changes/&lt;github or gitlab&gt;/"],
+      ["/changes/github/acme/de%2Fploy/7", 404, "/changes/&lt;github or gitlab&gt;/"],
+      ["/changes/gitlab/acme/shop/deploy/3", 404, "No such page"],
     ])("%s answers %i and says what to do", async (path, status, words) => {
       const [visitor] = await filled();
       const answer = await visitor.ask(path);
