@@ -1,8 +1,9 @@
-import { readFileSync } from "node:fs";
+import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { dirname, join } from "node:path";
 import { defineConfig } from "vitepress";
 import { adaptMarkdown } from "./markdown.js";
-import { pageOf, ROOT, sidebar, withoutPages } from "./pages.js";
-import { REPOSITORY, VERSION } from "./repository.js";
+import { pageOf, PUBLISHED, ROOT, sidebar, withoutPages } from "./pages.js";
+import { REPOSITORY, SITE, VERSION } from "./repository.js";
 
 const icon = `data:image/svg+xml;base64,${readFileSync(`${ROOT}views/assets/icon.svg`).toString("base64")}`;
 
@@ -12,7 +13,7 @@ export default defineConfig({
   description: "Gates Argo CD deployments through GitHub pull requests and GitLab merge requests",
   lang: "en",
   // A pipeline says where the site will stand.
-  base: `${new URL(process.env.SVC_DOCS_URL ?? "https://docs.example.org").pathname}/`.replace("//", "/"),
+  base: `${new URL(SITE).pathname}/`.replace("//", "/"),
   head: [
     ["link", { rel: "icon", type: "image/svg+xml", href: icon }],
     ["style", {}, readFileSync(`${ROOT}docs/.vitepress/site.css`, "utf8")],
@@ -21,6 +22,7 @@ export default defineConfig({
   srcExclude: withoutPages(),
   rewrites: (file) => pageOf(file) ?? file,
   outDir: "../site",
+  buildEnd: ({ outDir }) => publish(outDir),
   cacheDir: "../node_modules/.cache/vitepress",
   markdown: {
     config: adaptMarkdown,
@@ -52,6 +54,17 @@ export default defineConfig({
     externalLinkIcon: true,
   },
 });
+
+/** Writes the files that are no pages. A schema gets the address at which it stands as its `$id`, which only a build knows. */
+function publish(folder: string): void {
+  for (const file of PUBLISHED) {
+    const text = readFileSync(`${ROOT}${file}`, "utf8");
+    const schema = file.endsWith(".json") ? (JSON.parse(text) as object) : undefined;
+    mkdirSync(dirname(join(folder, file)), { recursive: true });
+    const published = schema && `${JSON.stringify({ $id: `${SITE}/${file}`, ...schema }, undefined, 2)}\n`;
+    writeFileSync(join(folder, file), published ?? text);
+  }
+}
 
 /** The anchor of a heading by the rule of GitHub and GitLab, so that links hold there and here. */
 function anchorOf(heading: string): string {

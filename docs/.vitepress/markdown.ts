@@ -1,8 +1,8 @@
 import { existsSync, statSync } from "node:fs";
 import { join, posix, relative } from "node:path";
 import type { MarkdownRenderer } from "vitepress";
-import { pageOf, ROOT } from "./pages.js";
-import { fileUrl } from "./repository.js";
+import { pageOf, PUBLISHED, ROOT } from "./pages.js";
+import { fileUrl, SITE, SITE_IN_TEXTS } from "./repository.js";
 
 /** What VitePress says of the file that is rendered. */
 interface Environment {
@@ -12,6 +12,9 @@ interface Environment {
 
 /** Makes of the documents, which GitHub and GitLab show as they are, pages of the site. */
 export function adaptMarkdown(markdown: MarkdownRenderer): void {
+  markdown.core.ruler.before("normalize", "site", (state) => {
+    state.src = state.src.replaceAll(SITE_IN_TEXTS, SITE);
+  });
   markdown.core.ruler.before("anchor", "quoted-headings", ({ tokens }) => {
     let depth = 0;
     for (const token of tokens) {
@@ -42,7 +45,7 @@ export function adaptMarkdown(markdown: MarkdownRenderer): void {
 }
 
 /**
- * Where a link of a file leads on the site: to a page, or to the file in the repository. Links to other sites and within the
+ * Where a link of a file leads on the site: to a page, to a published file, or to the file in the repository. Links to other sites and within the
  * page stay.
  * @throws {Error} that names file and link, if there is no such file.
  */
@@ -53,6 +56,7 @@ export function linkOnSite(href: string, file: string): string {
   if (target.startsWith("../") || !existsSync(join(ROOT, target))) {
     throw new Error(`${file}: the link ${href} leads nowhere`);
   }
+  if (PUBLISHED.includes(target)) return `/${target}${rest}`;
   const page =
     pageOf(target) ?? (statSync(join(ROOT, target)).isDirectory() ? pageOf(`${target}/README.md`) : undefined);
   return page === undefined ? `${fileUrl(target)}${rest}` : `/${page}${rest}`;

@@ -45,6 +45,9 @@ export function pageOf(file: string): string | undefined {
   return files.has(file) ? (MOVED[file] ?? file.replace(/^docs\//, "")) : undefined;
 }
 
+/** Files that the site has as they are, at the same path, for editors and programs. */
+export const PUBLISHED: readonly string[] = ["openapi.yaml", ...filesIn("schemas")];
+
 interface SidebarItem {
   readonly text: string;
   readonly link?: string;
@@ -72,8 +75,11 @@ function titleOf(file: string): string {
 }
 
 function markdownIn(folder: string): readonly string[] {
+  return filesIn(folder).filter((name) => name.endsWith(".md"));
+}
+
+function filesIn(folder: string): readonly string[] {
   return readdirSync(`${ROOT}${folder}`, { recursive: true, encoding: "utf8" })
-    .filter((name) => name.endsWith(".md"))
     .map((name) => `${folder}/${name}`)
     .sort();
 }

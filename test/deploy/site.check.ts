@@ -66,6 +66,20 @@ describe("the documents as a site", () => {
     expect(operations.filter((operation) => !html.includes(`${operation} <a class="header-anchor"`))).toEqual([]);
   });
 
+  test("schemas stand at the address that they name, and the documents give it to editors", () => {
+    const at = "https://acme.github.io/svc/schemas";
+    for (const name of ["svc", "repository", "notification"]) {
+      const schema = JSON.parse(page(`schemas/${name}.schema.json`)) as { readonly $id: string };
+      expect(schema).toEqual({
+        ...(JSON.parse(readFileSync(`${ROOT}schemas/${name}.schema.json`, "utf8")) as object),
+        $id: `${at}/${name}.schema.json`,
+      });
+    }
+    expect(page("configuration.html")).toContain(`# yaml-language-server: $schema=${at}/repository.schema.json`);
+    expect(page("openapi.yaml")).toBe(readFileSync(`${ROOT}openapi.yaml`, "utf8"));
+    expect(page("api.html")).toContain('href="/svc/openapi.yaml"');
+  });
+
   test("the search knows the texts without a service", () => {
     const chunks = join(site, "assets/chunks");
     const index = readdirSync(chunks).find((name) => name.startsWith("@localSearchIndex")) ?? "";

@@ -14,7 +14,9 @@ describe("a link of a document leads on the site", () => {
     ["to the list of decisions", "README.md", "docs/adr", "/adr/index.md"],
     ["up from a decision", "docs/adr/0001-render-in-place.md", "../how-it-works.md", "/how-it-works.md"],
     ["to a file of the repository", "docs/installation.md", "../app.yml", `${AT}/app.yml`],
-    ["to a line of a file", "docs/api.md", "../openapi.yaml#L7", `${AT}/openapi.yaml#L7`],
+    ["to a line of a file", "docs/api.md", "../app.yml#L7", `${AT}/app.yml#L7`],
+    ["to a schema", "docs/configuration.md", "../schemas/svc.schema.json", "/schemas/svc.schema.json"],
+    ["to the description of the API", "docs/api.md", "../openapi.yaml", "/openapi.yaml"],
     ["within the page", "docs/security.md", "#a-reviewer", "#a-reviewer"],
     ["to another site", "docs/comparison.md", "https://docs.kargo.io/", "https://docs.kargo.io/"],
   ])("%s", (_, file, href, leads) => {
