@@ -3,6 +3,7 @@ import type { LiveObject } from "../cluster/cluster.js";
 import { FaultSwitch } from "../faults.js";
 import { listenOnLoopback, type LoopbackServer } from "../loopback.js";
 import type { Permissions } from "./accounts.js";
+import { runAppliedSets } from "./appsets/set-controller.js";
 import { Controller } from "./controller/controller.js";
 import type { HealthLook, HealthPlayOptions } from "./controller/health-play.js";
 import type { PlannedOutcome } from "./controller/operation-result.js";
@@ -223,6 +224,15 @@ export class ArgoCd {
   /** Keeps the current or next sync in the phase Running until the returned function is called. */
   holdSync(name: string, namespace?: string): () => void {
     return this.#operations.hold(this.#get(name, namespace));
+  }
+
+  /** Keeps the ApplicationSet controller from acting until the returned function is called. */
+  pauseSets(): () => Promise<void> {
+    this.#world.setsPaused = true;
+    return () => {
+      this.#world.setsPaused = false;
+      return runAppliedSets(this.#world, this.#controller);
+    };
   }
 
   /** Delays each render, in real milliseconds. */

@@ -42,6 +42,7 @@ export interface WorldOptions {
 export class World {
   readonly applications = new Map<string, Application>();
   readonly sets = new Map<string, ApplicationSet>();
+  setsPaused = false;
   readonly projects = new Map<string, Project>([["default", { name: "default" }]]);
   readonly changes: Change[] = [];
   readonly tracking: Tracking = { method: "annotation", labelKey: "app.kubernetes.io/instance" };

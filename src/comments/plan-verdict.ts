@@ -135,7 +135,9 @@ function setsText({ applicationSets: sets }: Plan): string {
     ...(unknown === 0 ? [] : [`${unknown} could not be previewed`]),
   ];
   const told = parts.length === 0 ? "adds, removes and changes no applications" : parts.join(", ");
-  return `**${counted(sets.length, "ApplicationSet")}: ${told}, at the merge**`;
+  const early = sets.filter(({ appliedBy }) => appliedBy !== undefined).length;
+  const when = early === 0 ? "at the merge" : early === sets.length ? "at the sync" : "at the sync or the merge";
+  return `**${counted(sets.length, "ApplicationSet")}: ${told}, ${when}**`;
 }
 
 /** The applications whose definition stays, and that Argo CD keeps in another way. */

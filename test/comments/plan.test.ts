@@ -334,6 +334,36 @@ describe("the shapes of a plan comment", () => {
       ]),
     ],
     [
+      "set-of-a-parent",
+      samplePlan(
+        [
+          sampleApplication(
+            "root",
+            evaluated([resource("argoproj.io/ApplicationSet argocd/shops", "update", HUNK)], {
+              sets: { created: [], changed: ["shops"], deleted: [] },
+            }),
+          ),
+          sampleApplication("shop-fr", {
+            ...evaluated([resource("ConfigMap fr/web", "update", HUNK)]),
+            warnings: ["planned with the definition that root gives it at this commit: a sync deploys root first"],
+          }),
+        ],
+        {
+          applicationSets: [
+            sampleSet("shops", {
+              sourceFile: "sets/shops.yaml",
+              added: [applicationName("shop-it")],
+              changed: [applicationName("shop-fr")],
+              appliedBy: applicationName("root"),
+            }),
+          ],
+          previews: [preview("shop-it", "added", compared([resource("ConfigMap it/web", "create", HUNK)]))].map(
+            (one) => ({ ...one, origin: { ...one.origin, appliedBy: applicationName("root") } }),
+          ),
+        },
+      ),
+    ],
+    [
       "previews",
       samplePlan([sampleApplication("root", evaluated([resource("ConfigMap guestbook/web", "update", HUNK)]))], {
         applicationSets: [

@@ -1,6 +1,7 @@
 import { describe, expect, test } from "@jest/globals";
 import type { HostId } from "../../src/names.js";
-import { HOSTS, startBot, type Bot } from "./bot.js";
+import { HOSTS, REPOSITORY, startBot, type Bot } from "./bot.js";
+import { section } from "./plan-comment.js";
 import { applicationResource, asYaml, configMap } from "./resources.js";
 import { cloneUrlOf, names, shopsResource, type SetOptions } from "./sets.js";
 
@@ -19,6 +20,7 @@ function startShops(host: HostId): Promise<Bot> {
       ...setOf(url, ["de"]),
       "shops/de/configmap.yaml": configMap("de", { value: "1" }),
       "shops/it/configmap.yaml": configMap("it", { value: "1" }),
+      "shops/fr/configmap.yaml": configMap("fr", { value: "1" }),
     }),
     prepare: async ({ argocd }, forge) => {
       argocd.addApplication(applicationResource("root", { repoURL: cloneUrlOf(forge), path: "children" }));
@@ -61,5 +63,137 @@ describe.each(HOSTS)("a set that a parent applies, on %s", (host) => {
     expect(running(bot)).toEqual(["root", "shop-de"]);
     const result = "Applied the ApplicationSet shops, which fails: its applications stay as they are";
     expect(bot.lastComment(one)).toContain(result);
+  });
+
+  test("changes an application without auto-sync, which is planned, locked and deployed after the parent", async () => {
+    const bot = await startShops(host);
+    const moved = setOf(cloneUrlOf(bot.forge), ["de"], { path: "shops/it" });
+    const one = await bot.open(moved);
+    const plan = bot.lastComment(one);
+    expect(section(plan, "shop-de")).toMatch(/Locked by this [PM]R/);
+    expect(section(plan, "shop-de")).toContain("root gives it at this commit");
+    expect(plan).not.toContain("at the merge");
+
+    await bot.comment(one, "svc sync -a shop-de");
+    expect(bot.lastComment(one)).toContain("sync root before it, or both together");
+    expect(bot.changes()).toEqual([]);
+
+    bot.expectChanges("sync root", "sync shop-de");
+    await bot.comment(one, "svc sync");
+    expect(bot.changes()).toEqual(["sync root", "sync shop-de"]);
+    expect(bot.liveValue("it")).toBe("1");
+    expect(bot.lastComment(one)).toContain("Applied the ApplicationSet shops, which changes shop-de");
+    expect(bot.lastComment(one)).toMatch(/merge this [PM]R/i);
+    await bot.comment(one, "svc plan");
+    expect(section(bot.lastComment(one), "shop-de")).toContain("value");
+    expect(bot.lastComment(one)).toMatch(/merge this [PM]R/i);
+  });
+
+  test("deploys such an application once the set's controller has written the planned definition, and not before", async () => {
+    const bot = await startShops(host);
+    const one = await bot.open(setOf(cloneUrlOf(bot.forge), ["de"], { path: "shops/it" }));
+    const resume = bot.argocd.pauseSets();
+    bot.expectChanges("sync root", "sync shop-de");
+    await bot.comment(one, "svc sync");
+    expect(bot.changes()).toEqual(["sync root"]);
+    expect(bot.lastComment(one)).toContain("the ApplicationSet shops wrote is not the planned one");
+    expect(bot.lastComment(one)).not.toMatch(/merge this [PM]R/i);
+
+    await resume();
+    await bot.comment(one, "svc plan");
+    expect(section(bot.lastComment(one), "shop-de")).toMatch(/Locked by this [PM]R/);
+    await bot.comment(one, "svc sync -a shop-de");
+    expect(bot.changes()).toEqual(["sync root", "sync shop-de"]);
+
+    await bot.push(one, setOf(cloneUrlOf(bot.forge), ["de"], { path: "shops/fr" }));
+    bot.argocd.pauseSets();
+    let reads = 0;
+    bot.argocd.onExchange(({ method, path }) => {
+      const after = bot.changes().length > 2 && method === "GET" && path.endsWith("/applications/shop-de");
+      if (after && (reads += 1) === 3) void resume();
+    });
+    await bot.comment(one, "svc sync");
+    expect(bot.changes().slice(2)).toEqual(["sync root", "sync shop-de"]);
+    expect(reads).toBeGreaterThan(3);
+  });
+
+  test("follows such an application back where a later commit takes the change out of the set again", async () => {
+    const bot = await startShops(host);
+    const one = await bot.open(setOf(cloneUrlOf(bot.forge), ["de"], { path: "shops/it" }));
+    bot.expectChanges("sync root", "sync shop-de");
+    await bot.comment(one, "svc sync");
+    await bot.push(one, setOf(cloneUrlOf(bot.forge), ["de"]));
+    expect(section(bot.lastComment(one), "shop-de")).toMatch(/Locked by this [PM]R/);
+    await bot.comment(one, "svc sync");
+    expect(bot.changes().slice(2)).toEqual(["sync root", "sync shop-de"]);
+    expect(bot.argocd.application("shop-de")?.spec.source?.path).toBe("shops/de");
+    expect(bot.lastComment(one)).toMatch(/merge this [PM]R/i);
+  });
+
+  test("a plan of such an application alone plans its parent, and a lock of another bars the parent's sync", async () => {
+    const bot = await startShops(host);
+    const other = await bot.open({ "shops/de/configmap.yaml": configMap("de", { value: "2" }) });
+    const one = await bot.open(setOf(cloneUrlOf(bot.forge), ["de"], { path: "shops/it" }));
+    await bot.comment(one, "svc sync -a root");
+    expect(bot.lastComment(one)).toContain(
+      "A sync of `root` would write the definition of `shop-de`, so it waits for that lock",
+    );
+    expect(bot.changes()).toEqual([]);
+    await bot.comment(other, "svc unlock");
+    await bot.comment(one, "svc plan -a shop-de");
+    expect(section(bot.lastComment(one), "shop-de")).toMatch(/Locked by this [PM]R/);
+    bot.expectChanges("sync root", "sync shop-de");
+    await bot.comment(one, "svc sync");
+    expect(bot.changes()).toEqual(["sync root", "sync shop-de"]);
+  });
+
+  test("left out with -a, such an application waits, is named in the result, and is deployed alone afterwards", async () => {
+    const bot = await startShops(host);
+    const one = await bot.open(setOf(cloneUrlOf(bot.forge), ["de"], { path: "shops/it" }));
+    bot.expectChanges("sync root");
+    await bot.comment(one, "svc sync -a root");
+    expect(bot.changes()).toEqual(["sync root"]);
+    expect(bot.lastComment(one)).toContain("Wrote the new definition of shop-de, which waits for a sync of its own");
+    expect(bot.lastComment(one)).not.toMatch(/merge this [PM]R/i);
+
+    await bot.comment(one, "svc plan");
+    expect(section(bot.lastComment(one), "shop-de")).toMatch(/Locked by this [PM]R/);
+    bot.expectChanges("sync shop-de");
+    await bot.comment(one, "svc sync -a shop-de");
+    expect(bot.changes()).toEqual(["sync root", "sync shop-de"]);
+    expect(bot.lastComment(one)).toMatch(/merge this [PM]R/i);
+  });
+});
+
+/** `root` as a Kustomization that patches the path which the set gives its applications. */
+function patched(path: string, elements = ["de"]) {
+  const patch = `- op: replace\n  path: /spec/template/spec/source/path\n  value: ${path}\n`;
+  const generators = JSON.stringify([names(...elements)]);
+  const list = `- op: replace\n  path: /spec/generators\n  value: ${generators}\n`;
+  const target = { kind: "ApplicationSet", name: "shops" };
+  return {
+    "children/kustomization.yaml": asYaml({ resources: ["set.yaml"], patches: [{ target, patch: patch + list }] }),
+  };
+}
+
+describe.each(HOSTS)("a set that only its parent's patches change, on %s", (host) => {
+  test("is headed by the sync of the parent, followed and named in the result", async () => {
+    const bot = await startShops(host);
+    await bot.forge.pushToBranch(REPOSITORY, "main", patched("shops/de"));
+    const one = await bot.open(patched("shops/it", ["de", "fr"]));
+    const plan = bot.lastComment(one);
+    expect(plan).toContain("### Applications of the ApplicationSet `shops`, at the sync of `root`");
+    expect(section(plan, "shop-de")).toMatch(/Locked by this [PM]R/);
+
+    await bot.approve(one);
+    bot.expectChanges("sync root", "sync shop-de");
+    await bot.comment(one, "svc sync");
+    expect(bot.changes()).toEqual(["sync root", "sync shop-de"]);
+    expect(running(bot)).toEqual(["root", "shop-de", "shop-fr"]);
+    expect(bot.lastComment(one)).toContain("Applied the ApplicationSet shops, which adds shop-fr, changes shop-de");
+    bot.expectChanges("sync root", "sync shop-de");
+    await bot.comment(one, "svc rollback");
+    expect(running(bot)).toEqual(["root", "shop-de"]);
+    expect(bot.changes().slice(2)).toEqual(["sync root", "sync shop-de"]);
   });
 });

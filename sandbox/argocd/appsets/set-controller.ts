@@ -8,6 +8,7 @@ import { generatedBy } from "./generate.js";
 
 /** Runs the sets that syncs have applied, as Argo CD's controller does within seconds. */
 export async function runAppliedSets(world: World, controller: Controller): Promise<void> {
+  if (world.setsPaused) return;
   for (const { kind, group, namespace, object } of world.cluster.list()) {
     if (kind !== "ApplicationSet" || group !== "argoproj.io") continue;
     const { apiVersion, metadata, spec } = object;

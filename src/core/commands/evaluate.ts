@@ -81,6 +81,7 @@ export async function evaluate(
             parent: subject.definedBy,
             spec: subject.head.spec,
             base: subject.base.spec,
+            set: subject.definedBySet,
           },
           ...within(room, atMerge === undefined ? found : checkedOrBroken(subject, found, context)),
         };

@@ -15,8 +15,9 @@ import type { AnnouncedSubject, Subject } from "../model/subject.js";
 import { byNameAlone } from "../policy/effect-rules.js";
 import { judge } from "../policy/judge.js";
 import type { CommandContext, Commits } from "../ports/context.js";
-import { childPreviews, failingSets, type Parent, withChildren } from "../survey/child-previews.js";
+import { childPreviews, failingSets, type Parent, withChildren, withGenerated } from "../survey/child-previews.js";
 import { appliedSets, followedChildren, type FollowedSource, givenChildren } from "../survey/children.js";
+import type { DrivingSource } from "../survey/driving-right.js";
 import { deriveEffects } from "../survey/effects.js";
 import { createPreviews, type Previews } from "../survey/previews.js";
 import { type SurveyWithSets, withApplicationSets } from "../survey/sets/application-sets.js";
@@ -107,7 +108,8 @@ async function choose(
   { command, everything, labelsOf, context }: Planning,
 ): Promise<Chosen | Extract<CommandResult, { readonly kind: "refused" }>> {
   const affected = subjects.map(({ name }) => name);
-  const given = everything ? NONE_GIVEN : givenIn(await context.plans.find(context.change), affected, context.change);
+  const earlier = everything ? undefined : await context.plans.find(context.change);
+  const given = givenIn(earlier, affected, context.change);
   const names = new Set<string>([...affected, ...given.keys()]);
   const named = namesOf(command, [...names], labelsOf);
   if (named.kind === "refused") return named;
@@ -116,9 +118,10 @@ async function choose(
     const suggestion = correctedTo([...names], command);
     return { kind: "refused", refusal: { reason: "unknown-applications", applications: unknown, suggestion } };
   }
-  // Only the render of its parent tells what becomes of a child that has no change of its own.
+  // Only the render of its parent tells what becomes of a child whose definition that changes.
   const asked = new Set<string>(named.items);
-  for (const name of asked) asked.add(given.get(name)?.parent ?? name);
+  const parents = givenIn(earlier, [], context.change);
+  for (const name of asked) asked.add(parents.get(name)?.parent ?? name);
   const chosen = subjects.filter(({ name }) => everything || asked.has(name));
   const known = chosen.map(({ name }) => name);
   const { refusal } = context.automatic ? ALLOWED : judge("plan", await factsOfAsker("plan", known, context));
@@ -259,7 +262,7 @@ interface Planned {
 interface Replanning {
   /** Locks, renders and compares subjects. */
   readonly evaluate: (subjects: readonly Subject[]) => Promise<readonly ApplicationPlan[]>;
-  readonly context: FollowedSource;
+  readonly context: FollowedSource & DrivingSource;
 }
 
 /** Levels of applications that define applications; more are taken for a cycle. */
@@ -278,8 +281,10 @@ async function followParents(
 ): Promise<Planned> {
   let planned: Planned = { subjects, evaluated };
   for (let level = 0; ; level += 1) {
-    const followed = await followedChildren(planned.subjects, facts, found.everyApplication, context);
-    const given = await givenChildren(planned.subjects, facts, await withChildren(found, [...facts], context), context);
+    const now = await withChildren(found, [...facts], context);
+    const children = await withGenerated(planned.subjects, facts, now, context);
+    const followed = await followedChildren(planned.subjects, children, found.everyApplication, context);
+    const given = await givenChildren(planned.subjects, children, now, context);
     if (followed.size + given.length === 0) break;
     const again = [...followed.values()].map((one) => (level < MAX_LEVELS ? one : inCircle(one)));
     for (const { name } of again) facts.delete(name);

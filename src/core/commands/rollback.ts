@@ -1,4 +1,5 @@
 import { deployAll, type DeployContext, deployOne } from "../deploy/deploy.js";
+import { findWritten } from "../deploy/deploy-head.js";
 import { endReplacedOf, settleRollback } from "../deploy/settle.js";
 import { readStores } from "../facts/read-facts.js";
 import { lookAtTarget, readForRollback, type RollbackReading, type RollbackTarget } from "../facts/read-rollback.js";
@@ -96,7 +97,7 @@ async function deployTargets(
       destination: destinationOf(target.live === undefined ? {} : restoredSpec(target.live, target.record).spec),
       after: targets
         .map(({ application }) => application)
-        .filter((name) => name === target.live?.parent && name !== target.application),
+        .filter((name) => parentsOf(target).includes(name) && name !== target.application),
       deploy: (parents) => rollbackOne(target, parents, command, context),
     })),
     context,
@@ -113,6 +114,10 @@ function withNote(one: ApplicationSync, note: string | undefined): ApplicationSy
   return note === undefined ? one : { ...one, warnings: [...one.warnings, note] };
 }
 
+function parentsOf({ live, record }: RollbackTarget): readonly (ApplicationName | undefined)[] {
+  return [live?.parent, record?.given?.parent];
+}
+
 async function rollbackOne(
   given: RollbackTarget,
   parents: readonly ApplicationSync[],
@@ -121,6 +126,8 @@ async function rollbackOne(
 ): Promise<ApplicationSync> {
   const { application, record } = given;
   // Parents have been rolled back by now, and may have written its definition.
+  const isGiven = record?.given !== undefined && parents.some(({ kind }) => kind === "succeeded");
+  if (isGiven && !command.dryRun) await findWritten(application, record.specBefore, context);
   const { live, problem } = parents.length === 0 ? given : await lookAtTarget(application, record, context);
   if (live === undefined) return { application, warnings: [], kind: "rejected", message: problem };
   const words = context.hostWords[context.change.host];

@@ -10,7 +10,13 @@ import { type ChangeRequest, type ChangeRequestRef, identityKey } from "../model
 import { allInTurns } from "../model/collections.js";
 import type { Command } from "../model/command.js";
 import { listed } from "../model/host-words.js";
-import { type ApplicationPlan, expectedRefusals, isPlanOf, type Plan } from "../model/plan.js";
+import {
+  type ApplicationPlan,
+  type ApplicationSetPreview,
+  expectedRefusals,
+  isPlanOf,
+  type Plan,
+} from "../model/plan.js";
 import type { ApplicationSync, CommandResult } from "../model/result.js";
 import type { LiveSubject } from "../model/subject.js";
 import { writtenBy, isAtHead, ownLocksIn } from "../policy/application-state.js";
@@ -102,22 +108,56 @@ function withWaiting(
 /** Names what the ApplicationSets that a sync has applied make of their applications. */
 function withApplied(deployed: readonly ApplicationSync[], plan: Plan | undefined): readonly ApplicationSync[] {
   return deployed.map((one): ApplicationSync => {
-    const sets = plan?.applicationSets.filter(({ appliedBy }) => appliedBy === one.application) ?? [];
-    if (one.kind !== "succeeded" || sets.length === 0) return one;
-    const sentences = sets.map(({ name, added, changed, removed, problem, failure }) => {
-      if (failure !== undefined) return `applied the ApplicationSet ${name}, which fails: ${failure.then}`;
-      if (problem !== undefined) return `applied the ApplicationSet ${name}, which could not be previewed`;
-      const parts = [
-        ["adds", added],
-        ["changes", changed],
-        ["removes", removed],
-      ] as const;
-      const what = parts.flatMap(([verb, names]) => (names.length === 0 ? [] : `${verb} ${listed(names, MOST_NAMED)}`));
-      return `applied the ApplicationSet ${name}, which ${what.length === 0 ? "generates the same applications" : what.join(", ")}`;
-    });
-    return { ...one, warnings: [...one.warnings, ...sentences] };
+    if (one.kind !== "succeeded" || plan === undefined) return one;
+    const sentences = setsAppliedBy(one.application, plan).map(
+      ({ name, added, changed, removed, problem, failure }) => {
+        if (failure !== undefined) return `applied the ApplicationSet ${name}, which fails: ${failure.then}`;
+        if (problem !== undefined) return `applied the ApplicationSet ${name}, which could not be previewed`;
+        const parts = [
+          ["adds", added],
+          ["changes", changed],
+          ["removes", removed],
+        ] as const;
+        const what = parts.flatMap(([verb, names]) =>
+          names.length === 0 ? [] : `${verb} ${listed(names, MOST_NAMED)}`,
+        );
+        return `applied the ApplicationSet ${name}${what.length === 0 ? "" : `, which ${what.join(", ")}`}`;
+      },
+    );
+    return sentences.length === 0 ? one : { ...one, warnings: [...one.warnings, ...sentences] };
   });
 }
+
+type AppliedSet = Pick<ApplicationSetPreview, "name" | "added" | "changed" | "removed" | "problem" | "failure">;
+
+/** The sets that a sync of the parent applies: those of the repository's files, and those that only its render changes. */
+function setsAppliedBy(parent: ApplicationName, plan: Plan): readonly AppliedSet[] {
+  const known = plan.applicationSets.filter(({ appliedBy }) => appliedBy === parent);
+  const below = [
+    ...plan.previews.flatMap(({ application, origin: { kind, of, change, appliedBy } }) =>
+      kind === "generated" && appliedBy === parent ? [{ set: of, change, application }] : [],
+    ),
+    ...plan.applications.flatMap(({ application, definedBy: given }) =>
+      given?.set !== undefined && given.parent === parent
+        ? [{ set: given.set, change: "changed" as const, application }]
+        : [],
+    ),
+  ];
+  const names = new Set([...known.map(({ name }) => name), ...below.map(({ set }) => set)]);
+  const planned = plan.applications.find(({ application }) => application === parent);
+  const rendered = planned?.kind === "evaluated" ? planned.diff.sets : NO_SETS;
+  for (const name of [...rendered.created, ...rendered.changed]) {
+    if (![...names].some((one) => one.endsWith(`/${name}`))) names.add(name);
+  }
+  return [...names].map((name) => {
+    const of = (change: (typeof below)[number]["change"]) =>
+      below.flatMap((one) => (one.set === name && one.change === change ? [one.application] : []));
+    const read = { name, added: of("added"), changed: of("changed"), removed: of("removed"), problem: undefined };
+    return known.find((one) => one.name === name) ?? read;
+  });
+}
+
+const NO_SETS = { created: [], changed: [] };
 
 const MOST_NAMED = 20;
 
@@ -177,12 +217,12 @@ function withRefusals(subject: LiveSubject, planned: ApplicationPlan): LiveSubje
 /** The other subjects that track it, or whose head applies a new definition of it. */
 function parentsAmong(
   subjects: readonly LiveSubject[],
-  { name, live }: LiveSubject,
+  { name, live, definedBy }: LiveSubject,
   plan: Plan | undefined,
 ): readonly ApplicationName[] {
   const others = subjects.map((one) => one.name).filter((one) => one !== name);
   return others.filter((other) => {
-    if (live.parent === other) return true;
+    if (live.parent === other || definedBy === other) return true;
     const planned = plan?.applications.find(({ application }) => application === other);
     if (planned?.kind !== "evaluated") return false;
     const { created, changed } = planned.diff.children;

@@ -119,7 +119,9 @@ async function deployHead(
   // A parent has written, or may still write, what nobody has seen: the record keeps the definition from before.
   const wrote = "live" in found ? undefined : found.wrote;
   const left = blocked?.undecided === true || wrote !== undefined;
-  const restored = failed && !left && writesSpec({ live, spec }) ? await restoreSpec(subject, context) : undefined;
+  // A set would write its own again.
+  const restores = failed && !left && subject.definedBySet === undefined && writesSpec({ live, spec });
+  const restored = restores ? await restoreSpec(subject, context) : undefined;
   const untouched = outcome.kind === "rejected" && !left && restored?.done !== false;
   const unsettled = await settleSync(
     wrote === undefined ? record : { ...record, specWritten: wrote },
@@ -178,7 +180,13 @@ async function lockTaken(
 const NO_LOCK = "failed to acquire lock: nothing was deployed";
 
 function recordOf(
-  { subject: { name, ownRecord, live, head }, behind, overridden, basePinned, health }: HeadTarget,
+  {
+    subject: { name, ownRecord, live, head, definedBy, definedBySet: set },
+    behind,
+    overridden,
+    basePinned,
+    health,
+  }: HeadTarget,
   { approvers, context }: HeadOptions,
 ): Deployment {
   const { change, user, clock, runId } = context;
@@ -193,6 +201,7 @@ function recordOf(
     pins: pinsOf(head, change.headRevision),
     specBefore: ownRecord?.specBefore ?? live.spec,
     specWritten: writesSpec({ live, spec: head.spec }) ? head.spec : ownRecord?.specWritten,
+    given: definedBy !== undefined && set !== undefined ? { parent: definedBy, set } : ownRecord?.given,
     approvers,
     user: user.login,
     reverted: behind?.reverted,
@@ -260,22 +269,42 @@ export function blockedBy(after: readonly ApplicationName[], parents: readonly A
 
 /** As it was read before the run or, below a parent of the run, as that has just written it, which must be the planned definition. */
 async function findDefinition(
-  { name, live, head }: LiveSubject,
+  subject: LiveSubject,
   parents: readonly ApplicationSync[],
-  { deployer }: Pick<DeployContext, "deployer">,
+  context: Pick<DeployContext, "deployer" | "clock">,
 ): Promise<{ readonly live: LiveApplication } | Blocked> {
+  const { name, live, head, definedBySet: set } = subject;
   const [parent] = parents;
   if (parent === undefined) return { live };
   try {
-    const now = await deployer.findApplication(name);
+    const now = await (set === undefined
+      ? context.deployer.findApplication(name)
+      : findWritten(name, head.spec, context));
     if (now === undefined) return blocked(`the sync of its parent ${parent.application} removed it`);
     if (syncsItself(now) || !specEqual(now.spec, head.spec)) {
-      const stale = `its plan is stale: the definition that its parent ${parent.application} wrote is not the planned one. Run the plan command again; with -a it is then deployed alone, as planned`;
+      const by = set === undefined ? `its parent ${parent.application}` : `the ApplicationSet ${set}`;
+      const stale = `its plan is stale: the definition that ${by} wrote is not the planned one. Run the plan command again; with -a it is then deployed alone, as planned`;
       return { ...blocked(stale), wrote: now.spec };
     }
     return { live: now };
   } catch (error) {
     return blocked(`its definition could not be read after the sync of ${parent.application}: ${safeMessage(error)}`);
+  }
+}
+
+const SET_POLLS = 30;
+const SET_POLL_MS = 2_000;
+
+/** Waits for a definition: the controller of an ApplicationSet writes it some seconds after the sync that applied the set. */
+export async function findWritten(
+  name: ApplicationName,
+  expected: ApplicationSpec,
+  { deployer, clock }: Pick<DeployContext, "deployer" | "clock">,
+): Promise<LiveApplication | undefined> {
+  for (let polls = SET_POLLS; ; polls -= 1) {
+    const now = await deployer.findApplication(name);
+    if (polls === 0 || now === undefined || specEqual(now.spec, expected)) return now;
+    await clock.sleep(SET_POLL_MS);
   }
 }
 

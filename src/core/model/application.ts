@@ -273,6 +273,8 @@ export interface GivenDefinition {
   readonly spec: ApplicationSpec;
   /** The one on the target branch. */
   readonly base: ApplicationSpec;
+  /** The ApplicationSet that the parent applies and that generates the definition. */
+  readonly set?: string | undefined;
 }
 
 /** An Application as Argo CD runs it, from one uncached GET. */

@@ -25,6 +25,8 @@ export interface Deployment {
   readonly specBefore: ApplicationSpec;
   /** The spec that we wrote; undefined if the change request leaves the definition alone. */
   readonly specWritten: ApplicationSpec | undefined;
+  /** The parent and the ApplicationSet that gave `specWritten`, where svc did not write it itself. */
+  readonly given?: { readonly parent: ApplicationName; readonly set: string } | undefined;
   /** Logins of the approvers at the time; empty if there were none. */
   readonly approvers: readonly string[];
   readonly user: string;

@@ -68,6 +68,8 @@ export interface LiveSubject extends SubjectBase {
   readonly notDriven: string | undefined;
   /** The parent whose head gives it the definition of `head`. */
   readonly definedBy?: ApplicationName | undefined;
+  /** The ApplicationSet of that parent which generates it. */
+  readonly definedBySet?: string | undefined;
   readonly warnings: readonly string[];
 }
 

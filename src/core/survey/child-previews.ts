@@ -3,6 +3,7 @@ import type { RenderedChild, RenderedSet, RenderFacts } from "../diff/diff-task.
 import {
   type Application,
   type ApplicationSet,
+  isRollingSync,
   type LiveApplication,
   projectOf,
   specEqual,
@@ -11,8 +12,11 @@ import type { ApplicationName } from "../model/brand.js";
 import { allInTurns } from "../model/collections.js";
 import type { JsonObject } from "../model/json.js";
 import type { Preview, PreviewOrigin } from "../model/plan.js";
+import type { Subject } from "../model/subject.js";
 import type { Deployer, Naming } from "../ports/deployer.js";
+import type { DefinedChild, DefinedChildren } from "./children.js";
 import type { DrivingSource } from "./driving-right.js";
+import { regenerated } from "./ignored-fields.js";
 import { readsOnlyKnown } from "./new-reads.js";
 import type { PreviewOrder, Previews } from "./previews.js";
 import { policyOf } from "./sets/application-set-notes.js";
@@ -212,6 +216,58 @@ export async function failingSets(
   });
   return new Map(failing);
 }
+
+/**
+ * The children of each parent, with the running applications to which an ApplicationSet among its objects gives another
+ * definition as soon as the parent is synced. Not those that Argo CD syncs in steps, nor where nobody can tell the definition:
+ * before the merge, git generators read the target branch.
+ */
+export async function withGenerated(
+  subjects: readonly Subject[],
+  facts: ReadonlyMap<ApplicationName, RenderFacts>,
+  found: Survey,
+  context: DrivingSource,
+): Promise<DefinedChildren> {
+  const nameOf = await context.deployer.naming();
+  const running = new Map(found.everyApplication.map((one) => [one.name, one]));
+  const all = await allInTurns([...facts], async ([parent, { children, sets }]) => {
+    const generated = await allInTurns(sets, async (rendered): Promise<readonly DefinedChild[]> => {
+      const { namespace, base, head } = rendered;
+      const set = nameOf(namespace, rendered.name);
+      if (base === undefined || head === undefined || [base, head].some(isRollingSync)) return [];
+      if (!policyOf(asSet(rendered, head)).updates || !isShown(rendered, set, found, nameOf, context)) return [];
+      const expanded = await expansionOf(rendered, context).catch(() => NOTHING);
+      context.signal.throwIfAborted();
+      const specIn = (side: readonly Application[], resource: JsonObject, { name, spec: live }: Application) => {
+        const [first, ...others] = side.filter((one) => one.name === name);
+        const certain = first !== undefined && others.every((one) => specEqual(one.spec, first.spec));
+        return certain ? regenerated(first, live, asSet(rendered, resource)) : undefined;
+      };
+      return expanded.head.flatMap(({ name, resourceName }): readonly DefinedChild[] => {
+        const live = running.get(name);
+        if (live === undefined) return [];
+        const sides = { base: specIn(expanded.base, base, live), head: specIn(expanded.head, head, live) };
+        return sides.base === undefined ? [] : [{ name: resourceName, namespace, ...sides, set }];
+      });
+    });
+    return [parent, [...children, ...generated.flat()]] as const;
+  });
+  const defined = new Map<ApplicationName, readonly DefinedChild[]>(all);
+  for (const one of subjects) {
+    const given = one.kind === "live" ? one.ownRecord?.given : undefined;
+    if (one.kind !== "live" || given === undefined) continue;
+    const { resourceName: name, namespace } = one.live;
+    const known = defined.get(given.parent) ?? [];
+    // A set that this commit no longer changes gives back what the target branch has.
+    const back: DefinedChild = { name, namespace, base: one.base.spec, head: one.base.spec, set: given.set };
+    if (!known.some((child) => child.name === name && child.set === given.set)) {
+      defined.set(given.parent, [...known, back]);
+    }
+  }
+  return defined;
+}
+
+const NOTHING = { base: [], head: [] };
 
 /** Whether what the set generates shows nothing that its author may not read. */
 function isShown(

@@ -1,6 +1,13 @@
 import { type Branches, notMovingReason } from "../detect/inputs/moving-sources.js";
 import type { RenderedChild, RenderFacts } from "../diff/diff-task.js";
-import { type Application, isAutoSynced, isHydrated, type LiveApplication, specEqual } from "../model/application.js";
+import {
+  type Application,
+  type GivenDefinition,
+  isAutoSynced,
+  isHydrated,
+  type LiveApplication,
+  specEqual,
+} from "../model/application.js";
 import type { ApplicationName } from "../model/brand.js";
 import { sameChangeRequest } from "../model/change-request.js";
 import { allInTurns } from "../model/collections.js";
@@ -14,7 +21,7 @@ import type { Commits, OpenedChange, Stoppable } from "../ports/context.js";
 import type { Deployer, Naming } from "../ports/deployer.js";
 import { definedElsewhere } from "./definition-sources.js";
 import { definitionObstacle } from "./driving-right.js";
-import { syncingSetOf, unreadSet } from "./sets/syncing-set.js";
+import { isOwnedBy, syncingSetOf, unreadSet } from "./sets/syncing-set.js";
 import { sideOf } from "./sides.js";
 import type { Survey } from "./survey.js";
 
@@ -37,6 +44,16 @@ export function asChanged(definition: DefinitionChange): DefinitionChange {
   return definition.kind === "unchanged" ? { kind: "changed", moves: [] } : definition;
 }
 
+/** A child as the two renders of a parent define it. */
+export interface DefinedChild extends Pick<RenderedChild, "name" | "base" | "head"> {
+  readonly namespace: string | undefined;
+  /** The ApplicationSet among the parent's objects that generates it; undefined if the parent applies it itself. */
+  readonly set?: string;
+}
+
+/** By parent. */
+export type DefinedChildren = ReadonlyMap<ApplicationName, readonly DefinedChild[]>;
+
 /** What decides which children get the definition that their parent gives them. */
 export interface FollowedSource extends OpenedChange {
   readonly deployer: Pick<Deployer, "naming" | "findApplication" | "listApplications">;
@@ -50,15 +67,15 @@ export interface FollowedSource extends OpenedChange {
  */
 export async function followedChildren(
   subjects: readonly Subject[],
-  facts: ReadonlyMap<ApplicationName, RenderFacts>,
+  children: DefinedChildren,
   everyApplication: readonly Application[],
   context: FollowedSource,
 ): Promise<ReadonlyMap<Subject, LiveSubject | UnreadableSubject>> {
   const nameOf = await context.deployer.naming();
   const live = new Map(subjects.flatMap((one) => (one.kind === "live" ? [[one.name, one] as const] : [])));
-  const found = new Map<LiveSubject, { readonly parent: LiveSubject; readonly child: RenderedChild }>();
+  const found = new Map<LiveSubject, { readonly parent: LiveSubject; readonly child: DefinedChild }>();
   for (const parent of live.values()) {
-    for (const child of facts.get(parent.name)?.children ?? []) {
+    for (const child of children.get(parent.name) ?? []) {
       const subject = live.get(nameOf(child.namespace, child.name));
       if (subject === undefined || subject === parent || found.has(subject)) continue;
       if (isGiven(subject, parent, child, everyApplication, context)) found.set(subject, { parent, child });
@@ -77,7 +94,7 @@ export async function followedChildren(
  */
 export async function givenChildren(
   subjects: readonly Subject[],
-  facts: ReadonlyMap<ApplicationName, RenderFacts>,
+  children: DefinedChildren,
   found: Survey,
   context: FollowedSource,
 ): Promise<readonly (LiveSubject | UnreadableSubject)[]> {
@@ -86,7 +103,7 @@ export async function givenChildren(
   const known = new Set([...subjects, ...found.subjects].map(({ name }) => name));
   const given = subjects.flatMap((parent) => {
     if (parent.kind !== "live" || takesEffectWith(parent) !== undefined) return [];
-    return (facts.get(parent.name)?.children ?? []).flatMap((child) => {
+    return (children.get(parent.name) ?? []).flatMap((child) => {
       const live = child.name === "" ? undefined : running.get(nameOf(child.namespace, child.name));
       if (live === undefined || known.has(live.name) || !changesWaiting(live, child, parent)) return [];
       known.add(live.name);
@@ -95,7 +112,7 @@ export async function givenChildren(
   });
   const looked = await allInTurns(given, async ({ parent, child, live }) => {
     try {
-      const subject = await asSubject(live.name, parent.name, found, context);
+      const subject = await asSubject(live.name, { parent: parent.name, set: child.set }, found, context);
       if ("reason" in subject || subject.autoSynced) return [];
       // The live definition may be the head's already, since a sync of the parent alone writes it.
       const base = { ...subject.base, spec: child.base ?? live.spec };
@@ -129,16 +146,16 @@ export async function appliedSets(
 }
 
 /** Whether the head of its parent gives a running child another definition, which waits for a sync of the child. */
-function changesWaiting(live: Application, { base, head }: RenderedChild, parent: LiveSubject): boolean {
+function changesWaiting(live: Application, { base, head, set }: DefinedChild, parent: LiveSubject): boolean {
   if (base === undefined || head === undefined || specEqual(base, head)) return false;
-  if (live.parent !== parent.name || live.name === parent.name) return false;
+  if ((set === undefined && live.parent !== parent.name) || live.name === parent.name) return false;
   return ![live.spec, head].some((spec) => isAutoSynced(spec) || isHydrated(spec));
 }
 
 /** A child that nothing but a parent changes, as it runs; or why a sync must not deploy it. @throws {DeployerFailure} */
 async function asSubject(
   name: ApplicationName,
-  parent: ApplicationName,
+  from: Pick<GivenDefinition, "parent" | "set">,
   { everyApplication, records }: Pick<Survey, "everyApplication" | "records">,
   { change, settings, snapshot, deployer, hostWords, signal }: FollowedSource,
 ): Promise<LiveSubject | NotDeployed> {
@@ -146,7 +163,7 @@ async function asSubject(
   if (live === undefined) return { application: name, reason: "Argo CD does not know it any more" };
   const words = hostWords[change.host];
   const claim = { live, holdsResource: true, owner: undefined, everyApplication, change, settings, words };
-  const obstacle = obstacleOf(live, parent) ?? definitionObstacle(claim);
+  const obstacle = obstacleOf(live, from) ?? definitionObstacle(claim);
   if (obstacle !== undefined) return { application: name, reason: obstacle };
   const { side } = await sideOf(live.spec, { change, snapshot });
   const own = records.filter((one) => one.application === name && !isOfReplaced(one, live));
@@ -170,7 +187,13 @@ async function asSubject(
   };
 }
 
-function obstacleOf(live: LiveApplication, parent: ApplicationName): string | undefined {
+function obstacleOf(
+  live: LiveApplication,
+  { parent, set }: Pick<GivenDefinition, "parent" | "set">,
+): string | undefined {
+  if (set !== undefined) {
+    return isOwnedBy(live, { name: set }) ? undefined : `the ApplicationSet ${set} no longer generates it: plan again`;
+  }
   if (live.parent !== parent) return `${parent} no longer applies its definition: plan again`;
   if (live.owningSet === undefined) return undefined;
   return `its definition belongs to the ApplicationSet ${live.owningSet}, which would revert what ${parent} applies`;
@@ -180,11 +203,16 @@ function obstacleOf(live: LiveApplication, parent: ApplicationName): string | un
 function isGiven(
   { name, live, head, notDriven, definedBy }: LiveSubject,
   parent: LiveSubject,
-  child: RenderedChild,
+  child: DefinedChild,
   everyApplication: readonly Application[],
   { change, settings, hostWords }: Pick<FollowedSource, "change" | "settings" | "hostWords">,
 ): boolean {
-  if (child.name === "" || child.head === undefined || specEqual(child.head, head.spec)) return false;
+  if (child.name === "" || child.head === undefined) return false;
+  const generated = child.set !== undefined;
+  // The subject may have the definition already, as one that no sync deploys.
+  if (specEqual(child.head, head.spec) && (!generated || definedBy === parent.name)) return false;
+  if (generated && obstacleOf(live, { parent: parent.name, set: child.set }) !== undefined) return false;
+  if (generated && (takesEffectWith(parent) !== undefined || [live.spec, child.head].some(isAutoSynced))) return false;
   // What only Argo CD changed is no change of this one: its controller, or a person, may have written it on purpose. But a
   // file whose definition differs from what its parent makes of it is a template, or is patched.
   const changes = child.base === undefined || !specEqual(child.base, child.head);
@@ -192,7 +220,7 @@ function isGiven(
   if (definedBy !== undefined && definedBy !== parent.name) return false;
   if (notDriven !== undefined && specEqual(head.spec, live.spec)) return false;
   const words = hostWords[change.host];
-  const holdsResource = child.base !== undefined && live.parent === parent.name;
+  const holdsResource = child.base !== undefined && (generated || live.parent === parent.name);
   const claim = { live, holdsResource, owner: undefined, everyApplication, change, settings, words };
   return definitionObstacle(claim) === undefined && name !== parent.name;
 }
@@ -200,7 +228,7 @@ function isGiven(
 async function withDefinition(
   subject: LiveSubject,
   parent: LiveSubject,
-  { base: before, head: spec = {} }: RenderedChild,
+  { base: before, head: spec = {}, set }: DefinedChild,
   context: Commits,
 ): Promise<LiveSubject | UnreadableSubject> {
   const { name, sourceFile, definedIn, live } = subject;
@@ -209,14 +237,17 @@ async function withDefinition(
   const { side, unclear } = await sideOf(spec, context);
   const autoSynced = isAutoSynced(live.spec) || isAutoSynced(spec) || subject.syncingSet !== undefined;
   const given = !specEqual(spec, live.spec);
-  const notDriven = subject.notDriven ?? (given ? takesEffectWith(parent) : undefined);
+  // What a set gives takes effect at the sync of the parent, whatever keeps this one from writing it.
+  const own = set === undefined ? subject.notDriven : undefined;
+  const notDriven = own ?? (given ? takesEffectWith(parent) : undefined);
   if (unclear !== undefined && !autoSynced && notDriven === undefined) return { ...shown, problem: unclear };
   // Else it is what the target branch's file says.
   const isLive = before === undefined || specEqual(subject.base.spec, live.spec);
   const base = isLive ? subject.base : (await sideOf(before, context)).side;
   const sentence = `planned with the definition that ${parent.name} gives it at this commit: a sync deploys ${parent.name} first`;
   const warnings = given ? [sentence] : [];
-  return { ...subject, base, head: side, autoSynced, notDriven, warnings, definedBy: parent.name };
+  const definedBy = parent.name;
+  return { ...subject, base, head: side, autoSynced, notDriven, warnings, definedBy, definedBySet: set };
 }
 
 /** Why the definition that a parent gives does not come with a sync; undefined if it does. */
@@ -238,30 +269,29 @@ export async function withPlannedDefinitions(
 ): Promise<Survey> {
   if (!isPlanOf(plan, context.change)) return found;
   const planned = new Map(plan.applications.map((one) => [one.application, one.definedBy]));
-  const surveyed = new Set([...found.subjects.map(({ name }) => name), ...notDeployedIn(found)]);
+  // The survey takes what a set has written for what the set would revert.
+  const kept = found.subjects.filter(({ name }) => planned.get(name)?.set === undefined);
+  const surveyed = new Set([...kept.map(({ name }) => name), ...notDeployedIn(found)]);
   const added = await allInTurns(
     deployed.filter((name) => !surveyed.has(name)),
     async (name): Promise<readonly (Subject | NotDeployed)[]> => {
       const given = planned.get(name);
-      return given === undefined ? [] : [await readAnew(name, given.parent, found, context)];
+      return given === undefined ? [] : [await readAnew(name, given, found, context)];
     },
   );
-  const subjects = await allInTurns(
-    [...found.subjects, ...added.flat()],
-    async (subject): Promise<Subject | NotDeployed> => {
-      if ("reason" in subject || subject.kind !== "live") return subject;
-      const given = planned.get(subject.name);
-      if (given === undefined) return subject;
-      const { parent, spec, base } = given;
-      if (!deployed.includes(parent) && !specEqual(spec, subject.live.spec)) {
-        const reason = `its plan is made with the definition that ${parent} gives it: sync ${parent} before it, or both together`;
-        return { application: subject.name, reason };
-      }
-      const autoSynced = isAutoSynced(subject.live.spec) || isAutoSynced(spec) || subject.syncingSet !== undefined;
-      const [head, before] = await Promise.all([sideOf(spec, context), sideOf(base, context)]);
-      return { ...subject, head: head.side, base: before.side, autoSynced, definedBy: parent };
-    },
-  );
+  const subjects = await allInTurns([...kept, ...added.flat()], async (subject): Promise<Subject | NotDeployed> => {
+    if ("reason" in subject || subject.kind !== "live") return subject;
+    const given = planned.get(subject.name);
+    if (given === undefined) return subject;
+    const { parent, spec, base, set } = given;
+    if (!deployed.includes(parent) && !specEqual(spec, subject.live.spec)) {
+      const reason = `its plan is made with the definition that ${parent} gives it: sync ${parent} before it, or both together`;
+      return { application: subject.name, reason };
+    }
+    const autoSynced = isAutoSynced(subject.live.spec) || isAutoSynced(spec) || subject.syncingSet !== undefined;
+    const [head, before] = await Promise.all([sideOf(spec, context), sideOf(base, context)]);
+    return { ...subject, head: head.side, base: before.side, autoSynced, definedBy: parent, definedBySet: set };
+  });
   return {
     ...found,
     subjects: subjects.flatMap((one) => ("reason" in one ? [] : [one])),
@@ -275,12 +305,12 @@ function notDeployedIn({ notDeployed }: Survey): readonly ApplicationName[] {
 
 async function readAnew(
   name: ApplicationName,
-  parent: ApplicationName,
+  from: GivenDefinition,
   found: Survey,
   context: FollowedSource,
 ): Promise<LiveSubject | NotDeployed> {
   try {
-    return await asSubject(name, parent, found, context);
+    return await asSubject(name, from, found, context);
   } catch (error) {
     context.signal.throwIfAborted();
     return { application: name, reason: safeMessage(error) };

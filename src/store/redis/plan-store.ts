@@ -171,7 +171,9 @@ const planned = {
   replaces: orUndefined(
     z.array(z.object({ change: stored.change, revision: stored.revision, objects: z.array(z.string()) })),
   ),
-  definedBy: orUndefined(z.object({ parent: stored.application, spec: stored.spec, base: stored.spec })),
+  definedBy: orUndefined(
+    z.object({ parent: stored.application, spec: stored.spec, base: stored.spec, set: orUndefined(z.string()) }),
+  ),
   missedAt: orUndefined(stored.time),
 };
 
