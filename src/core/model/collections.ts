@@ -12,23 +12,39 @@ export async function mapInTurns<T, R>(items: readonly T[], work: (item: T) => R
   return done;
 }
 
-/** Finishes a computation, with a turn for the event loop after every fifty of its steps. */
+/** Finishes a computation, with a turn for the event loop before it and after every fifty of its steps. */
 export async function finishInTurns<T>(steps: Generator<void, T>): Promise<T> {
-  for (let count = 1; ; count += 1) {
+  for (let count = 0; ; count += 1) {
+    if (count % PER_TURN === 0) await setImmediate();
     const step = steps.next();
     if (step.done === true) return step.value;
-    if (count % PER_TURN === 0) await setImmediate();
   }
 }
 
-/** Like `Promise.all` over `items.map(work)`, but the event loop gets a turn after every fifty starts. */
+/** More than any limit on renders or calls lets through at once; the others would wait in memory. */
+const AT_ONCE = 100;
+
+/**
+ * Like `Promise.all` over `items.map(work)`, but the event loop gets a turn after every fifty starts, and a hundred at most
+ * are under way. All are started, even if one fails.
+ */
 export async function allInTurns<T, R>(items: readonly T[], work: (item: T) => Promise<R>): Promise<readonly R[]> {
-  const started = await mapInTurns(items, (item) => {
+  const started: Promise<R>[] = [];
+  let running = 0;
+  let goOn = () => undefined;
+  // Also keeps a failure, which is reported below, from ending the process as an unhandled rejection until then.
+  const end = () => {
+    running -= 1;
+    goOn();
+  };
+  for (const item of items) {
+    if (running === AT_ONCE) await new Promise<void>((resolve) => (goOn = () => void resolve()));
+    running += 1;
     const result = work(item);
-    // Reported below; until then it must not end the process as an unhandled rejection.
-    result.catch(() => undefined);
-    return result;
-  });
+    result.then(end, end);
+    started.push(result);
+    if (started.length % PER_TURN === 0) await setImmediate();
+  }
   return Promise.all(started);
 }
 

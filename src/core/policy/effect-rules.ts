@@ -53,6 +53,7 @@ function reachIn(plan: Plan): (application: ApplicationName, members: readonly M
     if (diff?.sensitive !== undefined) sensitive.set(name, [...(sensitive.get(name) ?? []), ...diff.sensitive]);
   }
   return (application, members) => {
+    if (sensitive.size === 0) return { application, members, sensitive: [] };
     const names = new Set([application, ...members.map((member) => member.application)]);
     const found = [...names].flatMap((member) => (sensitive.get(member) ?? []).map((what) => ({ member, what })));
     return { application, members, sensitive: found };

@@ -1,4 +1,5 @@
 import type { ApplicationName } from "../model/brand.js";
+import { groupedBy } from "../model/collections.js";
 import type { Names } from "../model/next-step.js";
 import type { Refusal } from "../model/result.js";
 import { isAnnounced, selectedOf } from "./application-state.js";
@@ -55,15 +56,24 @@ export function judge(command: Judged, facts: Facts, asks: (gate: Gate) => boole
   }
   const applications = [...ofEach].map(([{ application }, bars]) => ({ application, bars }));
   const all = [...whole, ...applications.flatMap(({ bars }) => bars)];
-  const first = Math.min(...all.map(({ gate }) => RULES[gate].specificationOrder));
-  const answered = all.filter(({ gate }) => RULES[gate].specificationOrder === first);
-  const others = whole.length > 0 ? [] : applications.filter(({ bars }) => bars.length === 0);
   return {
     command,
     whole,
     applications,
-    refusal: all.length === 0 ? undefined : refusalFor(barredBy(answered, concerned, { others }), facts, command),
+    // Advice asks for none, and that of ten thousand applications takes long.
+    get refusal() {
+      if (all.length === 0) return undefined;
+      const first = all.reduce((least, { gate }) => Math.min(least, RULES[gate].specificationOrder), Infinity);
+      const answered = all.filter(({ gate }) => RULES[gate].specificationOrder === first);
+      const others = whole.length > 0 ? [] : applications.filter(({ bars }) => bars.length === 0);
+      return refusalFor(barredBy(answered, concerned, { others }), facts, command);
+    },
   };
+}
+
+/** The bars of the whole change request alone. */
+export function barsOfWhole(command: Judged, facts: Facts): readonly Bar[] {
+  return judge(command, facts, (gate) => RULES[gate].of === "change").whole;
 }
 
 /** The bars of a judgement in the order of the table. */
@@ -73,7 +83,8 @@ export function barsOf({ whole, applications }: Judgement): readonly Bar[] {
 
 /** Sorts bars in the order of the table, in which people should clear them. */
 export function inOrder(bars: readonly Bar[]): readonly Bar[] {
-  return GATES.flatMap((gate) => bars.filter((bar) => bar.gate === gate));
+  const ofGate = groupedBy(bars, ({ gate }) => gate);
+  return GATES.flatMap((gate) => ofGate.get(gate) ?? []);
 }
 
 /** Gathers these bars with their applications, for a refusal or a next step. */

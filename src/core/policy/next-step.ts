@@ -6,7 +6,7 @@ import type { ApplicationSync, CommandResultOf, ResultKind } from "../model/resu
 import { approvalNeedsOf, awaitingIn, awaits, isAnnounced, isAtHead } from "./application-state.js";
 import type { ApplicationFacts, Facts } from "./facts.js";
 import type { Bar, Gate, Judged } from "./gates.js";
-import { barredBy, barsOf, inOrder, judge } from "./judge.js";
+import { barredBy, barsOf, barsOfWhole, inOrder, judge } from "./judge.js";
 import { DOUBTS, RULES } from "./rules.js";
 import { allowedFor, approving, planning, replanning } from "./steps.js";
 
@@ -24,7 +24,7 @@ export function nextStep(given: Facts): NextStep {
   }
   // Whoever gave a command is not the only one who can go on.
   const facts: Facts = { ...given, asker: undefined };
-  const barred = firstStep(judge("plan", facts).whole, facts);
+  const barred = firstStep(barsOfWhole("plan", facts), facts);
   if (barred !== undefined) return barred;
   if (facts.plan?.current !== true && facts.untold.plan === undefined) return planning(facts);
   const awaiting = awaitingIn(facts);
@@ -55,7 +55,7 @@ export function nextStepsFor(names: Names, given: Facts): ReadonlyMap<Applicatio
   const facts: Facts = { ...given, asker: undefined };
   const { change, merging, plan } = facts;
   if (names.length === 0 || merging || change.state !== "open") return new Map();
-  if (judge("plan", facts).whole.length > 0) return new Map();
+  if (barsOfWhole("plan", facts).length > 0) return new Map();
   if (plan?.current !== true) return new Map(names.map((name) => [name, planning(facts)]));
   const awaiting = new Map(awaitingIn(facts).map((one) => [one.application, one]));
   const judged = judgedSync(facts);
@@ -129,7 +129,7 @@ function deploying(named: readonly ApplicationFacts[], facts: Facts, judged: Jud
     const now = isFirst ? ready : free;
     if (now.length > 0) return syncing(now, judged, facts, only);
   }
-  const withheld = sets.length > 0 ? judge("merge", facts).whole : [];
+  const withheld = sets.length > 0 ? barsOfWhole("merge", facts) : [];
   // An approval alone does not get an application ahead that something else bars as well.
   const others = bars.filter(({ gate, untold }) => untold || gate !== "approval");
   return firstStep(inOrder([...others, ...withheld]), facts, planning(facts, only), only) ?? planning(facts, only);

@@ -45,17 +45,10 @@ export function touches(inputs: InputSet, changed: ChangedPaths): boolean {
 
 /** The changed paths that are inputs, in their order. */
 export function touchedPaths(inputs: InputSet, changed: ChangedPaths): readonly string[] {
-  const touched = inputs.filter((part) => touchesPart(part, changed));
-  return changed.paths.filter((path) => touched.some((part) => isTouchedBy(part, path)));
-}
-
-/** `touchesPart` for a single path, without an index. */
-function isTouchedBy(part: InputPart, path: string): boolean {
-  return (
-    part.whole !== undefined ||
-    part.paths.some((one) => isWithin(path, one) || isWithin(one, path)) ||
-    part.patterns.some((pattern) => matchesPattern(pattern, path))
-  );
+  if (inputs.some(({ whole }) => whole !== undefined)) return changed.paths;
+  const touched = new Set(inputs.flatMap(({ paths }) => paths.flatMap((path) => changed.touching(path))));
+  const patterns = inputs.flatMap((part) => part.patterns);
+  return changed.paths.filter((path) => touched.has(path) || patterns.some((pattern) => matchesPattern(pattern, path)));
 }
 
 function touchesPart(part: InputPart, changed: ChangedPaths): boolean {

@@ -1,0 +1,41 @@
+import { expect, test } from "@jest/globals";
+import { setImmediate } from "node:timers/promises";
+import { allInTurns } from "../../../src/core/model/collections.js";
+
+const MANY = Array.from({ length: 1000 }, (_, index) => index);
+
+test("of a thousand items a hundred are under way at most, and the results keep the order of the items", async () => {
+  let [running, most] = [0, 0];
+  const doubled = await allInTurns(MANY, async (item) => {
+    running += 1;
+    most = Math.max(most, running);
+    for (let turn = 0; turn < 5; turn += 1) await setImmediate();
+    running -= 1;
+    return 2 * item;
+  });
+  expect(most).toBe(100);
+  expect(doubled).toEqual(MANY.map((item) => 2 * item));
+});
+
+test("one that fails keeps no other from being started", async () => {
+  const started: number[] = [];
+  const all = allInTurns(MANY, async (item) => {
+    started.push(item);
+    await setImmediate();
+    if (item === 3) throw new Error("broken");
+  });
+  await expect(all).rejects.toThrow("broken");
+  expect(started).toEqual(MANY);
+});
+
+test("work that never waits leaves the event loop its turns", async () => {
+  let turns = 0;
+  let done = false;
+  const counted = (async () => {
+    for (; !done; turns += 1) await setImmediate();
+  })();
+  await allInTurns(MANY, () => Promise.resolve());
+  done = true;
+  await counted;
+  expect(turns).toBeGreaterThanOrEqual(20);
+});
