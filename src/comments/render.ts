@@ -73,10 +73,11 @@ function titled(title: string, blocks: readonly Block[], { change, words }: Answ
 }
 
 function unlockBlocks(result: CommandResultOf<"unlocked">, { change, words, advice }: AnswerFacts): readonly Block[] {
-  const released =
-    result.released.length === 0
-      ? `No applications are locked by this ${words.short}, so there was nothing to release.`
-      : `Released: ${codes(result.released)}.`;
+  const nothing =
+    result.notHeld.length > 0
+      ? "Nothing was released."
+      : `No applications are locked by this ${words.short}, so there was nothing to release.`;
+  const released = result.released.length === 0 ? nothing : `Released: ${codes(result.released)}.`;
   const notHeld = result.notHeld.map(({ application, lock }) => ({
     application,
     reason:

@@ -27,6 +27,19 @@ describe.each(HOSTS)("unlock on %s", (host) => {
     expect(await bot.locked(two)).toEqual(["shop", "web"]);
   });
 
+  test("-a with a mistyped name says what this PR has locked, and what was meant", async () => {
+    const bot = await startBot({ host, applications: ["api", "shop", "web"] });
+    const one = await bot.open(changeOf(["api", "web"]));
+    await bot.open(changeOf(["shop"]), { by: "bo" });
+    await bot.comment(one, "svc unlock -a wbe");
+    expect(bot.lastComment(one)).toContain(
+      `Not locked by this ${SHORT[host]}: \`wbe\`. Did you mean \`svc unlock -a web\`? This ${SHORT[host]} has locked \`api\`, \`web\`.`,
+    );
+    await bot.comment(one, "svc unlock -a shop");
+    expect(bot.lastComment(one)).toContain("Nothing was released.\n\nNot released:\n- `shop`: is locked by");
+    expect(await bot.locked(one)).toEqual(["api", "web"]);
+  });
+
   test("works when .svc.yaml is broken, needs no approval, deploys nothing, and keeps the record of what is deployed", async () => {
     const bot = await startBot({ host });
     const one = await bot.open(changeOf(["api", "web"]));

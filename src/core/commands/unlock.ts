@@ -6,7 +6,7 @@ import type { CommandResult } from "../model/result.js";
 import { judge } from "../policy/judge.js";
 import type { CommandContext, CommandPorts } from "../ports/context.js";
 import type { WaitStore } from "../ports/stores.js";
-import { labelsFor, namesOf, plannedIn } from "./selection.js";
+import { correctedTo, labelsFor, namesOf, plannedIn } from "./selection.js";
 
 type UnlockContext = Pick<
   CommandContext,
@@ -45,6 +45,11 @@ export async function unlock(command: Command<"unlock">, context: UnlockContext)
   const notHeld = await Promise.all(
     missing.map(async (application) => ({ application, lock: await locks.find(applicationName(application)) })),
   );
+  if (held.length > 0 && selected.length + left.length === 0 && notHeld.every(({ lock }) => lock === undefined)) {
+    const names = held.map(({ application }) => application);
+    const suggestion = correctedTo(candidates, command);
+    return { kind: "refused", refusal: { reason: "not-locked", applications: missing, held: names, suggestion } };
+  }
   return { kind: "unlocked", released, notHeld, left, next: await nextOf(released, waiting) };
 }
 
