@@ -1,7 +1,7 @@
 import { describe, expect, test } from "@jest/globals";
 import { applicationName } from "../../src/core/model/brand.js";
 import type { HostId } from "../../src/names.js";
-import { type Bot, type BotOptions, HOSTS, REPOSITORY, startBot } from "../scenarios/bot.js";
+import { type Bot, type BotOptions, HOSTS, nameOn, REPOSITORY, startBot } from "../scenarios/bot.js";
 import { changeOf, configMap, repositoryOf } from "../scenarios/resources.js";
 import { loggedIn, startWithLogin } from "./logged-in.js";
 
@@ -165,4 +165,29 @@ describe.each(HOSTS)("a new repository under the name of a renamed one on %s", (
     const ana = await loggedIn(bot, "ana");
     expect((await ana.ask(`/changes/${host}/${REPOSITORY}/${one}`)).text).toContain("plans-of-the-merger");
   });
+});
+
+describe.each(HOSTS)("a repository that was moved out of allowed_repos on %s", (host) => {
+  test.each(["plan", "unlock", "sync"])(
+    "gets nothing for a %s that was on its way under the old name",
+    async (command) => {
+      const moved = "mallory/deploy";
+      const { bot, one } = await withLocked(host, { defaults: { allowed_repos: [nameOn(host, "acme/*")] } });
+      const before = bot.answers(one).length;
+      bot.meanwhile("forge", { path: /./ }, async () => {
+        await bot.forge.renameRepository(REPOSITORY, moved);
+        bot.repository = moved;
+      });
+      await bot.comment(one, `svc ${command}`);
+      expect(bot.repository).toBe(moved);
+      expect(bot.answers(one).slice(before)).toEqual([]);
+      expect(bot.changes()).toEqual([]);
+      expect(await bot.locked(one)).toEqual(["web"]);
+      // Its locks are no longer of use to anybody once it is closed.
+      await bot.forge.close(moved, one);
+      await bot.service.reconcile();
+      await bot.idle();
+      expect(await bot.stores.locks.list()).toEqual([]);
+    },
+  );
 });

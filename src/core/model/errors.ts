@@ -1,3 +1,4 @@
+import type { RepositoryName } from "./brand.js";
 import type { ChangeRequest } from "./change-request.js";
 
 /**
@@ -77,6 +78,13 @@ export class HostFailure extends Error {
   ) {
     super(message, options);
     this.maybeDone = options?.maybeDone ?? false;
+  }
+}
+
+/** The repository of a change request has a name by now that svc does not serve. */
+export class NotServed extends HostFailure {
+  constructor(repository: RepositoryName) {
+    super("not-found", `the repository is called ${repository} now, which defaults.allowed_repos does not name`);
   }
 }
 

@@ -88,6 +88,7 @@ async function staySilent(outcome: Silent, asked: Answerable, change: ChangeRequ
     case "turn-over":
     case "turn-told":
     case "not-addressed":
+    case "not-served":
     case "still-open":
     case "settled":
     case "status-updated":

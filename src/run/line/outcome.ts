@@ -22,6 +22,8 @@ export interface Silent {
 type SilentReason =
   /** The comment is not for us, or a bot wrote it. */
   | "not-addressed"
+  /** The repository was renamed or moved to a name that `allowed_repos` does not have. */
+  | "not-served"
   /** Drafts, forks and repositories without autoplan are planned on command only. */
   | "not-planned"
   /** Somebody without access was answered on this change request before. */
@@ -90,6 +92,7 @@ function resultText(result: CommandResult): string {
 
 const SILENT_TEXTS: Readonly<Record<SilentReason, string | undefined>> = {
   "not-addressed": undefined,
+  "not-served": "ignored: the repository was renamed or moved out of allowed_repos",
   "not-planned": undefined,
   "refused-before": "refused before",
   "left-out": "left out",

@@ -4,8 +4,20 @@ import { withHost } from "../../config/repository-names.js";
 import type { ServerConfig } from "../../config/server/server.js";
 import { isDeploying } from "../../core/commands/commands.js";
 import type { ApplicationName } from "../../core/model/brand.js";
-import { type ChangeRequest, changeRequestKey, type ChangeRequestRef } from "../../core/model/change-request.js";
-import { BaseBranchGone, HeadMoved, LeaseLost, safeMessage, StoreUnavailable } from "../../core/model/errors.js";
+import {
+  type ChangeRequest,
+  changeRequestKey,
+  type ChangeRequestRef,
+  sameChangeRequest,
+} from "../../core/model/change-request.js";
+import {
+  BaseBranchGone,
+  HeadMoved,
+  LeaseLost,
+  NotServed,
+  safeMessage,
+  StoreUnavailable,
+} from "../../core/model/errors.js";
 import type { HostEvent } from "../../core/model/event.js";
 import type { Refusal } from "../../core/model/result.js";
 import { type RunEnd, type RunTicket, Stopped, type StopReason } from "../../core/ports/event-queue.js";
@@ -31,13 +43,18 @@ export async function supervise(event: HostEvent, deps: Dependencies, given: Run
   // A comment that was found may have been answered before the store forgot it.
   const found = event.kind === "commented" && event.found !== undefined;
   const ticket = found ? { ...given, again: true } : given;
-  const host = deps.hosts[event.change.host];
-  if (host === undefined || !isAllowed(event, deps.config)) {
+  const connected = deps.hosts[event.change.host];
+  if (connected === undefined || !isAllowed(event.change, deps.config)) {
     if (event.kind === "turn") await passTurn(event.change, { after: undefined, ...event }, event.delivery, deps);
     return "done";
   }
   const { delivery } = event;
   const freed = new Set<ApplicationName>();
+  // A close releases what was locked under the old name, wherever the repository is by now.
+  const isServed = event.kind === "closed" ? () => true : (change: ChangeRequest) => isAllowed(change, deps.config);
+  const host = wrapPort(connected, {
+    getChangeRequest: (call, ref) => (sameChangeRequest(ref, event.change) ? ifServed(call(), isServed) : call()),
+  });
   const locks = wrapPort(deps.locks, { release: (call, application) => noteFreed(call(), application, freed) });
   const startedAt = deps.clock.now().getTime();
   const runId = deps.newRunId(runKeyOf(event));
@@ -64,13 +81,23 @@ async function noteFreed(
 }
 
 /** Whether the service handles this repository; an empty list allows all. */
-function isAllowed({ change }: HostEvent, { defaults }: ServerConfig): boolean {
+function isAllowed(change: ChangeRequestRef, { defaults }: ServerConfig): boolean {
   const allowed = defaults.allowedRepos.map(withHost);
   if (allowed.length === 0) return true;
   const repository = change.repository.toLowerCase();
   return allowed.some(
     ({ host = change.host, name }) => host === change.host && matchesName(name.toLowerCase(), repository),
   );
+}
+
+/** @throws {NotServed} if the repository has another name by now, which is not allowed. */
+async function ifServed(
+  reading: Promise<ChangeRequest>,
+  isServed: (change: ChangeRequest) => boolean,
+): Promise<ChangeRequest> {
+  const change = await reading;
+  if (!isServed(change)) throw new NotServed(change.repository);
+  return change;
 }
 
 async function attempt(event: HostEvent, run: Run): Promise<Outcome> {
@@ -87,6 +114,10 @@ async function attempt(event: HostEvent, run: Run): Promise<Outcome> {
 /** Answers a failure. A deployment that ended is not reported as failed if only its answer could not be posted. */
 async function answerFailure(error: unknown, event: HostEvent, given: Run): Promise<Outcome> {
   const { asked, result } = given.attempt;
+  if (error instanceof NotServed && given.attempt.change === undefined) {
+    await given.attempt.settle();
+    return silent("not-served");
+  }
   if (asked === undefined) return isStopped(given) ? { kind: "stopped" } : { kind: "failed", error };
   const run = heedingStops(asked, given);
   await run.attempt.settle();
