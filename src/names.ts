@@ -40,6 +40,7 @@ export const API_TOKEN_PREFIX = `${SERVICE}_api_`;
 export const STORE_PREFIX = `${SERVICE}:`;
 export const LOCK_KEY_PREFIX = `${SERVICE}:lock:`;
 export const WAITING_KEY_PREFIX = `${SERVICE}:waiting:`;
+export const HOLD_KEY_PREFIX = `${SERVICE}:hold:`;
 export const PLAN_KEY_PREFIX = `${SERVICE}:plan:`;
 /** The name of a repository when a change request was planned last. */
 export const PLAN_NAME_KEY_PREFIX = `${SERVICE}:plan-name:`;

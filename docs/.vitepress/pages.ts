@@ -10,7 +10,14 @@ const DECISIONS = "docs/adr/README.md";
 const SECTIONS: readonly { readonly title: string; readonly files: readonly string[] }[] = [
   {
     title: "Use",
-    files: ["README.md", "docs/installation.md", "docs/commands.md", "docs/checks.md", "docs/notifications.md"],
+    files: [
+      "README.md",
+      "docs/installation.md",
+      "docs/commands.md",
+      "docs/checks.md",
+      "docs/holds.md",
+      "docs/notifications.md",
+    ],
   },
   {
     title: "Look up",

@@ -1,6 +1,7 @@
 import { shortRevision } from "../core/model/brand.js";
 import { type ChangeRequestRef, sameChangeRequest } from "../core/model/change-request.js";
 import type { Deployment } from "../core/model/deployment.js";
+import { holdClause } from "../core/model/hold.js";
 import { type HostWords, listed, referenceTo } from "../core/model/host-words.js";
 import type { UnreadFile } from "../core/model/plan.js";
 import { awaitingIn, isAtHead } from "../core/policy/application-state.js";
@@ -211,6 +212,7 @@ const STATUS: Readonly<Record<Gate, GateStatus | undefined>> = {
   approval: { first: false, text: () => pending("needs an approval before the merge") },
   "auto-sync": undefined,
   "locked-by-other": undefined,
+  held: { first: true, text: heldText },
   "not-synced": undefined,
   "rules-approval": { first: false, text: (_, { missingForRules }) => rulesPending(missingForRules ?? "") },
 };
@@ -219,6 +221,11 @@ const STATUS: Readonly<Record<Gate, GateStatus | undefined>> = {
 function withheldText(_: readonly string[], { applications, plan }: Facts): StatusText {
   const held = namesOf(applications.filter(({ planned }) => planned?.withheld === true));
   return pending(`needs an approval before it is rendered: ${names([...held, ...(plan?.withheldSets ?? [])])}`);
+}
+
+function heldText(_: readonly string[], { applications, others }: Facts): StatusText {
+  const holds = [...applications, ...others].flatMap(({ requires }) => requires.holds ?? []);
+  return pending(listed(holds.map(holdClause), 1));
 }
 
 function missedText(_: readonly string[], { missed = [] }: Facts): StatusText {
@@ -278,6 +285,7 @@ function stepText(applications: readonly string[], facts: Facts, words: HostWord
     case "push":
     case "checks":
     case "wait":
+    case "held":
     case "none":
       return `${names(applications)}: ${plainPieces(nextStepPieces(step, facts.change, words))}`;
   }

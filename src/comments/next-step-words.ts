@@ -1,5 +1,6 @@
 import { type ApplicationName, type Revision, shortRevision } from "../core/model/brand.js";
 import type { ChangeRequest } from "../core/model/change-request.js";
+import { endOf, type HoldOf } from "../core/model/hold.js";
 import { type HostWords, listed, referenceTo } from "../core/model/host-words.js";
 import type { Lock } from "../core/model/lock.js";
 import type { AdvisedCommand, AdvisedMerge, AfterApproval, NeededApproval, NextStep } from "../core/model/next-step.js";
@@ -17,7 +18,7 @@ type Reader = Pick<ChangeRequest, "host" | "repository">;
 export function nextStepPieces(step: NextStep, change: Reader, words: HostWords): readonly Piece[] {
   switch (step.kind) {
     case "command":
-      return commandClause(step, words);
+      return [...commandClause(step, words), ...(step.held ?? []).flatMap((hold) => ["; ", ...heldPieces(hold)])];
     case "mend":
       return mendPieces(step, change, words);
     case "later":
@@ -40,6 +41,8 @@ export function nextStepPieces(step: NextStep, change: Reader, words: HostWords)
       return checksPieces(step, words);
     case "wait":
       return ["wait for ", ...listedPieces(step.locks.map((lock) => holderPieces(lock, change, words)))];
+    case "held":
+      return listedPieces(step.holds.map(heldPieces));
     case "none":
       return [nothingText(step.because, words)];
   }
@@ -206,6 +209,11 @@ function checksPieces(
 
 function holderPieces({ application, holder, user }: Lock, change: Reader, words: HostWords): readonly Piece[] {
   return [{ text: `${referenceTo(holder, change, words)} (${user})` }, ", which has locked ", { code: application }];
+}
+
+function heldPieces(hold: HoldOf): readonly Piece[] {
+  const held = [{ text: `${hold.by}'s` }, " hold of ", { code: hold.application }, " (", { text: hold.reason }, ")"];
+  return [`wait until ${endOf(hold)}, when `, ...held, " ends, or have it released"];
 }
 
 const MOST_NAMES = 5;

@@ -45,6 +45,7 @@ function isSaid({ reason }: Refusal, next: NextStep): boolean {
     case "approve":
     case "approve-rules":
     case "checks":
+    case "held":
     case "mend":
     case "merge":
     case "merging":

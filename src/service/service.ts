@@ -243,7 +243,7 @@ function dependenciesOf(
 ): Omit<Dependencies, "push"> {
   const { temporaryApps, diffMode, previewLimit, serverDryRun } = config.deployer;
   const { hosts, repositories, deployer } = systems;
-  const { waiting, plans, deployments, statuses, audit, live, users } = stores;
+  const { waiting, holds, plans, deployments, statuses, audit, live, users } = stores;
   return {
     config,
     hosts,
@@ -259,6 +259,7 @@ function dependenciesOf(
       },
     }),
     waiting,
+    holds,
     plans,
     deployments,
     statuses,

@@ -2,12 +2,14 @@ import type { Store as SessionStore } from "express-session";
 import type { Account, LoginProvider } from "../core/model/account.js";
 import type { ApplicationName } from "../core/model/brand.js";
 import { StoreUnavailable } from "../core/model/errors.js";
+import type { Hold } from "../core/model/hold.js";
 import type { AuditLog } from "../core/ports/audit.js";
 import type { ContentBudget } from "../core/ports/content-budget.js";
 import type { LiveFeed } from "../core/ports/live-feed.js";
 import type {
   AttemptCounter,
   DeploymentStore,
+  HoldStore,
   LockStore,
   PlanStore,
   StatusStore,
@@ -23,6 +25,7 @@ export interface Stores {
   readonly connection: StoreConnection | undefined;
   readonly locks: LockStore;
   readonly waiting: WaitStore;
+  readonly holds: HoldStore;
   readonly plans: PlanStore;
   readonly deployments: DeploymentStore;
   readonly statuses: StatusStore;
@@ -59,6 +62,11 @@ export function byApplication(
 ): number {
   if (left.application === right.application) return 0;
   return left.application < right.application ? -1 : 1;
+}
+
+/** Sorts holds by their begin, and those of the same time by id. */
+export function byBegin(left: Hold, right: Hold): number {
+  return left.since.localeCompare(right.since) || (left.id < right.id ? -1 : 1);
 }
 
 /** Sorts accounts by username, and those with the same name by id. */

@@ -1,5 +1,6 @@
 import { describe, expect, test } from "@jest/globals";
 import { applicationName } from "../../src/core/model/brand.js";
+import { type Hold, HOLD_MS } from "../../src/core/model/hold.js";
 import type { Stale } from "../../src/core/policy/gates.js";
 import { RULES } from "../../src/core/policy/rules.js";
 import { HOSTS, REPOSITORY, SHORT, startBot, type Bot, type BotOptions } from "../scenarios/bot.js";
@@ -38,6 +39,11 @@ const MEANWHILE: readonly [string, (bot: Bot, one: number) => Promise<unknown>, 
     /auto\\_merge was turned off\s+Merge this/,
   ],
   [
+    "somebody holds the application",
+    (bot) => bot.stores.holds.save(holdOf("web", bot), bot.clock.now()),
+    /`web`: olga holds web until \S+ \S+ UTC: freeze\s+Wait until/,
+  ],
+  [
     "the policy of the base branch breaks",
     (bot) => bot.forge.pushToBranch(REPOSITORY, "main", { ".svc.yaml": "require_approval: [\n" }),
     /`\.svc\.yaml`: it cannot be used/,
@@ -45,6 +51,12 @@ const MEANWHILE: readonly [string, (bot: Bot, one: number) => Promise<unknown>, 
 ];
 
 const PRODUCTION = { ".svc.yaml": "sync_requirements: [{name: prod, require_approval: true}]\n" };
+
+function holdOf(application: string, bot: Bot): Hold {
+  const by = { provider: "basic", id: "basic:olga", login: "olga" } as const;
+  const [since, until] = [0, HOLD_MS].map((ms) => new Date(bot.clock.now().getTime() + ms).toISOString());
+  return { id: "one", applications: [application], reason: "freeze", by, since: since ?? "", until: until ?? "" };
+}
 
 /** What changes in Argo CD while the result of a sync is posted, and what bars the merge then. */
 const IN_ARGOCD: readonly [string, (bot: Bot) => void, RegExp][] = [

@@ -5,6 +5,7 @@ import type { ChangeRequest } from "../../src/core/model/change-request.js";
 import type { CheckOutcome, CheckResult } from "../../src/core/model/check.js";
 import type { Deployment } from "../../src/core/model/deployment.js";
 import type { Member } from "../../src/core/model/effect.js";
+import type { Hold } from "../../src/core/model/hold.js";
 import type { Lock } from "../../src/core/model/lock.js";
 import type { ResourceChange } from "../../src/core/model/manifest-diff.js";
 import type {
@@ -180,15 +181,16 @@ export interface SampleFacts extends Partial<Omit<Facts, "settings" | "words" | 
   readonly locks?: readonly Lock[];
   /** Those of other change requests as well. */
   readonly records?: readonly Deployment[];
+  readonly holds?: readonly Hold[];
 }
 
 /** The facts about the change request of a plan: it holds what its plan says, and needs no approval. */
 export function sampleFacts(
   plan: Plan | undefined,
-  { settings, locks, records = [], ...more }: SampleFacts = {},
+  { settings, locks, records = [], holds = [], ...more }: SampleFacts = {},
 ): Facts {
   const change = more.change ?? sampleChange();
-  const stored = { change, words: WORDS[change.host], settings: sampleSettings(settings), plan, records };
+  const stored = { change, words: WORDS[change.host], settings: sampleSettings(settings), plan, records, holds };
   const steps = storedFacts({ ...stored, locks: locks ?? locksIn(plan) });
   for (;;) {
     const step = steps.next();

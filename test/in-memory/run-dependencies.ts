@@ -13,7 +13,7 @@ import { WORDS } from "../comments/samples.js";
 import { inlineCompute } from "./inline-compute.js";
 import { testConfig } from "./test-config.js";
 
-type Stored = "locks" | "waiting" | "plans" | "deployments";
+type Stored = "locks" | "waiting" | "holds" | "plans" | "deployments";
 
 interface World {
   readonly clock: Clock;

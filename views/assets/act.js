@@ -7,7 +7,8 @@ document.addEventListener("click", (event) => {
 });
 
 async function act(button) {
-  const { method, path, field, from, question, why, yes, done } = button.dataset;
+  const { method, path, field, from, form, list, question, why, yes, done } = button.dataset;
+  if (form !== undefined && !document.getElementById(form).reportValidity()) return;
   const value = from === undefined ? undefined : document.getElementById(from).value;
   const filled = (text) => text.replace("{value}", value ?? "");
   if (!(await confirmed(filled(question), why, yes))) {
@@ -16,9 +17,9 @@ async function act(button) {
   }
   button.disabled = true;
   try {
-    const body = value === undefined ? {} : { body: JSON.stringify({ [field]: value }) };
-    const headers = value === undefined ? {} : { "content-type": "application/json" };
-    const answer = await fetch(path, { method, headers, ...body });
+    const sent = form === undefined ? value && { [field]: value } : fieldsOf(document.getElementById(form), list);
+    const headers = sent === undefined ? {} : { "content-type": "application/json" };
+    const answer = await fetch(path, { method, headers, ...(sent && { body: JSON.stringify(sent) }) });
     if (answer.ok) {
       await refresh("main");
       say(filled(done), "good");
@@ -33,6 +34,12 @@ async function act(button) {
     say("The service did not answer. Reload the page to see the current state.", "bad");
   }
   button.disabled = false;
+}
+
+/** The fields of a form by name; the one called `list` has several values, separated by commas. */
+function fieldsOf(form, list) {
+  const fields = Object.fromEntries(new FormData(form));
+  return { ...fields, [list]: fields[list].split(/[\s,]+/).filter((part) => part !== "") };
 }
 
 /** A modal question; Escape says no. */

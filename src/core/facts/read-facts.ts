@@ -11,7 +11,8 @@ import {
   safeMessage,
   StoredValueUnreadable,
 } from "../model/errors.js";
-import { type HostWords, listed } from "../model/host-words.js";
+import type { Hold } from "../model/hold.js";
+import type { HostWords } from "../model/host-words.js";
 import type { Lock } from "../model/lock.js";
 import {
   type ApplicationPlan,
@@ -21,11 +22,9 @@ import {
   isPlanOf,
   isWithheld,
   type Plan,
-  type Unpinned,
   waitsForApproval,
 } from "../model/plan.js";
 import type { AccessCommand, Settings } from "../model/settings.js";
-import type { PlannedSource } from "../model/subject.js";
 import {
   accessRulesFor,
   approvalNeeds,
@@ -34,6 +33,7 @@ import {
   definedInOf,
   type Deployed,
   deployedOf,
+  holdsOn,
   requiresUpToDate,
   takingEffect,
 } from "../policy/effect-rules.js";
@@ -59,9 +59,10 @@ import {
 } from "./approval.js";
 import { readMissed } from "./missed.js";
 import { checksOfMerge } from "./sync-checks.js";
+import { unseenSentence } from "./unseen.js";
 
 export type FactSource = ApprovalContext &
-  Pick<CommandContext, "host" | "change" | "settings" | "plans" | "locks" | "deployments" | "checks">;
+  Pick<CommandContext, "host" | "change" | "settings" | "plans" | "locks" | "holds" | "deployments" | "checks">;
 
 export interface FactOptions {
   readonly problems?: readonly string[];
@@ -99,16 +100,17 @@ export async function readStores(
   source: FactSource,
   { problems = [], asNow, ...options }: Pick<FactOptions, "problems" | "plan" | "asNow"> = {},
 ): Promise<ReadFacts> {
-  const { change, plans, locks, deployments, hostWords } = source;
+  const { change, plans, locks, holds, deployments, hostWords } = source;
   const untold: Partial<Record<FactName, string>> = {};
-  const [found, held, records] = await Promise.all([
+  const [found, held, records, standing] = await Promise.all([
     "plan" in options ? options.plan : tell(untold, "plan", () => plans.find(change), undefined),
     tell(untold, "locks", () => locks.list(), []),
     tell(untold, "records", () => deployments.list(), []),
+    tell(untold, "holds", () => holds.list(), []),
   ]);
   const plan = isPlanOf(found, change) && asNow !== undefined ? await asNow(found) : found;
   const settings = await source.settings.including(definedInOf(takingEffect(plan)));
-  const stored = { change, words: hostWords[change.host], settings, plan, locks: held, records };
+  const stored = { change, words: hostWords[change.host], settings, plan, locks: held, records, holds: standing };
   const facts = await finishInTurns(storedFacts(stored));
   return { facts: { ...facts, untold, problems }, plan, records, approvals: createApprovals(source) };
 }
@@ -148,7 +150,7 @@ export async function factsOfAsker(
   return {
     ...blankFacts(change, hostWords[change.host], settings),
     asker: { login: user.login, mayWrite: true, withoutApproval: false, barred, selected: names },
-    applications: named.map((deployed) => otherFacts(deployed, settings, change)),
+    applications: named.map((deployed) => otherFacts(deployed, { change, settings, holds: [] })),
   };
 }
 
@@ -211,10 +213,11 @@ interface Stored {
   readonly plan: Plan | undefined;
   readonly locks: readonly Lock[];
   readonly records: readonly Deployment[];
+  readonly holds: readonly Hold[];
 }
 
 /** Makes facts of what the stores hold. A step is one application: ten thousand take a fifth of a second. */
-export function* storedFacts({ change, words, settings, plan, locks, records }: Stored): Generator<void, Facts> {
+export function* storedFacts({ change, words, settings, plan, locks, records, holds }: Stored): Generator<void, Facts> {
   const planned = new Map(plan?.applications.map((one) => [one.application, one]));
   const own = records.filter((record) => sameChangeRequest(record.change, change));
   const locked = locks.filter(({ holder }) => sameChangeRequest(holder, change));
@@ -223,7 +226,7 @@ export function* storedFacts({ change, words, settings, plan, locks, records }: 
   const ownOf = new Map(own.map((record) => [record.application, record]));
   const recordsOf = byApplication(records);
   const reachedFrom = plan === undefined ? () => [] : checkedIn(plan);
-  const requires = requirementsIn(plan, [...names], change, settings);
+  const requires = requirementsIn(plan, [...names], { change, settings, holds });
   const applications: ApplicationFacts[] = [];
   for (const application of names) {
     const one = planned.get(application);
@@ -244,27 +247,30 @@ export function* storedFacts({ change, words, settings, plan, locks, records }: 
     ...blankFacts(change, words, settings),
     plan: plan && planFacts(plan, change),
     applications,
-    others: plan === undefined ? [] : besides(plan).map((deployed) => otherFacts(deployed, settings, change)),
+    others:
+      plan === undefined ? [] : besides(plan).map((deployed) => otherFacts(deployed, { change, settings, holds })),
   };
 }
+
+/** What limits a deployment by this change request. */
+type Rules = Pick<Stored, "change" | "settings" | "holds">;
 
 /** What a deployment of each of these applications requires by the plan. */
 export function requirementsIn(
   plan: Plan | undefined,
   names: readonly ApplicationName[],
-  change: ChangeRequest,
-  settings: Settings,
+  rules: Rules,
 ): (application: ApplicationName) => Requires {
   const planned = new Map(plan?.applications.map((one) => [one.application, one]));
-  const now = new Map(deployedOf(plan, names, change).map((one) => [one.application, one]));
+  const now = new Map(deployedOf(plan, names, rules.change).map((one) => [one.application, one]));
   return (application) => {
     const deployed = now.get(application) ?? { application, members: [] };
-    return requiresOf(deployed, { application, members: unmoved(planned.get(application)) }, settings, change);
+    return requiresOf(deployed, { application, members: unmoved(planned.get(application)) }, rules);
   };
 }
 
-function otherFacts(deployed: Deployed, settings: Settings, change: ChangeRequest): ApplicationFacts {
-  const requires = requiresOf(deployed, deployed, settings, change);
+function otherFacts(deployed: Deployed, rules: Rules): ApplicationFacts {
+  const requires = requiresOf(deployed, deployed, rules);
   const { application } = deployed;
   return { application, planned: undefined, lock: undefined, record: undefined, foreign: [], requires, now: undefined };
 }
@@ -311,18 +317,20 @@ function unmoved(planned: ApplicationPlan | undefined): readonly Member[] {
 }
 
 /** @param back what a rollback of it reaches. */
-function requiresOf(deployed: Deployed, back: Deployed, settings: Settings, change: ChangeRequest): Requires {
+function requiresOf(deployed: Deployed, back: Deployed, { change, settings, holds }: Rules): Requires {
   const { application } = deployed;
   const obstacle = introducing(deployed, { settings, change });
   const allowed = (command: AccessCommand, { members }: Deployed) =>
     members.length === 0
       ? settings.accessTo({ name: application, definedIn: deployed.definedIn }, command)
       : members.flatMap((member) => accessRulesFor(member, command, settings));
+  const held = holdsOn(deployed, holds);
   const [alone = deployed] = byNameAlone([application]);
   return {
     approvals: { sync: approvalNeeds([deployed], settings), rollback: approvalNeeds([back], settings) },
     upToDate: requiresUpToDate(deployed, settings),
     ...(obstacle === undefined ? {} : { obstacle }),
+    ...(held.length === 0 ? {} : { holds: held }),
     allowed: {
       plan: allowed("plan", alone),
       sync: allowed("sync", deployed),
@@ -334,62 +342,4 @@ function requiresOf(deployed: Deployed, back: Deployed, settings: Settings, chan
 
 function needApproval({ applications, others }: Facts): boolean {
   return [...applications, ...others].some(({ requires }) => requires.approvals.sync.length > 0);
-}
-
-/**
- * Marks the sources whose commit no approver can have seen: the head was approved already when a plan showed that commit
- * first. Call it last, so that an approval that was given while the plan was made counts as earlier.
- */
-export async function markUnseen(
-  applications: readonly ApplicationPlan[],
-  earlier: Plan | undefined,
-  { host, change }: Pick<CommandContext, "host" | "change">,
-): Promise<readonly ApplicationPlan[]> {
-  const mayBeUnseen = (one: ApplicationPlan) =>
-    one.kind === "evaluated" && (one.unpinned !== undefined || one.sources.some(isFixed));
-  if (!applications.some(mayBeUnseen)) return applications;
-  const { approvers } = await host.reviews(change);
-  if (approvers.length === 0) return applications;
-  const known = isPlanOf(earlier, change) ? earlier.applications : [];
-  return applications.map((one) => {
-    if (one.kind !== "evaluated") return one;
-    const before = known.find(({ application }) => application === one.application);
-    const shown = before?.kind === "evaluated" ? before.sources : [];
-    const sources = one.sources.map((source) => ({ ...source, unseen: isFixed(source) && !wasSeen(source, shown) }));
-    const unpinned = one.unpinned && { ...one.unpinned, unseen: !wasRendered(one.unpinned, before) };
-    return { ...one, sources, ...(unpinned && { unpinned }) };
-  });
-}
-
-const MOST_READS = 5;
-
-function isFixed({ kind }: PlannedSource): boolean {
-  return kind === "fixed";
-}
-
-function wasSeen({ position, follows, revision }: PlannedSource, shown: readonly PlannedSource[]): boolean {
-  const same = shown.find((one) => one.position === position && one.follows === follows && one.revision === revision);
-  return same?.unseen === false;
-}
-
-/** Whoever approved a head that was not rendered before its approval knew that. */
-function wasRendered({ rendered }: Unpinned, before: ApplicationPlan | undefined): boolean {
-  if (before?.kind !== "evaluated") return before !== undefined && isWithheld(before);
-  return before.unpinned?.unseen === false && before.unpinned.rendered.whole === rendered.whole;
-}
-
-const APPROVE_AGAIN =
-  "Approve again what the plan shows: push a commit, or withdraw the approvals, run the plan command, and approve";
-
-/** Why the approval of the head does not cover what an application deploys; undefined if it does. */
-function unseenSentence(planned: ApplicationPlan | undefined): string | undefined {
-  const source = planned?.kind === "evaluated" ? planned.sources.find(({ unseen }) => unseen) : undefined;
-  if (source !== undefined) {
-    const { position, follows, revision = "" } = source;
-    const commit = revision.slice(0, 8);
-    return `source ${position} follows ${follows}, and ${commit} of it was planned only after the head was approved. ${APPROVE_AGAIN}`;
-  }
-  const unpinned = planned?.kind === "evaluated" ? planned.unpinned : undefined;
-  if (unpinned?.unseen !== true) return undefined;
-  return `what it reads (${listed(unpinned.reads, MOST_READS)}) was planned like this only after the head was approved. ${APPROVE_AGAIN}`;
 }

@@ -4,6 +4,7 @@ import { type ChangeRequest, sameChangeRequest } from "../model/change-request.j
 import { allInTurns } from "../model/collections.js";
 import type { Command } from "../model/command.js";
 import type { Effect, Member } from "../model/effect.js";
+import type { Hold } from "../model/hold.js";
 import type { Lock } from "../model/lock.js";
 import { isPlanOf, type Plan } from "../model/plan.js";
 import type { LiveSubject } from "../model/subject.js";
@@ -154,12 +155,13 @@ interface JudgedSync {
 export async function readAgain(
   { facts, subjects }: SyncReading,
   { plan, lifted, command }: JudgedSync,
-  context: SyncSource & Pick<CommandContext, "locks" | "clock">,
+  context: SyncSource & Pick<CommandContext, "locks" | "holds" | "clock">,
 ): Promise<Confirmation> {
   const { host, change, deployer, user } = context;
   const untold: Partial<Record<FactName, string>> = { ...facts.untold };
   const chosen = facts.applications.flatMap(({ application, now: one }) => (one === undefined ? [] : [application]));
-  const { deployed, settings, requires, required } = await rulesAgain(facts, chosen, plan, context);
+  const holds = await tell(untold, "holds", () => context.holds.list(), []);
+  const { deployed, settings, requires, required } = await rulesAgain(facts, chosen, { plan, holds }, context);
   const approvals = createApprovals(context);
   const [now, mayWrite, barred, approval, live, locks, missed] = await Promise.all([
     tell(untold, "change", () => host.getChangeRequest(change), change),
@@ -212,12 +214,12 @@ export async function readAgain(
 async function rulesAgain(
   { asker }: Facts,
   names: readonly ApplicationName[],
-  plan: Plan | undefined,
+  { plan, holds }: { readonly plan: Plan | undefined; readonly holds: readonly Hold[] },
   { change, ...context }: Pick<SyncSource, "change" | "settings">,
 ) {
   const deployed = deployedOf(plan, names, change);
   const settings = await context.settings.including(definedInOf(deployed), "again");
-  const requires = requirementsIn(plan, names, change, settings);
+  const requires = requirementsIn(plan, names, { change, settings, holds });
   const required = asker?.withoutApproval !== true && names.some((name) => requires(name).approvals.sync.length > 0);
   return { deployed, settings, requires, required };
 }

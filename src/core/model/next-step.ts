@@ -1,4 +1,5 @@
 import type { ApplicationName, Revision } from "./brand.js";
+import type { HoldOf } from "./hold.js";
 import type { Lock } from "./lock.js";
 import type { AccessRule } from "./settings.js";
 
@@ -40,6 +41,8 @@ export type NextStep =
     }
   /** Others hold the locks. */
   | { readonly kind: "wait"; readonly locks: readonly Lock[] }
+  /** An administrator, or somebody who may deploy it, keeps these applications from being deployed for a time. */
+  | { readonly kind: "held"; readonly holds: readonly HoldOf[] }
   /** A fact could not be read: a sentence without a full stop, untrusted. */
   | { readonly kind: "later"; readonly because: string }
   /** What was just undone can be done again, or left. */
@@ -59,6 +62,8 @@ export interface AdvisedCommand {
   readonly knowing?: readonly string[] | undefined;
   /** Objects that this change request removes, if a sync meets any. `pruning`: a sync deletes them without `--prune`. */
   readonly removes?: { readonly count: number; readonly pruning: boolean } | undefined;
+  /** What keeps the others from being deployed for a time. */
+  readonly held?: readonly HoldOf[] | undefined;
 }
 
 /** A merge on the code host. It deploys what svc does not, so the same rules say by whom. */

@@ -1,7 +1,9 @@
+import { matchesName } from "../../config/pattern.js";
 import { strictest } from "../../config/rules/requirements.js";
 import type { ApplicationName } from "../model/brand.js";
 import { groupedBy } from "../model/collections.js";
 import { type Member, movesOf, ruledAs, withoutReview } from "../model/effect.js";
+import type { Hold, HoldOf } from "../model/hold.js";
 import { listed } from "../model/host-words.js";
 import { isPlanOf, type Plan, type PlannedFor, previewedDiff, shownDiff } from "../model/plan.js";
 import type {
@@ -72,6 +74,21 @@ export interface ApprovalNeed {
   readonly member: ApplicationName;
   /** Completes "… requires approval: "; empty if it is the rule for the application itself. Untrusted. */
   readonly because: string;
+}
+
+/** The holds of what is deployed and of everything that this reaches. */
+export function holdsOn({ application, members }: Deployed, holds: readonly Hold[]): readonly HoldOf[] {
+  if (holds.length === 0) return [];
+  const reached = new Set([application, ...members.map((member) => member.application)]);
+  return holds.flatMap((hold) => {
+    const { reason, by, until } = hold;
+    const held = [...reached].find((name) => matchesHold(hold, name));
+    return held === undefined ? [] : [{ application: held, reason, by: by.login, until }];
+  });
+}
+
+export function matchesHold({ applications }: Pick<Hold, "applications">, name: ApplicationName): boolean {
+  return applications.some((pattern) => matchesName(pattern, name));
 }
 
 /** Everything that requires an approval: by a rule, or because no rule can allow it without one. */

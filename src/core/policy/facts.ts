@@ -2,6 +2,7 @@ import type { ApplicationName } from "../model/brand.js";
 import type { Approval, ChangeRequest } from "../model/change-request.js";
 import type { FailedCheck, OverriddenOf } from "../model/check.js";
 import type { Deployment } from "../model/deployment.js";
+import type { HoldOf } from "../model/hold.js";
 import type { HostWords } from "../model/host-words.js";
 import type { Lock } from "../model/lock.js";
 import type { Danger } from "../model/manifest-diff.js";
@@ -47,7 +48,7 @@ export interface Facts {
 }
 
 /** What was written down earlier, so that it may be out of date. */
-export type StoredFact = "plan" | "locks" | "records";
+export type StoredFact = "plan" | "locks" | "records" | "holds";
 
 /** What is read for a judgement. */
 export type FactName = StoredFact | "change" | "approval" | "access" | "mergeability" | "applications";
@@ -147,6 +148,8 @@ export interface Requires {
   readonly upToDate: boolean;
   /** Why this repository may not introduce what a deployment would bring into a project. Untrusted. */
   readonly obstacle?: string | undefined;
+  /** What keeps it, or something that its deployment reaches, from being deployed for a time. */
+  readonly holds?: readonly HoldOf[] | undefined;
   /** Rules that must all allow a person the command. */
   readonly allowed: Readonly<Record<AccessCommand, readonly AccessRule[]>>;
 }

@@ -37,6 +37,7 @@ export type Gate =
   | "approval"
   | "auto-sync"
   | "locked-by-other"
+  | "held"
   | "not-synced"
   | "rules-approval";
 

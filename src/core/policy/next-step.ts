@@ -180,12 +180,15 @@ function syncing(ready: readonly ApplicationFacts[], judged: JudgedSync, facts: 
     only.length === 0 && deployable.every((one) => passes(one) && (isReady.has(one) || !awaits(one, facts)));
   const deployed = everything ? deployable : ready;
   const by = allowedFor("sync", deployed);
+  const rest = only.length > 0 || everything ? [] : awaitingIn(facts).filter((one) => !isReady.has(one));
+  const held = rest.flatMap(({ requires }) => requires.holds ?? []);
   const advised: AdvisedCommand = {
     kind: "command",
     command: "sync",
     applications: everything ? [] : namesOf(ready),
     by,
     ...lossesOf(deployed, facts),
+    ...(held.length === 0 ? {} : { held }),
   };
   const needs = deployed.flatMap((one) => approvalNeedsOf(one, "sync"));
   const unapproved = needs.length > 0 && approval?.approved !== true;

@@ -1,5 +1,6 @@
 import { REPOSITORY_FILE } from "../../names.js";
 import { applicationName, shortRevision } from "../model/brand.js";
+import { holdClause } from "../model/hold.js";
 import { referenceTo } from "../model/host-words.js";
 import type { Names } from "../model/next-step.js";
 import type { RefusedApplication, Refusal } from "../model/result.js";
@@ -277,6 +278,16 @@ export const RULES: Readonly<Record<Gate, Rule> & Record<DangerGate, DangerRule>
     refusal: refusedByLocks,
     step: ({ applications }, facts) => ({ kind: "wait", locks: foreignLocksOf(applications, facts, "sync") }),
   }),
+  held: ofEach(["sync", "merge"], "operator", 9, {
+    trusts: { plan: ["head", "base"], holds: ["time"] },
+    bars: ({ planned, record, requires: { holds = [] } }, { asker }, command) => {
+      // The merge does nothing to what the head leaves as it is, and a dry run deploys nothing.
+      const isUntouched = command === "merge" && planned?.unchanged === true && record === undefined;
+      const [hold] = isUntouched || asker?.withoutApproval === true ? [] : holds;
+      return hold && holdClause(hold);
+    },
+    step: ({ applications }) => ({ kind: "held", holds: applications.flatMap(({ requires }) => requires.holds ?? []) }),
+  }),
   "not-synced": ofEach(["merge"], "sync", 20, {
     trusts: { plan: ["head", "base"], records: ["head"], locks: ["time"] },
     bars: (one, facts) => {
@@ -319,6 +330,7 @@ export const DOUBTS: Readonly<Record<FactName, string>> = {
   plan: "what was planned",
   locks: "who holds the locks",
   records: "what was deployed from here",
+  holds: "whether an application is held",
   approval: "whether the head is approved",
   access: "whether you may give this command",
   mergeability: "whether the branches conflict",

@@ -14,7 +14,7 @@ import type { Log } from "./log.js";
 import type { ManifestScanner } from "./manifest-scanner.js";
 import type { RenderCache } from "./render-cache.js";
 import type { Snapshot } from "./snapshot.js";
-import type { DeploymentStore, LockStore, PlanStore, WaitStore } from "./stores.js";
+import type { DeploymentStore, HoldStore, LockStore, PlanStore, WaitStore } from "./stores.js";
 
 /** A change request, as it was when its command started, and its commits. */
 export interface Commits {
@@ -63,6 +63,7 @@ export interface CommandPorts {
   readonly deployer: Deployer;
   readonly locks: LockStore;
   readonly waiting: WaitStore;
+  readonly holds: HoldStore;
   readonly plans: PlanStore;
   readonly deployments: DeploymentStore;
   readonly scanner: ManifestScanner;

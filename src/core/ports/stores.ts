@@ -2,6 +2,7 @@ import type { Account } from "../model/account.js";
 import type { ApplicationName, Revision } from "../model/brand.js";
 import type { ChangeRequestRef, HeadRef } from "../model/change-request.js";
 import type { Deployment } from "../model/deployment.js";
+import type { Hold } from "../model/hold.js";
 import type { Lock, LockAttempt, LockRequest, Waiting } from "../model/lock.js";
 import type { Plan } from "../model/plan.js";
 import type { Role } from "../model/settings.js";
@@ -28,6 +29,16 @@ export interface WaitStore {
   of(application: ApplicationName): Promise<readonly ChangeRequestRef[]>;
   /** Every queue that is not empty, sorted by application. */
   list(): Promise<readonly Waiting[]>;
+}
+
+/** What is neither synced nor merged for a time. Methods throw `StoreUnavailable`. */
+export interface HoldStore {
+  /** Keeps a hold until its end; one that has ended at `now` is not kept. */
+  save(hold: Hold, now: Date): Promise<void>;
+  /** @returns The hold, if it stood. */
+  remove(id: string): Promise<Hold | undefined>;
+  /** Every hold that stands, the oldest first. @throws {StoredValueUnreadable} */
+  list(): Promise<readonly Hold[]>;
 }
 
 /** The last plan of each change request, for 30 days. */

@@ -40,6 +40,7 @@ import type {
 } from "../../core/ports/stores.js";
 import { byApplication, byUsername, type Stores } from "../stores.js";
 import { MemoryContentBudget } from "./content-budget.js";
+import { MemoryHoldStore } from "./hold-store.js";
 import { MemoryLiveFeed } from "./live-feed.js";
 import { MemorySessionStore } from "./session-store.js";
 import { MemoryStatusStore } from "./status-store.js";
@@ -53,6 +54,7 @@ export function createMemoryStores(clock: Clock): Stores {
     connection: undefined,
     locks: new MemoryLockStore(clock),
     waiting: new MemoryWaitStore(clock),
+    holds: new MemoryHoldStore(clock),
     plans: new MemoryPlanStore(clock),
     deployments: new MemoryDeploymentStore(),
     statuses: new MemoryStatusStore(clock),

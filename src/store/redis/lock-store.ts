@@ -1,6 +1,7 @@
 import * as z from "zod";
 import { type ApplicationName, applicationName } from "../../core/model/brand.js";
 import { sameChangeRequest, type ChangeRequestRef, changeRequestRef } from "../../core/model/change-request.js";
+import type { Hold } from "../../core/model/hold.js";
 import {
   LOCK_LIFETIME_MS,
   type Lock,
@@ -10,10 +11,10 @@ import {
   WAITING_LIFETIME_MS,
   type Waiting,
 } from "../../core/model/lock.js";
-import type { LockStore, WaitStore } from "../../core/ports/stores.js";
+import type { HoldStore, LockStore, WaitStore } from "../../core/ports/stores.js";
 import { RedisScript } from "../../http/redis.js";
-import { LOCK_KEY_PREFIX, WAITING_KEY_PREFIX } from "../../names.js";
-import { byApplication } from "../stores.js";
+import { HOLD_KEY_PREFIX, HOST_IDS, LOCK_KEY_PREFIX, WAITING_KEY_PREFIX } from "../../names.js";
+import { byApplication, byBegin } from "../stores.js";
 import type { RedisConnection } from "./connection.js";
 import { readKeys, scanKeys, orUndefined, readStored, stored, unreadable } from "./stored-value.js";
 
@@ -184,4 +185,48 @@ function recordOf(change: ChangeRequestRef): string {
 /** @throws {StoredValueUnreadable} */
 function readQueue(records: readonly string[], key: string): readonly ChangeRequestRef[] {
   return records.map((text) => readStored(record, text, "the queue for a lock", key).change);
+}
+
+const holdRecord = z.object({
+  v: z.literal(1),
+  hold: z.object({
+    id: z.string(),
+    applications: z.array(z.string()),
+    reason: z.string(),
+    by: z.object({
+      provider: z.enum([...HOST_IDS, "oidc", "basic", "api-token"]),
+      id: z.string(),
+      login: z.string(),
+    }),
+    since: stored.time,
+    until: stored.time,
+  }),
+});
+
+/** Holds under `svc:hold:<id>`, which Redis removes at their end. */
+export class RedisHoldStore implements HoldStore {
+  constructor(private readonly connection: RedisConnection) {}
+
+  async save(hold: Hold, now: Date): Promise<void> {
+    const leftMs = Date.parse(hold.until) - now.getTime();
+    if (leftMs <= 0) return;
+    const record = JSON.stringify({ v: 1, hold });
+    await this.connection.run((redis) => redis.set(HOLD_KEY_PREFIX + hold.id, record, "PX", leftMs));
+  }
+
+  async remove(id: string): Promise<Hold | undefined> {
+    const key = HOLD_KEY_PREFIX + id;
+    const found = await this.connection.run((redis) => redis.getdel(key));
+    return found === null ? undefined : readHold(found, key);
+  }
+
+  async list(): Promise<readonly Hold[]> {
+    const entries = await this.connection.run(async (redis) => readKeys(redis, await scanKeys(redis, HOLD_KEY_PREFIX)));
+    return entries.map(([key, record]) => readHold(record, key)).sort(byBegin);
+  }
+}
+
+/** @throws {StoredValueUnreadable} */
+function readHold(text: string, key: string): Hold {
+  return readStored(holdRecord, text, "a hold", key).hold;
 }

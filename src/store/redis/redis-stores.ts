@@ -43,7 +43,7 @@ import { MemoryContentBudget } from "../memory/content-budget.js";
 import { MemoryLiveFeed } from "../memory/live-feed.js";
 import { byApplication, type Stores } from "../stores.js";
 import { RedisConnection } from "./connection.js";
-import { RedisLockStore, RedisWaitStore } from "./lock-store.js";
+import { RedisHoldStore, RedisLockStore, RedisWaitStore } from "./lock-store.js";
 import { RedisPlanStore } from "./plan-store.js";
 import type { RedisConfig } from "./redis-config.js";
 import { RedisStatusStore } from "./status-store.js";
@@ -59,6 +59,7 @@ export function createRedisStores(config: RedisConfig, parts: { readonly log: Lo
     connection,
     locks,
     waiting: new RedisWaitStore(connection),
+    holds: new RedisHoldStore(connection),
     plans: new RedisPlanStore(connection),
     deployments: new RedisDeploymentStore(connection),
     statuses: new RedisStatusStore(connection),

@@ -1,5 +1,5 @@
 import { readFileSync } from "node:fs";
-import express, { type ErrorRequestHandler, type Request, type RequestHandler, type Response, Router } from "express";
+import express, { type ErrorRequestHandler, type RequestHandler, Router } from "express";
 import { parse } from "yaml";
 import * as z from "zod";
 import { shippedFile } from "../../config/files.js";
@@ -29,10 +29,21 @@ import {
 } from "../addresses.js";
 import type { DiffReaders } from "../diff-readers.js";
 import { viewerOf } from "../viewer.js";
+import {
+  answering,
+  answeringAdmin,
+  type ApiAnswer,
+  pathPart,
+  readBody,
+  readQuery,
+  send,
+  withoutQuery,
+} from "./answers.js";
 import { activityBody, lockBody, planBody, userBody } from "./bodies.js";
+import { holdRoutes } from "./holds.js";
 
 /** What the API needs of the service. */
-interface ApiParts extends Pick<Stores, "locks" | "waiting" | "plans" | "audit" | "users"> {
+interface ApiParts extends Pick<Stores, "locks" | "waiting" | "holds" | "deployments" | "plans" | "audit" | "users"> {
   readonly readers: DiffReaders;
   readonly hostWords: AllHostWords;
   readonly hostPageOf: HostPageOf;
@@ -55,7 +66,7 @@ export function apiRouter(parts: ApiParts): Router {
   router.get(`${BASE}/openapi.json`, withoutQuery, (_request, response) => {
     response.json(readOpenapi());
   });
-  router.use(BASE, loggedIn, lockRoutes(parts), userRoutes(parts), readRoutes(parts));
+  router.use(BASE, loggedIn, lockRoutes(parts), holdRoutes(parts), userRoutes(parts), readRoutes(parts));
   router.use(BASE, (_request, response) => {
     response.status(404).json({ error: "there is nothing at this address; /api/v1/openapi.json describes the API" });
   });
@@ -125,21 +136,6 @@ function lockRoutes(parts: ApiParts): Router {
   return router;
 }
 
-/** An answer of the API; without `body`, an error that says what to do. */
-type ApiAnswer = { readonly status: 200; readonly body: object } | { readonly status: number; readonly error: string };
-
-/** A route that returns its answer as a value. */
-function answering(work: (request: Request) => Promise<ApiAnswer> | ApiAnswer): RequestHandler {
-  return async (request, response) => {
-    send(response, await work(request));
-  };
-}
-
-function send(response: Response, answer: ApiAnswer): void {
-  const body = "body" in answer ? answer.body : { error: answer.error };
-  response.status(answer.status).json(body);
-}
-
 /** Answers errors of the routes above, without details that could hold secrets. */
 function apiErrors(log: Log): ErrorRequestHandler {
   return (error: unknown, request, response, next) => {
@@ -162,81 +158,6 @@ function knownAnswer(error: unknown): ApiAnswer | undefined {
   if (status !== 400) return undefined;
   const body = "type" in error && typeof error.type === "string" && error.type !== "";
   return { status: 400, error: body ? "the body is not a valid JSON object" : "the address has a malformed % escape" };
-}
-
-const ADMIN_ONLY: ApiAnswer = { status: 403, error: "this needs the role admin, which an admin can give you" };
-
-/** A route for admins. Everyone else is refused before `before` and `work` read the request. */
-function answeringAdmin(
-  work: (request: Request, admin: Account) => Promise<ApiAnswer>,
-  ...before: readonly RequestHandler[]
-): RequestHandler[] {
-  const admit: RequestHandler = (request, response, next) => {
-    if (adminOf(request) === undefined) send(response, ADMIN_ONLY);
-    else next();
-  };
-  return [
-    admit,
-    ...before,
-    answering((request) => {
-      const admin = adminOf(request);
-      return admin === undefined ? ADMIN_ONLY : work(request, admin);
-    }),
-  ];
-}
-
-function adminOf(request: Request): Account | undefined {
-  const viewer = viewerOf(request);
-  return viewer.kind === "account" && viewer.account.role === "admin" ? viewer.account : undefined;
-}
-
-/** The validated input, or the answer that names the wrong field. */
-type Input<T> = { readonly kind: "read"; readonly value: T } | { readonly kind: "wrong"; readonly answer: ApiAnswer };
-
-/** The query of a request. Unknown and repeated parameters are refused by name. */
-function readQuery<T>(request: Request, schema: z.ZodType<T>): Input<T> {
-  return readWith(request.query, schema, "query parameter");
-}
-
-/** For routes that take no query. */
-const withoutQuery: RequestHandler = (request, response, next) => {
-  const query = readQuery(request, noQuery);
-  if (query.kind === "wrong") send(response, query.answer);
-  else next();
-};
-
-const noQuery = z.strictObject({});
-
-/** The JSON object of a request's body. */
-function readBody<T>(request: Request, schema: z.ZodType<T>): Input<T> {
-  if (request.is("application/json") === false || request.get("content-type") === undefined) {
-    return { kind: "wrong", answer: { status: 415, error: "send the body as application/json" } };
-  }
-  return readWith(request.body, schema, "field");
-}
-
-function readWith<T>(value: unknown, schema: z.ZodType<T>, what: string): Input<T> {
-  const parsed = schema.safeParse(value);
-  if (parsed.success) return { kind: "read", value: parsed.data };
-  const [issue] = parsed.error.issues;
-  return { kind: "wrong", answer: { status: 400, error: sentenceOf(issue, what) } };
-}
-
-function sentenceOf(issue: z.core.$ZodIssue | undefined, what: string): string {
-  if (issue?.code === "unrecognized_keys") return `unknown ${what} ${shown(issue.keys[0])}`;
-  if (issue === undefined || issue.path.length === 0) return "the body is not a JSON object";
-  return `${what} ${shown(issue.path[0])}: ${issue.message}`;
-}
-
-/** A foreign name, shortened and escaped for terminals and logs. */
-function shown(name: PropertyKey | undefined): string {
-  return JSON.stringify(String(name).slice(0, 60));
-}
-
-/** One decoded part of the request's path; never empty if the route names it. */
-function pathPart({ params }: Request, name: string): string {
-  const part = params[name];
-  return typeof part === "string" ? part : "";
 }
 
 const ofHolder = z.strictObject({ change: changeParameter });

@@ -38,7 +38,10 @@ export function problemPage(status: number, title: string, sentences: readonly s
 }
 
 /** What the pages need of the service. */
-export interface PageParts extends Pick<Stores, "locks" | "waiting" | "plans" | "deployments" | "audit" | "users"> {
+export interface PageParts extends Pick<
+  Stores,
+  "locks" | "waiting" | "holds" | "plans" | "deployments" | "audit" | "users"
+> {
   readonly streams: LiveStreams;
   readonly readers: DiffReaders;
   readonly summaries: HostSummaries;

@@ -1,6 +1,7 @@
 import { type Request, type RequestHandler, type Response, Router } from "express";
 import { changeRequestKey, identityKey } from "../../core/model/change-request.js";
 import { safeMessage, StoredValueUnreadable, StoreUnavailable } from "../../core/model/errors.js";
+import { endOf } from "../../core/model/hold.js";
 import type { Lock } from "../../core/model/lock.js";
 import { ROLES } from "../../core/model/settings.js";
 import { AUDIT_ACTIONS, type AuditRecord } from "../../core/ports/audit.js";
@@ -45,15 +46,19 @@ export function pagesRouter(parts: PageParts): Router {
 
 const NO_PAGE = problemPage(404, "No such page", ["There is nothing at this address. Use the navigation above."]);
 
-/** Which change request holds which locks, filtered by `q`; the longest held come first. */
-async function locksPage(query: unknown, reader: Reader, { locks, hostPageOf, clock }: PageParts): Promise<Page> {
+/** What is held for a time, and which change request has which locks, filtered by `q`; the longest held come first. */
+async function locksPage(query: unknown, reader: Reader, parts: PageParts): Promise<Page> {
+  const { hostPageOf, clock } = parts;
   const wanted = readText(query, "q").trim();
-  const everyLock = await locks.list();
+  const [everyLock, standing] = await Promise.all([parts.locks.list(), parts.holds.list()]);
   const now = clock.now();
   const holders = byHolder(everyLock)
     .map((held) => holderOf(held, wanted.toLowerCase(), hostPageOf, now))
     .filter((holder) => holder.locks.length > 0);
-  const data = { holders, wanted, total: everyLock.length, admin: isAdmin(reader) };
+  const holds = standing.map(({ id, applications, reason, by, since, until }) => {
+    return { id, applications, reason, by: by.login, since: shownTime(since, now), end: endOf({ until }) };
+  });
+  const data = { holders, holds, wanted, total: everyLock.length, admin: isAdmin(reader) };
   return { view: "locks", title: "Locks", active: "locks", data };
 }
 

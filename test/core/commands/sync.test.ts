@@ -2,8 +2,9 @@ import { beforeEach, describe, expect, test } from "@jest/globals";
 import { decideMerge } from "../../../src/core/commands/merge.js";
 import { applicationName } from "../../../src/core/model/brand.js";
 import type { Command } from "../../../src/core/model/command.js";
-import { DeployerFailure, StoreUnavailable } from "../../../src/core/model/errors.js";
-import type { DeploymentStore } from "../../../src/core/ports/stores.js";
+import { DeployerFailure, StoredValueUnreadable, StoreUnavailable } from "../../../src/core/model/errors.js";
+import type { Hold } from "../../../src/core/model/hold.js";
+import type { DeploymentStore, HoldStore } from "../../../src/core/ports/stores.js";
 import { wrapPort } from "../../../src/observe/wrap-port.js";
 import { applicationResource, asYaml } from "../../scenarios/resources.js";
 import { sampleSettings } from "../sample-settings.js";
@@ -66,6 +67,27 @@ test("a store that stays away after the sync is warned about, and the sync's own
   expect(web).toMatchObject({ kind: "succeeded", warnings: [expect.stringContaining("the store did not answer")] });
   expect(await world.holders()).toEqual({ web: number });
   expect(await world.stores.deployments.list()).toMatchObject([{ outcome: "started" }]);
+});
+
+test("a hold that comes after a sync was judged bars its first call, and so does one that cannot be read", async () => {
+  const number = await planFor(config(WEB, "2"));
+  const by = { provider: "basic", id: "basic:olga", login: "olga" } as const;
+  const times = { since: "2026-03-02T10:00:00.000Z", until: "2026-03-03T10:00:00.000Z" };
+  const hold: Hold = { id: "one", applications: ["w*"], reason: "freeze", by, ...times };
+  const onSecond = (second: () => Promise<readonly Hold[]>): HoldStore => {
+    let asked = 0;
+    const list = () => (++asked === 1 ? Promise.resolve([]) : second());
+    return { list, save: () => Promise.resolve(), remove: () => Promise.resolve(undefined) };
+  };
+  const held = refused(await world.run(number, SYNC, { holds: onSecond(() => Promise.resolve([hold])) }));
+  expect(held).toMatchObject({
+    reason: "not-deployable",
+    applications: [{ application: WEB, reason: "olga holds web until 2026-03-03 10:00 UTC: freeze" }],
+  });
+  const damaged = onSecond(() => Promise.reject(new StoredValueUnreadable("a hold in Redis is damaged")));
+  const doubts = ["whether an application is held: a hold in Redis is damaged"];
+  expect(refused(await world.run(number, SYNC, { holds: damaged }))).toEqual({ reason: "cannot-tell", doubts });
+  expect(world.deployer.syncs).toEqual([]);
 });
 
 test("nothing is deployed when the record cannot be written first", async () => {

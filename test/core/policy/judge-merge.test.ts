@@ -231,6 +231,7 @@ describe("what could not be read hinders", () => {
     plan: {},
     locks: {},
     records: {},
+    holds: {},
     approval: { settings: GATED },
     access: {},
     mergeability: {},

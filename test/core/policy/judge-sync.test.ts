@@ -250,6 +250,7 @@ describe("what could not be read bars", () => {
     plan: {},
     locks: {},
     records: {},
+    holds: {},
     approval: GATED,
     access: {},
     mergeability: {},

@@ -64,6 +64,9 @@ beforeAll(async () => {
   await bot.idle();
   const account = { id: "oidc:1", provider: "oidc", username: "ana", email: undefined, role: "user" } as const;
   await redis.users.signIn(account, 0);
+  const by = { provider: "oidc", id: "oidc:1", login: "ana" } as const;
+  const times = { since: new Date().toISOString(), until: new Date(Date.now() + DAY_MS).toISOString() };
+  await redis.holds.save({ id: "one", applications: ["shop"], reason: "freeze", by, ...times }, new Date());
   await redis.attempts.add("10.0.0.1", 60_000);
   await claimsInterval(redis.connection, "sweep", 60_000);
   await sharedWarnings(redis.connection).save("argocd 2026-12-01 7", { at: new Date(0).toISOString() });

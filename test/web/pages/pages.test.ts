@@ -144,6 +144,7 @@ describe.each(["memory", "redis"] as const)("over the store %s", (store) => {
       expect([...text.matchAll(/data-path="([^"]+)"/g)].map(([, path]) => path)).toEqual([
         "/api/v1/locks?change=hosta%2Facme%2Fdeploy%2F7",
         "/api/v1/locks/web",
+        "/api/v1/holds",
       ]);
       expect(text).toContain("Unlock all 2 applications of acme/deploy#7?");
       expect((await visitor.ask("/?q=shop")).text).not.toContain("Unlock all");

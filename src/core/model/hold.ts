@@ -1,0 +1,38 @@
+import type { AccountProvider } from "./account.js";
+import type { ApplicationName } from "./brand.js";
+
+/** How long a hold stands if nobody says until when, and at most, in milliseconds: a day, and 30 days. */
+export const HOLD_MS = 24 * 60 * 60 * 1000;
+export const LONGEST_HOLD_MS = 30 * HOLD_MS;
+
+/** While it stands, svc neither syncs nor merges what it names; rollbacks go on. */
+export interface Hold {
+  readonly id: string;
+  /** Names and patterns of applications. */
+  readonly applications: readonly string[];
+  /** For people. Untrusted. */
+  readonly reason: string;
+  /** Who set it; `provider` is the code host of the comment, or where an administrator logged in. */
+  readonly by: { readonly provider: AccountProvider; readonly id: string; readonly login: string };
+  /** ISO 8601. */
+  readonly since: string;
+  /** ISO 8601; the store forgets it then. */
+  readonly until: string;
+}
+
+/** A hold of an application, or of something that its deployment reaches. */
+export interface HoldOf extends Pick<Hold, "reason" | "until"> {
+  readonly application: ApplicationName;
+  /** Login of who set it. */
+  readonly by: string;
+}
+
+/** Says who holds what, until when and why: `ana holds web until 2026-03-01 18:00 UTC: migration`. Untrusted. */
+export function holdClause(hold: HoldOf): string {
+  return `${hold.by} holds ${hold.application} until ${endOf(hold)}: ${hold.reason}`;
+}
+
+/** `2026-03-01 18:00 UTC`. */
+export function endOf({ until }: Pick<Hold, "until">): string {
+  return `${until.slice(0, 10)} ${until.slice(11, 16)} UTC`;
+}

@@ -1,0 +1,129 @@
+import { describe, expect, test } from "@jest/globals";
+import type { HostId } from "../../src/names.js";
+import { PASSWORD } from "../web/site-under-test.js";
+import { Visitor } from "../web/visitor.js";
+import { HOSTS, REPOSITORY, startBot, type Bot, type BotOptions } from "./bot.js";
+import { changeOf } from "./resources.js";
+
+const USERS = [
+  { username: "olga", password: PASSWORD, role: "admin" },
+  { username: "vera", password: PASSWORD, role: "user" },
+];
+
+function start(host: HostId, more: Partial<BotOptions> = {}): Promise<Bot> {
+  const session_secret = "session-secret-of-the-tests-5b1f0e";
+  const auth = { enabled: true, session_secret, cookie_secure: false, basic: { users: USERS } };
+  return startBot({ host, ...more, config: { auth, defaults: { auto_merge: true }, ...more.config } });
+}
+
+async function visitor(bot: Bot, username: string): Promise<Visitor> {
+  const someone = new Visitor(bot.service.url);
+  expect((await someone.ask("/auth/basic/login", { json: { username, password: PASSWORD } })).status).toBe(200);
+  return someone;
+}
+
+async function hold(bot: Bot, applications: readonly string[], until = "2h"): Promise<{ readonly id: string }> {
+  const json = { applications, reason: "database migration", until };
+  const answer = await (await visitor(bot, "olga")).ask("/api/v1/holds", { method: "POST", json });
+  expect(answer.status).toBe(200);
+  await bot.idle();
+  return (JSON.parse(answer.text) as { hold: { id: string } }).hold;
+}
+
+function statusOf(bot: Bot, one: number) {
+  return bot.forge.statuses(REPOSITORY, bot.seen(one).headRevision).at(-1);
+}
+
+const HELD = /olga holds web until \d{4}-\d\d-\d\d \d\d:\d\d UTC: database migration/;
+
+describe.each(HOSTS)("a hold on %s", (host) => {
+  test("bars the sync of what it names, says why and until when, and ends with its release", async () => {
+    const bot = await start(host);
+    const one = await bot.open(changeOf(["api", "web"]));
+    const { id } = await hold(bot, ["we?"]);
+    expect(statusOf(bot, one)).toMatchObject({ state: "pending", description: expect.stringMatching(HELD) });
+
+    await bot.comment(one, "svc sync");
+    expect(bot.lastComment(one)).toMatch(HELD);
+    expect(bot.lastComment(one)).toContain("`svc sync -a api`");
+    await bot.comment(one, "svc plan");
+    expect(bot.lastComment(one)).toContain("olga's hold of `web` (database migration) ends, or have it released");
+    expect(bot.changes()).toEqual([]);
+
+    bot.expectChanges("sync api");
+    await bot.comment(one, "svc sync -a api");
+    expect(bot.seen(one).state).toBe("open");
+
+    const refused = await (await visitor(bot, "vera")).ask(`/api/v1/holds/${id}`, { method: "DELETE" });
+    expect(refused.status).toBe(403);
+    expect((await (await visitor(bot, "olga")).ask(`/api/v1/holds/${id}`, { method: "DELETE" })).status).toBe(200);
+    await bot.idle();
+    expect(statusOf(bot, one)?.description).not.toMatch(HELD);
+    bot.expectChanges("sync web");
+    await bot.comment(one, "svc sync");
+    expect(bot.seen(one).state).toBe("merged");
+  });
+
+  test("lets a rollback and a dry run pass, and holds the merge of what is deployed", async () => {
+    const bot = await start(host);
+    const one = await bot.open(changeOf(["api", "web"]));
+    bot.expectChanges("sync web");
+    await bot.comment(one, "svc sync -a web");
+    await hold(bot, ["web"]);
+    expect(statusOf(bot, one)).toMatchObject({ state: "pending", description: expect.stringMatching(HELD) });
+    bot.expectChanges("sync api");
+    await bot.comment(one, "svc sync -a api");
+    expect(bot.lastComment(one)).toMatch(HELD);
+    expect(bot.seen(one).state).toBe("open");
+    await bot.comment(one, "svc plan");
+    bot.expectChanges("dry-run web");
+    await bot.comment(one, "svc sync -a web --dry-run");
+    expect(bot.lastComment(one)).toContain("dry run");
+    bot.expectChanges("sync web");
+    await bot.comment(one, "svc rollback -a web");
+    expect(bot.lastComment(one)).not.toMatch(HELD);
+  });
+
+  test("of a parent's child bars the sync of the parent, which would deploy it", async () => {
+    const bot = await start(host, { applications: ["root", "web"] });
+    await bot.stores.holds.save(
+      {
+        id: "one",
+        applications: ["*"],
+        reason: "freeze",
+        by: { provider: "api-token", id: "ci", login: "ci" },
+        since: "2026-01-01T00:00:00.000Z",
+        until: new Date(bot.clock.now().getTime() + 60_000).toISOString(),
+      },
+      bot.clock.now(),
+    );
+    const one = await bot.open(changeOf(["root"]));
+    await bot.comment(one, "svc sync");
+    expect(bot.lastComment(one)).toContain("ci holds root until");
+    expect(bot.changes()).toEqual([]);
+  });
+});
+
+describe("a hold that is asked for", () => {
+  test.each([
+    ["no reason", { applications: ["web"] }, 'field "reason": must say why, for those who wait'],
+    ["no application", { applications: [], reason: "x" }, 'field "applications": must name at least one'],
+    ["a bad pattern", { applications: ["[a]"], reason: "x" }, "are not supported"],
+    [
+      "a time that is past",
+      { applications: ["web"], reason: "x", until: "2020-01-01T00:00:00Z" },
+      'field "until": must be a time',
+    ],
+    ["more than 30 days", { applications: ["web"], reason: "x", until: "31d" }, "within 30 days from now"],
+    ["a reason of two lines", { applications: ["web"], reason: "x\ny" }, "must be one line of text"],
+    ["an unknown field", { applications: ["web"], reason: "x", why: 1 }, 'unknown field "why"'],
+  ])("with %s is refused with a sentence", async (_, json, sentence) => {
+    const bot = await start("hosta");
+    const answer = await (await visitor(bot, "olga")).ask("/api/v1/holds", { method: "POST", json });
+    expect([answer.status, (JSON.parse(answer.text) as { error: string }).error]).toEqual([
+      400,
+      expect.stringContaining(sentence),
+    ]);
+    expect(await bot.stores.holds.list()).toEqual([]);
+  });
+});
