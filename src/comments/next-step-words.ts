@@ -18,7 +18,7 @@ type Reader = Pick<ChangeRequest, "host" | "repository">;
 export function nextStepPieces(step: NextStep, change: Reader, words: HostWords): readonly Piece[] {
   switch (step.kind) {
     case "command":
-      return [...commandClause(step, words), ...(step.held ?? []).flatMap((hold) => ["; ", ...heldPieces(hold)])];
+      return [...commandClause(step, words), ...(step.held ?? []).flatMap(restPieces)];
     case "mend":
       return mendPieces(step, change, words);
     case "later":
@@ -211,9 +211,26 @@ function holderPieces({ application, holder, user }: Lock, change: Reader, words
   return [{ text: `${referenceTo(holder, change, words)} (${user})` }, ", which has locked ", { code: application }];
 }
 
-function heldPieces(hold: HoldOf): readonly Piece[] {
-  const held = [{ text: `${hold.by}'s` }, " hold of ", { code: hold.application }, " (", { text: hold.reason }, ")"];
-  return [`wait until ${endOf(hold)}, when `, ...held, " ends, or have it released"];
+function heldPieces({ application, by, reason, until }: HoldOf): readonly Piece[] {
+  const whose = { text: `${by}'s` };
+  return [`wait until ${endOf({ until })}, when `, whose, " hold of ", { code: application }, ...endPieces(reason)];
+}
+
+/** Behind what can be deployed now. */
+function restPieces({ application, by, reason, until }: HoldOf): readonly Piece[] {
+  const whose = { text: `${by}'s` };
+  return [
+    "; for ",
+    { code: application },
+    `, wait until ${endOf({ until })}, when `,
+    whose,
+    " hold",
+    ...endPieces(reason),
+  ];
+}
+
+function endPieces(reason: string): readonly Piece[] {
+  return [" (", { text: reason }, ") ends, or have it released"];
 }
 
 const MOST_NAMES = 5;

@@ -47,7 +47,8 @@ describe.each(HOSTS)("a hold on %s", (host) => {
     expect(bot.lastComment(one)).toMatch(HELD);
     expect(bot.lastComment(one)).toContain("`svc sync -a api`");
     await bot.comment(one, "svc plan");
-    expect(bot.lastComment(one)).toContain("olga's hold of `web` (database migration) ends, or have it released");
+    expect(bot.lastComment(one)).toContain("`svc sync -a api`; for `web`, wait until ");
+    expect(bot.lastComment(one)).toContain("when olga's hold (database migration) ends, or have it released");
     expect(bot.changes()).toEqual([]);
 
     bot.expectChanges("sync api");

@@ -280,9 +280,9 @@ export const RULES: Readonly<Record<Gate, Rule> & Record<DangerGate, DangerRule>
   }),
   held: ofEach(["sync", "merge"], "operator", 9, {
     trusts: { plan: ["head", "base"], holds: ["time"] },
-    bars: ({ planned, record, requires: { holds = [] } }, { asker }, command) => {
+    bars: ({ planned, requires: { holds = [] } }, { asker }, command) => {
       // The merge does nothing to what the head leaves as it is, and a dry run deploys nothing.
-      const isUntouched = command === "merge" && planned?.unchanged === true && record === undefined;
+      const isUntouched = command === "merge" && planned?.unchanged === true;
       const [hold] = isUntouched || asker?.withoutApproval === true ? [] : holds;
       return hold && holdClause(hold);
     },

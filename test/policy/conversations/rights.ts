@@ -14,6 +14,24 @@ export async function playRights(recorder: Recorder): Promise<void> {
   await playLists(recorder);
   await playLocks(recorder);
   await playProjects(recorder);
+  await playHolds(recorder);
+}
+
+/** Applications that nobody may deploy for a time. */
+async function playHolds(recorder: Recorder): Promise<void> {
+  const scene = recorder.scene();
+  const number = await scene.open(BOTH);
+  const by = { provider: "basic", id: "basic:olga", login: "olga" } as const;
+  const times = { since: "2026-03-02T10:00:00.000Z", until: "2026-03-31T18:00:00.000Z" };
+  await scene.stores.holds.save(
+    { id: "one", applications: ["w*"], reason: "migration", by, ...times },
+    new Date(times.since),
+  );
+  await recorder.standing("one-application-held", scene, number);
+  await recorder.sync("one-application-held-before-sync", scene, number);
+  await scene.say(number, "svc sync -a api");
+  await recorder.standing("one-synced-and-one-held", scene, number);
+  await recorder.merge("one-synced-and-one-held-before-merge", scene, number, { only: ["api"] });
 }
 
 /** New and moved applications in a project that is for another repository. */
