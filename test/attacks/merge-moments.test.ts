@@ -39,11 +39,6 @@ const MEANWHILE: readonly [string, (bot: Bot, one: number) => Promise<unknown>, 
     /auto\\_merge was turned off\s+Merge this/,
   ],
   [
-    "somebody holds the application",
-    (bot) => bot.stores.holds.save(holdOf("web", bot), bot.clock.now()),
-    /`web`: olga holds web until \S+ \S+ UTC: freeze\s+Wait until/,
-  ],
-  [
     "the policy of the base branch breaks",
     (bot) => bot.forge.pushToBranch(REPOSITORY, "main", { ".svc.yaml": "require_approval: [\n" }),
     /`\.svc\.yaml`: it cannot be used/,
@@ -58,8 +53,13 @@ function holdOf(application: string, bot: Bot): Hold {
   return { id: "one", applications: [application], reason: "freeze", by, since: since ?? "", until: until ?? "" };
 }
 
-/** What changes in Argo CD while the result of a sync is posted, and what bars the merge then. */
+/** What changes in Argo CD, or in the stores, while the result of a sync is posted, and what bars the merge then. */
 const IN_ARGOCD: readonly [string, (bot: Bot) => void, RegExp][] = [
+  [
+    "is held by an administrator",
+    (bot) => void bot.stores.holds.save(holdOf("web", bot), bot.clock.now()),
+    /`web`: olga holds web until \S+ \S+ UTC: freeze\s+Wait until/,
+  ],
   [
     "moves to another project, whose rules nobody asked about",
     (bot) => bot.argocd.addApplication(bot.resourceOf("web", { project: "production" })),
@@ -169,7 +169,7 @@ describe.each(HOSTS)("what changes while a sync runs on %s", (host) => {
     }
   });
 
-  test.each(IN_ARGOCD)("an application %s in Argo CD: not merged, and the comment says so", async (_, act, why) => {
+  test.each(IN_ARGOCD)("an application %s meanwhile: not merged, and the comment says so", async (_, act, why) => {
     const bot = await start({ host, files: () => PRODUCTION });
     const one = await bot.open(changeOf(["web"]));
     bot.meanwhile("forge", RESULT, () => act(bot));
