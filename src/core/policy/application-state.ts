@@ -1,6 +1,7 @@
 import type { ApplicationName } from "../model/brand.js";
 import { sameChangeRequest, type ChangeRequest } from "../model/change-request.js";
 import { groupedBy } from "../model/collections.js";
+import { holdClause } from "../model/hold.js";
 import { referenceTo } from "../model/host-words.js";
 import type { Lock } from "../model/lock.js";
 import type { Refusal } from "../model/result.js";
@@ -75,6 +76,17 @@ export function heldByOthers(one: ApplicationFacts, facts: Facts, command: Judge
   const by = `locked by ${referenceTo(lock.holder, facts.change, facts.words)}`;
   if (lock.application === one.application) return `it is ${by}`;
   return `its sync writes the definition of ${lock.application}, which is ${by}`;
+}
+
+/** Who holds it for a time. The merge does nothing to what the head leaves as it is, and a dry run deploys nothing. */
+export function heldForATime(
+  { planned, requires: { holds = [] } }: ApplicationFacts,
+  { asker }: Facts,
+  command: Judged,
+): string | undefined {
+  const isUntouched = command === "merge" && planned?.unchanged === true;
+  const [hold] = isUntouched || asker?.withoutApproval === true ? [] : holds;
+  return hold && holdClause(hold);
 }
 
 /** The locks that the change request holds. */

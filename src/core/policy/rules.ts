@@ -1,6 +1,5 @@
 import { REPOSITORY_FILE } from "../../names.js";
 import { applicationName, shortRevision } from "../model/brand.js";
-import { holdClause } from "../model/hold.js";
 import { referenceTo } from "../model/host-words.js";
 import type { Names } from "../model/next-step.js";
 import type { RefusedApplication, Refusal } from "../model/result.js";
@@ -10,6 +9,7 @@ import {
   foreignLocksOf,
   hasEndedAtHead,
   heldByOthers,
+  heldForATime,
   isAtHead,
   isStale,
   missedBars,
@@ -280,12 +280,7 @@ export const RULES: Readonly<Record<Gate, Rule> & Record<DangerGate, DangerRule>
   }),
   held: ofEach(["sync", "merge"], "operator", 9, {
     trusts: { plan: ["head", "base"], holds: ["time"] },
-    bars: ({ planned, requires: { holds = [] } }, { asker }, command) => {
-      // The merge does nothing to what the head leaves as it is, and a dry run deploys nothing.
-      const isUntouched = command === "merge" && planned?.unchanged === true;
-      const [hold] = isUntouched || asker?.withoutApproval === true ? [] : holds;
-      return hold && holdClause(hold);
-    },
+    bars: heldForATime,
     step: ({ applications }) => ({ kind: "held", holds: applications.flatMap(({ requires }) => requires.holds ?? []) }),
   }),
   "not-synced": ofEach(["merge"], "sync", 20, {
