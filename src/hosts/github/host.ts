@@ -4,7 +4,7 @@ import type { RepositoryName } from "../../core/model/brand.js";
 import type { ChangeRequestRef, User } from "../../core/model/change-request.js";
 import { HostFailure } from "../../core/model/errors.js";
 import type { Clock } from "../../core/ports/clock.js";
-import type { CodeHost } from "../../core/ports/code-host.js";
+import type { CodeHost, FileContent, ForeignFile } from "../../core/ports/code-host.js";
 import { SERVICE } from "../../names.js";
 import { type ContentWrite, createContentPace, type InTurn } from "../content-pace.js";
 import {
@@ -12,10 +12,12 @@ import {
   HostRefusal,
   idField,
   ifFound,
+  isAside,
   keepAccount,
   loginField,
   refusalMessage,
   refusalOf,
+  repositoryAt,
 } from "../host-answer.js";
 import type { HostParts } from "../host-module.js";
 import { getAuthorship, getReviews } from "./approval.js";
@@ -23,7 +25,6 @@ import { getChangeRequest, getMergeability, getState, withPresentName } from "./
 import { createGitHubClient, type GitHubClient } from "./client.js";
 import { createComments, createRecentActivity } from "./comments.js";
 import { createDeployments, createSetStatus, openWithHead } from "./commit-reports.js";
-import { readFile } from "./files.js";
 import { merge } from "./merge.js";
 import { updateBranch } from "./update-branch.js";
 import { GITHUB } from "./words.js";
@@ -282,4 +283,45 @@ function createCloneSource(
     authorization: `Basic ${Buffer.from(`x-access-token:${await tokenFor(change.repository)}`).toString("base64")}`,
     headRef: `refs/pull/${change.number}/head`,
   });
+}
+
+/** A folder and a submodule are other objects than a blob; a link is a blob with the path that it leads to. */
+const FILES_QUERY = `query ($owner: String!, $name: String!, $standard: String!, $followed: String!, $aside: Boolean!) {
+  repository(owner: $owner, name: $name) {
+    standard: object(expression: $standard) { __typename ...content }
+    followed: object(expression: $followed) @include(if: $aside) { __typename ...content }
+  }
+}
+fragment content on Blob { text isTruncated }`;
+
+const contentSchema = z
+  .object({ text: z.string().nullish(), isTruncated: z.boolean().nullish() })
+  .nullable()
+  .transform((blob): FileContent => {
+    if (blob === null) return { kind: "absent" };
+    const { text } = blob;
+    return typeof text === "string" && blob.isTruncated === false ? { kind: "text", text } : { kind: "unreadable" };
+  });
+const filesSchema = z.object({ standard: contentSchema, followed: contentSchema.optional() });
+
+/** A file of a repository on which the App is installed. @throws {HostFailure} if it is not. */
+async function readFile(
+  client: GitHubClient,
+  { repoURL, path, follows }: ForeignFile,
+  server: Parameters<typeof repositoryAt>[1],
+): Promise<readonly FileContent[] | undefined> {
+  const repository = repositoryAt(repoURL, server);
+  if (repository === undefined || !hasOwner(repository)) return undefined;
+  const asked = `read ${path} in ${repository}`;
+  const { standard, followed } = await client.queryRepository(filesSchema, repository, asked, FILES_QUERY, {
+    standard: `HEAD:${path}`,
+    followed: `${follows}:${path}`,
+    aside: isAside(follows),
+  });
+  return followed === undefined ? [standard] : [standard, followed];
+}
+
+/** All of GitHub's repositories belong to an owner directly. */
+function hasOwner(repository: RepositoryName): boolean {
+  return repository.split("/").length === 2;
 }
