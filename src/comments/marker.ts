@@ -11,6 +11,8 @@ export interface Marker {
   readonly automatic?: boolean;
   /** The person without write access whom it answers. */
   readonly login?: string;
+  /** Says that commands are written without a sign before the command word. */
+  readonly form?: boolean;
   /** The run that wrote the comment. Kind, run and part together identify it. */
   readonly runId?: string;
 }
@@ -33,6 +35,7 @@ export function markerLine(marker: Marker): string {
     marker.part === undefined ? "" : ` part=${marker.part}`,
     marker.stale === true ? " stale=true" : "",
     marker.automatic === true ? " automatic=true" : "",
+    marker.form === true ? " form=true" : "",
     marker.login === undefined ? "" : ` login=${encodeURIComponent(marker.login.replace(/\p{Cs}/gu, ""))}`,
     marker.runId === undefined ? "" : ` run=${encodeURIComponent(marker.runId)}`,
   ];
@@ -56,6 +59,7 @@ export function readMarker(body: string): Marker | undefined {
     part: part === undefined ? undefined : Number(part),
     stale: fields.get("stale") === "true",
     automatic: fields.get("automatic") === "true",
+    form: fields.get("form") === "true",
     login: fields.get("login"),
     runId: fields.get("run"),
   };

@@ -301,3 +301,9 @@ export async function hasAnsweredOutsider(
   const own = await host.listOwnComments(change);
   return own.some(({ body }) => readMarker(body)?.login !== undefined);
 }
+
+/** Whether a comment says already that commands are written without a sign before the command word. */
+export async function hasToldForm(host: Pick<CodeHost, "listOwnComments">, change: ChangeRequestRef): Promise<boolean> {
+  const own = await host.listOwnComments(change);
+  return own.some(({ body }) => readMarker(body)?.form === true);
+}

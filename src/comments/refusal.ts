@@ -199,14 +199,15 @@ function paragraphsOf(
 
 /** What of a comment that is no command is unknown and what was meant. Only if nobody knows, all commands are shown open. */
 function unknownPart(
-  { suggestion, unknownWord, unknownOption }: Extract<Refusal, { readonly reason: "not-a-command" }>,
+  { suggestion, unknownWord, unknownOption, sign }: Extract<Refusal, { readonly reason: "not-a-command" }>,
   words: HostWords,
 ): readonly string[] {
   const { command: word, short } = words;
   const all = commandList(words);
   if (suggestion !== undefined) {
     const unknown = unknownWord === undefined ? "" : `This ${short} has no application ${code(unknownWord)}.`;
-    return [`${unknown}${meant({ suggestion }, words)}`.trim(), details("All commands", all)];
+    const form = sign === undefined ? "" : `A command begins with ${code(word)}, without ${code(sign)}.`;
+    return [`${unknown}${form}${meant({ suggestion }, words)}`.trim(), details("All commands", all)];
   }
   if (unknownOption === undefined) return [all];
   const { command, option } = unknownOption;

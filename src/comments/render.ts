@@ -58,7 +58,8 @@ function titleOf(title: string, { dryRun }: { readonly dryRun: boolean }): strin
 
 function refused(refusal: Refusal, { change, words, advice }: AnswerFacts, next?: NextStep): readonly string[] {
   const login = refusal.reason === "no-write-access" ? refusal.login : undefined;
-  const marker = markerLine({ kind: "refused", head: change.headRevision, login });
+  const form = refusal.reason === "not-a-command" && refusal.sign !== undefined;
+  const marker = markerLine({ kind: "refused", head: change.headRevision, login, form });
   const limit = words.maxComment - OVERHEAD;
   const blocks = cutBlocks(refusalBlocks(refusal, change, words, advice, next), limit);
   return pack(blocks, limit).map((part) => `${marker}\n${part}`);

@@ -11,10 +11,21 @@ export const HOSTS: Readonly<Record<HostId, HostModule>> = { hosta: github, host
 export function hostWords(command: string): AllHostWords {
   const words = Object.entries(HOSTS).map(([id, module]): [string, HostWords] => {
     const { title, changeRequest, short, sigil, maxComment, maxStatusDescription, maxStatuses } = module;
-    const { keepsPendingText } = module;
+    const { keepsPendingText, signs } = module;
     return [
       id,
-      { command, title, changeRequest, short, sigil, maxComment, maxStatusDescription, maxStatuses, keepsPendingText },
+      {
+        command,
+        title,
+        changeRequest,
+        short,
+        sigil,
+        maxComment,
+        maxStatusDescription,
+        maxStatuses,
+        keepsPendingText,
+        signs,
+      },
     ];
   });
   return Object.fromEntries(words) as AllHostWords;

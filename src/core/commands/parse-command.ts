@@ -1,6 +1,7 @@
 import MarkdownIt from "markdown-it";
 import { nearest } from "../../config/nearest.js";
 import type { Command, CommandName } from "../model/command.js";
+import type { Sign } from "../model/host-words.js";
 import type { UnknownOption } from "../model/result.js";
 import { COMMAND_NAMES, optionsOf } from "./commands.js";
 import { lettersOf, optionMeant, type OptionName, OPTIONS } from "./options.js";
@@ -49,6 +50,24 @@ export function parseComment(body: string, word: string): ParsedComment | undefi
   const command = parseWords(words);
   if (command !== undefined) return { kind: "command", command };
   return { kind: "not-a-command", guess: guessOf(words), unknownOption: unknownOptionIn(words) };
+}
+
+/**
+ * Reads a comment that begins with `/svc` or `@svc` and a command: it is none, but its author may be told how to write it.
+ * Undefined for any other comment.
+ */
+export function parseSigned(
+  body: string,
+  word: string,
+  signs: readonly Sign[],
+): { readonly sign: Sign; readonly guess: Guess } | undefined {
+  const first = firstLine(body.slice(0, MAX_READ), body.length <= MAX_READ);
+  if (first === undefined || first.open || DECEIVING.test(first.line.replaceAll("\t", " "))) return undefined;
+  const [begin, name = "", ...rest] = wordsOf(first.line);
+  const sign = signs.find((each) => begin?.toLowerCase() === `${each}${word}`);
+  if (sign === undefined || !COMMAND_NAMES.some((one) => one === name.toLowerCase())) return undefined;
+  const guess = guessOf([name, ...rest]) ?? guessOf([name]);
+  return guess && { sign, guess };
 }
 
 function addressed(body: string, word: string): FirstLine | undefined {

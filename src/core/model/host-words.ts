@@ -19,7 +19,11 @@ export interface HostTerms {
   readonly maxStatuses: number | undefined;
   /** The description of a pending commit status cannot be changed while the status stays pending. */
   readonly keepsPendingText: boolean;
+  /** What people write before the command word and get told to leave out: `/svc`, and `@svc` where that mentions no stranger. */
+  readonly signs: readonly Sign[];
 }
+
+export type Sign = "/" | "@";
 
 /**
  * What every text for the people of one code host is written with. Plain data, because worker threads write texts too.

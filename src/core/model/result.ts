@@ -2,6 +2,7 @@ import type { ApplicationName, Revision } from "./brand.js";
 import type { ChangeRequestRef } from "./change-request.js";
 import type { OverriddenCheck, OverriddenOf } from "./check.js";
 import type { Command, CommandName } from "./command.js";
+import type { Sign } from "./host-words.js";
 import type { Lock } from "./lock.js";
 import type { NextStep } from "./next-step.js";
 import type { ApplicationPlan, NotDeployed, Plan, UnreadFile } from "./plan.js";
@@ -169,6 +170,8 @@ export type Refusal =
       /** A trailing word without `-a` that does not name an application of the change request. */
       readonly unknownWord?: string;
       readonly unknownOption?: UnknownOption | undefined;
+      /** What stood before the command word. */
+      readonly sign?: Sign | undefined;
     }
   | { readonly reason: "nothing-locked" }
   /** Named with `-a` and not locked by this change request, which holds others. */

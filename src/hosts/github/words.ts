@@ -13,6 +13,8 @@ export const GITHUB: HostTerms & FailureWords = {
   maxStatusDescription: 140,
   maxStatuses: 1000,
   keepsPendingText: false,
+  // `@svc` is somebody's account on github.com.
+  signs: ["/"],
   credentials: "the App's credentials",
   credentialsCure: "check github.app_id and github.private_key, and that the App was not suspended.",
   permissionCure:

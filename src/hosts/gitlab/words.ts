@@ -16,6 +16,7 @@ export const GITLAB: HostTerms & FailureWords = {
   maxStatusDescription: 255,
   maxStatuses: undefined,
   keepsPendingText: true,
+  signs: ["/", "@"],
   credentials: "the access token",
   credentialsCure: "check gitlab.token; it may have expired or been revoked.",
   permissionCure: "the token needs the scope api, and its account at least the role Developer in the project.",

@@ -1,5 +1,6 @@
+import { hasToldForm } from "../../comments/publish.js";
 import { COMMANDS, isDeploying } from "../../core/commands/commands.js";
-import { isAddressed, parseComment } from "../../core/commands/parse-command.js";
+import { isAddressed, parseComment, parseSigned } from "../../core/commands/parse-command.js";
 import type { ChangeRequestRef, User } from "../../core/model/change-request.js";
 import { HostFailure } from "../../core/model/errors.js";
 import type { BaseMoved, HostEvent, TurnCame } from "../../core/model/event.js";
@@ -37,7 +38,7 @@ async function askedInComment(
 ): Promise<Asked> {
   const { config, host, outsiders } = run;
   const { command: word } = config.server;
-  if (!isAddressed(body, word)) return silent("not-addressed");
+  if (!isAddressed(body, word)) return askedWithSign({ body, author, change }, run);
   const isAllowedBot = config.defaults.allowedBots.includes(author.login);
   if (author.bot && !isAllowedBot) return silent("not-addressed");
   if (author.id === (await host.self()).id) return silent("not-addressed");
@@ -53,6 +54,20 @@ async function askedInComment(
   }
   const { guess, unknownOption } = parsed;
   return { kind: "invalid", command: undefined, guess, unknownOption, by: author, access };
+}
+
+/** A command after `/` or `@` is answered with the right form: to who may give it, and once per change request. */
+async function askedWithSign(
+  { body, author, change }: Pick<Extract<HostEvent, { kind: "commented" }>, "body" | "author" | "change">,
+  run: Run,
+): Promise<Asked> {
+  const { config, host, hostWords, outsiders } = run;
+  const signed = parseSigned(body, config.server.command, hostWords[change.host].signs);
+  if (signed === undefined || author.bot || author.id === (await host.self()).id) return silent("not-addressed");
+  if (!(await outsiders.mayCommand(host, change, author))) return silent("not-addressed");
+  if ((await isProgram(author, run)) !== false) return silent("not-addressed");
+  if (await hasToldForm(host, change)) return silent("refused-before");
+  return { kind: "invalid", command: undefined, ...signed, unknownOption: undefined, by: author, access: "write" };
 }
 
 /** Undefined if the host does not tell: then the author gets a reply, and commands only with write access. */

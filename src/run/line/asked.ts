@@ -2,6 +2,7 @@ import type { Guess } from "../../core/commands/selection.js";
 import type { User } from "../../core/model/change-request.js";
 import type { Command } from "../../core/model/command.js";
 import type { FoundComment } from "../../core/model/event.js";
+import type { Sign } from "../../core/model/host-words.js";
 import type { Turn, UnknownOption } from "../../core/model/result.js";
 
 /** A command, an automatic plan or a mistyped comment: each is answered with a comment. */
@@ -43,6 +44,8 @@ export interface InvalidComment {
   /** The command that was most likely meant. */
   readonly guess: Guess | undefined;
   readonly unknownOption: UnknownOption | undefined;
+  /** What stood before our name. */
+  readonly sign?: Sign;
   readonly by: User;
   readonly access: EarlyAccess;
 }

@@ -74,12 +74,13 @@ function isKnownAtOnce(gate: Gate): boolean {
 
 /** Names the nearest command, unless it does not work here; applications are told apart from other words by the store. */
 async function answerInvalid(
-  { guess, unknownOption }: InvalidComment,
+  { guess, unknownOption, sign }: InvalidComment,
   change: ChangeRequest,
   run: Run,
 ): Promise<Finished> {
   if (guess === undefined) return refused({ reason: "not-a-command", unknownOption });
-  if (change.state !== "open" && isGatedBy(guess.command.name, "closed")) return refused({ reason: "not-a-command" });
+  if (change.state !== "open" && isGatedBy(guess.command.name, "closed"))
+    return refused({ reason: "not-a-command", sign });
   const known = await Promise.all([run.locks.list(change), run.plans.find(change)]).then(
     ([held, plan]) => [...held.map(({ application }) => application), ...plannedIn(plan)],
     (error: unknown) => {
@@ -87,7 +88,7 @@ async function answerInvalid(
       throw error;
     },
   );
-  return refused({ reason: "not-a-command", suggestion: suggestionOf(guess, known) });
+  return refused({ reason: "not-a-command", suggestion: suggestionOf(guess, known), sign });
 }
 
 /**
