@@ -63,6 +63,24 @@ describe.each(HOSTS)("applications that apply each other's definitions, on %s", 
     expect(bot.liveValue("web")).toBe("apps/moved");
   });
 
+  test("a child whose lock another pull request took while its parent was synced is not deployed", async () => {
+    const bot = await startFamily(host);
+    const one = await bot.open(bot.moved("web"));
+    const two = await bot.open(changeOf(["web"], "3"), { by: "bo" });
+    // As by an administrator, or by `svc unlock` under the new name of a repository that was just renamed.
+    bot.meanwhile("argocd", { method: "POST", path: /\/applications\/root\/sync$/ }, async () => {
+      const [lock] = (await bot.stores.locks.list(bot.ref(one))).filter(({ application }) => application === "web");
+      if (lock === undefined) throw new Error("web is not locked");
+      await bot.stores.locks.release(lock.application, lock.holder);
+      await bot.stores.locks.acquire({ ...lock, holder: bot.ref(two) }, bot.clock.now());
+    });
+    bot.expectChanges("sync root");
+    await bot.comment(one, "svc sync");
+    expect(syncs(bot)).toEqual(["sync root"]);
+    expect(section(bot.lastComment(one), "web")).toContain("its lock is no longer this");
+    expect(await bot.locked(two)).toEqual(["web"]);
+  });
+
   test("a definition that the parent renders otherwise than planned is not deployed: the plan is stale", async () => {
     const kustomization = (path: string) =>
       asYaml({
