@@ -50,6 +50,7 @@ export const REPLIES: Readonly<Record<string, string>> = {
   "result-rollback-failed": "A rollback fails",
   "result-lock-taken-over":
     "A rollback takes the lock of a pull request that has only planned the application; told there",
+  "lock-released": "An administrator releases locks; told where they were held",
   "result-unlock": "Locks are released",
   "result-unlock-with-next": "Others wait for the released locks, and this one waited for another",
   "result-unlock-nothing": "There is nothing to release",

@@ -1,8 +1,10 @@
 import type { ApplicationName } from "../core/model/brand.js";
-import type { ChangeRequestRef } from "../core/model/change-request.js";
+import { changeRequestName, type ChangeRequestRef } from "../core/model/change-request.js";
 import { isFailed } from "../core/model/check.js";
 import { type Member, movesOf, withoutReview } from "../core/model/effect.js";
+import type { LockLost } from "../core/model/event.js";
 import { type HostWords, listed, referenceTo } from "../core/model/host-words.js";
+import type { Lock } from "../core/model/lock.js";
 import type { NextStep } from "../core/model/next-step.js";
 import type { ApplicationPlan, ApplicationSetPreview, Plan, Preview, SetFailure } from "../core/model/plan.js";
 import type { Turn } from "../core/model/result.js";
@@ -252,6 +254,38 @@ export function renderTurn(turn: Turn, reader: ChangeRequestRef, words: HostWord
   const it = turn.applications.length === 1 ? "it" : "them";
   const todo = `Comment ${code(`${words.command} plan`)} to lock ${it}, before the next in the queue has its turn in a few minutes.`;
   return `${markerLine({ kind: "result" })}\n**Your turn:** ${released(turn, reader, words)} ${todo}`;
+}
+
+/** Tells a change request that a rollback of another one took its locks. `words` are the reader's. */
+export function renderTakenOver(taken: readonly Lock[], by: ChangeRequestRef, login: string, words: HostWords): string {
+  const names = taken.map(({ application }) => application);
+  const whose = names.length === 1 ? "the lock" : "the locks";
+  return [
+    markerLine({ kind: "result" }),
+    `## ${SERVICE} Lock taken over`,
+    "",
+    `${code(changeRequestName(by))} (${code(login)}) rolled back ${codes(names)}, which it had deployed, and took over ${whose} that a plan of this ${words.short} held. ${firstAfter(names, words)}`,
+  ].join("\n");
+}
+
+/** Tells a change request that an administrator released its locks. */
+export function renderLockLost({ applications, by, waits }: Omit<LockLost, "kind">, words: HostWords): string {
+  const free = applications.filter((name) => !waits.includes(name));
+  return [
+    markerLine({ kind: "result" }),
+    `## ${SERVICE} Lock released`,
+    "",
+    [
+      `${code(by)}, an administrator, released what this ${words.short} had locked: ${codes(applications)}.`,
+      ...(waits.length === 0 ? [] : [`Others have waited for ${codes(waits)}. ${firstAfter(waits, words)}`]),
+      ...(free.length === 0 ? [] : [`To lock ${codes(free)} again, comment ${code(`${words.command} plan`)}.`]),
+    ].join(" "),
+  ].join("\n");
+}
+
+function firstAfter(names: readonly ApplicationName[], { short }: HostWords): string {
+  const lock = names.length === 1 ? "that lock is" : "these locks are";
+  return `This ${short} is the first in the queue now: once ${lock} free, svc plans it again, or says that it is its turn.`;
 }
 
 function released({ applications, after }: Turn, reader: ChangeRequestRef, words: HostWords): string {

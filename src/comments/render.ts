@@ -1,7 +1,6 @@
 import { type ApplicationName, shortRevision } from "../core/model/brand.js";
-import { changeRequestName, type ChangeRequest } from "../core/model/change-request.js";
+import type { ChangeRequest } from "../core/model/change-request.js";
 import { referenceTo, type HostWords } from "../core/model/host-words.js";
-import type { Lock } from "../core/model/lock.js";
 import type { NextStep } from "../core/model/next-step.js";
 import type { NotDeployed } from "../core/model/plan.js";
 import {
@@ -113,28 +112,6 @@ function updateText({ done }: CommandResultOf<"updated">, { change, words, advic
 
 function closedText(applications: readonly string[], { short, command }: HostWords): string {
   return `This ${short} was closed without a merge, and these applications still run its commit: ${codes(applications)}.\n\nComment ${code(`${command} rollback`)} to deploy the target branch again.`;
-}
-
-/** Tells a change request that a rollback of another one took its locks; those of `kept` have not succeeded. `words` are the reader's. */
-export function renderTakenOver(
-  taken: readonly Lock[],
-  by: ChangeRequest,
-  login: string,
-  words: HostWords,
-  kept: readonly string[],
-): string {
-  const names = taken.map(({ application }) => application);
-  const waits = names.filter((name) => kept.includes(name));
-  const next =
-    waits.length === 0
-      ? `To plan and lock ${names.length === 1 ? "it" : "them"} again, comment ${code(`${words.command} plan`)}.`
-      : `That has not succeeded for ${codes(waits)} yet: wait until it has, then comment ${code(`${words.command} plan`)}.`;
-  return [
-    markerLine({ kind: "result" }),
-    `## ${SERVICE} Lock taken over`,
-    "",
-    `${code(changeRequestName(by))} (${code(login)}) rolled back ${codes(names)}, which it had deployed, and took over the lock that a plan of this ${words.short} held. ${next}`,
-  ].join("\n");
 }
 
 /** What holds now bars the merge, although nothing did when the sync ended. */

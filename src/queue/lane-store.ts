@@ -261,6 +261,7 @@ const hostEvent = z.discriminatedUnion("kind", [
     kind: z.literal("updated"),
     reason: z.enum(["opened", "reopened", "pushed", "ready", "retargeted"]),
   }),
+  z.object({ ...origin, kind: z.literal("plan-wanted") }),
   z.object({ ...origin, kind: z.literal("closed"), merged: z.boolean() }),
   z.object({
     ...origin,
@@ -278,6 +279,13 @@ const hostEvent = z.discriminatedUnion("kind", [
     kind: z.literal("turn"),
     applications: z.array(application),
     after: change.exactOptional(),
+  }),
+  z.object({
+    ...origin,
+    kind: z.literal("lock-lost"),
+    applications: z.array(application),
+    by: z.string(),
+    waits: z.array(application),
   }),
 ]);
 

@@ -19,15 +19,18 @@ describe.each(HOSTS)("on %s, the rollback of what a PR deployed", (host) => {
     await bot.comment(one, "svc rollback");
     expect(bot.lastComment(one)).toContain("✅ succeeded, `main` is deployed");
     expect(bot.lastComment(one)).toContain(`⚠️ Its lock was taken over from ${SHORT[host]} ${SIGIL[host]}`);
-    expect(bot.lastComment(one)).toContain(`${two} (bo), which had only planned it and has to plan it again.`);
+    expect(bot.lastComment(one)).toContain(`${two} (bo), which had only planned it and is the first to get it back.`);
     expect(bot.liveValue("web")).toBe("1");
-    expect(bot.lastComment(two)).toContain("## svc Lock taken over");
-    expect(bot.lastComment(two)).toContain(
-      `(\`ana\`) rolled back \`web\`, which it had deployed, and took over the lock that a plan of this ${SHORT[host]} held. To plan and lock it again, comment \`svc plan\`.`,
+    const told = bot.answers(two).filter((text) => text.includes("## svc Lock taken over"));
+    expect(told).toHaveLength(1);
+    expect(told[0]).toContain(
+      `(\`ana\`) rolled back \`web\`, which it had deployed, and took over the lock that a plan of this ${SHORT[host]} held. ` +
+        `This ${SHORT[host]} is the first in the queue now: once that lock is free, svc plans it again, or says that it is its turn.`,
     );
-    expect(await bot.locked(two)).toEqual([]);
-    await bot.comment(two, "svc sync", "bo");
-    expect(bot.lastComment(two)).toContain("No applications are locked by this PR. Run the plan command first.");
+    expect(bot.lastComment(two)).toContain(
+      `**Your turn:** \`web\` is no longer locked by \`${SHORT[host]} ${SIGIL[host]}${one}\`.`,
+    );
+    expect(await bot.locked(two)).toEqual(["web"]);
     expect(bot.changes()).toEqual(["sync web", "sync web"]);
   });
 

@@ -1,7 +1,7 @@
 import { expect, test } from "@jest/globals";
-import { renderPlan } from "../../src/comments/plan.js";
+import { renderLockLost, renderPlan, renderTakenOver } from "../../src/comments/plan.js";
 import { markMoved, markStale } from "../../src/comments/publish.js";
-import { renderTakenOver } from "../../src/comments/render.js";
+import { applicationName } from "../../src/core/model/brand.js";
 import { noDelay } from "../in-memory/delay.js";
 import { MemoryHost } from "../in-memory/memory-host.js";
 import { MemoryRepositories } from "../in-memory/memory-repositories.js";
@@ -48,5 +48,10 @@ test("a plan whose target branch moved says so under its heading, once, until it
 
 test("a lock that a rollback of another change request took over", () => {
   const rolledBack = { ...sampleChange(), number: 9 };
-  expectGolden("result-lock-taken-over", [renderTakenOver([sampleLock("web")], rolledBack, "bo", WORDS.hosta, [])]);
+  expectGolden("result-lock-taken-over", [renderTakenOver([sampleLock("web")], rolledBack, "bo", WORDS.hosta)]);
+});
+
+test("locks that an administrator released, of which others have waited for one", () => {
+  const [api, web] = [applicationName("api"), applicationName("web")];
+  expectGolden("lock-released", [renderLockLost({ applications: [api, web], by: "olga", waits: [web] }, WORDS.hosta)]);
 });

@@ -107,6 +107,27 @@ export function eventQueueContract(name: string, start: StartQueue, numRuns: num
       expect(await queue.knows(event)).toBe(true);
     });
 
+    test("every kind of event comes out as it went in", async () => {
+      const runs = new Runs();
+      const { queue } = start(10, runs.run);
+      const web = applicationName("web");
+      const events: { readonly [K in HostEvent["kind"]]: Extract<HostEvent, { readonly kind: K }> } = {
+        updated: { ...origin(11), kind: "updated", reason: "ready" },
+        "plan-wanted": { ...origin(12), kind: "plan-wanted" },
+        closed: { ...origin(13), kind: "closed", merged: true },
+        commented: { ...origin(14), kind: "commented", commentId: "14", body: "svc help", author: user },
+        reviewed: { ...origin(15), kind: "reviewed" },
+        "base-moved": { ...origin(16), kind: "base-moved", branch: "main" },
+        turn: { ...origin(17), kind: "turn", applications: [web], after: origin(18).change },
+        "lock-lost": { ...origin(19), kind: "lock-lost", applications: [web], by: "olga", waits: [web] },
+        "still-deployed": { ...origin(20), kind: "still-deployed" },
+      };
+      for (const event of Object.values(events)) await queue.push(event);
+      await runs.haveStarted(Object.keys(events).length);
+      expect(runs.started).toEqual(expect.arrayContaining(Object.values(events)));
+      await runs.endAll(queue);
+    });
+
     test("a change request is busy while an event of it waits or runs", async () => {
       const runs = new Runs();
       const { queue } = start(10, runs.run);

@@ -88,6 +88,24 @@ export function waitStoreContract(name: string, start: () => Promise<StoresUnder
       expect(await waiting.leave(web, one)).toBe(true);
     });
 
+    test("who is to come first does, from outside, from behind and in a full queue, and the others keep their order", async () => {
+      expect(await waiting.join(web, one, "first")).toBe(1);
+      expect(await waiting.join(web, two)).toBe(2);
+      expect(await waiting.join(web, three, "first")).toBe(1);
+      expect(await waiting.of(web)).toEqual([three, one, two]);
+      expect(await waiting.join(web, two, "first")).toBe(1);
+      expect(await waiting.join(web, two, "first")).toBe(1);
+      expect(await waiting.of(web)).toEqual([two, three, one]);
+      expect(await waiting.join(web, { ...three, repositoryId: "33" }, "first")).toBe(1);
+      expect(await waiting.of(web)).toEqual([{ ...three, repositoryId: "33" }, two, one]);
+      for (let number = 10; number < MAX_WAITING + 7; number += 1) await waiting.join(web, { ...one, number });
+      expect(await waiting.of(web)).toHaveLength(MAX_WAITING);
+      const late = { ...one, number: 9 };
+      expect(await waiting.join(web, late)).toBeUndefined();
+      expect(await waiting.join(web, late, "first")).toBe(1);
+      expect((await waiting.of(web)).slice(0, 3)).toEqual([late, { ...three, repositoryId: "33" }, two]);
+    });
+
     test("a full queue takes nobody else, whoever asks how often, and keeps the places of those who wait", async () => {
       const numbers = Array.from({ length: MAX_WAITING }, (_, index) => index + 1);
       for (const number of numbers) expect(await waiting.join(web, { ...one, number })).toBe(number);

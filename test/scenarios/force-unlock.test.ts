@@ -2,7 +2,7 @@ import { describe, expect, test } from "@jest/globals";
 import type { HostId } from "../../src/names.js";
 import { PASSWORD } from "../web/site-under-test.js";
 import { Visitor } from "../web/visitor.js";
-import { HOSTS, REPOSITORY, startBot, type Bot } from "./bot.js";
+import { HOSTS, REPOSITORY, SHORT, startBot, type Bot } from "./bot.js";
 import { HookReceiver } from "./hook-receiver.js";
 import { changeOf } from "./resources.js";
 
@@ -47,11 +47,19 @@ describe.each(HOSTS)("taking a lock away on %s", (host) => {
       });
     }
 
+    expect(bot.answers(one).filter((text) => text.includes("## svc Lock released"))).toHaveLength(1);
+    expect(bot.lastComment(one)).toContain(
+      `\`olga\`, an administrator, released what this ${SHORT[host]} had locked: \`web\`. Others have waited for \`web\`. ` +
+        `This ${SHORT[host]} is the first in the queue now: once that lock is free, svc plans it again, or says that it is its turn.`,
+    );
     await bot.comment(one, "svc sync -a web");
     expect(bot.lastComment(one)).toContain("web");
     expect(bot.changes()).toEqual([]);
     expect(await bot.locked(two)).toEqual(["web"]);
     expect(bot.lastComment(two)).toContain("**Your turn:** `web` is no longer locked by");
+    await bot.close(two);
+    expect(await bot.locked(one)).toEqual(["api", "web"]);
+    expect(bot.lastComment(one)).toContain("**Your turn:** `web` is no longer locked by");
 
     await receiver.until(1);
     expect(receiver.on("/hook")).toEqual([
@@ -60,6 +68,19 @@ describe.each(HOSTS)("taking a lock away on %s", (host) => {
       }),
     ]);
     await receiver.stop();
+  });
+});
+
+describe.each(HOSTS)("taking away a lock that nobody waits for on %s", (host) => {
+  test("tells the holder how to get it back, and leaves it free", async () => {
+    const bot = await start(host);
+    const one = await bot.open(changeOf(["web"]));
+    await (await visitor(bot, "olga")).ask("/api/v1/locks/web", { method: "DELETE" });
+    await bot.idle();
+    expect(bot.lastComment(one)).toContain("had locked: `web`. To lock `web` again, comment `svc plan`.");
+    await bot.service.reconcile();
+    await bot.idle();
+    expect(await bot.locked(one)).toEqual([]);
   });
 });
 

@@ -53,6 +53,9 @@ describe.each(HOSTS)("svc update on %s", (host) => {
     ["a repository without autoplan", { config: { defaults: { autoplan: false } } }, false],
   ] as const)("plans %s, which its push does not", async (_, options, draft) => {
     const [bot, one] = await behind(host, options, draft);
+    // An update that is told while the plan runs, as that of the push may be, does not stop it.
+    const planning = { path: /\/(?:compare\/|repository\/merge_base$)/, nth: 4 };
+    bot.meanwhile("forge", planning, () => bot.forge.retarget(REPOSITORY, one, "main"));
     await bot.comment(one, "svc update");
     expect(bot.lastComment(one)).toContain("## svc Plan");
     expect(await bot.stores.plans.find(bot.ref(one))).toMatchObject({ head: bot.seen(one).headRevision });

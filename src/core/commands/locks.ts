@@ -125,20 +125,25 @@ export async function releaseOthers(
   return others;
 }
 
+/** The applications for whose lock a change request waits. */
+export async function waitsFor(change: ChangeRequestRef, waiting: WaitStore): Promise<readonly ApplicationName[]> {
+  const queues = await waiting.list();
+  const own = queues.filter(({ changes }) => changes.some((one) => sameChangeRequest(one, change)));
+  return own.map(({ application }) => application);
+}
+
 /**
- * Leaves the queues of the applications that the change request waited for, by its earlier plan, and does not any more.
+ * Leaves the queues for locks that the change request does not wait for any more, or has by now: otherwise its own release
+ * would be its turn.
  * @param planned What this plan looked at; undefined if it looked at everything.
  */
 export async function leaveQueues(
   applications: readonly ApplicationPlan[],
   planned: ReadonlySet<string> | undefined,
-  earlier: Plan | undefined,
   { waiting, change }: Pick<CommandContext, "waiting" | "change">,
 ): Promise<void> {
-  const waits = new Set(applications.filter(({ lock }) => lock.kind === "held").map(({ application }) => application));
-  const waited = earlier?.applications.filter(({ lock }) => lock.kind === "held") ?? [];
-  const over = waited
-    .map(({ application }) => application)
-    .filter((name) => !waits.has(name) && (planned === undefined || planned.has(name)));
+  const held = new Set(applications.filter(({ lock }) => lock.kind === "held").map(({ application }) => application));
+  const waits = await waitsFor(change, waiting);
+  const over = waits.filter((name) => !held.has(name) && (planned === undefined || planned.has(name)));
   await allInTurns(over, (name) => waiting.leave(name, change));
 }

@@ -209,7 +209,7 @@ async function conclude(
   const { subjects, detection, notDeployed } = found;
   const earlier = await context.plans.find(change);
   const settled = await markUnseen(await settleLocks(applications, locks, context), earlier, context);
-  await leaveQueues(settled, everything ? undefined : asked, earlier, context);
+  await leaveQueues(settled, everything ? undefined : asked, context);
   const looked = new Set(applications.map(({ application }) => application));
   const left = subjects.filter(({ name }) => !looked.has(name));
   const kept = await keepEarlier(left, looked, unplanned, context);

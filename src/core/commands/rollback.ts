@@ -175,14 +175,14 @@ async function isHeldByPlanAlone(
 }
 
 /**
- * Takes over locks that only plans hold, all or none. A holder that starts to deploy meanwhile writes its record first and
+ * Takes over locks that only plans hold, all or none; who loses one is the first who waits for it. A holder that starts to deploy meanwhile writes its record first and
  * then looks whether the lock is still its own, so one of the two always sees the other.
  */
 async function takeOver(
   held: readonly Lock[],
-  context: Locking & Pick<DeployContext, "deployments">,
+  context: Locking & Pick<CommandContext, "deployments" | "waiting">,
 ): Promise<TakeOver> {
-  const { locks, change, user, clock } = context;
+  const { locks, waiting, change, user, clock } = context;
   const taken: Lock[] = [];
   const lost: Lock[] = [];
   for (const lock of held) {
@@ -198,7 +198,10 @@ async function takeOver(
       if (!(await isHeldByPlanAlone(lock, context))) lost.push(lock);
     }
   }
-  if (lost.length === 0) return { kind: "taken", locks: taken };
+  if (lost.length === 0) {
+    for (const { application, holder } of taken) await waiting.join(application, holder, "first");
+    return { kind: "taken", locks: taken };
+  }
   await giveBack(taken, context);
   return { kind: "refused", locks: lost };
 }
@@ -217,5 +220,5 @@ function takenOverSentence(
 ): string | undefined {
   const lock = taken.find((one) => one.application === application);
   if (lock === undefined) return undefined;
-  return `its lock was taken over from ${referenceTo(lock.holder, change, hostWords[change.host])} (${lock.user}), which had only planned it and has to plan it again`;
+  return `its lock was taken over from ${referenceTo(lock.holder, change, hostWords[change.host])} (${lock.user}), which had only planned it and is the first to get it back`;
 }

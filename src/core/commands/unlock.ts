@@ -1,11 +1,12 @@
 import { factsOfAsker } from "../facts/read-facts.js";
 import { applicationName, type ApplicationName } from "../model/brand.js";
-import { type ChangeRequestRef, sameChangeRequest } from "../model/change-request.js";
+import type { ChangeRequestRef } from "../model/change-request.js";
 import type { Command } from "../model/command.js";
 import type { CommandResult } from "../model/result.js";
 import { judge } from "../policy/judge.js";
 import type { CommandContext, CommandPorts } from "../ports/context.js";
 import type { WaitStore } from "../ports/stores.js";
+import { waitsFor } from "./locks.js";
 import { correctedTo, labelsFor, namesOf, plannedIn } from "./selection.js";
 
 type UnlockContext = Pick<
@@ -88,11 +89,4 @@ export async function close(
     released: held.map(({ application }) => application),
     stillDeployed: merged ? [] : records.map(({ application }) => application),
   };
-}
-
-/** The applications for whose lock a change request waits. */
-async function waitsFor(change: ChangeRequestRef, waiting: WaitStore): Promise<readonly ApplicationName[]> {
-  const queues = await waiting.list();
-  const own = queues.filter(({ changes }) => changes.some((one) => sameChangeRequest(one, change)));
-  return own.map(({ application }) => application);
 }

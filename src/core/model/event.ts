@@ -10,7 +10,17 @@ import {
 
 /** What a webhook reported, as plain JSON: a trigger, never a source of facts. */
 export type HostEvent = EventOrigin &
-  (ChangeUpdated | ChangeClosed | CommentCreated | ReviewChanged | BaseMoved | TurnCame | StillDeployed);
+  (
+    | ChangeUpdated
+    | PlanWanted
+    | ChangeClosed
+    | CommentCreated
+    | ReviewChanged
+    | BaseMoved
+    | TurnCame
+    | LockLost
+    | StillDeployed
+  );
 
 interface EventOrigin {
   /** The host's delivery id, `<host>-<guid>`; a repeated delivery has the same. */
@@ -23,8 +33,12 @@ interface EventOrigin {
 /** The change request is to be planned again. */
 interface ChangeUpdated {
   readonly kind: "updated";
-  /** `asked`: after a command, so that drafts and repositories without `autoplan` are planned, too. */
-  readonly reason: "opened" | "reopened" | "pushed" | "ready" | "retargeted" | "asked";
+  readonly reason: "opened" | "reopened" | "pushed" | "ready" | "retargeted";
+}
+
+/** Somebody asked for a head that the event of its push does not plan. No newer update takes its place. */
+interface PlanWanted {
+  readonly kind: "plan-wanted";
 }
 
 /** Closed without a merge, or merged. */
@@ -62,6 +76,16 @@ export interface TurnCame {
   readonly applications: readonly ApplicationName[];
   /** The change request that had the locks; absent if that is not known. */
   readonly after?: ChangeRequestRef;
+}
+
+/** An administrator released locks of the change request. */
+export interface LockLost {
+  readonly kind: "lock-lost";
+  readonly applications: readonly ApplicationName[];
+  /** Their name on svc's pages. */
+  readonly by: string;
+  /** The applications among these that others waited for: the change request is the first in the queue after one of them. */
+  readonly waits: readonly ApplicationName[];
 }
 
 /** The change request is deployed and not merged, and it is time to say so again. */

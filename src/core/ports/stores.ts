@@ -22,8 +22,11 @@ export interface LockStore {
 
 /** Who waits for the lock of an application that another change request holds. Methods throw `StoreUnavailable`. */
 export interface WaitStore {
-  /** Atomic: puts it at the end, unless it waits already. @returns Its place from 1; undefined if `MAX_WAITING` others wait. */
-  join(application: ApplicationName, change: ChangeRequestRef): Promise<number | undefined>;
+  /**
+   * Atomic: puts it at the end, unless it waits already; or before all others, however many they are.
+   * @returns Its place from 1; undefined if `MAX_WAITING` others wait.
+   */
+  join(application: ApplicationName, change: ChangeRequestRef, where?: "first"): Promise<number | undefined>;
   leave(application: ApplicationName, change: ChangeRequestRef): Promise<boolean>;
   /** The queue of one application; whoever asked first comes first. */
   of(application: ApplicationName): Promise<readonly ChangeRequestRef[]>;

@@ -87,6 +87,7 @@ async function staySilent(outcome: Silent, asked: Answerable, change: ChangeRequ
     case "reminded":
     case "turn-over":
     case "turn-told":
+    case "loss-told":
     case "not-addressed":
     case "not-served":
     case "still-open":

@@ -1,5 +1,6 @@
+import { renderTakenOver } from "../../comments/plan.js";
 import { publish, publishPlan, showsPlan } from "../../comments/publish.js";
-import { renderBarredMerge, renderMergeRefusal, renderTakenOver } from "../../comments/render.js";
+import { renderBarredMerge, renderMergeRefusal } from "../../comments/render.js";
 import { isDeploying } from "../../core/commands/commands.js";
 import { type ConfirmedMerge, confirmMerge } from "../../core/commands/merge.js";
 import type { Reviewed } from "../../core/facts/read-facts.js";
@@ -59,8 +60,7 @@ export async function planUpdated(
 ): Promise<void> {
   if (result.kind !== "updated" || result.done === undefined) return;
   if (plansAutomatically(change, run.config) && settings?.autoplan === true) return;
-  const origin = { delivery: `updated-${run.runId}`, change: changeRequestRef(change) };
-  await run.push({ ...origin, kind: "updated", reason: "asked" });
+  await run.push({ kind: "plan-wanted", delivery: `updated-${run.runId}`, change: changeRequestRef(change) });
 }
 
 /**
@@ -106,10 +106,9 @@ async function merge({ applications, skipped }: CommandResultOf<"synced">, answe
 
 /** Tells change requests that a rollback took over their locks. What it did stands, whether or not they can be told. */
 async function tellFormerHolders(
-  { takenOver: taken, applications }: CommandResultOf<"rolled-back">,
+  { takenOver: taken }: CommandResultOf<"rolled-back">,
   { asked: { by }, change, run }: Answer,
 ): Promise<void> {
-  const kept = applications.filter(({ kind }) => kind !== "succeeded").map(({ application }) => application);
   const holders = new Map(taken.map(({ holder }) => [identityKey(holder), holder]));
   for (const [key, known] of holders) {
     const theirs = taken.filter((lock) => identityKey(lock.holder) === key);
@@ -118,7 +117,7 @@ async function tellFormerHolders(
     try {
       // Another repository may have the name of the lock by now.
       const holder = await host.getChangeRequest(known);
-      const body = renderTakenOver(theirs, change, by?.login ?? "", run.hostWords[holder.host], kept);
+      const body = renderTakenOver(theirs, change, by?.login ?? "", run.hostWords[holder.host]);
       await publish(host, holder, [body], { runId: run.runId, posting: { urgency: "result" } });
       if (holder.host === change.host) await refreshPlanStatus(holder, run);
     } catch (error) {

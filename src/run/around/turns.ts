@@ -1,4 +1,4 @@
-import { renderTurn } from "../../comments/plan.js";
+import { renderLockLost, renderTurn } from "../../comments/plan.js";
 import { publish } from "../../comments/publish.js";
 import { renderResult } from "../../comments/render.js";
 import { update } from "../../core/commands/update.js";
@@ -11,7 +11,7 @@ import {
   sameChangeRequest,
 } from "../../core/model/change-request.js";
 import { HostFailure } from "../../core/model/errors.js";
-import type { HostEvent, TurnCame } from "../../core/model/event.js";
+import type { HostEvent, LockLost, TurnCame } from "../../core/model/event.js";
 import { isPlanOf } from "../../core/model/plan.js";
 import type { Turn } from "../../core/model/result.js";
 import { nextStep } from "../../core/policy/next-step.js";
@@ -22,6 +22,7 @@ import { auditFactsOf, auditRun } from "../answer/audit.js";
 import { readChangeFacts } from "../answer/change-facts.js";
 import { linksOf } from "../answer/links.js";
 import { planUpdated } from "../answer/results.js";
+import { refreshPlanStatus } from "../answer/status.js";
 import { AUTOPLAN, type Autoplan } from "../line/asked.js";
 import { type Outcome, silent } from "../line/outcome.js";
 import { AUTOMATIC, commandContext, openChange, plansAutomatically, type Run } from "../line/run.js";
@@ -65,6 +66,35 @@ export async function callNext(
   } catch (error) {
     log.warn({ applications, err: error }, "could not tell who waits for a released lock");
   }
+}
+
+/**
+ * Makes who lost locks the first of those who wait for them, and returns these. What nobody else waits for is left out: it would
+ * take those locks back at once. @throws {StoreUnavailable}
+ */
+export async function keepPlaces(
+  applications: readonly ApplicationName[],
+  loser: ChangeRequestRef,
+  waiting: Pick<WaitStore, "of" | "join">,
+): Promise<readonly ApplicationName[]> {
+  const waits: ApplicationName[] = [];
+  for (const application of applications) {
+    const queue = await waiting.of(application);
+    if (queue.every((one) => sameChangeRequest(one, loser))) continue;
+    await waiting.join(application, loser, "first");
+    waits.push(application);
+  }
+  return waits;
+}
+
+/** Tells a change request that an administrator released its locks, and updates its commit status. */
+export async function tellOfLoss(ref: ChangeRequestRef, lost: LockLost, run: Run): Promise<Outcome> {
+  const change = await run.host.getChangeRequest(ref, run.signal);
+  if (change.state !== "open") return silent("nothing-to-update");
+  const body = renderLockLost(lost, run.hostWords[change.host]);
+  await publish(run.host, change, [body], { runId: run.runId, posting: { urgency: "plan" } });
+  await refreshPlanStatus(change, run);
+  return silent("loss-told");
 }
 
 /** Takes a change request out of these queues, and calls whoever comes next. @throws {StoreUnavailable} */

@@ -3,7 +3,7 @@ import { COMMANDS, isDeploying } from "../../core/commands/commands.js";
 import { isAddressed, parseComment, parseSigned } from "../../core/commands/parse-command.js";
 import type { ChangeRequestRef, User } from "../../core/model/change-request.js";
 import { HostFailure } from "../../core/model/errors.js";
-import type { BaseMoved, HostEvent, TurnCame } from "../../core/model/event.js";
+import type { BaseMoved, HostEvent, LockLost, TurnCame } from "../../core/model/event.js";
 import { type Answerable, AUTOPLAN, type EarlyAccess } from "./asked.js";
 import { silent, type Silent } from "./outcome.js";
 import type { Run } from "./run.js";
@@ -20,9 +20,12 @@ export async function ask(event: HostEvent, run: Run): Promise<Asked> {
     case "base-moved":
       return { kind: "base-moved", branch: event.branch };
     case "turn":
+    case "lock-lost":
       return event;
     case "updated":
-      return event.reason === "asked" ? { ...AUTOPLAN, wanted: true } : AUTOPLAN;
+      return AUTOPLAN;
+    case "plan-wanted":
+      return { ...AUTOPLAN, wanted: true };
     case "commented":
       return askedInComment(event, run);
   }
@@ -107,12 +110,14 @@ export function withPresentAccess(asked: Answerable, before: ChangeRequestRef, c
 
 /**
  * Keeps the run's signal only for what a push or a close may stop. A command that resumes a deployment runs to its end:
- * what it started is followed, and the rest is checked again.
+ * what it started is followed, and the rest is checked again. So does a plan that somebody wants of a head whose push is told late.
  */
-export function heedingStops({ command }: Answerable, run: Run): Run {
+export function heedingStops(asked: Answerable, run: Run): Run {
+  const { command } = asked;
+  const wanted = asked.kind === "autoplan" && asked.wanted === true;
   const stops = command !== undefined && COMMANDS[command.name].stoppable;
   const resumes = command !== undefined && run.ticket.again && isDeploying(command);
-  return stops && !resumes ? run : { ...run, signal: new AbortController().signal };
+  return stops && !resumes && !wanted ? run : { ...run, signal: new AbortController().signal };
 }
 
 /** The reading of an event. */
@@ -123,4 +128,5 @@ type Asked =
   | { readonly kind: "revisit" }
   | { readonly kind: "remind" }
   | BaseMoved
+  | LockLost
   | TurnCame;

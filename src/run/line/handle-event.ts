@@ -4,7 +4,7 @@ import type { HostEvent } from "../../core/model/event.js";
 import { answer } from "../answer/answer.js";
 import { announcePlan } from "../answer/status.js";
 import { markMovedPlan, liftsWithheld, revisit, remind } from "../around/revisit.js";
-import { takeTurn } from "../around/turns.js";
+import { takeTurn, tellOfLoss } from "../around/turns.js";
 import { ask, heedingStops, withPresentAccess } from "./ask.js";
 import { AUTOPLAN, type Answerable } from "./asked.js";
 import { closeChangeRequest, execute } from "./execute.js";
@@ -25,6 +25,8 @@ export async function handleEvent(event: HostEvent, run: Run): Promise<Outcome> 
       return (await liftsWithheld(event.change, run)) ? obey(AUTOPLAN, event.change, run) : revisit(event.change, run);
     case "turn":
       return takeTurn(event.change, asked, run, (turn) => obey(turn, event.change, run));
+    case "lock-lost":
+      return tellOfLoss(event.change, asked, run);
     case "remind":
       return remind(event.change, run);
     case "base-moved":
@@ -48,7 +50,6 @@ async function obey(asked: Answerable, ref: ChangeRequestRef, given: Run): Promi
 }
 
 type CarriedOut = readonly [change: ChangeRequest, ended: Finished | Silent];
-
 async function carryOut(asked: Answerable, ref: ChangeRequestRef, run: Run): Promise<CarriedOut> {
   const change = await run.host.getChangeRequest(ref, run.signal);
   announcePlan(asked, change, run);

@@ -43,6 +43,7 @@ type SilentReason =
   /** Somebody else has the lock by now, or the change request does not wait for it any more. */
   | "turn-over"
   | "turn-told"
+  | "loss-told"
   | "nothing-to-update";
 
 /** A result, with what its answer needs. */
@@ -105,5 +106,6 @@ const SILENT_TEXTS: Readonly<Record<SilentReason, string | undefined>> = {
   reminded: "reminded of what is deployed and not merged",
   "turn-over": undefined,
   "turn-told": "told that a lock was released",
+  "loss-told": "told that an administrator released a lock",
   "nothing-to-update": undefined,
 };

@@ -181,6 +181,7 @@ async function giveUp(event: HostEvent, run: Run): Promise<Outcome> {
     case "remind":
     case "base-moved":
     case "turn":
+    case "lock-lost":
       return { kind: "stopped" };
     case "command":
     case "autoplan":

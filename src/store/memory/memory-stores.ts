@@ -251,12 +251,13 @@ class MemoryWaitStore implements WaitStore {
 
   constructor(private readonly clock: Clock) {}
 
-  join(application: ApplicationName, change: ChangeRequestRef): Promise<number | undefined> {
+  join(application: ApplicationName, change: ChangeRequestRef, where?: "first"): Promise<number | undefined> {
     const queue = this.#current(application) ?? { changes: [], expires: 0 };
     const found = queue.changes.findIndex((one) => sameChangeRequest(one, change));
-    if (found === -1 && queue.changes.length >= MAX_WAITING) return Promise.resolve(undefined);
-    const index = found === -1 ? queue.changes.length : found;
-    queue.changes[index] = changeRequestRef({ ...queue.changes[index], ...changeRequestRef(change) });
+    if (found === -1 && where === undefined && queue.changes.length >= MAX_WAITING) return Promise.resolve(undefined);
+    const known = found === -1 ? [] : queue.changes.splice(found, 1);
+    const index = where === "first" ? 0 : found === -1 ? queue.changes.length : found;
+    queue.changes.splice(index, 0, changeRequestRef({ ...known[0], ...changeRequestRef(change) }));
     queue.expires = this.clock.now().getTime() + WAITING_LIFETIME_MS;
     this.#queues.set(application, queue);
     return Promise.resolve(index + 1);

@@ -142,8 +142,8 @@ const record = z.object({ v: z.literal(1), change: stored.change });
 export class RedisWaitStore implements WaitStore {
   constructor(private readonly connection: RedisConnection) {}
 
-  async join(application: ApplicationName, change: ChangeRequestRef): Promise<number | undefined> {
-    const args = [...ownerArguments(change), recordOf(change), MAX_WAITING, WAITING_LIFETIME_MS];
+  async join(application: ApplicationName, change: ChangeRequestRef, where?: "first"): Promise<number | undefined> {
+    const args = [...ownerArguments(change), recordOf(change), MAX_WAITING, WAITING_LIFETIME_MS, where ?? "last"];
     const answer = await this.connection.run((redis) => JOIN.run(redis, [waitingKey(application)], args));
     const place = z.int().nonnegative().parse(answer);
     return place === 0 ? undefined : place;

@@ -17,7 +17,7 @@ import type { EventQueue } from "../../core/ports/event-queue.js";
 import type { Log } from "../../core/ports/log.js";
 import type { Notifications } from "../../core/ports/notifications.js";
 import type { RoleChange } from "../../core/ports/stores.js";
-import { callNext } from "../../run/around/turns.js";
+import { callNext, keepPlaces } from "../../run/around/turns.js";
 import type { Stores } from "../../store/stores.js";
 import {
   activityQuery,
@@ -310,11 +310,11 @@ async function noteRelease(locks: readonly Lock[], by: Account, parts: ApiParts)
   // The admin does not wait for it.
   void parts.notifications.publish({ id: runId, at: entry.at, kind: "locks-released", ...facts });
   try {
-    // Goes into the change request's lane. A review plans nothing and updates the commit status.
-    await push({ kind: "reviewed", change: first.holder, delivery: `unlock-${runId}` });
+    const waits = await keepPlaces(applications, first.holder, parts.waiting);
+    await push({ ...facts, kind: "lock-lost", waits, delivery: `unlock-${runId}` });
   } catch (error) {
     const message = "could not queue the status update of a change request whose lock was released";
     log.warn({ err: error, application: first.application }, message);
   }
-  await callNext({ applications, after: first.holder }, runId, parts);
+  await callNext({ applications, after: first.holder }, runId, parts, first.holder);
 }
