@@ -50,6 +50,10 @@ export const STATUSES_KEY_PREFIX = `${SERVICE}:statuses:`;
 export const HEAD_KEY_PREFIX = `${SERVICE}:head:`;
 export const STATUS_WRITES_KEY_PREFIX = `${SERVICE}:status-writes:`;
 export const STATUS_LEASE_KEY_PREFIX = `${SERVICE}:status-lease:`;
+/** Marks of change requests whose texts may be out of date, what these show, and whom an application concerns. The braces as below. */
+export const MARKS_KEY_PREFIX = `${SERVICE}:shown:{marks}:`;
+export const WRITTEN_KEY_PREFIX = `${SERVICE}:shown:written:`;
+export const CONCERNED_KEY_PREFIX = `${SERVICE}:shown:concerned:`;
 /** The braces keep all people in one slot of a Redis Cluster, since one script reads several of them. */
 export const USER_KEY_PREFIX = `${SERVICE}:{user}:`;
 export const STANDING_KEY_PREFIX = `${SERVICE}:{user}-standing:`;

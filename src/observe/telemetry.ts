@@ -97,6 +97,7 @@ function observedStores(
     plans: observe("plans", stores.plans, measures?.plans),
     deployments: observe("deployments", stores.deployments),
     statuses: observe("statuses", stores.statuses),
+    marks: observe("marks", stores.marks),
     audit: observe("audit", stores.audit, measures?.audit),
     users: observe("users", stores.users),
     attempts: observe("attempts", stores.attempts),

@@ -273,6 +273,7 @@ const hostEvent = z.discriminatedUnion("kind", [
   }),
   z.object({ ...origin, kind: z.literal("reviewed") }),
   z.object({ ...origin, kind: z.literal("still-deployed") }),
+  z.object({ ...origin, kind: z.literal("marked"), turn: z.int() }),
   z.object({ ...origin, kind: z.literal("base-moved"), branch: z.string() }),
   z.object({
     ...origin,

@@ -10,7 +10,7 @@ import type { ServerConfig } from "../config/server/server.js";
 import { createDetectionCaches } from "../core/detect/inputs/snapshot.js";
 import { createManifestScanner } from "../core/detect/scan/manifests.js";
 import type { ChangeRequestRef } from "../core/model/change-request.js";
-import type { BranchPushed, HostEvent } from "../core/model/event.js";
+import type { BranchPushed } from "../core/model/event.js";
 import type { Clock } from "../core/ports/clock.js";
 import type { Compute } from "../core/ports/compute.js";
 import type { EventQueue } from "../core/ports/event-queue.js";
@@ -25,14 +25,12 @@ import { HOST_IDS } from "../names.js";
 import type { ObservedHost } from "../observe/metrics/host-requests.js";
 import { createTelemetry, type Telemetry } from "../observe/telemetry.js";
 import { wrapPort } from "../observe/wrap-port.js";
-import { createInProcessQueue } from "../queue/in-process.js";
 import type { QueueTiming } from "../queue/queue-options.js";
 import { readSummary } from "../run/answer/change-facts.js";
 import { Complaints } from "../run/around/complaints.js";
 import { Outsiders } from "../run/around/outsiders.js";
 import { type Dependencies, runIdOf } from "../run/line/run.js";
-import { supervise } from "../run/line/supervise.js";
-import { type Stores, UNAVAILABLE_LOCKS } from "../store/stores.js";
+import type { Stores } from "../store/stores.js";
 import { createAuth } from "../web/auth/create-auth.js";
 import { createWebServer } from "../web/server.js";
 import { createSite } from "../web/site.js";
@@ -41,6 +39,7 @@ import { createWorkerPool } from "../workers/worker-pool.js";
 import { type Adapters, createAdapters, createAdministrators } from "./adapters.js";
 import { createChores, tellPlanned } from "./chores.js";
 import { checkAtStart } from "./start-checks.js";
+import { startLine } from "./start-line.js";
 import { type StartedNotifications, startNotifications } from "./start-notifications.js";
 import { SystemWatch } from "./system-watch.js";
 import { TokenWatch } from "./token-watch.js";
@@ -160,10 +159,12 @@ async function start(parts: Start): Promise<Service> {
     server.closeAllConnections();
     await Promise.all([closed, checked]);
   });
-  const dependencies = dependenciesOf(parts, tools, adapters, started.notifications, noticed);
+  const given = dependenciesOf(parts, tools, adapters, started.notifications, noticed);
   const onTakeOver = () => noticed.emit("tookOver");
-  const queue = await createQueue(dependencies, connection, telemetry.run, overrides.queueTiming, onTakeOver);
+  const line = { marks: stores.marks, connection, observe: telemetry.run, timing: overrides.queueTiming, onTakeOver };
+  const { queue, publisher, dependencies } = await startLine(given, line);
   opened.add(() => queue.close(config.server.shutdownGrace));
+  opened.add(() => publisher.close());
   const hosts = Object.values(adapters.hosts);
   const tokens = new TokenWatch({
     ...started,
@@ -204,10 +205,16 @@ async function start(parts: Start): Promise<Service> {
   });
   await listen(server, { ...config.server, key: "server.port" });
   opened.add(chores.doInIntervals());
+  publisher.start();
   checked = checkAtStart({ config, hosts, deployer, ping: () => stores.ping(), log }).then(() => chores.doAtStart());
   return {
     url: urlOf(server, config.server),
-    idle: () => queue.idle(),
+    async idle() {
+      do {
+        await publisher.idle();
+        await queue.idle();
+      } while (!publisher.isIdle);
+    },
     reconcile: () => chores.reconcile(),
     watch: () => chores.watch(),
     watchTokens: () => tokens.look(),
@@ -240,7 +247,7 @@ function dependenciesOf(
   { stores, ...systems }: Pick<Adapters, "stores" | "hosts" | "repositories" | "deployer">,
   notifications: Notifications,
   noticed: Noticed,
-): Omit<Dependencies, "push"> {
+): Omit<Dependencies, "push" | "publisher"> {
   const { temporaryApps, diffMode, previewLimit, serverDryRun } = config.deployer;
   const { hosts, repositories, deployer } = systems;
   const { waiting, holds, plans, deployments, statuses, audit, live, users } = stores;
@@ -290,7 +297,7 @@ interface PageParts {
   readonly adapters: Adapters;
   readonly started: StartedNotifications;
   readonly tokens: TokenWatch;
-  readonly dependencies: Omit<Dependencies, "push">;
+  readonly dependencies: Dependencies;
   readonly queue: EventQueue;
   readonly bodies: BodyBudget;
 }
@@ -313,10 +320,11 @@ function openPages({ config, clock, log, opened }: Start, parts: PageParts): Req
     push,
     backlog: () => queue.backlog(),
     limitWaits,
+    publisher: dependencies.publisher,
     notifications: started.notifications,
     receivers: () => started.states(),
     tokens: () => tokens.expiries(),
-    lookUp: (change) => readSummary(change, { ...dependencies, push }),
+    lookUp: (change) => readSummary(change, dependencies),
     newRunId: randomUUID,
     clock,
     log,
@@ -350,49 +358,4 @@ function observedHosts(config: ServerConfig): readonly ObservedHost[] {
 function urlOf(server: Server, { host }: ServerConfig["server"]): string {
   const { port } = server.address() as AddressInfo;
   return `http://${host.includes(":") ? `[${host}]` : host}:${port}`;
-}
-
-/**
- * @param connection Redis that holds the queue; without it the queue is in memory.
- * @param observe Wraps the run of each event.
- * @param onTakeOver Called when this replica takes over the work of a dead one.
- */
-async function createQueue(
-  given: Omit<Dependencies, "push">,
-  connection: Stores["connection"],
-  observe: Telemetry["run"],
-  timing: Partial<QueueTiming> | undefined,
-  onTakeOver: () => void,
-): Promise<EventQueue> {
-  const dependencies: Dependencies = { ...given, push: (event) => queue.push(event) };
-  const { clock, log, config } = dependencies;
-  const common = {
-    concurrency: config.server.concurrency,
-    run: (event: HostEvent, ticket: Parameters<typeof supervise>[2]) =>
-      observe(event, () => supervise(event, dependencies, ticket)),
-    clock,
-    log,
-  };
-  const openQueue = async (): Promise<EventQueue> => {
-    if (connection === undefined) return createInProcessQueue(common);
-    // BullMQ is slow to load.
-    const { createDurableQueue } = await import("../queue/durable.js");
-    const unavailable: Dependencies = { ...dependencies, locks: UNAVAILABLE_LOCKS };
-    return createDurableQueue({
-      ...common,
-      connection,
-      ...(timing && { timing }),
-      onTakeOver,
-      refuse: (event, ticket) =>
-        observe(event, async () => {
-          // Answers commands and pushes; the reconciler makes up for the rest. The store cannot tell whether this is a
-          // redelivery, so it counts as one and an earlier answer stands.
-          const again = { ...ticket, again: true };
-          if (event.kind === "commented" || event.kind === "updated") await supervise(event, unavailable, again);
-          return "refused";
-        }),
-    });
-  };
-  const queue = await openQueue();
-  return queue;
 }

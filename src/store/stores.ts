@@ -11,6 +11,7 @@ import type {
   DeploymentStore,
   HoldStore,
   LockStore,
+  MarkStore,
   PlanStore,
   StatusStore,
   UserStore,
@@ -29,6 +30,7 @@ export interface Stores {
   readonly plans: PlanStore;
   readonly deployments: DeploymentStore;
   readonly statuses: StatusStore;
+  readonly marks: MarkStore;
   readonly audit: AuditLog;
   readonly users: UserStore;
   /** Web sessions; `session-data.ts` describes their content. */

@@ -13,6 +13,7 @@ import type { Notifications, ReceiverState } from "../core/ports/notifications.j
 import type { LimitWaits } from "../hosts/limit-waits.js";
 import { DEPLOYER_TITLE, HOST_TITLES, STORE_TITLE } from "../names.js";
 import type { ChangeSummary } from "../run/answer/change-facts.js";
+import type { Publisher } from "../run/around/publisher.js";
 import type { Stores } from "../store/stores.js";
 import type { HostPageOf } from "./addresses.js";
 import { apiRouter } from "./api/api.js";
@@ -31,6 +32,7 @@ export interface SiteParts {
   readonly deployer: Deployer;
   readonly live: LiveFeed;
   readonly push: EventQueue["push"];
+  readonly publisher: Publisher;
   readonly backlog: EventQueue["backlog"];
   readonly limitWaits: LimitWaits["current"];
   readonly lookUp: (change: ChangeRequestRef) => Promise<ChangeSummary | undefined>;

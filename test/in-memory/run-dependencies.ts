@@ -7,6 +7,8 @@ import { createRenderCache } from "../../src/core/render/render-cache.js";
 import { Complaints } from "../../src/run/around/complaints.js";
 import { Outsiders } from "../../src/run/around/outsiders.js";
 import type { Dependencies } from "../../src/run/line/run.js";
+import { Publisher } from "../../src/run/around/publisher.js";
+import { MemoryMarkStore } from "../../src/store/memory/mark-store.js";
 import { MemoryLiveFeed } from "../../src/store/memory/live-feed.js";
 import { MemoryStatusStore } from "../../src/store/memory/status-store.js";
 import { WORDS } from "../comments/samples.js";
@@ -45,8 +47,10 @@ export function runDependencies(
   given: Partial<Dependencies> &
     Pick<Dependencies, Stored | "audit" | "deployer" | "hosts" | "repositories" | "clock" | "log">,
 ): Dependencies {
+  const queue = { push: () => Promise.resolve(true), isBusy: () => Promise.resolve(false) };
   return {
     ...commandPorts(given),
+    publisher: new Publisher({ ...given, marks: new MemoryMarkStore(given.clock), queue }),
     config: testConfig(),
     detection: createDetectionCaches(),
     live: new MemoryLiveFeed(),

@@ -10,6 +10,7 @@ import type { HostEvent } from "../../src/core/model/event.js";
 import type { Deployer } from "../../src/core/ports/deployer.js";
 import { HOSTS } from "../../src/hosts/registry.js";
 import { WEBHOOK_PATHS } from "../../src/names.js";
+import { Publisher } from "../../src/run/around/publisher.js";
 import { MemoryLiveFeed } from "../../src/store/memory/live-feed.js";
 import { createMemoryStores } from "../../src/store/memory/memory-stores.js";
 import { createRedisStores } from "../../src/store/redis/redis-stores.js";
@@ -84,6 +85,9 @@ export async function startSite(options: SiteOptions = {}): Promise<SiteUnderTes
   const live = new MemoryLiveFeed();
   const pushed: HostEvent[] = [];
   let runs = 0;
+  const push = async (event: HostEvent) => pushed.push(event) > 0;
+  const queue = { push, isBusy: async () => false };
+  const publisher = new Publisher({ marks: stores.marks, queue, clock, log });
   const site = createSite({
     config,
     stores,
@@ -92,7 +96,8 @@ export async function startSite(options: SiteOptions = {}): Promise<SiteUnderTes
     hostPageOf: (change) => HOSTS[change.host].configured(config)?.changeRequestUrl(change),
     deployer: { check: async () => ({ version: "v2.13.1", account: "svc" }), ...options.deployer } as Deployer,
     live,
-    push: async (event) => pushed.push(event) > 0,
+    push,
+    publisher,
     backlog: options.backlog ?? (async () => ({ waiting: 2, running: 1, oldestMs: 90_000 })),
     limitWaits: () => options.limitWaits ?? [],
     lookUp: options.lookUp ?? (async () => undefined),

@@ -20,6 +20,7 @@ export type HostEvent = EventOrigin &
     | TurnCame
     | LockLost
     | StillDeployed
+    | Marked
   );
 
 interface EventOrigin {
@@ -91,6 +92,13 @@ export interface LockLost {
 /** The change request is deployed and not merged, and it is time to say so again. */
 interface StillDeployed {
   readonly kind: "still-deployed";
+}
+
+/** What the change request shows may be out of date. */
+export interface Marked {
+  readonly kind: "marked";
+  /** That of the mark. */
+  readonly turn: number;
 }
 
 /** A branch of a repository got commits, whichever change requests it concerns. */

@@ -85,6 +85,34 @@ export interface StatusStore {
   exclusively<T>(head: HeadRef, work: (isOurs: () => Promise<boolean>) => Promise<T>): Promise<T>;
 }
 
+/** A change request whose texts may be out of date. */
+export interface Mark {
+  readonly change: ChangeRequestRef;
+  /** Another one each time the mark is set. */
+  readonly turn: number;
+}
+
+/** A text that svc keeps true. */
+export type Surface = "status" | "plan";
+
+/** Which change requests have to be brought up to date, and whom a change of an application concerns. Methods throw `StoreUnavailable`. */
+export interface MarkStore {
+  /** Marks them, to be taken from `due` on; an earlier time stays. */
+  set(changes: readonly ChangeRequestRef[], due: Date): Promise<void>;
+  /** Atomic: up to `most` marks that are due, in the order of their times. Nobody else gets them before `until`. */
+  take(now: Date, until: Date, most: number): Promise<readonly Mark[]>;
+  /** Atomic: removes a mark, unless it was set again since it was taken. */
+  remove(mark: Mark): Promise<void>;
+  /** Notes that a change request shows the state of these applications, for 30 days. */
+  concern(change: ChangeRequestRef, applications: readonly ApplicationName[]): Promise<void>;
+  /** Forgets what it shows. */
+  forget(change: ChangeRequestRef, applications: readonly ApplicationName[]): Promise<void>;
+  concernedBy(application: ApplicationName): Promise<readonly ChangeRequestRef[]>;
+  /** The digest of what a surface shows; undefined if that is not known, or 30 days old. */
+  written(change: ChangeRequestRef, surface: Surface): Promise<string | undefined>;
+  wrote(change: ChangeRequestRef, surface: Surface, digest: string | undefined): Promise<void>;
+}
+
 /** For how long the own status of an open change request is known without an event. */
 export const OWN_STATUS_LIFETIME_MS = 30 * 24 * 60 * 60 * 1000;
 

@@ -20,7 +20,7 @@ import type { Answerable } from "../line/asked.js";
 import type { Finished } from "../line/outcome.js";
 import { NOBODY, openChange, plansAutomatically, type Run } from "../line/run.js";
 import { auditFactsOfMerge, auditRun } from "./audit.js";
-import { refreshPlanStatus, setCommitStatus, setPlanStatus } from "./status.js";
+import { setCommitStatus, setPlanStatus } from "./status.js";
 
 /** Posts what a sync did, updates the commit statuses that it changed, and merges if nothing is left to do. */
 async function replyToSync(result: CommandResultOf<"synced">, answer: Answer): Promise<boolean> {
@@ -31,9 +31,6 @@ async function replyToSync(result: CommandResultOf<"synced">, answer: Answer): P
     const rejected = result.applications.filter(({ kind }) => kind === "rejected");
     const justFailed = rejected.map(({ application }) => application);
     await setPlanStatus(change, { settings, justFailed, reviewed }, run);
-  }
-  for (const other of result.replaced) {
-    if (other.host === change.host) await refreshPlanStatus(other, run);
   }
   if (result.merge !== undefined) await merge(result, answer);
   return true;
@@ -101,7 +98,7 @@ async function merge({ applications, skipped }: CommandResultOf<"synced">, answe
   const reason = tried.kind === "refused" ? tried.reason : "its base branch changed for a moment.";
   const body = isBarred ? renderBarredMerge(last, change, words) : renderMergeRefusal(reason, change, words);
   await publish(run.host, change, [body], { runId: run.runId, posting: postingOf("result", run) });
-  if (isBarred) await refreshPlanStatus(change, run);
+  if (isBarred) await run.publisher.mark(change);
 }
 
 /** Tells change requests that a rollback took over their locks. What it did stands, whether or not they can be told. */
@@ -119,7 +116,6 @@ async function tellFormerHolders(
       const holder = await host.getChangeRequest(known);
       const body = renderTakenOver(theirs, change, by?.login ?? "", run.hostWords[holder.host]);
       await publish(host, holder, [body], { runId: run.runId, posting: { urgency: "result" } });
-      if (holder.host === change.host) await refreshPlanStatus(holder, run);
     } catch (error) {
       run.log.warn(
         { holder: changeRequestKey(known), err: error },

@@ -1,3 +1,4 @@
+import { createHash } from "node:crypto";
 import {
   commitStatusOf,
   type Detected,
@@ -49,7 +50,10 @@ export function announcePlan(asked: Answerable, change: ChangeRequest, run: Run)
   run.attempt.inBackground(
     plansAutomatically(change, run.config)
       ? setCommitStatus(change, { kind: "planning" }, run)
-      : logFailure(run, () => writeUnplanned(own, run)),
+      : logFailure(run, async () => {
+          await run.publisher.wrote(change, "status", undefined);
+          await writeUnplanned(own, run);
+        }),
   );
 }
 
@@ -70,6 +74,8 @@ interface PlanStatusOptions {
   readonly withoutComment?: boolean;
   /** Applications whose sync has just failed or was refused, before their records say so. */
   readonly justFailed?: readonly ApplicationName[];
+  /** Whether to leave alone what the host shows already. */
+  readonly unlessShown?: boolean;
   /** The host's answers for the same command's comment. */
   readonly reviewed?: Reviewed | undefined;
 }
@@ -97,7 +103,7 @@ export async function setPlanStatus(change: ChangeRequest, options: PlanStatusOp
       planned = true;
       if (options.withoutComment !== true) comment ??= (await findCurrentPlan(run.host, change))?.id;
       written = false;
-      written = await setText(change, text, comment, run);
+      written = await setText(change, text, comment, run, options.unlessShown);
       // A sync of another change request may have ended a record after the stores were read: a success is checked again.
       if (text.state !== "success") return;
       shown = text;
@@ -107,16 +113,10 @@ export async function setPlanStatus(change: ChangeRequest, options: PlanStatusOp
 }
 
 /** Updates the commit status of an open, planned change request; returns whether it was set. */
-export async function refreshPlanStatus(ref: ChangeRequestRef, run: Run): Promise<boolean> {
-  if (!hasCommitStatus(run)) return false;
-  let updated = false;
-  await logFailure(run, async () => {
-    const change = await run.host.getChangeRequest(ref);
-    if (change.state !== "open" || (await run.plans.find(change))?.head !== change.headRevision) return;
-    const { settings } = await openChange(change, run);
-    updated = (await setPlanStatus(change, { settings }, run)).planned;
-  });
-  return updated;
+export async function refreshPlanStatus(change: ChangeRequest, run: Run): Promise<boolean> {
+  if (!hasCommitStatus(run) || (await run.plans.find(change))?.head !== change.headRevision) return false;
+  const { settings } = await openChange(change, run);
+  return (await setPlanStatus(change, { settings, unlessShown: true }, run)).planned;
 }
 
 async function planText(
@@ -136,10 +136,23 @@ async function setText(
   { state, description }: StatusText,
   planComment: string | undefined,
   run: Run,
+  unlessShown = false,
 ): Promise<boolean> {
   if (!hasCommitStatus(run)) return false;
   const url = planComment === undefined ? change.webUrl : run.host.commentUrl(change, planComment);
-  return writeStatus({ change: headRef(change), state, description, url }, run);
+  const own = { change: headRef(change), state, description, url };
+  const digest = digestOf([change.headRevision, state, description, url]);
+  // A success is written again: whether it may be green also depends on the other change requests of its commit.
+  const known = unlessShown && state !== "success" ? await run.publisher.written(change, "status") : undefined;
+  if (known === digest) return true;
+  await run.publisher.wrote(change, "status", undefined);
+  const shown = await writeStatus(own, run);
+  if (shown) await run.publisher.wrote(change, "status", digest);
+  return shown;
+}
+
+function digestOf(texts: readonly string[]): string {
+  return createHash("sha256").update(JSON.stringify(texts)).digest("base64");
 }
 
 async function logFailure({ host: { id }, complaints, log }: Run, work: () => Promise<unknown>): Promise<void> {

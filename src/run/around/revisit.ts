@@ -3,10 +3,11 @@ import { type Around, endProgress, publishReminder } from "../../comments/remind
 import { isUnsettled, type Settled, settleRecords } from "../../core/deploy/settle-records.js";
 import { endReplacedOf } from "../../core/deploy/settle.js";
 import { createLifting } from "../../core/facts/approval.js";
+import type { ApplicationName } from "../../core/model/brand.js";
 import type { ChangeRequest, ChangeRequestRef } from "../../core/model/change-request.js";
 import { type Deployment, overdueChanges } from "../../core/model/deployment.js";
-import { HeadMoved, HostFailure, RepositoryFailure } from "../../core/model/errors.js";
-import type { BaseMoved } from "../../core/model/event.js";
+import { HeadMoved, HostFailure, LeaseLost, RepositoryFailure } from "../../core/model/errors.js";
+import type { BaseMoved, Marked } from "../../core/model/event.js";
 import { isAnnouncedUnseen, isPlanOf, isPreviewWithheld, isWithheld, waitsForApproval } from "../../core/model/plan.js";
 import { deployedOf } from "../../core/policy/effect-rules.js";
 import { nextStep, undoOf } from "../../core/policy/next-step.js";
@@ -18,13 +19,35 @@ import { refreshPlanStatus } from "../answer/status.js";
 import { silent, type Silent } from "../line/outcome.js";
 import { AUTOMATIC, commandContext, NOBODY, openChange, plansAutomatically, type Run } from "../line/run.js";
 
-/** Updates a change request after a review, or for the reconciler: its unsettled syncs and its commit status. */
+/** Settles the syncs of a change request after a review, or for the reconciler. */
 export async function revisit(ref: ChangeRequestRef, run: Run): Promise<Silent> {
   const unsettled = (await run.deployments.ofChange(ref)).some(isUnsettled);
   const settled = unsettled ? await settleEarlier(await run.host.getChangeRequest(ref), run) : [];
-  const updated = await refreshPlanStatus(ref, run);
-  if (settled.length > 0) return silent("settled");
+  await run.publisher.mark(ref);
+  return silent(settled.length > 0 ? "settled" : "nothing-to-update");
+}
+
+/** Brings what a marked change request shows up to date. If that fails, it is marked again. */
+export async function bringUpToDate(ref: ChangeRequestRef, { turn }: Marked, run: Run): Promise<Silent> {
+  let updated = false;
+  try {
+    const change = await run.host.getChangeRequest(ref, run.signal);
+    if (change.state === "open") updated = await refreshPlanStatus(change, run);
+    else await run.publisher.forget(ref, (await run.plans.find(ref))?.applications.map(nameOf) ?? []);
+  } catch (error) {
+    run.signal.throwIfAborted();
+    if (error instanceof LeaseLost) throw error;
+    if (!(error instanceof HostFailure && error.reason === "not-found")) {
+      run.log.warn({ err: error }, "could not bring a change request up to date; it is tried again in a minute");
+      await run.publisher.retry(ref);
+    }
+  }
+  await run.publisher.done({ change: ref, turn });
   return silent(updated ? "status-updated" : "nothing-to-update");
+}
+
+function nameOf({ application }: { readonly application: ApplicationName }): ApplicationName {
+  return application;
 }
 
 /** Whether an approval of the planned head lifts what the plan withholds, so that it has to be planned again. */

@@ -22,7 +22,6 @@ import { auditFactsOf, auditRun } from "../answer/audit.js";
 import { readChangeFacts } from "../answer/change-facts.js";
 import { linksOf } from "../answer/links.js";
 import { planUpdated } from "../answer/results.js";
-import { refreshPlanStatus } from "../answer/status.js";
 import { AUTOPLAN, type Autoplan } from "../line/asked.js";
 import { type Outcome, silent } from "../line/outcome.js";
 import { AUTOMATIC, commandContext, openChange, plansAutomatically, type Run } from "../line/run.js";
@@ -87,13 +86,12 @@ export async function keepPlaces(
   return waits;
 }
 
-/** Tells a change request that an administrator released its locks, and updates its commit status. */
+/** Tells a change request that an administrator released its locks. */
 export async function tellOfLoss(ref: ChangeRequestRef, lost: LockLost, run: Run): Promise<Outcome> {
   const change = await run.host.getChangeRequest(ref, run.signal);
   if (change.state !== "open") return silent("nothing-to-update");
   const body = renderLockLost(lost, run.hostWords[change.host]);
   await publish(run.host, change, [body], { runId: run.runId, posting: { urgency: "plan" } });
-  await refreshPlanStatus(change, run);
   return silent("loss-told");
 }
 

@@ -3,7 +3,7 @@ import { COMMANDS, isDeploying } from "../../core/commands/commands.js";
 import { isAddressed, parseComment, parseSigned } from "../../core/commands/parse-command.js";
 import type { ChangeRequestRef, User } from "../../core/model/change-request.js";
 import { HostFailure } from "../../core/model/errors.js";
-import type { BaseMoved, HostEvent, LockLost, TurnCame } from "../../core/model/event.js";
+import type { BaseMoved, HostEvent, LockLost, Marked, TurnCame } from "../../core/model/event.js";
 import { type Answerable, AUTOPLAN, type EarlyAccess } from "./asked.js";
 import { silent, type Silent } from "./outcome.js";
 import type { Run } from "./run.js";
@@ -21,6 +21,7 @@ export async function ask(event: HostEvent, run: Run): Promise<Asked> {
       return { kind: "base-moved", branch: event.branch };
     case "turn":
     case "lock-lost":
+    case "marked":
       return event;
     case "updated":
       return AUTOPLAN;
@@ -129,4 +130,5 @@ type Asked =
   | { readonly kind: "remind" }
   | BaseMoved
   | LockLost
+  | Marked
   | TurnCame;

@@ -1,14 +1,14 @@
-import type { ChangeRequest, ChangeRequestRef } from "../../core/model/change-request.js";
+import type { ChangeRequestRef } from "../../core/model/change-request.js";
 import { HeadMoved } from "../../core/model/errors.js";
 import type { HostEvent } from "../../core/model/event.js";
 import { answer } from "../answer/answer.js";
 import { announcePlan } from "../answer/status.js";
-import { markMovedPlan, liftsWithheld, revisit, remind } from "../around/revisit.js";
+import { bringUpToDate, markMovedPlan, liftsWithheld, revisit, remind } from "../around/revisit.js";
 import { takeTurn, tellOfLoss } from "../around/turns.js";
 import { ask, heedingStops, withPresentAccess } from "./ask.js";
 import { AUTOPLAN, type Answerable } from "./asked.js";
 import { closeChangeRequest, execute } from "./execute.js";
-import type { Finished, Outcome, Silent } from "./outcome.js";
+import type { CarriedOut, Outcome } from "./outcome.js";
 import { permit } from "./permit.js";
 import { recover } from "./recover.js";
 import type { Run } from "./run.js";
@@ -16,9 +16,8 @@ import type { Run } from "./run.js";
 /** The whole way of an event. Throws what broke; `supervise` answers that. */
 export async function handleEvent(event: HostEvent, run: Run): Promise<Outcome> {
   const asked = await ask(event, run);
+  if (asked.kind === "silent") return asked;
   switch (asked.kind) {
-    case "silent":
-      return asked;
     case "close":
       return closeChangeRequest(event.change, run);
     case "revisit":
@@ -31,6 +30,8 @@ export async function handleEvent(event: HostEvent, run: Run): Promise<Outcome> 
       return remind(event.change, run);
     case "base-moved":
       return markMovedPlan(event.change, asked, run);
+    case "marked":
+      return bringUpToDate(event.change, asked, run);
     case "command":
     case "autoplan":
     case "invalid":
@@ -49,7 +50,6 @@ async function obey(asked: Answerable, ref: ChangeRequestRef, given: Run): Promi
   return answer(asked, ended, change, run);
 }
 
-type CarriedOut = readonly [change: ChangeRequest, ended: Finished | Silent];
 async function carryOut(asked: Answerable, ref: ChangeRequestRef, run: Run): Promise<CarriedOut> {
   const change = await run.host.getChangeRequest(ref, run.signal);
   announcePlan(asked, change, run);

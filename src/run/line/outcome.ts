@@ -1,5 +1,5 @@
 import type { Settled } from "../../core/deploy/settle-records.js";
-import type { User } from "../../core/model/change-request.js";
+import type { ChangeRequest, User } from "../../core/model/change-request.js";
 import type { CommandResult, Refusal } from "../../core/model/result.js";
 import type { Settings } from "../../core/model/settings.js";
 import type { OwnComment } from "../../core/ports/code-host.js";
@@ -63,6 +63,8 @@ export interface Finished {
   /** The person without write access whom it answers. */
   readonly outsider?: User | undefined;
 }
+
+export type CarriedOut = readonly [change: ChangeRequest, ended: Finished | Silent];
 
 /** A command refused before the settings were read. */
 export function refused(refusal: Refusal): Finished {

@@ -18,6 +18,7 @@ import type { HostId } from "../../names.js";
 import type { Complaints } from "../around/complaints.js";
 import { hidingSecrets } from "../around/hide-secrets.js";
 import type { Outsiders } from "../around/outsiders.js";
+import type { Publisher } from "../around/publisher.js";
 import type { Autoplan, GivenCommand } from "./asked.js";
 import type { Attempt } from "./attempt.js";
 
@@ -102,6 +103,7 @@ export interface Dependencies extends CommandPorts {
   readonly notifications: Notifications;
   readonly complaints: Complaints;
   readonly outsiders: Outsiders;
+  readonly publisher: Publisher;
   /** Gives another change request an event. */
   readonly push: EventQueue["push"];
   /** The id of a run, the same for every attempt at the event with this key. */

@@ -27,7 +27,7 @@ import { type EveryCall, wrapPort } from "../../observe/wrap-port.js";
 import { answer, reply } from "../answer/answer.js";
 import { auditFactsOf, auditRun } from "../answer/audit.js";
 import { tellReceivers } from "../answer/notify.js";
-import { didAsAsked } from "../answer/results.js";
+import { didAsAsked, setsStatus } from "../answer/results.js";
 import { callNext, passTurn } from "../around/turns.js";
 import { ask, heedingStops } from "./ask.js";
 import type { Answerable } from "./asked.js";
@@ -55,14 +55,15 @@ export async function supervise(event: HostEvent, deps: Dependencies, given: Run
   const host = wrapPort(connected, {
     getChangeRequest: (call, ref) => (sameChangeRequest(ref, event.change) ? ifServed(call(), isServed) : call()),
   });
-  const locks = wrapPort(deps.locks, { release: (call, application) => noteFreed(call(), application, freed) });
+  const marking = marksConcerned(deps, event.change, freed);
   const startedAt = deps.clock.now().getTime();
   const runId = deps.newRunId(runKeyOf(event));
   const log = deps.log.child({ delivery, change: changeRequestKey(event.change), runId });
-  const fenced = fence({ ...deps, locks, host, ticket, signal: ticket.signal, runId, log, delivery });
+  const fenced = fence({ ...deps, ...marking.stores, host, ticket, signal: ticket.signal, runId, log, delivery });
   const outcome = await attempt(event, { ...fenced, attempt: new Attempt(fenced) });
   // Last: a sync may also have merged what the next one is planned against.
   if (freed.size > 0) await callNext({ applications: [...freed], after: event.change }, runId, deps);
+  if (marking.changed() && !showsItself(outcome)) await deps.publisher.mark(event.change);
   const text = outcomeText(outcome);
   const ms = deps.clock.now().getTime() - startedAt;
   if (outcome.kind === "failed") log.error({ event: event.kind, err: outcome.error, ms }, "event failed");
@@ -70,14 +71,61 @@ export async function supervise(event: HostEvent, deps: Dependencies, given: Run
   return runEndOf(outcome);
 }
 
-async function noteFreed(
-  released: Promise<boolean>,
-  application: ApplicationName,
-  freed: Set<ApplicationName>,
-): Promise<boolean> {
-  const done = await released;
-  if (done) freed.add(application);
-  return done;
+/**
+ * Stores that mark whoever shows the state of an application, as soon as that changes. The run itself answers for its own
+ * change request.
+ * @param freed receives the applications whose lock was released.
+ */
+function marksConcerned({ publisher, ...deps }: Dependencies, self: ChangeRequestRef, freed: Set<ApplicationName>) {
+  let changed = false;
+  const touched = async (application: ApplicationName, whose?: ChangeRequestRef) => {
+    changed = true;
+    await publisher.touched(application, self, whose);
+  };
+  const locks = wrapPort(deps.locks, {
+    async acquire(call, { application }, _now, from) {
+      const attempt = await call();
+      if (attempt.kind === "acquired" && attempt.fresh) await touched(application, from);
+      return attempt;
+    },
+    async release(call, application) {
+      const released = await call();
+      if (!released) return false;
+      freed.add(application);
+      await touched(application);
+      return true;
+    },
+  });
+  const waiting = wrapPort(deps.waiting, {
+    async leave(call, application) {
+      const left = await call();
+      if (left) await touched(application);
+      return left;
+    },
+  });
+  const plans = wrapPort(deps.plans, {
+    async save(call, { change, applications }) {
+      await call();
+      const names = applications.map(({ application }) => application);
+      await publisher.concern(change, names);
+    },
+  });
+  const deployments = wrapPort(deps.deployments, {
+    async save(call, { application }) {
+      await call();
+      await touched(application);
+    },
+    async remove(call, application, whose) {
+      await call();
+      await touched(application, whose);
+    },
+  });
+  return { stores: { locks, waiting, plans, deployments }, changed: () => changed };
+}
+
+/** Whether the answer has brought the change request up to date, or nobody has to. */
+function showsItself(outcome: Outcome): boolean {
+  return outcome.kind === "answered" && (setsStatus(outcome.result) || outcome.result.kind === "closed");
 }
 
 /** Whether the service handles this repository; an empty list allows all. */
@@ -182,6 +230,7 @@ async function giveUp(event: HostEvent, run: Run): Promise<Outcome> {
     case "base-moved":
     case "turn":
     case "lock-lost":
+    case "marked":
       return { kind: "stopped" };
     case "command":
     case "autoplan":

@@ -42,6 +42,7 @@ import { byApplication, byUsername, type Stores } from "../stores.js";
 import { MemoryContentBudget } from "./content-budget.js";
 import { MemoryHoldStore } from "./hold-store.js";
 import { MemoryLiveFeed } from "./live-feed.js";
+import { MemoryMarkStore } from "./mark-store.js";
 import { MemorySessionStore } from "./session-store.js";
 import { MemoryStatusStore } from "./status-store.js";
 
@@ -58,6 +59,7 @@ export function createMemoryStores(clock: Clock): Stores {
     plans: new MemoryPlanStore(clock),
     deployments: new MemoryDeploymentStore(),
     statuses: new MemoryStatusStore(clock),
+    marks: new MemoryMarkStore(clock),
     audit: new MemoryAuditLog(),
     users: new MemoryUserStore(sessions, clock),
     sessions,

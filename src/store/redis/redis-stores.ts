@@ -44,6 +44,7 @@ import { MemoryLiveFeed } from "../memory/live-feed.js";
 import { byApplication, type Stores } from "../stores.js";
 import { RedisConnection } from "./connection.js";
 import { RedisHoldStore, RedisLockStore, RedisWaitStore } from "./lock-store.js";
+import { RedisMarkStore } from "./mark-store.js";
 import { RedisPlanStore } from "./plan-store.js";
 import type { RedisConfig } from "./redis-config.js";
 import { RedisStatusStore } from "./status-store.js";
@@ -63,6 +64,7 @@ export function createRedisStores(config: RedisConfig, parts: { readonly log: Lo
     plans: new RedisPlanStore(connection),
     deployments: new RedisDeploymentStore(connection),
     statuses: new RedisStatusStore(connection),
+    marks: new RedisMarkStore(connection),
     audit: new RedisAuditLog(connection),
     users: new RedisUserStore(connection),
     sessions: createRedisSessions(connection),

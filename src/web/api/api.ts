@@ -17,6 +17,7 @@ import type { EventQueue } from "../../core/ports/event-queue.js";
 import type { Log } from "../../core/ports/log.js";
 import type { Notifications } from "../../core/ports/notifications.js";
 import type { RoleChange } from "../../core/ports/stores.js";
+import type { Publisher } from "../../run/around/publisher.js";
 import { callNext, keepPlaces } from "../../run/around/turns.js";
 import type { Stores } from "../../store/stores.js";
 import {
@@ -48,6 +49,7 @@ interface ApiParts extends Pick<Stores, "locks" | "waiting" | "holds" | "deploym
   readonly hostWords: AllHostWords;
   readonly hostPageOf: HostPageOf;
   readonly push: EventQueue["push"];
+  readonly publisher: Publisher;
   readonly notifications: Notifications;
   readonly newRunId: () => string;
   readonly clock: Clock;
@@ -288,7 +290,7 @@ async function forceUnlockAll(
 async function noteRelease(locks: readonly Lock[], by: Account, parts: ApiParts): Promise<void> {
   const [first] = locks;
   if (first === undefined) return;
-  const { clock, log, push } = parts;
+  const { clock } = parts;
   const runId = parts.newRunId();
   const entry = {
     at: clock.now().toISOString(),
@@ -316,5 +318,6 @@ async function noteRelease(locks: readonly Lock[], by: Account, parts: ApiParts)
     const message = "could not queue the status update of a change request whose lock was released";
     log.warn({ err: error, application: first.application }, message);
   }
+  for (const application of applications) await parts.publisher.touched(application, undefined, first.holder);
   await callNext({ applications, after: first.holder }, runId, parts, first.holder);
 }

@@ -54,6 +54,7 @@ beforeAll(async () => {
   });
   const one = await bot.open(changeOf(["web"]));
   await bot.open(changeOf(["api"]));
+  await bot.approve(one);
   bot.expectChanges("sync web");
   await bot.comment(one, "svc sync");
   while ((await raw.exists("svc:{notifications}:broken")) === 0) await new Promise((resolve) => setImmediate(resolve));

@@ -1,0 +1,178 @@
+import type { ApplicationName } from "../../core/model/brand.js";
+import {
+  changeRequestKey,
+  type ChangeRequestRef,
+  changeRequestRef,
+  identityKey,
+  sameChangeRequest,
+} from "../../core/model/change-request.js";
+import { StoreUnavailable } from "../../core/model/errors.js";
+import type { HostEvent } from "../../core/model/event.js";
+import type { Clock } from "../../core/ports/clock.js";
+import type { EventQueue } from "../../core/ports/event-queue.js";
+import type { Log } from "../../core/ports/log.js";
+import type { Mark, MarkStore, Surface } from "../../core/ports/stores.js";
+
+/** More marks may follow: they are worked off together. */
+const WAIT_MS = 1_000;
+/** A mark whose replica was killed before it was in the queue is taken again after this time. */
+const LEASE_MS = 60_000;
+const RETRY_MS = 60_000;
+/** Change requests a second and replica: what people ask for goes first, and the host has a limit. */
+const MOST = 5;
+/** How often to look for the marks of other replicas. */
+const LOOK_EVERY_MS = 5_000;
+
+interface PublisherParts {
+  readonly marks: MarkStore;
+  readonly queue: Pick<EventQueue, "push" | "isBusy">;
+  readonly clock: Clock;
+  readonly log: Log;
+}
+
+/**
+ * Keeps what change requests show true. Whoever changes a fact marks those that it concerns; a mark becomes an event of its
+ * change request's lane, where no other run writes the same texts. Marks are kept here while the store is unavailable.
+ */
+export class Publisher {
+  readonly #kept = new Map<string, () => Promise<void>>();
+  readonly #closing = new AbortController();
+  #next: Promise<void> | undefined;
+  #timer: NodeJS.Timeout | undefined;
+
+  constructor(private readonly parts: PublisherParts) {}
+
+  /** Looks for marks of other replicas, and for those that a killed one has left. */
+  start(): void {
+    this.#timer = setInterval(() => void this.#pass(), LOOK_EVERY_MS);
+    this.#timer.unref();
+  }
+
+  close(): void {
+    clearInterval(this.#timer);
+    this.#closing.abort();
+  }
+
+  /** Resolves once no mark of this replica waits. */
+  async idle(): Promise<void> {
+    while (this.#next !== undefined) await this.#next;
+  }
+
+  get isIdle(): boolean {
+    return this.#next === undefined;
+  }
+
+  /** Marks a change request. Never throws. */
+  async mark(change: ChangeRequestRef): Promise<void> {
+    await this.#do(`change ${identityKey(change)}`, () => this.#set([change]));
+  }
+
+  /**
+   * Marks whoever shows the state of an application, but for the change request whose own run goes on. Never throws.
+   * @param whose had its lock or its record.
+   */
+  async touched(application: ApplicationName, by?: ChangeRequestRef, whose?: ChangeRequestRef): Promise<void> {
+    await this.#do(`application ${application}`, async () => {
+      const concerned = await this.parts.marks.concernedBy(application);
+      const all = whose === undefined ? concerned : [...concerned, whose];
+      await this.#set(all.filter((one) => by === undefined || !sameChangeRequest(one, by)));
+    });
+  }
+
+  /** Notes whose state a change request shows. Never throws. */
+  async concern(change: ChangeRequestRef, applications: readonly ApplicationName[]): Promise<void> {
+    await this.#do(`plan ${identityKey(change)}`, () => this.parts.marks.concern(change, applications));
+  }
+
+  /** The change request is closed. Never throws. */
+  async forget(change: ChangeRequestRef, applications: readonly ApplicationName[]): Promise<void> {
+    await this.#do(`plan ${identityKey(change)}`, () => this.parts.marks.forget(change, applications));
+  }
+
+  /** The digest of what a surface shows; undefined if that is not known. */
+  async written(change: ChangeRequestRef, surface: Surface): Promise<string | undefined> {
+    try {
+      return await this.parts.marks.written(change, surface);
+    } catch (error) {
+      if (error instanceof StoreUnavailable) return undefined;
+      throw error;
+    }
+  }
+
+  /** Notes what a surface shows, or that it is not known any more: before it is written. Never throws. */
+  async wrote(change: ChangeRequestRef, surface: Surface, digest: string | undefined): Promise<void> {
+    await this.#do(`${surface} ${identityKey(change)}`, () => this.parts.marks.wrote(change, surface, digest));
+  }
+
+  /** It shows what was stored when its run began. Never throws. */
+  async done(mark: Mark): Promise<void> {
+    await this.#do(`done ${identityKey(mark.change)}`, () => this.parts.marks.remove(mark));
+  }
+
+  /** It could not be brought up to date. Never throws. */
+  async retry(change: ChangeRequestRef): Promise<void> {
+    await this.#do(`retry ${identityKey(change)}`, () => this.#set([change], RETRY_MS));
+  }
+
+  /** Pushes an event once the store is available again. */
+  later(event: HostEvent): void {
+    this.#kept.set(`event ${event.delivery}`, async () => {
+      await this.parts.queue.push(event);
+    });
+  }
+
+  async #set(changes: readonly ChangeRequestRef[], afterMs = WAIT_MS): Promise<void> {
+    if (changes.length === 0) return;
+    await this.parts.marks.set(changes, new Date(this.parts.clock.now().getTime() + afterMs));
+    if (afterMs === WAIT_MS) this.#passSoon();
+  }
+
+  /** What the store cannot do now is done again at the next look. */
+  async #do(key: string, work: () => Promise<void>): Promise<void> {
+    this.#kept.delete(key);
+    try {
+      await work();
+    } catch (error) {
+      if (error instanceof StoreUnavailable) this.#kept.set(key, work);
+      else this.parts.log.warn({ mark: key, err: error }, "could not store a mark");
+    }
+  }
+
+  #passSoon(): void {
+    const { clock } = this.parts;
+    this.#next ??= clock
+      .sleep(WAIT_MS, this.#closing.signal)
+      .then(() => {
+        this.#next = undefined;
+        return this.#pass();
+      })
+      .catch(() => {
+        this.#next = undefined;
+      });
+  }
+
+  /** Pushes the events of marks that are due. Logs what fails: the next pass takes it again. */
+  async #pass(): Promise<void> {
+    const { marks, clock, log } = this.parts;
+    try {
+      const now = clock.now();
+      const taken = await marks.take(now, new Date(now.getTime() + LEASE_MS), MOST);
+      for (const [key, work] of [...this.#kept]) await this.#do(key, work);
+      for (const mark of taken) await this.#push(mark);
+      if (taken.length === MOST) this.#passSoon();
+    } catch (error) {
+      log.debug({ err: error }, "could not work off marks; the next look does");
+    }
+  }
+
+  async #push(mark: Mark): Promise<void> {
+    const { marks, queue, log } = this.parts;
+    const { change, turn } = mark;
+    const delivery = `marked-${identityKey(change)}-${turn}`;
+    const isNew = await queue.push({ kind: "marked", delivery, change: changeRequestRef(change), turn });
+    if (isNew || (await queue.isBusy(change))) return;
+    // Its event ended without it each time that it was run.
+    log.warn({ change: changeRequestKey(change) }, "gave up to bring a change request up to date");
+    await marks.remove(mark);
+  }
+}

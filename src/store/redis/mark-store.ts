@@ -1,0 +1,97 @@
+import * as z from "zod";
+import type { ApplicationName } from "../../core/model/brand.js";
+import { type ChangeRequestRef, changeRequestRef, identityKey } from "../../core/model/change-request.js";
+import { parseJson } from "../../core/model/json.js";
+import { PLAN_LIFETIME_MS } from "../../core/model/plan.js";
+import type { Mark, MarkStore, Surface } from "../../core/ports/stores.js";
+import { RedisScript } from "../../http/redis.js";
+import { CONCERNED_KEY_PREFIX, MARKS_KEY_PREFIX, WRITTEN_KEY_PREFIX } from "../../names.js";
+import type { RedisConnection } from "./connection.js";
+import { stored } from "./stored-value.js";
+
+const SET = new RedisScript(new URL("set-marks.lua", import.meta.url));
+const TAKE = new RedisScript(new URL("take-marks.lua", import.meta.url));
+const REMOVE = new RedisScript(new URL("remove-mark.lua", import.meta.url));
+
+const DUE_KEY = `${MARKS_KEY_PREFIX}due`;
+const RECORDS_KEY = `${MARKS_KEY_PREFIX}records`;
+const COUNT_KEY = `${MARKS_KEY_PREFIX}count`;
+
+const markRecord = z.object({ v: z.literal(1), turn: z.int(), change: stored.change });
+const concernedRecord = z.object({ v: z.literal(1), change: stored.change });
+
+const writtenRecord = z.object({ v: z.literal(1), digest: z.string() });
+
+/** So many marks are set in one call: Redis does nothing else meanwhile. */
+const CHUNK = 500;
+
+/** Marks in a sorted set and a hash, by the ids of repositories; a hash per application says whom it concerns. */
+export class RedisMarkStore implements MarkStore {
+  constructor(private readonly connection: RedisConnection) {}
+
+  async set(changes: readonly ChangeRequestRef[], due: Date): Promise<void> {
+    for (let start = 0; start < changes.length; start += CHUNK) {
+      const part = changes.slice(start, start + CHUNK);
+      const fields = part.flatMap((one) => [identityKey(one), JSON.stringify(changeRequestRef(one))]);
+      const keys = [DUE_KEY, RECORDS_KEY, COUNT_KEY];
+      await this.connection.run((redis) => SET.run(redis, keys, [due.getTime(), ...fields]));
+    }
+  }
+
+  /** What another version wrote is left to it. */
+  async take(now: Date, until: Date, most: number): Promise<readonly Mark[]> {
+    const args = [now.getTime(), until.getTime(), most];
+    const taken = await this.connection.run((redis) => TAKE.run(redis, [DUE_KEY, RECORDS_KEY], args));
+    return z
+      .array(z.string())
+      .parse(taken)
+      .flatMap((text) => markRecord.safeParse(parseJson(text)).data ?? [])
+      .map(({ change, turn }) => ({ change, turn }));
+  }
+
+  async remove({ change, turn }: Mark): Promise<void> {
+    const args = [identityKey(change), `{"v":1,"turn":${turn},`];
+    await this.connection.run((redis) => REMOVE.run(redis, [DUE_KEY, RECORDS_KEY], args));
+  }
+
+  async concern(change: ChangeRequestRef, applications: readonly ApplicationName[]): Promise<void> {
+    const record = JSON.stringify({ v: 1, change: changeRequestRef(change) });
+    await this.connection.run((redis) =>
+      Promise.all(
+        applications.map(async (application) => {
+          const key = CONCERNED_KEY_PREFIX + application;
+          await redis.hset(key, identityKey(change), record);
+          await redis.pexpire(key, PLAN_LIFETIME_MS);
+        }),
+      ),
+    );
+  }
+
+  async forget(change: ChangeRequestRef, applications: readonly ApplicationName[]): Promise<void> {
+    const field = identityKey(change);
+    await this.connection.run((redis) =>
+      Promise.all(applications.map((application) => redis.hdel(CONCERNED_KEY_PREFIX + application, field))),
+    );
+  }
+
+  async concernedBy(application: ApplicationName): Promise<readonly ChangeRequestRef[]> {
+    const records = await this.connection.run((redis) => redis.hvals(CONCERNED_KEY_PREFIX + application));
+    return records.flatMap((text) => concernedRecord.safeParse(parseJson(text)).data?.change ?? []);
+  }
+
+  async written(change: ChangeRequestRef, surface: Surface): Promise<string | undefined> {
+    const text = await this.connection.run((redis) => redis.get(writtenKey(change, surface)));
+    return text === null ? undefined : writtenRecord.safeParse(parseJson(text)).data?.digest;
+  }
+
+  async wrote(change: ChangeRequestRef, surface: Surface, digest: string | undefined): Promise<void> {
+    const key = writtenKey(change, surface);
+    await this.connection.run<unknown>((redis) =>
+      digest === undefined ? redis.del(key) : redis.set(key, JSON.stringify({ v: 1, digest }), "PX", PLAN_LIFETIME_MS),
+    );
+  }
+}
+
+function writtenKey(change: ChangeRequestRef, surface: Surface): string {
+  return `${WRITTEN_KEY_PREFIX}${surface}:${identityKey(change)}`;
+}

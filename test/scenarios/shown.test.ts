@@ -1,0 +1,54 @@
+import { describe, expect, test } from "@jest/globals";
+import { revision } from "../../src/core/model/brand.js";
+import { HOSTS, REPOSITORY, startBot, type Bot } from "./bot.js";
+import { changeOf } from "./resources.js";
+
+const start = (host: Bot["host"], more: object = {}) =>
+  startBot({ host, config: { [host]: { commit_status: true }, ...more } });
+
+const written = (bot: Bot, number: number) => bot.forge.statuses(REPOSITORY, bot.seen(number).headRevision);
+
+/** GitLab keeps the first text of a pending status. */
+async function statusOf(bot: Bot, number: number): Promise<string> {
+  const { headRevision } = bot.seen(number);
+  if (bot.host === "hosta") return written(bot, number).at(-1)?.description ?? "";
+  const own = await bot.stores.statuses.ofHead({ ...bot.ref(number), headRevision: revision(headRevision) });
+  return own.map(({ description }) => description).join("; ");
+}
+
+describe.each(HOSTS)("what svc shows on %s follows what happens elsewhere", (host) => {
+  test("who loses a lock to a rollback is told who has it, and that it is free once it is", async () => {
+    const bot = await start(host);
+    const one = await bot.open(changeOf(["web"]));
+    bot.expectChanges("sync web");
+    await bot.comment(one, "svc sync");
+    const two = await bot.open(changeOf(["web"], "3"), { by: "bo" });
+    const three = await bot.open(changeOf(["web"], "4"), { by: "bo" });
+    expect(await bot.locked(two)).toEqual(["web"]);
+    bot.argocd.faults.add({ method: "POST", path: /\/web\/sync$/, times: 1, fault: { kind: "status", status: 500 } });
+    await bot.comment(one, "svc rollback");
+    expect(await bot.locked(one)).toEqual(["web"]);
+    expect(await statusOf(bot, two)).toMatch(new RegExp(`web is locked by .*${one}`));
+    expect(await statusOf(bot, three)).toMatch(new RegExp(`web is locked by .*${one}`));
+    await bot.comment(three, "svc unlock", "bo");
+    await bot.comment(one, "svc unlock");
+    expect(await bot.locked(one)).toEqual([]);
+    expect(await statusOf(bot, two)).not.toContain("locked by");
+    expect(await statusOf(bot, three)).not.toContain("locked by");
+  });
+
+  test("a status whose text did not change is not written again", async () => {
+    const bot = await start(host);
+    const one = await bot.open(changeOf(["web"]));
+    const two = await bot.open(changeOf(["web"], "3"), { by: "bo" });
+    const before = written(bot, two).length;
+    await bot.comment(one, "svc unlock");
+    await bot.comment(two, "svc unlock", "bo");
+    const after = written(bot, two).length;
+    // GitLab has a pending one already.
+    expect(after).toBe(host === "hosta" ? before + 1 : before);
+    await bot.stores.marks.set([bot.ref(two)], bot.clock.now());
+    await bot.approve(two, "ana");
+    expect(written(bot, two)).toHaveLength(after);
+  });
+});
