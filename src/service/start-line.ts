@@ -47,10 +47,14 @@ export async function startLine(given: Omit<Dependencies, "push" | "publisher">,
       onTakeOver,
       refuse: (event, ticket) =>
         observe(event, async () => {
-          // Answers commands and pushes; the reconciler makes up for the rest. The store cannot tell whether this is a
-          // redelivery, so it counts as one and an earlier answer stands.
-          const again = { ...ticket, again: true };
-          if (event.kind === "commented" || event.kind === "updated") await supervise(event, unavailable, again);
+          // Nobody waits for an answer to a push: it is planned once the store is back.
+          if (event.kind === "updated") {
+            publisher.later(event);
+            return "failed";
+          }
+          // Answers commands; the reconciler makes up for the rest. The store cannot tell whether this is a redelivery, so it
+          // counts as one and an earlier answer stands.
+          if (event.kind === "commented") await supervise(event, unavailable, { ...ticket, again: true });
           return "refused";
         }),
     });

@@ -30,6 +30,8 @@ describe.each(HOSTS)("operational messages on %s", (host) => {
     });
     expect((await fetch(`${bot.service.url}/health`)).status).toBe(200);
     const one = await bot.open(WEB);
+    expect(bot.answers(one)).toEqual([]);
+    await bot.comment(one, "svc plan");
     expect(bot.forge.deliveries.map(({ status }) => status)).not.toContain(503);
     expect(bot.lastComment(one)).toContain("failed to acquire lock");
     await redis.server.restart();

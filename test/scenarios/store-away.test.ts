@@ -147,4 +147,23 @@ describe.each(HOSTS)("the store on %s", (host) => {
     expect(bot.lastComment(one)).toContain("succeeded");
     expect(await bot.locked(one)).toEqual([]);
   });
+
+  test("an automatic plan that could not be made while the store was away is made when it is back, without a comment in between", async () => {
+    const bot = await startOnRedis(host);
+    await redis.server.kill();
+    let one: number;
+    try {
+      one = await bot.open(WEB);
+      expect(bot.answers(one)).toEqual([]);
+    } finally {
+      await redis.server.restart();
+    }
+    await untilReady(bot);
+    const head = bot.seen(one).headRevision;
+    while ((await bot.stores.plans.find(bot.ref(one)))?.head !== head) await bot.idle();
+    await bot.idle();
+    expect(bot.answers(one)).toHaveLength(1);
+    expect(bot.lastComment(one)).toContain("**Status:** Locked by this PR");
+    expect(await bot.locked(one)).toEqual(["web"]);
+  });
 });

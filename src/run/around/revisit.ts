@@ -3,7 +3,6 @@ import { type Around, endProgress, publishReminder } from "../../comments/remind
 import { isUnsettled, type Settled, settleRecords } from "../../core/deploy/settle-records.js";
 import { endReplacedOf } from "../../core/deploy/settle.js";
 import { createLifting } from "../../core/facts/approval.js";
-import type { ApplicationName } from "../../core/model/brand.js";
 import type { ChangeRequest, ChangeRequestRef } from "../../core/model/change-request.js";
 import { type Deployment, overdueChanges } from "../../core/model/deployment.js";
 import { HeadMoved, HostFailure, LeaseLost, RepositoryFailure } from "../../core/model/errors.js";
@@ -33,7 +32,6 @@ export async function bringUpToDate(ref: ChangeRequestRef, { turn }: Marked, run
   try {
     const change = await run.host.getChangeRequest(ref, run.signal);
     if (change.state === "open") updated = await refreshPlanStatus(change, run);
-    else await run.publisher.forget(ref, (await run.plans.find(ref))?.applications.map(nameOf) ?? []);
   } catch (error) {
     run.signal.throwIfAborted();
     if (error instanceof LeaseLost) throw error;
@@ -44,10 +42,6 @@ export async function bringUpToDate(ref: ChangeRequestRef, { turn }: Marked, run
   }
   await run.publisher.done({ change: ref, turn });
   return silent(updated ? "status-updated" : "nothing-to-update");
-}
-
-function nameOf({ application }: { readonly application: ApplicationName }): ApplicationName {
-  return application;
 }
 
 /** Whether an approval of the planned head lifts what the plan withholds, so that it has to be planned again. */
