@@ -121,6 +121,7 @@ export function eventQueueContract(name: string, start: StartQueue, numRuns: num
         turn: { ...origin(17), kind: "turn", applications: [web], after: origin(18).change },
         "lock-lost": { ...origin(19), kind: "lock-lost", applications: [web], by: "olga", waits: [web] },
         "still-deployed": { ...origin(20), kind: "still-deployed" },
+        marked: { ...origin(21), kind: "marked", turn: 3 },
       };
       for (const event of Object.values(events)) await queue.push(event);
       await runs.haveStarted(Object.keys(events).length);

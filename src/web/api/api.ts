@@ -290,7 +290,7 @@ async function forceUnlockAll(
 async function noteRelease(locks: readonly Lock[], by: Account, parts: ApiParts): Promise<void> {
   const [first] = locks;
   if (first === undefined) return;
-  const { clock } = parts;
+  const { clock, log, push } = parts;
   const runId = parts.newRunId();
   const entry = {
     at: clock.now().toISOString(),
