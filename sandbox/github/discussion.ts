@@ -53,6 +53,7 @@ export class Discussion {
     const submittedAt = wholeSecond(this.world.clock.now());
     const review = { id: this.world.newId(), author, state, commit: pull.headSha, submittedAt };
     pull.reviews.push(review);
+    pull.updatedAt = submittedAt;
     pull.reviewRequests.delete(author);
     await this.webhooks.send("pull_request_review", () => reviewPayload(this.world, pull, review));
   }

@@ -101,7 +101,7 @@ export async function moveHead(world: World, pull: Pull, head: string): Promise<
 export function closePull(pull: Pull): Pull {
   if (pull.state === "closed") throw new Error(`#${pull.number} is closed already`);
   pull.state = "closed";
-  pull.closedAt = now();
+  pull.closedAt = pull.updatedAt = now();
   return pull;
 }
 

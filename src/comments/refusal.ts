@@ -153,7 +153,7 @@ function paragraphsOf(
     case "store-unavailable":
       return "failed to acquire lock\n\nThe lock store did not answer, so nothing was run. Please try again in a minute. If that does not help, check the store's address and health.";
     case "found-late":
-      return `This command reached the service late, because its webhook was lost. Nothing was run. If you still want it, comment ${code(`${word} ${refusal.command}`)} again.`;
+      return `This command reached the service late: its webhook was lost, or the service was down. Nothing was run. If you still want it, comment ${code(`${word} ${refusal.command}`)} again.`;
     case "closed": {
       const working = COMMAND_NAMES.filter((name) => !isGatedBy(name, "closed") && works(name, advice));
       return [

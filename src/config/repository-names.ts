@@ -1,5 +1,5 @@
 import { HOST_IDS, HOST_PREFIXES, type HostId } from "../names.js";
-import { PATTERN_FORM, patternProblem } from "./pattern.js";
+import { matchesName, PATTERN_FORM, patternProblem } from "./pattern.js";
 
 /** A repository, person or team as settings and annotations name it: `github:acme/deploy`, or without a host, which then is any. */
 interface NamedOnHost {
@@ -43,4 +43,26 @@ export function repositoryProblem(text: string): string | undefined {
 /** How to write a repository of unknown host: `github:acme/deploy or gitlab:acme/deploy`. */
 export function withEachHost(hosts: readonly HostId[], name: string): string {
   return hosts.map((id) => `${HOST_PREFIXES[id][0]}:${name}`).join(" or ");
+}
+
+/** Whether `allowed_repos` has this repository; an empty list has all. */
+export function allowsRepository(allowed: readonly string[], host: HostId, repository: string): boolean {
+  return allowed.length === 0 || namesOf(allowed, host).some((name) => matchesName(name, repository.toLowerCase()));
+}
+
+/** Whether `allowed_repos` may have a repository of this owner. */
+export function allowsOwner(allowed: readonly string[], host: HostId, owner: string): boolean {
+  return (
+    allowed.length === 0 ||
+    namesOf(allowed, host).some((name) => {
+      const [own = ""] = name.split("/");
+      // `{acme/a,other/b}` is cut within its braces: what it names cannot be told from here.
+      return own === "**" || (own.includes("{") && !own.includes("}")) || matchesName(own, owner.toLowerCase());
+    })
+  );
+}
+
+function namesOf(allowed: readonly string[], host: HostId): readonly string[] {
+  const named = allowed.map(withHost).filter((one) => (one.host ?? host) === host);
+  return named.map(({ name }) => name.toLowerCase());
 }

@@ -86,16 +86,15 @@ export function duration(longest: string) {
 }
 
 /** A duration, read as milliseconds, or `off`. */
-export function durationOrOff(longest: string) {
-  const most = parseDuration(longest) ?? 0;
-  return textLeaf(
-    `off, or a duration such as 30s, 10m or 1h30m, ${longest} at most`,
-    (value): number | "off" | Wrong => {
-      if (value === "off") return value;
-      const milliseconds = parseDuration(value);
-      return milliseconds === undefined || milliseconds > most ? new Wrong() : milliseconds;
-    },
-  ).meta({
+export function durationOrOff(longest: string, shortest = "1ms") {
+  const [least = 0, most = 0] = [shortest, longest].map(parseDuration);
+  const bounds = shortest === "1ms" ? `${longest} at most` : `${shortest} at least and ${longest} at most`;
+  return textLeaf(`off, or a duration such as 30s, 10m or 1h30m, ${bounds}`, (value): number | "off" | Wrong => {
+    if (value === "off") return value;
+    const milliseconds = parseDuration(value);
+    const fits = milliseconds !== undefined && milliseconds >= least && milliseconds <= most;
+    return fits ? milliseconds : new Wrong();
+  }).meta({
     title: "duration or `off`",
     type: "string",
     pattern: "^(?=off$|.*[1-9])(?:off|(?:\\d+(?:ms|s|m|h|d|w))+)$",

@@ -190,7 +190,14 @@ async function tryOnce(
     for (let redirects = 0; ; redirects += 1) {
       refuseForeignOrigin(options, url);
       const timeoutMs = Math.max(1, deadline - performance.now());
-      const init: RequestInit = { method, headers: request.headers, body: request.body, redirect: "manual" };
+      const { headers, body } = request;
+      const init: RequestInit = {
+        method,
+        headers,
+        body,
+        redirect: "manual",
+        ...(isConditional(request) && REVALIDATE),
+      };
       const limits = { timeoutMs, maxBytes: MAX_ANSWER_BYTES, signal: request.signal };
       const answer = await fetchText(url, init, limits);
       if (options.saysLimited?.(answer) === true) return responseOf({ ...answer, status: 429 });
@@ -210,6 +217,13 @@ async function tryOnce(
     if (request.signal?.aborted) throw request.signal.reason;
     return unanswered(options, { method, url: start, maybeDone, error });
   }
+}
+
+/** Otherwise `fetch` adds `no-cache` to a request with its own condition, and no server answers 304 to that. */
+const REVALIDATE = { cache: "no-cache" } as const;
+
+function isConditional({ headers = {} }: HostRequest): boolean {
+  return "if-none-match" in headers;
 }
 
 /** Explains why no answer came. @throws {HostFailure} if another attempt would not help. */

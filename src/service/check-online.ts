@@ -1,8 +1,7 @@
 import { pino } from "pino";
 import type { CheckResult } from "../config/check.js";
-import { matchesName } from "../config/pattern.js";
 import { NO_FILE } from "../config/repository/repository-schema.js";
-import { namesHost, withEachHost, withHost } from "../config/repository-names.js";
+import { allowsOwner, namesHost, withEachHost } from "../config/repository-names.js";
 import { resolveSettings } from "../config/rules/settings.js";
 import type { ServerConfig } from "../config/server/server.js";
 import { type Application, destinationOf, projectOf } from "../core/model/application.js";
@@ -42,20 +41,12 @@ export async function checkOnline(config: ServerConfig): Promise<CheckResult> {
 
 /** Installations of a public App by strangers: nobody can prevent them, and their events are ignored. */
 function installedOutside(host: HostId, owners: readonly string[], { defaults }: ServerConfig): readonly string[] {
-  const allowed = defaults.allowedRepos.map(withHost).filter((one) => (one.host ?? host) === host);
-  if (defaults.allowedRepos.length === 0) return [];
-  const isServed = (owner: string) =>
-    allowed.some(({ name }) => ["*", "**"].includes(name) || isOwner(name.split("/")[0] ?? "", owner));
   return owners
-    .filter((owner) => !isServed(owner))
+    .filter((owner) => !allowsOwner(defaults.allowedRepos, host, owner))
     .map(
       (owner) =>
         `warning: the App is installed on ${owner}, of which defaults.allowed_repos names no repository: its events are ignored. Uninstall it there, or name them`,
     );
-}
-
-function isOwner(pattern: string, owner: string): boolean {
-  return pattern === "**" || matchesName(pattern.toLowerCase(), owner.toLowerCase());
 }
 
 /** Collects the lines that a start would log. */

@@ -1,35 +1,25 @@
 import { LRUCache } from "lru-cache";
-import { isHeadAnswered } from "../comments/publish.js";
-import { parseComment } from "../core/commands/parse-command.js";
-import type { RepositoryName } from "../core/model/brand.js";
+import type { ServerConfig } from "../config/server/server.js";
 import {
   changeRequestKey,
   changeRequestRef,
   type ChangeRequestRef,
   identityKey,
-  sameChangeRequest,
   sameRepositoryOf,
 } from "../core/model/change-request.js";
 import { overdueChanges } from "../core/model/deployment.js";
-import { HostFailure } from "../core/model/errors.js";
-import { type BranchPushed, foundHead, type HostEvent } from "../core/model/event.js";
-import type { AuditLog } from "../core/ports/audit.js";
+import type { BranchPushed } from "../core/model/event.js";
 import type { Clock } from "../core/ports/clock.js";
-import type { CodeHost, RecentComment, RecentHead } from "../core/ports/code-host.js";
+import type { CodeHost } from "../core/ports/code-host.js";
 import type { Deployer } from "../core/ports/deployer.js";
 import type { EventQueue } from "../core/ports/event-queue.js";
 import type { Log } from "../core/ports/log.js";
-import type { DeploymentStore, LockStore, PlanStore } from "../core/ports/stores.js";
+import type { DeploymentStore, LockStore } from "../core/ports/stores.js";
 import type { Push } from "../hosts/webhook-route.js";
-import { type HostId, QUEUE_KEY_PREFIX } from "../names.js";
-import {
-  type Search,
-  SEARCH_BACK_MS,
-  type SharedRecords,
-  sharedSearches,
-  claimsInterval,
-} from "../store/shared-records.js";
+import { HOST_IDS, type HostId, QUEUE_KEY_PREFIX } from "../names.js";
+import { claimsInterval } from "../store/shared-records.js";
 import type { Stores } from "../store/stores.js";
+import { RecentEvents, type SearchParts } from "./recent-events.js";
 import { reconcile, reconcileChange, type ReconcileParts } from "./reconcile.js";
 import { type SystemWatch, WATCH_EVERY_MS } from "./system-watch.js";
 import { LOOK_AT_TOKENS_EVERY_MS, type TokenWatch } from "./token-watch.js";
@@ -42,7 +32,8 @@ const TAKE_OVER_EVERY_MS = 15_000;
 const HOLDER_EVERY_MS = 60_000;
 const MAX_HOLDERS = 1000;
 
-interface ChoreParts extends Omit<FindLostParts, "searches">, Pick<RemindParts, "remindAfter"> {
+interface ChoreParts extends ReconcileParts, Omit<SearchParts, "polls" | "commandWord" | "allowedRepos"> {
+  readonly config: ServerConfig;
   readonly deployer: Deployer;
   /** Undefined if no receiver wants to hear of outages. */
   readonly watch: SystemWatch | undefined;
@@ -64,13 +55,17 @@ interface RemindParts {
 export function createChores(parts: ChoreParts) {
   const { deployer, connection, clock, log } = parts;
 
-  const searches = sharedSearches(connection);
+  const { config, hosts } = parts;
+  const polls = new Map(HOST_IDS.flatMap((id) => pollOf(id, config)));
+  const { allowedRepos } = config.defaults;
+  const events = new RecentEvents({ ...parts, polls, allowedRepos, commandWord: config.server.command });
+  const { remindAfter } = config.comments;
   const reminders = new Reminders(connection, clock);
 
   async function makeUpForLostWebhooks(): Promise<void> {
     await reconcile(parts);
-    await remindWaiting({ ...parts, reminders });
-    await findLost({ ...parts, searches });
+    await remindWaiting({ ...parts, remindAfter, reminders });
+    await events.findLost();
   }
 
   async function sweep(): Promise<void> {
@@ -94,6 +89,26 @@ export function createChores(parts: ChoreParts) {
     }
   }
 
+  const polling = new Map<HostId, Promise<void>>();
+
+  /** Polls a host, unless the last poll of it is not over. Logs errors. */
+  function poll(host: CodeHost, mayRun: () => Promise<boolean>): Promise<void> {
+    const work = async () => {
+      try {
+        if (await mayRun()) await events.poll(host);
+      } catch (error) {
+        log.warn({ host: host.id, err: error }, "could not poll a code host");
+      } finally {
+        polling.delete(host.id);
+      }
+    };
+    const running = polling.get(host.id) ?? work();
+    polling.set(host.id, running);
+    return running;
+  }
+
+  const polled = Object.values(hosts).filter(({ id }) => polls.has(id));
+
   /** When each holder was last checked, in epoch milliseconds. */
   const checkedAt = new LRUCache<string, number>({ max: MAX_HOLDERS });
 
@@ -111,6 +126,10 @@ export function createChores(parts: ChoreParts) {
   return {
     /** Makes up for lost webhooks and sends reminders, even if another replica just did. */
     reconcile: makeUpForLostWebhooks,
+    /** Polls the hosts that are to be polled, even if another replica just did. */
+    async poll(): Promise<void> {
+      await Promise.all(polled.map((host) => poll(host, () => Promise.resolve(true))));
+    },
     /** Deletes expired temporary Applications, even if another replica just did. */
     sweep,
     /** Does both, since webhooks may have been lost while nothing ran. Logs errors. */
@@ -134,6 +153,11 @@ export function createChores(parts: ChoreParts) {
         setInterval(() => void trySweep(maySweep), SWEEP_EVERY_MS),
         // Each replica shows what it knows.
         setInterval(() => void parts.tokens.look(), LOOK_AT_TOKENS_EVERY_MS),
+        ...polled.map((host) => {
+          const every = polls.get(host.id) ?? 0;
+          const mayPoll = () => claimsInterval(connection, `poll-${host.id}`, every);
+          return setInterval(() => void poll(host, mayPoll), every);
+        }),
         ...(parts.watch === undefined ? [] : [setInterval(() => void watch(), WATCH_EVERY_MS)]),
       ];
       for (const timer of timers) timer.unref();
@@ -142,6 +166,11 @@ export function createChores(parts: ChoreParts) {
       };
     },
   };
+}
+
+function pollOf(id: HostId, config: ServerConfig): readonly (readonly [HostId, number])[] {
+  const every = config[id]?.poll ?? "off";
+  return every === "off" ? [] : [[id, every]];
 }
 
 /** Pushes a reminder for everything that has been deployed and not merged for too long. Asks no host. */
@@ -154,149 +183,6 @@ export async function remindWaiting({ deployments, reminders, queue, remindAfter
     const delivery = `still-deployed-${key}-${now.getTime()}`;
     await queue.push({ kind: "still-deployed", delivery, change: changeRequestRef(change) });
   }
-}
-
-interface FindLostParts extends ReconcileParts {
-  readonly commandWord: string;
-  readonly audit: AuditLog;
-  readonly plans: PlanStore;
-  /** By host and repository. */
-  readonly searches: SharedRecords<Search>;
-}
-
-/** How far back the first search in a repository goes. */
-const FIRST_LOOK_MS = 60 * 60_000;
-/** Time for a head's webhook to arrive before it counts as lost. */
-const ON_ITS_WAY_MS = 60_000;
-/** Allowed difference between the host's clock and ours. */
-const SKEW_MS = 60_000;
-/** Repositories per search, longest unsearched first. */
-const MAX_REPOSITORIES = 30;
-/** Events per search; the rest follow in the next ones. */
-const MAX_FOUND = 20;
-/** Audit entries that name the repositories to search. */
-const MAX_ENTRIES = 1000;
-
-interface Place {
-  readonly host: CodeHost;
-  readonly repository: RepositoryName;
-  readonly since: Date;
-}
-
-/**
- * Finds commands and heads whose event was lost: it was accepted while Redis was unavailable and the process died
- * before answering. Searches repositories that the audit trail, the locks or the deployments mention.
- */
-async function findLost(parts: FindLostParts): Promise<void> {
-  let left = MAX_FOUND;
-  for (const place of await placesOf(parts)) {
-    try {
-      left -= await findLostIn(place, left, parts);
-    } catch (error) {
-      // Repositories that were deleted or are no longer ours must neither come first each time nor fill the log.
-      if (error instanceof HostFailure && error.reason === "not-found") {
-        await saveSearch(place, parts.clock.now(), parts);
-        continue;
-      }
-      parts.log.warn({ err: error, repository: place.repository }, "could not look for lost webhooks");
-    }
-    if (left <= 0) return;
-  }
-}
-
-async function placesOf(parts: FindLostParts): Promise<readonly Place[]> {
-  const { audit, locks, deployments, hosts, searches, clock } = parts;
-  const [entries, held, records] = await Promise.all([
-    audit.list({ limit: MAX_ENTRIES }),
-    locks.list(),
-    deployments.list(),
-  ]);
-  const changes = [...entries, ...records].map(({ change }) => change).concat(held.map(({ holder }) => holder));
-  const known = new Map<string, { readonly host: HostId; readonly repository: RepositoryName }>();
-  for (const { host, repository } of changes) known.set(`${host}/${repository}`, { host, repository });
-  const now = clock.now().getTime();
-  const places: Place[] = [];
-  for (const [name, { host, repository }] of known) {
-    const codeHost = hosts[host];
-    if (codeHost === undefined) continue;
-    const last = await searches.find(name);
-    const until = last === undefined ? now - FIRST_LOOK_MS : Date.parse(last.until);
-    places.push({ host: codeHost, repository, since: new Date(Math.max(until, now - SEARCH_BACK_MS)) });
-  }
-  return places.sort((a, b) => a.since.getTime() - b.since.getTime()).slice(0, MAX_REPOSITORIES);
-}
-
-function saveSearch(
-  { host, repository }: Omit<Place, "since">,
-  until: Date,
-  { searches }: FindLostParts,
-): Promise<void> {
-  return searches.save(`${host.id}/${repository}`, { until: until.toISOString() });
-}
-
-/** @returns The number of events found. */
-async function findLostIn({ host, repository, since }: Place, most: number, parts: FindLostParts): Promise<number> {
-  const now = parts.clock.now().getTime();
-  const { heads, comments } = await host.recentActivity(repository, new Date(since.getTime() - SKEW_MS));
-  // What stays unsettled now is examined again next time.
-  let until = now - ON_ITS_WAY_MS;
-  let found = 0;
-  const give = async (event: HostEvent, at: Date): Promise<void> => {
-    if (found >= most) {
-      until = Math.min(until, at.getTime());
-      return;
-    }
-    found += 1;
-    parts.log.info(
-      { change: changeRequestKey(event.change), kind: event.kind },
-      "found an event whose webhook was lost",
-    );
-    await parts.queue.push(event);
-  };
-  const self = await host.self();
-  const commands = comments.filter(
-    ({ author, body }) => author.id !== self.id && parseComment(body, parts.commandWord) !== undefined,
-  );
-  for (const comment of commands) {
-    const event = eventOfComment(comment, commands);
-    if (!(await parts.queue.knows(event))) await give(event, comment.createdAt);
-  }
-  for (const head of heads) {
-    if (head.updatedAt.getTime() > now - ON_ITS_WAY_MS) continue;
-    const event = foundHead({ ...head.change, headRevision: head.headRevision });
-    if (await isHandled(head, event, host, parts)) continue;
-    if (await parts.queue.isBusy(head.change)) until = Math.min(until, head.updatedAt.getTime());
-    else await give(event, head.updatedAt);
-  }
-  await saveSearch({ host, repository }, new Date(until), parts);
-  return found;
-}
-
-function eventOfComment(comment: RecentComment, all: readonly RecentComment[]): HostEvent {
-  const { change, id, body, author, createdAt } = comment;
-  const later = all.slice(all.indexOf(comment) + 1);
-  return {
-    kind: "commented",
-    delivery: `found-comment-${changeRequestKey(change)}-${id}`,
-    change,
-    commentId: id,
-    body,
-    author,
-    found: {
-      writtenAt: createdAt.toISOString(),
-      overtaken: later.some((other) => sameChangeRequest(other.change, change)),
-    },
-  };
-}
-
-async function isHandled(
-  { change, headRevision }: RecentHead,
-  event: HostEvent,
-  host: CodeHost,
-  { plans, queue }: FindLostParts,
-): Promise<boolean> {
-  if ((await plans.find(change))?.head === headRevision || (await queue.knows(event))) return true;
-  return isHeadAnswered(host, change, headRevision);
 }
 
 /**

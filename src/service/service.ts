@@ -79,6 +79,8 @@ export interface Service {
   idle(): Promise<void>;
   /** Makes up for lost webhooks; also done every 5 minutes. */
   reconcile(): Promise<void>;
+  /** Looks what happened on the hosts that are polled; also done as often as configured. */
+  poll(): Promise<void>;
   /** Checks whether Argo CD and the store answer; also done every minute if receivers want to know. */
   watch(): Promise<void>;
   /** Reads when svc's tokens expire, and warns before; also done daily. */
@@ -183,8 +185,7 @@ async function start(parts: Start): Promise<Service> {
     watch: wantsOutages ? new SystemWatch({ ...started, deployer, stores, clock, log }) : undefined,
     tokens,
     deployer,
-    commandWord: config.server.command,
-    remindAfter: config.comments.remindAfter,
+    config,
     clock,
     log,
   });
@@ -216,6 +217,7 @@ async function start(parts: Start): Promise<Service> {
       } while (!publisher.isIdle);
     },
     reconcile: () => chores.reconcile(),
+    poll: () => chores.poll(),
     watch: () => chores.watch(),
     watchTokens: () => tokens.look(),
     sweep: () => chores.sweep(),

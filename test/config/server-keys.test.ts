@@ -277,6 +277,15 @@ describe("server.command", () => {
   });
 });
 
+describe.each(["hosta.poll", "hostb.poll"])("%s", (path) => {
+  test.each(["off", "10s", "15s", "1h"])("takes %s", (every) => {
+    expect(problemsOf(withKey(path, json(every))).join()).not.toContain("poll");
+  });
+  test.each(["9s", "1ms", "61m", "often", "0s"])("refuses %s", (every) => {
+    expect(problemsOf(withKey(path, json(every))).join()).toContain("10s at least and 1h at most");
+  });
+});
+
 describe("hostb.environment_name", () => {
   test.each([
     "{application}",

@@ -42,6 +42,7 @@ test("every default is filled in", () => {
       environments: false,
       environmentName: "{cluster}/{namespace}/{application}",
       aliases: [],
+      poll: "off",
     },
     defaults: {
       autoplan: true,
@@ -109,6 +110,7 @@ auth:
     deployments: false,
     environmentName: "{cluster}/{namespace}/{application}",
     aliases: ["ssh.github.com"],
+    poll: "off",
   });
   expect(config.auth.cookieDomain).toBeUndefined();
   expect(config.auth.hosta).toEqual({ clientId: "i", clientSecret: "s", allowedOrgs: [], allowedTeams: [] });

@@ -183,14 +183,27 @@ export function factsContract(under: () => CodeHostUnderTest): void {
     const edited = await forge.comment(repository, one.number, "ana", "hello");
     await forge.close(repository, closed.number);
     const second = await forge.comment(repository, closed.number, "bo", "svc rollback");
+    const changed = await forge.comment(repository, two.number, "ana", "looks good");
+    // Times with whole seconds do not tell such an edit, which anybody with write access can make.
+    await forge.editComment(repository, two.number, changed, "bo", "svc sync");
     await nextSecond();
     await forge.editComment(repository, one.number, edited, "ana", "svc unlock");
     const head = await forge.push(repository, two.number, { "recent/2.txt": "3" });
-    const { heads, comments } = await host.recentActivity(repository, new Date(since.getTime() - 1000));
+    const {
+      at,
+      heads,
+      closed: ended,
+      comments,
+    } = await host.recentActivity(repository, new Date(since.getTime() - 1000));
+    expect(Math.abs((at?.getTime() ?? 0) - Date.now())).toBeLessThan(60_000);
     const ours = new Set([one.number, two.number, closed.number]);
+    const seen = { updatedAt: expect.any(Date), activity: expect.any(String) };
     expect(heads.filter(({ change }) => ours.has(change.number))).toEqual([
-      { change: known(one.number), headRevision: one.headRevision, updatedAt: expect.any(Date) },
-      { change: known(two.number), headRevision: head, updatedAt: expect.any(Date) },
+      { change: known(one.number), headRevision: one.headRevision, ...seen },
+      { change: known(two.number), headRevision: head, ...seen },
+    ]);
+    expect(ended.filter(({ change }) => ours.has(change.number))).toEqual([
+      { change: known(closed.number), merged: false, closedAt: expect.any(Date) },
     ]);
     const self = await host.self();
     const people = { ana: one.author, bo: expect.objectContaining({ login: "bo", bot: false }) };
@@ -212,8 +225,44 @@ export function factsContract(under: () => CodeHostUnderTest): void {
     const { host, forge, repository } = under();
     await under().open({ "recent/4.txt": "4" });
     const before = forge.requests.length;
-    expect(await host.recentActivity(repository, new Date(Date.now() + 60_000))).toEqual({ heads: [], comments: [] });
+    const later = new Date(Date.now() + 2 * 60_000);
+    const nothing = { at: expect.any(Date), heads: [], closed: [], comments: [] };
+    expect(await host.recentActivity(repository, later)).toEqual(nothing);
     expect(forge.requests.length - before).toBe(host.id === "hosta" ? 2 : 1);
+    // GitHub does not count the answer that nothing has changed.
+    expect(await host.recentActivity(repository, later)).toEqual(nothing);
+    expect(forge.requests.length - before).toBe(host.id === "hosta" ? 3 : 2);
+    const earlier = new Date(Date.now() - 2 * 60_000);
+    expect((await host.recentActivity(repository, earlier)).heads).not.toEqual([]);
+  });
+
+  test("recent activity: tells a merge, and changes its mark with each comment and review", async () => {
+    const { host, forge, repository } = under();
+    const { number } = await under().open({ "recent/5.txt": "5" });
+    const since = new Date(Date.now() - 1000);
+    const marks: (string | undefined)[] = [];
+    const look = async () => {
+      const { heads } = await host.recentActivity(repository, since);
+      marks.push(heads.find(({ change }) => change.number === number)?.activity);
+      await nextSecond();
+    };
+    await look();
+    await forge.comment(repository, number, "ana", "hello");
+    await look();
+    await forge.review(repository, number, "bo", "approve");
+    await look();
+    expect(new Set(marks).size).toBe(3);
+    expect(marks).not.toContain(undefined);
+    await forge.mergeByHand(repository, number, "ana");
+    const { heads, closed } = await host.recentActivity(repository, since);
+    expect(heads.filter(({ change }) => change.number === number)).toEqual([]);
+    expect(closed.find(({ change }) => change.number === number)).toMatchObject({ merged: true });
+  });
+
+  test("lists the repositories that svc serves; of other owners none where their names are asked for", async () => {
+    const { host, repository } = under();
+    expect(await host.repositories(() => true)).toContain(repository);
+    if (host.id === "hosta") expect(await host.repositories((owner) => owner !== "acme")).not.toContain(repository);
   });
 
   test("a closed one is still known when its base branch is gone", async () => {

@@ -182,7 +182,12 @@ export class MemoryHost implements CodeHost {
   /** Webhooks of this host are never lost, and it keeps no times. */
   async recentActivity(): Promise<RecentActivity> {
     await this.#options.delay();
-    return { heads: [], comments: [] };
+    return { at: undefined, heads: [], closed: [], comments: [] };
+  }
+
+  async repositories(): Promise<readonly RepositoryName[]> {
+    await this.#options.delay();
+    return [this.ref(1).repository];
   }
 
   async state({ number }: ChangeRequestRef): Promise<ChangeRequest["state"]> {

@@ -37,6 +37,7 @@ export function rootResolvers(world: World, token: InstallationToken): Resolvers
         pullRequests: (page: Page & { states?: readonly string[] | null }) => pullRequests(token, repository, page),
       };
     },
+    nodes: ({ ids }: { ids: readonly string[] }) => ids.map((id) => commentNode(world, token, id)),
     minimizeComment: ({ input }: { input: { subjectId: string; classifier: string } }) => {
       const found = findComment(world, input.subjectId);
       if (found === undefined) {
@@ -156,6 +157,13 @@ function gitActor(world: World, { name, email }: { readonly name: string; readon
 /** GraphQL spells a bot's login without the `[bot]` of REST. */
 function actor({ id, type, login }: Person): Resolvers {
   return { __typename: type, databaseId: id, login: type === "Bot" ? login.replace(/\[bot\]$/, "") : login };
+}
+
+function commentNode(world: World, token: InstallationToken, id: string): object | null {
+  const found = findComment(world, id);
+  if (found === undefined || !permits(token, found.issue.repository, "pull_requests", "read")) return null;
+  const { edited, updatedAt } = found.comment;
+  return { __typename: "IssueComment", id, lastEditedAt: edited ? updatedAt : null };
 }
 
 function findComment(world: World, id: string): { issue: Issue | Pull; comment: Comment } | undefined {

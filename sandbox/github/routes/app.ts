@@ -1,7 +1,8 @@
 import { randomBytes } from "node:crypto";
 import { isObject } from "../examples.js";
-import { renderRepository } from "../render/repository.js";
+import { renderBaseRepository, renderRepository } from "../render/repository.js";
 import { renderApp, renderInstallation, renderPublicUser } from "../render/user.js";
+import { reaches } from "../tokens.js";
 import { ApiError, notFound, page, type Answer, type Call, type Route } from "./call.js";
 
 export const appRoutes: readonly Route[] = [
@@ -14,6 +15,18 @@ export const appRoutes: readonly Route[] = [
     handle: (call) => {
       const { items, headers } = page(call, call.world.installations());
       return { status: 200, body: items.map(({ id, owner }) => renderInstallation(call.world, id, owner)), headers };
+    },
+  },
+  {
+    method: "get",
+    template: "/installation/repositories",
+    caller: "installation",
+    handle: (call) => {
+      const { world, token } = call;
+      const reached = [...world.repositories.values()].filter((one) => token !== undefined && reaches(token, one));
+      const { items, headers } = page(call, reached);
+      const repositories = items.map((one) => renderBaseRepository(world, one));
+      return { status: 200, body: { total_count: reached.length, repositories }, headers };
     },
   },
   {

@@ -105,6 +105,7 @@ function createComment(call: Call): Answer {
     reactions: [],
   };
   issue.comments.push(comment);
+  issue.updatedAt = at;
   announce.comment(issue, comment, undefined);
   const body = renderComment(world, issue, comment);
   return { status: 201, body, headers: { Location: String(body.url) } };

@@ -16,7 +16,7 @@ export async function addNote(
 ): Promise<Note> {
   const note = newNote(instance, by, body, options);
   merge.notes.push(note);
-  merge.updatedAt = note.createdAt;
+  touch(merge, note);
   recordQuickActions(instance, merge, by, body);
   if (!note.internal) await sendMergeRequestNote(instance, merge, note, "create");
   return note;
@@ -52,7 +52,14 @@ export function addIssueNote(instance: Instance, project: Project, by: Person, b
 
 /** Adds a system note, which sends no webhook (`app/services/notes/post_process_service.rb`). */
 export function addSystemNote(instance: Instance, merge: MergeRequest, by: Person, body: string): void {
-  merge.notes.push(newNote(instance, by, body, { system: true }));
+  const note = newNote(instance, by, body, { system: true });
+  merge.notes.push(note);
+  touch(merge, note);
+}
+
+/** A note updates its merge request, once a minute at most (`app/models/concerns/throttled_touch.rb`). */
+function touch(merge: MergeRequest, { createdAt }: Note): void {
+  if (createdAt.getTime() - merge.updatedAt.getTime() > 60_000) merge.updatedAt = createdAt;
 }
 
 function newNote(

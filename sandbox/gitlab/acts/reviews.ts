@@ -42,6 +42,7 @@ function noteApproval(instance: Instance, merge: MergeRequest, by: Person, body:
 /** Requests changes, which revokes the person's approval. */
 async function requestChanges(instance: Instance, merge: MergeRequest, by: Person): Promise<void> {
   if (merge.approvals.has(by.id)) await revoke(instance, merge, by, "requested_changes");
+  addSystemNote(instance, merge, by, "requested changes");
   await reviewed(instance, merge, by, "requested_changes");
   await sendMergeRequestHook(instance, merge, { by, action: "update" });
 }
@@ -120,8 +121,7 @@ async function reviewed(
   person: Person,
   state: Reviewer["state"],
 ): Promise<void> {
-  merge.updatedAt = instance.now();
-  const since = merge.reviewers.get(person.id)?.since ?? merge.updatedAt;
+  const since = merge.reviewers.get(person.id)?.since ?? instance.now();
   merge.reviewers.set(person.id, { person, since, state });
   if (merge.pendingReads === 0 && merge.conflicts === undefined) await checkConflicts(instance, merge);
 }

@@ -1,8 +1,9 @@
 import type { Router } from "express";
 import type { Instance } from "../model/instance.js";
-import { accessLevels } from "../model/project.js";
+import { accessLevels, type Project } from "../model/project.js";
 import { ApiFailure, serve } from "./call.js";
 import * as endpoints from "./endpoints.js";
+import { page } from "./paging.js";
 import { showProject } from "./present-project.js";
 import { showCurrentUser, showMember, showProfile } from "./present-user.js";
 
@@ -22,6 +23,19 @@ export function accountRoutes(router: Router, instance: Instance): void {
       const person = instance.people.withId(Number(call.param("user")));
       if (person === undefined) throw new ApiFailure(404, "404 User Not Found");
       return { body: showProfile(instance, person) };
+    }),
+  );
+  router.get(
+    endpoints.listProjects.path,
+    serve(instance, endpoints.listProjects, (call) => {
+      const { min_access_level = "5" } = call.query;
+      const levelIn = ({ members }: Project): number => members.get(call.holder.person.id) ?? 0;
+      const own = [...instance.projects.values()].filter((one) => levelIn(one) >= Number(min_access_level));
+      return page(
+        call.url,
+        own.map((one) => showProject(instance, one)),
+        call.query,
+      );
     }),
   );
   router.get(

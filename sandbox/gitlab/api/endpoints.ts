@@ -45,6 +45,14 @@ export const listGroups = endpoint(`${api}/groups`, {
   ...paging,
 });
 
+/** Those of which the caller is a member. */
+export const listProjects = endpoint(`${api}/projects`, {
+  membership: z.literal("true"),
+  min_access_level: z.enum(["5", "10", "15", "20", "30", "40", "50"]).optional(),
+  archived: flag.optional(),
+  simple: flag.optional(),
+  ...paging,
+});
 export const showProject = endpoint(project, { statistics: flag.optional(), license: flag.optional() });
 /** `before` and `after` are days. */
 export const listEvents = endpoint(`${project}/events`, {

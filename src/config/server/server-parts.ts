@@ -1,6 +1,6 @@
 import { createPrivateKey, X509Certificate } from "node:crypto";
 import { errorCode } from "../files.js";
-import { textLeaf, Wrong } from "../schema-parts.js";
+import { durationOrOff, listOf, textLeaf, Wrong } from "../schema-parts.js";
 
 /** Reads a text file; throws like `node:fs`. */
 export type ReadFile = (path: string) => string;
@@ -35,6 +35,18 @@ export function hostName() {
   return textLeaf("a host name such as git.example.org, without scheme and path", (value) =>
     HOST_NAME.test(value) ? value.toLowerCase() : new Wrong(),
   ).meta({ title: "host name", type: "string", pattern: HOST_NAME.source });
+}
+
+export function aliases() {
+  return listOf(hostName()).prefault([]).describe("other host names of the same server in repository addresses");
+}
+
+export function poll() {
+  return durationOrOff("1h", "10s")
+    .prefault("off")
+    .describe(
+      "how often svc looks what happened in the repositories that it serves, 10s at least, for trials and for hosts whose webhooks cannot reach it; `off`: it waits for webhooks",
+    );
 }
 
 function contentOf(path: string, readFile: ReadFile): string | Wrong {

@@ -22,7 +22,7 @@ import {
 } from "../schema-parts.js";
 import { authSection } from "./auth-section.js";
 import { projects, requiredAtLeast, sensitiveKinds } from "./floor.js";
-import { certificateFile, hostName, privateKey, type ReadFile, type StoreAddress } from "./server-parts.js";
+import { aliases, certificateFile, poll, privateKey, type ReadFile, type StoreAddress } from "./server-parts.js";
 
 const COMMAND_WORD = /^[a-z](?:[a-z0-9-]{0,28}[a-z0-9])?$/;
 
@@ -266,6 +266,7 @@ function hostaSection(readFile: ReadFile) {
       ),
     environment_name: environmentName(),
     aliases: aliases(),
+    poll: poll(),
   }).meta({ dependencies: { api_url: ["web_url"], web_url: ["api_url"] } });
 }
 
@@ -288,11 +289,8 @@ function hostbSection() {
       .describe("show each sync as a deployment in an environment of GitLab; needs no more than the role Developer"),
     environment_name: environmentName(),
     aliases: aliases(),
+    poll: poll(),
   }).meta({ anyOf: [{ required: ["webhook_secret"] }, { required: ["signing_token"] }] });
-}
-
-function aliases() {
-  return listOf(hostName()).prefault([]).describe("other host names of the same server in repository addresses");
 }
 
 /**

@@ -30,8 +30,10 @@ export interface CodeHost {
   getChangeRequest(change: ChangeRequestRef, signal?: AbortSignal): Promise<ChangeRequest>;
   /** Never cached either, in a single call. */
   state(change: ChangeRequestRef): Promise<ChangeRequest["state"]>;
-  /** What happened in a repository since then, for what webhooks did not tell. Reads a bounded part, the oldest first. */
+  /** What happened in a repository since then, for what webhooks did not tell. Reads a bounded part. */
   recentActivity(repository: RepositoryName, since: Date): Promise<RecentActivity>;
+  /** The repositories that our credentials serve, the first thousands. @param servesOwner Names what need not be listed. */
+  repositories(servesOwner: (owner: string) => boolean): Promise<readonly RepositoryName[]>;
   /** Polls for up to 20 seconds while the host still computes it, then returns `unknown`. */
   mergeability(change: ChangeRequestRef, signal?: AbortSignal): Promise<Mergeability>;
   /** Who approved this head commit, and earlier ones. Never cached. `approvalOf` judges whether that is enough. */
@@ -150,8 +152,11 @@ export interface CloneSource {
 
 /** What happened in a repository, oldest first. */
 export interface RecentActivity {
+  /** When it was read, by the host's clock; undefined if the host does not tell. */
+  readonly at: Date | undefined;
   /** Open change requests that changed in any way. */
   readonly heads: readonly RecentHead[];
+  readonly closed: readonly RecentClose[];
   /** Comments as people wrote them: none that was edited since, nor any that a webhook would not report. */
   readonly comments: readonly RecentComment[];
 }
@@ -160,6 +165,15 @@ export interface RecentHead {
   readonly change: ChangeRequestRef;
   readonly headRevision: Revision;
   readonly updatedAt: Date;
+  /** Another text after each comment and review, which not every host shows in `updatedAt`. */
+  readonly activity: string;
+}
+
+/** A change request that was closed, or merged. */
+export interface RecentClose {
+  readonly change: ChangeRequestRef;
+  readonly merged: boolean;
+  readonly closedAt: Date;
 }
 
 export interface RecentComment {

@@ -47,6 +47,7 @@ export const PORT_REACH: { readonly [Name in keyof RunPorts]: ReachOf<RunPorts[N
     getChangeRequest: "read",
     state: "read",
     recentActivity: "read",
+    repositories: "read",
     mergeability: "read",
     reviews: "read",
     authorship: "read",

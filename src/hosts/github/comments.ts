@@ -1,3 +1,4 @@
+import { LRUCache } from "lru-cache";
 import * as z from "zod";
 import type { RepositoryName } from "../../core/model/brand.js";
 import type { ChangeRequestRef, User } from "../../core/model/change-request.js";
@@ -90,44 +91,100 @@ async function listOwn(
 const pullsSchema = z.array(
   z.object({
     number: numberField,
+    state: z.enum(["open", "closed"]),
     updated_at: timeField,
+    closed_at: timeField.nullish(),
+    merged_at: timeField.nullish(),
     head: z.object({ sha: revisionField }),
     base: z.object({ repo: repositorySchema }),
   }),
 );
+type RecentPull = z.output<typeof pullsSchema>[number];
 
-/** One call for the pull requests, and one for each 100 comments. A comment updates its pull request, as a push does. */
+/** Repositories whose last quiet look is remembered. */
+const MAX_QUIET = 1000;
+
+/** A look that found nothing: what GitHub showed then, and since when nothing had happened. */
+interface QuietLook {
+  readonly etag: string;
+  readonly since: Date;
+}
+
+/**
+ * One call for each 100 pull requests, one for each 100 comments, and one that tells whether these were edited. A comment and a
+ * review update their pull request, as a push does, so a repository where nothing happens costs one call, which GitHub
+ * does not count: https://docs.github.com/rest/using-the-rest-api/best-practices-for-using-the-rest-api#use-conditional-requests-if-appropriate
+ */
 export function createRecentActivity(client: GitHubClient): CodeHost["recentActivity"] {
+  const quiet = new LRUCache<RepositoryName, QuietLook>({ max: MAX_QUIET });
   return async (name, since) => {
-    const asked = `list the open pull requests of ${name}`;
-    const pulls = await client.read(pullsSchema, name, asked, (octokit, at) =>
-      octokit.rest.pulls.list({ ...at, state: "open", sort: "updated", direction: "desc", per_page: PAGE_SIZE }),
-    );
+    const last = quiet.get(name);
+    const { pulls, etag } = await pullsSince(client, name, since, last && last.since <= since ? last.etag : undefined);
+    const nothing = { at: client.answeredAt(), heads: [], closed: [], comments: [] };
+    if (pulls === "unchanged") return nothing;
     const comments = await commentsSince(client, name, since);
-    if (pulls.length + comments.length === 0) return { heads: [], comments: [] };
+    if (pulls.length + comments.length > 0) quiet.delete(name);
+    else if (etag !== undefined) quiet.set(name, { etag, since });
+    if (pulls.length + comments.length === 0) return nothing;
     // Answers come under the old name of a renamed repository as well.
     const { id, full_name } = pulls[0]?.base.repo ?? (await findRepository(client, name));
     const at = { host: "hosta", repository: full_name, repositoryId: id } as const;
-    const heads = pulls
-      .filter(({ updated_at }) => updated_at >= since)
-      .map(({ number, updated_at, head }) => ({
-        change: { ...at, number },
-        headRevision: head.sha,
-        updatedAt: updated_at,
-      }));
     return {
-      heads: heads.reverse(),
+      ...nothing,
+      heads: pulls
+        .filter(({ state }) => state === "open")
+        .map(({ number, updated_at: updatedAt, head }) => {
+          const change = { ...at, number };
+          return { change, headRevision: head.sha, updatedAt, activity: updatedAt.toISOString() };
+        }),
+      closed: pulls.flatMap(({ number, closed_at: closedAt, merged_at }) =>
+        closedAt && closedAt >= since ? [{ change: { ...at, number }, merged: Boolean(merged_at), closedAt }] : [],
+      ),
       comments: comments.map(({ number, ...comment }) => ({ ...comment, change: { ...at, number } })),
     };
   };
 }
 
-/** Pages of new comments that one call of `recentActivity` reads. */
+/** Pages of pull requests or of new comments that one call of `recentActivity` reads. */
 const MAX_RECENT_PAGES = 5;
+
+/** Pull requests that changed since then, the longest unchanged first; `unchanged` if GitHub shows what it showed with this ETag. */
+async function pullsSince(
+  client: GitHubClient,
+  name: RepositoryName,
+  since: Date,
+  known: string | undefined,
+): Promise<{ readonly pulls: readonly RecentPull[] | "unchanged"; readonly etag: string | undefined }> {
+  const asked = `list the pull requests of ${name}`;
+  const order = { state: "all", sort: "updated", direction: "desc", per_page: PAGE_SIZE } as const;
+  const found: RecentPull[] = [];
+  let etag: string | undefined;
+  for (let page = 1; page <= MAX_RECENT_PAGES; page += 1) {
+    const headers = page === 1 && known !== undefined ? { "if-none-match": known } : {};
+    const listed = await client.read(pullsSchema.or(z.literal("unchanged")), name, asked, async (octokit, at) => {
+      try {
+        const answer = await octokit.rest.pulls.list({ ...at, ...order, page, headers });
+        if (page === 1) etag = answer.headers.etag;
+        return answer;
+      } catch (error) {
+        if (notModifiedSchema.safeParse(error).success) return { data: "unchanged" };
+        throw error;
+      }
+    });
+    if (listed === "unchanged") return { pulls: listed, etag: known };
+    found.push(...listed.filter(({ updated_at }) => updated_at >= since));
+    if (listed.length < PAGE_SIZE || found.length < page * PAGE_SIZE) break;
+  }
+  return { pulls: found.reverse(), etag };
+}
+
+/** Octokit throws for every answer that is no success. */
+const notModifiedSchema = z.object({ status: z.literal(304) });
 
 const recentCommentsSchema = z.array(
   z.object({
     id: idField,
+    node_id: z.string().min(1).max(255),
     body: commentField.nullish(),
     user: userField.nullish(),
     html_url: z.string().max(2000),
@@ -138,19 +195,55 @@ const recentCommentsSchema = z.array(
 
 async function commentsSince(client: GitHubClient, repository: RepositoryName, since: Date) {
   const asked = `list the new comments of ${repository}`;
-  const recent: (Omit<RecentComment, "change"> & { readonly number: number })[] = [];
+  const recent: (Omit<RecentComment, "change"> & { readonly number: number; readonly nodeId: string })[] = [];
   for (let page = 1; page <= MAX_RECENT_PAGES; page += 1) {
     const order = { sort: "created", direction: "asc", per_page: PAGE_SIZE, page } as const;
     const comments = await client.read(recentCommentsSchema, repository, asked, (octokit, at) =>
       octokit.rest.issues.listCommentsForRepo({ ...at, ...order, since: since.toISOString() }),
     );
-    for (const { id, body, user, html_url, created_at, updated_at } of comments) {
+    for (const { id, node_id, body, user, html_url, created_at, updated_at } of comments) {
       const number = Number(/\/pull\/(\d+)#/.exec(html_url)?.[1]);
       const edited = updated_at.getTime() !== created_at.getTime();
       if (!Number.isSafeInteger(number) || !user || edited || created_at < since) continue;
-      recent.push({ number, id, body: body ?? "", author: user, createdAt: created_at });
+      recent.push({ number, id, nodeId: node_id, body: body ?? "", author: user, createdAt: created_at });
     }
     if (comments.length < PAGE_SIZE) break;
   }
-  return recent;
+  const edited = await editedOf(
+    client,
+    repository,
+    recent.map(({ nodeId }) => nodeId),
+  );
+  return recent.flatMap(({ nodeId, ...comment }) => (edited.has(nodeId) ? [] : [comment]));
 }
+
+const editsSchema = z.object({
+  nodes: z.array(z.object({ id: z.string(), lastEditedAt: z.string().nullable() }).nullable()),
+});
+
+/**
+ * Which of these comments do not say any more what their author wrote, as far as can be told. The times of REST have whole
+ * seconds, and whoever has write access can change another person's comment within the second in which it was written.
+ */
+async function editedOf(
+  client: GitHubClient,
+  repository: RepositoryName,
+  ids: readonly string[],
+): Promise<ReadonlySet<string>> {
+  const unedited = new Set<string>();
+  for (let at = 0; at < ids.length; at += PAGE_SIZE) {
+    const some = ids.slice(at, at + PAGE_SIZE);
+    const asked = `read whether comments of ${repository} were edited`;
+    const { nodes } = await client.read(editsSchema, repository, asked, async (octokit) => ({
+      data: await octokit.graphql<unknown>(EDITS_QUERY, { ids: some }),
+    }));
+    for (const node of nodes) if (node?.lastEditedAt === null) unedited.add(node.id);
+  }
+  return new Set(ids.filter((id) => !unedited.has(id)));
+}
+
+const EDITS_QUERY = `query ($ids: [ID!]!) {
+  nodes(ids: $ids) {
+    ... on IssueComment { id lastEditedAt }
+  }
+}`;

@@ -18,6 +18,7 @@ import {
   refusalMessage,
   refusalOf,
   repositoryAt,
+  repositoryField,
 } from "../host-answer.js";
 import type { HostParts } from "../host-module.js";
 import { getAuthorship, getReviews } from "./approval.js";
@@ -93,7 +94,8 @@ export function createGitHubHost(config: GitHubConfig, parts: HostParts): CodeHo
     ...createComments(client, self, inTurn),
     commitUrl: ({ webUrl }, commit) => `${webUrl.replace(/\/pull\/\d+$/, "")}/commit/${commit}`,
     setStatus: createSetStatus(client),
-    installedOn: () => findInstalled(client),
+    installedOn: async () => (await findInstalled(client)).map(({ owner }) => owner),
+    repositories: (servesOwner) => findRepositories(client, servesOwner),
     statusPerChange: false,
     openWithHead: (head) => openWithHead(client, head),
     merge: (change, confirm) => inTurn(change, MERGE_WRITE, () => merge(client, change, confirm, clock)),
@@ -146,18 +148,47 @@ async function findSelf(client: GitHubClient, apiUrl: string): Promise<User> {
 }
 
 const MOST_PAGES = 10;
-const ownersSchema = z.array(z.object({ account: z.object({ login: loginField }).nullish().catch(undefined) }));
+const ownersSchema = z.array(
+  z.object({
+    id: z.int().positive(),
+    suspended_at: z.string().nullish(),
+    account: z.object({ login: loginField }).nullish().catch(undefined),
+  }),
+);
 
-async function findInstalled(client: GitHubClient): Promise<readonly string[]> {
+async function findInstalled(client: GitHubClient) {
   const asked = "list the App's installations";
-  const owners: string[] = [];
+  const found: { readonly id: number; readonly owner: string; readonly suspended: boolean }[] = [];
   for (let page = 1; page <= MOST_PAGES; page += 1) {
     const data = await client.asApp(asked, ({ rest }) => rest.apps.listInstallations({ per_page: 100, page }));
     const listed = decodeAnswer(ownersSchema, data, GITHUB, asked);
-    owners.push(...listed.flatMap(({ account }) => (account ? [account.login] : [])));
+    for (const { id, account, suspended_at } of listed) {
+      if (account) found.push({ id, owner: account.login, suspended: Boolean(suspended_at) });
+    }
     if (listed.length < 100) break;
   }
-  return owners;
+  return found;
+}
+
+const reposSchema = z.object({
+  repositories: z.array(z.object({ full_name: repositoryField, archived: z.boolean() })),
+});
+
+async function findRepositories(client: GitHubClient, servesOwner: (owner: string) => boolean) {
+  const names: RepositoryName[] = [];
+  for (const { id, owner, suspended } of await findInstalled(client)) {
+    if (suspended || !servesOwner(owner)) continue;
+    const asked = `list the repositories of ${owner} that the App is installed on`;
+    for (let page = 1; page <= MOST_PAGES; page += 1) {
+      const data = await client.asInstallation(id, asked, ({ rest }) =>
+        rest.apps.listReposAccessibleToInstallation({ per_page: 100, page }),
+      );
+      const { repositories } = decodeAnswer(reposSchema, data, GITHUB, asked);
+      names.push(...repositories.filter(({ archived }) => !archived).map((one) => one.full_name));
+      if (repositories.length < 100) break;
+    }
+  }
+  return names;
 }
 
 /** A server in private mode refuses requests without credentials, which says nothing about the App's key. */

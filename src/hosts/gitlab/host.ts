@@ -1,4 +1,4 @@
-import { Metadata, PersonalAccessTokens, Users } from "@gitbeaker/rest";
+import { AccessLevel, Metadata, PersonalAccessTokens, Projects, Users } from "@gitbeaker/rest";
 import { LRUCache } from "lru-cache";
 import * as z from "zod";
 import type { RepositoryName } from "../../core/model/brand.js";
@@ -8,7 +8,16 @@ import type { Clock } from "../../core/ports/clock.js";
 import type { CodeHost, FileContent, ForeignFile } from "../../core/ports/code-host.js";
 import type { Log } from "../../core/ports/log.js";
 import { createContentPace } from "../content-pace.js";
-import { idField, ifFound, isAside, keepAccount, loginField, readUntil, repositoryAt } from "../host-answer.js";
+import {
+  idField,
+  ifFound,
+  isAside,
+  keepAccount,
+  loginField,
+  readUntil,
+  repositoryAt,
+  repositoryField,
+} from "../host-answer.js";
 import type { HostParts } from "../host-module.js";
 import { belongsToAnyGroup, mayRead, mayWrite } from "./access.js";
 import { getReviews, type IsProgram } from "./approval.js";
@@ -82,6 +91,7 @@ export function createGitLabHost(config: GitLabConfig, parts: GitLabParts): Code
     commitUrl: ({ webUrl }, commit) => `${webUrl.replace(/\/merge_requests\/\d+$/, "")}/commit/${commit}`,
     setStatus: (change, status) => setStatus(client, change, status, log),
     installedOn: () => Promise.resolve([]),
+    repositories: () => findProjects(client),
     statusPerChange: true,
     openWithHead: (head) => openWithHead(client, head),
     belongsToAny: (_change, user, groups) => belongsToAnyGroup(client, user, groups),
@@ -117,6 +127,29 @@ const metadataSchema = z.object({ version: z.string() });
 async function findVersion(client: GitLabClient): Promise<string> {
   const answer = client.read(metadataSchema, "read its version", (gitlab) => new Metadata(gitlab).show());
   return (await ifFound(answer))?.version ?? "15.1 or older";
+}
+
+const MOST_PAGES = 10;
+const projectsSchema = z.array(z.object({ path_with_namespace: repositoryField }));
+
+/** Projects in which the token's account has the role that svc needs. */
+async function findProjects(client: GitLabClient): Promise<readonly RepositoryName[]> {
+  const names: RepositoryName[] = [];
+  const wanted = {
+    membership: true,
+    minAccessLevel: AccessLevel.DEVELOPER,
+    archived: false,
+    simple: true,
+    perPage: 100,
+  } as const;
+  for (let page = 1; page <= MOST_PAGES; page += 1) {
+    const listed = await client.read(projectsSchema, "list the projects of the token's account", (gitlab) =>
+      new Projects(gitlab).all<false, "offset">({ ...wanted, page }),
+    );
+    names.push(...listed.map((one) => one.path_with_namespace));
+    if (listed.length < 100) break;
+  }
+  return names;
 }
 
 const tokenSchema = z.object({ expires_at: z.iso.date().nullish() });

@@ -114,8 +114,12 @@ const mergeRequestsSchema = z.array(
     state: z.string(),
     sha: revisionField.nullish(),
     updated_at: timeField,
+    closed_at: timeField.nullish(),
+    merged_at: timeField.nullish(),
   }),
 );
+
+type RecentMerge = z.output<typeof mergeRequestsSchema>[number];
 
 const recentNotesSchema = z.array(
   z.object({
@@ -131,39 +135,50 @@ const recentNotesSchema = z.array(
   }),
 );
 
-/** One call for the merge requests, and one for each that changed. A note updates its merge request, as a push does. */
+/** GitLab leaves `updated_at` as it is if a note comes within a minute of the last update (`ThrottledTouch`). */
+const THROTTLED_MS = 60_000;
+
+/** One call for the merge requests, and one for each that changed. */
 export function createRecentActivity(client: GitLabClient): CodeHost["recentActivity"] {
   return async (repository, since) => {
     const merges = await client.read(mergeRequestsSchema, `list the merge requests of ${repository}`, (gitlab) =>
       new MergeRequests(gitlab).all({
         projectId: repository,
-        updatedAfter: since.toISOString(),
+        updatedAfter: new Date(since.getTime() - THROTTLED_MS).toISOString(),
         orderBy: "updated_at",
         sort: "asc",
         perPage: MAX_MERGE_REQUESTS,
         page: 1,
       }),
     );
-    const changed = merges.map((one) => {
+    const at = client.answeredAt();
+    const changed: (RecentMerge & Awaited<ReturnType<typeof notesSince>> & { readonly change: ChangeRequestRef })[] =
+      [];
+    for (const one of merges) {
       const change = { host: "hostb", repository, repositoryId: one.target_project_id, number: one.iid } as const;
-      return { ...one, change };
-    });
-    const comments: RecentComment[] = [];
-    for (const { change } of changed) comments.push(...(await notesSince(client, change, since)));
+      changed.push({ ...one, change, ...(await notesSince(client, change, since)) });
+    }
     return {
-      heads: changed.flatMap(({ change, state, sha, updated_at }) =>
-        state === "opened" && sha ? [{ change, headRevision: sha, updatedAt: updated_at }] : [],
-      ),
-      comments: comments.sort((a, b) => a.createdAt.getTime() - b.createdAt.getTime()),
+      at,
+      heads: changed.flatMap(({ change, state, sha, updated_at: updatedAt, newest }) => {
+        const isNew = updatedAt >= since || (newest !== undefined && newest.created_at >= since);
+        const activity = `${updatedAt.toISOString()} ${newest?.id ?? ""}`;
+        return state === "opened" && sha && isNew ? [{ change, headRevision: sha, updatedAt, activity }] : [];
+      }),
+      closed: changed.flatMap(({ change, state, closed_at, merged_at, updated_at }) => {
+        if (state !== "closed" && state !== "merged") return [];
+        const closedAt = merged_at ?? closed_at ?? updated_at;
+        return closedAt >= since ? [{ change, merged: state === "merged", closedAt }] : [];
+      }),
+      comments: changed
+        .flatMap(({ comments }) => comments)
+        .sort((a, b) => a.createdAt.getTime() - b.createdAt.getTime()),
     };
   };
 }
 
-async function notesSince(
-  client: GitLabClient,
-  change: ChangeRequestRef,
-  since: Date,
-): Promise<readonly RecentComment[]> {
+/** What people wrote, and the newest note: GitLab itself writes one for each approval. */
+async function notesSince(client: GitLabClient, change: ChangeRequestRef, since: Date) {
   const { repository, number } = change;
   const notes = await client.read(recentNotesSchema, `list the comments of ${repository}!${number}`, (gitlab) =>
     new MergeRequestNotes(gitlab).all(repository, number, {
@@ -173,9 +188,11 @@ async function notesSince(
       page: 1,
     }),
   );
-  return notes.flatMap(({ id, body, type, system, internal, confidential, author, created_at, updated_at }) => {
+  const comments = notes.flatMap((note): readonly RecentComment[] => {
+    const { id, body, type, system, internal, confidential, author, created_at, updated_at } = note;
     if (system === true || internal === true || confidential === true || type === "DiffNote" || !author) return [];
     if (created_at < since || updated_at.getTime() !== created_at.getTime()) return [];
     return [{ change, id, body: body ?? "", author, createdAt: created_at }];
   });
+  return { comments, newest: notes[0] };
 }

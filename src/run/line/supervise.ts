@@ -1,7 +1,5 @@
 import { repost } from "../../comments/publish.js";
-import { matchesName } from "../../config/pattern.js";
-import { withHost } from "../../config/repository-names.js";
-import type { ServerConfig } from "../../config/server/server.js";
+import { allowsRepository } from "../../config/repository-names.js";
 import { isDeploying } from "../../core/commands/commands.js";
 import type { ApplicationName } from "../../core/model/brand.js";
 import {
@@ -44,14 +42,14 @@ export async function supervise(event: HostEvent, deps: Dependencies, given: Run
   const found = event.kind === "commented" && event.found !== undefined;
   const ticket = found ? { ...given, again: true } : given;
   const connected = deps.hosts[event.change.host];
-  if (connected === undefined || !isAllowed(event.change, deps.config)) {
+  if (connected === undefined || !isAllowed(event.change, deps)) {
     if (event.kind === "turn") await passTurn(event.change, { after: undefined, ...event }, event.delivery, deps);
     return "done";
   }
   const { delivery } = event;
   const freed = new Set<ApplicationName>();
   // A close releases what was locked under the old name, wherever the repository is by now.
-  const isServed = event.kind === "closed" ? () => true : (change: ChangeRequest) => isAllowed(change, deps.config);
+  const isServed = event.kind === "closed" ? () => true : (change: ChangeRequest) => isAllowed(change, deps);
   const host = wrapPort(connected, {
     getChangeRequest: (call, ref) => (sameChangeRequest(ref, event.change) ? ifServed(call(), isServed) : call()),
   });
@@ -128,14 +126,9 @@ function showsItself(outcome: Outcome): boolean {
   return outcome.kind === "answered" && (setsStatus(outcome.result) || outcome.result.kind === "closed");
 }
 
-/** Whether the service handles this repository; an empty list allows all. */
-function isAllowed(change: ChangeRequestRef, { defaults }: ServerConfig): boolean {
-  const allowed = defaults.allowedRepos.map(withHost);
-  if (allowed.length === 0) return true;
-  const repository = change.repository.toLowerCase();
-  return allowed.some(
-    ({ host = change.host, name }) => host === change.host && matchesName(name.toLowerCase(), repository),
-  );
+/** Whether the service handles this repository. */
+function isAllowed({ host, repository }: ChangeRequestRef, { config }: Pick<Dependencies, "config">): boolean {
+  return allowsRepository(config.defaults.allowedRepos, host, repository);
 }
 
 /** @throws {NotServed} if the repository has another name by now, which is not allowed. */

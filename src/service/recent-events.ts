@@ -1,0 +1,300 @@
+import { createHash } from "node:crypto";
+import { LRUCache } from "lru-cache";
+import { isHeadAnswered } from "../comments/publish.js";
+import { allowsOwner, allowsRepository } from "../config/repository-names.js";
+import { parseComment } from "../core/commands/parse-command.js";
+import type { RepositoryName } from "../core/model/brand.js";
+import {
+  changeRequestKey,
+  type ChangeRequestRef,
+  identityKey,
+  sameChangeRequest,
+} from "../core/model/change-request.js";
+import { HostFailure } from "../core/model/errors.js";
+import { foundHead, type HostEvent } from "../core/model/event.js";
+import type { AuditLog } from "../core/ports/audit.js";
+import type { Clock } from "../core/ports/clock.js";
+import type { CodeHost, RecentActivity, RecentComment, RecentHead } from "../core/ports/code-host.js";
+import type { EventQueue } from "../core/ports/event-queue.js";
+import type { Log } from "../core/ports/log.js";
+import type { DeploymentStore, LockStore, PlanStore } from "../core/ports/stores.js";
+import type { HostId } from "../names.js";
+import { SEARCH_BACK_MS, sharedSearches } from "../store/shared-records.js";
+import type { Stores } from "../store/stores.js";
+
+export interface SearchParts {
+  readonly hosts: Readonly<Partial<Record<HostId, CodeHost>>>;
+  /** How often each host is polled, in milliseconds. */
+  readonly polls: ReadonlyMap<HostId, number>;
+  readonly allowedRepos: readonly string[];
+  readonly commandWord: string;
+  readonly audit: AuditLog;
+  readonly locks: LockStore;
+  readonly plans: PlanStore;
+  readonly deployments: DeploymentStore;
+  readonly queue: EventQueue;
+  readonly connection: Stores["connection"];
+  readonly clock: Clock;
+  readonly log: Log;
+}
+
+/** How far back the first search for lost webhooks goes. Polling begins at its start. */
+const FIRST_LOOK_MS = 60 * 60_000;
+/** Time for a head's webhook to arrive before it counts as lost. */
+const ON_ITS_WAY_MS = 60_000;
+/** Allowed difference between the host's clock and ours. */
+const SKEW_MS = 60_000;
+/** Repositories per search, longest unsearched first. */
+const MAX_REPOSITORIES = 30;
+/** Events per search; the rest follow in the next ones. */
+const MAX_FOUND = 20;
+/** Audit entries that name the repositories to search. */
+const MAX_ENTRIES = 1000;
+/** How long the list of a polled host's repositories is kept. */
+const LISTED_FOR_MS = 60_000;
+/** Requests per hour that polling may cost; GitHub allows an installation 5,000. */
+const POLLING_BUDGET = 2500;
+/** What a repository costs in which something happened, in requests. */
+const COST_OF_CHANGED = 3;
+/** Change requests whose reviews are remembered. */
+const MAX_REVIEWED = 10_000;
+/** How long a host that is at its limit is left alone. */
+const REST_MS = 5 * 60_000;
+
+interface Place {
+  readonly host: CodeHost;
+  readonly repository: RepositoryName;
+  readonly since: Date;
+}
+
+/** The reviews of a change request when it was last seen. */
+interface SeenReviews {
+  readonly activity: string;
+  readonly digest: string;
+}
+
+/** Makes events of what happened on the hosts: of what webhooks did not tell, or of everything on a host that is polled. */
+export class RecentEvents {
+  readonly #searches;
+  readonly #repositories = new Map<HostId, { readonly at: number; readonly names: readonly RepositoryName[] }>();
+  readonly #reviews = new LRUCache<string, SeenReviews>({ max: MAX_REVIEWED });
+  readonly #restsUntil = new Map<HostId, number>();
+
+  constructor(private readonly parts: SearchParts) {
+    this.#searches = sharedSearches(parts.connection);
+  }
+
+  /**
+   * Finds commands and heads whose event was lost: it was accepted while Redis was unavailable and the process died
+   * before answering. Searches repositories that the audit trail, the locks or the deployments mention.
+   */
+  async findLost(): Promise<void> {
+    await this.#searchAll(await this.#mentioned(), Infinity);
+  }
+
+  /** Finds what happened on a host since the last poll. The first one of a repository only notes when it was. */
+  async poll(host: CodeHost): Promise<void> {
+    const { clock, polls } = this.parts;
+    const now = clock.now().getTime();
+    if (now < (this.#restsUntil.get(host.id) ?? 0)) return;
+    try {
+      const share = (polls.get(host.id) ?? 0) / (60 * 60_000);
+      const changed = Math.max(1, Math.floor((POLLING_BUDGET * share) / COST_OF_CHANGED));
+      await this.#searchAll(await this.#installed(host), changed);
+    } catch (error) {
+      if (error instanceof HostFailure && error.reason === "rate-limited") this.#restsUntil.set(host.id, now + REST_MS);
+      throw error;
+    }
+  }
+
+  /** @param mostChanged Stops after so many repositories in which something happened. */
+  async #searchAll(places: readonly Place[], mostChanged: number): Promise<void> {
+    const { clock, log } = this.parts;
+    let [left, changed] = [MAX_FOUND, mostChanged];
+    for (const place of places) {
+      try {
+        const { found, quiet } = await this.#search(place, left);
+        left -= found;
+        if (!quiet) changed -= 1;
+      } catch (error) {
+        if (error instanceof HostFailure && error.reason === "rate-limited") throw error;
+        // Repositories that were deleted or are no longer ours must neither come first each time nor fill the log.
+        if (error instanceof HostFailure && error.reason === "not-found") {
+          await this.#save(place, clock.now().getTime());
+          continue;
+        }
+        log.warn({ err: error, repository: place.repository }, "could not look for events in a repository");
+      }
+      if (left <= 0 || changed <= 0) return;
+    }
+  }
+
+  async #mentioned(): Promise<readonly Place[]> {
+    const { audit, locks, deployments, hosts, polls, clock } = this.parts;
+    const [entries, held, records] = await Promise.all([
+      audit.list({ limit: MAX_ENTRIES }),
+      locks.list(),
+      deployments.list(),
+    ]);
+    const changes = [...entries, ...records].map(({ change }) => change).concat(held.map(({ holder }) => holder));
+    const known = new Map(changes.map((change) => [`${change.host}/${change.repository}`, change]));
+    const now = clock.now().getTime();
+    const places: Place[] = [];
+    for (const { host, repository } of known.values()) {
+      const codeHost = hosts[host];
+      if (codeHost === undefined || polls.has(host)) continue;
+      const until = await this.#searchedUntil(codeHost, repository);
+      const since = Math.max(until ?? now - FIRST_LOOK_MS, now - SEARCH_BACK_MS);
+      places.push({ host: codeHost, repository, since: new Date(since) });
+    }
+    return longestUnsearched(places);
+  }
+
+  async #installed(host: CodeHost): Promise<readonly Place[]> {
+    const places: Place[] = [];
+    let now: number | undefined;
+    for (const repository of await this.#list(host)) {
+      const until = await this.#searchedUntil(host, repository);
+      if (until !== undefined) {
+        places.push({ host, repository, since: new Date(until) });
+        continue;
+      }
+      // By the host's clock, which tells whole seconds, so that nothing older is taken for new.
+      now ??= (await host.reach())?.getTime() ?? this.parts.clock.now().getTime();
+      await this.#save({ host, repository }, now + 1000 + SKEW_MS);
+    }
+    return longestUnsearched(places);
+  }
+
+  async #list(host: CodeHost): Promise<readonly RepositoryName[]> {
+    const { allowedRepos, clock } = this.parts;
+    const now = clock.now().getTime();
+    const known = this.#repositories.get(host.id);
+    if (known !== undefined && now - known.at < LISTED_FOR_MS) return known.names;
+    const all = await host.repositories((owner) => allowsOwner(allowedRepos, host.id, owner));
+    const names = all.filter((name) => allowsRepository(allowedRepos, host.id, name));
+    this.#repositories.set(host.id, { at: now, names });
+    return names;
+  }
+
+  async #searchedUntil({ id }: CodeHost, repository: RepositoryName): Promise<number | undefined> {
+    const last = await this.#searches.find(`${id}/${repository}`);
+    return last && Date.parse(last.until);
+  }
+
+  #save({ host, repository }: Omit<Place, "since">, until: number): Promise<void> {
+    return this.#searches.save(`${host.id}/${repository}`, { until: new Date(until).toISOString() });
+  }
+
+  async #search(place: Place, most: number): Promise<{ readonly found: number; readonly quiet: boolean }> {
+    const { polls, queue, clock, log } = this.parts;
+    const { host, repository, since } = place;
+    const polled = polls.has(host.id);
+    const activity = await host.recentActivity(repository, new Date(since.getTime() - SKEW_MS));
+    const now = (polled ? activity.at : undefined)?.getTime() ?? clock.now().getTime();
+    // What stays unsettled now is examined again next time.
+    let until = polled ? now : now - ON_ITS_WAY_MS;
+    let found = 0;
+    const leave = (at: Date) => {
+      until = Math.min(until, at.getTime());
+    };
+    const give = async (event: HostEvent, at: Date): Promise<void> => {
+      if (found >= most) {
+        leave(at);
+        return;
+      }
+      found += 1;
+      const fields = { change: changeRequestKey(event.change), kind: event.kind };
+      if (polled) log.debug(fields, "found an event");
+      else log.info(fields, "found an event whose webhook was lost");
+      await queue.push(event);
+    };
+    // A command that follows a push is judged by that push's head.
+    for (const head of activity.heads) {
+      if (!polled && head.updatedAt.getTime() > now - ON_ITS_WAY_MS) continue;
+      const event = foundHead({ ...head.change, headRevision: head.headRevision });
+      if (await this.#isHandled(head, event, host)) {
+        if (polled && found >= most) leave(head.updatedAt);
+        const review = polled && found < most ? await this.#newReviews(head, host) : undefined;
+        if (review !== undefined) await give(review, head.updatedAt);
+      } else if (await queue.isBusy(head.change)) leave(head.updatedAt);
+      else await give(event, head.updatedAt);
+    }
+    for (const { change, merged, closedAt } of polled ? activity.closed : []) {
+      const delivery = `found-close-${changeRequestKey(change)}-${closedAt.getTime()}`;
+      const event: HostEvent = { kind: "closed", merged, delivery, change };
+      if (!(await queue.knows(event))) await give(event, closedAt);
+    }
+    const commands = await this.#commandsOf(activity, host);
+    for (const comment of commands) {
+      const event = await this.#eventOf(comment, commands, polled);
+      if (!(await queue.knows(event))) await give(event, comment.createdAt);
+    }
+    await this.#save(place, Math.max(since.getTime(), until));
+    return { found, quiet: [activity.heads, activity.closed, activity.comments].every(({ length }) => length === 0) };
+  }
+
+  /** Comments that are commands, or were meant to be. */
+  async #commandsOf({ comments }: RecentActivity, host: CodeHost): Promise<readonly RecentComment[]> {
+    const self = await host.self();
+    const { commandWord } = this.parts;
+    return comments.filter(
+      ({ author, body }) => author.id !== self.id && parseComment(body, commandWord) !== undefined,
+    );
+  }
+
+  /**
+   * The event of a comment. Where webhooks tell of comments, one that another command followed was overtaken; where svc polls, only
+   * one whose follower was handled already.
+   */
+  async #eventOf(comment: RecentComment, commands: readonly RecentComment[], polled: boolean): Promise<HostEvent> {
+    const event = commentEvent(comment);
+    const later = commands
+      .slice(commands.indexOf(comment) + 1)
+      .filter((other) => sameChangeRequest(other.change, comment.change));
+    const known = polled
+      ? await Promise.all(later.map((other) => this.parts.queue.knows(commentEvent(other))))
+      : [true];
+    const overtaken = later.length > 0 && known.includes(true);
+    return { ...event, found: { writtenAt: comment.createdAt.toISOString(), overtaken } };
+  }
+
+  async #isHandled({ change, headRevision }: RecentHead, event: HostEvent, host: CodeHost): Promise<boolean> {
+    const { plans, queue } = this.parts;
+    if ((await plans.find(change))?.head === headRevision || (await queue.knows(event))) return true;
+    return isHeadAnswered(host, change, headRevision);
+  }
+
+  /** The event of a planned head if its reviews are not those of the last look. */
+  async #newReviews({ change, headRevision, activity }: RecentHead, host: CodeHost): Promise<HostEvent | undefined> {
+    const key = identityKey(change);
+    const seen = this.#reviews.get(key);
+    if (seen?.activity === activity) return undefined;
+    if ((await this.parts.plans.find(change))?.head !== headRevision) return undefined;
+    const digest = await digestOfReviews(change, host);
+    this.#reviews.set(key, { activity, digest });
+    // A status is written again and again if what svc writes is taken for a review.
+    if (seen?.digest === digest) return undefined;
+    return { kind: "reviewed", delivery: `found-review-${changeRequestKey(change)}-${activity}`, change };
+  }
+}
+
+function longestUnsearched(places: readonly Place[]): readonly Place[] {
+  return [...places].sort((a, b) => a.since.getTime() - b.since.getTime()).slice(0, MAX_REPOSITORIES);
+}
+
+function commentEvent({ change, id, body, author }: RecentComment): Extract<HostEvent, { kind: "commented" }> {
+  const delivery = `found-comment-${changeRequestKey(change)}-${id}`;
+  return { kind: "commented", delivery, change, commentId: id, body, author };
+}
+
+async function digestOfReviews(change: ChangeRequestRef, host: CodeHost): Promise<string> {
+  try {
+    const reviews = await host.reviews(await host.getChangeRequest(change));
+    return createHash("sha256").update(JSON.stringify(reviews)).digest("hex");
+  } catch (error) {
+    // The run that follows says what is wrong; the other events of the repository must not wait for it.
+    if (error instanceof HostFailure && error.reason !== "rate-limited") return `failed: ${error.message}`;
+    throw error;
+  }
+}
