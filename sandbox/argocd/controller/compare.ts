@@ -120,7 +120,8 @@ export function summarise(managed: readonly Managed[]): {
   return {
     resources,
     sync: resources.some(({ status }) => status === "OutOfSync") ? "OutOfSync" : "Synced",
-    health: managed.some(({ live }) => live === undefined) ? "Missing" : "Healthy",
+    // What is missing makes the application OutOfSync, but counts for its health only if nothing is there (controller/health.go).
+    health: managed.length > 0 && managed.every(({ live }) => live === undefined) ? "Missing" : "Healthy",
     summary: { ...(images.length === 0 ? {} : { images }), ...(isAppOfApps ? { isAppOfApps } : {}) },
   };
 }
