@@ -22,7 +22,7 @@ export interface GeneratedFile {
 export const ROOT = fileURLToPath(new URL("..", import.meta.url));
 const REFERENCE = "docs/configuration.md";
 const CHART_VALUES = "deploy/chart/values.schema.json";
-const COMMANDS_PAGE = "docs/commands.md";
+const COMMAND_PAGES = ["docs/commands.md", "docs/replies.md"];
 const API_PAGE = "docs/api.md";
 /** The text between the two comments is replaced. */
 const MARKED = /(<!-- (?:generated|sample): ([a-z_-]+) -->\n)[^]*?(<!-- end -->)/g;
@@ -55,7 +55,7 @@ export function generatedFiles(): readonly GeneratedFile[] {
     { path: CHART_VALUES, text: asText(chartValuesSchema(chartValues, svc)) },
     { path: "schemas/notification.schema.json", text: asText(notificationJsonSchema()) },
     { path: REFERENCE, text: reference },
-    { path: COMMANDS_PAGE, text: commandsPage(readFileSync(`${ROOT}${COMMANDS_PAGE}`, "utf8")) },
+    ...COMMAND_PAGES.map((path) => ({ path, text: commandsPage(readFileSync(`${ROOT}${path}`, "utf8")) })),
     { path: API_PAGE, text: apiPage(readFileSync(`${ROOT}${API_PAGE}`, "utf8")) },
   ];
 }

@@ -11,14 +11,17 @@ const SECTIONS: readonly { readonly title: string; readonly files: readonly stri
   {
     title: "Use",
     files: [
-      "README.md",
+      "docs/welcome.md",
       "docs/installation.md",
+      "docs/without-kubernetes.md",
       "docs/commands.md",
+      "docs/replies.md",
       "docs/checks.md",
       "docs/holds.md",
       "docs/notifications.md",
     ],
   },
+  { title: "Tasks", files: markdownIn("docs/tasks") },
   {
     title: "Look up",
     files: [
@@ -36,7 +39,7 @@ const SECTIONS: readonly { readonly title: string; readonly files: readonly stri
 
 /** Pages whose path is not that of their file below docs/. */
 const MOVED: Readonly<Record<string, string>> = {
-  "README.md": "index.md",
+  "docs/welcome.md": "index.md",
   "deploy/chart/README.md": "chart.md",
   [DECISIONS]: "adr/index.md",
   "CHANGELOG.md": "changelog.md",
@@ -73,7 +76,7 @@ export function sidebar(): SidebarItem[] {
 }
 
 function itemOf(file: string): SidebarItem {
-  const item = { text: file === "README.md" ? "What svc does" : titleOf(file), link: `/${pageOf(file) ?? ""}` };
+  const item = { text: file === "docs/welcome.md" ? "What svc does" : titleOf(file), link: `/${pageOf(file) ?? ""}` };
   return file === DECISIONS ? { ...item, collapsed: true, items: decisions.map(itemOf) } : item;
 }
 

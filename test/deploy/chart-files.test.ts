@@ -62,7 +62,7 @@ describe("the chart follows the project", () => {
   test("the lock file and the guides name the version of package.json", () => {
     const { version } = JSON.parse(read("package.json")) as { version: string };
     expect(JSON.parse(read("package-lock.json"))).toMatchObject({ version, packages: { "": { version } } });
-    const guides = ["README.md", "docs/installation.md"].map(read).join("\n");
+    const guides = ["README.md", "docs/installation.md", "docs/without-kubernetes.md"].map(read).join("\n");
     const named = [...guides.matchAll(/\bsvc(?:[:-]| --version )(\d+\.\d+\.\d+)/g)].map(([, each]) => each);
     expect(new Set(named)).toEqual(new Set([version]));
   });

@@ -11,7 +11,7 @@ const text = guideText();
 const blocks = guideBlocks(text);
 const file = (name: string) => blocks.find((block) => block.kind === "file" && block.name === name)?.text ?? "";
 
-describe("docs/installation.md", () => {
+describe("the pages of the installation", () => {
   test("every block of commands says how it is known to work, or what it needs", () => {
     const kinds = blocks.flatMap((block) => (block.kind === "commands" ? [block.proof.kind] : []));
     expect(new Set(kinds)).toEqual(new Set(["run", "background", "ci", "needs"]));
@@ -55,13 +55,17 @@ describe("docs/installation.md", () => {
     const written = parse(file("svc.yaml")) as Record<string, unknown>;
     const { config: values } = parse(file("values.yaml")) as { config: Record<string, unknown> };
     const { redis, ...rest } = values;
+    const { config: gitlab } = parse(file("values-gitlab.yaml")) as { config: Record<string, unknown> };
+    const { github: _, ...ofBoth } = values;
+    expect({ ...gitlab, gitlab: undefined }).toEqual({ ...ofBoth, gitlab: undefined });
     expect({ ...rest, server: written.server }).toEqual(written);
     expect(redis).toMatchObject({ password: "${REDIS_PASSWORD}" });
     const stores = [
       { redis },
+      { github: undefined, gitlab: gitlab.gitlab },
       ...blocks.flatMap((block) => (block.kind === "instead" ? [parse(block.text) as object] : [])),
     ];
-    expect(stores.length).toBe(2);
+    expect(stores.length).toBe(3);
     for (const store of stores) {
       const text = stringify({ ...written, ...store });
       const loaded = loadServerConfig([{ name: "svc.yaml", text }], environment);

@@ -15,9 +15,12 @@ export type GuideBlock =
   /** What `values.yaml` may have as a section of `config` instead. */
   | { readonly kind: "instead"; readonly section: string; readonly text: string };
 
-/** The installation guide's text, with an owner of the release in the place of `OWNER`. */
+const PAGES = ["installation.md", "without-kubernetes.md"];
+
+/** The text of the guide's pages, with an owner of the release in the place of `OWNER`. */
 export function guideText(): string {
-  return readFileSync(new URL("../../docs/installation.md", import.meta.url), "utf8").replaceAll("OWNER", "acme");
+  const read = (name: string) => readFileSync(new URL(`../../docs/${name}`, import.meta.url), "utf8");
+  return PAGES.map(read).join("\n").replaceAll("OWNER", "acme");
 }
 
 /**

@@ -45,12 +45,13 @@ describe("the documents as a site", () => {
     for (const name of pages) expect([name, brokenLinks(name)]).toEqual([name, []]);
   });
 
-  test("the first page is the README, with its picture for light and for dark, and the version", () => {
+  test("the first page says what svc is and where to go, with its picture for light and for dark, and the version", () => {
     const html = page("index.html");
     const { version } = JSON.parse(readFileSync(`${ROOT}package.json`, "utf8")) as { readonly version: string };
     expect(html).toContain("gates Argo CD deployments through pull requests");
     expect(html).toMatch(/class="only-dark" src="\/svc\/assets\/conversation-dark\.[\w-]+\.png"/);
     expect(html).toMatch(/class="only-light" src="\/svc\/assets\/conversation-light\.[\w-]+\.png"/);
+    expect(html).toContain("Undo a deployment");
     expect(html).toContain(`v${version}`);
     expect(html).toContain(`href="${SOURCE}/releases"`);
     expect(page("chart.html")).toContain(`href="${SOURCE}/edit/main/deploy/chart/README.md"`);

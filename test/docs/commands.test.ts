@@ -55,6 +55,12 @@ describe("docs/commands.md", () => {
     expect(PAGE).toContain(option.replace("web", "<application>"));
   });
 
+  test("has at most a screen for each command", () => {
+    const sections = PAGE.split(/^## /m).filter((text) => text.startsWith("`svc "));
+    expect(sections.length).toBe(6);
+    expect(sections.map((text) => text.split("\n").length).filter((lines) => lines > 60)).toEqual([]);
+  });
+
   test("has a row for every refusal, and no row for none", () => {
     const rows = firstCells("Refusals").map((text) => ({ text, pattern: patternOf(text) }));
     const refusals = GOLDEN.filter(({ name }) => name.startsWith("refusal-"));

@@ -12,6 +12,7 @@ const PAGES = [
   "SECURITY.md",
   ...pagesIn("docs"),
   ...pagesIn("docs/adr"),
+  ...pagesIn("docs/tasks"),
 ];
 const markdown = new MarkdownIt({ html: true });
 

@@ -31,7 +31,7 @@ describe("a link of a document leads on the site", () => {
 test("every page stands in the sidebar, under the first heading of its file", () => {
   const sections = sidebar();
   const items = sections.flatMap(({ items = [] }) => items.flatMap((item) => [item, ...(item.items ?? [])]));
-  expect(items).toContainEqual({ text: "Installation", link: "/installation.md" });
+  expect(items).toContainEqual({ text: "Production on Kubernetes", link: "/installation.md" });
   expect(items).toContainEqual({ text: "10. Set one commit status, svc/sync", link: "/adr/0010-one-commit-status.md" });
   expect(new Set(items.map(({ link }) => link)).size).toBe(items.length);
   expect(pageOf("app.yml")).toBeUndefined();

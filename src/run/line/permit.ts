@@ -79,8 +79,9 @@ async function answerInvalid(
   run: Run,
 ): Promise<Finished> {
   if (guess === undefined) return refused({ reason: "not-a-command", unknownOption });
-  if (change.state !== "open" && isGatedBy(guess.command.name, "closed"))
+  if (change.state !== "open" && isGatedBy(guess.command.name, "closed")) {
     return refused({ reason: "not-a-command", sign });
+  }
   const known = await Promise.all([run.locks.list(change), run.plans.find(change)]).then(
     ([held, plan]) => [...held.map(({ application }) => application), ...plannedIn(plan)],
     (error: unknown) => {
