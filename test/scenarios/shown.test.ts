@@ -32,7 +32,10 @@ describe.each(HOSTS)("what svc shows on %s follows what happens elsewhere", (hos
     expect(await statusOf(bot, three)).toMatch(new RegExp(`web is locked by .*${one}`));
     await bot.comment(three, "svc unlock", "bo");
     await bot.comment(one, "svc unlock");
-    expect(await bot.locked(one)).toEqual([]);
+    expect(await bot.locked(two)).toEqual(["web"]);
+    expect(await statusOf(bot, two)).not.toContain("locked by");
+    expect(await statusOf(bot, three)).toMatch(new RegExp(`web is locked by .*${two}`));
+    await bot.comment(two, "svc unlock", "bo");
     expect(await statusOf(bot, two)).not.toContain("locked by");
     expect(await statusOf(bot, three)).not.toContain("locked by");
   });
