@@ -226,6 +226,11 @@ export class ArgoCd {
     return this.#operations.hold(this.#get(name, namespace));
   }
 
+  /** The version that the cluster reports. */
+  setKubernetes(version: string): void {
+    this.#world.kubernetes = version;
+  }
+
   /** Keeps the ApplicationSet controller from acting until the returned function is called. */
   pauseSets(): () => Promise<void> {
     this.#world.setsPaused = true;

@@ -43,6 +43,8 @@ export class World {
   readonly applications = new Map<string, Application>();
   readonly sets = new Map<string, ApplicationSet>();
   setsPaused = false;
+  /** Version of the cluster. */
+  kubernetes = "v1.34.2";
   readonly projects = new Map<string, Project>([["default", { name: "default" }]]);
   readonly changes: Change[] = [];
   readonly tracking: Tracking = { method: "annotation", labelKey: "app.kubernetes.io/instance" };

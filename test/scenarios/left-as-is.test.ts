@@ -97,6 +97,20 @@ describe.each(HOSTS)("what Kubernetes answers to be no change on %s", (host) => 
     expect(web(bot, one)).not.toContain("Approximate");
   });
 
+  test.each<[string, boolean]>([
+    ["v1.34.2", false],
+    ["v1.35.0", true],
+  ])(
+    "a default that returns is called approximate where Kubernetes is newer than svc's copy: %s",
+    async (version, newer) => {
+      const bot = await deployed(host, { diff_mode: "live" }, {}, deployment({ revisionHistoryLimit: 3 }));
+      bot.argocd.setKubernetes(version);
+      const one = await bot.open({ [FILE]: deployment() });
+      expect(web(bot, one)).toContain("-  revisionHistoryLimit: 3\n+  revisionHistoryLimit: 10");
+      expect(web(bot, one).includes("Approximate")).toBe(newer);
+    },
+  );
+
   test("without an answer the plan shows more, and says that it is approximate", async () => {
     const bot = await deployed(host, { diff_mode: "live", server_dry_run: "off" });
     const one = await bot.open({ [FILE]: deployment({ minReadySeconds: 0 }) });

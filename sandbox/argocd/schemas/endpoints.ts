@@ -148,6 +148,13 @@ const resourceNode = resourceRef.extend({
   parentRefs: z.array(resourceRef).optional(),
 });
 
+const cluster = z.strictObject({
+  name: text,
+  server: text,
+  serverVersion: text,
+  info: z.strictObject({ applicationsCount: z.int(), serverVersion: text }),
+});
+
 /* prettier-ignore */
 export const endpoints = [
   { id: "health", method: "GET", path: "/healthz", query: {}, answer: text },
@@ -183,6 +190,8 @@ export const endpoints = [
   { id: "generate", method: "POST", path: "/api/v1/applicationsets/generate", query: {},
     body: z.strictObject({ applicationSet }), bodyName: "ApplicationSetGenerateRequest",
     answer: z.strictObject({ applications: z.array(application).optional() }) },
+  { id: "list-clusters", method: "GET", path: "/api/v1/clusters", query: {},
+    answer: z.strictObject({ metadata: z.strictObject({}), items: z.array(cluster) }) },
   { id: "list-projects", method: "GET", path: "/api/v1/projects", query: { name: "string" },
     answer: z.strictObject({ metadata: listMetadata, items: z.array(project) }) },
   { id: "create-project", method: "POST", path: "/api/v1/projects", query: {},

@@ -116,6 +116,8 @@ export type HealthReport =
 
 export interface LiveState {
   readonly resources: readonly LiveResource[];
+  /** Version of the cluster's Kubernetes; undefined if Argo CD does not tell it. */
+  readonly kubernetes?: string | undefined;
   /** A sentence for people on why the state may be outdated; undefined if Argo CD just compared it. */
   readonly stale: string | undefined;
 }

@@ -1,6 +1,6 @@
 import type { LRUCache } from "lru-cache";
 import * as z from "zod";
-import type { LiveApplication, Manifest } from "../../core/model/application.js";
+import { destinationOf, type LiveApplication, type Manifest } from "../../core/model/application.js";
 import type { ApplicationName } from "../../core/model/brand.js";
 import { isJsonObject, isNestedDeeper } from "../../core/model/json.js";
 import type { Task } from "../../core/ports/compute.js";
@@ -16,6 +16,7 @@ import {
   reading,
   readLarge,
 } from "./argocd-failure.js";
+import { keep } from "./applications.js";
 import { createSemaphore } from "./semaphore.js";
 
 /** Time for a refresh: the call answers when the controller has compared the application. */
@@ -36,7 +37,7 @@ const answerSchema = z.object({ items: z.array(comparedSchema).nullish() });
 /** Answers that the same plan may soon need again, by the application that it read. */
 export type RecentAnswers = LRUCache<LiveApplication, string>;
 
-interface LiveAnswer extends Pick<LiveState, "stale"> {
+interface LiveAnswer extends Pick<LiveState, "stale" | "kubernetes"> {
   readonly answer: string;
   readonly application: ApplicationName;
 }
@@ -44,10 +45,10 @@ interface LiveAnswer extends Pick<LiveState, "stale"> {
 /** Reads Argo CD's answer about the live resources of an application. */
 export const readLiveTask: Task<LiveAnswer, Read<LiveState>> = {
   name: "read-live",
-  run: ({ answer, application, stale }) =>
+  run: ({ answer, application, stale, kubernetes }) =>
     reading(() => {
       const { items } = parseAnswer(answerSchema, readAnswer(answer), `the live resources of ${application}`);
-      return { resources: (items ?? []).map(toResource), stale };
+      return { resources: (items ?? []).map(toResource), stale, kubernetes };
     }),
 };
 
@@ -56,9 +57,10 @@ export const readLiveTask: Task<LiveAnswer, Read<LiveState>> = {
  * one; if that fails or takes too long, the last one is used and reported as stale.
  */
 export function createLiveResources(
-  { config, client, compute, log }: Parts,
+  { config, client, compute, log, clock }: Parts,
   recent: RecentAnswers,
 ): Deployer["liveResources"] {
+  const clusters = keep(() => readClusters(client).catch(untold), clock, CLUSTERS_KEPT_MS);
   const semaphore = createSemaphore(config.renderConcurrency);
 
   async function refresh(application: LiveApplication, signal: AbortSignal): Promise<string | undefined> {
@@ -78,10 +80,42 @@ export function createLiveResources(
       // If Argo CD has lost its cache, this call makes it compare as well.
       const answer = await getManagedResources(client, application, { timeoutMs: REFRESH_MS, signal });
       recent.set(application, answer);
-      return { answer, application: application.name, stale };
+      const kubernetes = versionOf(destinationOf(application.spec).cluster, await clusters.get(signal));
+      return { answer, application: application.name, stale, kubernetes };
     }, signal);
     return readLarge(compute, readLiveTask, input, { owner: "live resources", signal, what: "the live resources" });
   };
+}
+
+const CLUSTERS_KEPT_MS = 5 * 60_000;
+const version = z.string().nullish();
+const clustersSchema = z.object({
+  items: z
+    .array(
+      z.object({
+        server: text,
+        name: text,
+        serverVersion: version,
+        info: z.object({ serverVersion: version }).nullish(),
+      }),
+    )
+    .nullish(),
+});
+type Clusters = z.infer<typeof clustersSchema>;
+
+/** Argo CD leaves out the clusters that the token may not see. */
+async function readClusters(client: Parts["client"]): Promise<Clusters> {
+  const answer = await client.call({ method: "GET", path: ["api", "v1", "clusters"], permission: "clusters, get" });
+  return parseAnswer(clustersSchema, answer, "the clusters");
+}
+
+function versionOf(cluster: string, clusters: Clusters | undefined): string | undefined {
+  const found = clusters?.items?.find(({ server, name }) => cluster !== "" && [server, name].includes(cluster));
+  return found?.info?.serverVersion ?? found?.serverVersion ?? undefined;
+}
+
+function untold(error: unknown): undefined {
+  if (!(error instanceof ArgoCdFailure)) throw error;
 }
 
 function toResource(item: z.infer<typeof comparedSchema>): LiveResource {

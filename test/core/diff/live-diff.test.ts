@@ -34,6 +34,7 @@ interface Case {
   readonly sameRules?: boolean;
   readonly stayingKeys?: readonly string[];
   readonly answers?: ObjectAnswers;
+  readonly kubernetes?: string | undefined;
 }
 
 /** With the same sync options in Argo CD and, where `sameRules`, the same `ignoreDifferences`. */
@@ -52,6 +53,7 @@ function requestOf({
   sameRules = true,
   stayingKeys,
   answers = {},
+  kubernetes,
 }: Case) {
   return {
     base,
@@ -61,7 +63,7 @@ function requestOf({
     syncOptions,
     placeholders: { base: BASE, head: HEAD },
     redact: [],
-    live: { resources: live, stale },
+    live: { resources: live, stale, kubernetes },
     ignored: ignoredBy(spec, syncOptions, sameRules),
     answers,
     stayingKeys: () => stayingKeys,
@@ -566,6 +568,35 @@ describe("Kubernetes' answer", () => {
         objects: ["apps/Deployment guestbook/web"],
       },
     ]);
+  });
+
+  test.each<[string, string | undefined, string, boolean]>([
+    ["a default that svc has a copy of", "v1.34.3", "replicas", false],
+    ["the same in a newer Kubernetes", "1.35", "replicas", true],
+    ["the same in one of which nobody tells the version", undefined, "replicas", true],
+    ["the same in one whose version cannot be read", "next", "replicas", true],
+    ["what svc has no copy of", "v1.30.0", "paused", true],
+  ])("%s is called approximate as far as it is", (_, kubernetes, member, approximate) => {
+    const before = { replicas: 2, paused: true };
+    const after = { replicas: 2, paused: true, [member]: undefined };
+    const [base, head] = [deployment(before), deployment(after)];
+    const live = [liveOf(base)];
+    const found = liveDiff({ base: [base], head: [head], live, answers: answered(liveOf(base)), kubernetes });
+    expect(basisOf(found).approximate).toHaveLength(approximate ? 1 : 0);
+  });
+
+  test("a label, a key or an element that goes has no default in any version", () => {
+    const data = (members: Manifest) => object("v1/ConfigMap", "c", { data: members });
+    const [base, head] = [data({ a: "1", b: "2" }), data({ a: "1" })];
+    const found = liveDiff({ base: [base], head: [head], live: [liveOf(base)], answers: answered(liveOf(base)) });
+    expect(changedLines(found)).toEqual(['- b: "2"']);
+    expect(basisOf(found).approximate).toEqual([]);
+  });
+
+  test("enableServiceLinks has a default in a Pod alone, so that taking it out of a template is a change", () => {
+    const [base, head] = [deployment({}, { enableServiceLinks: true }), deployment({})];
+    const found = liveDiff({ base: [base], head: [head], live: [liveOf(base)], answers: answered(liveOf(base)) });
+    expect(changedLines(found)).toEqual(["- enableServiceLinks: true"]);
   });
 
   test("says nothing about an empty member where Argo CD ignores something that a sync writes", () => {

@@ -7,6 +7,11 @@ import { failureOf, live, underTest } from "./under-test.js";
 withNock();
 
 const PLAIN = "/api/v1/applications/plain";
+const CLUSTER = "https://kubernetes.default.svc";
+
+function clusters(answer: object) {
+  return argocd().get("/api/v1/clusters").optionally().reply(200, answer);
+}
 
 function refresh(path = PLAIN, query: Record<string, string> = { project: "default" }) {
   return argocd()
@@ -14,6 +19,7 @@ function refresh(path = PLAIN, query: Record<string, string> = { project: "defau
     .query({ ...query, refresh: "normal" });
 }
 function managed(answer: unknown, path = PLAIN, query: Record<string, string> = { project: "default" }) {
+  clusters({ items: [] });
   return argocd()
     .get(`${path}/managed-resources`)
     .query(query)
@@ -35,6 +41,20 @@ test("Argo CD compares anew, and then tells what the cluster has", async () => {
     live: { kind: "Secret", data: { password: "++++++++++++", user: "++++++++" } },
     lastApplied: { kind: "Secret", data: { password: "++++++++++++", user: "++++++++" } },
   });
+});
+
+test.each([
+  ["by its address", { items: [{ server: CLUSTER, name: "x", info: { serverVersion: "v1.35.1" } }] }, "v1.35.1"],
+  ["by the member of older servers", { items: [{ server: CLUSTER, serverVersion: "1.28" }] }, "1.28"],
+  ["not by that of another cluster", { items: [{ server: "https://other", serverVersion: "1.28" }] }, undefined],
+  ["not where the token may see none", { items: [] }, undefined],
+  ["not where the answer is another one", { items: "none" }, undefined],
+])("the version of Kubernetes is told %s, and asked for once", async (_, answer, version) => {
+  refresh().twice().reply(200, {});
+  argocd().get(`${PLAIN}/managed-resources`).query({ project: "default" }).twice().reply(200, {});
+  argocd().get("/api/v1/clusters").reply(200, answer);
+  const { deployer } = underTest();
+  for (const _ of [1, 2]) expect((await deployer.liveResources(live())).kubernetes).toBe(version);
 });
 
 test("an application outside of Argo CD's own namespace is asked for by both", async () => {

@@ -1,5 +1,6 @@
 import { ownMember } from "../../model/effect.js";
 import type { Json, JsonObject } from "../../model/json.js";
+import { isOlder, shortVersion } from "../../model/version.js";
 import { podPath, type ValuePath } from "../list-rules.js";
 import type { ManifestIdentity } from "../manifest-key.js";
 
@@ -8,7 +9,7 @@ const PARTITION = { partition: 0 };
 
 /**
  * What Kubernetes fills in for members that a manifest no longer has, by type and path of their map (`SetDefaults_…` in
- * `pkg/apis`, v1.34): its own answer keeps what was applied client-side. Plans call what comes of it approximate.
+ * `pkg/apis`, v1.34): its own answer keeps what was applied client-side. A newer Kubernetes may have others.
  */
 const DEFAULTS: Readonly<Record<string, JsonObject>> = {
   "apps/Deployment spec": {
@@ -40,7 +41,7 @@ const PROBE = { timeoutSeconds: 1, periodSeconds: 10, successThreshold: 1, failu
 const IN_POD: Readonly<Record<string, JsonObject>> = {
   spec: {
     ...{ restartPolicy: "Always", dnsPolicy: "ClusterFirst", schedulerName: "default-scheduler", securityContext: {} },
-    ...{ terminationGracePeriodSeconds: 30, enableServiceLinks: true },
+    terminationGracePeriodSeconds: 30,
   },
   container: { resources: {}, terminationMessagePath: "/dev/termination-log", terminationMessagePolicy: "File" },
   "container.ports.[]": { protocol: "TCP" },
@@ -48,6 +49,21 @@ const IN_POD: Readonly<Record<string, JsonObject>> = {
   "container.livenessProbe": PROBE,
   "container.startupProbe": PROBE,
 };
+
+const COPIED = "1.34";
+
+/** Whether nobody can tell what Kubernetes of this version puts in the place of a member that goes. @param parent as below. */
+export function mayDefaultOtherwise(
+  version: string | undefined,
+  identity: ManifestIdentity,
+  path: ValuePath,
+  parent: JsonObject,
+): boolean {
+  const inside = podPath(identity, path) ?? path.join(".");
+  if (path.at(-1) === "[]" || /^(?:metadata|data|binaryData|stringData)\./.test(inside)) return false;
+  if (defaultOf(identity, path, parent) === undefined) return true;
+  return version === undefined || isOlder(COPIED, shortVersion(version) ?? "9999") !== false;
+}
 
 /** @param parent the map without the member. */
 export function defaultOf(identity: ManifestIdentity, path: ValuePath, parent: JsonObject): Json | undefined {

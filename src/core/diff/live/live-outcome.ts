@@ -9,11 +9,14 @@ import { meanTheSame, type Sides, summarise } from "../summarise.js";
 import { FieldPath } from "./field-path.js";
 import { type Ignored, ignoredOf, type IgnoreRules, writesIgnored } from "./ignore-rules.js";
 import { type InCluster, type ObjectAnswers, withEqualMasks, withLive } from "./live-objects.js";
+import { mayDefaultOtherwise } from "./kubernetes-defaults.js";
 import { threeWayMerge } from "./three-way-merge.js";
-import { removesMembers } from "./trial-order.js";
+import { type Counts, removesMembers } from "./trial-order.js";
 
 export interface Applying {
   readonly ignored: IgnoreRules;
+  /** As `LiveState`. */
+  readonly kubernetes?: string | undefined;
   readonly syncOptions: readonly string[];
   /** The keys of a Secret that the cluster keeps although the head no longer has them; undefined if git does not tell. */
   readonly stayingKeys: (identity: ManifestIdentity) => readonly string[] | undefined;
@@ -176,7 +179,13 @@ function inPlaceOf(live: JsonObject, wanted: JsonObject, base: JsonObject | unde
 function doubtsAbout(
   one: InCluster,
   sides: Pick<Sides, "base" | "head">,
-  { rules, ignored: { compared, respected }, syncOptions, stayingKeys }: Applying & { readonly rules: Ignored },
+  {
+    rules,
+    ignored: { compared, respected },
+    syncOptions,
+    stayingKeys,
+    kubernetes,
+  }: Applying & { readonly rules: Ignored },
 ): readonly string[] {
   const { identity, base, head, live, answer } = one;
   if (live === undefined || head === undefined) return [];
@@ -186,11 +195,12 @@ function doubtsAbout(
     ? "honoured only for fields that the cluster has"
     : "not evaluated, since the definition changes them";
   const unsure = respected === "unsure" ? pointedAt(rules, { identity, base, head, hook: false }) : [];
+  const unknown: Counts = (path, parent) => mayDefaultOtherwise(kubernetes, identity, path, parent);
   const losesKeys = isSecret(identity) && keysOf(sides.base).some((key) => !keysOf(sides.head).includes(key));
   return [
     ...(answer === undefined && !isSecret(identity)
       ? ["without Kubernetes' answer, what it fills in or spells in another way may be shown as a change"]
-      : answer !== undefined && takesAway(one)
+      : answer !== undefined && takesAway(one, [], unknown)
         ? ["Kubernetes may put a default in the place of what is removed"]
         : []),
     ...unsure.map(
@@ -207,10 +217,16 @@ function doubtsAbout(
 }
 
 /** Whether the head has lost something that was applied before, apart from these fields. */
-export function takesAway({ identity, base, head, lastApplied }: InCluster, apart: readonly FieldPath[] = []): boolean {
+export function takesAway(
+  { identity, base, head, lastApplied }: InCluster,
+  apart: readonly FieldPath[] = [],
+  counts?: Counts,
+): boolean {
   // Argo CD writes the namespace into what it applies, whether or not the manifest does.
   const rest = (object: JsonObject) => inNamespace(apart.reduce(withoutField, object), undefined);
-  return [base, lastApplied].some((before) => before && head && removesMembers(identity, rest(before), rest(head)));
+  return [base, lastApplied].some(
+    (before) => before && head && removesMembers(identity, rest(before), rest(head), counts),
+  );
 }
 
 function keysOf(secret: JsonObject | undefined): readonly string[] {
@@ -292,7 +308,7 @@ function compareWithCluster(
   { live, ignored, answers, syncOptions, stayingKeys }: LiveDiffRequest,
   pairs: ReadonlyMap<string, Sides>,
 ): { readonly compared: readonly Compared[]; readonly against: AgainstCluster; readonly applying: Applying } {
-  const applying = { ignored, syncOptions, stayingKeys };
+  const applying = { ignored, syncOptions, stayingKeys, kubernetes: live.kubernetes };
   const compared = withLive(pairs, live, answers).map((one) => ({ one, outcome: outcomeOf(one, applying) }));
   const same = compared.filter(({ one, outcome }) => one.inCluster && meanTheSame(outcome) && !meanTheSame(one));
   const ofAll = [

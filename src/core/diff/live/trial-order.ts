@@ -138,23 +138,33 @@ function isPolicy({ group, kind }: ManifestIdentity): boolean {
  * Whether a sync takes something away, which server-side apply does not do with what was applied client-side. A list of
  * unknown merging counts as soon as an element of it goes or changes.
  */
-export function removesMembers(identity: ManifestIdentity, before: JsonObject, after: JsonObject): boolean {
-  return removes({ identity, path: [] }, before, after);
+export function removesMembers(
+  identity: ManifestIdentity,
+  before: JsonObject,
+  after: JsonObject,
+  counts: Counts = () => true,
+): boolean {
+  return removes({ identity, path: [], counts }, before, after);
 }
+
+/** Whether it counts that a member goes. @param parent the map without it. */
+export type Counts = (path: ValuePath, parent: JsonObject) => boolean;
 
 interface Place {
   readonly identity: ManifestIdentity;
   readonly path: ValuePath;
+  readonly counts: Counts;
 }
 
-function removes(place: Place, before: Json, after: Json | undefined): boolean {
-  if (after === undefined) return true;
+function removes(place: Place, before: Json, after: Json): boolean {
   const inside = (step: string): Place => ({ ...place, path: [...place.path, step] });
+  const goes = (step: string, old: Json, young: Json | undefined, parent: JsonObject) =>
+    young === undefined ? place.counts([...place.path, step], parent) : removes(inside(step), old, young);
   if (isJsonObject(before)) {
     if (!isJsonObject(after)) return true;
     return Object.keys(before).some((key) => {
-      const [old, young] = [ownMember(before, key), ownMember(after, key)];
-      return old !== undefined && removes(inside(key), old, young);
+      const old = ownMember(before, key);
+      return old !== undefined && goes(key, old, ownMember(after, key), after);
     });
   }
   if (!isList(before)) return false;
@@ -165,7 +175,7 @@ function removes(place: Place, before: Json, after: Json | undefined): boolean {
     const texts = new Set(after.map((young) => canonicalJson(young)));
     return before.some((old) => !texts.has(canonicalJson(old)));
   }
-  return [...olds].some(([key, old]) => removes(inside("[]"), old, youngs.get(key)));
+  return [...olds].some(([key, old]) => goes("[]", old, youngs.get(key), {}));
 }
 
 export interface Tried {
