@@ -64,6 +64,14 @@ describe("releasing a lock", () => {
       applications: [{ application: "web", outcome: "released", detail: "was locked by ana" }],
     });
     expect(await marked()).toEqual([PULL]);
+    expect(site.pushed[0]).toEqual({
+      kind: "lock-lost",
+      change: PULL,
+      delivery: "unlock-run-1",
+      by: "olga",
+      applications: ["web"],
+      waits: [],
+    });
   });
 
   test("that no longer exists is reported, and nothing is recorded", async () => {
@@ -95,6 +103,14 @@ describe("releasing all locks of a change request", () => {
     });
     expect(before?.action).toBe("refused");
     expect(await marked()).toEqual([PULL]);
+    expect(site.pushed[0]).toEqual({
+      kind: "lock-lost",
+      change: PULL,
+      delivery: "unlock-run-1",
+      by: "olga",
+      applications: ["api", "web"],
+      waits: [],
+    });
   });
 
   test("leaves what another change request took meanwhile", async () => {
