@@ -7,8 +7,8 @@ import { faultsContract } from "./code-host-faults.contract.js";
 import { filesContract } from "./code-host-files.contract.js";
 import { marksContract } from "./code-host-marks.contract.js";
 import { mergeContract } from "./code-host-merge.contract.js";
-import { updateContract } from "./code-host-update.contract.js";
 import type { CodeHostUnderTest, StartOptions } from "./code-host-under-test.js";
+import { updateContract } from "./code-host-update.contract.js";
 
 export type Start = (options?: StartOptions) => Promise<CodeHostUnderTest>;
 
