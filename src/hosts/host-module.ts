@@ -14,6 +14,8 @@ export interface HostModule extends HostTerms {
   readonly oldest: string;
   /** What an operator should check if the host does not answer, or refuses our credentials. */
   readonly cure: string;
+  /** What makes a repository one that svc serves. */
+  readonly unlisted: string;
   /** The rate limit that an answer counts towards, out of a small fixed set; header names in lower case. */
   rateLimitOf(headers: Readonly<Record<string, string>>): string;
   /** The host as its section of the configuration describes it; undefined if there is no such section. */

@@ -1,14 +1,16 @@
 import { pino } from "pino";
 import type { CheckResult } from "../config/check.js";
 import { NO_FILE } from "../config/repository/repository-schema.js";
-import { allowsOwner, namesHost, withEachHost } from "../config/repository-names.js";
+import { allowsOwner, allowsRepository, namesHost, withEachHost } from "../config/repository-names.js";
 import { resolveSettings } from "../config/rules/settings.js";
 import type { ServerConfig } from "../config/server/server.js";
 import { type Application, destinationOf, projectOf } from "../core/model/application.js";
 import { groupedBy } from "../core/model/collections.js";
 import { listed } from "../core/model/host-words.js";
 import type { AccessRule, Settings } from "../core/model/settings.js";
+import type { CodeHost } from "../core/ports/code-host.js";
 import type { Log } from "../core/ports/log.js";
+import { HOSTS } from "../hosts/registry.js";
 import { ANNOTATION_REPOSITORY, HOST_IDS, type HostId } from "../names.js";
 import { createTelemetry } from "../observe/telemetry.js";
 import { createWorkerPool } from "../workers/worker-pool.js";
@@ -32,6 +34,8 @@ export async function checkOnline(config: ServerConfig): Promise<CheckResult> {
       const applications = await deployer.listApplications(new AbortController().signal);
       found.lines.push(...checkRules(applications, config).map((line) => `warning: ${line}`));
       for (const host of hosts) found.lines.push(...installedOutside(host.id, await host.installedOn(), config));
+      for (const host of hosts)
+        if (await findsNothing(host, config)) found.warn(noRepository(host.id), NOTHING_TO_POLL);
     }
   } finally {
     await Promise.all([adapters.close(), telemetry.close(), compute.close()]);
@@ -47,6 +51,24 @@ function installedOutside(host: HostId, owners: readonly string[], { defaults }:
       (owner) =>
         `warning: the App is installed on ${owner}, of which defaults.allowed_repos names no repository: its events are ignored. Uninstall it there, or name them`,
     );
+}
+
+/** Whether the host is polled and shows svc no repository that it serves, so that nothing would ever happen. */
+async function findsNothing(host: CodeHost, config: ServerConfig): Promise<boolean> {
+  if ((config[host.id]?.poll ?? "off") === "off") return false;
+  const { allowedRepos } = config.defaults;
+  const listed = await host.repositories((owner) => allowsOwner(allowedRepos, host.id, owner));
+  return !listed.some((name) => allowsRepository(allowedRepos, host.id, name));
+}
+
+const NOTHING_TO_POLL = "there is nothing to poll";
+
+function noRepository(host: HostId): { readonly problem: string; readonly cure: string } {
+  const { title, unlisted } = HOSTS[host];
+  return {
+    problem: `${title} shows svc no repository that defaults.allowed_repos names`,
+    cure: `${unlisted}, and check the names`,
+  };
 }
 
 /** Collects the lines that a start would log. */

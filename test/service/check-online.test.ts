@@ -33,6 +33,27 @@ describe.each(HOSTS)("svc check --online against %s", (host) => {
     expect(fine.exitCode).toBe(0);
   });
 
+  test("says what to do if it polls and sees no repository, and is content where it sees one", async () => {
+    const look = async (allowed: string) => {
+      world = await startSandbox({ github: host === "hosta", gitlab: host === "hostb" });
+      await (world.github ?? world.gitlab)?.createRepository(REPOSITORY, { "README.md": "hello" });
+      const config = { [host]: { poll: "15s" }, defaults: { allowed_repos: [allowed] } };
+      const checked = await checkOnline(configFor(world, { host, config }));
+      await world.stop();
+      world = undefined;
+      return checked;
+    };
+    const { lines, exitCode } = await look("acme/other");
+    const cure = host === "hosta" ? "install the App on the repository" : "give the token's account the role Developer";
+    expect(lines).toContainEqual(
+      expect.stringContaining(
+        `there is nothing to poll: ${title} shows svc no repository that defaults.allowed_repos names: ${cure}`,
+      ),
+    );
+    expect(exitCode).toBe(1);
+    expect(await look(REPOSITORY)).toMatchObject({ exitCode: 0 });
+  });
+
   test("says that a server is older than svc supports, and is content with the oldest one that it does", async () => {
     const [old, oldest] = host === "hosta" ? ["3.9.4", "3.10.0"] : ["16.3.9-ee", "16.4.0-ee"];
     const set = (version: string) => (started: SandboxWorld) => {

@@ -9,6 +9,7 @@ export const github: HostModule = {
   // Older ones do not tell who pushed: https://docs.github.com/rest/repos/repos#list-repository-activities
   oldest: "3.10",
   cure: "check github.app_id, github.private_key and github.api_url, and that the server can reach GitHub",
+  unlisted: "install the App on the repository",
   rateLimitOf(headers) {
     const resource = headers["x-ratelimit-resource"] ?? "core";
     return RATE_LIMITS.includes(resource) ? resource : "other";

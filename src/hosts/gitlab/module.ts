@@ -5,6 +5,7 @@ export const gitlab: HostModule = {
   ...GITLAB,
   oldest: OLDEST_GITLAB,
   cure: "check gitlab.url and gitlab.token (scope api), and that the server can reach GitLab",
+  unlisted: "give the token's account the role Developer in the project",
   rateLimitOf: () => "api",
   configured({ hostb }) {
     if (hostb === undefined) return undefined;
