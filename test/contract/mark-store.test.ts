@@ -1,4 +1,4 @@
-import { implementations } from "./stores-under-test.js";
 import { markStoreContract } from "./mark-store.contract.js";
+import { implementations } from "./stores-under-test.js";
 
 for (const [name, start] of implementations) markStoreContract(name, start);

@@ -165,8 +165,8 @@ async function answerFailure(error: unknown, event: HostEvent, given: Run): Prom
   if (result?.kind === "synced" || result?.kind === "rolled-back") return { kind: "failed", error, result };
   if (error instanceof NotRecovered) return { kind: "failed", error };
   // Nobody waits for an automatic plan: the queue runs it again when the store is back.
-  if (error instanceof StoreUnavailable && asked.kind === "autoplan" && !isStopped(given))
-    return { kind: "failed", error };
+  const planned = asked.kind === "autoplan" && !isStopped(given);
+  if (planned && error instanceof StoreUnavailable) return { kind: "failed", error };
   const refusal = await explainFailure(error, asked, event.change, run);
   if (refusal === undefined) return { kind: "stopped" };
   const failure = refused(refusal);
