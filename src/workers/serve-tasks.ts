@@ -1,4 +1,5 @@
 import { setPriority } from "node:os";
+import { getHeapStatistics } from "node:v8";
 import { parentPort } from "node:worker_threads";
 import type { Task, TaskName } from "../core/ports/compute.js";
 
@@ -14,7 +15,7 @@ export interface Asked {
 export type WorkerMessage =
   /** The modules of the task are loaded. */
   | { readonly kind: "started" }
-  | { readonly kind: "done"; readonly output: unknown }
+  | { readonly kind: "done"; readonly output: unknown; readonly heapBytes: number }
   | { readonly kind: "failed"; readonly error: unknown };
 
 /** Runs in the worker: does one task after the other. */
@@ -30,7 +31,8 @@ export function serveTasks(tasks: Tasks): void {
       try {
         const task = await tasks[name]();
         answer({ kind: "started" });
-        answer({ kind: "done", output: await task.run(input as never) });
+        const output = await task.run(input as never);
+        answer({ kind: "done", output, heapBytes: getHeapStatistics().total_heap_size });
       } catch (error) {
         answer({ kind: "failed", error: error instanceof Error ? error : new Error(String(error)) });
       }

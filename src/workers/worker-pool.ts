@@ -36,7 +36,7 @@ const DEFAULTS: WorkerPoolOptions = {
   entry: new URL(import.meta.url.endsWith(".ts") ? "entry.ts" : "entry.js", import.meta.url),
   threads: defaultThreads(),
   memoryMb: 256,
-  idleMs: 60_000,
+  idleMs: 10_000,
   onEnd: () => undefined,
 };
 
@@ -118,7 +118,7 @@ export function createWorkerPool(given: Partial<WorkerPoolOptions> = {}): Worker
     const ended = await thread.run(job.asked, job.deadlineMs);
     busy.delete(job);
     queue.done(job.owner);
-    if (thread.ended) end(thread);
+    if (thread.ended || thread.isLarge) end(thread);
     else keep(thread);
     job.settle(ended);
     assign();
@@ -159,12 +159,16 @@ type TaskEnd = Computed<unknown> | { readonly kind: "failed"; readonly error: un
 /** Deadlines are counted in slices: a process that was suspended, or did not get the CPU, loses one slice at most. */
 const SLICES = 10;
 
+/** A thread with a larger heap is ended after its task: V8 gives back little of it to the next one, or to the machine. */
+const LARGE_HEAP = 48 * 1024 * 1024;
+
 /** One thread. It does one task at a time. Once it has `ended` it does no more. */
 class WorkerThread {
   readonly #worker: Worker;
   #markStarted: () => void = () => undefined;
   #current: ((end: TaskEnd) => void) | undefined;
   #ended: Promise<unknown> | undefined;
+  #heapBytes = 0;
 
   constructor(entry: URL, memoryMb: number) {
     this.#worker = startWorker(entry, {
@@ -174,8 +178,17 @@ class WorkerThread {
       resourceLimits: { maxOldGenerationSizeMb: memoryMb, maxYoungGenerationSizeMb: 8 },
     });
     this.#worker.on("message", (message: WorkerMessage) => {
-      if (message.kind === "started") this.#markStarted();
-      else this.#finish(message);
+      switch (message.kind) {
+        case "started":
+          this.#markStarted();
+          break;
+        case "done":
+          this.#heapBytes = message.heapBytes;
+          this.#finish({ kind: "done", output: message.output });
+          break;
+        case "failed":
+          this.#finish(message);
+      }
     });
     this.#worker.on("error", (error: unknown) => {
       this.#end(isOutOfMemory(error) ? { kind: "exceeded", limit: "memory" } : { kind: "failed", error });
@@ -189,6 +202,11 @@ class WorkerThread {
   /** Whether the thread is no longer usable. */
   get ended(): boolean {
     return this.#ended !== undefined;
+  }
+
+  /** Whether its last task left it large. */
+  get isLarge(): boolean {
+    return this.#heapBytes > LARGE_HEAP;
   }
 
   /** Never rejects. The deadline begins once the thread has loaded the modules of the task. */

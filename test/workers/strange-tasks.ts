@@ -7,6 +7,8 @@ export type Strange =
   | { readonly do: "spin" }
   /** Takes memory in pieces, as parsers do, until there is none left. */
   | { readonly do: "grow" }
+  /** Holds this many million numbers while it works. */
+  | { readonly do: "hold"; readonly millions: number }
   | { readonly do: "throw" }
   | { readonly do: "exit" }
   /** The worker's thread id: who worked. */
@@ -25,6 +27,8 @@ async function run(input: Strange): Promise<unknown> {
       const kept: unknown[] = [];
       for (;;) kept.push("a,b,c,d".repeat(10_000).split(","));
     }
+    case "hold":
+      return Array.from({ length: input.millions * 1_000_000 }, (_, index) => index).length;
     case "throw":
       throw new TypeError("a bug in a task");
     case "exit":

@@ -142,6 +142,15 @@ describe("threads", () => {
     expect(await ask(open, { do: "who" })).not.toEqual(first);
   });
 
+  test("a thread that a task left large ends, and its memory goes back to the machine", async () => {
+    open = createWorkerPool({ entry: ENTRY, threads: 1, memoryMb: 512 });
+    const first = await ask(open, { do: "who" });
+    await ask(open, { do: "hold", millions: 0.1 });
+    expect(await ask(open, { do: "who" })).toEqual(first);
+    await ask(open, { do: "hold", millions: 16 });
+    expect(await ask(open, { do: "who" })).not.toEqual(first);
+  });
+
   test("there are at least two, so that no owner gets all of them", () => {
     expect(defaultThreads()).toBeGreaterThanOrEqual(2);
   });
