@@ -31,14 +31,18 @@ const AT_ONCE = 100;
 export async function allInTurns<T, R>(items: readonly T[], work: (item: T) => Promise<R>): Promise<readonly R[]> {
   const started: Promise<R>[] = [];
   let running = 0;
-  let goOn = () => undefined;
+  let goOn: () => void = () => undefined;
   // Also keeps a failure, which is reported below, from ending the process as an unhandled rejection until then.
   const end = () => {
     running -= 1;
     goOn();
   };
   for (const item of items) {
-    if (running === AT_ONCE) await new Promise<void>((resolve) => (goOn = () => void resolve()));
+    if (running === AT_ONCE) {
+      await new Promise<void>((resolve) => {
+        goOn = resolve;
+      });
+    }
     running += 1;
     const result = work(item);
     result.then(end, end);
