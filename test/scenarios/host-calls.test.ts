@@ -7,6 +7,10 @@ import { changeOf } from "./resources.js";
 const ELSEWHERE: Readonly<Record<string, readonly string[]>> = {
   // Logins (test/web/auth) and setup (test/setup).
   GitHub: [
+    // Where nothing is open (test/contract), the trial, and `svc update`.
+    "GET /repos/{owner}/{repo}",
+    "GET /installation/repositories",
+    "PUT /repos/{owner}/{repo}/pulls/{pull_number}/update-branch",
     "POST /login/oauth/access_token",
     "GET /user",
     "GET /user/emails",
@@ -15,6 +19,9 @@ const ELSEWHERE: Readonly<Record<string, readonly string[]>> = {
     "POST /app-manifests/{code}/conversions",
   ],
   GitLab: [
+    // The trial, and `svc update`.
+    "GET /projects",
+    "PUT /projects/{id}/merge_requests/{merge_request_iid}/rebase",
     "POST /oauth/token",
     "GET /groups",
     ...["/projects/{id}/hooks", "/groups/{id}/hooks"].flatMap((at) => [
@@ -72,6 +79,6 @@ describe.each([
     await bot.service.reconcile();
     const { undescribed, unmade } = compareCalls(bot.forge);
     expect(undescribed).toEqual([]);
-    expect([...unmade].sort()).toEqual([...(ELSEWHERE[title] ?? [])].sort());
+    expect(unmade.filter((request) => ELSEWHERE[title]?.includes(request) !== true)).toEqual([]);
   });
 });
