@@ -30,6 +30,9 @@ export function hostCalls(title: Forge["title"]): readonly HostCall[] {
 const BROWSED =
   /^\/(login\/oauth\/authorize|oauth\/authorize|settings\/apps|organizations\/|apps\/|users\/sign_in|sandbox\/)/;
 
+/** What git asks of a server whose answer is not one of git's. */
+const DUMB_GIT = /\.git\/HEAD$/;
+
 interface Compared {
   /** Requests that not exactly one row describes. */
   readonly undescribed: readonly string[];
@@ -41,7 +44,9 @@ interface Compared {
 export function compareCalls({ title, requests }: Pick<Forge, "title" | "requests">): Compared {
   const rows = hostCalls(title).flatMap((row) => row.requests.map((text) => ({ text, pattern: patternOf(text) })));
   const made = new Set(
-    requests.filter(({ path }) => !BROWSED.test(path)).map(({ method, path }) => `${method} ${belowRoot(path)}`),
+    requests
+      .filter(({ path }) => !BROWSED.test(path) && !DUMB_GIT.test(path))
+      .map(({ method, path }) => `${method} ${belowRoot(path)}`),
   );
   return {
     undescribed: [...made].filter((one) => rows.filter(({ pattern }) => pattern.test(one)).length !== 1),

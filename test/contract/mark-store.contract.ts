@@ -96,10 +96,10 @@ export function markStoreContract(name: string, start: () => Promise<StoresUnder
       await others.concern(two, [web]);
       expect(await inOrder(marks.concernedBy(web))).toEqual([one, two]);
       expect(await marks.concernedBy(api)).toEqual([one]);
-      await others.forget(one, [web]);
+      await others.forget(one);
       expect(await marks.concernedBy(web)).toEqual([two]);
-      expect(await marks.concernedBy(api)).toEqual([one]);
-      await marks.forget(three, [web, applicationName("nobody")]);
+      expect(await marks.concernedBy(api)).toEqual([]);
+      await marks.forget(three);
       expect(await marks.concernedBy(applicationName("nobody"))).toEqual([]);
       await under.expire(PLAN_LIFETIME_MS);
       expect(await marks.concernedBy(web)).toEqual([]);

@@ -126,8 +126,9 @@ function judgedOf(name: "sync" | "rollback", found: FactsOfCommand, early: strin
 const DONE: ReadonlySet<string> = new Set(["planned", "synced", "rolled-back", "unlocked"]);
 
 function agree(reason: string | undefined, outcome: string): boolean {
-  // What a plan selects is no matter of its judgement.
-  return reason === undefined ? DONE.has(outcome) || outcome === "unknown-applications" : outcome === reason;
+  // What a plan or an unlock selects is no matter of its judgement.
+  const isUnselected = outcome === "unknown-applications" || outcome === "not-locked";
+  return reason === undefined ? DONE.has(outcome) || isUnselected : outcome === reason;
 }
 
 interface Synced {

@@ -44,9 +44,7 @@ describe.each(HOSTS)("ApplicationSet expansion on %s", (host) => {
     const comment = bot.lastComment(one);
     expect(comment).toContain("### ApplicationSet: `shops`\n\n- changes `shop-de`\n");
     expect(comment).toContain("**Source file:** none in this repository; the ApplicationSet reads files of it");
-    expect(comment).toContain(
-      "its ApplicationSet shops changes its definition, which takes effect when the ApplicationSet is applied",
-    );
+    expect(comment).toContain("its ApplicationSet shops changes its definition: it takes effect at the merge");
     const two = await bot.open({ "shops/it.json": JSON.stringify({ name: "it", folder: "shops/one" }) });
     expect(bot.lastComment(two)).toContain("### ApplicationSet: `shops`\n\n- adds `shop-it`\n");
     const three = await bot.open({ "README.md": "more" });

@@ -37,6 +37,9 @@ async function callsOf(bot: Bot, act: () => Promise<number>): Promise<Calls> {
   };
 }
 
+/** The default of `deployer.render_concurrency`. */
+const RENDERS_AT_ONCE = 8;
+
 const times = <T>(count: number, one: T): T[] => Array.from({ length: count }, () => one);
 const namesOf = (count: number) => Array.from({ length: count }, (_, index) => `app-${index + 1}`);
 const NOTHING = { lists: 0, setLists: 0, settings: 0, gets: 0, renders: [], writes: [] };
@@ -52,7 +55,9 @@ describe.each(HOSTS)("what a plan asks of Argo CD on %s", (host) => {
       expect(calls.setLists).toBe(1);
       expect(calls.settings).toBeLessThanOrEqual(1);
       expect(calls.gets).toBe(count);
-      expect(calls.renders).toEqual([...times(count, "head"), ...times(count, "base")]);
+      expect([...calls.renders].sort()).toEqual([...times(count, "base"), ...times(count, "head")]);
+      // Calls that are made at once may arrive in another order.
+      expect(calls.renders.slice(0, Math.max(0, count - RENDERS_AT_ONCE))).not.toContain("base");
       expect(calls.writes).toEqual([]);
       expect(bot.argocd.requests.filter(({ path }) => path.endsWith("/settings"))).toHaveLength(1);
     },

@@ -7,7 +7,7 @@ import { cloneUrlOf, generatedApplication, git, runsShops, shops, shopsResource,
 const FILES = { files: [{ path: "envs/*.json" }] };
 const ENVS: SetOptions = { path: "{{ .folder }}" };
 const AT_MERGE =
-  "**Status:** Not locked\n\nNot deployed by a sync: its ApplicationSet shops (sets/shops.yaml) changes its definition, which takes effect when the ApplicationSet is applied";
+  "**Status:** Not locked\n\nNot deployed by a sync: its ApplicationSet shops (sets/shops.yaml) changes its definition: it takes effect at the merge";
 
 const env = (name: string, folder = `shops/${name}`) => ({
   [`envs/${name}.json`]: JSON.stringify({ name, folder }),

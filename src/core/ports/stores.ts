@@ -105,8 +105,8 @@ export interface MarkStore {
   remove(mark: Mark): Promise<void>;
   /** Notes that a change request shows the state of these applications, for 30 days. */
   concern(change: ChangeRequestRef, applications: readonly ApplicationName[]): Promise<void>;
-  /** Forgets what it shows. */
-  forget(change: ChangeRequestRef, applications: readonly ApplicationName[]): Promise<void>;
+  /** It shows the state of no application any more. */
+  forget(change: ChangeRequestRef): Promise<void>;
   concernedBy(application: ApplicationName): Promise<readonly ChangeRequestRef[]>;
   /** The digest of what a surface shows; undefined if that is not known, or 30 days old. */
   written(change: ChangeRequestRef, surface: Surface): Promise<string | undefined>;

@@ -85,8 +85,8 @@ export class Publisher {
   }
 
   /** The change request is closed. Never throws. */
-  async forget(change: ChangeRequestRef, applications: readonly ApplicationName[]): Promise<void> {
-    await this.#do(`plan ${identityKey(change)}`, () => this.parts.marks.forget(change, applications));
+  async forget(change: ChangeRequestRef): Promise<void> {
+    await this.#do(`plan ${identityKey(change)}`, () => this.parts.marks.forget(change));
   }
 
   /** The digest of what a surface shows; undefined if that is not known. */

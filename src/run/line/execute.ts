@@ -76,11 +76,7 @@ async function releaseIfClosed(change: ChangeRequest, run: Run): Promise<"closed
 async function release(change: ChangeRequestRef, merged: boolean, run: Run): Promise<CommandResultOf<"closed">> {
   await forgetStatus(changeRequestRef(change), run);
   const result = await close(change, merged, run);
-  const planned = (await run.plans.find(change))?.applications ?? [];
-  await run.publisher.forget(
-    change,
-    planned.map(({ application }) => application),
-  );
+  await run.publisher.forget(change);
   const facts = auditFactsOf(result);
   const reason = merged ? "merged" : "closed without a merge";
   await auditRun(facts && { ...facts, reason }, { change, asked: undefined }, run);

@@ -50,11 +50,10 @@ export class MemoryMarkStore implements MarkStore {
     return Promise.resolve();
   }
 
-  forget(change: ChangeRequestRef, applications: readonly ApplicationName[]): Promise<void> {
-    for (const application of applications) {
-      const concerned = this.#concerned.get(application);
-      concerned?.delete(identityKey(change));
-      if (concerned?.size === 0) this.#concerned.delete(application);
+  forget(change: ChangeRequestRef): Promise<void> {
+    for (const [application, concerned] of this.#concerned) {
+      concerned.delete(identityKey(change));
+      if (concerned.size === 0) this.#concerned.delete(application);
     }
     return Promise.resolve();
   }

@@ -7,7 +7,7 @@ import type { Mark, MarkStore, Surface } from "../../core/ports/stores.js";
 import { RedisScript } from "../../http/redis.js";
 import { CONCERNED_KEY_PREFIX, MARKS_KEY_PREFIX, WRITTEN_KEY_PREFIX } from "../../names.js";
 import type { RedisConnection } from "./connection.js";
-import { stored } from "./stored-value.js";
+import { scanKeys, stored } from "./stored-value.js";
 
 const SET = new RedisScript(new URL("set-marks.lua", import.meta.url));
 const TAKE = new RedisScript(new URL("take-marks.lua", import.meta.url));
@@ -67,11 +67,13 @@ export class RedisMarkStore implements MarkStore {
     );
   }
 
-  async forget(change: ChangeRequestRef, applications: readonly ApplicationName[]): Promise<void> {
+  async forget(change: ChangeRequestRef): Promise<void> {
     const field = identityKey(change);
-    await this.connection.run((redis) =>
-      Promise.all(applications.map((application) => redis.hdel(CONCERNED_KEY_PREFIX + application, field))),
-    );
+    const keys = await this.connection.run((redis) => scanKeys(redis, CONCERNED_KEY_PREFIX));
+    for (let start = 0; start < keys.length; start += CHUNK) {
+      const part = keys.slice(start, start + CHUNK);
+      await this.connection.run((redis) => Promise.all(part.map((key) => redis.hdel(key, field))));
+    }
   }
 
   async concernedBy(application: ApplicationName): Promise<readonly ChangeRequestRef[]> {

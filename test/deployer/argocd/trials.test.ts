@@ -131,6 +131,7 @@ test("the live objects that a plan has just been compared with are not read agai
   const application = live();
   version();
   argocd().get("/api/v1/applications/plain").query({ project: "default", refresh: "normal" }).reply(200, {});
+  argocd().get("/api/v1/clusters").reply(200, { items: [] });
   managed("a");
   const asked = kubernetes(() => undefined);
   const { resources } = await deployer.liveResources(application);

@@ -55,6 +55,25 @@ const ENDPOINTS: readonly Endpoint[] = [
     statuses: [...ADMIN_WRITE, 400, 403],
   },
   {
+    operation: "get /api/v1/holds",
+    path: "/api/v1/holds",
+    malformed: "/api/v1/holds?who=ana",
+    statuses: [...READ, 400, 403],
+  },
+  {
+    operation: "post /api/v1/holds",
+    path: "/api/v1/holds",
+    malformed: "/api/v1/holds?x=1",
+    json: { applications: ["shop"], reason: "freeze" },
+    statuses: [...ADMIN_WRITE, 400, 403],
+  },
+  {
+    operation: "delete /api/v1/holds/{id}",
+    path: "/api/v1/holds/one",
+    malformed: "/api/v1/holds/%zz",
+    statuses: [401, 401, 403, 404, 403, 400, 403],
+  },
+  {
     operation: "get /api/v1/users",
     path: "/api/v1/users",
     malformed: "/api/v1/users?role=admin",

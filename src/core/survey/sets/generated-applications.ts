@@ -167,7 +167,7 @@ async function changedSubject(
     autoSynced: isAutoSynced(live.spec) || isAutoSynced(spec) || syncingSet !== undefined,
     syncingSet,
     hasChildren: found.everyApplication.some(({ parent }) => parent === name),
-    notDriven: `its ApplicationSet ${labelOf(set)} changes its definition, which takes effect when the ApplicationSet is applied`,
+    notDriven: `its ApplicationSet ${labelOf(set)} changes its definition: it takes effect at the merge`,
     warnings: unreadSet(live),
   };
 
