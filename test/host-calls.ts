@@ -31,7 +31,7 @@ const BROWSED =
   /^\/(login\/oauth\/authorize|oauth\/authorize|settings\/apps|organizations\/|apps\/|users\/sign_in|sandbox\/)/;
 
 /** What git asks of a server whose answer is not one of git's. */
-const DUMB_GIT = /\.git\/HEAD$/;
+const DUMB_GIT = ".git/HEAD";
 
 interface Compared {
   /** Requests that not exactly one row describes. */
@@ -45,7 +45,7 @@ export function compareCalls({ title, requests }: Pick<Forge, "title" | "request
   const rows = hostCalls(title).flatMap((row) => row.requests.map((text) => ({ text, pattern: patternOf(text) })));
   const made = new Set(
     requests
-      .filter(({ path }) => !BROWSED.test(path) && !DUMB_GIT.test(path))
+      .filter(({ path }) => !BROWSED.test(path) && !path.endsWith(DUMB_GIT))
       .map(({ method, path }) => `${method} ${belowRoot(path)}`),
   );
   return {

@@ -34,8 +34,9 @@ export async function checkOnline(config: ServerConfig): Promise<CheckResult> {
       const applications = await deployer.listApplications(new AbortController().signal);
       found.lines.push(...checkRules(applications, config).map((line) => `warning: ${line}`));
       for (const host of hosts) found.lines.push(...installedOutside(host.id, await host.installedOn(), config));
-      for (const host of hosts)
+      for (const host of hosts) {
         if (await findsNothing(host, config)) found.warn(noRepository(host.id), NOTHING_TO_POLL);
+      }
     }
   } finally {
     await Promise.all([adapters.close(), telemetry.close(), compute.close()]);

@@ -279,6 +279,8 @@ class Talk {
         return;
       case "checks":
         throw new Error("there are no checks");
+      case "held":
+        throw new Error("nobody holds anything");
       case "merging":
       case "none":
         return;

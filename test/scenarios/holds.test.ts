@@ -10,10 +10,10 @@ const USERS = [
   { username: "vera", password: PASSWORD, role: "user" },
 ];
 
-function start(host: HostId, more: Partial<BotOptions> = {}): Promise<Bot> {
+function start(host: HostId, applications?: BotOptions["applications"]): Promise<Bot> {
   const session_secret = "session-secret-of-the-tests-5b1f0e";
   const auth = { enabled: true, session_secret, cookie_secure: false, basic: { users: USERS } };
-  return startBot({ host, ...more, config: { auth, defaults: { auto_merge: true }, ...more.config } });
+  return startBot({ host, applications, config: { auth, defaults: { auto_merge: true } } });
 }
 
 async function visitor(bot: Bot, username: string): Promise<Visitor> {
@@ -86,7 +86,7 @@ describe.each(HOSTS)("a hold on %s", (host) => {
   });
 
   test("of a parent's child bars the sync of the parent, which would deploy it", async () => {
-    const bot = await start(host, { applications: ["root", "web"] });
+    const bot = await start(host, ["root", "web"]);
     await bot.stores.holds.save(
       {
         id: "one",

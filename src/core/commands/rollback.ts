@@ -1,5 +1,5 @@
-import { deployAll, type DeployContext, deployOne } from "../deploy/deploy.js";
 import { findWritten } from "../deploy/deploy-head.js";
+import { deployAll, type DeployContext, deployOne } from "../deploy/deploy.js";
 import { endReplacedOf, settleRollback } from "../deploy/settle.js";
 import { readStores } from "../facts/read-facts.js";
 import { lookAtTarget, readForRollback, type RollbackReading, type RollbackTarget } from "../facts/read-rollback.js";

@@ -6,6 +6,7 @@ import { isJsonObject, isNestedDeeper } from "../../core/model/json.js";
 import type { Task } from "../../core/ports/compute.js";
 import type { Deployer, LiveResource, LiveState } from "../../core/ports/deployer.js";
 import { getManagedResources, type Parts, refreshApplication } from "./application-api.js";
+import { keep } from "./applications.js";
 import {
   ArgoCdFailure,
   MAX_DEPTH,
@@ -16,7 +17,6 @@ import {
   reading,
   readLarge,
 } from "./argocd-failure.js";
-import { keep } from "./applications.js";
 import { createSemaphore } from "./semaphore.js";
 
 /** Time for a refresh: the call answers when the controller has compared the application. */

@@ -57,8 +57,7 @@ export function holdRoutes(parts: HoldParts): Router {
     "/holds/:id",
     answeringAdmin(async (request, admin) => {
       const hold = await holds.remove(pathPart(request, "id"));
-      if (hold === undefined)
-        return { status: 404, error: "no hold with this id stands; GET /api/v1/holds lists them" };
+      if (hold === undefined) return { status: 404, error: "no hold has this id; GET /api/v1/holds lists them" };
       log.info({ hold: hold.id, applications: hold.applications, by: admin.id }, "a hold was released");
       await tellConcerned(hold, parts);
       return { status: 200, body: { status: "released", hold: holdBody(hold) } };

@@ -54,7 +54,8 @@ test.each([
   argocd().get(`${PLAIN}/managed-resources`).query({ project: "default" }).twice().reply(200, {});
   argocd().get("/api/v1/clusters").reply(200, answer);
   const { deployer } = underTest();
-  for (const _ of [1, 2]) expect((await deployer.liveResources(live())).kubernetes).toBe(version);
+  const told = [await deployer.liveResources(live()), await deployer.liveResources(live())];
+  expect(told.map(({ kubernetes }) => kubernetes)).toEqual([version, version]);
 });
 
 test("an application outside of Argo CD's own namespace is asked for by both", async () => {

@@ -8,8 +8,8 @@ import { inNamespace, keyOf, type ManifestIdentity, titleOf } from "../manifest-
 import { meanTheSame, type Sides, summarise } from "../summarise.js";
 import { FieldPath } from "./field-path.js";
 import { type Ignored, ignoredOf, type IgnoreRules, writesIgnored } from "./ignore-rules.js";
-import { type InCluster, type ObjectAnswers, withEqualMasks, withLive } from "./live-objects.js";
 import { mayDefaultOtherwise } from "./kubernetes-defaults.js";
+import { type InCluster, type ObjectAnswers, withEqualMasks, withLive } from "./live-objects.js";
 import { threeWayMerge } from "./three-way-merge.js";
 import { type Counts, removesMembers } from "./trial-order.js";
 
