@@ -283,7 +283,7 @@ async function findDefinition(
     if (now === undefined) return blocked(`the sync of its parent ${parent.application} removed it`);
     if (syncsItself(now) || !specEqual(now.spec, head.spec)) {
       const by = set === undefined ? `its parent ${parent.application}` : `the ApplicationSet ${set}`;
-      const stale = `its plan is stale: the definition that ${by} wrote is not the planned one. Run the plan command again; with -a it is then deployed alone, as planned`;
+      const stale = `its plan is stale: the definition that ${by} wrote is not the planned one. Run the plan command again`;
       return { ...blocked(stale), wrote: now.spec };
     }
     return { live: now };
