@@ -96,6 +96,7 @@ export function markStoreContract(name: string, start: () => Promise<StoresUnder
       await others.concern(two, [web]);
       expect(await inOrder(marks.concernedBy(web))).toEqual([one, two]);
       expect(await marks.concernedBy(api)).toEqual([one]);
+      expect([...(await marks.applications())].sort()).toEqual([api, web].sort());
       await others.forget(one);
       expect(await marks.concernedBy(web)).toEqual([two]);
       expect(await marks.concernedBy(api)).toEqual([]);

@@ -12,7 +12,7 @@ export async function mapInTurns<T, R>(items: readonly T[], work: (item: T) => R
   return done;
 }
 
-/** Finishes a computation, with a turn for the event loop before it and after every fifty of its steps. */
+/** Finishes a computation. Lets the event loop run before it and after every fifty of its steps. */
 export async function finishInTurns<T>(steps: Generator<void, T>): Promise<T> {
   for (let count = 0; ; count += 1) {
     if (count % PER_TURN === 0) await setImmediate();

@@ -20,7 +20,7 @@ export type NextStep =
     }
   /** Kubernetes refuses what a sync would apply: mend that, or go on knowing that the sync fails. */
   | { readonly kind: "mend"; readonly applications: Names; readonly then: Afterwards }
-  /** Nothing but another commit helps. `command`: svc can make that one. */
+  /** Only another commit helps. `command` is set if svc can make it. */
   | {
       readonly kind: "push";
       readonly because: WhyPush;

@@ -108,6 +108,8 @@ export interface MarkStore {
   /** It shows the state of no application any more. */
   forget(change: ChangeRequestRef): Promise<void>;
   concernedBy(application: ApplicationName): Promise<readonly ChangeRequestRef[]>;
+  /** The applications whose state somebody shows. */
+  applications(): Promise<readonly ApplicationName[]>;
   /** The digest of what a surface shows; undefined if that is not known, or 30 days old. */
   written(change: ChangeRequestRef, surface: Surface): Promise<string | undefined>;
   wrote(change: ChangeRequestRef, surface: Surface, digest: string | undefined): Promise<void>;

@@ -148,7 +148,7 @@ export function createRecentActivity(client: GitHubClient): CodeHost["recentActi
 /** Pages of pull requests or of new comments that one call of `recentActivity` reads. */
 const MAX_RECENT_PAGES = 5;
 
-/** Pull requests that changed since then, the longest unchanged first; `unchanged` if GitHub shows what it showed with this ETag. */
+/** Pull requests that changed since then, the least recently changed first; `unchanged` if the first page still has this ETag. */
 async function pullsSince(
   client: GitHubClient,
   name: RepositoryName,

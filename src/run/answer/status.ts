@@ -85,6 +85,8 @@ interface PlanStatus {
   readonly planned: boolean;
   /** Whether the host shows the status. */
   readonly written: boolean;
+  /** When a hold ends that it names, so that it is no longer true then. */
+  readonly trueUntil?: Date | undefined;
 }
 
 /** Sets the commit status of a planned head from what is stored now. */
@@ -92,12 +94,15 @@ export async function setPlanStatus(change: ChangeRequest, options: PlanStatusOp
   if (!hasCommitStatus(run)) return { planned: false, written: false };
   let planned = false;
   let written = false;
+  let trueUntil: Date | undefined;
   await logFailure(run, async () => {
     let shown: StatusText | undefined;
     let comment = options.planComment;
     let { reviewed } = options;
     for (let left = MAX_CORRECTIONS; left > 0; left -= 1) {
-      const text = await planText(change, options, reviewed, run);
+      const judged = await planText(change, options, reviewed, run);
+      const text = judged?.text;
+      trueUntil = judged?.trueUntil;
       reviewed = undefined;
       if (text === undefined || (text.state === shown?.state && text.description === shown.description)) return;
       planned = true;
@@ -109,14 +114,18 @@ export async function setPlanStatus(change: ChangeRequest, options: PlanStatusOp
       shown = text;
     }
   });
-  return { planned, written };
+  // A mark that is worked off is removed afterwards, and may be set again then.
+  if (trueUntil !== undefined && options.unlessShown !== true) await run.publisher.mark(change, trueUntil);
+  return { planned, written, trueUntil };
 }
 
-/** Updates the commit status of an open, planned change request; returns whether it was set. */
-export async function refreshPlanStatus(change: ChangeRequest, run: Run): Promise<boolean> {
-  if (!hasCommitStatus(run) || (await run.plans.find(change))?.head !== change.headRevision) return false;
+/** Updates the commit status of an open, planned change request. */
+export async function refreshPlanStatus(change: ChangeRequest, run: Run): Promise<PlanStatus> {
+  if (!hasCommitStatus(run) || (await run.plans.find(change))?.head !== change.headRevision) {
+    return { planned: false, written: false };
+  }
   const { settings } = await openChange(change, run);
-  return (await setPlanStatus(change, { settings, unlessShown: true }, run)).planned;
+  return setPlanStatus(change, { settings, unlessShown: true }, run);
 }
 
 async function planText(
@@ -124,11 +133,16 @@ async function planText(
   { settings, justFailed = [] }: PlanStatusOptions,
   reviewed: Reviewed | undefined,
   run: Run,
-): Promise<StatusText | undefined> {
+): Promise<{ readonly text: StatusText; readonly trueUntil: Date | undefined } | undefined> {
   const plan = await run.plans.find(change);
   if (plan?.head !== change.headRevision) return undefined;
   const { facts } = await readChangeFacts(change, settings, run, { plan, reviewed });
-  return commitStatusOf({ kind: "planned", facts: { ...facts, justFailed } }, run.hostWords[change.host]);
+  const holds = [...facts.applications, ...facts.others].flatMap(({ requires }) => requires.holds ?? []);
+  const [end] = holds.map(({ until }) => until).sort();
+  return {
+    text: commitStatusOf({ kind: "planned", facts: { ...facts, justFailed } }, run.hostWords[change.host]),
+    trueUntil: end === undefined ? undefined : new Date(end),
+  };
 }
 
 async function setText(

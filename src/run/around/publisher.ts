@@ -62,9 +62,19 @@ export class Publisher {
     return this.#next === undefined;
   }
 
-  /** Marks a change request. Never throws. */
-  async mark(change: ChangeRequestRef): Promise<void> {
-    await this.#do(`change ${identityKey(change)}`, () => this.#set([change]));
+  /** Marks a change request, now or for a time at which what it shows changes by itself. Never throws. */
+  async mark(change: ChangeRequestRef, at?: Date): Promise<void> {
+    const afterMs = at && Math.max(WAIT_MS, at.getTime() - this.parts.clock.now().getTime());
+    await this.#do(`change ${identityKey(change)}`, () => this.#set([change], afterMs));
+  }
+
+  /** Marks whoever shows the state of one of these applications. Never throws. */
+  async touchedAll(isTouched: (application: ApplicationName) => boolean): Promise<void> {
+    await this.#do("applications", async () => {
+      for (const application of (await this.parts.marks.applications()).filter(isTouched)) {
+        await this.#set(await this.parts.marks.concernedBy(application));
+      }
+    });
   }
 
   /**

@@ -28,10 +28,10 @@ export async function revisit(ref: ChangeRequestRef, run: Run): Promise<Silent> 
 
 /** Brings what a marked change request shows up to date. If that fails, it is marked again. */
 export async function bringUpToDate(ref: ChangeRequestRef, { turn }: Marked, run: Run): Promise<Silent> {
-  let updated = false;
+  let status: Awaited<ReturnType<typeof refreshPlanStatus>> | undefined;
   try {
     const change = await run.host.getChangeRequest(ref, run.signal);
-    if (change.state === "open") updated = await refreshPlanStatus(change, run);
+    if (change.state === "open") status = await refreshPlanStatus(change, run);
   } catch (error) {
     run.signal.throwIfAborted();
     if (error instanceof LeaseLost) throw error;
@@ -41,7 +41,8 @@ export async function bringUpToDate(ref: ChangeRequestRef, { turn }: Marked, run
     }
   }
   await run.publisher.done({ change: ref, turn });
-  return silent(updated ? "status-updated" : "nothing-to-update");
+  if (status?.trueUntil !== undefined) await run.publisher.mark(ref, status.trueUntil);
+  return silent(status?.planned === true ? "status-updated" : "nothing-to-update");
 }
 
 /** Whether an approval of the planned head lifts what the plan withholds, so that it has to be planned again. */

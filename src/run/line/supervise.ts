@@ -18,6 +18,7 @@ import {
 } from "../../core/model/errors.js";
 import type { HostEvent } from "../../core/model/event.js";
 import type { Refusal } from "../../core/model/result.js";
+import { takingEffect } from "../../core/policy/effect-rules.js";
 import { type RunEnd, type RunTicket, Stopped, type StopReason } from "../../core/ports/event-queue.js";
 import { PORT_REACH, type Reach, type RunPorts } from "../../core/ports/reach.js";
 import { DEPLOYER_TITLE, SERVICE } from "../../names.js";
@@ -102,10 +103,13 @@ function marksConcerned({ publisher, ...deps }: Dependencies, self: ChangeReques
     },
   });
   const plans = wrapPort(deps.plans, {
-    async save(call, { change, applications }) {
+    async save(call, plan) {
       await call();
-      const names = applications.map(({ application }) => application);
-      await publisher.concern(change, names);
+      const reached = takingEffect(plan).flatMap(({ application, members }) => [
+        application,
+        ...members.map((member) => member.application),
+      ]);
+      await publisher.concern(plan.change, [...new Set(reached)]);
     },
   });
   const deployments = wrapPort(deps.deployments, {

@@ -64,6 +64,10 @@ export class MemoryMarkStore implements MarkStore {
     return Promise.resolve(concerned.filter(({ expires }) => expires > now).map(({ change }) => change));
   }
 
+  applications(): Promise<readonly ApplicationName[]> {
+    return Promise.resolve([...this.#concerned.keys()]);
+  }
+
   written(change: ChangeRequestRef, surface: Surface): Promise<string | undefined> {
     const found = this.#written.get(`${surface} ${identityKey(change)}`);
     const alive = found !== undefined && found.expires > this.clock.now().getTime();

@@ -1,5 +1,5 @@
 import * as z from "zod";
-import type { ApplicationName } from "../../core/model/brand.js";
+import { type ApplicationName, applicationName } from "../../core/model/brand.js";
 import { type ChangeRequestRef, changeRequestRef, identityKey } from "../../core/model/change-request.js";
 import { parseJson } from "../../core/model/json.js";
 import { PLAN_LIFETIME_MS } from "../../core/model/plan.js";
@@ -79,6 +79,11 @@ export class RedisMarkStore implements MarkStore {
   async concernedBy(application: ApplicationName): Promise<readonly ChangeRequestRef[]> {
     const records = await this.connection.run((redis) => redis.hvals(CONCERNED_KEY_PREFIX + application));
     return records.flatMap((text) => concernedRecord.safeParse(parseJson(text)).data?.change ?? []);
+  }
+
+  async applications(): Promise<readonly ApplicationName[]> {
+    const keys = await this.connection.run((redis) => scanKeys(redis, CONCERNED_KEY_PREFIX));
+    return keys.map((key) => applicationName(key.slice(CONCERNED_KEY_PREFIX.length)));
   }
 
   async written(change: ChangeRequestRef, surface: Surface): Promise<string | undefined> {

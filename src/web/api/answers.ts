@@ -21,7 +21,7 @@ export function send(response: Response, answer: ApiAnswer): void {
 
 const ADMIN_ONLY: ApiAnswer = { status: 403, error: "this needs the role admin, which an admin can give you" };
 
-/** A route for admins. Everyone else is refused before `before` and `work` read the request. */
+/** A route for admins. Everyone else is refused before anything of the request is read. */
 export function answeringAdmin(
   work: (request: Request, admin: Account) => Promise<ApiAnswer>,
   ...before: readonly RequestHandler[]

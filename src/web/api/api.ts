@@ -44,7 +44,7 @@ import { activityBody, lockBody, planBody, userBody } from "./bodies.js";
 import { holdRoutes } from "./holds.js";
 
 /** What the API needs of the service. */
-interface ApiParts extends Pick<Stores, "locks" | "waiting" | "holds" | "deployments" | "plans" | "audit" | "users"> {
+interface ApiParts extends Pick<Stores, "locks" | "waiting" | "holds" | "plans" | "audit" | "users"> {
   readonly readers: DiffReaders;
   readonly hostWords: AllHostWords;
   readonly hostPageOf: HostPageOf;

@@ -3,25 +3,23 @@ import express, { Router } from "express";
 import * as z from "zod";
 import { patternProblem } from "../../config/pattern.js";
 import { parseDuration } from "../../config/schema-parts.js";
-import { changeRequestKey, type ChangeRequestRef } from "../../core/model/change-request.js";
 import { type Hold, HOLD_MS, LONGEST_HOLD_MS } from "../../core/model/hold.js";
 import { matchesHold } from "../../core/policy/effect-rules.js";
 import type { Clock } from "../../core/ports/clock.js";
-import type { EventQueue } from "../../core/ports/event-queue.js";
 import type { Log } from "../../core/ports/log.js";
+import type { Publisher } from "../../run/around/publisher.js";
 import type { Stores } from "../../store/stores.js";
 import { answering, answeringAdmin, pathPart, readBody, withoutQuery } from "./answers.js";
 
-interface HoldParts extends Pick<Stores, "holds" | "locks" | "waiting" | "deployments"> {
-  readonly push: EventQueue["push"];
-  readonly newRunId: () => string;
+interface HoldParts extends Pick<Stores, "holds"> {
+  readonly publisher: Publisher;
   readonly clock: Clock;
   readonly log: Log;
 }
 
 /** `/api/v1/holds`: what is neither synced nor merged for a time. */
 export function holdRoutes(parts: HoldParts): Router {
-  const { holds, clock, log } = parts;
+  const { holds, publisher, clock, log } = parts;
   const router = Router();
   router.get(
     "/holds",
@@ -46,7 +44,7 @@ export function holdRoutes(parts: HoldParts): Router {
         };
         await holds.save(hold, now);
         log.info({ hold: hold.id, applications, until, by: id }, "deployments are held");
-        await tellConcerned(hold, parts);
+        await publisher.touchedAll((application) => matchesHold(hold, application));
         return { status: 200, body: { hold: holdBody(hold) } };
       },
       withoutQuery,
@@ -59,7 +57,7 @@ export function holdRoutes(parts: HoldParts): Router {
       const hold = await holds.remove(pathPart(request, "id"));
       if (hold === undefined) return { status: 404, error: "no hold has this id; GET /api/v1/holds lists them" };
       log.info({ hold: hold.id, applications: hold.applications, by: admin.id }, "a hold was released");
-      await tellConcerned(hold, parts);
+      await publisher.touchedAll((application) => matchesHold(hold, application));
       return { status: 200, body: { status: "released", hold: holdBody(hold) } };
     }, withoutQuery),
   );
@@ -110,23 +108,4 @@ function endIn(text: string, now: Date): number {
   const duration = parseDuration(text);
   if (duration !== undefined) return now.getTime() + duration;
   return z.iso.datetime({ offset: true }).safeParse(text).success ? Date.parse(text) : NaN;
-}
-
-/** Has the commit statuses updated of those who have locked, wait for, or have deployed what a hold concerns. Logs what fails. */
-async function tellConcerned(hold: Hold, parts: HoldParts): Promise<void> {
-  const { locks, waiting, deployments, push, newRunId, log } = parts;
-  try {
-    const [held, queues, records] = await Promise.all([locks.list(), waiting.list(), deployments.list()]);
-    const concerned = new Map<string, ChangeRequestRef>();
-    const note = (change: ChangeRequestRef) => concerned.set(changeRequestKey(change), change);
-    for (const { application, holder } of held) if (matchesHold(hold, application)) note(holder);
-    for (const { application, changes } of queues) if (matchesHold(hold, application)) changes.forEach(note);
-    for (const { application, change } of records) if (matchesHold(hold, application)) note(change);
-    const cause = newRunId();
-    for (const [key, change] of concerned) {
-      await push({ kind: "reviewed", change, delivery: `hold-${cause}-${key}` });
-    }
-  } catch (error) {
-    log.warn({ err: error, hold: hold.id }, "could not queue the status updates after a change of a hold");
-  }
 }
