@@ -75,7 +75,8 @@ export function wrongInManifest(manifest: unknown): string[] {
     }),
     ...(typeof name === "string" && name.length > LONGEST_NAME ? ["Name is too long (maximum is 34 characters)"] : []),
     ...(isAddress(url) ? [] : ["Url can't be blank"]),
-    ...(isObject(hook) && isAddress(hook.url) ? [] : ["Hook url can't be blank"]),
+    ...(hook === undefined || (isObject(hook) && isAddress(hook.url)) ? [] : ["Hook url can't be blank"]),
+    ...(hook === undefined && Array.isArray(events) && events.length > 0 ? ["Hook url can't be blank"] : []),
     ...(redirect === undefined || isAddress(redirect) ? [] : ["Redirect url must be an address"]),
     ...wrongInPermissions(permissions),
     ...(Array.isArray(events) ? events : []).flatMap((event: unknown) => {

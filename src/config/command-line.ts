@@ -4,14 +4,12 @@ import { HOST_IDS, HOST_PREFIXES, type HostId, SERVER_FILE } from "../names.js";
 import type { HelpTopic } from "./help.js";
 import { nearest } from "./nearest.js";
 import { repositoryProblem } from "./repository-names.js";
-import { url } from "./schema-parts.js";
+import { url as webAddress } from "./schema-parts.js";
 
 /** The arguments of `svc setup`. Addresses have no trailing slash. */
 export type SetupRequest = AppRequest | HookRequest;
 
 interface EverySetup {
-  /** Public address of svc, which webhooks are sent to. */
-  readonly url: string;
   /** Folder of the files with secrets. */
   readonly secrets: string;
 }
@@ -19,6 +17,8 @@ interface EverySetup {
 /** Registers a GitHub App. */
 export interface AppRequest extends EverySetup {
   readonly host: Extract<HostId, "hosta">;
+  /** Public address of svc, which webhooks are sent to; undefined if none reach it, so that it polls. */
+  readonly url: string | undefined;
   /** Root of GitHub's web pages. */
   readonly web: string;
   /** Owner of the App; undefined means whoever creates it. */
@@ -34,6 +34,8 @@ export interface AppRequest extends EverySetup {
 /** Creates webhooks in GitLab. */
 export interface HookRequest extends EverySetup {
   readonly host: Extract<HostId, "hostb">;
+  /** Public address of svc, which webhooks are sent to. */
+  readonly url: string;
   /** Root of the instance. */
   readonly web: string;
   /** Full paths of projects, or of one group. */
@@ -72,6 +74,7 @@ const PROGRAM = {
 const EVERY = { url: { type: "string" }, secrets: { type: "string" }, help: { type: "boolean", short: "h" } } as const;
 const APP = {
   ...EVERY,
+  poll: { type: "boolean" },
   github: { type: "string" },
   organization: { type: "string" },
   name: { type: "string" },
@@ -125,7 +128,10 @@ function parseApp(args: readonly string[]): SetupArguments {
   const publicFor = repositoriesOf(values);
   const web = address("--github", values.github ?? "https://github.com");
   const listen = { host, port: Number(port) };
-  return { kind: "setup", request: { host: "hosta", ...everyOf(values), web, organization, name, publicFor, listen } };
+  const url = values.poll === true ? undefined : hookUrl(values, ", or --poll where no webhook reaches it");
+  if (url === undefined && values.url !== undefined) throw new WrongArgument("give --url or --poll, not both");
+  const secrets = folderOf(values);
+  return { kind: "setup", request: { host: "hosta", url, secrets, web, organization, name, publicFor, listen } };
 }
 
 /** Strangers can install a public App on repositories of theirs, so the list of those that svc serves must not be empty. */
@@ -166,20 +172,22 @@ function parseHook(args: readonly string[]): SetupArguments {
     );
   }
   const web = address("--gitlab", values.gitlab ?? "https://gitlab.com");
-  return { kind: "setup", request: { host: "hostb", ...everyOf(values), web, targets, tokenFromStdin } };
+  const url = hookUrl(values);
+  return { kind: "setup", request: { host: "hostb", url, secrets: folderOf(values), web, targets, tokenFromStdin } };
 }
 
-function everyOf(values: { readonly url?: string | undefined; readonly secrets?: string | undefined }): EverySetup {
-  if (values.url === undefined) {
-    throw new WrongArgument("--url is required: the public address of svc, such as https://svc.example.org");
-  }
-  const { secrets = "secrets" } = values;
+function hookUrl({ url }: { readonly url?: string | undefined }, otherwise = ""): string {
+  if (url !== undefined) return address("--url", url);
+  throw new WrongArgument(`--url is required: the public address of svc, such as https://svc.example.org${otherwise}`);
+}
+
+function folderOf({ secrets = "secrets" }: { readonly secrets?: string | undefined }): string {
   if (secrets.trim() === "") throw new WrongArgument("--secrets takes the name of a folder");
-  return { url: address("--url", values.url), secrets };
+  return secrets;
 }
 
 function address(option: string, text: string): string {
-  const read = url().safeParse(text);
+  const read = webAddress().safeParse(text);
   if (!read.success) throw new WrongArgument(`${option} takes an address that begins with https:// and has no query`);
   return read.data;
 }

@@ -7,8 +7,8 @@ export type HelpTopic = "program" | "check" | "setup" | "setup github" | "setup 
 const CONFIG = `  -c, --config FILE   configuration file; may be given several times, later files win key by key
                       (default: ${SERVER_FILE} in the working folder)`;
 const SHOW_THIS = "  -h, --help          show this text";
-const EVERY_SETUP = `  --url URL           public address of ${SERVICE}, which webhooks are sent to; required
-  --secrets FOLDER    where secrets are written, each to a file of mode 0600 (default: secrets)
+const HOOK_URL = `  --url URL           public address of ${SERVICE}, which webhooks are sent to; required`;
+const EVERY_SETUP = `  --secrets FOLDER    where secrets are written, each to a file of mode 0600 (default: secrets)
 ${SHOW_THIS}`;
 
 export const HELP: Readonly<Record<HelpTopic, string>> = {
@@ -46,8 +46,11 @@ Usage:
   "setup github": `Leads through the registration of the GitHub App in a browser, and prints its section of ${SERVER_FILE}.
 
 Usage: ${SERVICE} setup github --url URL [OPTIONS]
+       ${SERVICE} setup github --poll [OPTIONS]
 
 Options:
+${HOOK_URL}
+  --poll              in its place, for an App without a webhook: ${SERVICE} asks GitHub every 15s what happened
   --organization NAME owner of the App (default: your own account)
   --name NAME         name of the App; no other App may have it (default: ${SERVICE}-<organization>)
   --public            let other organizations install the App; needs --allow
@@ -61,6 +64,7 @@ ${EVERY_SETUP}`,
 Usage: ${SERVICE} setup gitlab --url URL --project PATH... [OPTIONS]
 
 Options:
+${HOOK_URL}
   --project PATH      project that gets the webhook, such as acme/shop; may be repeated
   --group PATH        group that gets it instead, for all its projects (GitLab Premium)
   --gitlab URL        address of a self-managed GitLab

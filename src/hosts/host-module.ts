@@ -41,6 +41,6 @@ export interface HostParts {
 
 export interface ConnectedHost {
   readonly host: CodeHost;
-  /** The route that receives the host's webhooks. */
-  readonly webhook: (intake: WebhookIntake) => WebhookRoute;
+  /** The route that receives the host's webhooks; undefined without a secret that proves where they come from. */
+  readonly webhook: ((intake: WebhookIntake) => WebhookRoute) | undefined;
 }

@@ -47,12 +47,12 @@ export async function createAdapters(parts: AdapterParts) {
   const waits = telemetry.limitWaits(createLimitWaits(clock, log));
   const hostParts = { clock, budget: observedStores.content, waits, log };
   const hosts: Partial<Record<HostId, CodeHost>> = {};
-  const webhooks: ConnectedHost["webhook"][] = [];
+  const webhooks: NonNullable<ConnectedHost["webhook"]>[] = [];
   for (const id of HOST_IDS) {
     const connected = await HOSTS[id].configured(config)?.connect(hostParts);
     if (connected === undefined) continue;
     hosts[id] = telemetry.host(connected.host);
-    webhooks.push(connected.webhook);
+    if (connected.webhook !== undefined) webhooks.push(connected.webhook);
   }
   return {
     stores: observedStores,

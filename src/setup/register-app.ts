@@ -1,7 +1,7 @@
 import { createServer } from "node:http";
 import * as z from "zod";
 import type { AppRequest } from "../config/command-line.js";
-import { appManifest } from "../config/server/app-manifest.js";
+import { type AppManifest, appManifest } from "../config/server/app-manifest.js";
 import { privateKey } from "../config/server/server-parts.js";
 import { HostFailure } from "../core/model/errors.js";
 import { parseJson } from "../core/model/json.js";
@@ -17,6 +17,8 @@ import { nextSteps, SecretFiles, sectionLines, type SetupParts, SetupRefused } f
 const PRIVATE_KEY = "GITHUB_APP_PRIVATE_KEY";
 const WEBHOOK_SECRET = "GITHUB_WEBHOOK_SECRET";
 
+/** How often an App without a webhook has svc ask GitHub what happened. */
+const POLL = "15s";
 /** GitHub's own limit for a registration. */
 const LIFETIME_MS = 60 * 60_000;
 /** GitHub refuses a longer name of an App. */
@@ -32,7 +34,7 @@ type Outcome =
  */
 export async function registerApp(request: AppRequest, { clock, print }: SetupParts): Promise<readonly string[]> {
   // Reserve the files first: a key that cannot be stored must not be created.
-  await (await SecretFiles.create(request.secrets, [PRIVATE_KEY, WEBHOOK_SECRET])).discard();
+  await (await SecretFiles.create(request.secrets, secretsOf(request))).discard();
   const until = clock.now().getTime() + LIFETIME_MS;
   const code = new OneTimeCode(until);
   let outcome: Outcome | undefined;
@@ -43,8 +45,7 @@ export async function registerApp(request: AppRequest, { clock, print }: SetupPa
   const site: RegistrationSite = {
     web: request.web,
     organization: request.organization,
-    manifest: (redirectUrl) =>
-      appManifest({ name: nameOf(request), url: request.url, redirectUrl, isPublic: request.publicFor !== undefined }),
+    manifest: (redirectUrl) => manifestFor(request, redirectUrl),
     attempt: (given) => {
       const attempt = code.attempt(given, clock.now().getTime());
       if (attempt === "locked") outcome = { kind: "failed", error: new SetupRefused(LOCKED) };
@@ -93,10 +94,14 @@ const EXPIRED: Outcome = {
   error: new SetupRefused("an hour has passed and no App was registered, so setup has ended: start it again"),
 };
 
+function secretsOf({ url }: AppRequest): readonly string[] {
+  return url === undefined ? [PRIVATE_KEY] : [PRIVATE_KEY, WEBHOOK_SECRET];
+}
+
 /** @throws {SetupRefused} */
-async function register({ web, secrets }: AppRequest, code: string, clock: SetupParts["clock"]) {
-  const files = await SecretFiles.create(secrets, [PRIVATE_KEY, WEBHOOK_SECRET]);
-  const app = await fetchRegisteredApp(web, code, clock).catch(async (error: unknown) => {
+async function register(request: AppRequest, code: string, clock: SetupParts["clock"]) {
+  const files = await SecretFiles.create(request.secrets, secretsOf(request));
+  const app = await fetchRegisteredApp(request, code, clock).catch(async (error: unknown) => {
     await files.discard();
     throw error instanceof HostFailure ? new SetupRefused(error.message) : error;
   });
@@ -108,6 +113,12 @@ async function register({ web, secrets }: AppRequest, code: string, clock: Setup
     const cure = `The App ${app.slug} is registered, and its key is lost: delete the App at GitHub, and start again.`;
     throw new SetupRefused(`${error.message}. ${cure}`, { final: true });
   }
+}
+
+function manifestFor(request: AppRequest, redirectUrl: string): AppManifest {
+  const { url, web, organization, publicFor } = request;
+  const home = url ?? `${web}/${organization ?? ""}`;
+  return appManifest({ name: nameOf(request), url: home, hooks: url, redirectUrl, isPublic: publicFor !== undefined });
 }
 
 /** Prefers `<service>-<organization>`: names of Apps are unique on GitHub, so that of `app.yml` is rarely free. */
@@ -128,14 +139,14 @@ function invitation(port: number, code: string, until: number): readonly string[
 }
 
 function summary(
-  { web, secrets, publicFor }: AppRequest,
+  { web, url, secrets, publicFor }: AppRequest,
   app: RegisteredApp,
   files: readonly string[],
 ): readonly string[] {
   const section = {
     app_id: app.id,
     private_key: `\${${PRIVATE_KEY}}`,
-    webhook_secret: `\${${WEBHOOK_SECRET}}`,
+    ...(url === undefined ? { poll: POLL } : { webhook_secret: `\${${WEBHOOK_SECRET}}` }),
     ...(web === "https://github.com" ? {} : { api_url: apiOf(web), web_url: web }),
   };
   return [
@@ -154,6 +165,7 @@ interface RegisteredApp {
   readonly id: number;
   readonly slug: string;
   readonly privateKey: string;
+  /** Empty without a webhook. */
   readonly webhookSecret: string;
   /** Address where the owner chooses repositories. */
   readonly installUrl: string;
@@ -188,7 +200,11 @@ const appSchema = z.object({
   id: z.int().positive(),
   slug: z.string().regex(/^[A-Za-z0-9_-]{1,255}$/),
   pem,
-  webhook_secret: z.string().regex(/^[!-~]{1,1024}$/),
+  // An App without a webhook has none.
+  webhook_secret: z
+    .string()
+    .regex(/^[!-~]{1,1024}$/)
+    .nullish(),
   html_url: z.string().max(2048),
 });
 
@@ -197,7 +213,11 @@ const appSchema = z.object({
  * https://docs.github.com/rest/apps/apps#create-a-github-app-from-a-manifest @param code Letters and digits from
  * GitHub's redirect. @throws {HostFailure}
  */
-async function fetchRegisteredApp(web: string, code: string, clock: Clock): Promise<RegisteredApp> {
+async function fetchRegisteredApp(
+  { web, url }: Pick<AppRequest, "web" | "url">,
+  code: string,
+  clock: Clock,
+): Promise<RegisteredApp> {
   const asked = "hand over the key of the new App";
   const api = apiOf(web);
   const hostFetch = createHostFetch({
@@ -226,7 +246,14 @@ async function fetchRegisteredApp(web: string, code: string, clock: Clock): Prom
   try {
     const app = decodeAnswer(appSchema, parseJson(text), WORDS, asked, true);
     const { id, slug, webhook_secret: webhookSecret } = app;
-    return { id, slug, privateKey: app.pem, webhookSecret, installUrl: installUrl(web, app.html_url, slug) };
+    if (!webhookSecret && url !== undefined) throw new HostFailure("failed", "GitHub named no secret of the webhook.");
+    return {
+      id,
+      slug,
+      privateKey: app.pem,
+      webhookSecret: webhookSecret ?? "",
+      installUrl: installUrl(web, app.html_url, slug),
+    };
   } catch (error) {
     if (!(error instanceof HostFailure)) throw error;
     const cure = "Delete the new App at GitHub, and register one by hand, as the installation guide describes.";

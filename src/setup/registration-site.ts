@@ -108,9 +108,9 @@ export function registrationSite(site: RegistrationSite): Express {
       web,
       owner: organization,
       name: manifest.name,
-      hook: manifest.hook_attributes.url,
+      hook: manifest.hook_attributes?.url,
       permissions: Object.entries(manifest.default_permissions),
-      events: manifest.default_events,
+      events: manifest.default_events ?? [],
     });
   });
 

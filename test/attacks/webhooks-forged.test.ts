@@ -88,6 +88,26 @@ describe.each(HOSTS)("forged webhooks on %s", (host) => {
     expect(await bot.locked(one)).toEqual(["web"]);
   });
 
+  test("where svc polls and has no secret, no delivery is taken, however it is signed", async () => {
+    const bot = await startBot({ host, hookless: true, config: { [host]: { poll: "1h" } } });
+    const one = await bot.open(changeOf(["web"]));
+    expect(bot.answers(one)).toEqual([]);
+    const body = command(one);
+    const forgeries = {
+      ...FORGERIES[host],
+      "the word undefined": (said: string) => ({
+        "x-hub-signature-256": `sha256=${hmac("sha256", "undefined", said)}`,
+        "x-gitlab-token": "undefined",
+      }),
+    };
+    for (const [name, headers] of Object.entries(forgeries)) {
+      expect([name, (await send(bot, body, headers(body))).status]).toEqual([name, 404]);
+    }
+    await bot.idle();
+    expect(bot.forge.requests.filter(({ path }) => /\/(?:pulls|issues|merge_requests)\//.test(path))).toEqual([]);
+    expect([bot.answers(one), await bot.locked(one)]).toEqual([[], []]);
+  });
+
   test("the secret in the address, and addresses that only look like the route, open nothing", async () => {
     const bot = await startBot({ host });
     const one = await bot.open(changeOf(["web"]));

@@ -25,6 +25,16 @@ describe("what is required", () => {
     ],
     ["deployer: {server_url: http://a, token: t}\nhostb: {token: t}", ["2:1 hostb.webhook_secret: is required: text"]],
     [`deployer: {server_url: http://a, token: t}\nhostb: {token: t, signing_token: ${SIGNING_TOKEN}}`, []],
+    ["deployer: {server_url: http://a, token: t}\nhostb: {token: t, poll: 15s}", []],
+    [
+      "deployer: {server_url: http://a, token: t}\nhostb: {token: t, poll: off}",
+      ["hostb.webhook_secret: is required: text, unless gitlab.signing_token or gitlab.poll is set"],
+    ],
+    ["deployer: {server_url: http://a, token: t}\nhosta: {app_id: 1, poll: 15s}", ["hosta.private_key: is required"]],
+    [
+      'deployer: {server_url: http://a, token: t}\nhosta: {app_id: 1, poll: "off"}',
+      ["hosta.private_key: is required", "hosta.webhook_secret: is required: text, unless github.poll is set"],
+    ],
     [
       "deployer: {server_url: http://a, token: t}\nhosta: {}",
       ["hosta.app_id: is required", "hosta.private_key: is required", "hosta.webhook_secret: is required"],

@@ -83,6 +83,35 @@ test("GitHub is asked for what app.yml says, and for nothing else", async () => 
   await registration.expire();
 });
 
+test("with --poll the App has no webhook and no secret of one, and svc polls", async () => {
+  const forge = await github();
+  const argv = ["--poll", "--github", forge.url, "--organization", "acme"];
+  const looking = await startRegistration(operator, argv);
+  const asked = await looking.enter(looking.code);
+  const file = parse(readFileSync("app.yml", "utf8")) as Record<string, unknown>;
+  const { hook_attributes: _hook, default_events: _events, ...rest } = file;
+  expect(JSON.parse(formIn(asked.text).fields.manifest ?? "")).toEqual({
+    ...rest,
+    name: "svc-acme",
+    url: `${forge.url}/acme`,
+    redirect_url: `${looking.url}/registered`,
+  });
+  expect(asked.text).not.toContain("issue_comment");
+  expect(asked.text).toContain("none: svc asks GitHub what happened");
+  await looking.expire();
+  const registration = await startRegistration(operator, argv);
+  await registration.browser.open(await registration.createApp());
+  const { exitCode, output } = await registration.ended;
+  expect(exitCode).toBe(0);
+  expect(Object.keys(await operator.files())).toEqual([KEY]);
+  expect(output).not.toContain(SECRET);
+  const argocd = `argocd: { server_url: "${world?.argocd.url ?? ""}", token: "${world?.argocdToken ?? ""}", server_dry_run: "off" }`;
+  const config = await operator.configured(output, argocd);
+  expect(config.hosta).toMatchObject({ appId: GITHUB_APP.id, poll: 15_000 });
+  expect(config.hosta?.webhookSecret).toBeUndefined();
+  expect(await checkOnline(config)).toMatchObject({ exitCode: 0 });
+});
+
 test("for a public App, the printed sections serve the named repositories alone", async () => {
   const forge = await github();
   const allow = ["--public", "--allow", "acme/*", "--allow", "umbrella/deploy"];

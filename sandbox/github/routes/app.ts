@@ -66,7 +66,13 @@ export const appRoutes: readonly Route[] = [
 function convertManifest({ world, params }: Call): Answer {
   const found = world.registrations.take(params.code ?? "", Date.now());
   if (found === undefined || world.app.privateKey === undefined) throw notFound();
-  const { name, url, description = null, default_permissions: permissions, default_events: events } = found.manifest;
+  const {
+    name,
+    url,
+    description = null,
+    default_permissions: permissions,
+    default_events: events = [],
+  } = found.manifest;
   world.app.permissions = permissions as typeof world.app.permissions;
   const body = {
     ...renderApp(world),
@@ -75,7 +81,7 @@ function convertManifest({ world, params }: Call): Answer {
     description,
     events,
     client_secret: randomBytes(20).toString("hex"),
-    webhook_secret: randomBytes(20).toString("hex"),
+    webhook_secret: found.manifest.hook_attributes === undefined ? null : randomBytes(20).toString("hex"),
     pem: world.app.privateKey,
   };
   return { status: 201, body };

@@ -15,28 +15,38 @@ const manifestSchema = z.strictObject({
 });
 
 /** A manifest as GitHub takes it: https://docs.github.com/apps/sharing-github-apps/registering-a-github-app-from-a-manifest */
-export interface AppManifest extends z.output<typeof manifestSchema> {
+export interface AppManifest extends Omit<z.output<typeof manifestSchema>, "hook_attributes" | "default_events"> {
   readonly redirect_url: string;
+  /** An App without a webhook has neither. */
+  readonly hook_attributes?: { readonly url: string; readonly active: true };
+  readonly default_events?: readonly string[];
 }
 
 /**
- * Reads the App of `app.yml` for one installation of svc. @param name Name of the App; undefined means that of the
- * file. @param url Public address of svc, without a trailing slash.
+ * Reads the App of `app.yml` for one installation of svc. @param name Name of the App; undefined means that of the file.
  */
 export function appManifest(app: {
   readonly name: string | undefined;
+  /** Its home page. */
   readonly url: string;
+  /** Public address of svc, without a trailing slash; undefined if no webhooks reach it. */
+  readonly hooks: string | undefined;
   readonly redirectUrl: string;
   /** Whether others than its owner may install it. */
   readonly isPublic: boolean;
 }): AppManifest {
-  const file = manifestSchema.parse(parse(readFileSync(shippedFile("app.yml"), "utf8")));
+  const text = readFileSync(shippedFile("app.yml"), "utf8");
+  const { hook_attributes: hook, default_events: events, ...file } = manifestSchema.parse(parse(text));
   return {
     ...file,
     name: app.name ?? file.name,
     url: app.url,
     public: app.isPublic,
-    hook_attributes: { ...file.hook_attributes, url: `${app.url}${WEBHOOK_PATHS.hosta}` },
     redirect_url: app.redirectUrl,
+    // GitHub refuses the attributes without an address, and creates no webhook if there are none.
+    ...(app.hooks !== undefined && {
+      hook_attributes: { ...hook, url: `${app.hooks}${WEBHOOK_PATHS.hosta}` },
+      default_events: events,
+    }),
   };
 }

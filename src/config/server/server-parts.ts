@@ -49,6 +49,31 @@ export function poll() {
     );
 }
 
+/**
+ * At most one placeholder per path part, and always the application: branch rules may require a deployment to an
+ * environment, so two applications must never share one.
+ */
+const PLACEHOLDER = String.raw`\{(?:cluster|namespace|application)\}[A-Za-z0-9._-]*`;
+const SEGMENT = String.raw`(?:[A-Za-z0-9._-]+(?:${PLACEHOLDER})?|${PLACEHOLDER})`;
+const ENVIRONMENT_NAME = new RegExp(String.raw`^(?=.{1,100}$)(?=.*\{application\})${SEGMENT}(?:/${SEGMENT})*$`);
+
+export function environmentName() {
+  return textLeaf(
+    "a name with {application}, and {cluster} and {namespace} if wanted, with a slash between each two; else letters, digits, dots, dashes and underscores",
+    (value) => (ENVIRONMENT_NAME.test(value) ? value : new Wrong()),
+  )
+    .meta({ title: "text", type: "string", pattern: ENVIRONMENT_NAME.source })
+    .prefault("{cluster}/{namespace}/{application}")
+    .describe(
+      "name of an application's environment, with `{application}`, `{cluster}` and `{namespace}` of its destination; what the host does not accept becomes `-`",
+    );
+}
+
+/** For editors; `serverRules` checks it. */
+export function requiredOneOf(...keys: readonly string[]) {
+  return keys.map((key) => ({ required: [key] }));
+}
+
 function contentOf(path: string, readFile: ReadFile): string | Wrong {
   if (path.trim() === "") return new Wrong();
   try {

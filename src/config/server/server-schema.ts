@@ -22,7 +22,16 @@ import {
 } from "../schema-parts.js";
 import { authSection } from "./auth-section.js";
 import { projects, requiredAtLeast, sensitiveKinds } from "./floor.js";
-import { aliases, certificateFile, poll, privateKey, type ReadFile, type StoreAddress } from "./server-parts.js";
+import {
+  aliases,
+  certificateFile,
+  environmentName,
+  poll,
+  privateKey,
+  type ReadFile,
+  requiredOneOf,
+  type StoreAddress,
+} from "./server-parts.js";
 
 const COMMAND_WORD = /^[a-z](?:[a-z0-9-]{0,28}[a-z0-9])?$/;
 
@@ -59,7 +68,7 @@ export function serverSchema(readFile: ReadFile, readVariable: ReadVariable) {
       .describe(
         "regular expressions (RE2's syntax) for what is replaced by `(redacted)` in each line of diffs and of Argo CD's messages",
       ),
-  }).meta({ anyOf: HOST_IDS.map((id) => ({ required: [id] })) });
+  }).meta({ anyOf: requiredOneOf(...HOST_IDS) });
 }
 
 function serverSection() {
@@ -253,7 +262,7 @@ function hostaSection(readFile: ReadFile) {
     private_key: privateKey(readFile).describe(
       "the App's private key: PEM text (line breaks also as `\\n`), or the path of its file",
     ),
-    webhook_secret: secret().describe("webhook secret from the App's settings"),
+    webhook_secret: secret().optional().describe("webhook secret from the App's settings; required without `poll`"),
     api_url: url()
       .prefault("https://api.github.com")
       .describe("REST API of a self-hosted GitHub, such as `https://HOST/api/v3`"),
@@ -267,7 +276,10 @@ function hostaSection(readFile: ReadFile) {
     environment_name: environmentName(),
     aliases: aliases(),
     poll: poll(),
-  }).meta({ dependencies: { api_url: ["web_url"], web_url: ["api_url"] } });
+  }).meta({
+    dependencies: { api_url: ["web_url"], web_url: ["api_url"] },
+    anyOf: requiredOneOf("webhook_secret", "poll"),
+  });
 }
 
 function hostbSection() {
@@ -276,7 +288,7 @@ function hostbSection() {
     token: secret().describe("access token of svc's own account"),
     webhook_secret: secret()
       .optional()
-      .describe("the webhook's secret token; required without `signing_token`, and unused with it"),
+      .describe("the webhook's secret token; required without `signing_token` and `poll`, and unused with the former"),
     // https://docs.gitlab.com/user/project/integrations/webhooks/
     signing_token: signingSecret("GitLab's signing token: whsec_ and at least 24 bytes as Base64")
       .optional()
@@ -290,27 +302,7 @@ function hostbSection() {
     environment_name: environmentName(),
     aliases: aliases(),
     poll: poll(),
-  }).meta({ anyOf: [{ required: ["webhook_secret"] }, { required: ["signing_token"] }] });
-}
-
-/**
- * At most one placeholder per path part, and always the application: branch rules may require a deployment to an
- * environment, so two applications must never share one.
- */
-const PLACEHOLDER = String.raw`\{(?:cluster|namespace|application)\}[A-Za-z0-9._-]*`;
-const SEGMENT = String.raw`(?:[A-Za-z0-9._-]+(?:${PLACEHOLDER})?|${PLACEHOLDER})`;
-const ENVIRONMENT_NAME = new RegExp(String.raw`^(?=.{1,100}$)(?=.*\{application\})${SEGMENT}(?:/${SEGMENT})*$`);
-
-function environmentName() {
-  return textLeaf(
-    "a name with {application}, and {cluster} and {namespace} if wanted, with a slash between each two; else letters, digits, dots, dashes and underscores",
-    (value) => (ENVIRONMENT_NAME.test(value) ? value : new Wrong()),
-  )
-    .meta({ title: "text", type: "string", pattern: ENVIRONMENT_NAME.source })
-    .prefault("{cluster}/{namespace}/{application}")
-    .describe(
-      "name of an application's environment, with `{application}`, `{cluster}` and `{namespace}` of its destination; what the host does not accept becomes `-`",
-    );
+  }).meta({ anyOf: requiredOneOf("webhook_secret", "signing_token", "poll") });
 }
 
 /** Events that receivers can subscribe to. */

@@ -167,9 +167,13 @@ export function serverRules(tree: MapTree): readonly ConfigProblem[] {
   if (!HOST_IDS.some((host) => has(host))) {
     report([], "at least one host is needed: a section `github` or `gitlab`");
   }
-  // Without both, anybody could send webhooks.
-  if (has("hostb") && !has("hostb", "webhook_secret") && !has("hostb", "signing_token")) {
-    report(["hostb", "webhook_secret"], "is required: text, unless gitlab.signing_token is set");
+  // Webhooks without a secret are never taken, so something else has to tell what happens.
+  const polls = (host: HostId) => !["", "off"].includes(textAt(tree, [host, "poll"]) ?? "");
+  const signs = has("hostb", "signing_token");
+  for (const host of HOST_IDS) {
+    if (!has(host) || has(host, "webhook_secret") || polls(host) || (host === "hostb" && signs)) continue;
+    const instead = host === "hosta" ? "github.poll" : "gitlab.signing_token or gitlab.poll";
+    report([host, "webhook_secret"], `is required: text, unless ${instead} is set`);
   }
   if (isTrue(tree, ["auth", "enabled"]) && !has("auth", "session_secret")) {
     report(["auth", "session_secret"], "is required when auth.enabled is true: 32 random bytes as hex");

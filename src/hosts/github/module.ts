@@ -25,6 +25,7 @@ export const github: HostModule = {
         const { createGitHubHost } = await import("./host.js");
         const { githubWebhook } = await import("./webhook.js");
         const { probot, ...host } = createGitHubHost(hosta, parts);
+        if (secret === undefined) return { host, webhook: undefined };
         return { host, webhook: (intake) => githubWebhook({ ...intake, secret, probot, log: parts.log }) };
       },
     };

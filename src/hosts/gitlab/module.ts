@@ -19,6 +19,7 @@ export const gitlab: HostModule = {
         const { createGitLabHost } = await import("./host.js");
         const { gitlabWebhook } = await import("./webhook.js");
         const host = createGitLabHost(hostb, parts);
+        if (secret === undefined && signingToken === undefined) return { host, webhook: undefined };
         return { host, webhook: (intake) => gitlabWebhook({ ...intake, secret, signingToken, clock, log }) };
       },
     };
