@@ -163,8 +163,17 @@ function paragraphsOf(
     }
     case "fork":
       return `This ${short} comes from a fork. Its content is not planned or deployed unless the server allows it (${code("defaults.allow_forks")}).`;
-    case "not-updated":
-      return `The branch was not updated: ${sentence(shortened(refusal.because, MAX_REASON))}. Bring the target branch into it with git and push.`;
+    case "not-done": {
+      const because = sentence(shortened(refusal.because, MAX_REASON));
+      switch (refusal.command) {
+        case "update":
+          return `The branch was not updated: ${because}. Bring the target branch into it with git and push.`;
+        case "hold":
+          return `Nothing was held: ${because}.`;
+        case "release":
+          return `Nothing was released: ${because}.`;
+      }
+    }
     case "no-write-access":
       return `${code(refusal.login)} has no write access to ${code(change.repository)}, which this command needs. Ask someone who has it.`;
     case "not-allowed": {

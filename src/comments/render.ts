@@ -1,6 +1,7 @@
 import { type ApplicationName, shortRevision } from "../core/model/brand.js";
 import type { ChangeRequest } from "../core/model/change-request.js";
-import { referenceTo, type HostWords } from "../core/model/host-words.js";
+import { endOf, type Hold } from "../core/model/hold.js";
+import { type HostWords, listed, referenceTo } from "../core/model/host-words.js";
 import type { NextStep } from "../core/model/next-step.js";
 import type { NotDeployed } from "../core/model/plan.js";
 import {
@@ -45,6 +46,9 @@ const TEXTS: { readonly [K in ResultKind]: (result: CommandResultOf<K>, facts: A
   "rolled-back": (result, facts) => titled(titleOf("Rollback", result), rollbackBlocks(result, facts), facts),
   unlocked: (result, facts) => titled("Unlock", unlockBlocks(result, facts), facts),
   updated: (result, facts) => titled("Update", blocksOf([updateText(result, facts)]), facts),
+  held: ({ hold }, facts) => titled("Hold", blocksOf([heldText(hold, facts.words)]), facts),
+  released: ({ holds }, facts) =>
+    titled("Release", blocksOf([`Not held any more by ${codes(holders(holds))}: ${codes(heldIn(holds))}.`]), facts),
   closed: ({ stillDeployed }, facts) =>
     stillDeployed.length === 0 ? [] : titled("Closed", [block(closedText(stillDeployed, facts.words))], facts),
   help: (_result, facts) => titled("Help", [block(commandList(facts.words))], facts),
@@ -110,6 +114,19 @@ function updateText({ done }: CommandResultOf<"updated">, { change, words, advic
   return `${how} The head is ${head} instead of ${was}, and is planned now. An approval of ${was} does not count for it: approve it again where an approval is required.`;
 }
 
+function heldText(hold: Hold, { command }: HostWords): string {
+  const what = listed(hold.applications.map(code), MAX_HELD);
+  return `Held until ${endOf(hold)}: ${what}.\n\n**Reason:** ${sentence(hold.reason)}\n\n${code(`${command} sync`)} and merges by svc wait for it, ${code(`${command} rollback`)} does not. To end it, comment ${code(`${command} release`)}.`;
+}
+
+function heldIn(holds: readonly Hold[]): readonly string[] {
+  return [...new Set(holds.flatMap(({ applications }) => applications))];
+}
+
+function holders(holds: readonly Hold[]): readonly string[] {
+  return [...new Set(holds.map(({ by }) => by.login))];
+}
+
 function closedText(applications: readonly string[], { short, command }: HostWords): string {
   return `This ${short} was closed without a merge, and these applications still run its commit: ${codes(applications)}.\n\nComment ${code(`${command} rollback`)} to deploy the target branch again.`;
 }
@@ -134,6 +151,7 @@ export function renderMergeRefusal(reason: string, change: ChangeRequest, { shor
   return `${marker}\nEverything is deployed, but this ${short} could not be merged: ${sentence(reason)}\n\nPlease merge it by hand, so that the deployed commit reaches ${code(change.baseBranch)}.`;
 }
 
+const MAX_HELD = 50;
 const MAX_RESOURCES = 30;
 const MAX_NOT_PRUNED = 10;
 const MAX_DEGRADED = 5;

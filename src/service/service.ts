@@ -283,6 +283,7 @@ function dependenciesOf(
     outsiders: new Outsiders(clock),
     clock,
     log,
+    timezone: config.server.timezone,
     temporaryApps,
     diffMode,
     previewLimit,

@@ -48,7 +48,8 @@ export interface SiteParts {
 export function createSite(parts: SiteParts) {
   const { stores } = parts;
   const streams = new LiveStreams(parts.live);
-  const shared = { ...parts, ...stores, readers: new DiffReaders(parts) };
+  const { timezone } = parts.config.server;
+  const shared = { ...parts, ...stores, timezone, readers: new DiffReaders(parts) };
   const summaries = new HostSummaries(parts);
   const status = new StatusProbe(checksOf(parts), { clock: parts.clock, known: () => tokenRows(parts) });
   return {

@@ -4,6 +4,7 @@ import { renderBarredMerge, renderMergeRefusal, renderResult } from "../../src/c
 import { applicationName, type ApplicationName, repositoryName, revision } from "../../src/core/model/brand.js";
 import { changeRequestRef } from "../../src/core/model/change-request.js";
 import type { Deployment } from "../../src/core/model/deployment.js";
+import type { Hold } from "../../src/core/model/hold.js";
 import type { NextStep } from "../../src/core/model/next-step.js";
 import type {
   ApplicationSync,
@@ -131,6 +132,15 @@ function answered(result: CommandResult, more: SampleFacts = {}): readonly strin
   return renderResult(result, { ...facts, change: more.change ?? change, advice });
 }
 
+const HOLD: Hold = {
+  id: "1",
+  applications: ["prod-api", "prod-web"],
+  reason: "database migration, see #12",
+  by: { provider: "hosta", id: "7", login: "olga" },
+  since: "2026-03-01T16:00:00.000Z",
+  until: "2026-03-01T18:00:00.000Z",
+};
+
 describe("the answers to commands", () => {
   test.each<[string, CommandResult]>([
     ["sync", synced({ merge: MERGE })],
@@ -229,6 +239,8 @@ describe("the answers to commands", () => {
     ["update", { kind: "updated", done: { head: revision("d".repeat(40)), rewritten: false } }],
     ["update-rebased", { kind: "updated", done: { head: revision("d".repeat(40)), rewritten: true } }],
     ["update-nothing", { kind: "updated", done: undefined }],
+    ["hold", { kind: "held", hold: HOLD }],
+    ["release", { kind: "released", holds: [HOLD] }],
     ["closed", { kind: "closed", released: [web], stillDeployed: [web] }],
     ["help", { kind: "help" }],
   ])("%s", (name, result) => {
@@ -404,7 +416,19 @@ describe("the refusals", () => {
     ["store-unavailable", { reason: "store-unavailable" }],
     ["closed", { reason: "closed", state: "merged" }],
     ["fork", { reason: "fork" }],
-    ["not-updated", { reason: "not-updated", because: "it has merge conflicts" }],
+    ["not-done", { reason: "not-done", command: "update", because: "it has merge conflicts" }],
+    [
+      "not-done-hold",
+      { reason: "not-done", command: "hold", because: "--until must not be past: it is 2026-03-01 19:12 in UTC" },
+    ],
+    [
+      "not-done-release",
+      {
+        reason: "not-done",
+        command: "release",
+        because: "you hold nothing. Whoever set a hold, or an administrator of svc, releases it",
+      },
+    ],
     ["no-write-access", { reason: "no-write-access", login: "olga" }],
     ["repository-file", { reason: "repository-file", problems: [".svc.yaml:3:5 cr_paths: must be a list"] }],
     ["superseded", { reason: "superseded", by: "pushed" }],

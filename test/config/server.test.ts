@@ -15,6 +15,7 @@ test("every default is filled in", () => {
       command: "svc",
       logLevel: "info",
       trustProxy: false,
+      timezone: "UTC",
       concurrency: 10,
       shutdownGrace: 25_000,
     },

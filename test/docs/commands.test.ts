@@ -40,12 +40,14 @@ function patternOf(text: string): RegExp {
 describe("docs/commands.md", () => {
   test("lists the commands with the options that the help names", () => {
     const usages = [...commandList({ command: SERVICE }).matchAll(/`([^`]+)`/g)].map(([, usage = ""]) => usage);
-    expect(usages.length).toBe(6);
+    expect(usages.length).toBe(8);
     for (const usage of usages) expect(PAGE).toContain(`\n| \`${usage}\` |`);
   });
 
   test.each(
-    [...PAGE.matchAll(/`(svc (?:plan|sync|rollback|unlock|update|help)(?: -[^`[\]]*)?)`/g)].map(([, one = ""]) => one),
+    [...PAGE.matchAll(/`(svc (?:plan|sync|rollback|unlock|update|hold|release|help)(?: -[^`[\]]*)?)`/g)].map(
+      ([, one = ""]) => one,
+    ),
   )("shows %s, which is a command", (text) =>
     expect(parseComment(text.replace(/<[^>]+>/g, "web"), SERVICE)).toMatchObject({ kind: "command" }),
   );
@@ -57,7 +59,7 @@ describe("docs/commands.md", () => {
 
   test("has at most a screen for each command", () => {
     const sections = PAGE.split(/^## /m).filter((text) => text.startsWith("`svc "));
-    expect(sections.length).toBe(6);
+    expect(sections.length).toBe(8);
     expect(sections.map((text) => text.split("\n").length).filter((lines) => lines > 60)).toEqual([]);
   });
 
@@ -97,7 +99,7 @@ describe("docs/commands.md", () => {
       "found-late": true,
       closed: true,
       fork: true,
-      "not-updated": true,
+      "not-done": true,
       "no-write-access": true,
       "not-allowed": true,
       "repository-file": true,
@@ -110,6 +112,8 @@ describe("docs/commands.md", () => {
       "rolled-back": "result-rollback",
       unlocked: "result-unlock",
       updated: "result-update",
+      held: "result-hold",
+      released: "result-release",
       closed: "result-closed",
       help: "result-help",
     };

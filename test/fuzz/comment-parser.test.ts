@@ -18,6 +18,12 @@ const word = fc.constantFrom(
     "rollback",
     "unlock",
     "update",
+    "hold",
+    "release",
+    "--reason",
+    '--reason="a',
+    'b"',
+    "--until",
     "help",
     "deploy",
     "-a",
@@ -96,6 +102,7 @@ test("a command is only what a person wrote on the first line of their own, and 
       );
       expect(own).toContain(name);
     }
+    if (command.name === "hold") expect(own.replace(/[ \t]+/g, " ")).toContain(command.reason);
     if (command.name === "sync" || command.name === "rollback") {
       expect(own.toLowerCase().includes("--prune")).toBe(command.prune);
       expect(own.toLowerCase().includes("--dry-run")).toBe(command.dryRun);

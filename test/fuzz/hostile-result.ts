@@ -139,6 +139,17 @@ export const hostileResult: fc.Arbitrary<CommandResult> = fc.oneof(
     next: fc.array(fc.record({ application, change: otherChange }), { maxLength: 4 }),
   }),
   fc.constant<CommandResult>({ kind: "updated", done: undefined }),
+  hostileText().map((reason): CommandResult => ({
+    kind: "held",
+    hold: {
+      id: "1",
+      applications: [reason],
+      reason,
+      by: { provider: "hosta", id: "1", login: reason },
+      since: "2026-03-01T16:00:00.000Z",
+      until: "2026-03-01T18:00:00.000Z",
+    },
+  })),
   fc.record({ kind: fc.constant("closed" as const), released: applications, stillDeployed: applications }),
   fc.constant<CommandResult>({ kind: "help" }),
 );

@@ -34,6 +34,7 @@ export function commandPorts({ clock, log }: World): Omit<CommandPorts, Stored |
     isAdministrator: () => Promise.resolve(false),
     log,
     hostWords: WORDS,
+    timezone: "UTC",
     temporaryApps: "auto",
     diffMode: "branch",
     previewLimit: 100,

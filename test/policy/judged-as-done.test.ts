@@ -103,6 +103,8 @@ async function judgedBefore(command: Command, given: Given, world: World): Promi
     case "rollback":
       return judgedOf("rollback", await rollbackFacts(command, given, world), await atOnce("rollback", given, world));
     case "update":
+    case "hold":
+    case "release":
     case "help":
       return { reason: undefined, selected: [] };
   }

@@ -139,7 +139,7 @@ describe("a hold that is asked for", () => {
     [
       "a time that is past",
       { applications: ["web"], reason: "x", until: "2020-01-01T00:00:00Z" },
-      'field "until": must be a time',
+      'field "until": must not be past: it is ',
     ],
     ["more than 30 days", { applications: ["web"], reason: "x", until: "31d" }, "within 30 days from now"],
     ["a reason of two lines", { applications: ["web"], reason: "x\ny" }, "must be one line of text"],

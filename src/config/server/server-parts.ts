@@ -41,6 +41,30 @@ export function aliases() {
   return listOf(hostName()).prefault([]).describe("other host names of the same server in repository addresses");
 }
 
+const COMMAND_WORD = /^[a-z](?:[a-z0-9-]{0,28}[a-z0-9])?$/;
+
+/** The first word of a command comment. Starts with a letter, since Markdown reads `1.` and `-` as lists. */
+export function commandWord() {
+  return textLeaf(
+    "1 to 30 lower-case letters, digits and dashes, of which the first is a letter and the last no dash",
+    (value) => (COMMAND_WORD.test(value) ? value : new Wrong()),
+  ).meta({ title: "word", type: "string", pattern: COMMAND_WORD.source });
+}
+
+/** The name of a time zone that Intl knows. */
+export function timeZone() {
+  return textLeaf("the name of a time zone, such as Europe/Berlin or UTC", (value) => {
+    try {
+      return new Intl.DateTimeFormat("en", { timeZone: value }).resolvedOptions().timeZone;
+    } catch {
+      return new Wrong(); // Intl offers no check that does not throw
+    }
+  })
+    .meta({ title: "time zone", type: "string", pattern: "\\S" })
+    .prefault("UTC")
+    .describe("time zone of the times that people write, as in `svc hold --until 18:00`");
+}
+
 export function poll() {
   return durationOrOff("1h", "10s")
     .prefault("off")

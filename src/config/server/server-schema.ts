@@ -25,23 +25,15 @@ import { projects, requiredAtLeast, sensitiveKinds } from "./floor.js";
 import {
   aliases,
   certificateFile,
+  commandWord,
   environmentName,
   poll,
   privateKey,
   type ReadFile,
   requiredOneOf,
   type StoreAddress,
+  timeZone,
 } from "./server-parts.js";
-
-const COMMAND_WORD = /^[a-z](?:[a-z0-9-]{0,28}[a-z0-9])?$/;
-
-/** The first word of a command comment. Starts with a letter, since Markdown reads `1.` and `-` as lists. */
-function commandWord() {
-  return textLeaf(
-    "1 to 30 lower-case letters, digits and dashes, of which the first is a letter and the last no dash",
-    (value) => (COMMAND_WORD.test(value) ? value : new Wrong()),
-  ).meta({ title: "word", type: "string", pattern: COMMAND_WORD.source });
-}
 
 /** `svc.yaml`. An omitted section gets its defaults; an omitted host is not configured. */
 export function serverSchema(readFile: ReadFile, readVariable: ReadVariable) {
@@ -86,6 +78,7 @@ function serverSection() {
     concurrency: count(1, 1000).prefault(10).describe("pull requests handled at the same time"),
     shutdown_grace: duration("1h").prefault("25s").describe("time for running work to finish after SIGTERM"),
     metrics_port: count(1, 65_535).optional().describe("port for metrics; if omitted: no metrics"),
+    timezone: timeZone(),
     data_dir: text().meta({ title: "path" }).optional().describe("folder for clones; if omitted: a temporary folder"),
   });
 }

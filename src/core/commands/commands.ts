@@ -4,6 +4,7 @@ import type { AccessCommand } from "../model/settings.js";
 import type { Gate } from "../policy/gates.js";
 import { RULES } from "../policy/rules.js";
 import type { CommandContext } from "../ports/context.js";
+import { hold, release } from "./hold.js";
 import { type OptionName, OPTIONS } from "./options.js";
 import { plan } from "./plan.js";
 import { rollback } from "./rollback.js";
@@ -15,8 +16,8 @@ import { update } from "./update.js";
 interface CommandSpec<N extends CommandName> {
   /** What it does, for `svc help` and the documentation. */
   readonly summary: string;
-  /** The options that it takes, in the order in which help shows them. */
-  readonly options: { readonly [O in keyof CommandOptions[N]]: true };
+  /** The options that it takes, in the order in which help shows them, and which of them it needs. */
+  readonly options: { readonly [O in keyof CommandOptions[N]]: "needed" | true };
   /**
    * `restricted`: `command_access` and the lists of `sync_requirements` decide who may give it. `writers`: whoever can push to
    * the repository, whatever they say.
@@ -88,6 +89,26 @@ export const COMMANDS: { readonly [N in CommandName]: CommandSpec<N> } = {
     fixedResult: undefined,
     run: update,
   },
+  hold: {
+    summary: "keep applications from being deployed for a time",
+    options: { applications: "needed", reason: "needed", until: true },
+    access: "writers",
+    stoppable: false,
+    deploys: false,
+    shownLive: false,
+    fixedResult: undefined,
+    run: hold,
+  },
+  release: {
+    summary: "end what you hold: all of it, or the holds of these applications",
+    options: { applications: true },
+    access: "writers",
+    stoppable: false,
+    deploys: false,
+    shownLive: false,
+    fixedResult: undefined,
+    run: release,
+  },
   help: {
     summary: "list the commands",
     options: {},
@@ -131,6 +152,7 @@ export function writtenCommand(command: Command, word: string): string {
   const options = optionsOf(command.name).flatMap((option) => {
     const [flag] = OPTIONS[option].flags;
     const value = given.get(option);
+    if (typeof value === "string") return value === "" ? [] : [`${flag} "${value}"`];
     if (!Array.isArray(value)) return value === true ? [flag] : [];
     return value.map((one: string) => `${flag} ${/[*?{]/.test(one) ? `'${one}'` : one}`);
   });
@@ -139,9 +161,10 @@ export function writtenCommand(command: Command, word: string): string {
 
 /** How a command may be written: `svc plan [-a <application>]`. @param word The command word. */
 export function usageOf(name: CommandName, word: string): string {
-  const options = optionsOf(name).map((option) => {
-    const { flags, value } = OPTIONS[option];
-    return `[${[flags[0], value].filter((part) => part !== undefined).join(" ")}]`;
+  const options = Object.entries(COMMANDS[name].options).map(([option, how]) => {
+    const { flags, value } = OPTIONS[option as OptionName];
+    const usage = [flags[0], value].filter((part) => part !== undefined).join(" ");
+    return how === "needed" ? usage : `[${usage}]`;
   });
   return [word, name, ...options].join(" ");
 }

@@ -6,8 +6,10 @@ export type OptionName = { [N in CommandName]: keyof CommandOptions[N] }[Command
 interface OptionSpec {
   /** What people write, in lower case; help shows the first one. */
   readonly flags: readonly [string, ...string[]];
-  /** What follows the flag; undefined for a switch. An option with a value may be given several times. */
+  /** What follows the flag; undefined for a switch. */
   readonly value: string | undefined;
+  /** Its value is one text, in quotes if it has spaces; others name applications, and may be given several times. */
+  readonly isText?: true;
   /** For the documentation. */
   readonly meaning: string;
 }
@@ -30,6 +32,19 @@ export const OPTIONS: Readonly<Record<OptionName, OptionSpec>> = {
     flags: ["--prune"],
     value: undefined,
     meaning: "delete from the cluster what is no longer in the repository. Off unless `defaults.prune` is on",
+  },
+  reason: {
+    flags: ["--reason"],
+    value: '"<why>"',
+    isText: true,
+    meaning: "shown to everybody who waits: one line, 300 characters at most",
+  },
+  until: {
+    flags: ["--until"],
+    value: "<time>",
+    isText: true,
+    meaning:
+      "how long, such as `2h`; or until when: `18:00` today in `server.timezone`, or `2026-03-01T18:00:00Z`. 24 hours without it, 30 days at most",
   },
 };
 

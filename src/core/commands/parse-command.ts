@@ -100,10 +100,11 @@ function parseWords([first = "", ...words]: readonly string[]): Command | undefi
 function parseOptions(
   words: readonly string[],
   accepted: readonly OptionName[],
-): Readonly<Record<string, readonly string[] | boolean>> | undefined {
+): Readonly<Record<string, unknown>> | undefined {
   const options = accepted.map((name) => ({ name, ...OPTIONS[name] }));
   const given = new Map(options.map(({ name }) => [name, new Set<string>()]));
   const switched = new Set<OptionName>();
+  const texts = new Map<OptionName, string>();
   let bare: string | undefined;
   for (let at = 0; at < words.length; at += 1) {
     const word = words[at] ?? "";
@@ -116,6 +117,11 @@ function parseOptions(
     } else if (option.value === undefined) {
       if (attached !== undefined) return undefined;
       switched.add(option.name);
+    } else if (option.isText === true) {
+      const read = textIn(attached === undefined ? words.slice(at + 1) : [attached, ...words.slice(at + 1)]);
+      if (read === undefined || texts.has(option.name)) return undefined;
+      texts.set(option.name, read.text);
+      at += attached === undefined ? read.words : read.words - 1;
     } else {
       const names = applicationsIn(attached ?? words[(at += 1)] ?? "");
       if (names === undefined) return undefined;
@@ -126,12 +132,36 @@ function parseOptions(
   if (bare !== undefined && applications?.size !== 0) return undefined;
   const named = [...(applications ?? [])];
   if (named.length > MAX_NAMES || named.filter(isSelecting).length > MAX_SELECTING) return undefined;
-  const values = options.map(({ name, value }): [OptionName, readonly string[] | boolean] => [
-    name,
-    value === undefined ? switched.has(name) : [...(given.get(name) ?? [])],
-  ]);
-  const parsed = Object.fromEntries(values);
+  const parsed: Readonly<Record<string, unknown>> = Object.fromEntries(
+    options.map(({ name, value, isText }): [OptionName, unknown] => {
+      if (isText === true) return [name, texts.get(name) ?? ""];
+      return [name, value === undefined ? switched.has(name) : [...(given.get(name) ?? [])]];
+    }),
+  );
   return bare === undefined ? parsed : { ...parsed, applications: [bare], bare: true };
+}
+
+/** Quotes, with those that close them: keyboards of phones make curly ones. */
+const QUOTES: ReadonlyMap<string, string> = new Map([
+  ['"', '"'],
+  ["'", "'"],
+  ["“", "”"],
+]);
+
+/** A text in quotes, or one word, and how many words it takes. Undefined if there is none, or if it has no end. */
+function textIn(words: readonly string[]): { readonly text: string; readonly words: number } | undefined {
+  const [first = ""] = words;
+  const closing = QUOTES.get(first.charAt(0));
+  if (closing === undefined) return first === "" || isOption(first) ? undefined : { text: first, words: 1 };
+  const end = words.findIndex((word, index) => word.endsWith(closing) && (index > 0 || word.length > 1));
+  if (end < 0) return undefined;
+  return {
+    text: words
+      .slice(0, end + 1)
+      .join(" ")
+      .slice(1, -1),
+    words: end + 1,
+  };
 }
 
 function splitAtEquals(word: string): [string, string | undefined] {
@@ -238,7 +268,7 @@ function guessOf([first = "", ...rest]: readonly string[]): Guess | undefined {
       continue;
     }
     const option = optionMeant(flag, optionsOf(name), "nearly");
-    if (option === undefined) return undefined;
+    if (option === undefined || OPTIONS[option].isText === true) return undefined;
     if (OPTIONS[option].value === undefined) {
       if (attached.length > 0) return undefined;
       switched.add(option);
@@ -250,10 +280,11 @@ function guessOf([first = "", ...rest]: readonly string[]): Guess | undefined {
     }
   }
   if (values.size + words.size > MOST_WORDS) return undefined;
-  const options = optionsOf(name).map((option) => [
-    option,
-    OPTIONS[option].value === undefined ? switched.has(option) : [...values],
-  ]);
+  const options = optionsOf(name).map((option) => {
+    const { value, isText } = OPTIONS[option];
+    if (isText === true) return [option, ""];
+    return [option, value === undefined ? switched.has(option) : [...values]];
+  });
   // `optionsOf` names exactly the options of the command, and `OPTIONS` their kinds.
   return { command: { name, ...Object.fromEntries(options) } as Command, words: [...words] };
 }

@@ -125,7 +125,9 @@ async function choose(
   for (const name of asked) asked.add(parents.get(name)?.parent ?? name);
   const chosen = subjects.filter(({ name }) => everything || asked.has(name));
   const known = chosen.map(({ name }) => name);
-  const { refusal } = context.automatic ? ALLOWED : judge("plan", await factsOfAsker("plan", known, context));
+  const { refusal } = context.automatic
+    ? ALLOWED
+    : judge("plan", await factsOfAsker("plan", byNameAlone(known), context));
   return refusal === undefined ? { kind: "chosen", chosen, asked } : { kind: "refused", refusal };
 }
 

@@ -3,6 +3,7 @@ import { applicationName, type ApplicationName } from "../model/brand.js";
 import type { ChangeRequestRef } from "../model/change-request.js";
 import type { Command } from "../model/command.js";
 import type { CommandResult } from "../model/result.js";
+import { byNameAlone } from "../policy/effect-rules.js";
 import { judge } from "../policy/judge.js";
 import type { CommandContext, CommandPorts } from "../ports/context.js";
 import type { WaitStore } from "../ports/stores.js";
@@ -34,7 +35,7 @@ export async function unlock(command: Command<"unlock">, context: UnlockContext)
   const wanted = named.items;
   const selected = held.filter(({ application }) => wanted.length === 0 || wanted.includes(application));
   const names = selected.map(({ application }) => application);
-  const { refusal } = judge("unlock", await factsOfAsker("unlock", names, context));
+  const { refusal } = judge("unlock", await factsOfAsker("unlock", byNameAlone(names), context));
   if (refusal !== undefined) return { kind: "refused", refusal };
   const outcomes = await Promise.all(
     selected.map(async ({ application }) => ((await locks.release(application, change)) ? [application] : [])),

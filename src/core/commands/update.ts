@@ -28,5 +28,5 @@ export async function update(_command: unknown, context: UpdateContext): Promise
 }
 
 function notUpdated(because: string): CommandResult {
-  return { kind: "refused", refusal: { reason: "not-updated", because } };
+  return { kind: "refused", refusal: { reason: "not-done", command: "update", because } };
 }

@@ -141,11 +141,11 @@ export async function askReviewers(
 /** The facts of a command that only asks who may give it for these applications. */
 export async function factsOfAsker(
   command: AccessCommand,
-  names: readonly ApplicationName[],
+  named: readonly Deployed[],
   context: AccessContext & Pick<CommandContext, "hostWords">,
 ): Promise<Facts> {
   const { change, settings, hostWords, user } = context;
-  const named = byNameAlone(names);
+  const names = named.map(({ application }) => application);
   const barred = await barredFrom(command, named, context);
   return {
     ...blankFacts(change, hostWords[change.host], settings),

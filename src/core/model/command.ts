@@ -10,6 +10,13 @@ interface Deploying extends Narrowed {
   readonly prune: boolean;
 }
 
+interface Holding extends Narrowed {
+  /** For people; empty if it was not given. Untrusted. */
+  readonly reason: string;
+  /** A duration or a time, as it was written; empty if it was not given. */
+  readonly until: string;
+}
+
 /** Every command with the options that it takes. `core/commands/commands.ts` says what each one is. */
 export interface CommandOptions {
   readonly plan: Narrowed;
@@ -17,6 +24,8 @@ export interface CommandOptions {
   readonly rollback: Deploying;
   readonly unlock: Narrowed;
   readonly update: object;
+  readonly hold: Holding;
+  readonly release: Narrowed;
   readonly help: object;
 }
 

@@ -57,6 +57,8 @@ const NOTED = {
   "rolled-back": true,
   unlocked: true,
   updated: true,
+  held: true,
+  released: true,
   closed: true,
   help: true,
   refused: true,

@@ -2,6 +2,7 @@ import type { ApplicationName, Revision } from "./brand.js";
 import type { ChangeRequestRef } from "./change-request.js";
 import type { OverriddenCheck, OverriddenOf } from "./check.js";
 import type { Command, CommandName } from "./command.js";
+import type { Hold } from "./hold.js";
 import type { Sign } from "./host-words.js";
 import type { Lock } from "./lock.js";
 import type { NextStep } from "./next-step.js";
@@ -57,6 +58,8 @@ interface CommandResults {
         }
       | undefined;
   };
+  readonly held: { readonly hold: Hold };
+  readonly released: { readonly holds: readonly Hold[] };
   readonly closed: {
     readonly released: readonly ApplicationName[];
     readonly stillDeployed: readonly ApplicationName[];
@@ -238,7 +241,7 @@ export type Refusal =
   | { readonly reason: "closed"; readonly state: "closed" | "merged" }
   | { readonly reason: "fork" }
   /** `because`: a clause or a sentence, untrusted. */
-  | { readonly reason: "not-updated"; readonly because: string }
+  | { readonly reason: "not-done"; readonly command: "update" | "hold" | "release"; readonly because: string }
   | { readonly reason: "no-write-access"; readonly login: string }
   /** The lists of `sync_requirements` do not allow this person the command for these applications. */
   | {

@@ -144,6 +144,8 @@ export function isStale(one: ApplicationFacts, facts: Facts, command: Judged): s
     case "sync":
     case "unlock":
     case "update":
+    case "hold":
+    case "release":
       // Whoever holds it has to release it first.
       if (lock !== undefined && !sameChangeRequest(lock.holder, facts.change)) return undefined;
       if (!current || lock?.planRevision !== facts.change.headRevision || planned?.kind === "unplanned") {

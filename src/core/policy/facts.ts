@@ -53,6 +53,19 @@ export type StoredFact = "plan" | "locks" | "records" | "holds";
 /** What is read for a judgement. */
 export type FactName = StoredFact | "change" | "approval" | "access" | "mergeability" | "applications";
 
+/** Completes "cannot tell …" for a fact that could not be read. */
+export const DOUBTS: Readonly<Record<FactName, string>> = {
+  change: "whether it is still open, and at which commit",
+  plan: "what was planned",
+  locks: "who holds the locks",
+  records: "what was deployed from here",
+  holds: "whether an application is held",
+  approval: "whether the head is approved",
+  access: "whether you may give this command",
+  mergeability: "whether the branches conflict",
+  applications: "what an application looks like in Argo CD now",
+};
+
 type Untold = Readonly<Partial<Record<FactName, string>>>;
 
 /** The settings that gates ask about themselves; rules for single applications are part of `ApplicationFacts`. */

@@ -5,7 +5,7 @@ import type { AccessCommand } from "../model/settings.js";
 import type { ApplicationFacts, FactName, Facts, StoredFact } from "./facts.js";
 
 /** The action that is judged. `merge` decides about a merge by svc and about a green commit status. */
-export type Judged = AccessCommand | "update" | "merge";
+export type Judged = AccessCommand | "update" | "hold" | "release" | "merge";
 
 export type Gate =
   | "closed"

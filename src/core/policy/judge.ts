@@ -3,9 +3,9 @@ import { groupedBy } from "../model/collections.js";
 import type { Names } from "../model/next-step.js";
 import type { Refusal } from "../model/result.js";
 import { isAnnounced, selectedOf } from "./application-state.js";
-import type { ApplicationFacts, FactName, Facts } from "./facts.js";
+import { type ApplicationFacts, DOUBTS, type FactName, type Facts } from "./facts.js";
 import type { Bar, Barred, Gate, Judged, Rule } from "./gates.js";
-import { DOUBTS, refusalFor, RULES } from "./rules.js";
+import { refusalFor, RULES } from "./rules.js";
 
 /** The result of judging a command: what bars it, and its refusal. */
 export interface Judgement {

@@ -4,10 +4,10 @@ import type { Deployment } from "../model/deployment.js";
 import type { AdvisedCommand, AdvisedMerge, AfterApproval, Afterwards, Names, NextStep } from "../model/next-step.js";
 import type { ApplicationSync, CommandResultOf, ResultKind } from "../model/result.js";
 import { approvalNeedsOf, awaitingIn, awaits, isAnnounced, isAtHead } from "./application-state.js";
-import type { ApplicationFacts, Facts } from "./facts.js";
+import { type ApplicationFacts, DOUBTS, type Facts } from "./facts.js";
 import type { Bar, Gate, Judged } from "./gates.js";
 import { barredBy, barsOf, barsOfWhole, inOrder, judge } from "./judge.js";
-import { DOUBTS, RULES } from "./rules.js";
+import { RULES } from "./rules.js";
 import { allowedFor, approving, planning, replanning } from "./steps.js";
 
 /** The next step of a change request. Every answer, the commit status and the pages take it from here. */
@@ -277,6 +277,8 @@ const ADVICE: { readonly [K in ResultKind]: AdviceAfter<K> } = {
     each: NO_STEPS,
   }),
   updated: nextStepAlone,
+  held: nextStepAlone,
+  released: nextStepAlone,
   closed: nextStepAlone,
   help: nextStepAlone,
   refused({ refusal, next }, facts) {

@@ -3,6 +3,7 @@ import { applicationName, shortRevision } from "../model/brand.js";
 import { referenceTo } from "../model/host-words.js";
 import type { Names } from "../model/next-step.js";
 import type { RefusedApplication, Refusal } from "../model/result.js";
+import { ACCESS_COMMANDS } from "../model/settings.js";
 import {
   approvalNeedsOf,
   awaits,
@@ -21,7 +22,7 @@ import {
   syncedInSteps,
   whatMoved,
 } from "./application-state.js";
-import type { FactName, Facts } from "./facts.js";
+import type { Facts } from "./facts.js";
 import {
   type Bar,
   type Barred,
@@ -56,12 +57,12 @@ export const RULES: Readonly<Record<Gate, Rule> & Record<DangerGate, DangerRule>
     bars: ({ settings }) => (settings.updatesOff ? [whole("update_branch is never here")] : []),
     refusal: notUpdated,
   }),
-  "broken-rules": ofChange(["plan", "sync", "update", "merge"], "push", 2, {
+  "broken-rules": ofChange(["plan", "sync", "update", "hold", "merge"], "push", 2, {
     bars: ({ problems }) => (problems.length > 0 ? [file("it cannot be used")] : []),
     refusal: (_, { problems }) => ({ reason: "repository-file", problems }),
     step: (_, { change }) => pushing("rules-broken", [], change),
   }),
-  "write-access": ofChange(["plan", "sync", "rollback", "unlock", "update"], "operator", 3, {
+  "write-access": ofChange(["plan", "sync", "rollback", "unlock", "update", "hold", "release"], "operator", 3, {
     needs: ["access"],
     bars: ({ asker }) => (asker?.mayWrite === false ? [whole(`${asker.login} has no write access`)] : []),
     refusal: (_, { asker }) => ({ reason: "no-write-access", login: asker?.login ?? "" }),
@@ -234,7 +235,7 @@ export const RULES: Readonly<Record<Gate, Rule> & Record<DangerGate, DangerRule>
     bars: ({ now }) => now?.obstacle,
     step: ({ only }, facts) => planning(facts, only),
   }),
-  access: ofEach(["plan", "sync", "rollback", "unlock", "merge"], "operator", 15, {
+  access: ofEach(["plan", "sync", "rollback", "unlock", "hold", "merge"], "operator", 15, {
     needs: ["access"],
     bars: ({ application }, { asker }, command) => {
       if (!asker?.barred.some((one) => (one.through ?? one.application) === application)) return undefined;
@@ -244,8 +245,9 @@ export const RULES: Readonly<Record<Gate, Rule> & Record<DangerGate, DangerRule>
     refusal: ({ others, bars }, { asker }, command) => {
       const names = new Set(namesIn(bars));
       const applications = (asker?.barred ?? []).filter((one) => names.has(one.through ?? one.application));
-      const denied = command === "merge" || command === "update" ? "sync" : command;
-      return { reason: "not-allowed", command: denied, login: asker?.login ?? "", applications, others };
+      const login = asker?.login ?? "";
+      const denied = ACCESS_COMMANDS.find((one) => one === command) ?? "sync";
+      return { reason: "not-allowed", command: denied, login, applications, others: denied === command ? others : [] };
     },
   }),
   approval: ofEach(["sync", "rollback", "merge"], "approval", 10, {
@@ -319,19 +321,6 @@ export const RULES: Readonly<Record<Gate, Rule> & Record<DangerGate, DangerRule>
   },
 };
 
-/** Completes "cannot tell …" for a fact that could not be read. */
-export const DOUBTS: Readonly<Record<FactName, string>> = {
-  change: "whether it is still open, and at which commit",
-  plan: "what was planned",
-  locks: "who holds the locks",
-  records: "what was deployed from here",
-  holds: "whether an application is held",
-  approval: "whether the head is approved",
-  access: "whether you may give this command",
-  mergeability: "whether the branches conflict",
-  applications: "what an application looks like in Argo CD now",
-};
-
 /** The refusal of a command. `bars` are those of the gates that are answered together. */
 export function refusalFor(barred: Barred, facts: Facts, command: Judged): Refusal {
   const doubts = barred.bars.filter(({ untold }) => untold).map(({ why }) => why);
@@ -383,7 +372,7 @@ function notDeployable({ bars, applications, others }: Barred): Refusal {
 const MAX_PRINTED = 400;
 
 function notUpdated({ bars }: Barred): Refusal {
-  return { reason: "not-updated", because: bars.map(({ why }) => why).join(", and ") };
+  return { reason: "not-done", command: "update", because: bars.map(({ why }) => why).join(", and ") };
 }
 
 function namesIn(bars: readonly Bar[]): Names {

@@ -14,6 +14,8 @@ export const AUDIT_ACTIONS = [
   "rolled-back",
   "unlocked",
   "updated",
+  "held",
+  "released",
   "force-unlocked",
   "merged",
   "closed",

@@ -76,6 +76,8 @@ export interface CommandPorts {
   readonly isAdministrator: (host: HostId, user: User) => Promise<boolean>;
   readonly hostWords: AllHostWords;
   readonly temporaryApps: "auto" | "always";
+  /** Whose times of the day people write. */
+  readonly timezone: string;
   /** How many applications that it does not deploy a plan previews at most. */
   readonly previewLimit: number;
   /** What a plan compares the head with: the target branch, the live cluster, or each of them. */

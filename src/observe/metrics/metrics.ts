@@ -339,6 +339,8 @@ function outcomeOf(action: AuditEntry["action"], succeeded: boolean): "done" | "
     case "planned":
     case "unlocked":
     case "updated":
+    case "held":
+    case "released":
     case "force-unlocked":
     case "merged":
     case "closed":

@@ -7,7 +7,7 @@ import { type ChangeRequest, changeRequestKey, type User } from "../../core/mode
 import { LeaseLost, StoreUnavailable } from "../../core/model/errors.js";
 import { sizeOfPlan } from "../../core/model/plan.js";
 import { isNoted } from "../../core/model/progress.js";
-import type { CommandResult } from "../../core/model/result.js";
+import type { CommandResult, ResultKind } from "../../core/model/result.js";
 import type { Settings } from "../../core/model/settings.js";
 import { type Advice, adviceAfter } from "../../core/policy/next-step.js";
 import { tooMuch } from "../../core/ports/compute.js";
@@ -143,11 +143,13 @@ async function advise(
   }
 }
 
+const UNADVISED: ReadonlySet<ResultKind> = new Set(["closed", "held", "help", "released"]);
+
 /** Whether the answer needs advice: most refusals already say what to do or carry their next step. */
 function isAdvised(result: CommandResult): boolean {
   // What was updated is another head by now.
   if (result.kind === "updated") return result.done === undefined;
-  if (result.kind !== "refused") return result.kind !== "help" && result.kind !== "closed";
+  if (result.kind !== "refused") return !UNADVISED.has(result.kind);
   const { reason } = result.refusal;
   return reason === "nothing-locked" || reason === "not-locked" || reason === "closed" || reason === "repository-file";
 }

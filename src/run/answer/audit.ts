@@ -1,7 +1,8 @@
 import type { ConfirmedMerge } from "../../core/commands/merge.js";
-import type { ApplicationName, Revision } from "../../core/model/brand.js";
+import { applicationName, type ApplicationName, type Revision } from "../../core/model/brand.js";
 import { changeRequestName, changeRequestRef, type ChangeRequestRef } from "../../core/model/change-request.js";
 import type { OverriddenCheck } from "../../core/model/check.js";
+import { endOf } from "../../core/model/hold.js";
 import type { Lock } from "../../core/model/lock.js";
 import type { ApplicationPlan, Plan } from "../../core/model/plan.js";
 import type {
@@ -53,6 +54,19 @@ const AUDIT_FACTS: { readonly [K in ResultKind]: (result: CommandResultOf<K>) =>
   }),
   updated: ({ done }) =>
     done && { action: "updated", applications: [], reason: `${done.rewritten ? "rebased" : "merged"} to ${done.head}` },
+  // Who waits sees the reason; the trail holds no text of a comment.
+  held: ({ hold }) => ({
+    action: "held",
+    applications: hold.applications.map((name) => audited(applicationName(name), "held")),
+    reason: `until ${endOf(hold)}`,
+  }),
+  released: ({ holds }) => ({
+    action: "released",
+    applications: holds.flatMap(({ applications }) =>
+      applications.map((name) => audited(applicationName(name), "released")),
+    ),
+    reason: undefined,
+  }),
   closed({ released, stillDeployed }) {
     const applications = [
       ...released.map((name) => audited(name, "released")),
@@ -91,7 +105,7 @@ function refusedFacts(refusal: Refusal): AuditFacts | undefined {
   switch (refusal.reason) {
     case "not-a-command":
       return undefined;
-    case "not-updated":
+    case "not-done":
       return { ...refused(), reason: cut(`${refusal.reason}: ${refusal.because}`) };
     case "failure":
       return { action: "failed", applications: [], reason: cut(refusal.message) };

@@ -41,6 +41,8 @@ const NEWS: { readonly [K in ResultKind]: NewsOf<K> } = {
   },
   unlocked: () => undefined,
   updated: () => undefined,
+  held: () => undefined,
+  released: () => undefined,
   closed: () => undefined,
   help: () => undefined,
   // A refusal is no news, for whoever asked knows how to go on; that something broke is.

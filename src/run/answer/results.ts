@@ -12,9 +12,11 @@ import {
 } from "../../core/model/change-request.js";
 import type { Command } from "../../core/model/command.js";
 import { HostFailure, LeaseLost, safeMessage } from "../../core/model/errors.js";
+import type { Hold } from "../../core/model/hold.js";
 import { affectsNothing, type Plan } from "../../core/model/plan.js";
 import type { CommandResultOf, Refusal, ResultKind } from "../../core/model/result.js";
 import type { Settings } from "../../core/model/settings.js";
+import { matchesHold } from "../../core/policy/effect-rules.js";
 import type { MergeOutcome, OwnComment, Posting, Urgency } from "../../core/ports/code-host.js";
 import type { Answerable } from "../line/asked.js";
 import type { Finished } from "../line/outcome.js";
@@ -47,6 +49,12 @@ async function replyToUpdate(_result: CommandResultOf<"updated">, answer: Answer
   const posted = await postIfInTime(answer);
   await planUpdated(answer.finished, answer.change, answer.run);
   return posted;
+}
+
+/** The texts of whoever would deploy what is held, or is not any more, follow. */
+async function replyToHolds(holds: readonly Hold[], answer: Answer): Promise<boolean> {
+  await answer.run.publisher.touchedAll((application) => holds.some((hold) => matchesHold(hold, application)));
+  return postIfInTime(answer);
 }
 
 /** Plans the head that an update made, where the event of its push does not. */
@@ -167,6 +175,18 @@ const RESULTS: { readonly [K in ResultKind]: ResultSpec<K> } = {
     didAsAsked: () => true,
     setsStatus: () => false,
     reply: replyToUpdate,
+  },
+  held: {
+    urgency: () => "result",
+    didAsAsked: () => true,
+    setsStatus: () => false,
+    reply: ({ hold }, answer) => replyToHolds([hold], answer),
+  },
+  released: {
+    urgency: () => "result",
+    didAsAsked: () => true,
+    setsStatus: () => false,
+    reply: ({ holds }, answer) => replyToHolds(holds, answer),
   },
   closed: {
     urgency: () => "plan",

@@ -1,11 +1,11 @@
 import { readMarker } from "../../comments/marker.js";
-import { COMMANDS, isDeploying, isGatedBy } from "../../core/commands/commands.js";
+import { COMMANDS, isGatedBy } from "../../core/commands/commands.js";
 import { plannedIn, suggestionOf } from "../../core/commands/selection.js";
 import type { Settled } from "../../core/deploy/settle-records.js";
 import { needsWriteAccess } from "../../core/facts/access.js";
 import { blankFacts } from "../../core/facts/read-facts.js";
 import type { ChangeRequest, User } from "../../core/model/change-request.js";
-import type { Command } from "../../core/model/command.js";
+import type { Command, CommandName } from "../../core/model/command.js";
 import { HostFailure, StoreUnavailable } from "../../core/model/errors.js";
 import type { FoundComment } from "../../core/model/event.js";
 import type { Settings } from "../../core/model/settings.js";
@@ -92,6 +92,8 @@ async function answerInvalid(
   return refused({ reason: "not-a-command", suggestion: suggestionOf(guess, known), sign });
 }
 
+const LATE_AS_WELL: readonly CommandName[] = ["plan", "update", "help"];
+
 /**
  * Whether a found command is asked for again instead of being run. A plan and help do no harm late. Of the others, only
  * one that is young, is the last on its change request and left no trace of an earlier attempt is run.
@@ -102,7 +104,7 @@ async function isFoundLate(
   change: ChangeRequest,
   { host, clock, runId }: Run,
 ): Promise<boolean> {
-  if (!isDeploying(command) && command.name !== "unlock") return false;
+  if (LATE_AS_WELL.includes(command.name)) return false;
   if (overtaken || !(clock.now().getTime() - Date.parse(writtenAt) < FOUND_IN_TIME_MS)) return true;
   return (await host.listOwnComments(change)).some(({ body }) => readMarker(body)?.runId === runId);
 }

@@ -355,6 +355,7 @@ function fence<Parts extends RunPorts & { readonly ticket: RunTicket }>(parts: P
     deployer: wrapPort(parts.deployer, confirmFirst(PORT_REACH.deployer, ticket)),
     locks: wrapPort(parts.locks, confirmFirst(PORT_REACH.locks, ticket)),
     waiting: wrapPort(parts.waiting, confirmFirst(PORT_REACH.waiting, ticket)),
+    holds: wrapPort(parts.holds, confirmFirst(PORT_REACH.holds, ticket)),
     plans: wrapPort(parts.plans, confirmFirst(PORT_REACH.plans, ticket)),
     deployments: wrapPort(parts.deployments, confirmFirst(PORT_REACH.deployments, ticket)),
     statuses: wrapPort(parts.statuses, confirmFirst(PORT_REACH.statuses, ticket)),

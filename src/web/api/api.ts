@@ -50,6 +50,7 @@ interface ApiParts extends Pick<Stores, "locks" | "waiting" | "holds" | "plans" 
   readonly hostPageOf: HostPageOf;
   readonly push: EventQueue["push"];
   readonly publisher: Publisher;
+  readonly timezone: string;
   readonly notifications: Notifications;
   readonly newRunId: () => string;
   readonly clock: Clock;

@@ -2,8 +2,8 @@ import { randomUUID } from "node:crypto";
 import express, { Router } from "express";
 import * as z from "zod";
 import { patternProblem } from "../../config/pattern.js";
-import { parseDuration } from "../../config/schema-parts.js";
-import { type Hold, HOLD_MS, LONGEST_HOLD_MS } from "../../core/model/hold.js";
+import { endOfHold, reasonProblem, WHY } from "../../core/commands/hold.js";
+import type { Hold } from "../../core/model/hold.js";
 import { matchesHold } from "../../core/policy/effect-rules.js";
 import type { Clock } from "../../core/ports/clock.js";
 import type { Log } from "../../core/ports/log.js";
@@ -13,13 +13,14 @@ import { answering, answeringAdmin, pathPart, readBody, withoutQuery } from "./a
 
 interface HoldParts extends Pick<Stores, "holds"> {
   readonly publisher: Publisher;
+  readonly timezone: string;
   readonly clock: Clock;
   readonly log: Log;
 }
 
 /** `/api/v1/holds`: what is neither synced nor merged for a time. */
 export function holdRoutes(parts: HoldParts): Router {
-  const { holds, publisher, clock, log } = parts;
+  const { holds, publisher, timezone, clock, log } = parts;
   const router = Router();
   router.get(
     "/holds",
@@ -31,7 +32,7 @@ export function holdRoutes(parts: HoldParts): Router {
     answeringAdmin(
       async (request, { provider, id, username: login }) => {
         const now = clock.now();
-        const given = readBody(request, newHold(now));
+        const given = readBody(request, newHold(now, timezone));
         if (given.kind === "wrong") return given.answer;
         const { applications, reason, until } = given.value;
         const hold = {
@@ -69,9 +70,8 @@ export function holdBody({ id, applications, reason, by, since, until }: Hold) {
 }
 
 const MOST_PATTERNS = 100;
-const LONGEST_REASON = 300;
 
-function newHold(now: Date) {
+function newHold(now: Date, timezone: string) {
   return z.strictObject({
     applications: z
       .array(
@@ -82,30 +82,20 @@ function newHold(now: Date) {
       )
       .min(1, { error: "must name at least one application or pattern" })
       .max(MOST_PATTERNS, { error: `must not have more than ${MOST_PATTERNS} entries` }),
-    reason: z
-      .string({ error: "must say why, for those who wait" })
-      .trim()
-      .min(1, { error: "must say why, for those who wait" })
-      .max(LONGEST_REASON, { error: `must not be longer than ${LONGEST_REASON} characters` })
-      .regex(/^[^\p{Cc}\p{Cf}]*$/u, { error: "must be one line of text" }),
+    reason: z.string({ error: WHY }).transform((text, context) => {
+      const problem = reasonProblem(text);
+      if (problem === undefined) return text.trim();
+      context.addIssue({ code: "custom", message: problem });
+      return z.NEVER;
+    }),
     until: z
       .string()
       .optional()
       .transform((text, context) => {
-        const end = text === undefined ? now.getTime() + HOLD_MS : endIn(text, now);
-        if (end > now.getTime() && end <= now.getTime() + LONGEST_HOLD_MS) return new Date(end).toISOString();
-        context.addIssue({
-          code: "custom",
-          message: "must be a time such as 2026-03-01T18:00:00Z, or a duration such as 2h, within 30 days from now",
-        });
+        const end = endOfHold(text, now, timezone);
+        if ("until" in end) return end.until;
+        context.addIssue({ code: "custom", message: end.problem });
         return z.NEVER;
       }),
   });
-}
-
-/** Milliseconds since 1970; NaN if the text is neither a time nor a duration. */
-function endIn(text: string, now: Date): number {
-  const duration = parseDuration(text);
-  if (duration !== undefined) return now.getTime() + duration;
-  return z.iso.datetime({ offset: true }).safeParse(text).success ? Date.parse(text) : NaN;
 }

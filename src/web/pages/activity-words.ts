@@ -19,6 +19,10 @@ export function activityWords(entry: AuditRecord): ActivityWords {
       return words("", "unlocked");
     case "updated":
       return words("", "branch updated", reason);
+    case "held":
+      return words("attention", "held", reason);
+    case "released":
+      return words("", "released");
     case "force-unlocked":
       return words("attention", "unlocked by an admin");
     case "merged":
@@ -103,7 +107,7 @@ const REFUSALS: Readonly<Record<Refusal["reason"], string>> = {
   "found-late": "its webhook was lost, and it was found too late to run it",
   closed: "it was closed already",
   fork: "it comes from a fork",
-  "not-updated": "the branch could not be updated",
+  "not-done": "it could not be done",
   "no-write-access": "the person has no write access",
   "not-allowed": "the rules do not allow this person",
   "repository-file": `${REPOSITORY_FILE} cannot be used`,

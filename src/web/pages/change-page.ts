@@ -199,6 +199,8 @@ export function lastFailure(entries: readonly AuditRecord[], options: FailureOpt
       case "planned":
       case "unlocked":
       case "updated":
+      case "held":
+      case "released":
         commands.add(command);
         break;
       case "force-unlocked":

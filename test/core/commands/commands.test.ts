@@ -13,10 +13,11 @@ describe.each(COMMAND_NAMES)("%s", (name) => {
       const { flags: written, value } = OPTIONS[option];
       return value === undefined ? written[0] : `${written[0]} web`;
     });
-    const command = {
-      name,
-      ...Object.fromEntries(optionsOf(name).map((one) => [one, OPTIONS[one].value ? ["web"] : true])),
+    const valueOf = ({ value, isText }: (typeof OPTIONS)[OptionName]) => {
+      if (isText === true) return "web";
+      return value === undefined ? true : ["web"];
     };
+    const command = { name, ...Object.fromEntries(optionsOf(name).map((one) => [one, valueOf(OPTIONS[one])])) };
     expect(parseComment(["svc", name, ...flags].join(" "), SERVICE)).toEqual({ kind: "command", command });
   });
 

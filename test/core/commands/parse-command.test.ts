@@ -46,6 +46,18 @@ describe("a comment that is a command", () => {
     ["svc sync --dry-run please", { ...sync, dryRun: true, applications: ["please"], bare: true }],
     ["svc unlock team-a/web", { name: "unlock", applications: ["team-a/web"], bare: true }],
     ["svc help", { name: "help" }],
+    [
+      `svc hold -a 'prod-*',web --reason "database  migration = slow" --until 18:00`,
+      { name: "hold", applications: ["prod-*", "web"], reason: "database migration = slow", until: "18:00" },
+    ],
+    ["svc hold --reason='a b' -a web", { name: "hold", applications: ["web"], reason: "a b", until: "" }],
+    ["svc hold --reason “it's on” -a web", { name: "hold", applications: ["web"], reason: "it's on", until: "" }],
+    [
+      "svc hold --reason migration web",
+      { name: "hold", applications: ["web"], reason: "migration", until: "", bare: true },
+    ],
+    ["svc release", { name: "release", applications: [] }],
+    ["svc release -a web", { name: "release", applications: ["web"] }],
   ])("%j", (body, command) => {
     expect(parseComment(body, SERVICE)).toEqual({ kind: "command", command });
   });
@@ -88,6 +100,13 @@ describe("a comment that begins with the command word and is no command", () => 
     "svc sync -a ${a,b}",
     `svc sync ${Array.from({ length: 11 }, (_, index) => `-a ${"x".repeat(index)}*`).join(" ")}`,
     "svc help web",
+    `svc hold -a web --reason "no end`,
+    `svc hold -a web --reason "`,
+    "svc hold -a web --reason",
+    "svc hold -a web --reason --until 2h",
+    "svc hold -a web --reason a b c",
+    "svc hold -a web --reason a --reason b",
+    "svc sync --reason a",
     "svc plan --dry-run",
     "svc unlock --prune",
     "svc sync -a",

@@ -41,7 +41,7 @@ function contextOf(host: CodeHost, rules = RULES, user = ana): AccessContext {
 
 /** What a command of these applications is refused, as far as its giver is concerned. */
 async function refusalOf(command: AccessCommand, context: AccessContext, mayWrite = true) {
-  const facts = await factsOfAsker(command, NAMES, { ...context, hostWords: WORDS });
+  const facts = await factsOfAsker(command, byNameAlone(NAMES), { ...context, hostWords: WORDS });
   const judged = { ...facts, asker: facts.asker && { ...facts.asker, mayWrite } };
   return judge(command, judged, (gate) => gate === "access" || gate === "write-access").refusal;
 }

@@ -3,10 +3,10 @@ import { applicationName, revision } from "../../../src/core/model/brand.js";
 import type { Deployment } from "../../../src/core/model/deployment.js";
 import type { ApplicationPlan, Plan } from "../../../src/core/model/plan.js";
 import type { Settings } from "../../../src/core/model/settings.js";
-import type { Asker, FactName } from "../../../src/core/policy/facts.js";
+import { type Asker, DOUBTS, type FactName } from "../../../src/core/policy/facts.js";
 import type { Bar, Gate } from "../../../src/core/policy/gates.js";
 import { barsOf, judge, factsOf } from "../../../src/core/policy/judge.js";
-import { DOUBTS, RULES } from "../../../src/core/policy/rules.js";
+import { RULES } from "../../../src/core/policy/rules.js";
 import {
   evaluated,
   resource,

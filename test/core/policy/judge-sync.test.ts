@@ -5,10 +5,10 @@ import type { Plan } from "../../../src/core/model/plan.js";
 import type { BarredApplication, Refusal } from "../../../src/core/model/result.js";
 import type { Settings } from "../../../src/core/model/settings.js";
 import { byNameAlone, needsApproval } from "../../../src/core/policy/effect-rules.js";
-import type { Asker, FactName, Facts, NowFacts } from "../../../src/core/policy/facts.js";
+import { type Asker, DOUBTS, type FactName, type Facts, type NowFacts } from "../../../src/core/policy/facts.js";
 import type { Gate } from "../../../src/core/policy/gates.js";
 import { barsOf, judge, factsOf } from "../../../src/core/policy/judge.js";
-import { DOUBTS, RULES } from "../../../src/core/policy/rules.js";
+import { RULES } from "../../../src/core/policy/rules.js";
 import {
   evaluated,
   resource,

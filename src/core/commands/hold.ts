@@ -1,0 +1,190 @@
+import { matchesName } from "../../config/pattern.js";
+import { parseDuration } from "../../config/schema-parts.js";
+import { blankFacts, factsOfAsker } from "../facts/read-facts.js";
+import type { ApplicationName } from "../model/brand.js";
+import type { ChangeRequest, User } from "../model/change-request.js";
+import type { Command } from "../model/command.js";
+import { type Hold, HOLD_MS, LONGEST_HOLD_MS } from "../model/hold.js";
+import { listed } from "../model/host-words.js";
+import type { CommandResult } from "../model/result.js";
+import { judge } from "../policy/judge.js";
+import type { CommandContext } from "../ports/context.js";
+import { definedElsewhere } from "../survey/definition-sources.js";
+import { drivenFrom } from "../survey/driving-right.js";
+import { isSelecting, namesOf } from "./selection.js";
+
+const LONGEST_REASON = 300;
+const MOST_NAMES = 500;
+/** Of one person: every judgement reads them all. */
+const MOST_HOLDS = 20;
+const MOST_LISTED = 5;
+
+type HoldContext = Pick<
+  CommandContext,
+  | "change"
+  | "settings"
+  | "host"
+  | "hostWords"
+  | "user"
+  | "deployer"
+  | "holds"
+  | "clock"
+  | "timezone"
+  | "signal"
+  | "runId"
+  | "isAdministrator"
+>;
+
+/**
+ * Holds what its repository drives and its author may sync, or anything for an administrator: the applications that it names
+ * now. A pattern that went on matching would come to hold those of other repositories.
+ */
+export async function hold(command: Command<"hold">, context: HoldContext): Promise<CommandResult> {
+  const { change, holds, user, clock, timezone, runId } = context;
+  const now = clock.now();
+  const { applications, reason } = command;
+  if (applications.length === 0) return notDone("hold", "-a has to name the applications");
+  const problem = reasonProblem(reason);
+  if (problem !== undefined) return notDone("hold", `--reason ${problem}`);
+  const end = endOfHold(command.until === "" ? undefined : command.until, now, timezone);
+  if ("problem" in end) return notDone("hold", `--until ${end.problem}`);
+  const own = (await holds.list()).filter((one) => isBy(one, change, user) && one.id !== runId);
+  if (own.length >= MOST_HOLDS) return notDone("hold", `you hold ${MOST_HOLDS} times already. Release one first`);
+  const named = await heldBy(command, context);
+  if ("kind" in named) return named;
+  const by = { provider: change.host, id: user.id, login: user.login };
+  const since = now.toISOString();
+  const made: Hold = { id: runId, applications: named, reason: reason.trim(), by, since, until: end.until };
+  await holds.save(made, now);
+  return { kind: "held", hold: made };
+}
+
+/** The applications that a comment may hold, or why it may not. */
+async function heldBy(
+  command: Command<"hold">,
+  context: HoldContext,
+): Promise<readonly ApplicationName[] | CommandResult> {
+  const { change, settings, hostWords, user, deployer, clock, signal } = context;
+  const running = await deployer.listApplications(signal, clock.now());
+  const isAdmin = await context.isAdministrator(change.host, user);
+  const candidates = new Map(
+    (isAdmin ? running : drivenFrom(running, change, settings)).map((one) => [String(one.name), one]),
+  );
+  const named = namesOf(command, [...candidates.keys()], (name) => candidates.get(name)?.labels);
+  const deploys = isAdmin ? "Argo CD has" : `${change.repository} deploys`;
+  if (named.kind === "refused") {
+    const { refusal } = named;
+    if (refusal.reason !== "no-match") return named;
+    return notDone("hold", `${deploys} no application that matches ${listed(refusal.patterns, MOST_LISTED)}`);
+  }
+  const strange = named.items.filter((name) => !candidates.has(name));
+  if (strange.length > 0) {
+    const whose = isAdmin ? "" : ". What other repositories deploy is held by an administrator of svc";
+    return notDone("hold", `${deploys} no application ${listed(strange, MOST_LISTED)}${whose}`);
+  }
+  if (named.items.length > MOST_NAMES) {
+    const cure = "An administrator can hold patterns on svc's page";
+    return notDone(
+      "hold",
+      `that is ${named.items.length} applications, and a comment holds ${MOST_NAMES} at most. ${cure}`,
+    );
+  }
+  const live = new Map(running.map((one) => [one.name, one]));
+  const held = named.items.flatMap((name) => candidates.get(name) ?? []);
+  const deployed = held.map((one) => ({
+    application: one.name,
+    members: [],
+    definedIn: definedElsewhere(one, { live, change }),
+  }));
+  const facts = isAdmin
+    ? blankFacts(change, hostWords[change.host], settings)
+    : await factsOfAsker("sync", deployed, context);
+  const { refusal } = judge("hold", facts);
+  return refusal === undefined ? held.map(({ name }) => name) : { kind: "refused", refusal };
+}
+
+/** Ends holds of the person who asks; an administrator also ends those of others, by name. A hold ends as a whole. */
+export async function release(
+  { applications }: Command<"release">,
+  context: Pick<HoldContext, "change" | "user" | "holds" | "isAdministrator">,
+): Promise<CommandResult> {
+  const { change, user, holds } = context;
+  const all = applications.length > 0 && (await context.isAdministrator(change.host, user));
+  const candidates = (await holds.list()).filter((one) => all || isBy(one, change, user));
+  const isNamed = (held: string) =>
+    applications.length === 0 ||
+    applications.some((one) => one === held || (isSelecting(one) && matchesName(one, held)));
+  const chosen = candidates.filter((one) => one.applications.some(isNamed));
+  if (chosen.length === 0) {
+    const what = applications.length === 0 ? "nothing" : `nothing that ${listed(applications, MOST_LISTED)} names`;
+    return notDone("release", `you hold ${what}. Whoever set a hold, or an administrator of svc, releases it`);
+  }
+  const partly = chosen.find((one) => !one.applications.every(isNamed));
+  if (partly !== undefined) {
+    const names = listed(partly.applications, MOST_LISTED);
+    return notDone("release", `the hold of ${names} ends as a whole. Name all of it with -a`);
+  }
+  const removed = await Promise.all(chosen.map(({ id }) => holds.remove(id)));
+  return { kind: "released", holds: removed.filter((one) => one !== undefined) };
+}
+
+/** The pages know people by the id of their account here, which begins with its provider. */
+function isBy({ by }: Hold, { host }: ChangeRequest, { id }: User): boolean {
+  return by.provider === host && (by.id === id || by.id === `${host}:${id}`);
+}
+
+function notDone(command: "hold" | "release", because: string): CommandResult {
+  return { kind: "refused", refusal: { reason: "not-done", command, because } };
+}
+
+export const WHY = "must say why, for those who wait";
+
+/** What is wrong with the reason of a hold: `must …`. */
+export function reasonProblem(text: string): string | undefined {
+  const reason = text.trim();
+  if (reason === "") return WHY;
+  if (reason.length > LONGEST_REASON) return `must not be longer than ${LONGEST_REASON} characters`;
+  return /[\p{Cc}\p{Cf}\u2028\u2029]/u.test(reason) ? "must be one line of text" : undefined;
+}
+
+/**
+ * When a hold ends: after a duration, at a time of this day in the time zone, or at a time by ISO 8601; a day from now without
+ * a text. `problem`: `must …`.
+ */
+export function endOfHold(
+  text: string | undefined,
+  now: Date,
+  timezone: string,
+): { readonly until: string } | { readonly problem: string } {
+  const end = text === undefined ? now.getTime() + HOLD_MS : readEnd(text, now, timezone);
+  if (end > now.getTime() && end <= now.getTime() + LONGEST_HOLD_MS) return { until: new Date(end).toISOString() };
+  if (end <= now.getTime()) {
+    const here = new Date(localTime(now.getTime(), timezone)).toISOString();
+    return { problem: `must not be past: it is ${here.slice(0, 10)} ${here.slice(11, 16)} in ${timezone}` };
+  }
+  return {
+    problem:
+      "must be a duration such as 2h, or a time such as 18:00 (today) or 2026-03-01T18:00:00Z, within 30 days from now",
+  };
+}
+
+/** Milliseconds since 1970; NaN if the text is none of these. */
+function readEnd(text: string, now: Date, timezone: string): number {
+  const duration = parseDuration(text);
+  if (duration !== undefined) return now.getTime() + duration;
+  const [, hours, minutes] = /^([01]?\d|2[0-3]):([0-5]\d)$/.exec(text) ?? [];
+  if (hours !== undefined && minutes !== undefined) {
+    const day = new Date(localTime(now.getTime(), timezone)).toISOString().slice(0, 10);
+    const wanted = Date.parse(`${day}T${hours.padStart(2, "0")}:${minutes}:00Z`);
+    // The zone's distance from UTC may change in between; the second look is at the time itself.
+    const roughly = wanted - (localTime(now.getTime(), timezone) - now.getTime());
+    return wanted - (localTime(roughly, timezone) - roughly);
+  }
+  return /^\d{4}-\d\d-\d\dT\d\d:\d\d(?::\d\d(?:\.\d+)?)?(?:Z|[+-]\d\d:\d\d)$/.test(text) ? Date.parse(text) : NaN;
+}
+
+/** What a clock in the time zone shows, as if it were UTC. Whole seconds. */
+function localTime(at: number, timeZone: string): number {
+  const shown = new Date(at).toLocaleString("sv-SE", { timeZone });
+  return Date.parse(`${shown.replace(" ", "T")}Z`) + (at % 1000);
+}
