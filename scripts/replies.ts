@@ -32,6 +32,9 @@ export const REPLIES: Readonly<Record<string, string>> = {
   "plan-live-failed": "The same, and the live cluster cannot be read",
   "plan-both": "A plan with argocd.diff_mode: both",
   "plan-with-page": "svc's pages show the plan as well",
+  "plan-living":
+    "A plan's comment is edited while its commit lives: approved, one application deployed, another failed",
+  "plan-merged": "The same once the pull request is merged",
   "plan-base-moved": "The target branch moves and changes what a planned application reads",
   "plan-outdated": "A newer plan replaces it",
   "progress-sync": "A sync or rollback takes longer than five seconds",

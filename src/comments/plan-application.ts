@@ -26,6 +26,7 @@ import {
 } from "./plan-diff.js";
 import { previewBlocks } from "./plan-previews.js";
 import { isDangerous } from "./plan-verdict.js";
+import type { Present } from "./present.js";
 
 /** The place of this change request in the queue for a lock that another one holds. */
 function placeText(
@@ -57,6 +58,7 @@ export interface ApplicationOptions {
   readonly words: HostWords;
   readonly pruning: boolean;
   readonly reader: ChangeRequestRef;
+  readonly present?: Present | undefined;
 }
 
 const MAX_REASON = 4000;
@@ -130,7 +132,10 @@ function nextPlan(withheld: boolean, { command }: HostWords): string {
     : `It cannot be synced until it can be evaluated. Fix the cause, then push or comment ${plan}.`;
 }
 
-function statusOf({ application, lock, atMerge }: ApplicationPlan, { reader, words }: ApplicationOptions): string {
+function statusOf(
+  { application, lock, atMerge }: ApplicationPlan,
+  { reader, words, present }: ApplicationOptions,
+): string {
   const merge = atMerge === undefined ? "" : `\n\nNot deployed by a sync: ${sentence(atMerge)}`;
   switch (lock.kind) {
     case "ours":
@@ -138,6 +143,10 @@ function statusOf({ application, lock, atMerge }: ApplicationPlan, { reader, wor
     case "held":
       return `**Status:** ⚠️ ${lockedBy(lock.by)}. Its sync is refused until that lock is released. ${placeText(lock, reader, words)}${merge}`;
     case "free":
+      if (present?.state === "merged" || present?.state === "closed") return `**Status:** Not locked${merge}`;
+      if (present?.deployed.some((one) => one.application === application && one.outcome === "succeeded") === true) {
+        return `**Status:** Deployed, and not locked any more${merge}`;
+      }
       return `**Status:** Not locked any more: to lock it again, comment ${code(`${words.command} plan -a ${application}`)}${merge}`;
     case "not-needed":
       return `**Status:** Not locked${merge}`;

@@ -14,11 +14,13 @@ import {
 } from "../core/model/plan.js";
 import { applicationLink, code, headLink, linked, type Links, sentence, shortened } from "./markdown.js";
 import { checksIn, checksText, counted, joined } from "./parts.js";
+import { deployedText, type Present } from "./present.js";
 
 interface VerdictOptions {
   readonly pruning: boolean;
   readonly links: Links;
   readonly words: HostWords;
+  readonly present?: Present | undefined;
 }
 
 /**
@@ -239,7 +241,7 @@ export function planTable({ change }: Plan, applications: readonly ApplicationPl
       nameOf(one, options.links),
       changesOf(one, options.pruning),
       joined([failedChecksText(one), dangerText(dangersOf(one, change, options.words), options.pruning)], ", "),
-      stateOf(one, change, options.words),
+      stateOf(one, change, options),
       ...(page === undefined ? [] : [linked("diff", `${page}#${anchorOf(one.application)}`)]),
     ]);
   const titles = ["Application", "Changes", "Danger", "State", ...(page === undefined ? [] : ["Link"])];
@@ -256,7 +258,13 @@ function anchorOf(application: string): string {
   return `application-${encodeURIComponent(application.replace(/\p{Cs}/gu, ""))}`;
 }
 
-function stateOf({ lock, atMerge, kind }: ApplicationPlan, change: Plan["change"], words: HostWords): string {
+function stateOf(
+  { application, lock, atMerge, kind }: ApplicationPlan,
+  change: Plan["change"],
+  { words, present }: VerdictOptions,
+): string {
+  const deployed = present && deployedText(application, present);
+  if (deployed !== undefined) return deployed;
   if (lock.kind === "held") {
     return `⚠️ locked by ${code(`${referenceTo(lock.by.holder, change, words)} (${lock.by.user})`)}`;
   }

@@ -4,10 +4,9 @@ import { isFailed } from "../core/model/check.js";
 import { type Member, movesOf, withoutReview } from "../core/model/effect.js";
 import type { LockLost } from "../core/model/event.js";
 import { type HostWords, listed, referenceTo } from "../core/model/host-words.js";
-import type { Lock } from "../core/model/lock.js";
+import type { Lock, Turn } from "../core/model/lock.js";
 import type { NextStep } from "../core/model/next-step.js";
 import type { ApplicationPlan, ApplicationSetPreview, Plan, Preview, SetFailure } from "../core/model/plan.js";
-import type { Turn } from "../core/model/result.js";
 import { type Packed, packed, type Task, unpacked } from "../core/ports/compute.js";
 import { SERVICE } from "../names.js";
 import { code, codes, fence, headLink, type Links, sentence, shortened, warning } from "./markdown.js";
@@ -17,6 +16,7 @@ import { type Block, block, blocksOf, checksIn, cutBlocks, firstLines, listOf, p
 import { arrange, type Arranged, layOut, leftOut } from "./plan-layout.js";
 import { groupPreviews, type PreviewGroup } from "./plan-previews.js";
 import { nothingLine, planTable, verdictLine } from "./plan-verdict.js";
+import { type Present, presentLine } from "./present.js";
 
 /** Characters for what failed checks printed: of one check, and of all checks of a plan. */
 const MOST_OF_ONE = 4000;
@@ -39,12 +39,12 @@ export interface PlanOptions {
   /** Whether a sync prunes by default, which decides what the plan says about deletions. */
   readonly pruning: boolean;
   readonly links: Links;
-  /** Locks that the change request waited for, if their release led to this plan. */
-  readonly turn?: Turn | undefined;
   /** `one`: what does not fit into one comment is left to svc's page. `all`: as many comments as the diffs need. */
   readonly comments: "one" | "all";
   /** What has to happen next; undefined if that could not be read. */
   readonly next?: NextStep | undefined;
+  /** What became of the plan since; undefined if that could not be read. */
+  readonly present?: Present | undefined;
 }
 
 interface PackedPlan {
@@ -97,9 +97,25 @@ function openingBlocks(
   limit: number,
 ): readonly Block[] {
   const inOrder = arranged.flatMap(({ placed }) => placed.map(({ plan: one }) => one));
-  const turn = options.turn === undefined ? "" : turnLine(options.turn, plan, options.words);
+  const turn = plan.turn === undefined ? "" : turnLine(plan.turn, plan, options.words);
   const verdict = verdictLine(plan, nextOf(plan, options), options);
-  return cutBlocks(blocksOf([verdict, turn, movesText(plan), planTable(plan, inOrder, options)]), limit / 2);
+  const names = inOrder.map(({ application }) => application);
+  const present = options.present === undefined ? "" : presentLine(options.present, names);
+  const texts = [movedText(plan), verdict, present, turn, movesText(plan), planTable(plan, inOrder, options)];
+  return cutBlocks(blocksOf(texts), limit / 2);
+}
+
+/** Begins the notes that a push to the base branch leaves on a plan. */
+export const BASE_MOVED = "the base branch moved: ";
+
+/** What a push to the base branch did to the plan. */
+function movedText({ notes }: Plan): string {
+  const moved = notes.filter(isMovedNote).map((note) => warning(note.slice(BASE_MOVED.length)));
+  return moved.length === 0 ? "" : ["⚠️ **The base branch moved.**", ...moved].join("\n");
+}
+
+function isMovedNote(note: string): boolean {
+  return note.startsWith(BASE_MOVED);
 }
 
 /** No application is planned. An automatic plan edits this comment instead of repeating it. */
@@ -165,7 +181,9 @@ function setBlocks(plan: Plan, { words, links: { page } }: PlanOptions, limit: n
   ];
 }
 
-function endBlocks({ applications, notDeployed, released, notes }: Plan, words: HostWords): readonly Block[] {
+function endBlocks(plan: Plan, words: HostWords): readonly Block[] {
+  const { applications, notDeployed, released } = plan;
+  const notes = plan.notes.filter((note) => !isMovedNote(note));
   const unplanned = applications.filter(({ kind }) => kind === "unplanned").map(({ application }) => application);
   return blocksOf([
     unplanned.length === 0 ? "" : `Affected, but left out of this plan by -a: ${codes(unplanned)}.`,

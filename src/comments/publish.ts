@@ -3,7 +3,7 @@ import type { ChangeRequestRef } from "../core/model/change-request.js";
 import { HostFailure } from "../core/model/errors.js";
 import type { CodeHost, OwnComment, Posting } from "../core/ports/code-host.js";
 import type { Log } from "../core/ports/log.js";
-import { details, warning } from "./markdown.js";
+import { details } from "./markdown.js";
 import { type Marker, markerLine, readMarker, remark } from "./marker.js";
 
 interface PublishOptions {
@@ -153,27 +153,22 @@ export async function findCurrentPlan(
   return current.findLast(({ body }) => (readMarker(body)?.part ?? 1) === 1);
 }
 
-const BASE_MOVED = "⚠️ **The base branch moved.**";
-
-/** Writes under the heading of the current plan what a push to the base branch did to it; `sentences` may be empty. */
-export async function markMoved(
-  host: Pick<CodeHost, "listOwnComments" | "editComment">,
-  change: ChangeRequestRef,
-  sentences: readonly string[],
-): Promise<void> {
-  const plan = await findCurrentPlan(host, change);
-  if (plan === undefined) return;
-  const body = withNotice(plan.body, sentences);
-  if (body !== plan.body) await host.editComment(change, plan.id, body);
+/**
+ * The body of the current plan's first comment with what holds now. Of a plan of several comments only what stands before the first
+ * application changes: the rest is where it was.
+ * @param rendered the parts of the same plan as it is now.
+ */
+export function withPresent(body: string, rendered: readonly string[]): string {
+  const [text = ""] = rendered;
+  const marker = readMarker(body);
+  const isWhole = rendered.length === 1 && !/^## .* \(part 1 of \d+\)$/m.test(body.slice(0, HEADING_WITHIN));
+  const [start, end] = [text.indexOf(SECTION), body.indexOf(SECTION)];
+  const now = isWhole ? text : start < 0 || end < 0 ? body : text.slice(0, start) + body.slice(end);
+  return marker === undefined ? body : remark(now, marker);
 }
 
-/** Puts the notice as a paragraph between the heading and the verdict. */
-function withNotice(body: string, sentences: readonly string[]): string {
-  const [marker = "", heading = "", ...lines] = body.split("\n");
-  const rest = lines[0]?.startsWith(BASE_MOVED) === true ? lines.slice(lines.indexOf("") + 1) : lines;
-  const notice = sentences.length === 0 ? [] : [BASE_MOVED, ...sentences.map(warning), ""];
-  return [marker, heading, ...notice, ...rest].join("\n");
-}
+const SECTION = "\n### ";
+const HEADING_WITHIN = 500;
 
 type Poster = Pick<CodeHost, "postComment" | "listOwnComments">;
 

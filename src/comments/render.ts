@@ -40,8 +40,8 @@ export function renderResult<K extends ResultKind>(result: CommandResultOf<K>, f
 }
 
 const TEXTS: { readonly [K in ResultKind]: (result: CommandResultOf<K>, facts: AnswerFacts) => readonly string[] } = {
-  planned: ({ plan, pruning, turn }, { words, links, comments, advice }) =>
-    renderPlan(plan, { words, pruning, links, turn, comments, next: advice?.next }),
+  planned: ({ plan, pruning }, { words, links, comments, advice }) =>
+    renderPlan(plan, { words, pruning, links, comments, next: advice?.next }),
   synced: (result, facts) => titled(titleOf("Sync", result), syncBlocks(result, facts), facts),
   "rolled-back": (result, facts) => titled(titleOf("Rollback", result), rollbackBlocks(result, facts), facts),
   unlocked: (result, facts) => titled("Unlock", unlockBlocks(result, facts), facts),

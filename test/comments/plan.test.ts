@@ -1,6 +1,7 @@
 import { describe, expect, test } from "@jest/globals";
 import fc from "fast-check";
 import { readMarker } from "../../src/comments/marker.js";
+import type { Present } from "../../src/comments/present.js";
 import { renderPlan } from "../../src/comments/plan.js";
 import { markStale } from "../../src/comments/publish.js";
 import { applicationName } from "../../src/core/model/brand.js";
@@ -483,12 +484,37 @@ describe("the shapes of a plan comment", () => {
   test("your-turn: names what it has the lock of, and not what somebody else took meanwhile", () => {
     const changes = evaluated([resource("ConfigMap guestbook/web", "update", HUNK)]);
     const lock = { kind: "held", by: sampleLock("api", 3, "bo"), place: 1 } as const;
-    const plan = samplePlan([sampleApplication("api", { ...changes, lock }), sampleApplication("web", changes)]);
+    const planned = [sampleApplication("api", { ...changes, lock }), sampleApplication("web", changes)];
     const applications = [applicationName("api"), applicationName("web")];
     const turn = { applications, after: sampleLock("web", 1, "ana").holder };
-    expectGolden("plan-your-turn", renderPlan(plan, { ...github, turn }));
-    const lost = samplePlan([sampleApplication("api", { ...changes, lock })]);
-    expect(renderPlan(lost, { ...github, turn }).join()).not.toContain("Your turn");
+    expectGolden("plan-your-turn", renderPlan(samplePlan(planned, { turn }), github));
+    const lost = samplePlan([sampleApplication("api", { ...changes, lock })], { turn });
+    expect(renderPlan(lost, github).join()).not.toContain("Your turn");
+  });
+
+  test("living: who approved it, and what was deployed by whom, when and in how long", () => {
+    const changes = evaluated([resource("ConfigMap guestbook/web", "update", HUNK)]);
+    const plan = samplePlan([
+      sampleApplication("api", changes),
+      sampleApplication("web", { ...changes, lock: { kind: "free" } }),
+    ]);
+    const record = { user: "bo", timestamp: "2026-03-02T10:02:00.000Z" };
+    const deployed = [
+      { ...record, application: applicationName("api"), outcome: "failed", seconds: 4 } as const,
+      { ...record, application: applicationName("web"), outcome: "succeeded", seconds: 12 } as const,
+    ];
+    const present: Present = { state: "open", approvers: ["bo"], deployed };
+    expectGolden("plan-living", renderPlan(plan, { ...github, present }));
+  });
+
+  test("merged: one application of a merged pull request, which is deployed", () => {
+    const changes = evaluated([resource("ConfigMap guestbook/web", "update", HUNK)]);
+    const plan = samplePlan([sampleApplication("web", { ...changes, lock: { kind: "free" } })]);
+    const application = applicationName("web");
+    const record = { user: "bo", timestamp: "2026-03-02T10:02:00.000Z", outcome: "succeeded", seconds: 300 } as const;
+    const present: Present = { state: "merged", approvers: ["bo"], deployed: [{ ...record, application }] };
+    const next = { kind: "none", because: "merged" } as const;
+    expectGolden("plan-merged", renderPlan(plan, { ...github, present, next }));
   });
 
   test("with-page", () => {

@@ -1,10 +1,8 @@
 import { expect, test } from "@jest/globals";
 import { renderLockLost, renderPlan, renderTakenOver } from "../../src/comments/plan.js";
-import { markMoved, markStale } from "../../src/comments/publish.js";
+import type { Present } from "../../src/comments/present.js";
+import { markStale, withPresent } from "../../src/comments/publish.js";
 import { applicationName } from "../../src/core/model/brand.js";
-import { noDelay } from "../in-memory/delay.js";
-import { MemoryHost } from "../in-memory/memory-host.js";
-import { MemoryRepositories } from "../in-memory/memory-repositories.js";
 import { expectGolden } from "./golden.js";
 import {
   evaluated,
@@ -18,10 +16,11 @@ import {
 } from "./samples.js";
 
 const UPDATE = "@@ -4,3 +4,3 @@\n   name: web\n-  replicas: 2\n+  replicas: 3\n";
-const plan = renderPlan(
-  samplePlan([sampleApplication("web", evaluated([resource("apps/Deployment guestbook/web", "update", UPDATE)]))]),
-  { words: WORDS.hosta, pruning: false, links: LINKS, comments: "all" },
-);
+const options = { words: WORDS.hosta, pruning: false, links: LINKS, comments: "all" } as const;
+const applications = [
+  sampleApplication("web", evaluated([resource("apps/Deployment guestbook/web", "update", UPDATE)])),
+];
+const plan = renderPlan(samplePlan(applications), options);
 
 test("a plan that a newer one replaced", () => {
   expectGolden(
@@ -30,20 +29,21 @@ test("a plan that a newer one replaced", () => {
   );
 });
 
-test("a plan whose target branch moved says so under its heading, once, until it no longer holds", async () => {
-  const repositories = new MemoryRepositories(noDelay);
-  const { repository } = sampleChange();
-  const host = new MemoryHost({ id: "hosta", repository, repositories, delay: noDelay });
-  repositories.commit("main", {});
-  const change = host.open({}, { id: "1", login: "ana", bot: false });
-  for (const body of plan) await host.postComment(change, body);
-  const before = host.commentsOf(change.number);
-  const sentence = "web: main changed apps/web/more.yaml since this branch left it";
-  await markMoved(host, change, [sentence]);
-  await markMoved(host, change, [sentence]);
-  expectGolden("plan-base-moved", host.commentsOf(change.number));
-  await markMoved(host, change, []);
-  expect(host.commentsOf(change.number)).toEqual(before);
+test("a plan whose target branch moved says so under its heading, and not among its notes", () => {
+  const moved = "the base branch moved: in web, main changed apps/web/more.yaml since this branch left it";
+  const notes = [moved, "apps/template.yaml: not YAML"];
+  expectGolden("plan-base-moved", renderPlan(samplePlan(applications, { notes }), options));
+});
+
+test("of a plan of several comments only what stands before the first application is edited", () => {
+  const [body = ""] = plan;
+  const first = body.replace("## svc Plan", "## svc Plan (part 1 of 2)");
+  const present: Present = { state: "open", approvers: ["bo"], deployed: [] };
+  const now = renderPlan(samplePlan(applications), { ...options, present });
+  const edited = withPresent(first.replace("replicas: 3", "replicas: 7"), now);
+  expect(edited).toContain("pproved by `bo`");
+  expect(edited).toContain("replicas: 7");
+  expect(withPresent(body.replace("replicas: 3", "replicas: 7"), now)).toBe(now[0]);
 });
 
 test("a lock that a rollback of another change request took over", () => {

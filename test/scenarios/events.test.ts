@@ -88,10 +88,10 @@ describe("events of provider A and provider B", () => {
     const one = await bot.open(changeOf(["web"]));
     await bot.comment(one, "svc sync");
     expect(bot.lastComment(one)).toContain("PR must be approved before sync");
-    const before = bot.answers(one);
+    const before = bot.answers(one).length;
     await bot.approve(one);
     expectAccepted(bot, event);
-    expect(bot.answers(one)).toEqual(before);
+    expect(bot.answers(one)).toHaveLength(before);
     bot.expectChanges("sync web");
     await bot.comment(one, "svc sync");
     expect(bot.liveValue("web")).toBe("2");

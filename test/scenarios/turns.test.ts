@@ -51,7 +51,7 @@ describe.each(HOSTS)("whose turn it is on %s", (host) => {
       const bot = await startBot({ host });
       const [one = 0, two = 0, three = 0] = await waitingFor(bot, 2);
       bot.expectChanges("sync web");
-      const before = bot.answers(three);
+      const before = bot.answers(three).length;
       await release(bot, one);
       await bot.idle();
       expect(await bot.locked(two)).toEqual(["web"]);
@@ -59,7 +59,7 @@ describe.each(HOSTS)("whose turn it is on %s", (host) => {
       const told = `**Your turn:** \`web\` is no longer locked by \`${word}${one}\`.`;
       expect(bot.lastComment(two)).toContain(told);
       expect(section(bot.lastComment(two), "web")).toContain("**Status:** Locked by this PR");
-      expect(bot.answers(three)).toEqual(before);
+      expect(bot.answers(three)).toHaveLength(before);
       expect(await queue(bot)).toEqual([three]);
       await bot.close(two);
       expect(await bot.locked(three)).toEqual(["web"]);

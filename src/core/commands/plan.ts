@@ -220,6 +220,7 @@ async function conclude(
     head: change.headRevision,
     baseBranch: change.baseBranch,
     plannedAt: context.clock.now().toISOString(),
+    ...(context.turn === undefined ? {} : { turn: context.turn }),
     applications: await withRecords([...settled, ...kept].sort(byName), subjects, context),
     applicationSets,
     previews: [...(everything || !isPlanOf(earlier, change) ? [] : unlooked(earlier, asked, previewed)), ...previewed],

@@ -130,10 +130,11 @@ async function settle(
 async function writeOutcome(
   record: Deployment,
   outcome: DeployOutcome | Untouched,
-  { deployments }: Pick<SettleContext, "deployments">,
+  { deployments, clock }: Pick<SettleContext, "deployments" | "clock">,
 ): Promise<void> {
   if (outcome.kind !== "untouched") {
-    return deployments.save({ ...record, outcome: endOf(outcome), undoing: undefined });
+    const seconds = Math.round((clock.now().getTime() - Date.parse(record.timestamp)) / 1000);
+    return deployments.save({ ...record, outcome: endOf(outcome), undoing: undefined, seconds });
   }
   if (outcome.earlier !== undefined) return deployments.save(outcome.earlier);
   return deployments.remove(record.application, record.change);

@@ -40,8 +40,10 @@ export interface Deployment {
   readonly health?: HealthRule | undefined;
   /** Why svc rolls it back by itself; written before it does, so that it happens once. */
   readonly undoing?: Undoing | undefined;
-  /** Last written. ISO 8601. */
+  /** When the last attempt to deploy began. ISO 8601. */
   readonly timestamp: string;
+  /** How long that took; undefined until it has ended, or if svc did not see its end. */
+  readonly seconds?: number | undefined;
 }
 
 /** The state of an application that did not become healthy, in Argo CD's words: untrusted. */

@@ -16,6 +16,13 @@ export interface Waiting {
   readonly changes: readonly ChangeRequestRef[];
 }
 
+/** Locks that a change request waited for and that were released. */
+export interface Turn {
+  readonly applications: readonly ApplicationName[];
+  /** The change request that had them; undefined if that is not known. */
+  readonly after: ChangeRequestRef | undefined;
+}
+
 /** Only the change request that holds a lock may deploy the application. */
 export interface Lock {
   readonly application: ApplicationName;

@@ -4,7 +4,7 @@ import type { ChangeRequest, ChangeRequestRef } from "./change-request.js";
 import { type CheckResult, type FailedCheck, isFailed } from "./check.js";
 import { groupedBy } from "./collections.js";
 import type { Effect, Member } from "./effect.js";
-import type { Lock } from "./lock.js";
+import type { Lock, Turn } from "./lock.js";
 import { driftOf, type ManifestDiff, type ResourceChange } from "./manifest-diff.js";
 import type { DefinedIn } from "./settings.js";
 import type { PlannedSource } from "./subject.js";
@@ -187,6 +187,8 @@ export interface Plan {
   /** Applications that ApplicationSets and parents add, change or remove at the merge. */
   readonly previews: readonly Preview[];
   readonly notDeployed: readonly NotDeployed[];
+  /** Set if the release of these locks led to the plan. */
+  readonly turn?: Turn | undefined;
   /** Applications that the change request no longer affects, whose locks this plan released. */
   readonly released: readonly ApplicationName[];
   /** The plan is not complete while there are any: nothing is synced or merged. */

@@ -14,8 +14,6 @@ interface CommandResults {
   readonly planned: {
     readonly plan: Plan;
     readonly pruning: boolean;
-    /** Set if the release of these locks led to the plan. */
-    readonly turn?: Turn | undefined;
   };
   readonly synced: {
     readonly dryRun: boolean;
@@ -78,13 +76,6 @@ export type CommandResultOf<K extends ResultKind> = { [P in K]: { readonly kind:
 export type CommandResult = CommandResultOf<ResultKind>;
 
 export type SyncedResult = CommandResultOf<"synced">;
-
-/** Locks that a change request waited for and that were released. */
-export interface Turn {
-  readonly applications: readonly ApplicationName[];
-  /** The change request that had them; undefined if that is not known. */
-  readonly after: ChangeRequestRef | undefined;
-}
 
 export interface MergeIntent {
   readonly method: MergeMethod;

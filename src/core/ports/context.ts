@@ -3,6 +3,7 @@ import type { ApplicationName } from "../model/brand.js";
 import type { ChangeRequest, User } from "../model/change-request.js";
 import type { Check } from "../model/check.js";
 import type { AllHostWords } from "../model/host-words.js";
+import type { Turn } from "../model/lock.js";
 import type { ReportProgress, StartedApplication } from "../model/progress.js";
 import type { Settings } from "../model/settings.js";
 import type { CheckRunner } from "./check-runner.js";
@@ -40,6 +41,8 @@ export interface CommandContext extends CommandPorts, OpenedChange, Stoppable {
   readonly user: User;
   /** An event of the host started the command, not a comment. */
   readonly automatic: boolean;
+  /** Set if the release of these locks led to the command. */
+  readonly turn?: Turn | undefined;
   /** The run's id, as in log lines and in Argo CD's operation. */
   readonly runId: string;
   /** Reads settings and repository again for newer facts: the target branch may have moved since the command started. */

@@ -1,16 +1,12 @@
-import { packedPlan, renderPlanTask } from "../../comments/plan.js";
 import { publish } from "../../comments/publish.js";
 import { settledText } from "../../comments/reminder.js";
 import { renderResult } from "../../comments/render.js";
-import type { Reviewed } from "../../core/facts/read-facts.js";
-import { type ChangeRequest, changeRequestKey, type User } from "../../core/model/change-request.js";
+import type { ChangeRequest, User } from "../../core/model/change-request.js";
 import { LeaseLost, StoreUnavailable } from "../../core/model/errors.js";
-import { sizeOfPlan } from "../../core/model/plan.js";
 import { isNoted } from "../../core/model/progress.js";
 import type { CommandResult, ResultKind } from "../../core/model/result.js";
 import type { Settings } from "../../core/model/settings.js";
-import { type Advice, adviceAfter } from "../../core/policy/next-step.js";
-import { tooMuch } from "../../core/ports/compute.js";
+import { adviceAfter } from "../../core/policy/next-step.js";
 import type { Answerable } from "../line/asked.js";
 import { type Finished, type Outcome, silent, type Silent } from "../line/outcome.js";
 import { outsiderIn } from "../line/permit.js";
@@ -20,8 +16,9 @@ import { auditFactsOf, auditRun } from "./audit.js";
 import { readChangeFacts } from "./change-facts.js";
 import { linksOf } from "./links.js";
 import { tellReceivers } from "./notify.js";
-import { postingOf, replyTo, setsStatus, urgencyOf } from "./results.js";
-import { hasCommitStatus, setCommitStatus, setDetectedStatus } from "./status.js";
+import { type Advised, postingOf, replyTo, setsStatus, urgencyOf } from "./results.js";
+import { planTexts, presentOf, setDetectedStatus } from "./show.js";
+import { setCommitStatus } from "./status.js";
 
 /** Records the outcome of a command and answers it, unless there is a reason to stay silent. */
 export async function answer(
@@ -54,14 +51,14 @@ export async function answer(
 /** Posts the answer to a finished command and does what follows from it; returns whether it was posted. */
 export async function reply(asked: Answerable, finished: Finished, change: ChangeRequest, run: Run): Promise<boolean> {
   const { result, outsider = outsiderOf(asked) } = finished;
-  const [into, { advice, reviewed }] = await Promise.all([run.attempt.settle(), advise(finished, change, run)]);
-  const parts = await renderAnswer(finished, change, advice, run);
+  const [into, advised] = await Promise.all([run.attempt.settle(), advise(finished, change, run)]);
+  const parts = await renderAnswer(finished, change, advised, run);
   // An outsider waits like somebody who asks for help.
   const posting = postingOf(outsider === undefined ? urgencyOf(result, asked.command) : "help", run);
   const automatic = asked.kind === "autoplan";
   const how = { runId: run.runId, into, automatic, posting, login: outsider?.login };
   const post = () => publish(run.host, change, parts, how);
-  return replyTo(result, { asked, finished, change, run, parts, posting, reviewed, post });
+  return replyTo(result, { asked, finished, change, run, parts, posting, advised, post });
 }
 
 function outsiderOf({ access, by }: Answerable): User | undefined {
@@ -109,12 +106,6 @@ async function writeToJournal(result: CommandResult, { ticket, attempt, log }: R
   }
 }
 
-/** The advice, and the host's answers behind it, which the commit status needs as well. */
-interface Advised {
-  readonly advice?: Advice | undefined;
-  readonly reviewed?: Reviewed | undefined;
-}
-
 /** Works out the next step of an answer. The answer does not fail if that cannot be read. */
 async function advise(
   { result, settings, problems }: Pick<Finished, "result" | "settings" | "problems">,
@@ -128,13 +119,15 @@ async function advise(
     const known = settings ?? (await settingsOfClosed(change, asking));
     if (known === undefined) return {};
     const planned = result.kind === "planned" ? { plan: result.plan } : {};
-    const followed = hasCommitStatus(run) && change.state === "open" && setsStatus(result);
+    const followed = change.state === "open" && setsStatus(result);
     const review = followed ? ("required" as const) : ("rules" as const);
-    const { facts } = await readChangeFacts(change, known, asking, { ...planned, problems, review });
+    const { facts, records } = await readChangeFacts(change, known, asking, { ...planned, problems, review });
     const advice = adviceAfter(result, facts);
     if (!followed) return { advice };
     const { approval, missingForRules } = facts;
-    return { advice, reviewed: facts.untold.approval === undefined ? { approval, missingForRules } : undefined };
+    const reviewed = facts.untold.approval === undefined ? { approval, missingForRules } : undefined;
+    const present = result.kind === "planned" ? presentOf(result.plan, change, approval, records) : undefined;
+    return { advice, reviewed, present };
   } catch (error) {
     if (error instanceof LeaseLost) throw error;
     asking.signal?.throwIfAborted();
@@ -159,41 +152,19 @@ async function settingsOfClosed(change: ChangeRequest, run: SettingsSource): Pro
   return change.state === "open" ? undefined : (await openChange(change, run)).settings;
 }
 
-/** Milliseconds. */
-const RENDER_DEADLINE_MS = 60_000;
-/** Characters. The comments of a smaller plan are written within some tens of milliseconds. */
-const SMALL_PLAN = 512 * 1024;
-
 /** The comments that answer a command, the last one with a note of the earlier syncs whose outcome was looked up first. */
 async function renderAnswer(
   { result, settled }: Pick<Finished, "result" | "settled">,
   change: ChangeRequest,
-  advice: Advice | undefined,
+  { advice, present }: Advised,
   run: Run,
 ): Promise<readonly string[]> {
-  const parts = await rendering(result, change, advice, run);
-  return settled.length === 0 ? parts : withNote(parts, settledText(settled, run.hostWords[change.host]));
-}
-
-/** The comments of a large plan are written in a worker thread. */
-async function rendering(
-  result: CommandResult,
-  change: ChangeRequest,
-  advice: Advice | undefined,
-  run: Run,
-): Promise<readonly string[]> {
-  const [words, links] = [run.hostWords[change.host], linksOf(change, run)];
-  const wanted = run.config.comments.plan;
-  const comments = wanted === "auto" ? (links.page === undefined ? "all" : "one") : wanted;
-  if (result.kind !== "planned" || sizeOfPlan(result.plan) < SMALL_PLAN) {
-    return renderResult(result, { change, words, links, comments, advice });
-  }
-  const { plan, pruning, turn } = result;
-  const input = await packedPlan(plan, { words, pruning, links, turn, comments, next: advice?.next });
-  const limits = { owner: changeRequestKey(change), deadlineMs: RENDER_DEADLINE_MS, signal: run.signal };
-  const computed = await run.compute.run(renderPlanTask, input, limits);
-  if (computed.kind === "exceeded") throw new Error(`writing the comments of a plan ${tooMuch(computed.limit)}`);
-  return computed.output;
+  const words = run.hostWords[change.host];
+  const parts =
+    result.kind === "planned"
+      ? await planTexts({ plan: result.plan, next: advice?.next, present }, change, run)
+      : renderResult(result, { change, words, links: linksOf(change, run), comments: "all", advice });
+  return settled.length === 0 ? parts : withNote(parts, settledText(settled, words));
 }
 
 /** The size limit of a comment leaves room for the note. */

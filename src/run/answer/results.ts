@@ -1,4 +1,5 @@
 import { renderTakenOver } from "../../comments/plan.js";
+import type { Present } from "../../comments/present.js";
 import { publish, publishPlan, showsPlan } from "../../comments/publish.js";
 import { renderBarredMerge, renderMergeRefusal } from "../../comments/render.js";
 import { isDeploying } from "../../core/commands/commands.js";
@@ -17,22 +18,24 @@ import { affectsNothing, type Plan } from "../../core/model/plan.js";
 import type { CommandResultOf, Refusal, ResultKind } from "../../core/model/result.js";
 import type { Settings } from "../../core/model/settings.js";
 import { matchesHold } from "../../core/policy/effect-rules.js";
+import type { Advice } from "../../core/policy/next-step.js";
 import type { MergeOutcome, OwnComment, Posting, Urgency } from "../../core/ports/code-host.js";
 import type { Answerable } from "../line/asked.js";
 import type { Finished } from "../line/outcome.js";
 import { NOBODY, openChange, plansAutomatically, type Run } from "../line/run.js";
 import { auditFactsOfMerge, auditRun } from "./audit.js";
-import { setCommitStatus, setPlanStatus } from "./status.js";
+import { postedPlan, show, showEnd } from "./show.js";
+import { setCommitStatus } from "./status.js";
 
 /** Posts what a sync did, updates the commit statuses that it changed, and merges if nothing is left to do. */
 async function replyToSync(result: CommandResultOf<"synced">, answer: Answer): Promise<boolean> {
-  const { finished, change, run, reviewed } = answer;
+  const { finished, change, run, advised } = answer;
   const { settings } = finished;
   await answer.post();
   if (settings !== undefined && !result.dryRun) {
     const rejected = result.applications.filter(({ kind }) => kind === "rejected");
     const justFailed = rejected.map(({ application }) => application);
-    await setPlanStatus(change, { settings, justFailed, reviewed }, run);
+    await show(change, { settings, justFailed, reviewed: advised.reviewed }, run);
   }
   if (result.merge !== undefined) await merge(result, answer);
   return true;
@@ -239,12 +242,12 @@ function everythingSucceeded({ applications }: CommandResultOf<"synced" | "rolle
   return applications.every(({ kind }) => kind === "succeeded");
 }
 
-async function replyWithPlan({ plan, turn }: CommandResultOf<"planned">, answer: Answer): Promise<boolean> {
-  const { asked, finished, change, run, parts, posting, reviewed } = answer;
+async function replyWithPlan({ plan }: CommandResultOf<"planned">, answer: Answer): Promise<boolean> {
+  const { asked, finished, change, run, parts, posting, advised } = answer;
   const { settings, settled, earlier } = finished;
   const automatic = asked.kind === "autoplan";
-  const quiet = automatic && settled.length === 0 && turn === undefined;
-  await postPlan(plan, { parts, quiet, automatic, settings, reviewed, earlier, posting }, change, run);
+  const quiet = automatic && settled.length === 0 && plan.turn === undefined;
+  await postPlan(plan, { parts, quiet, automatic, settings, advised, earlier, posting }, change, run);
   return true;
 }
 
@@ -255,7 +258,7 @@ async function replyWithRefusal({ refusal }: CommandResultOf<"refused">, answer:
   if (asked.kind === "autoplan") {
     await setCommitStatus(change, { kind: "plan-failed", reason: shortReason(refusal) }, run);
   } else if (settings !== undefined && settled.length > 0 && change.state === "open") {
-    await setPlanStatus(change, { settings }, run);
+    await show(change, { settings }, run);
   }
   return posted;
 }
@@ -274,8 +277,7 @@ interface PlanPosting {
   readonly automatic: boolean;
   /** Undefined if the plan ended before the settings were read: no status is set. */
   readonly settings: Settings | undefined;
-  /** The host's answers that the plan's next step is based on. */
-  readonly reviewed: Reviewed | undefined;
+  readonly advised: Advised;
   /** Our own comments on the change request, if they are known already. */
   readonly earlier: readonly OwnComment[] | undefined;
   readonly posting: Posting;
@@ -284,7 +286,7 @@ interface PlanPosting {
 /** Posts a plan and sets the commit status, which alone says that nothing is affected where the host shows it. */
 async function postPlan(
   plan: Plan,
-  { parts, quiet, settings, reviewed, earlier, ...how }: PlanPosting,
+  { parts, quiet, settings, advised, earlier, ...how }: PlanPosting,
   change: ChangeRequest,
   run: Run,
 ): Promise<void> {
@@ -294,11 +296,21 @@ async function postPlan(
   // An earlier plan would look as if it still held.
   const statusFirst = byStatus && !showsPlan(own);
   if (settings !== undefined && statusFirst) {
-    const { written } = await setPlanStatus(change, { settings, reviewed, withoutComment: true }, run);
+    const { written } = await show(change, { settings, reviewed: advised.reviewed, withoutComment: true }, run);
     if (written) return;
   }
   const planComment = await publishPlan(host, change, parts, { ...how, runId, earlier: own, log });
-  if (settings !== undefined && !statusFirst) await setPlanStatus(change, { settings, planComment, reviewed }, run);
+  const { advice, present, reviewed } = advised;
+  await postedPlan(change, { plan, next: advice?.next, present }, planComment, run);
+  if (settings !== undefined && !statusFirst) await show(change, { settings, planComment, reviewed }, run);
+}
+
+/** The advice, and the host's answers behind it, which what is shown needs as well. */
+export interface Advised {
+  readonly advice?: Advice | undefined;
+  readonly reviewed?: Reviewed | undefined;
+  /** Only of a plan. */
+  readonly present?: Present | undefined;
 }
 
 interface Answer {
@@ -308,8 +320,7 @@ interface Answer {
   readonly run: Run;
   readonly parts: readonly string[];
   readonly posting: Posting;
-  /** The host's answers that its next step is based on. */
-  readonly reviewed: Reviewed | undefined;
+  readonly advised: Advised;
   readonly post: () => Promise<unknown>;
 }
 
@@ -335,9 +346,10 @@ async function postIfInTime({ post, posting: { urgency }, run }: Answer): Promis
   }
 }
 
-async function postWithStatus({ post, finished, change, run, reviewed }: Answer): Promise<true> {
+async function postWithStatus({ post, finished, change, run, advised: { reviewed } }: Answer): Promise<true> {
   const { settings } = finished;
   await post();
-  if (settings !== undefined && change.state === "open") await setPlanStatus(change, { settings, reviewed }, run);
+  if (change.state !== "open") await showEnd(change, await run.deployments.ofChange(change), run);
+  else if (settings !== undefined) await show(change, { settings, reviewed }, run);
   return true;
 }

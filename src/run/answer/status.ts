@@ -1,17 +1,13 @@
 import { createHash } from "node:crypto";
 import {
   commitStatusOf,
-  type Detected,
   sharedDoubt,
   type StatusFacts,
   type StatusText,
   UNPLANNED,
   worstOf,
 } from "../../comments/commit-status.js";
-import { findCurrentPlan } from "../../comments/publish.js";
-import { createApprovals, missingForRules } from "../../core/facts/approval.js";
-import type { Reviewed } from "../../core/facts/read-facts.js";
-import type { ApplicationName, Revision } from "../../core/model/brand.js";
+import type { Revision } from "../../core/model/brand.js";
 import {
   type ChangeRequest,
   type ChangeRequestRef,
@@ -21,16 +17,10 @@ import {
 } from "../../core/model/change-request.js";
 import { HostFailure, StoredValueUnreadable, StoreUnavailable } from "../../core/model/errors.js";
 import { foundHead } from "../../core/model/event.js";
-import type { Settings } from "../../core/model/settings.js";
-import { byNameAlone, needsApproval } from "../../core/policy/effect-rules.js";
 import type { CommitStatus, OpenWithHead } from "../../core/ports/code-host.js";
 import type { OwnStatus } from "../../core/ports/stores.js";
-import { surveyAfresh } from "../../core/survey/survey.js";
 import type { Answerable } from "../line/asked.js";
-import { AUTOMATIC, commandContext, NOBODY, openChange, plansAutomatically, type Run } from "../line/run.js";
-import { readChangeFacts } from "./change-facts.js";
-
-const MAX_CORRECTIONS = 3;
+import { plansAutomatically, type Run } from "../line/run.js";
 
 /** Whether the commit status is switched on for the host of this run. */
 export function hasCommitStatus({ host, config }: Run): boolean {
@@ -39,7 +29,9 @@ export function hasCommitStatus({ host, config }: Run): boolean {
 
 /** Sets the commit status of the head. Logs failures and never throws, like everything here. */
 export async function setCommitStatus(change: ChangeRequest, facts: StatusFacts, run: Run): Promise<void> {
-  await logFailure(run, () => setText(change, commitStatusOf(facts, run.hostWords[change.host]), undefined, run));
+  await whileLogging(run, () => {
+    return setStatusText(change, commitStatusOf(facts, run.hostWords[change.host]), change.webUrl, run);
+  });
 }
 
 /** Shows once that an automatic plan has started, or that a head waits to be looked at; the run does not wait for it. */
@@ -47,113 +39,37 @@ export function announcePlan(asked: Answerable, change: ChangeRequest, run: Run)
   if (asked.kind !== "autoplan" || run.attempt.change !== undefined) return;
   if (change.state !== "open" || !hasCommitStatus(run)) return;
   const own = { change: headRef(change), state: "pending", description: UNPLANNED, url: change.webUrl } as const;
-  run.attempt.inBackground(
-    plansAutomatically(change, run.config)
-      ? setCommitStatus(change, { kind: "planning" }, run)
-      : logFailure(run, async () => {
-          await run.publisher.wrote(change, "status", undefined);
-          await writeUnplanned(own, run);
-        }),
-  );
+  const announce = async () => {
+    if (plansAutomatically(change, run.config)) return setCommitStatus(change, { kind: "planning" }, run);
+    await whileLogging(run, async () => {
+      await run.publisher.wrote(change, "status", undefined);
+      await writeUnplanned(own, run);
+    });
+  };
+  run.attempt.inBackground(announce());
 }
 
 /** Forgets a closed change request, which may have held back the status of a commit that others have as head. */
 export async function forgetStatus(ref: ChangeRequestRef, run: Run): Promise<void> {
   if (!hasCommitStatus(run)) return;
-  await logFailure(run, async () => {
+  await whileLogging(run, async () => {
     const headRevision = await run.statuses.remove(ref);
     if (headRevision !== undefined) await writeWorst({ ...ref, headRevision }, run);
   });
 }
 
-interface PlanStatusOptions {
-  readonly settings: Settings;
-  /** The id of the plan's comment; found if absent, unless `withoutComment`. */
-  readonly planComment?: string | undefined;
-  /** Whether no comment shows the plan. */
-  readonly withoutComment?: boolean;
-  /** Applications whose sync has just failed or was refused, before their records say so. */
-  readonly justFailed?: readonly ApplicationName[];
-  /** Whether to leave alone what the host shows already. */
-  readonly unlessShown?: boolean;
-  /** The host's answers for the same command's comment. */
-  readonly reviewed?: Reviewed | undefined;
-}
-
-interface PlanStatus {
-  /** Whether this head has a plan. */
-  readonly planned: boolean;
-  /** Whether the host shows the status. */
-  readonly written: boolean;
-  /** When a hold ends that it names, so that it is no longer true then. */
-  readonly trueUntil?: Date | undefined;
-}
-
-/** Sets the commit status of a planned head from what is stored now. */
-export async function setPlanStatus(change: ChangeRequest, options: PlanStatusOptions, run: Run): Promise<PlanStatus> {
-  if (!hasCommitStatus(run)) return { planned: false, written: false };
-  let planned = false;
-  let written = false;
-  let trueUntil: Date | undefined;
-  await logFailure(run, async () => {
-    let shown: StatusText | undefined;
-    let comment = options.planComment;
-    let { reviewed } = options;
-    for (let left = MAX_CORRECTIONS; left > 0; left -= 1) {
-      const judged = await planText(change, options, reviewed, run);
-      const text = judged?.text;
-      trueUntil = judged?.trueUntil;
-      reviewed = undefined;
-      if (text === undefined || (text.state === shown?.state && text.description === shown.description)) return;
-      planned = true;
-      if (options.withoutComment !== true) comment ??= (await findCurrentPlan(run.host, change))?.id;
-      written = false;
-      written = await setText(change, text, comment, run, options.unlessShown);
-      // A sync of another change request may have ended a record after the stores were read: a success is checked again.
-      if (text.state !== "success") return;
-      shown = text;
-    }
-  });
-  // A mark that is worked off is removed afterwards, and may be set again then.
-  if (trueUntil !== undefined && options.unlessShown !== true) await run.publisher.mark(change, trueUntil);
-  return { planned, written, trueUntil };
-}
-
-/** Updates the commit status of an open, planned change request. */
-export async function refreshPlanStatus(change: ChangeRequest, run: Run): Promise<PlanStatus> {
-  if (!hasCommitStatus(run) || (await run.plans.find(change))?.head !== change.headRevision) {
-    return { planned: false, written: false };
-  }
-  const { settings } = await openChange(change, run);
-  return setPlanStatus(change, { settings, unlessShown: true }, run);
-}
-
-async function planText(
-  change: ChangeRequest,
-  { settings, justFailed = [] }: PlanStatusOptions,
-  reviewed: Reviewed | undefined,
-  run: Run,
-): Promise<{ readonly text: StatusText; readonly trueUntil: Date | undefined } | undefined> {
-  const plan = await run.plans.find(change);
-  if (plan?.head !== change.headRevision) return undefined;
-  const { facts } = await readChangeFacts(change, settings, run, { plan, reviewed });
-  const holds = [...facts.applications, ...facts.others].flatMap(({ requires }) => requires.holds ?? []);
-  const [end] = holds.map(({ until }) => until).sort();
-  return {
-    text: commitStatusOf({ kind: "planned", facts: { ...facts, justFailed } }, run.hostWords[change.host]),
-    trueUntil: end === undefined ? undefined : new Date(end),
-  };
-}
-
-async function setText(
+/**
+ * Sets the commit status of a head to this text. @param url what it leads to. @param unlessShown whether to leave alone what the host
+ * shows already. @returns Whether the host shows it.
+ */
+export async function setStatusText(
   change: ChangeRequest,
   { state, description }: StatusText,
-  planComment: string | undefined,
+  url: string,
   run: Run,
   unlessShown = false,
 ): Promise<boolean> {
   if (!hasCommitStatus(run)) return false;
-  const url = planComment === undefined ? change.webUrl : run.host.commentUrl(change, planComment);
   const own = { change: headRef(change), state, description, url };
   const digest = digestOf([change.headRevision, state, description, url]);
   // A success is written again: whether it may be green also depends on the other change requests of its commit.
@@ -169,60 +85,27 @@ function digestOf(texts: readonly string[]): string {
   return createHash("sha256").update(JSON.stringify(texts)).digest("base64");
 }
 
-async function logFailure({ host: { id }, complaints, log }: Run, work: () => Promise<unknown>): Promise<void> {
+/** Logs what fails: people see it on the host. @returns False if it may work later. */
+export async function whileLogging(run: Run, work: () => Promise<unknown>): Promise<boolean> {
+  const { host, complaints, log } = run;
   try {
     await work();
+    return true;
   } catch (error) {
     const forbidden = error instanceof HostFailure && error.reason === "forbidden";
-    if (forbidden && !complaints.isNew("commit-status", id, error)) return;
-    log.warn({ err: error }, "could not set the commit status");
-  }
-}
-
-/**
- * Sets the commit status of a head that is not planned automatically: from an earlier plan of it, or else from what is
- * known without a render, so that a required status turns green where there is nothing to deploy.
- */
-export async function setDetectedStatus(change: ChangeRequest, run: Run): Promise<void> {
-  if (!hasCommitStatus(run) || change.state !== "open") return;
-  try {
-    const { settings, problems, snapshot } = await openChange(change, run);
-    if (problems.length > 0) {
-      await setCommitStatus(change, { kind: "plan-failed", reason: "the repository's file cannot be used" }, run);
-    } else if (!(await setPlanStatus(change, { settings }, run)).planned) {
-      const context = { ...commandContext(AUTOMATIC, change, { settings, snapshot }, run), user: NOBODY };
-      const { subjects, notDeployed, detection } = await surveyAfresh(
-        context,
-        { withLiveSets: true },
-        (found) => found.subjects.length > 0,
-      );
-      const found = [...subjects.map(({ name }) => name), ...detection.applicationSets.map(({ name }) => name)];
-      const atMerge = notDeployed.map(({ application }) => application);
-      // A file that could not be read may hide an application, and only a plan asks for an approval.
-      const certain = detection.notes.length === 0 && !needsApproval(byNameAlone(atMerge), settings);
-      const nothing = found.length === 0 && certain;
-      const { unread } = detection;
-      const missing = nothing ? await missingForRules({ ...context, approvals: createApprovals(context) }) : undefined;
-      const known: Detected =
-        missing !== undefined
-          ? { kind: "rules", missing }
-          : nothing
-            ? { kind: "nothing", atMerge }
-            : awaiting(found, change, run);
-      const detected: Detected = unread.length > 0 ? { kind: "unread", files: unread } : known;
-      await setCommitStatus(change, { kind: "detected", detected }, run);
+    if (!forbidden || complaints.isNew("commit-status", host.id, error)) {
+      log.warn({ err: error }, "could not set the commit status");
     }
-  } catch (error) {
-    run.signal.throwIfAborted();
-    run.log.warn({ err: error }, "could not determine what a head affects for its commit status");
-    await setCommitStatus(change, { kind: "detected", detected: { kind: "unknown" } }, run);
+    return isFinal(error);
   }
 }
 
-function awaiting(applications: readonly string[], { fork }: ChangeRequest, { config }: Run): Detected {
-  if (fork && !config.defaults.allowForks) return { kind: "barred" };
-  return applications.length === 0 ? { kind: "unknown" } : { kind: "affected", applications };
+/** Whether a host has decided, so that it would answer the same again. */
+export function isFinal(error: unknown): boolean {
+  return error instanceof HostFailure && !error.maybeDone && FINAL.has(error.reason);
 }
+
+const FINAL: ReadonlySet<string> = new Set(["forbidden", "not-found", "rejected"]);
 
 type StatusWriter = Pick<Run, "host" | "hostWords" | "statuses" | "push" | "log">;
 

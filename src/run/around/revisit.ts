@@ -1,4 +1,4 @@
-import { markMoved } from "../../comments/publish.js";
+import { BASE_MOVED } from "../../comments/plan.js";
 import { type Around, endProgress, publishReminder } from "../../comments/reminder.js";
 import { isUnsettled, type Settled, settleRecords } from "../../core/deploy/settle-records.js";
 import { endReplacedOf } from "../../core/deploy/settle.js";
@@ -14,7 +14,7 @@ import { behindOf } from "../../core/survey/behind-base.js";
 import { survey } from "../../core/survey/survey.js";
 import { readChangeFacts } from "../answer/change-facts.js";
 import { linksOf } from "../answer/links.js";
-import { refreshPlanStatus } from "../answer/status.js";
+import { showAgain } from "../answer/show.js";
 import { silent, type Silent } from "../line/outcome.js";
 import { AUTOMATIC, commandContext, NOBODY, openChange, plansAutomatically, type Run } from "../line/run.js";
 
@@ -28,10 +28,10 @@ export async function revisit(ref: ChangeRequestRef, run: Run): Promise<Silent> 
 
 /** Brings what a marked change request shows up to date. If that fails, it is marked again. */
 export async function bringUpToDate(ref: ChangeRequestRef, { turn }: Marked, run: Run): Promise<Silent> {
-  let status: Awaited<ReturnType<typeof refreshPlanStatus>> | undefined;
+  let shown: Awaited<ReturnType<typeof showAgain>> | undefined;
   try {
     const change = await run.host.getChangeRequest(ref, run.signal);
-    if (change.state === "open") status = await refreshPlanStatus(change, run);
+    if (change.state === "open") shown = await showAgain(change, run);
   } catch (error) {
     run.signal.throwIfAborted();
     if (error instanceof LeaseLost) throw error;
@@ -41,8 +41,8 @@ export async function bringUpToDate(ref: ChangeRequestRef, { turn }: Marked, run
     }
   }
   await run.publisher.done({ change: ref, turn });
-  if (status?.trueUntil !== undefined) await run.publisher.mark(ref, status.trueUntil);
-  return silent(status?.planned === true ? "status-updated" : "nothing-to-update");
+  if (shown?.trueUntil !== undefined) await run.publisher.mark(ref, shown.trueUntil);
+  return silent(shown?.planned === true ? "status-updated" : "nothing-to-update");
 }
 
 /** Whether an approval of the planned head lifts what the plan withholds, so that it has to be planned again. */
@@ -95,7 +95,10 @@ export async function markMovedPlan(ref: ChangeRequestRef, { branch }: BaseMoved
   const named = sentences.slice(0, MOST_NAMED);
   const more = sentences.length - named.length;
   const told = more > 0 ? [...named, `and ${more} more applications. Comment ${command} plan for all of them`] : named;
-  const notes = [...plan.notes.filter((note) => !note.startsWith(MOVED)), ...told.map((text) => `${MOVED}${text}`)];
+  const notes = [
+    ...plan.notes.filter((note) => !note.startsWith(BASE_MOVED)),
+    ...told.map((text) => `${BASE_MOVED}${text}`),
+  ];
   const applications = plan.applications.map((one) => {
     const gaps = { behind: behind.has(one.application), uncovered: one.gaps?.uncovered === true };
     return { ...one, gaps };
@@ -105,11 +108,9 @@ export async function markMovedPlan(ref: ChangeRequestRef, { branch }: BaseMoved
   );
   if (same && notes.join("\n") === plan.notes.join("\n")) return silent("nothing-to-update");
   await run.plans.save({ ...plan, applications, notes });
-  await markMoved(run.host, change, told);
+  await run.publisher.mark(ref);
   return silent("plan-marked");
 }
-
-const MOVED = "the base branch moved: ";
 
 /** Posts a reminder on an open change request of what is deployed and not merged. */
 export async function remind(ref: ChangeRequestRef, run: Run): Promise<Silent> {

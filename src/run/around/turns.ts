@@ -12,8 +12,8 @@ import {
 } from "../../core/model/change-request.js";
 import { HostFailure } from "../../core/model/errors.js";
 import type { HostEvent, LockLost, TurnCame } from "../../core/model/event.js";
+import type { Turn } from "../../core/model/lock.js";
 import { isPlanOf } from "../../core/model/plan.js";
-import type { Turn } from "../../core/model/result.js";
 import { nextStep } from "../../core/policy/next-step.js";
 import type { EventQueue } from "../../core/ports/event-queue.js";
 import type { Log } from "../../core/ports/log.js";

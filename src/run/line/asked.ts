@@ -3,7 +3,8 @@ import type { User } from "../../core/model/change-request.js";
 import type { Command } from "../../core/model/command.js";
 import type { FoundComment } from "../../core/model/event.js";
 import type { Sign } from "../../core/model/host-words.js";
-import type { Turn, UnknownOption } from "../../core/model/result.js";
+import type { Turn } from "../../core/model/lock.js";
+import type { UnknownOption } from "../../core/model/result.js";
 
 /** A command, an automatic plan or a mistyped comment: each is answered with a comment. */
 export type Answerable = GivenCommand | Autoplan | InvalidComment;

@@ -9,6 +9,7 @@ import { auditFactsOf, auditRun } from "../answer/audit.js";
 import { linksOf } from "../answer/links.js";
 import { tellOfMerge } from "../answer/notify.js";
 import { postingOf, urgencyOf } from "../answer/results.js";
+import { showEnd } from "../answer/show.js";
 import { forgetStatus } from "../answer/status.js";
 import { type Finished, type Outcome, refused, silent, type Silent } from "./outcome.js";
 import type { Permitted } from "./permit.js";
@@ -20,8 +21,8 @@ export async function execute(
   change: ChangeRequest,
   run: Run,
 ): Promise<Finished | Silent> {
-  const done = await runCommand(asked.command, commandContext(asked, change, { settings, snapshot }, run));
-  const result = done.kind === "planned" && asked.kind === "autoplan" ? { ...done, turn: asked.turn } : done;
+  const given = asked.kind === "autoplan" ? asked : { by: asked.by };
+  const result = await runCommand(asked.command, commandContext(given, change, { settings, snapshot }, run));
   const planned = result.kind === "planned";
   const [closed, earlier] = await Promise.all([
     releaseIfClosed(change, run),
@@ -43,6 +44,7 @@ export async function closeChangeRequest(ref: ChangeRequestRef, run: Run): Promi
   if (change.state === "merged") await tellOfMerge(change, run);
   if (ref.repository !== change.repository) await forgetStatus(ref, run);
   // By what the host says whose it is: an old event may have nothing but a name.
+  const records = await run.deployments.ofChange(change).catch(() => []);
   const result = await release(change, change.state === "merged", run);
   if (result.stillDeployed.length > 0) {
     const parts = renderResult(result, {
@@ -53,6 +55,7 @@ export async function closeChangeRequest(ref: ChangeRequestRef, run: Run): Promi
     });
     await publish(run.host, change, parts, { runId: run.runId, posting: postingOf(urgencyOf(result), run) });
   }
+  await showEnd(change, records, run);
   return { kind: "answered", result };
 }
 

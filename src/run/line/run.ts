@@ -68,7 +68,7 @@ export const NOBODY = { id: "", login: "ghost", bot: false };
 
 /** The context of a command of this run. */
 export function commandContext(
-  { by }: Pick<GivenCommand | Autoplan, "by">,
+  { by, turn }: Pick<GivenCommand | Autoplan, "by"> & Pick<Autoplan, "turn">,
   change: ChangeRequest,
   { settings, snapshot }: Pick<Reloaded, "settings" | "snapshot">,
   run: Run,
@@ -82,6 +82,7 @@ export function commandContext(
     reload: (fresh) => openChange(fresh, run),
     user: by ?? change.author ?? NOBODY,
     automatic: by === undefined,
+    turn,
     progress: run.attempt.report,
     noteStarted: async (started, skipped) => {
       await run.ticket.confirm();

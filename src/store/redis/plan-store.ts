@@ -269,6 +269,7 @@ const plan: z.ZodType<Plan> = z.object({
   notDeployed: z.array(
     z.object({ application: stored.application, reason: z.string(), definedIn: orUndefined(definedIn) }),
   ),
+  turn: orUndefined(z.object({ applications: z.array(stored.application), after: orUndefined(stored.change) })),
   released: z.array(stored.application),
   unread: z.array(z.object({ file: z.string(), reason: z.string() })).default([]),
   notes: z.array(z.string()),

@@ -160,6 +160,7 @@ const deployment: z.ZodType<Deployment> = z.object({
   health: orUndefined(z.object({ timeoutMs: z.int().positive(), onFailure: z.enum(["keep", "rollback"]) })),
   undoing: orUndefined(z.object({ health: z.string(), message: z.string() })),
   timestamp: stored.time,
+  seconds: orUndefined(z.number()),
 });
 
 const deploymentRecord = z.object({ v: z.literal(1), deployment });

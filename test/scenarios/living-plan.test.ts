@@ -1,0 +1,149 @@
+import { describe, expect, test } from "@jest/globals";
+import { type Bot, HOSTS, REPOSITORY, SHORT, startBot } from "./bot.js";
+import { changeOf } from "./resources.js";
+
+const APPROVAL = { defaults: { require_approval: true } };
+
+/** The comment of the newest plan. */
+const planOf = (bot: Bot, number: number) =>
+  bot.answers(number).findLast((body) => body.includes("## svc Plan") && !body.includes("Outdated plan")) ?? "";
+
+/** How often our comments on a change request were edited. */
+const edits = (bot: Bot) => bot.forge.requests.filter(({ method, path }) => isEdit(method, path)).length;
+
+function isEdit(method: string, path: string): boolean {
+  return (method === "PATCH" || method === "PUT") && /\/(comments|notes)\/\d+$/.test(path);
+}
+
+describe.each(HOSTS)("the comment of the newest plan on %s", (host) => {
+  test("says after an approval who approved, and what comes next, and is edited once for it", async () => {
+    const bot = await startBot({ host, config: APPROVAL });
+    const one = await bot.open(changeOf(["web"]));
+    const comments = bot.answers(one).length;
+    expect(planOf(bot, one)).toContain("needs an approval of");
+    const before = edits(bot);
+    await bot.approve(one);
+    expect(planOf(bot, one)).toContain("pproved by `bo`");
+    expect(planOf(bot, one)).not.toContain("needs an approval");
+    expect(planOf(bot, one)).toContain("comment `svc sync`");
+    expect(bot.answers(one)).toHaveLength(comments);
+    expect(edits(bot)).toBe(before + 1);
+    await bot.stores.marks.set([bot.ref(one)], bot.clock.now());
+    await bot.comment(one, "thank you");
+    expect(edits(bot)).toBe(before + 1);
+  });
+
+  test("says after a sync who deployed it, and after the merge that it is merged and was deployed", async () => {
+    const bot = await startBot({ host, config: APPROVAL });
+    const one = await bot.open(changeOf(["web"]));
+    await bot.approve(one);
+    bot.expectChanges("sync web");
+    await bot.comment(one, "svc sync");
+    expect(planOf(bot, one)).toMatch(/✅ deployed by `ana`, \d{4}-\d\d-\d\d \d\d:\d\d UTC, in \d+ s/);
+    expect(planOf(bot, one)).toContain(`merge this ${SHORT[host]}`);
+    await bot.forge.mergeByHand(REPOSITORY, one, "bo");
+    await bot.idle();
+    expect(planOf(bot, one)).toContain("**Merged** · ✅ deployed by `ana`");
+    for (const past of ["needs an approval", "merging into", "merge this", "to lock it again"]) {
+      expect(planOf(bot, one)).not.toContain(past);
+    }
+  });
+
+  test("says after an automatic merge that it is merged", async () => {
+    const bot = await startBot({ host, config: { defaults: { auto_merge: true } } });
+    const one = await bot.open(changeOf(["web"]));
+    bot.expectChanges("sync web");
+    await bot.comment(one, "svc sync");
+    expect(bot.seen(one).state).toBe("merged");
+    expect(planOf(bot, one)).toContain("**Merged** · ✅ deployed by `ana`");
+  });
+
+  test("says who has the lock, and whose turn it is, as that changes elsewhere", async () => {
+    const bot = await startBot({ host });
+    const one = await bot.open(changeOf(["web"]));
+    const two = await bot.open(changeOf(["web"], "3"), { by: "bo" });
+    const three = await bot.open(changeOf(["web"], "4"), { by: "bo" });
+    expect(planOf(bot, three)).toContain(`Locked by PR #${one} (ana)`);
+    await bot.comment(one, "svc unlock");
+    expect(planOf(bot, one)).toContain(`Locked by PR #${two} (bo)`);
+    expect(planOf(bot, two)).toContain("**Your turn:**");
+    expect(planOf(bot, three)).toContain(`Locked by PR #${two} (bo)`);
+    expect(planOf(bot, three)).not.toContain(`#${one}`);
+  });
+
+  test("says that it was closed, and what to do with what it deployed", async () => {
+    const bot = await startBot({ host });
+    const one = await bot.open(changeOf(["web"]));
+    bot.expectChanges("sync web");
+    await bot.comment(one, "svc sync");
+    await bot.close(one);
+    expect(planOf(bot, one)).toContain("**Closed without a merge** · ✅ deployed by `ana`");
+    expect(planOf(bot, one)).toContain("comment `svc rollback`");
+    await bot.comment(one, "svc rollback");
+    expect(planOf(bot, one)).toContain("**Closed without a merge**");
+    expect(planOf(bot, one)).not.toContain("comment `svc rollback`");
+  });
+
+  test("overwrites what somebody else wrote into it with the next change", async () => {
+    const bot = await startBot({ host, config: APPROVAL });
+    const one = await bot.open(changeOf(["web"]));
+    const { comments } = bot.seen(one);
+    const plan = comments.find(({ body }) => body.includes("## svc Plan"));
+    const [marker = ""] = plan?.body.split("\n") ?? [];
+    await bot.forge.editComment(
+      REPOSITORY,
+      one,
+      plan?.id ?? "",
+      "olga",
+      `${marker}\n## svc Plan\nNothing to see here.`,
+    );
+    await bot.idle();
+    await bot.approve(one);
+    expect(planOf(bot, one)).not.toContain("Nothing to see here");
+    expect(planOf(bot, one)).toContain("pproved by `bo`");
+  });
+
+  test.each([
+    ["a locked conversation", 403],
+    ["a deleted comment", 404],
+  ])("%s is asked once for each change, and stops nothing", async (_name, status) => {
+    const bot = await startBot({ host, config: APPROVAL });
+    const one = await bot.open(changeOf(["web"]));
+    bot.forge.faults.add({
+      method: host === "hosta" ? "PATCH" : "PUT",
+      path: /\/(comments|notes)\/\d+$/,
+      times: 100,
+      fault: { kind: "status", status, body: "{}" },
+    });
+    const before = edits(bot);
+    await bot.approve(one);
+    expect(edits(bot)).toBe(before + 1);
+    bot.clock.advance(5 * 60_000);
+    await bot.comment(one, "hello");
+    expect(edits(bot)).toBe(before + 1);
+    bot.expectChanges("sync web");
+    await bot.comment(one, "svc sync");
+    expect(await bot.deployed(one)).toEqual(["web"]);
+    expect(bot.lastComment(one)).toContain("✅ succeeded");
+    bot.forge.faults.clear();
+  });
+
+  test("an edit that failed is made a minute later", async () => {
+    const bot = await startBot({ host, config: APPROVAL });
+    const one = await bot.open(changeOf(["web"]));
+    const two = await bot.open(changeOf(["api"]));
+    bot.forge.faults.add({
+      method: host === "hosta" ? "PATCH" : "PUT",
+      path: /\/(comments|notes)\/\d+$/,
+      times: 20,
+      fault: { kind: "status", status: 500, body: "{}" },
+    });
+    await bot.approve(one);
+    expect(planOf(bot, one)).toContain("needs an approval");
+    bot.forge.faults.clear();
+    bot.clock.advance(60_000);
+    // The next mark wakes the publisher.
+    await bot.approve(two);
+    expect(planOf(bot, one)).toContain("pproved by `bo`");
+  });
+});
