@@ -44,7 +44,7 @@ function bodyOf(notification: Notification, { format }: NotificationReceiver, pa
   }
 }
 
-/** Standard Webhooks forbids a dot in an id, BullMQ a colon. */
+/** Standard Webhooks forbids a dot in an id. */
 function messageId(id: string): string {
   return `msg_${createHash("sha256").update(id).digest("hex").slice(0, 32)}`;
 }

@@ -2,11 +2,10 @@ import { changeRequestKey, type ChangeRequestRef } from "../core/model/change-re
 import { StoreUnavailable } from "../core/model/errors.js";
 import type { HostEvent } from "../core/model/event.js";
 import type { EventQueue, QueueBacklog } from "../core/ports/event-queue.js";
-import { responsiveTimeout, type StoreConnection } from "../http/redis.js";
-import { DrainJobs } from "./drain-jobs.js";
+import { type RedisClient, responsiveTimeout, type StoreConnection } from "../http/redis.js";
 import { EventRun } from "./event-run.js";
 import { createInProcessQueue } from "./in-process.js";
-import { LaneStore, type Pushed, type Taken } from "./lane-store.js";
+import { BELL_CHANNEL, LaneStore, type Pushed, type Taken } from "./lane-store.js";
 import { fieldsOf, MAX_ASIDE, type QueueOptions, type QueueTiming } from "./queue-options.js";
 
 /** The events of a killed replica resume after its lease and at most two looks: within 20 seconds. */
@@ -40,24 +39,34 @@ class DurableQueue implements EventQueue {
   readonly #options: DurableQueueOptions;
   readonly #timing: QueueTiming;
   readonly #lanes: LaneStore;
-  readonly #jobs: DrainJobs;
+  readonly #bell: RedisClient;
   readonly #refused: EventQueue;
   readonly #runs = new Map<string, EventRun>();
   readonly #timer: NodeJS.Timeout;
   readonly #reported = new Set<string>();
+  /** Next runs that wait, so that a failed one is not repeated at once. */
+  readonly #delayed = new Set<NodeJS.Timeout>();
+  /** How many change requests this replica works on; those whose run stepped aside do not count. */
+  #busy = 0;
+  #rung = false;
+  #isStarting = false;
   #waiters: (() => void)[] = [];
   #closed: Promise<void> | undefined;
 
   constructor(options: DurableQueueOptions) {
-    const { connection, concurrency, log } = options;
+    const { connection, log } = options;
     this.#options = options;
     this.#timing = { ...QUEUE_TIMING, ...options.timing };
-    const { leaseMs, lookEveryMs } = this.#timing;
     this.#lanes = new LaneStore(connection);
     this.#refused = createInProcessQueue({ ...options, run: options.refuse });
-    const work = (change: string, accepted?: string) => this.#work(change, accepted);
-    this.#jobs = new DrainJobs({ connection, concurrency, lockMs: leaseMs, lookEveryMs, work, log });
-    this.#timer = setInterval(() => void this.#addLostJobs(), lookEveryMs);
+    this.#bell = connection.patient();
+    // The store's own connection reports outages.
+    this.#bell.on("error", (error: unknown) => log.debug({ err: error }, "the queue's connection failed"));
+    this.#bell.on("message", () => void this.#startAnnounced());
+    // What rang before, and while the connection was lost, was not heard.
+    this.#bell.on("ready", () => void this.#startAnnounced());
+    this.#bell.subscribe(BELL_CHANNEL).catch((error: unknown) => log.debug({ err: error }, "the queue hears no bell"));
+    this.#timer = setInterval(() => void this.#look(), this.#timing.lookEveryMs);
     this.#timer.unref();
   }
 
@@ -76,8 +85,7 @@ class DurableQueue implements EventQueue {
     if (pushed.kind === "known") return false;
     for (const superseded of pushed.superseded) log.debug(fieldsOf(superseded), "superseded by a newer event");
     const change = changeRequestKey(event.change);
-    if (pushed.generation !== undefined) void this.#jobs.add({ change, accepted: event.delivery }, pushed.generation);
-    else if (event.kind === "commented") void this.#confirm(event);
+    void this.#confirm(event, pushed.isFirst);
     // If another replica runs the change request, it learns this at the next renewal of its lease.
     if (event.kind === "updated") this.#runs.get(change)?.stop("pushed");
     if (event.kind === "closed") this.#runs.get(change)?.stop("closed");
@@ -111,20 +119,19 @@ class DurableQueue implements EventQueue {
 
   async #drain(graceMs: number): Promise<void> {
     clearInterval(this.#timer);
-    await this.#jobs.pause();
+    for (const timer of this.#delayed) clearTimeout(timer);
     await Promise.all([this.#refused.close(graceMs), this.#runsEndWithin(graceMs)]);
     for (const run of this.#runs.values()) run.stop("handed-back");
     await this.#runsEndWithin(STOP_WITHIN_MS);
     await Promise.all([...this.#runs].map(([change, run]) => this.#abandon(change, run)));
-    await this.#jobs.close();
+    this.#bell.disconnect();
   }
 
   async #abandon(change: string, run: EventRun): Promise<void> {
     const { log } = this.#options;
     log.warn(fieldsOf(run.taken.event), "event handed back at shutdown: another replica resumes it");
     try {
-      const left = await run.abandon();
-      if (left.kind === "more") await this.#jobs.add({ change }, left.generation);
+      if ((await run.abandon()).hasMore) await this.#lanes.announce([change]);
     } catch (error) {
       log.warn({ change, err: error }, "could not hand back an event: it resumes when its lease expires");
     }
@@ -137,7 +144,7 @@ class DurableQueue implements EventQueue {
     if (performance.now() - began < PUSH_RETRY_MS) await new Promise((resolve) => setTimeout(resolve, PUSH_RETRY_MS));
     const again = await this.#attemptPush(event, SECOND_PUSH_MS);
     // One of the two calls was executed, so Redis has the event.
-    return again?.kind === "known" ? { kind: "accepted", generation: undefined, superseded: [] } : again;
+    return again?.kind === "known" ? { kind: "accepted", isFirst: true, superseded: [] } : again;
   }
 
   /** Returns undefined after `ms`; shortly before that, Redis stops accepting the event. */
@@ -158,19 +165,42 @@ class DurableQueue implements EventQueue {
     }
   }
 
-  /** Not awaited: a command that is not confirmed still runs, a little later. */
-  async #confirm(event: HostEvent): Promise<void> {
+  /** Not awaited: an event that is not announced still runs, a little later, and so does a command that is not confirmed. */
+  async #confirm(event: HostEvent, isFirst: boolean): Promise<void> {
     try {
-      await this.#lanes.confirm(event);
+      // In this order, so that the run finds the confirmation.
+      const confirmed = event.kind === "commented" ? this.#lanes.confirm(event) : undefined;
+      const announced = isFirst ? this.#lanes.announce([changeRequestKey(event.change)]) : undefined;
+      await Promise.all([confirmed, announced]);
     } catch (error) {
-      this.#options.log.debug({ ...fieldsOf(event), err: error }, "could not record that a command was accepted");
+      this.#options.log.debug({ ...fieldsOf(event), err: error }, "could not announce an event");
     }
   }
 
-  async #work(change: string, accepted: string | undefined): Promise<void> {
-    const { log } = this.#options;
+  /** Starts what is announced, as far as there is room. Never rejects: the next look tries again. */
+  async #startAnnounced(): Promise<void> {
+    this.#rung = true;
+    if (this.#isStarting) return;
+    this.#isStarting = true;
     try {
-      if (this.#closed !== undefined) return;
+      while (this.#rung && this.#closed === undefined) {
+        this.#rung = false;
+        const room = this.#options.concurrency - this.#busy;
+        const changes = room > 0 ? await this.#lanes.next(room) : [];
+        for (const change of changes) void this.#work(change);
+      }
+    } catch (error) {
+      this.#options.log.debug({ err: error }, "could not look for announced events");
+    } finally {
+      this.#isStarting = false;
+    }
+  }
+
+  async #work(change: string): Promise<void> {
+    const { log } = this.#options;
+    this.#busy += 1;
+    try {
+      if (this.#closed !== undefined) return await this.#lanes.announce([change]);
       const takenAt = performance.now();
       const attempt = await this.#lanes.take(change, this.#timing.leaseMs);
       switch (attempt.kind) {
@@ -181,10 +211,13 @@ class DurableQueue implements EventQueue {
           await this.#leave(change, attempt.text, attempt.fence);
           break;
         case "taken":
-          await this.#run(attempt, takenAt, accepted === attempt.event.delivery);
+          await this.#run(attempt, takenAt);
       }
     } catch (error) {
       log.warn({ change, err: error }, "could not start an event");
+    } finally {
+      this.#busy -= 1;
+      void this.#startAnnounced();
     }
   }
 
@@ -196,20 +229,20 @@ class DurableQueue implements EventQueue {
     await this.#lanes.leave(change, fence);
   }
 
-  async #run(taken: Taken, takenAt: number, confirmed: boolean): Promise<void> {
+  async #run(taken: Taken, takenAt: number): Promise<void> {
     if (taken.kills > 0) this.#options.onTakeOver?.();
     const mayStepAside = () => [...this.#runs.values()].filter((run) => run.isAside).length < MAX_ASIDE;
     const parts = { ...this.#options, lanes: this.#lanes, timing: this.#timing, mayStepAside };
-    const run = new EventRun(taken, parts, takenAt, confirmed);
+    const run = new EventRun(taken, parts, takenAt);
     this.#runs.set(taken.change, run);
-    // For BullMQ the job of a run that stepped aside is over; the lease still keeps its change request.
+    // A run that stepped aside leaves its place to another change request; the lease still keeps its own.
     await Promise.race([run.aside, this.#follow(run)]);
   }
 
   async #follow(run: EventRun, { change } = run.taken): Promise<void> {
     try {
       const followed = await run.work(() => this.#wakeWaiters());
-      if (followed?.kind === "more") void this.#jobs.add({ change }, followed.generation, followed.delayMs);
+      if (followed?.hasMore === true) await this.#announceAfter(followed.delayMs, change);
     } catch (error) {
       this.#options.log.warn({ change, err: error }, "could not record how an event ended");
     } finally {
@@ -218,14 +251,24 @@ class DurableQueue implements EventQueue {
     }
   }
 
-  /** A job is lost if the replica that should add it is killed, or if it finds the lease of a dead replica. */
-  async #addLostJobs(): Promise<void> {
+  async #announceAfter(delayMs: number, change: string): Promise<void> {
+    if (delayMs === 0) return this.#lanes.announce([change]);
+    const timer = setTimeout(() => {
+      this.#delayed.delete(timer);
+      this.#lanes.announce([change]).catch((error: unknown) => {
+        this.#options.log.debug({ change, err: error }, "could not announce an event");
+      });
+    }, delayMs);
+    this.#delayed.add(timer);
+  }
+
+  /** Finds what was announced in vain, and what this replica did not hear. */
+  async #look(): Promise<void> {
     try {
-      const free = await this.#lanes.free(this.#timing.lookEveryMs);
-      if (this.#closed !== undefined) return;
-      await Promise.all(free.map(({ change, generation }) => this.#jobs.add({ change }, generation)));
+      await this.#lanes.announceLost(this.#timing.lookEveryMs);
+      await this.#startAnnounced();
     } catch (error) {
-      this.#options.log.debug({ err: error }, "could not look for events without a job");
+      this.#options.log.debug({ err: error }, "could not look for events without a run");
     }
   }
 

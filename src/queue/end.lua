@@ -4,7 +4,7 @@ for a run that has lost its lease.
 
 KEYS[1]   list: the change request's events
 KEYS[2]   hash: the change request's state
-KEYS[3]   sorted set: change requests with events
+KEYS[3]   sorted set: change requests with events, scored by the time they got work, or by when a retry may start
 KEYS[4]   the lease
 KEYS[5]   the run's journal
 KEYS[6..] the event's ids, one key each
@@ -15,9 +15,10 @@ ARGV[3]   "done", "failed", "again" (the event stays and runs once more), "retry
 ARGV[4]   record of the event
 ARGV[5]   new value of the event's ids
 ARGV[6]   how long the state of a change request without events is kept, in ms
+ARGV[7]   how long the next run should wait, in ms
 
-Returns { outcome, generation }
-  "more"   events are waiting: the caller adds a job for this generation
+Returns { outcome }
+  "more"   events are waiting: the caller announces the change request
   "empty"
   "lost"
 ]]
@@ -26,7 +27,7 @@ if not fence or tonumber(fence) < tonumber(ARGV[2]) then
   -- Redis has lost the state of this run, and no other run has started.
   redis.call("HSET", KEYS[2], "fence", ARGV[2])
 elseif fence ~= ARGV[2] or redis.call("HGET", KEYS[2], "running") ~= ARGV[2] then
-  return { "lost", "" }
+  return { "lost" }
 end
 redis.call("DEL", KEYS[4])
 redis.call("HDEL", KEYS[2], "running", "stop")
@@ -39,11 +40,13 @@ if (ARGV[3] == "done" or ARGV[3] == "failed") and redis.call("LINDEX", KEYS[1], 
   for i = 6, #KEYS do redis.call("SET", KEYS[i], ARGV[5], "XX", "KEEPTTL") end
 end
 if redis.call("LLEN", KEYS[1]) == 0 then
-  redis.call("HDEL", KEYS[2], "scheduled", "starts")
+  redis.call("HDEL", KEYS[2], "starts")
   redis.call("ZREM", KEYS[3], ARGV[1])
   redis.call("PEXPIRE", KEYS[2], ARGV[6])
-  return { "empty", "" }
+  return { "empty" }
 end
-local generation = tostring(redis.call("HINCRBY", KEYS[2], "generation", 1))
-redis.call("HSET", KEYS[2], "scheduled", generation)
-return { "more", generation }
+if ARGV[7] ~= "0" then
+  local time = redis.call("TIME")
+  redis.call("ZADD", KEYS[3], time[1] * 1000 + math.floor(time[2] / 1000) + ARGV[7], ARGV[1])
+end
+return { "more" }

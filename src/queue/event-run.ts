@@ -20,8 +20,11 @@ const SURELY_ACCEPTED_MS = 2_000;
 const CONFIRMED_LOOK_MS = 100;
 const END_RETRY_MS = 250;
 
-/** What may follow a run: the job to add for the next event, and how long to wait before that starts. */
-type Followed = Awaited<ReturnType<LaneStore["end"]>> & { readonly delayMs: number };
+/** What follows a run: whether events are waiting, and how long the next one should wait. */
+interface Followed {
+  readonly hasMore: boolean;
+  readonly delayMs: number;
+}
 
 /**
  * One run of an event, under a lease that it renews: the right to act for its change request. The end of the lease is measured
@@ -43,15 +46,11 @@ export class EventRun {
     this.#leavePlace = resolve;
   });
 
-  /**
-   * @param takenAt `performance.now()` from before the event was taken.
-   * @param confirmed The replica that accepted the event knows that it did.
-   */
+  /** @param takenAt `performance.now()` from before the event was taken. */
   constructor(
     readonly taken: Taken,
     private readonly parts: EventRunParts,
     takenAt: number,
-    private readonly confirmed: boolean,
   ) {
     this.#leaseEnds = this.#leaseEndFrom(takenAt);
     const { heartbeatMs } = parts.timing;
@@ -86,7 +85,7 @@ export class EventRun {
   async abandon(): Promise<Followed> {
     this.#abandoned = true;
     this.#endLease();
-    return { ...(await this.parts.lanes.end(this.taken, "again")), delayMs: 0 };
+    return { hasMore: (await this.parts.lanes.end(this.taken, "again")) === "more", delayMs: 0 };
   }
 
   #stepAside(): void {
@@ -102,7 +101,7 @@ export class EventRun {
     if (givenUp) log.error({ kills }, "gave up on an event: the processes that ran it ended");
     if (kills >= MAX_KILLS_ANSWERED) return "failed";
     try {
-      const doubtful = !this.confirmed && event.kind === "commented" && starts === 1 && (await this.#isRefused());
+      const doubtful = event.kind === "commented" && starts === 1 && (await this.#isRefused());
       return await this.parts.run(event, {
         signal: this.#abort.signal,
         again: again || starts > 1 || doubtful || ageMs > SURELY_ACCEPTED_MS,
@@ -147,7 +146,7 @@ export class EventRun {
     for (;;) {
       if (this.#abandoned) return undefined;
       try {
-        return { ...(await lanes.end(this.taken, how)), delayMs };
+        return { hasMore: (await lanes.end(this.taken, how, delayMs)) === "more", delayMs };
       } catch (error) {
         if (!(error instanceof StoreUnavailable)) throw error;
         await new Promise((resolve) => setTimeout(resolve, END_RETRY_MS));

@@ -22,6 +22,7 @@ const PUSH = new RedisScript(new URL("push.lua", import.meta.url));
 const TAKE = new RedisScript(new URL("take.lua", import.meta.url));
 const RENEW = new RedisScript(new URL("renew.lua", import.meta.url));
 const END = new RedisScript(new URL("end.lua", import.meta.url));
+const ANNOUNCE = new RedisScript(new URL("announce.lua", import.meta.url));
 
 const answer = z.array(z.string());
 
@@ -32,10 +33,13 @@ const CONFIRMED_KEPT_MS = 60_000;
 const MAX_LANES = 1000;
 
 const LANES_KEY = `${QUEUE_KEY_PREFIX}:lanes`;
+const READY_KEY = `${QUEUE_KEY_PREFIX}:ready`;
+/** Rung when a change request is announced: all replicas listen. */
+export const BELL_CHANNEL = `${QUEUE_KEY_PREFIX}:bell`;
 
-/** `generation` names the job to add; undefined if there is a job already. */
+/** `isFirst`: the change request had no events, so the caller announces it. */
 export type Pushed =
-  | { readonly kind: "accepted"; readonly generation: string | undefined; readonly superseded: readonly HostEvent[] }
+  | { readonly kind: "accepted"; readonly isFirst: boolean; readonly superseded: readonly HostEvent[] }
   | { readonly kind: "known" };
 
 /** An event that was started under a lease. */
@@ -61,12 +65,8 @@ type Attempt =
 type Renewed = { readonly kind: "lost" } | { readonly kind: "kept"; readonly stop: string };
 /** What becomes of an event after its run: `again` and `retry` run it once more, and only `retry` counts as a failure. */
 type Ending = "done" | "failed" | "again" | "retry";
-type Ended = { readonly kind: "lost" | "empty" } | { readonly kind: "more"; readonly generation: string };
-
-interface FreeLane {
-  readonly change: string;
-  readonly generation: string;
-}
+/** After "more" the caller announces the change request. */
+type Ended = "lost" | "empty" | "more";
 
 /** The events in Redis, by change request. All methods throw `StoreUnavailable`. */
 export class LaneStore {
@@ -84,7 +84,7 @@ export class LaneStore {
     const deadline = Math.round(at - (performance.now() - began) + withinMs);
     const stop = event.kind === "closed" ? "closed" : event.kind === "updated" ? "pushed" : "";
     const record = eventRecordOf({ event, again: false, at });
-    const [outcome, now, generation, ...superseded] = await this.#call(
+    const [outcome, now, first, ...superseded] = await this.#call(
       PUSH,
       [events, state, LANES_KEY, ...idsOf(event).map(idKey)],
       [record, change, stop, idValue("accepted"), IDS_KEPT_MS, deadline],
@@ -94,7 +94,7 @@ export class LaneStore {
     if (outcome === "late") throw new StoreUnavailable("the store answered too late");
     return {
       kind: "accepted",
-      generation: generation === "" ? undefined : generation,
+      isFirst: first === "1",
       superseded: superseded.map((text) => readEventRecord(text)?.event).filter((one) => one !== undefined),
     };
   }
@@ -139,11 +139,15 @@ export class LaneStore {
     return outcome === "kept" ? { kind: "kept", stop } : { kind: "lost" };
   }
 
-  /** Safe to repeat; "lost" may then mean that the first call was executed. */
-  async end(taken: Taken, how: Ending): Promise<Ended> {
+  /**
+   * Safe to repeat; "lost" may then mean that the first call was executed.
+   * @param delayMs The next run should not start before.
+   */
+  async end(taken: Taken, how: Ending, delayMs = 0): Promise<Ended> {
     const { change, event, fence, text } = taken;
     const keys = [journalKey(event.delivery), ...idsOf(event).map(idKey)];
-    return this.#end(change, keys, [fence, how, text, idValue(how === "again" || how === "retry" ? "accepted" : how)]);
+    const state = how === "again" || how === "retry" ? "accepted" : how;
+    return this.#end(change, keys, [fence, how, text, idValue(state)], delayMs);
   }
 
   /** Releases the lease and leaves the event, which another version wrote, where it is. */
@@ -151,20 +155,30 @@ export class LaneStore {
     await this.#end(change, [journalKey("")], [fence, "left", "", ""]);
   }
 
-  /** Change requests that have waited longer than this (ms) with a free lease: their job was lost, or is waiting too. */
-  async free(waitingForMs: number): Promise<readonly FreeLane[]> {
+  /** Tells all replicas that these change requests have events that may start; those announced already keep their place. */
+  async announce(changes: readonly string[]): Promise<void> {
+    if (changes.length === 0) return;
+    await this.connection.run((redis) => ANNOUNCE.run(redis, [READY_KEY], [BELL_CHANNEL, ...changes]));
+  }
+
+  /** Takes the change requests that were announced first, at most so many: nobody else gets them. */
+  async next(most: number): Promise<readonly string[]> {
+    const popped = await this.connection.run((redis) => redis.zpopmin(READY_KEY, most));
+    return popped.filter((_value, index) => index % 2 === 0);
+  }
+
+  /**
+   * Announces those again that have waited longer than this (ms) with a free lease. The replica that took them may have ended before it
+   * started their event, or before it announced their next one.
+   */
+  async announceLost(waitingForMs: number): Promise<void> {
     const before = (await this.#now()) - waitingForMs;
-    return this.connection.run(async (redis) => {
+    const lost = await this.connection.run(async (redis) => {
       const changes = await redis.zrangebyscore(LANES_KEY, "-inf", before, "LIMIT", 0, MAX_LANES);
-      const lanes = await Promise.all(
-        changes.map(async (change) => {
-          const { state, lease } = laneKeys(change);
-          const [held, generation] = await Promise.all([redis.exists(lease), redis.hget(state, "scheduled")]);
-          return held === 1 || generation === null ? [] : [{ change, generation }];
-        }),
-      );
-      return lanes.flat();
+      const held = await Promise.all(changes.map((change) => redis.exists(laneKeys(change).lease)));
+      return changes.filter((_change, index) => held[index] === 0);
     });
+    await this.announce(lost);
   }
 
   async backlog(): Promise<QueueBacklog> {
@@ -191,15 +205,14 @@ export class LaneStore {
     return this.connection.run((redis) => redis.zcard(LANES_KEY));
   }
 
-  async #end(change: string, keys: readonly string[], args: readonly string[]): Promise<Ended> {
+  async #end(change: string, keys: readonly string[], args: readonly string[], delayMs = 0): Promise<Ended> {
     const { events, state, lease } = laneKeys(change);
-    const [outcome, generation = ""] = await this.#call(
+    const [outcome] = await this.#call(
       END,
       [events, state, LANES_KEY, lease, ...keys],
-      [change, ...args, STATE_KEPT_MS],
+      [change, ...args, STATE_KEPT_MS, delayMs],
     );
-    if (outcome === "more") return { kind: "more", generation };
-    return { kind: outcome === "empty" ? "empty" : "lost" };
+    return outcome === "more" || outcome === "empty" ? outcome : "lost";
   }
 
   async #call(

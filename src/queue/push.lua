@@ -3,9 +3,8 @@ Accepts an event: appends it to its change request's list and removes the waitin
 Repeating the call is safe: it answers "known".
 
 KEYS[1]   list: the change request's events, the running one first
-KEYS[2]   hash: the change request's state (fence, generation, scheduled, running, stop, and of its first event: starts,
-          kills, failures)
-KEYS[3]   sorted set: change requests with events, scored by the time they got work
+KEYS[2]   hash: the change request's state (fence, running, stop, and of its first event: starts, kills, failures)
+KEYS[3]   sorted set: change requests with events, scored by the time they got work, or by when a retry may start
 KEYS[4..] the event's ids, one key each
 ARGV[1]   record of the event; `"again":false` comes before anything else that could contain that text
 ARGV[2]   key of the change request
@@ -14,8 +13,8 @@ ARGV[4]   value of an id that was accepted
 ARGV[5]   how long ids are kept, in ms
 ARGV[6]   deadline in ms of Redis's clock; after it, the event has been refused
 
-Returns { outcome, now, generation, superseded records... }
-  "accepted"  generation: the caller adds a job for it; empty: there is a job already
+Returns { outcome, now, first, superseded records... }
+  "accepted"  first: "1" if the change request had no events, so that the caller announces it
   "known"     the event was accepted before and did not fail, or a newer version of this service wrote an id
   "late"      the deadline has passed; nothing was written
 ]]
@@ -52,9 +51,5 @@ if ARGV[3] ~= "" then
 end
 redis.call("RPUSH", KEYS[1], record)
 redis.call("PERSIST", KEYS[2])
-if redis.call("HEXISTS", KEYS[2], "scheduled") == 0 then
-  answer[3] = tostring(redis.call("HINCRBY", KEYS[2], "generation", 1))
-  redis.call("HSET", KEYS[2], "scheduled", answer[3])
-  redis.call("ZADD", KEYS[3], now, ARGV[2])
-end
+if redis.call("ZADD", KEYS[3], "NX", now, ARGV[2]) == 1 then answer[3] = "1" end
 return answer

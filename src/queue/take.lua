@@ -41,7 +41,7 @@ local head = entries[first]
 local killed = redis.call("HEXISTS", KEYS[2], "running") == 1
 redis.call("HDEL", KEYS[2], "running", "stop")
 if not head then
-  redis.call("HDEL", KEYS[2], "scheduled", "starts")
+  redis.call("HDEL", KEYS[2], "starts")
   redis.call("ZREM", KEYS[3], ARGV[1])
   redis.call("PEXPIRE", KEYS[2], ARGV[3])
   return { "empty", now }

@@ -2,6 +2,7 @@ import type { HostEvent } from "../core/model/event.js";
 import type { EventQueue } from "../core/ports/event-queue.js";
 import type { MarkStore } from "../core/ports/stores.js";
 import type { Telemetry } from "../observe/telemetry.js";
+import { createDurableQueue } from "../queue/durable.js";
 import { createInProcessQueue } from "../queue/in-process.js";
 import type { QueueTiming } from "../queue/queue-options.js";
 import { Publisher } from "../run/around/publisher.js";
@@ -35,10 +36,8 @@ export async function startLine(given: Omit<Dependencies, "push" | "publisher">,
     clock,
     log,
   };
-  const openQueue = async (): Promise<EventQueue> => {
+  const openQueue = (): EventQueue => {
     if (connection === undefined) return createInProcessQueue(common);
-    // BullMQ is slow to load.
-    const { createDurableQueue } = await import("../queue/durable.js");
     const unavailable: Dependencies = { ...dependencies, locks: UNAVAILABLE_LOCKS };
     return createDurableQueue({
       ...common,
@@ -59,6 +58,6 @@ export async function startLine(given: Omit<Dependencies, "push" | "publisher">,
         }),
     });
   };
-  const queue = await openQueue();
+  const queue = openQueue();
   return { queue, publisher, dependencies };
 }

@@ -50,7 +50,7 @@ export async function startNotifications(
     log,
   };
   const inMemory = createMemoryOutbox(options);
-  // BullMQ is slow to load.
+  // Redis's client takes memory, and is loaded only where it is used.
   const outbox: Outbox =
     connection === undefined
       ? inMemory

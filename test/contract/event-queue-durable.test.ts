@@ -141,6 +141,7 @@ test("an event is not refused, and then run, because the process is too busy to 
         const answer = connection.run(commands);
         // Right after the commands are sent, for longer than an answer is waited for.
         if (busy.now) setImmediate(() => work(600));
+        busy.now = false;
         return answer;
       },
     }),
@@ -149,7 +150,6 @@ test("an event is not refused, and then run, because the process is too busy to 
   await runs.haveStarted(1);
   busy.now = true;
   await queue.push(commented(2));
-  busy.now = false;
   await runs.endAll(queue);
   const told = new Set(refused.map(({ delivery }) => delivery));
   expect(runs.started.filter(({ delivery }) => told.has(delivery))).toEqual([]);

@@ -87,5 +87,5 @@ describe("in Redis", () => {
     return { queue, clock, lines: log.lines };
   }
 
-  eventQueueContract("BullMQ", startDurable, 10);
+  eventQueueContract("Redis", startDurable, 10);
 });

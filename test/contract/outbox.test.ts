@@ -40,7 +40,7 @@ afterAll(async () => {
 const startDurable: StartOutbox = ({ deliver, onAttempt }): Outbox => {
   const connection = new RedisConnection({ address: server.address, db: 0, tls: false }, log);
   connections.push(connection);
-  const timing = { lockMs: 500, lookEveryMs: 100 };
+  const timing = { leaseMs: 500, lookEveryMs: 100 };
   const options = { receivers: RECEIVERS, retryAfterMs: PAUSES, clock: systemClock, log };
   return createDurableOutbox({ ...options, deliver, onAttempt, connection, timing });
 };

@@ -17,6 +17,6 @@ const outbox = createDurableOutbox({
   clock: systemClock,
   log,
   connection: new RedisConnection({ address, db: 0, tls: false }, log),
-  timing: { lockMs: 500, lookEveryMs: 100 },
+  timing: { leaseMs: 500, lookEveryMs: 100 },
 });
 await outbox.add([{ receiver, id, body: `body of ${id}` }]);

@@ -85,10 +85,9 @@ function createClient(config: RedisConfig, options: RedisOptions, more: ClusterO
 
 /**
  * ioredis 6.0.0 ends a client for good if Sentinel reports a failover while the client already looks for the new primary,
- * which is what it does after the death of the old one. Then this starts it again, and so for its duplicates, which BullMQ
- * makes for blocking reads.
+ * which is what it does after the death of the old one. Then this starts it again.
  */
-function startAgainAfterEnd(redis: Pick<Redis, "connect" | "disconnect" | "duplicate" | "on">): void {
+function startAgainAfterEnd(redis: Pick<Redis, "connect" | "disconnect" | "on">): void {
   let left = false;
   const disconnect = redis.disconnect.bind(redis);
   redis.disconnect = (reconnect = false) => {
@@ -101,12 +100,6 @@ function startAgainAfterEnd(redis: Pick<Redis, "connect" | "disconnect" | "dupli
   redis.on("end", () => {
     if (!left) setTimeout(start, pauseBefore(1));
   });
-  const duplicate: Redis["duplicate"] = redis.duplicate.bind(redis);
-  redis.duplicate = (override) => {
-    const copy = duplicate(override);
-    startAgainAfterEnd(copy);
-    return copy;
-  };
 }
 
 function clusterOptions(redisOptions: RedisOptions, more: ClusterOptions): ClusterOptions {

@@ -7,10 +7,9 @@ import type { Mark, MarkStore, Surface } from "../../core/ports/stores.js";
 import { RedisScript } from "../../http/redis.js";
 import { CONCERNED_KEY_PREFIX, MARKS_KEY_PREFIX, WRITTEN_KEY_PREFIX } from "../../names.js";
 import type { RedisConnection } from "./connection.js";
-import { scanKeys, stored } from "./stored-value.js";
+import { scanKeys, stored, takeDue } from "./stored-value.js";
 
 const SET = new RedisScript(new URL("set-marks.lua", import.meta.url));
-const TAKE = new RedisScript(new URL("take-marks.lua", import.meta.url));
 const REMOVE = new RedisScript(new URL("remove-mark.lua", import.meta.url));
 
 const DUE_KEY = `${MARKS_KEY_PREFIX}due`;
@@ -40,11 +39,9 @@ export class RedisMarkStore implements MarkStore {
 
   /** What another version wrote is left to it. */
   async take(now: Date, until: Date, most: number): Promise<readonly Mark[]> {
-    const args = [now.getTime(), until.getTime(), most];
-    const taken = await this.connection.run((redis) => TAKE.run(redis, [DUE_KEY, RECORDS_KEY], args));
-    return z
-      .array(z.string())
-      .parse(taken)
+    const lease = { from: now.getTime(), until: until.getTime() };
+    const taken = await this.connection.run((redis) => takeDue(redis, [DUE_KEY, RECORDS_KEY], lease, most));
+    return taken
       .flatMap((text) => markRecord.safeParse(parseJson(text)).data ?? [])
       .map(({ change, turn }) => ({ change, turn }));
   }

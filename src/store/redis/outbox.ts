@@ -1,4 +1,3 @@
-import { type Job, Queue, UnrecoverableError, Worker } from "bullmq";
 import * as z from "zod";
 import { parseJson } from "../../core/model/json.js";
 import {
@@ -10,85 +9,60 @@ import {
   type OutgoingMessage,
   type ReceiverState,
 } from "../../core/ports/notifications.js";
-import { type RedisClient, type StoreConnection, within } from "../../http/redis.js";
+import { type RedisClient, RedisScript, type StoreConnection, within } from "../../http/redis.js";
 import { OUTBOX_KEY_PREFIX } from "../../names.js";
+import { takeDue } from "./stored-value.js";
 
-/** How long `add` waits for Redis, in milliseconds; BullMQ keeps the messages and waits for as long as it takes. */
+const ADD = new RedisScript(new URL("add-message.lua", import.meta.url));
+
+/** How long `add` waits for Redis, in milliseconds; its connection keeps the messages and waits for as long as it takes. */
 const ADD_WITHIN_MS = 500;
-const KEPT = { age: 7 * 24 * 60 * 60, count: 5_000 };
+const CLOSE_WITHIN_MS = 1_000;
+const IDS_KEPT_MS = 7 * 24 * 60 * 60 * 1000;
 /** A hash: why the newest attempt failed, by receiver. */
 const BROKEN_KEY = `${OUTBOX_KEY_PREFIX}:broken`;
+/** An attempt takes at most half of the lease, so that no other replica delivers the same message meanwhile. */
+const OUTBOX_TIMING = { leaseMs: 30_000, lookEveryMs: 5_000 };
 
 interface DurableOutboxOptions extends OutboxOptions {
   readonly connection: StoreConnection;
-  /** How long a replica that stays silent keeps a message, and how often the others look; milliseconds. */
-  readonly timing?: { readonly lockMs: number; readonly lookEveryMs: number };
+  /** How long a replica that stays silent keeps a message, and how often each looks for messages that are due; milliseconds. */
+  readonly timing?: { readonly leaseMs: number; readonly lookEveryMs: number };
 }
 
-interface StoredMessage {
-  readonly v: 1;
-  readonly body: string;
-}
+type StoredMessage = z.infer<typeof storedMessage>;
 
-/** An outbox in Redis, shared by all replicas: a message outlives each of them. One queue of BullMQ per receiver. */
+/** An outbox in Redis, shared by all replicas: a message outlives each of them, and each of them delivers what is due. */
 export function createDurableOutbox(options: DurableOutboxOptions): Outbox {
   return new DurableOutbox(options);
 }
 
 class DurableOutbox implements Outbox {
   readonly #options: DurableOutboxOptions;
+  readonly #timing: { readonly leaseMs: number; readonly lookEveryMs: number };
   readonly #redis: RedisClient;
-  readonly #lines: ReadonlyMap<
-    string,
-    { readonly queue: Queue<StoredMessage>; readonly worker: Worker<StoredMessage> }
-  >;
+  readonly #lines: ReadonlyMap<string, Line>;
+  readonly #timer: NodeJS.Timeout;
   readonly #stopping = new AbortController();
+  #isClosing = false;
   #late = false;
 
   constructor(options: DurableOutboxOptions) {
-    const { connection, receivers, retryAfterMs, timing = { lockMs: 30_000, lookEveryMs: 15_000 }, log } = options;
+    const { connection, receivers, timing = OUTBOX_TIMING, log } = options;
     this.#options = options;
+    this.#timing = timing;
     this.#redis = connection.patient();
     // The store's own connection reports outages.
     this.#redis.on("error", (error: unknown) => log.debug({ err: error }, "the outbox's connection failed"));
-    const common = { connection: this.#redis, prefix: OUTBOX_KEY_PREFIX, skipVersionCheck: true };
-    const lines = receivers.map((receiver) => {
-      const queue = new Queue<StoredMessage>(receiver, {
-        ...common,
-        streams: { events: { maxLen: 10 } },
-        defaultJobOptions: {
-          attempts: retryAfterMs.length + 1,
-          backoff: { type: "custom" },
-          removeOnComplete: KEPT,
-          removeOnFail: KEPT,
-          stackTraceLimit: 0,
-        },
-      });
-      const worker = new Worker<StoredMessage>(receiver, (job) => this.#attempt(receiver, job), {
-        ...common,
-        concurrency: 1,
-        lockDuration: timing.lockMs,
-        stalledInterval: timing.lookEveryMs,
-        // A replica that was killed says nothing about the message.
-        maxStalledCount: 1_000_000,
-        settings: {
-          backoffStrategy: (_attempts, _type, error) => (error instanceof NotDelivered ? error.pauseMs : 0),
-        },
-      });
-      queue.on("error", (error) => log.debug({ err: error, notification: receiver }, "BullMQ reported an error"));
-      worker.on("error", (error) => log.debug({ err: error, notification: receiver }, "BullMQ reported an error"));
-      return [receiver, { queue, worker }] as const;
-    });
-    this.#lines = new Map(lines);
+    this.#lines = new Map(receivers.map((receiver) => [receiver, new Line()]));
+    this.#timer = setInterval(() => this.#deliverAll(), timing.lookEveryMs);
+    this.#timer.unref();
+    this.#deliverAll();
   }
 
   async add(messages: readonly OutgoingMessage[]): Promise<void> {
     const { log } = this.#options;
-    const adding = Promise.all(
-      messages.map(async ({ receiver, id, body }) => {
-        await this.#lines.get(receiver)?.queue.add("message", { v: 1, body }, { jobId: id });
-      }),
-    ).then(
+    const adding = Promise.all(messages.map((message) => this.#add(message))).then(
       () => {
         this.#late = false;
       },
@@ -103,13 +77,8 @@ class DurableOutbox implements Outbox {
     return this.#options.connection.run(async (redis) => {
       const broken = await redis.hgetall(BROKEN_KEY);
       return Promise.all(
-        [...this.#lines].map(async ([receiver, { queue }]) => {
-          const counts = await Promise.all([
-            redis.llen(queue.toKey("wait")),
-            redis.llen(queue.toKey("active")),
-            redis.zcard(queue.toKey("delayed")),
-          ]);
-          const waiting = counts.reduce((sum, count) => sum + count, 0);
+        [...this.#lines.keys()].map(async (receiver) => {
+          const waiting = await redis.zcard(keysOf(receiver).due);
           return { receiver, waiting, broken: readBroken(broken[receiver]) };
         }),
       );
@@ -118,33 +87,88 @@ class DurableOutbox implements Outbox {
 
   async close(graceMs: number): Promise<void> {
     const { clock } = this.#options;
-    const lines = [...this.#lines.values()];
+    this.#isClosing = true;
+    clearInterval(this.#timer);
+    const ended = Promise.all([...this.#lines.values()].map(({ delivering }) => delivering));
     const timer = new AbortController();
-    const ended = Promise.allSettled(lines.map(({ worker }) => worker.close()));
     await Promise.race([ended, clock.sleep(graceMs, timer.signal).catch(() => undefined)]);
     timer.abort();
     this.#stopping.abort(new Error("the outbox is closed"));
-    await within(
-      CLOSE_WITHIN_MS,
-      Promise.allSettled(lines.flatMap(({ worker, queue }) => [worker.close(true), queue.close()])),
-    );
+    await within(CLOSE_WITHIN_MS, ended);
     this.#redis.disconnect();
   }
 
-  async #attempt(receiver: string, job: Job<StoredMessage>): Promise<void> {
+  async #add({ receiver, id, body }: OutgoingMessage): Promise<void> {
+    const line = this.#lines.get(receiver);
+    if (line === undefined) return;
+    const { due, messages } = keysOf(receiver);
+    const record: StoredMessage = { v: 1, id, body, attempts: 0 };
+    const args = [id, JSON.stringify(record), Date.now(), IDS_KEPT_MS];
+    await ADD.run(this.#redis, [`${OUTBOX_KEY_PREFIX}:${receiver}:id:${id}`, due, messages], args);
+    this.#deliver(receiver, line);
+  }
+
+  #deliverAll(): void {
+    for (const [receiver, line] of this.#lines) this.#deliver(receiver, line);
+  }
+
+  /** Delivers what is due for a receiver, one message after another; a call meanwhile makes it look once more. */
+  #deliver(receiver: string, line: Line): void {
+    line.isRung = true;
+    line.delivering ??= this.#deliverDue(receiver, line).finally(() => {
+      line.delivering = undefined;
+    });
+  }
+
+  /** Never rejects: the next look tries again. */
+  async #deliverDue(receiver: string, line: Line): Promise<void> {
+    try {
+      while (line.isRung && !this.#isClosing) {
+        line.isRung = false;
+        const message = await this.#take(receiver);
+        if (message === undefined) continue;
+        await this.#attempt(receiver, message);
+        line.isRung = true;
+      }
+    } catch (error) {
+      this.#options.log.debug({ err: error, notification: receiver }, "could not look for notifications");
+    }
+  }
+
+  /** The message that is due first, for as long as the lease lasts. What another version wrote is left to it. */
+  async #take(receiver: string): Promise<StoredMessage | undefined> {
+    const { due, messages } = keysOf(receiver);
+    const now = Date.now();
+    const lease = { from: now, until: now + this.#timing.leaseMs };
+    const [text] = await this.#options.connection.run((redis) => takeDue(redis, [due, messages], lease, 1));
+    return text === undefined ? undefined : storedMessage.safeParse(parseJson(text)).data;
+  }
+
+  async #attempt(receiver: string, message: StoredMessage): Promise<void> {
     const { deliver, onAttempt, retryAfterMs } = this.#options;
-    const stored = storedMessage.safeParse(job.data).data;
-    if (stored === undefined || job.id === undefined) {
-      throw new UnrecoverableError("a notification of another version of this service");
-    }
-    const delivery = await deliver({ receiver, id: job.id, body: stored.body }, this.#stopping.signal);
-    if (this.#stopping.signal.aborted && delivery.kind === "failed") {
-      throw new NotDelivered("handed back at shutdown", 0);
-    }
+    const { id, body } = message;
+    const delivery = await deliver({ receiver, id, body }, this.#stopping.signal);
+    // Handed back: another replica may take it at once.
+    if (this.#stopping.signal.aborted && delivery.kind === "failed") return this.#keep(receiver, message, 0);
     await this.#note(receiver, delivery);
-    const { pause, outcome } = afterAttempt(job.attemptsMade + 1, delivery, retryAfterMs);
+    const attempts = message.attempts + 1;
+    const { pause, outcome } = afterAttempt(attempts, delivery, retryAfterMs);
+    if (pause === undefined) await this.#remove(receiver, id);
+    else await this.#keep(receiver, { ...message, attempts }, pause);
     onAttempt(receiver, outcome, delivery);
-    if (delivery.kind === "failed") throw new NotDelivered(delivery.problem, pause ?? 0);
+  }
+
+  async #keep(receiver: string, message: StoredMessage, pauseMs: number): Promise<void> {
+    const { due, messages } = keysOf(receiver);
+    const from = Date.now() + pauseMs;
+    await this.#options.connection.run((redis) =>
+      redis.multi().hset(messages, message.id, JSON.stringify(message)).zadd(due, from, message.id).exec(),
+    );
+  }
+
+  async #remove(receiver: string, id: string): Promise<void> {
+    const { due, messages } = keysOf(receiver);
+    await this.#options.connection.run((redis) => redis.multi().zrem(due, id).hdel(messages, id).exec());
   }
 
   /** Records the state of a receiver, for the status page only. */
@@ -163,19 +187,19 @@ class DurableOutbox implements Outbox {
   }
 }
 
-const CLOSE_WITHIN_MS = 1_000;
-
-class NotDelivered extends Error {
-  override readonly name = "NotDelivered";
-  constructor(
-    message: string,
-    readonly pauseMs: number,
-  ) {
-    super(message);
-  }
+/** The messages of one receiver, which gets one at a time from each replica. */
+class Line {
+  isRung = false;
+  delivering: Promise<void> | undefined;
 }
 
-const storedMessage = z.object({ v: z.literal(1), body: z.string() });
+/** A sorted set of the ids of messages, scored by when each may be taken, and a hash of their records. */
+function keysOf(receiver: string) {
+  const prefix = `${OUTBOX_KEY_PREFIX}:${receiver}`;
+  return { due: `${prefix}:due`, messages: `${prefix}:messages` } as const;
+}
+
+const storedMessage = z.object({ v: z.literal(1), id: z.string(), body: z.string(), attempts: z.int() });
 const storedBroken = z
   .object({ v: z.literal(1), problem: z.string(), since: z.iso.datetime() })
   .transform(({ problem, since }) => ({ problem, since }));

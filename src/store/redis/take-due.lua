@@ -1,11 +1,11 @@
 --[[
-Takes marks that are due, in the order of their times: nobody else gets them before their lease ends.
+Takes records that are due, in the order of their times: nobody else gets them before their lease ends.
 
-KEYS[1]  sorted set: marked change requests, scored by when their mark may be taken
-KEYS[2]  hash: the mark of each
+KEYS[1]  sorted set: fields of records, scored by when each may be taken
+KEYS[2]  hash: the records
 ARGV[1]  the time, in ms
 ARGV[2]  when the lease ends, in ms
-ARGV[3]  how many marks at most
+ARGV[3]  how many at most
 
 Returns their records.
 ]]

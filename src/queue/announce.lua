@@ -1,0 +1,13 @@
+--[[
+Announces change requests whose next event may start, and rings the bell if one was not announced yet.
+
+KEYS[1]   sorted set: announced change requests, scored by when they were
+ARGV[1]   channel of the bell
+ARGV[2..] keys of the change requests
+]]
+local time = redis.call("TIME")
+local now = time[1] * 1000 + math.floor(time[2] / 1000)
+local added = 0
+for i = 2, #ARGV do added = added + redis.call("ZADD", KEYS[1], "NX", now, ARGV[i]) end
+if added > 0 then redis.call("PUBLISH", ARGV[1], "") end
+return added

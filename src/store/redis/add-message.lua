@@ -1,0 +1,17 @@
+--[[
+Keeps a message for a receiver, unless it was kept before.
+
+KEYS[1]  the id of the message
+KEYS[2]  sorted set: ids of waiting messages, scored by when each may be taken
+KEYS[3]  hash: the record of each
+ARGV[1]  id
+ARGV[2]  record
+ARGV[3]  the time, in ms
+ARGV[4]  how long ids are kept, in ms
+
+Returns 1 if it is new, else 0.
+]]
+if not redis.call("SET", KEYS[1], '{"v":1}', "NX", "PX", ARGV[4]) then return 0 end
+redis.call("HSET", KEYS[3], ARGV[1], ARGV[2])
+redis.call("ZADD", KEYS[2], ARGV[3], ARGV[1])
+return 1
