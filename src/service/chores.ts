@@ -91,20 +91,16 @@ export function createChores(parts: ChoreParts) {
 
   const polling = new Map<HostId, Promise<void>>();
 
-  /** Polls a host, unless the last poll of it is not over. Logs errors. */
-  function poll(host: CodeHost, mayRun: () => Promise<boolean>): Promise<void> {
-    const work = async () => {
-      try {
-        if (await mayRun()) await events.poll(host);
-      } catch (error) {
-        log.warn({ host: host.id, err: error }, "could not poll a code host");
-      } finally {
-        polling.delete(host.id);
-      }
-    };
-    const running = polling.get(host.id) ?? work();
-    polling.set(host.id, running);
-    return running;
+  /** Polls a host, or waits for the poll of it that runs. Logs errors. */
+  async function poll(host: CodeHost, mayRun: () => Promise<boolean>): Promise<void> {
+    try {
+      if (!(await mayRun())) return;
+      const running = polling.get(host.id) ?? events.poll(host).finally(() => polling.delete(host.id));
+      polling.set(host.id, running);
+      await running;
+    } catch (error) {
+      log.warn({ host: host.id, err: error }, "could not poll a code host");
+    }
   }
 
   const polled = Object.values(hosts).filter(({ id }) => polls.has(id));
@@ -156,6 +152,8 @@ export function createChores(parts: ChoreParts) {
         ...polled.map((host) => {
           const every = polls.get(host.id) ?? 0;
           const mayPoll = () => claimsInterval(connection, `poll-${host.id}`, every);
+          // The first poll only notes the time: whatever is opened from now on must come after it.
+          void poll(host, mayPoll);
           return setInterval(() => void poll(host, mayPoll), every);
         }),
         ...(parts.watch === undefined ? [] : [setInterval(() => void watch(), WATCH_EVERY_MS)]),

@@ -147,11 +147,12 @@ describe.each(HOSTS)("a service that polls %s and gets no webhook", (host) => {
   });
 
   test("leaves alone what was written before its first poll, edited since, or written by itself", async () => {
-    const bot = await startBot(options);
-    deliverTo(bot, "/nowhere");
-    const one = await bot.open(changeOf(["web"]));
-    await bot.comment(one, "svc sync");
-    await nextSecond();
+    let one = 0;
+    const prepare: BotOptions["prepare"] = async (_world, forge) => {
+      one = await forge.open({ repository: REPOSITORY, by: "ana", changes: changeOf(["web"]) });
+      await forge.comment(REPOSITORY, one, "ana", "svc sync");
+    };
+    const bot = await startPolled({ ...options, prepare });
     await poll(bot);
     await poll(bot);
     expect(bot.answers(one)).toEqual([]);
@@ -165,6 +166,18 @@ describe.each(HOSTS)("a service that polls %s and gets no webhook", (host) => {
     expect(bot.lastComment(one)).toContain("## svc Plan");
     expect(bot.answers(one).filter((body) => !body.includes("## svc Plan"))).toEqual([]);
     expect(bot.changes()).toEqual([]);
+  });
+
+  test("looks at once when it starts, so that it sees what is opened before the first interval is over", async () => {
+    const bot = await startBot(options);
+    deliverTo(bot, "/nowhere");
+    const noted = () => bot.forge.requests.some(({ path }) => /\/(?:installation\/repositories|projects)$/.test(path));
+    while (!noted()) await new Promise((resolve) => setImmediate(resolve));
+    await nextSecond();
+    await nextSecond();
+    const one = await bot.open(changeOf(["web"]));
+    await poll(bot);
+    expect(bot.lastComment(one)).toContain("## svc Plan");
   });
 
   test("refuses an outsider, and a sync that was written before the plan of the head", async () => {
