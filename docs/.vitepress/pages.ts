@@ -12,6 +12,7 @@ const SECTIONS: readonly { readonly title: string; readonly files: readonly stri
     title: "Use",
     files: [
       "docs/welcome.md",
+      "docs/trial.md",
       "docs/installation.md",
       "docs/without-kubernetes.md",
       "docs/commands.md",

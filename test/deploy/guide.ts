@@ -17,10 +17,10 @@ export type GuideBlock =
 
 const PAGES = ["installation.md", "without-kubernetes.md"];
 
-/** The text of the guide's pages, with an owner of the release in the place of `OWNER`. */
-export function guideText(): string {
+/** The text of pages of docs/, with an owner of the release in the place of `OWNER`; of the installation's if none are named. */
+export function guideText(pages: readonly string[] = PAGES): string {
   const read = (name: string) => readFileSync(new URL(`../../docs/${name}`, import.meta.url), "utf8");
-  return PAGES.map(read).join("\n").replaceAll("OWNER", "acme");
+  return pages.map(read).join("\n").replaceAll("OWNER", "acme");
 }
 
 /**

@@ -8,7 +8,7 @@ work=$(mktemp -d)
 trap 'kind delete cluster --name "$cluster"; rm -rf "$work"' EXIT
 
 docker build --tag registry.example.org/svc:kind .
-test/deploy/create-kind-cluster.sh "$cluster"
+deploy/kind/create-cluster.sh "$cluster"
 kind load docker-image registry.example.org/svc:kind --name "$cluster"
 
 kubectl create namespace svc

@@ -13,7 +13,7 @@ test.each(PAGES)("the npm scripts that %s names exist", (page) => {
   for (const name of named) expect(manifest).toHaveProperty(["scripts", name]);
 });
 
-const GUIDE = ["docs/installation.md", "docs/without-kubernetes.md"];
+const GUIDE = ["docs/installation.md", "docs/without-kubernetes.md", "docs/trial.md"];
 
 /** The blocks of the guide have tests of their own, and those of the other two are what `.ci/run` does. */
 test.each(docs.filter((page) => !GUIDE.includes(page)))("%s says what its commands need", (page) => {

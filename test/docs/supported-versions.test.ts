@@ -16,7 +16,7 @@ const versions = new Map(
 
 test("the guide and the README name the versions that svc checks and is tested with", () => {
   const { kubeVersion } = parse(read("deploy/chart/Chart.yaml")) as { readonly kubeVersion: string };
-  const argocd = /^argocd=v(\d+\.\d+)/m.exec(read("test/e2e/in-kind.sh"))?.[1];
+  const argocd = /^argocd=v(\d+\.\d+)/m.exec(read("deploy/kind/argocd.sh"))?.[1];
   expect(Object.fromEntries(versions)).toMatchObject({
     "Argo CD": { oldest: OLDEST_DEPLOYER, newest: argocd },
     "Kubernetes, for svc itself": { oldest: /\d+\.\d+/.exec(kubeVersion)?.[0], newest: KUBERNETES.at(-1) },

@@ -38,14 +38,17 @@ export async function startRegistration(operator: Operator, argv: readonly strin
       clock.advance(60 * 60_000);
       return ended;
     },
-    createApp: async () => {
-      const asked = await enter(code);
-      const github = formIn(asked.text);
-      const page = formIn((await browser.open(github.action, { form: github.fields })).text);
-      const sent = await browser.ask(new URL(page.action, github.action).href, { form: page.fields });
-      return sent.headers.get("location") ?? "";
-    },
+    createApp: () => createApp(browser, code),
   };
+}
+
+/** Types the code, goes to GitHub, and creates the App there. @returns The address that GitHub sends the browser to. */
+export async function createApp(browser: Visitor, code: string): Promise<string> {
+  const asked = await browser.open("/", { form: { code } });
+  const github = formIn(asked.text);
+  const page = formIn((await browser.open(github.action, { form: github.fields })).text);
+  const sent = await browser.ask(new URL(page.action, github.action).href, { form: page.fields });
+  return sent.headers.get("location") ?? "";
 }
 
 /** The first form of a page. */
