@@ -6,6 +6,7 @@ const GOLDEN = new URL("../test/comments/golden/", import.meta.url);
 export const REPLIES: Readonly<Record<string, string>> = {
   "plan-changed": "A plan whose application changes",
   "plan-of-24-applications": "A plan of many applications, most of which change in the same way",
+  "plan-of-24-alike": "A plan of many applications, all of which change in the same way",
   "plan-dangers": "A plan whose sync is dangerous",
   "plan-needing-approval": "A plan whose sync needs an approval",
   "plan-blocked-by-another": "A plan whose only application another pull request has locked",

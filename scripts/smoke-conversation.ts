@@ -25,7 +25,7 @@ export async function converse(world: SandboxWorld, address: string, say: (line:
     world.argocd.addApplication(applicationResource(name, { repoURL }));
     forge.connect({ url: `${address}${WEBHOOK_PATHS[host]}`, secret: WEBHOOK_SECRET });
     const number = await forge.open({ repository, by: "ana", changes: changeOf([name], LONG) });
-    await until(forge, repository, number, "plans it", ({ comments }) => holds(comments, "1 application: 1 updated"));
+    await until(forge, repository, number, "plans it", ({ comments }) => holds(comments, "0 to create, 1 to update"));
     await forge.review(repository, number, "bo", "approve");
     await forge.comment(repository, number, "ana", "svc sync");
     await until(forge, repository, number, "deploys it", ({ comments }) => holds(comments, "✅ succeeded"));

@@ -36,6 +36,11 @@ export function diffFence(diff: string): string {
   return fenced(withoutDeceivers(diff).trimEnd(), "diff");
 }
 
+/** A command for people to copy, after what it is for and before what else there is to say. */
+export function toCopy(intro: string, command: string, rest = ""): string {
+  return [`${intro}:`, fenced(oneLine(command), ""), ...(rest === "" ? [] : [rest])].join("\n");
+}
+
 /** A collapsible, closed unless `open`. The blank lines make hosts render Markdown inside it. */
 export function details(summary: string, content: string, { open = false } = {}): string {
   return `<details${open ? " open" : ""}><summary>${escapeHtml(summary)}</summary>\n\n${content}\n\n</details>`;

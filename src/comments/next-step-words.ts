@@ -6,8 +6,8 @@ import type { Lock } from "../core/model/lock.js";
 import type { AdvisedCommand, AdvisedMerge, AfterApproval, NeededApproval, NextStep } from "../core/model/next-step.js";
 import type { AccessRule } from "../core/model/settings.js";
 import { REPOSITORY_FILE } from "../names.js";
-import { code, headLink, type Links, sentence } from "./markdown.js";
-import { capitalised, counted } from "./parts.js";
+import { code, headLink, type Links, sentence, toCopy } from "./markdown.js";
+import { capitalised, counted, joined } from "./parts.js";
 
 /** Part of a clause: our own words, untrusted words, untrusted code to type or copy, or a commit. */
 export type Piece = string | { readonly text: string } | { readonly code: string } | { readonly commit: Revision };
@@ -254,6 +254,23 @@ export function nextStepClause(step: NextStep, change: Reader, words: HostWords,
 
 export function nextStepSentence(step: NextStep, change: Reader, words: HostWords, links?: Links): string {
   return `${capitalised(nextStepClause(step, change, words, links))}.`;
+}
+
+/**
+ * The next step as a paragraph; a command that can be given now stands in a fence of its own.
+ * @param more what else there is to say after it.
+ */
+export function nextStepText(
+  step: NextStep,
+  change: Reader,
+  words: HostWords,
+  { links, intro = "Comment", more = "" }: { links?: Links | undefined; intro?: string; more?: string } = {},
+): string {
+  if (step.kind !== "command") return joined([nextStepSentence(step, change, words, links), more], " ");
+  const [, , ...rest] = nextStepPieces(step, change, words);
+  const text = rest.map((piece) => markdownOf(piece, links)).join("");
+  const said = text.replace(/^[,;]? /, "");
+  return toCopy(intro, commandText(step, words), joined([said === "" ? "" : `${said}.`, more], " "));
 }
 
 function markdownOf(piece: Piece, links: Links | undefined): string {

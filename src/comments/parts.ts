@@ -1,8 +1,9 @@
+import { changeRequestName, type ChangeRequestRef, sameRepositoryOf } from "../core/model/change-request.js";
 import { type CheckResult, type FailedCheck, isFailed } from "../core/model/check.js";
 import { type HostWords } from "../core/model/host-words.js";
 import type { Lock } from "../core/model/lock.js";
 import { checksOf, type Plan, type UnreadFile } from "../core/model/plan.js";
-import { REPOSITORY_FILE } from "../names.js";
+import { HOST_TITLES, REPOSITORY_FILE } from "../names.js";
 import { code, details, fence, sentence, shortened } from "./markdown.js";
 
 /** A piece of Markdown with every fence and collapsible closed. */
@@ -94,8 +95,10 @@ function join(part: string, text: string): string {
 }
 
 /** The specification's text for a lock of another change request. In a code span, since `#1` would become a link. */
-export function lockedBy({ holder, user }: Lock): string {
-  return code(`Locked by PR #${holder.number} (${user})`);
+export function lockedBy({ holder, user }: Lock, reader: ChangeRequestRef): string {
+  const isNear = holder.host === reader.host && sameRepositoryOf(holder, reader);
+  const where = isNear ? "" : ` of ${code(changeRequestName(holder))} on ${HOST_TITLES[holder.host]}`;
+  return `${code(`Locked by PR #${holder.number} (${user})`)}${where}`;
 }
 
 /** `1 resource`, `2 resources`. */

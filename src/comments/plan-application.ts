@@ -1,6 +1,6 @@
 import { besidesSentence, commitSentence } from "../core/diff/manifest-diff.js";
 import type { ChangeRequestRef } from "../core/model/change-request.js";
-import { type HostWords, listed, referenceTo } from "../core/model/host-words.js";
+import { type HostWords, listed } from "../core/model/host-words.js";
 import { type AgainstCluster, type DiffBasis, driftOf, leftIn, type ObjectNote } from "../core/model/manifest-diff.js";
 import {
   type ApplicationPlan,
@@ -29,15 +29,10 @@ import { isDangerous } from "./plan-verdict.js";
 import type { Present } from "./present.js";
 
 /** The place of this change request in the queue for a lock that another one holds. */
-function placeText(
-  { by, place }: Extract<PlanLock, { kind: "held" }>,
-  reader: ChangeRequestRef,
-  words: HostWords,
-): string {
-  const holder = code(referenceTo(by.holder, reader, words));
-  if (place === undefined) return `Comment ${code(`${words.command} plan`)} again once ${holder} has released it.`;
+function placeText({ place }: Extract<PlanLock, { kind: "held" }>, words: HostWords): string {
+  if (place === undefined) return `Comment ${code(`${words.command} plan`)} again once it is released.`;
   const where = place === 1 ? "next" : ordinal(place);
-  return `This ${words.short} is ${where} after ${holder}, and is planned again by itself when its turn comes.`;
+  return `This ${words.short} is ${where} in the queue, and is planned again by itself when its turn comes.`;
 }
 
 /** `2nd`, `11th`. */
@@ -129,7 +124,7 @@ function nextPlan(withheld: boolean, { command }: HostWords): string {
   const plan = code(`${command} plan`);
   return withheld
     ? `Only its definition's own diff is shown. An approval of this commit plans it again; on drafts and forks, comment ${plan} then.`
-    : `It cannot be synced until it can be evaluated. Fix the cause, then push or comment ${plan}.`;
+    : "It cannot be synced until it can be evaluated.";
 }
 
 function statusOf(
@@ -141,7 +136,7 @@ function statusOf(
     case "ours":
       return `**Status:** Locked by this PR${merge}`;
     case "held":
-      return `**Status:** ⚠️ ${lockedBy(lock.by)}. Its sync is refused until that lock is released. ${placeText(lock, reader, words)}${merge}`;
+      return `**Status:** ⚠️ ${lockedBy(lock.by, reader)}. ${placeText(lock, words)}${merge}`;
     case "free":
       if (present?.state === "merged" || present?.state === "closed") return `**Status:** Not locked${merge}`;
       if (present?.deployed.some((one) => one.application === application && one.outcome === "succeeded") === true) {
@@ -162,7 +157,7 @@ function summaryLines({ diff, cluster }: EvaluatedPlan, { pruning, words }: Appl
     ...(diff.stay === undefined ? [] : [`**Stays:** ${diff.stay} left in the cluster by any sync (Prune=false)`]),
     ...(left === 0 ? [] : [`**Left as is:** ${left} that no sync changes; the diff says why`]),
     ...(diff.hooksChanged === 0 ? [] : [`**Hooks:** ${diff.hooksChanged} changed`]),
-    ...(cluster === undefined ? [] : [`**Kubernetes:** ${sentence(clusterSentence(cluster))}`]),
+    ...(cluster === undefined || isAccepted(cluster) ? [] : [`**Kubernetes:** ${sentence(clusterSentence(cluster))}`]),
     ...consequenceLines(diff),
     ...basisLines(diff.basis, words),
   ];
@@ -268,6 +263,11 @@ function clusterSentence({ accepted, refused, untried }: ClusterCheck): string {
     ...(refused.length === 0 ? [`accepts ${objects}`] : []),
   ];
   return [said.join(", "), ...(untried.length === 0 ? [] : [untriedText(untried)])].join("; ");
+}
+
+/** Nothing to read: Kubernetes was asked about every changed object, and would take each. */
+function isAccepted({ refused, untried }: ClusterCheck): boolean {
+  return refused.length === 0 && untried.length === 0;
 }
 
 function untriedText(untried: readonly UntriedObjects[]): string {

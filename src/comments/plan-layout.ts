@@ -53,6 +53,22 @@ export function arrange(applications: readonly ApplicationPlan[]): readonly Arra
   ];
 }
 
+/** Applications that one line of an overview may stand for: their blocks stand together, and say nothing but the same diff. */
+export function alike(arranged: readonly Arranged[]): readonly (readonly ApplicationPlan[])[] {
+  const groups = new Map<string, ApplicationPlan[]>();
+  for (const { title, placed } of arranged) {
+    for (const { plan, sameAs } of placed) {
+      const isAlone = comesFirst(plan) || tellsMore(plan);
+      const first = title === undefined ? plan.application : sameAs?.application;
+      const key = JSON.stringify([isAlone ? plan.application : undefined, first]);
+      const group = groups.get(key);
+      if (group === undefined) groups.set(key, [plan]);
+      else group.push(plan);
+    }
+  }
+  return [...groups.values()];
+}
+
 function comesFirst(plan: ApplicationPlan): boolean {
   return isDangerous(plan) || hasFailedCheck(plan);
 }
@@ -61,15 +77,16 @@ function comesFirst(plan: ApplicationPlan): boolean {
 function isQuiet(plan: ApplicationPlan): boolean {
   if (plan.kind !== "evaluated" || plan.verdict !== "unchanged" || plan.writesDefinition) return false;
   const { resources, onlyCommit } = plan.diff;
-  return resources.length === 0 && onlyCommit.length === 0 && plan.lock.kind !== "held" && !tellsMore(plan);
+  return resources.length === 0 && onlyCommit.length === 0 && !tellsMore(plan);
 }
 
-/** Whether there is something to read besides the diff. */
+/** Whether there is something to read besides the diff, which must not stand folded. */
 function tellsMore(plan: ApplicationPlan): boolean {
-  if (plan.warnings.length > 0) return true;
+  if (plan.warnings.length > 0 || plan.lock.kind === "held") return true;
   if (plan.kind !== "evaluated") return false;
   if (hasFailedCheck(plan)) return true;
-  return plan.definition !== undefined || plan.diff.secrets.length > 0 || driftOf(plan.diff).length > 0;
+  const { cautions, secrets } = plan.diff;
+  return plan.definition !== undefined || cautions.length + secrets.length + driftOf(plan.diff).length > 0;
 }
 
 interface Around {

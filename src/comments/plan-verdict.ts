@@ -24,18 +24,35 @@ interface VerdictOptions {
 }
 
 /**
- * The first line of a plan: what is dangerous about it, how many applications, and what happens to their resources.
- * @param next who has to do what next, as Markdown.
+ * The first line of a plan and its table. What the block of an only application says, the line does not repeat.
+ * @param alike the applications in their order; see `alike`.
  */
-export function verdictLine(plan: Plan, next: string, { pruning, links, words }: VerdictOptions): string {
-  const shown = plan.applications.filter(({ kind }) => kind !== "unplanned");
-  const [only] = shown;
+export function overviewOf(
+  plan: Plan,
+  alike: readonly (readonly ApplicationPlan[])[],
+  options: VerdictOptions,
+): { readonly verdict: string; readonly table: string } {
+  const { pruning, links, words } = options;
+  const shown = alike.flat();
+  const table = tableOf(
+    alike.flatMap((some) => rowsOf(some, plan, options)),
+    links,
+  );
   const all = counted(plan.applications.length, "application");
-  const some = shown.length === plan.applications.length ? all : `${shown.length} of ${all}`;
-  const counts = linked(`**${some}: ${changes(shown, pruning)}**`, links.page);
-  const name = only !== undefined && shown.length === 1 ? nameOf(only, links) : "";
-  const dangers = dangerText(dangersOfPlan(plan, words), pruning);
-  return joined([dangers, counts, name, setsText(plan), checksText(checksIn(plan)), next], " · ");
+  const isWhole = shown.length === plan.applications.length;
+  const some = isWhole ? all : `${shown.length} of ${all}`;
+  const counts =
+    shown.length === 1 ? (isWhole ? "" : `**${some}**`) : linked(`**${some}${changes(shown, pruning)}**`, links.page);
+  const details = shown.length === 1 && links.page !== undefined ? linked("details", links.page) : "";
+  const verdict = [
+    dangerText(dangersOfPlan(plan, words), pruning),
+    counts,
+    table === "" ? namesOf(shown, links) : "",
+    details,
+    setsText(plan),
+    checksText(checksIn(plan)),
+  ];
+  return { verdict: joined(verdict, " · "), table };
 }
 
 /** The first line of a plan that has no applications to plan. What ApplicationSets do is not nothing. */
@@ -46,14 +63,25 @@ export function nothingLine(plan: Plan, next: string, { pruning, links, words }:
   return joined([dangers, answer, setsText(plan), checksText(checksIn(plan)), next], " · ");
 }
 
+/** The first names of applications that are told of together: `a`, `b` and 18 more. */
+function namesOf(plans: readonly ApplicationPlan[], links: Links): string {
+  return listed(
+    plans.map((one) => nameOf(one, links)),
+    plans.length === MOST_NAMES + 1 ? plans.length : MOST_NAMES,
+  );
+}
+
+const MOST_NAMES = 2;
+
 /** The name of an application; a new one is not in Argo CD yet. */
 function nameOf({ application, kind }: ApplicationPlan, links: Links): string {
   return kind === "new" ? code(application) : applicationLink(application, links);
 }
 
-/** What happens to one application: `1 created, 2 updated`, `new`, `could not be evaluated`. */
+/** What happens to the resources of one application: `1 created, 2 updated`, `new`, `could not be evaluated`. */
 function changesOf(plan: ApplicationPlan, pruning: boolean): string {
-  return changes([plan], pruning);
+  const counts = [...mainCounts([plan], pruning), ...otherCounts([plan], "", "")];
+  return joined([counts.join(", "), applicationCounts([plan])], "; ") || "no changes";
 }
 
 export function isDangerous(plan: ApplicationPlan): boolean {
@@ -148,27 +176,53 @@ function keptBy({ problem, members, added, removed, changed }: ApplicationSetPre
   return Math.max(0, members.length - added.length - removed.length - changed.length);
 }
 
-/** Counts of resources, then of applications whose resources are not counted. */
+/** Follows the number of applications: how many resources change, then the applications whose resources are not counted. */
 function changes(all: readonly ApplicationPlan[], pruning: boolean): string {
-  return joined([resourceCounts(all, pruning), applicationCounts(all)], "; ") || "no changes";
+  const total = sumOf(all, ({ created, updated, deleted }) => created + updated + deleted);
+  const main = mainCounts(all, pruning);
+  const isUpdate = sumOf(all, ({ updated }) => updated) === total;
+  const kinds = isUpdate ? "" : ` (${main.join(", ")})`;
+  const changing = total === 0 ? [] : [`${counted(total, "resource")} ${total === 1 ? "changes" : "change"}${kinds}`];
+  const counts = [...changing, ...otherCounts(all, "resource", "resources")].join(", ");
+  const apart = applicationCounts(all);
+  if (counts === "") return apart === "" ? ", no changes" : `: ${apart}`;
+  return `, ${joined([counts, apart], "; ")}`;
 }
 
-function resourceCounts(all: readonly ApplicationPlan[], pruning: boolean): string {
-  const diffs = all.flatMap((one) => (one.kind === "evaluated" ? [one.diff] : []));
-  const sum = (count: (diff: ManifestDiff) => number) => diffs.reduce((total, diff) => total + count(diff), 0);
-  const hooks = sum(({ hooksChanged }) => hooksChanged);
-  const secrets = sum((diff) => diff.secrets.length);
+function sumOf(all: readonly ApplicationPlan[], count: (diff: ManifestDiff) => number): number {
+  return all.reduce((total, one) => (one.kind === "evaluated" ? total + count(one.diff) : total), 0);
+}
+
+/** What a sync creates, updates and deletes. */
+function mainCounts(all: readonly ApplicationPlan[], pruning: boolean): readonly string[] {
   const counts = [
-    [sum(({ created }) => created), "created"],
-    [sum(({ updated }) => updated), "updated"],
-    [sum(({ deleted }) => deleted), `deleted${pruning ? "" : KEPT}`],
-    [sum(({ stay = 0 }) => stay), "left in the cluster"],
-    [sum(leftIn), "left as is"],
-    [hooks, `${hooks === 1 ? "hook" : "hooks"} changed`],
-    [sum((diff) => driftOf(diff).length), "drifted"],
-    [secrets, `${secrets === 1 ? "Secret" : "Secrets"} may change`],
+    [sumOf(all, ({ created }) => created), "created"],
+    [sumOf(all, ({ updated }) => updated), "updated"],
+    [sumOf(all, ({ deleted }) => deleted), `deleted${pruning ? "" : KEPT}`],
   ] as const;
-  return counts.flatMap(([count, text]) => (count === 0 ? [] : [`${count} ${text}`])).join(", ");
+  return counts.flatMap(([count, text]) => (count === 0 ? [] : [`${count} ${text}`]));
+}
+
+/** @param one, many the unit, where the text around it does not name it. */
+function otherCounts(all: readonly ApplicationPlan[], one: string, many: string): readonly string[] {
+  const hooks = sumOf(all, ({ hooksChanged }) => hooksChanged);
+  const secrets = sumOf(all, unseenSecrets);
+  const counts = [
+    [sumOf(all, ({ stay = 0 }) => stay), one, many, "left in the cluster"],
+    [sumOf(all, leftIn), one, many, "left as is"],
+    [hooks, "hook", "hooks", "changed"],
+    [sumOf(all, (diff) => driftOf(diff).length), one, many, "drifted"],
+    [secrets, "Secret", "Secrets", "may change"],
+  ] as const;
+  return counts.flatMap(([count, single, plural, text]) =>
+    count === 0 ? [] : [joined([`${count}`, count === 1 ? single : plural, text], " ")],
+  );
+}
+
+/** Secrets that are not among the changed resources, where they are counted already. */
+function unseenSecrets({ secrets, resources }: ManifestDiff): number {
+  const shown = new Set(resources.map(({ title }) => title));
+  return secrets.filter(({ name }) => !shown.has(`Secret ${name}`)).length;
 }
 
 function applicationCounts(all: readonly ApplicationPlan[]): string {
@@ -231,26 +285,44 @@ function isUnchanged(plan: ApplicationPlan): plan is Extract<ApplicationPlan, { 
 
 const MOST_ROWS = 100;
 
-/** One line per application; empty for a single one, which the verdict covers. */
-export function planTable({ change }: Plan, applications: readonly ApplicationPlan[], options: VerdictOptions): string {
-  if (applications.length < 2) return "";
-  const { page } = options.links;
-  const rows = applications
-    .slice(0, MOST_ROWS)
-    .map((one) => [
-      nameOf(one, options.links),
-      changesOf(one, options.pruning),
-      joined([failedChecksText(one), dangerText(dangersOf(one, change, options.words), options.pruning)], ", "),
-      stateOf(one, change, options),
-      ...(page === undefined ? [] : [linked("diff", `${page}#${anchorOf(one.application)}`)]),
-    ]);
-  const titles = ["Application", "Changes", "Danger", "State", ...(page === undefined ? [] : ["Link"])];
-  const more = applications.length - MOST_ROWS;
+const COLUMNS = ["Resources", "Danger", "State"] as const;
+
+/** Applications that one line of the table tells of. */
+interface Row {
+  readonly plans: ApplicationPlan[];
+  readonly cells: Readonly<Record<(typeof COLUMNS)[number], string>>;
+}
+
+/** A line for all that say the same, and one for each that is dangerous, failed a check or is locked by another. */
+function rowsOf(alike: readonly ApplicationPlan[], { change }: Plan, options: VerdictOptions): readonly Row[] {
+  const { pruning, words } = options;
+  const rows = new Map<string, Row>();
+  for (const plan of alike) {
+    const danger = joined([failedChecksText(plan), dangerText(dangersOf(plan, change, words), pruning)], ", ");
+    const cells = { Resources: changesOf(plan, pruning), Danger: danger, State: stateOf(plan, change, options) };
+    const isAlone = danger !== "" || /^[⚠❌❓]/u.test(cells.State);
+    const key = JSON.stringify([isAlone ? plan.application : "", cells]);
+    const row = rows.get(key);
+    if (row === undefined) rows.set(key, { plans: [plan], cells });
+    else row.plans.push(plan);
+  }
+  return [...rows.values()];
+}
+
+/** Without the columns that say the same in all rows; empty if nothing but names is left. */
+function tableOf(rows: readonly Row[], links: Links): string {
+  const columns = COLUMNS.filter((column) => new Set(rows.map(({ cells }) => cells[column])).size > 1);
+  if (columns.length === 0) return "";
+  const left = rows.slice(MOST_ROWS).flatMap(({ plans }) => plans).length;
   return [
-    row(titles),
-    `|${"---|".repeat(titles.length)}`,
-    ...rows.map(row),
-    ...(more > 0 ? ["", `and ${more} more`] : []),
+    row(["Application", ...columns]),
+    `|${"---|".repeat(columns.length + 1)}`,
+    ...rows.slice(0, MOST_ROWS).map(({ plans, cells }) => {
+      const address = links.page === undefined ? undefined : `${links.page}#${anchorOf(plans[0]?.application ?? "")}`;
+      const texts = { ...cells, Resources: linked(cells.Resources, address) };
+      return row([namesOf(plans, links), ...columns.map((column) => texts[column])]);
+    }),
+    ...(left > 0 ? ["", `and ${left} more`] : []),
   ].join("\n");
 }
 

@@ -9,13 +9,24 @@ import type { NextStep } from "../core/model/next-step.js";
 import type { ApplicationPlan, ApplicationSetPreview, Plan, Preview, SetFailure } from "../core/model/plan.js";
 import { type Packed, packed, type Task, unpacked } from "../core/ports/compute.js";
 import { SERVICE } from "../names.js";
-import { code, codes, fence, headLink, type Links, sentence, shortened, warning } from "./markdown.js";
+import { code, codes, fence, headLink, type Links, sentence, shortened, toCopy, warning } from "./markdown.js";
 import { markerLine } from "./marker.js";
-import { nextStepClause, nextStepSentence } from "./next-step-words.js";
-import { type Block, block, blocksOf, checksIn, cutBlocks, firstLines, listOf, pack, unreadText } from "./parts.js";
-import { arrange, type Arranged, layOut, leftOut } from "./plan-layout.js";
+import { nextStepClause, nextStepText } from "./next-step-words.js";
+import {
+  type Block,
+  block,
+  blocksOf,
+  checksIn,
+  cutBlocks,
+  firstLines,
+  joined,
+  listOf,
+  pack,
+  unreadText,
+} from "./parts.js";
+import { alike, arrange, type Arranged, layOut, leftOut } from "./plan-layout.js";
 import { groupPreviews, type PreviewGroup } from "./plan-previews.js";
-import { nothingLine, planTable, verdictLine } from "./plan-verdict.js";
+import { nothingLine, overviewOf } from "./plan-verdict.js";
 import { type Present, presentLine } from "./present.js";
 
 /** Characters for what failed checks printed: of one check, and of all checks of a plan. */
@@ -96,12 +107,12 @@ function openingBlocks(
   options: PlanOptions,
   limit: number,
 ): readonly Block[] {
-  const inOrder = arranged.flatMap(({ placed }) => placed.map(({ plan: one }) => one));
   const turn = plan.turn === undefined ? "" : turnLine(plan.turn, plan, options.words);
-  const verdict = verdictLine(plan, nextOf(plan, options), options);
-  const names = inOrder.map(({ application }) => application);
+  const together = alike(arranged);
+  const { verdict, table } = overviewOf(plan, together, options);
+  const names = together.flat().map(({ application }) => application);
   const present = options.present === undefined ? "" : presentLine(options.present, names);
-  const texts = [movedText(plan), verdict, present, turn, movesText(plan), planTable(plan, inOrder, options)];
+  const texts = [movedText(plan), verdict, present, turn, movesText(plan), table];
   return cutBlocks(blocksOf(texts), limit / 2);
 }
 
@@ -126,8 +137,9 @@ function renderNothing(
   limit: number,
 ): readonly string[] {
   // Without applications and sets, nobody has to do anything but pass checks.
-  const acts = options.next?.kind === "checks" || plan.applicationSets.length > 0;
-  const next = acts ? nextOf(plan, options) : "";
+  const { links, words, next: step } = options;
+  const acts = step?.kind === "checks" || plan.applicationSets.length > 0;
+  const next = acts && step !== undefined ? nextStepClause(step, plan.change, words, links) : "";
   const around = {
     before: cutBlocks(blocksOf([nothingLine(plan, next, options), movesText(plan)]), limit / 2),
     between: setBlocks(plan, options, limit),
@@ -141,26 +153,24 @@ function renderNothing(
   });
 }
 
-function nextOf(plan: Plan, { links, words, next }: PlanOptions): string {
-  return next === undefined ? "" : nextStepClause(next, plan.change, words, links);
-}
-
 function closingBlocks(plan: Plan, options: PlanOptions, limit: number): readonly Block[] {
   return [...cutBlocks(endBlocks(plan, options.words), limit / 2), block(`---\n${footerText(plan, options)}`)];
 }
 
 function footerText(plan: Plan, { words, links, next }: PlanOptions): string {
-  const sync = code(`${words.command} sync`);
-  const deploy = `To deploy commit ${headLink(plan.head, links)}, comment`;
+  const sync = `${words.command} sync`;
+  const intro = `To deploy commit ${headLink(plan.head, links)}, comment`;
   // The checks of a sync say what is missing.
-  if (next === undefined) return `${deploy} ${sync}.`;
-  const locked = plan.applications.some(({ lock }) => lock.kind === "ours");
-  const release = locked ? ` To release the locks, comment ${code(`${words.command} unlock`)}.` : "";
+  if (next === undefined) return toCopy(intro, sync);
+  const locked = plan.applications.filter(({ lock }) => lock.kind === "ours").length;
+  const one = locked < 2 ? "" : `For one application, comment ${code(`${sync} -a <application>`)}.`;
+  const unlock = code(`${words.command} unlock`);
+  const release = locked === 0 ? "" : `To release the ${locked === 1 ? "lock" : "locks"}, comment ${unlock}.`;
   if (next.kind === "command" && next.command === "sync" && next.applications.length === 0 && next.by.length === 0) {
-    return `${deploy} ${sync}, or ${code(`${words.command} sync -a <application>`)} for one application.${release}`;
+    return nextStepText(next, plan.change, words, { links, intro, more: joined([one, release], " ") });
   }
-  const nothing = next.kind === "merge" ? `There is nothing to deploy with ${sync} here. ` : "";
-  return `${nothing}${nextStepSentence(next, plan.change, words, links)}${release}`;
+  const nothing = next.kind === "merge" ? `There is nothing to deploy with ${code(sync)} here.` : "";
+  return joined([nothing, nextStepText(next, plan.change, words, { links, more: release })], " ");
 }
 
 /** Those of the ApplicationSets that fit into a comment, or two. */
@@ -270,8 +280,9 @@ function turnLine({ applications, after }: Turn, plan: Plan, words: HostWords): 
 /** Asks for a plan where svc does not plan by itself when the turn comes. */
 export function renderTurn(turn: Turn, reader: ChangeRequestRef, words: HostWords): string {
   const it = turn.applications.length === 1 ? "it" : "them";
-  const todo = `Comment ${code(`${words.command} plan`)} to lock ${it}, before the next in the queue has its turn in a few minutes.`;
-  return `${markerLine({ kind: "result" })}\n**Your turn:** ${released(turn, reader, words)} ${todo}`;
+  const todo = `To lock ${it} before the next in the queue has its turn in a few minutes, comment`;
+  const said = `**Your turn:** ${released(turn, reader, words)} ${todo}`;
+  return `${markerLine({ kind: "result" })}\n${toCopy(said, `${words.command} plan`)}`;
 }
 
 /** Tells a change request that a rollback of another one took its locks. `words` are the reader's. */

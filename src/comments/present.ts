@@ -24,9 +24,15 @@ export function presentLine({ state, approvers, deployed }: Present, application
       ? deploymentText(only)
       : done.length === 0
         ? ""
-        : `✅ ${done.length} of ${counted(applications.length, "application")} deployed`;
+        : `✅ ${done.length} of ${counted(applications.length, "application")} ${togetherText(done)}`;
   const approved = state !== "open" || approvers.length === 0 ? "" : `approved by ${codes(approvers)}`;
   return capitalised(joined([STATES[state], deployments, approved], " · "));
+}
+
+/** By whom and when, if that is the same for all. */
+function togetherText([first, ...others]: readonly Deployed[]): string {
+  const text = first === undefined ? "" : deploymentText(first);
+  return others.every((one) => deploymentText(one) === text) ? text.replace(/^\S+ /, "") : "deployed";
 }
 
 const STATES = { open: "", merged: "**Merged**", closed: "**Closed without a merge**" } as const;

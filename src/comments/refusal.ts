@@ -1,15 +1,15 @@
 import { COMMAND_NAMES, COMMANDS, isGatedBy, usageOf, writtenCommand } from "../core/commands/commands.js";
 import { readLabelSelector } from "../core/commands/selection.js";
-import { changeRequestName, type ChangeRequestRef, sameRepositoryOf } from "../core/model/change-request.js";
+import type { ChangeRequestRef } from "../core/model/change-request.js";
 import type { Command, CommandName } from "../core/model/command.js";
 import { type HostWords, listed } from "../core/model/host-words.js";
 import type { NextStep } from "../core/model/next-step.js";
 import type { BarredApplication, MemberNeed, NarrowedCommand, Refusal } from "../core/model/result.js";
 import type { AccessRule } from "../core/model/settings.js";
 import type { Advice } from "../core/policy/next-step.js";
-import { HOST_TITLES, REPOSITORY_FILE } from "../names.js";
-import { code, codes, details, fence, plainName, sentence, shortened, warning } from "./markdown.js";
-import { nextStepClause, nextStepSentence } from "./next-step-words.js";
+import { REPOSITORY_FILE } from "../names.js";
+import { code, codes, details, fence, plainName, sentence, shortened, toCopy, warning } from "./markdown.js";
+import { nextStepClause, nextStepText } from "./next-step-words.js";
 import { type Block, blocksOf, joined, listOf, lockedBy, unreadText } from "./parts.js";
 
 const MAX_REASON = 4000;
@@ -27,7 +27,7 @@ export function refusalBlocks(
   advice?: Advice,
   next?: NextStep,
 ): readonly Block[] {
-  const step = next === undefined || isSaid(refusal, next) ? "" : nextStepSentence(next, change, words);
+  const step = next === undefined || isSaid(refusal, next) ? "" : nextStepText(next, change, words);
   return blocksOf([paragraphsOf(refusal, change, words, advice), step].flat());
 }
 
@@ -71,7 +71,7 @@ function paragraphsOf(
         planHelps(advice?.next)
           ? "No applications are locked by this PR. Run the plan command first."
           : "No applications are locked by this PR.",
-        nextSentence(advice, change, words) ?? `Comment ${code(`${word} plan`)}.`,
+        nextText(advice, change, words) ?? toCopy("Comment", `${word} plan`),
       ];
     case "not-locked":
       return [
@@ -131,9 +131,7 @@ function paragraphsOf(
       return `No application of this ${short} matches ${codes(refusal.patterns)}, so nothing was done.${labelHint(refusal.patterns, short)}${choice(refusal.applications)}`;
     case "locked-by-other":
       return [
-        ...refusal.locks.map(
-          (lock) => `${plainName(lock.application)}: ${lockedBy(lock)}${elsewhere(lock.holder, change)}`,
-        ),
+        ...refusal.locks.map((lock) => `${plainName(lock.application)}: ${lockedBy(lock, change)}`),
         ...(refusal.written ?? []).map(({ child, parent }) => {
           return `A sync of ${code(parent)} would write the definition of ${code(child)}, so it waits for that lock.`;
         }),
@@ -158,7 +156,7 @@ function paragraphsOf(
       const working = COMMAND_NAMES.filter((name) => !isGatedBy(name, "closed") && works(name, advice));
       return [
         `This ${short} is ${refusal.state}. Only ${codes(working)} work here.`,
-        nextSentence(advice, change, words) ?? "",
+        nextText(advice, change, words) ?? "",
       ];
     }
     case "fork":
@@ -242,8 +240,8 @@ function planHelps(next: NextStep | undefined): boolean {
   return next?.kind !== "command" || next.command !== "rollback";
 }
 
-function nextSentence(advice: Advice | undefined, change: ChangeRequestRef, words: HostWords): string | undefined {
-  return advice && nextStepSentence(advice.next, change, words);
+function nextText(advice: Advice | undefined, change: ChangeRequestRef, words: HostWords): string | undefined {
+  return advice && nextStepText(advice.next, change, words);
 }
 
 function stepOf(
@@ -279,7 +277,7 @@ function narrower(others: readonly string[], words: HostWords, command: Narrowed
   if (others.length === 0) return "";
   const options = others.map((name) => `-a ${name}`).join(" ");
   const done = command === "sync" || command === "rollback" ? "deployed" : "done";
-  return `Nothing was ${done}. To continue with the others: ${code(`${words.command} ${command} ${options}`)}`;
+  return toCopy(`Nothing was ${done}. To continue with the others, comment`, `${words.command} ${command} ${options}`);
 }
 
 function whoMay({ allowed, problem, through }: BarredApplication, command: NarrowedCommand): string {
@@ -303,11 +301,6 @@ function whereRulesAre(applications: readonly BarredApplication[]): string {
   const isElsewhere = applications.some(({ allowed }) => allowed.some(({ from }) => from !== undefined));
   const others = isElsewhere ? `, or in that of the repository that is named` : "";
   return `The rule is in ${code(REPOSITORY_FILE)} on the base branch${others}, under ${code("sync_requirements")}.`;
-}
-
-function elsewhere(holder: ChangeRequestRef, change: ChangeRequestRef): string {
-  if (holder.host === change.host && sameRepositoryOf(holder, change)) return "";
-  return ` of ${code(changeRequestName(holder))} on ${HOST_TITLES[holder.host]}`;
 }
 
 function labelHint(selected: readonly string[], short: string): string {

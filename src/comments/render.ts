@@ -16,9 +16,9 @@ import {
 } from "../core/model/result.js";
 import type { Advice } from "../core/policy/next-step.js";
 import { SERVICE } from "../names.js";
-import { code, codes, fence, headLink, type Links, sentence, shortened, warning } from "./markdown.js";
+import { code, codes, fence, headLink, type Links, sentence, shortened, toCopy, warning } from "./markdown.js";
 import { markerLine } from "./marker.js";
-import { commandText, nextStepClause, nextStepSentence } from "./next-step-words.js";
+import { commandText, nextStepClause, nextStepText } from "./next-step-words.js";
 import { type Block, block, blocksOf, capitalised, counted, cutBlocks, joined, listOf, pack } from "./parts.js";
 import { renderPlan, type PlanOptions } from "./plan.js";
 import { commandList, refusalBlocks } from "./refusal.js";
@@ -97,15 +97,15 @@ function unlockBlocks(result: CommandResultOf<"unlocked">, { change, words, advi
     next.length === 0 ? "" : `Next in the queue: ${next.join(", ")}.`,
     result.left.length === 0 ? "" : `No longer in the queue for: ${codes(result.left)}.`,
     notHeld.length === 0 ? "" : listOf("Not released:", notHeld),
-    advice === undefined ? "" : nextStepSentence(advice.next, change, words),
+    advice === undefined ? "" : nextStepText(advice.next, change, words),
   ]);
 }
 
 function updateText({ done }: CommandResultOf<"updated">, { change, words, advice }: AnswerFacts): string {
   const base = code(change.baseBranch);
   if (done === undefined) {
-    const next = advice === undefined ? "" : ` ${nextStepSentence(advice.next, change, words)}`;
-    return `${capitalised(`the branch has every commit of ${base}`)}: there is nothing to update.${next}`;
+    const next = advice === undefined ? "" : nextStepText(advice.next, change, words);
+    return joined([`The branch has every commit of ${base}: there is nothing to update.`, next], "\n\n");
   }
   const [was, head] = [change.headRevision, done.head].map((commit) => code(shortRevision(commit)));
   const how = done.rewritten
@@ -128,7 +128,7 @@ function holders(holds: readonly Hold[]): readonly string[] {
 }
 
 function closedText(applications: readonly string[], { short, command }: HostWords): string {
-  return `This ${short} was closed without a merge, and these applications still run its commit: ${codes(applications)}.\n\nComment ${code(`${command} rollback`)} to deploy the target branch again.`;
+  return `This ${short} was closed without a merge, and these applications still run its commit: ${codes(applications)}.\n\n${toCopy("To deploy the target branch again, comment", `${command} rollback`)}`;
 }
 
 /** What holds now bars the merge, although nothing did when the sync ended. */
@@ -142,7 +142,7 @@ export function renderBarredMerge(
     `Everything is deployed, but this ${words.short} was not merged, because of what changed meanwhile:`,
     notMerged,
   );
-  return `${marker}\n${bars}\n\n${nextStepSentence(next, change, words)}`;
+  return `${marker}\n${bars}\n\n${nextStepText(next, change, words)}`;
 }
 
 /** The host refused to merge. A merge that succeeds needs no comment. */
@@ -187,7 +187,7 @@ function syncBlocks(result: SyncedResult, facts: AnswerFacts): readonly Block[] 
   const next = advice?.next ?? (merge === undefined ? undefined : merging);
   const run: Run = { ...facts, command: "sync", at: change.headRevision.slice(0, 8), dryRun, next };
   return [
-    block(verdictLine(applications, run, skipped.length)),
+    ...verdictBlocks(applications, run, skipped.length),
     ...applications.map((one) => syncBlock(one, run)),
     ...blocksOf(texts),
   ];
@@ -208,7 +208,7 @@ function rollbackBlocks(
 ): readonly Block[] {
   const run: Run = { ...facts, command: "rollback", at: facts.change.baseBranch, dryRun, next: facts.advice?.next };
   return [
-    block(verdictLine(applications, run)),
+    ...verdictBlocks(applications, run),
     ...applications.map((one) => syncBlock(one, run)),
     ...(kept.length === 0 ? [] : [block(keptSentence(kept, facts.words))]),
   ];
@@ -229,11 +229,13 @@ const ENDED = {
   unknown: "with unknown outcome",
 } as const;
 
-function verdictLine(all: readonly ApplicationSync[], run: Run, unchanged = 0): string {
+function verdictBlocks(all: readonly ApplicationSync[], run: Run, unchanged = 0): readonly Block[] {
   const { command, at, change, words, links, next } = run;
-  const step = next === undefined ? [] : [nextStepClause(next, change, words, links)];
+  const isCommand = next?.kind === "command";
+  const step = next === undefined || isCommand ? [] : [nextStepClause(next, change, words, links)];
   const commit = command === "sync" ? headLink(change.headRevision, links) : code(at);
-  return [`**${countsText(all, run, unchanged)}** at ${commit}`, ...dangers(all), ...step].join(" · ");
+  const verdict = [`**${countsText(all, run, unchanged)}** at ${commit}`, ...dangers(all), ...step].join(" · ");
+  return blocksOf([verdict, isCommand ? nextStepText(next, change, words, { links }) : ""]);
 }
 
 function countsText(all: readonly ApplicationSync[], { command, dryRun }: Run, unchanged: number): string {

@@ -28,7 +28,7 @@ describe.each(HOSTS)("queues for locks on %s", (host) => {
     const before = rendered();
     await bot.comment(one, "svc unlock");
     expect(rendered()).toBe(before);
-    expect(bot.lastComment(fork)).toContain("Comment `svc plan` to lock it");
+    expect(bot.lastComment(fork)).toMatch(/To lock it before .*, comment:\n```\nsvc plan\n```/);
     expect(await bot.locked(fork)).toEqual([]);
     const said = bot.answers(fork);
     await bot.service.reconcile();

@@ -3,7 +3,16 @@ import fc from "fast-check";
 import { renderPlan } from "../../src/comments/plan.js";
 import type { ResourceChange } from "../../src/core/model/manifest-diff.js";
 import type { ApplicationPlan } from "../../src/core/model/plan.js";
-import { evaluated, LINKS, resource, sampleApplication, samplePlan, WORDS } from "./samples.js";
+import {
+  evaluated,
+  LINKS,
+  resource,
+  sampleApplication,
+  sampleCheck,
+  sampleLock,
+  samplePlan,
+  WORDS,
+} from "./samples.js";
 
 const options = { words: WORDS.hosta, pruning: false, links: LINKS, comments: "all" } as const;
 const hunk = (value: number) => `@@ -4 +4 @@\n-  replicas: 1\n+  replicas: ${value}`;
@@ -79,11 +88,77 @@ test("applications with dangers come first and open", () => {
   expect(blockOf(comment, "z")).toContain("<details open><summary>Diff (1 resource changed)</summary>");
   expect(blockOf(comment, "a")).toContain("<details><summary>Diff (1 resource changed)</summary>");
   expect(comment).toContain(
-    "| [`z`](<https://argocd.example.com/applications/z>) | 1 deleted with --prune | ⚠️ deletes PersistentVolumeClaim z/data with --prune | locked by this PR |\n| [`a`]",
+    "| [`z`](<https://argocd.example.com/applications/z>) | 1 deleted with --prune | ⚠️ deletes PersistentVolumeClaim z/data with --prune |\n| [`a`]",
   );
 });
 
-test("whatever is planned, each application has one block and one line of the table, and refers only to an equal diff", () => {
+/** The names in each line of the table; what is counted there stands as `+n`. */
+function rowsIn(comment: string): readonly (readonly string[])[] {
+  const lines = comment.split("\n").filter((line) => line.startsWith("| [`"));
+  return lines.map((line) => {
+    const [cell = ""] = line.slice(2).split(" | ");
+    const more = /and (\d+) more$/.exec(cell)?.[1];
+    return [...[...cell.matchAll(/\[`([^`]+)`\]/g)].map(([, name]) => name ?? ""), ...(more ? [`+${more}`] : [])];
+  });
+}
+
+describe("the lines of the table", () => {
+  test("tell alike applications together, and each keeps its folded block", () => {
+    const comment = shown(
+      changed("a", 2),
+      changed("b", 2),
+      changed("c", 2),
+      changed("d", 2),
+      sampleApplication("e", evaluated([])),
+    );
+    expect(rowsIn(comment)).toEqual([["a", "b", "+2"], ["e"]]);
+    for (const name of ["a", "b", "c", "d"]) expect(blockOf(comment, name)).toContain("**Status:** Locked by this PR");
+  });
+
+  const dangers = [{ what: "deletes Namespace x", pruning: false }];
+  const danger = (name: string) =>
+    sampleApplication(name, evaluated([resource(`apps/Deployment ${name}/web`, "update", hunk(2))], { dangers }));
+  test.each<[string, ApplicationPlan]>([
+    ["is dangerous", danger("b")],
+    [
+      "has a caution",
+      sampleApplication("b", evaluated([resource("apps/Deployment b/web", "update", hunk(2))], { cautions: ["look"] })),
+    ],
+    ["is warned about", changed("b", 2, { warnings: ["look"] })],
+    ["is locked by another", changed("b", 2, { lock: { kind: "held", by: sampleLock("b", 9, "bo") } })],
+    [
+      "failed a check",
+      sampleApplication("b", {
+        ...evaluated([resource("apps/Deployment b/web", "update", hunk(2))]),
+        checks: [sampleCheck("lint", { kind: "failed", reason: "exit code 1", output: "" })],
+      }),
+    ],
+  ])("never hide an application that %s among those that are not", (_, special) => {
+    for (const all of [
+      [changed("a", 2), special, changed("c", 2)],
+      [special, changed("a", 2), changed("c", 2)],
+    ]) {
+      const comment = shown(...all, sampleApplication("e", evaluated([])));
+      expect(rowsIn(comment)).toContainEqual(["b"]);
+      // Its block stands open.
+      const folded = [
+        ...comment.matchAll(
+          /<summary>\d+ more with the same change<\/summary>[^]*?\n<\/details>\n\n(?=###|---|<details>)/g,
+        ),
+      ];
+      for (const [text] of folded) expect(text).not.toContain("### Application: `b`");
+    }
+  });
+
+  test("are left out where they would only repeat names", () => {
+    expect(shown(changed("a", 2), changed("b", 2))).not.toContain("\n|");
+    expect(shown(changed("a", 2), changed("b", 3)).split("\n")[2]).toBe(
+      "**2 applications, 2 resources change** · [`a`](<https://argocd.example.com/applications/a>), [`b`](<https://argocd.example.com/applications/b>)",
+    );
+  });
+});
+
+test("whatever is planned, each application has one block and at most one line of the table, dangerous ones their own, and refers only to an equal diff", () => {
   const one = fc.record({
     value: fc.nat(2),
     dangerous: fc.boolean(),
@@ -100,9 +175,14 @@ test("whatever is planned, each application has one block and one line of the ta
         return sampleApplication(`app${index}`, { ...planned, warnings: warned ? ["look"] : [] });
       });
       const comment = shown(...plans);
-      for (const [index, { value }] of all.entries()) {
+      const rows = rowsIn(comment);
+      const counts = rows.flat().map((name) => (name.startsWith("+") ? Number(name) : 1));
+      if (rows.length > 0) expect(counts.reduce((sum, count) => sum + count, 0)).toBe(all.length);
+      for (const [index, { value, dangerous, warned }] of all.entries()) {
+        const own = rows.filter((names) => names.includes(`app${index}`));
+        expect(own.length).toBeLessThan(2);
+        if ((dangerous || warned) && rows.length > 0) expect(own).toEqual([[`app${index}`]]);
         expect(comment.split(`\n### Application: \`app${index}\`\n`)).toHaveLength(2);
-        expect(comment.split(`\n| [\`app${index}\`]`)).toHaveLength(2);
         const like = /Same as `app(\d+)`/.exec(blockOf(comment, `app${index}`))?.[1];
         if (like !== undefined) expect(all[Number(like)]).toMatchObject({ value, whole: true, empty: false });
       }
@@ -111,8 +191,8 @@ test("whatever is planned, each application has one block and one line of the ta
 });
 
 test("a name with bars and backslashes stays in its cell", () => {
-  const comment = shown(changed("a|b\\|c\\\\|d", 2), changed("e", 3));
+  const comment = shown(changed("a|b\\|c\\\\|d", 2), sampleApplication("e", evaluated([])));
   const lines = comment.split("\n").filter((line) => line.startsWith("| "));
   expect(lines).toHaveLength(3);
-  for (const line of lines) expect(line.replace(/\\\|/g, "").match(/\|/g)).toHaveLength(5);
+  for (const line of lines) expect(line.replace(/\\\|/g, "").match(/\|/g)).toHaveLength(3);
 });

@@ -72,14 +72,14 @@ interface Told {
   readonly command: string;
 }
 
-describe("the first four lines of a plan say how much changes, what is dangerous, who acts next and the command", () => {
+describe("the first lines of a plan say how much changes and what is dangerous, the last who acts next, and nothing says it again", () => {
   test.each<[string, Plan, NextStep, Told]>([
     [
       "of-24-applications",
       samplePlan([...unchanged, payments, ...COUNTRIES.map(shop), web]),
       APPROVE,
       {
-        counts: "**24 applications: 1 created, 22 updated, 1 deleted with --prune**",
+        counts: "**24 applications, 24 resources change (1 created, 22 updated, 1 deleted with --prune)**",
         danger: "⚠️ deletes PersistentVolumeClaim payments/data with --prune",
         who: "by somebody other than ana",
         command: "then `svc sync`",
@@ -90,10 +90,10 @@ describe("the first four lines of a plan say how much changes, what is dangerous
       samplePlan([web, payments]),
       SYNC,
       {
-        counts: "**2 applications: 1 created, 2 updated, 1 deleted with --prune**",
+        counts: "**2 applications, 4 resources change (1 created, 2 updated, 1 deleted with --prune)**",
         danger: "⚠️ deletes PersistentVolumeClaim payments/data with --prune",
-        who: " · comment ",
-        command: "comment `svc sync`",
+        who: "comment:",
+        command: "\n```\nsvc sync\n```\n",
       },
     ],
     [
@@ -101,8 +101,8 @@ describe("the first four lines of a plan say how much changes, what is dangerous
       samplePlan([web]),
       APPROVE,
       {
-        counts: "**1 application: 1 created, 1 updated** · [`web`](<https://argocd.example.com/applications/web>)",
-        who: `needs an approval of [\`c0ffee00\`](<${LINKS.head}>) by somebody other than ana`,
+        counts: "\n[`web`](<https://argocd.example.com/applications/web>)\n\n### ",
+        who: `Needs an approval of [\`c0ffee00\`](<${LINKS.head}>) by somebody other than ana`,
         command: "then `svc sync`",
       },
     ],
@@ -110,52 +110,105 @@ describe("the first four lines of a plan say how much changes, what is dangerous
       "blocked-by-another",
       samplePlan([held]),
       { kind: "wait", locks: [sampleLock("web", 9, "bo")] },
-      { counts: "**1 application: 1 updated**", who: "(bo)", command: "wait for " },
+      {
+        counts: "\n[`web`](<https://argocd.example.com/applications/web>)\n\n### ",
+        who: "(bo), which has locked",
+        command: "Wait for ",
+      },
     ],
   ])("%s", (name, plan, next, { counts, danger = "", who, command }) => {
     const parts = renderPlan(plan, { ...options, next });
     expectGolden(`plan-${name}`, parts);
-    const [, heading, ...lines] = (parts[0] ?? "").split("\n", 5);
+    const [comment = ""] = parts;
+    const [, heading, ...lines] = comment.split("\n", 5);
     expect(heading).toBe("## svc Plan");
-    for (const text of [counts, danger, who, command]) expect(lines.join("\n")).toContain(text);
+    for (const text of [counts, danger]) expect(`\n${lines.join("\n")}`).toContain(text);
     expect(lines.join("\n").includes("⚠️")).toBe(danger !== "");
+    const [blocks = "", footer = ""] = comment.split("\n---\n");
+    for (const text of [who, command]) {
+      expect(footer.split(text)).toHaveLength(2);
+      expect(blocks).not.toContain(text);
+    }
+  });
+});
+
+/** The lines that people read: without blank ones, and without what is folded. */
+function linesOf(comment: string): readonly string[] {
+  const open: string[] = [];
+  let depth = 0;
+  for (const line of comment.split("\n")) {
+    if (line.startsWith("<details>")) depth += 1;
+    if (depth === 0 && line !== "") open.push(line);
+    if (line === "</details>") depth -= 1;
+  }
+  expect(depth).toBe(0);
+  return open;
+}
+
+describe.each(["hosta", "hostb"] as const)("on %s", (host) => {
+  const here = { ...options, words: WORDS[host] };
+  const WAIT: NextStep = { kind: "wait", locks: [sampleLock("web", 9, "bo")] };
+
+  test.each<[string, ApplicationPlan, NextStep | undefined]>([
+    ["to sync", web, SYNC],
+    ["that needs an approval", web, APPROVE],
+    ["that waits", held, WAIT],
+    ["without a known next step", web, undefined],
+  ])("a plan of one application %s takes at most 12 lines around its diff", (_, one, next) => {
+    const [comment = "", ...more] = renderPlan(samplePlan([one]), { ...here, next });
+    expect(more).toEqual([]);
+    expect(linesOf(comment).length).toBeLessThanOrEqual(12);
+  });
+
+  test("a plan of 24 alike applications takes at most 40 lines outside of what is folded, and each keeps its block", () => {
+    const all = [...COUNTRIES, "mt", "nl", "no", "pl"].map(shop);
+    const parts = renderPlan(samplePlan(all), { ...here, next: SYNC });
+    expect(parts).toHaveLength(1);
+    if (host === "hosta") expectGolden("plan-of-24-alike", parts);
+    const [comment = ""] = parts;
+    expect(linesOf(comment).length).toBeLessThanOrEqual(40);
+    for (const { application } of all) expect(comment.split(`\n### Application: \`${application}\`\n`)).toHaveLength(2);
+    expect(comment).toContain("and 22 more");
   });
 });
 
 describe("the verdict", () => {
   const verdict = (plan: Plan, more: Partial<typeof options> = {}) =>
     (renderPlan(plan, { ...options, ...more })[0] ?? "").split("\n")[2];
+  const other = sampleApplication("other", evaluated([resource("ConfigMap other/a", "update", "+b")]));
 
   test.each<[string, ApplicationPlan, string]>([
-    ["no change", sampleApplication("a", evaluated([])), "1 application: no changes"],
+    ["no change", sampleApplication("a", evaluated([])), "2 applications, 1 resource changes"],
     [
       "a change that nobody can see",
       sampleApplication("a", { ...evaluated([], { hiddenSecrets: true }), verdict: "unknown" }),
-      "1 application: no visible changes",
+      "2 applications, 1 resource changes; 1 has no visible changes",
     ],
     [
       "a definition alone",
       sampleApplication("a", { ...evaluated([]), writesDefinition: true }),
-      "1 application: only its definition changes",
+      "2 applications, 1 resource changes; 1 changes only its definition",
     ],
     [
       "a hook",
       sampleApplication("a", evaluated([resource("Job a/b", "update", "+a", true)])),
-      "1 application: 1 hook changed",
+      "2 applications, 1 resource changes, 1 hook changed",
     ],
     [
       "a failed render",
       sampleApplication("a", { kind: "unevaluated", reason: "x" }),
-      "1 application: could not be evaluated",
+      "2 applications, 1 resource changes; 1 could not be evaluated",
     ],
     [
       "a render that waits",
       sampleApplication("a", { kind: "unevaluated", reason: "x", withheld: true }),
-      "1 application: not rendered yet",
+      "2 applications, 1 resource changes; 1 is not rendered yet",
     ],
-    ["a new application", sampleApplication("a", { kind: "new" }), "1 application: new"],
+    ["a new application", sampleApplication("a", { kind: "new" }), "2 applications, 1 resource changes; 1 is new"],
   ])("tells %s", (_, plan, text) => {
-    expect(verdict(samplePlan([plan]))).toContain(`**${text}**`);
+    expect(verdict(samplePlan([other, plan]))).toContain(`**${text}**`);
+    // The block of an only application says it.
+    expect(verdict(samplePlan([plan]))).toMatch(/^(\[`a`\]\(<[^>]+>\)|`a`)$/);
   });
 
   test("counts what it cannot count resources of apart from those that it can", () => {
@@ -171,7 +224,7 @@ describe("the verdict", () => {
     ];
     expect(verdict(samplePlan(all))).toContain(
       "⚠️ deletes the application b · " +
-        "**7 of 8 applications: 1 created, 1 updated; 1 is new, 1 is deleted, 2 are not rendered yet, 1 could not be evaluated, 1 has no visible changes**",
+        "**7 of 8 applications, 2 resources change (1 created, 1 updated); 1 is new, 1 is deleted, 2 are not rendered yet, 1 could not be evaluated, 1 has no visible changes**",
     );
   });
 
@@ -181,7 +234,7 @@ describe("the verdict", () => {
     const danger = "⚠️ removes the application x · ";
     const told = "**2 ApplicationSets: 2 applications added, 1 removed, 1 could not be previewed, at the merge**";
     const withWeb = verdict(samplePlan([web], { applicationSets: sets }));
-    expect(withWeb).toMatch(/^⚠️ removes the application x · \*\*1 application: /);
+    expect(withWeb).toMatch(/^⚠️ removes the application x · \[`web`\]/);
     expect(withWeb).toContain(` · ${told}`);
     expect(verdict(samplePlan([], { applicationSets: sets }))).toBe(`${danger}${told}`);
   });
@@ -193,16 +246,18 @@ describe("the verdict", () => {
   });
 
   test("with pruning on, what is deleted is deleted", () => {
-    const told = verdict(samplePlan([payments]), { pruning: true });
-    expect(told).toContain(" · **1 application: 1 updated, 1 deleted** · [");
+    const told = verdict(samplePlan([web, payments]), { pruning: true });
+    expect(told).toContain(" · **2 applications, 4 resources change (1 created, 2 updated, 1 deleted)**");
     expect(told).not.toContain("--prune");
   });
 
   test("leads to the page where there is one, and so does each line of the table", () => {
     const links = { ...LINKS, page: PAGE };
     const [comment = ""] = renderPlan(samplePlan([web, payments]), { ...options, links });
-    expect(comment).toContain(` · [**2 applications: 1 created, 2 updated, 1 deleted with --prune**](<${PAGE}>)\n`);
-    expect(comment).toContain(` | locked by this PR | [diff](<${PAGE}#application-web>) |\n`);
+    expect(comment).toContain(
+      ` · [**2 applications, 4 resources change (1 created, 2 updated, 1 deleted with --prune)**](<${PAGE}>)\n`,
+    );
+    expect(comment).toContain(` | [1 created, 1 updated](<${PAGE}#application-web>) |  |\n`);
   });
 
   test("a name of another namespace leads there, and a new application nowhere yet", () => {

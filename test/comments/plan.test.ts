@@ -544,7 +544,7 @@ test("where people can log in, a plan leads to its page, and so does a diff that
     links: { ...LINKS, page },
   });
   expect(parts.join("\n")).toContain(`too long to show here; log in to read [their diff](<${page}>):`);
-  expect(parts[0]).toContain(`\n[**1 application: 60 created**](<${page}>) · [`);
+  expect(parts[0]).toContain(` · [details](<${page}>)\n`);
 });
 
 test("long lists are cut with a visible count", () => {

@@ -307,13 +307,13 @@ describe("the answers to commands", () => {
     expect(renderResult({ kind: "closed", released: [web], stillDeployed: [] }, facts)).toEqual([]);
   });
 
-  test("one whose turn has come, and that is not planned by itself, is told in one line", () => {
+  test("one whose turn has come, and that is not planned by itself, is told in one line and a command", () => {
     const after = { ...changeRequestRef(change), number: 9 };
     const text = renderTurn({ applications: [web], after }, change, WORDS.hosta);
     expectGolden("turn", [text]);
-    expect(text.split("\n")).toHaveLength(2);
+    expect(text.split("\n")).toHaveLength(5);
     const both = renderTurn({ applications: [api, web], after: undefined }, { ...change, host: "hostb" }, WORDS.hostb);
-    expect(both).toContain("`api`, `web` are no longer locked. Comment `svc plan` to lock them,");
+    expect(both).toContain("`api`, `web` are no longer locked. To lock them before");
   });
 
   test("a merge that was refused says what to do", () => {

@@ -199,7 +199,10 @@ class Talk {
     const advised = step.kind === "approve" || step.kind === "retry" || step.kind === "mend" ? step.then : step;
     if (advised.kind !== "command") return;
     const command = commandText(advised, WORDS[this.#hostId]);
-    must(answer.includes(`\`${command}\``), `${command} is the next step, and is not in\n${answer}`);
+    must(
+      answer.includes(`\`${command}\``) || answer.includes(`\n${command}\n\`\`\`\n`),
+      `${command} is the next step, and is not in\n${answer}`,
+    );
   }
 
   /** Gives one of the commands that the last answer names. */

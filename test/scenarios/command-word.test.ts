@@ -33,13 +33,13 @@ describe.each(HOSTS)("server.command on %s", (host) => {
     const bot = await startBot({ host, config: { ...CONFIG, [host]: { commit_status: true } } });
     const one = await bot.open(changeOf(["api", "web"]));
     bot.forge.runPipeline(REPOSITORY, one);
-    expect(bot.lastComment(one)).toContain("comment `argo sync`");
+    expect(bot.lastComment(one)).toContain("comment:\n```\nargo sync\n```");
     const two = await bot.open(changeOf(["web"], "3"), { by: "bo", draft: true });
     bot.forge.runPipeline(REPOSITORY, two);
     await bot.comment(one, "argo plan");
     await bot.comment(two, "argo sync", "bo");
     expect(bot.lastComment(two)).toContain(
-      "No applications are locked by this PR. Run the plan command first.\n\nComment `argo plan`.",
+      "No applications are locked by this PR. Run the plan command first.\n\nComment:\n```\nargo plan\n```",
     );
     await bot.comment(one, "argo deploy");
     expect(bot.lastComment(one)).toContain(
@@ -53,7 +53,7 @@ describe.each(HOSTS)("server.command on %s", (host) => {
     await bot.comment(one, "argo unlock");
     await bot.close(one);
     expect(bot.lastComment(one)).toContain(`This ${SHORT[host]} was closed without a merge`);
-    expect(bot.lastComment(one)).toContain("Comment `argo rollback`");
+    expect(bot.lastComment(one)).toContain("comment:\n```\nargo rollback\n```");
     for (const text of [...bot.answers(one), ...bot.answers(two), statusOf(bot, two)]) {
       expect(text).not.toMatch(/svc (?:plan|sync|rollback|unlock|help)|a svc command/);
     }

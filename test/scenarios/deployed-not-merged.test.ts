@@ -14,7 +14,7 @@ describe.each(HOSTS)("deployed, not merged, seen from outside on %s", (host) => 
     await bot.comment(two, "svc unlock", "bo");
     await bot.close(one);
     expect(bot.lastComment(one)).toContain("these applications still run its commit: `web`");
-    const [, command] = /Comment `([^`]+)`/.exec(bot.lastComment(one)) ?? [];
+    const [, command] = /comment:\n```\n(.+)\n```/.exec(bot.lastComment(one)) ?? [];
     await bot.comment(one, command ?? "");
     expect(bot.lastComment(one)).toContain("✅ succeeded, `main` is deployed");
     expect(bot.liveValue("web")).toBe("1");

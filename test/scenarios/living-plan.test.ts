@@ -20,12 +20,12 @@ describe.each(HOSTS)("the comment of the newest plan on %s", (host) => {
     const bot = await startBot({ host, config: APPROVAL });
     const one = await bot.open(changeOf(["web"]));
     const comments = bot.answers(one).length;
-    expect(planOf(bot, one)).toContain("needs an approval of");
+    expect(planOf(bot, one)).toContain("Needs an approval of");
     const before = edits(bot);
     await bot.approve(one);
     expect(planOf(bot, one)).toContain("pproved by `bo`");
-    expect(planOf(bot, one)).not.toContain("needs an approval");
-    expect(planOf(bot, one)).toContain("comment `svc sync`");
+    expect(planOf(bot, one)).not.toContain("Needs an approval");
+    expect(planOf(bot, one)).toContain("comment:\n```\nsvc sync\n```");
     expect(bot.answers(one)).toHaveLength(comments);
     expect(edits(bot)).toBe(before + 1);
     await bot.stores.marks.set([bot.ref(one)], bot.clock.now());
@@ -40,11 +40,11 @@ describe.each(HOSTS)("the comment of the newest plan on %s", (host) => {
     bot.expectChanges("sync web");
     await bot.comment(one, "svc sync");
     expect(planOf(bot, one)).toMatch(/✅ deployed by `ana`, \d{4}-\d\d-\d\d \d\d:\d\d UTC, in \d+ s/);
-    expect(planOf(bot, one)).toContain(`merge this ${SHORT[host]}`);
+    expect(planOf(bot, one)).toContain(`Merge this ${SHORT[host]}`);
     await bot.forge.mergeByHand(REPOSITORY, one, "bo");
     await bot.idle();
     expect(planOf(bot, one)).toContain("**Merged** · ✅ deployed by `ana`");
-    for (const past of ["needs an approval", "merging into", "merge this", "to lock it again"]) {
+    for (const past of ["Needs an approval", "Merging into", "Merge this", "to lock it again"]) {
       expect(planOf(bot, one)).not.toContain(past);
     }
   });
@@ -78,10 +78,10 @@ describe.each(HOSTS)("the comment of the newest plan on %s", (host) => {
     await bot.comment(one, "svc sync");
     await bot.close(one);
     expect(planOf(bot, one)).toContain("**Closed without a merge** · ✅ deployed by `ana`");
-    expect(planOf(bot, one)).toContain("comment `svc rollback`");
+    expect(planOf(bot, one)).toContain("omment:\n```\nsvc rollback\n```");
     await bot.comment(one, "svc rollback");
     expect(planOf(bot, one)).toContain("**Closed without a merge**");
-    expect(planOf(bot, one)).not.toContain("comment `svc rollback`");
+    expect(planOf(bot, one)).not.toContain("omment:\n```\nsvc rollback\n```");
   });
 
   test("overwrites what somebody else wrote into it with the next change", async () => {
@@ -139,7 +139,7 @@ describe.each(HOSTS)("the comment of the newest plan on %s", (host) => {
       fault: { kind: "status", status: 500, body: "{}" },
     });
     await bot.approve(one);
-    expect(planOf(bot, one)).toContain("needs an approval");
+    expect(planOf(bot, one)).toContain("Needs an approval");
     bot.forge.faults.clear();
     bot.clock.advance(60_000);
     // The next mark wakes the publisher.

@@ -95,8 +95,8 @@ describe.each(HOSTS)("one judgement on %s", (host) => {
       prepare: ({ argocd }) => argocd.deploy("web"),
     });
     const one = await bot.open({ "apps/web/old.yaml": null });
-    expect(bot.lastComment(one).split("\n").slice(0, 4).join("\n")).toContain(
-      `comment \`svc sync\`, which leaves 1 object in the cluster that this ${SHORT[host]} removes, or \`svc sync --prune\`, which deletes it`,
+    expect(bot.lastComment(one)).toContain(
+      `comment:\n\`\`\`\nsvc sync\n\`\`\`\nwhich leaves 1 object in the cluster that this ${SHORT[host]} removes, or \`svc sync --prune\`, which deletes it`,
     );
   });
 
@@ -112,7 +112,9 @@ describe.each(HOSTS)("one judgement on %s", (host) => {
     expect(verdict).toMatch(
       new RegExp(`^⚠️ replaces commit ${commit} of ${other}, which runs, and reverts ConfigMap guestbook/web`),
     );
-    expect(verdict).toContain(`comment \`svc sync\`, knowing that it replaces commit ${commit} of ${other}`);
+    expect(bot.lastComment(two)).toContain(
+      `comment:\n\`\`\`\nsvc sync\n\`\`\`\nknowing that it replaces commit ${commit} of ${other}`,
+    );
   });
 
   test("after an unlock nothing is left to do, with the choices", async () => {

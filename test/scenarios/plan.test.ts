@@ -10,16 +10,16 @@ describe.each(HOSTS)("plan on %s", (host) => {
     const head = bot.seen(one).headRevision;
     const comment = bot.lastComment(one);
     expect(bot.answers(one)).toHaveLength(1);
-    expect(comment).toMatch(
-      /^<!-- svc:plan [^\n]*-->\n## svc Plan\n\*\*1 application: 1 created, 1 updated\*\* · [^\n]*\n\n### Application: `web`\n/,
-    );
+    expect(comment).toMatch(/^<!-- svc:plan [^\n]*-->\n## svc Plan\n\[`web`\][^\n]*\n\n### Application: `web`\n/);
     const web = section(comment, "web");
     expect(web).toContain("**Changes:** 1 to create, 1 to update");
     expect(web).toContain("<details><summary>Diff (2 resources changed)</summary>\n\n```diff\n");
     expect(web).toMatch(/-  value: "1"\n\+  value: "2"\n/);
     expect(web).toMatch(/```\n\n<\/details>\n\n\*\*Status:\*\* Locked by this PR\n$/);
     expect(comment).toMatch(
-      new RegExp(`\n---\nTo deploy commit \\[\`${head.slice(0, 8)}\`\\]\\([^)]*${head}>\\), comment \`svc sync\``),
+      new RegExp(
+        `\n---\nTo deploy commit \\[\`${head.slice(0, 8)}\`\\]\\([^)]*${head}>\\), comment:\n\`\`\`\nsvc sync\n\`\`\``,
+      ),
     );
     expect(await bot.stores.locks.list()).toEqual([
       {

@@ -39,7 +39,6 @@ describe.each(HOSTS)("applications that a plan shows and a sync does not deploy,
       ...newApplication(bot, "shop"),
     });
     const comment = bot.lastComment(one);
-    expect(comment).toContain("**1 application: new with 3 resources**");
     const shop = section(comment, "shop");
     expect(shop).toContain("**Creates:** 3 resources");
     expect(shop).toContain("- Creates Namespace shop.");

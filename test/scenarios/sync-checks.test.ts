@@ -28,7 +28,7 @@ describe.each(HOSTS)("the checks of a sync on %s", (host) => {
     expect(await ask()).toContain("PR has merge conflicts, please resolve before syncing");
     await bot.forge.pushToBranch(REPOSITORY, "main", changeOf(["web"], "1"));
     expect(await ask()).toContain("Application web has auto-sync enabled.");
-    expect(bot.lastComment(one)).toContain("`svc sync -a api`");
+    expect(bot.lastComment(one)).toContain("\nsvc sync -a api\n");
     bot.argocd.addApplication(bot.resourceOf("web", UNCOVERED));
     expect(await ask()).toContain("- `web`: the annotation manifest-generate-paths does not cover");
     expect(bot.changes()).toEqual([]);
@@ -60,11 +60,13 @@ describe.each(HOSTS)("the checks of a sync on %s", (host) => {
     expect(bot.lastComment(one)).toContain("PR must be approved before sync");
     expect(bot.lastComment(one)).toContain("Approval is required for `shop`, `web`.");
     // api would pass this check and fail the next one.
-    expect(bot.lastComment(one)).toContain("To continue with the others: `svc sync -a wiki`");
+    expect(bot.lastComment(one)).toContain("To continue with the others, comment:\n```\nsvc sync -a wiki\n```");
     expect(bot.changes()).toEqual([]);
     await bot.approve(one);
     await bot.comment(one, "svc sync");
-    expect(bot.lastComment(one)).toContain("To continue with the others: `svc sync -a shop -a web -a wiki`");
+    expect(bot.lastComment(one)).toContain(
+      "To continue with the others, comment:\n```\nsvc sync -a shop -a web -a wiki\n```",
+    );
     bot.expectChanges("sync shop", "sync web", "sync wiki");
     await bot.comment(one, "svc sync -a shop -a web -a wiki");
     expect(bot.lastComment(one).match(/✅ succeeded/g)).toHaveLength(3);

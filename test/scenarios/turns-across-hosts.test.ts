@@ -16,7 +16,9 @@ test.each(HOSTS)(
     const second = await both.forges[other].open({ repository: REPOSITORY, by: "bo", changes: changeOf(["more"]) });
     await both.idle();
     const holder = `\`${REPOSITORY}${SIGIL[owner]}${first}\``;
-    expect(both.lastComment(other, second)).toContain(`is next after ${holder}`);
+    const plan = both.lastComment(other, second);
+    expect(plan).toContain(`(ana)\` of ${holder} on ${owner === "hosta" ? "GitHub" : "GitLab"}. This`);
+    expect(plan).toContain("is next in the queue");
     await both.forges[owner].comment(REPOSITORY, first, "ana", "svc unlock");
     await both.idle();
     const next = `\`${REPOSITORY}${SIGIL[other]}${second}\``;

@@ -38,10 +38,10 @@ describe.each(HOSTS)("whose turn it is on %s", (host) => {
     const [one = 0, two = 0, three = 0] = await waitingFor(bot, 2);
     const place = (number: number) => section(bot.lastComment(number), "web");
     expect(place(two)).toContain(`\`Locked by PR #${one} (ana)\``);
-    expect(place(two)).toContain(`is next after \`${word}${one}\`, and is planned again by itself`);
-    expect(place(three)).toContain(`is 2nd after \`${word}${one}\`, and is planned again by itself`);
+    expect(place(two)).toContain(`is next in the queue, and is planned again by itself`);
+    expect(place(three)).toContain(`is 2nd in the queue, and is planned again by itself`);
     await bot.push(two, changeOf(["web"], "7"));
-    expect(place(two)).toContain(`is next after \`${word}${one}\``);
+    expect(place(two)).toContain(`is next in the queue`);
     expect(await queue(bot)).toEqual([two, three]);
   });
 
@@ -158,7 +158,9 @@ describe.each(HOSTS)("whose turn it is on %s", (host) => {
     await bot.comment(two, "svc unlock");
     expect(await bot.locked(three)).toEqual([]);
     expect(bot.answers(three)).toHaveLength(2);
-    expect(bot.lastComment(three)).toMatch(/^.*\n\*\*Your turn:\*\* .* Comment `svc plan` to lock it/);
+    expect(bot.lastComment(three)).toMatch(
+      /^.*\n\*\*Your turn:\*\* .* To lock it before .*, comment:\n```\nsvc plan\n```/,
+    );
     expect(await queue(bot)).toEqual([]);
   });
 

@@ -67,7 +67,7 @@ describe.each(HOSTS)("svc update on %s", (host) => {
     const head = bot.seen(one).headRevision;
     await bot.comment(one, "svc update");
     expect(bot.lastComment(one)).toContain(
-      "The branch has every commit of `main`: there is nothing to update. Comment `svc sync`.",
+      "The branch has every commit of `main`: there is nothing to update.\n\nComment:\n```\nsvc sync\n```",
     );
     expect([sent(bot), bot.seen(one).headRevision]).toEqual([0, head]);
   });
@@ -114,7 +114,7 @@ describe.each(HOSTS)("svc update on %s", (host) => {
     await bot.forge.pushToBranch(REPOSITORY, "main", { "apps/web/third.yaml": configMap("third", { a: "1" }) });
     await bot.idle();
     await bot.comment(one, "svc unlock");
-    expect(bot.lastComment(two)).toContain("comment `svc update`");
+    expect(bot.lastComment(two)).toContain("Comment `svc update`");
     expect(sent(bot)).toBe(0);
   });
 });
