@@ -10,7 +10,7 @@ import type { Advice } from "../core/policy/next-step.js";
 import { REPOSITORY_FILE } from "../names.js";
 import { code, codes, details, fence, plainName, sentence, shortened, toCopy, warning } from "./markdown.js";
 import { nextStepClause, nextStepText } from "./next-step-words.js";
-import { type Block, blocksOf, joined, listOf, lockedBy, unreadText } from "./parts.js";
+import { type Block, blocksOf, capitalised, joined, listOf, lockedBy, unreadText } from "./parts.js";
 
 const MAX_REASON = 4000;
 
@@ -28,7 +28,15 @@ export function refusalBlocks(
   next?: NextStep,
 ): readonly Block[] {
   const step = next === undefined || isSaid(refusal, next) ? "" : nextStepText(next, change, words);
-  return blocksOf([paragraphsOf(refusal, change, words, advice), step].flat());
+  const paragraphs = [paragraphsOf(refusal, change, words, advice)].flat();
+  return blocksOf([...paragraphs, next?.kind === "command" ? unsaid(step, paragraphs) : step]);
+}
+
+/** A step without its command, where that stands above already. */
+function unsaid(step: string, paragraphs: readonly string[]): string {
+  const [, command] = /^[^\n]+:\n(`{3,}\n.+\n`{3,})/.exec(step) ?? [];
+  if (command === undefined || !paragraphs.some((text) => text.includes(command))) return step;
+  return capitalised(step.slice(step.indexOf(command) + command.length).trim());
 }
 
 /** Whether the refusal itself says what has to happen next. */

@@ -95,7 +95,7 @@ describe.each(HOSTS)("read afresh right before the first sync call on %s", (host
     });
     await bot.comment(one, "svc sync");
     expect(bot.lastComment(one)).toContain("Application web has auto-sync enabled.");
-    expect(bot.lastComment(one)).toContain("`svc sync -a api`");
+    expect(bot.lastComment(one)).toContain("\nsvc sync -a api\n```");
     expect(bot.changes()).toEqual([]);
     expect(await bot.locked(one)).toEqual(["api", "web"]);
   });

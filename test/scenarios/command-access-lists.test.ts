@@ -24,7 +24,7 @@ describe.each(HOSTS)("allowed_users and allowed_teams on %s", (host) => {
     const one = await bot.open(changeOf(["api", "web"]));
     await bot.comment(one, "svc sync");
     expect(bot.lastComment(one)).toContain("`ana` may not run `svc sync` for:\n- `web`: only BO may");
-    expect(bot.lastComment(one)).toContain("`svc sync -a api`");
+    expect(bot.lastComment(one)).toContain("\nsvc sync -a api\n```");
     expect(bot.changes()).toEqual([]);
     expect(await bot.locked(one)).toEqual(["api", "web"]);
     bot.expectChanges("sync api", "sync web");
@@ -71,7 +71,7 @@ describe.each(HOSTS)("allowed_users and allowed_teams on %s", (host) => {
     await bot.comment(one, "svc sync");
     expect(bot.lastComment(one)).toContain("could not check whether this person is one of them");
     if (host === "hosta") expect(bot.lastComment(one)).toContain("Organization members: read");
-    expect(bot.lastComment(one)).toContain("`svc sync -a api`");
+    expect(bot.lastComment(one)).toContain("\nsvc sync -a api\n```");
     expect(bot.changes()).toEqual([]);
   });
 

@@ -54,9 +54,9 @@ describe.each(HOSTS)("a hold on %s", (host) => {
 
     await bot.comment(one, "svc sync");
     expect(bot.lastComment(one)).toMatch(HELD);
-    expect(bot.lastComment(one)).toContain("`svc sync -a api`");
+    expect(bot.lastComment(one)).toMatch(/^[^]*\nsvc sync -a api\n```\n+For `web`, wait until [^]*$/);
     await bot.comment(one, "svc plan");
-    expect(bot.lastComment(one)).toContain("`svc sync -a api`; for `web`, wait until ");
+    expect(bot.lastComment(one)).toContain("\nsvc sync -a api\n```\nfor `web`, wait until ");
     expect(bot.lastComment(one)).toContain("when olga's hold (database migration) ends, or have it released");
     expect(bot.changes()).toEqual([]);
 

@@ -180,7 +180,7 @@ describe.each(HOSTS)("applications that svc may not deploy on %s", (host) => {
     expect(bot.lastComment(one)).toContain(
       "- `web`: the base branch main changed apps/web/other.yaml since this branch left it",
     );
-    expect(bot.lastComment(one)).toContain("`svc sync -a api`");
+    expect(bot.lastComment(one)).toContain("\nsvc sync -a api\n```");
     bot.expectChanges("sync api");
     await bot.comment(one, "svc sync -a api");
     expect(bot.lastComment(one)).toContain("✅ succeeded");
