@@ -32,7 +32,7 @@ import {
   byNameAlone,
   definedInOf,
   type Deployed,
-  deployedOf,
+  deployedIn,
   holdsOn,
   requiresUpToDate,
   takingEffect,
@@ -226,7 +226,7 @@ export function* storedFacts({ change, words, settings, plan, locks, records, ho
   const ownOf = new Map(own.map((record) => [record.application, record]));
   const recordsOf = byApplication(records);
   const reachedFrom = plan === undefined ? () => [] : checkedIn(plan);
-  const requires = requirementsIn(plan, [...names], { change, settings, holds });
+  const requires = requirementsIn(plan, { change, settings, holds });
   const applications: ApplicationFacts[] = [];
   for (const application of names) {
     const one = planned.get(application);
@@ -255,18 +255,12 @@ export function* storedFacts({ change, words, settings, plan, locks, records, ho
 /** What limits a deployment by this change request. */
 type Rules = Pick<Stored, "change" | "settings" | "holds">;
 
-/** What a deployment of each of these applications requires by the plan. */
-export function requirementsIn(
-  plan: Plan | undefined,
-  names: readonly ApplicationName[],
-  rules: Rules,
-): (application: ApplicationName) => Requires {
+/** What a deployment of an application requires by the plan. */
+export function requirementsIn(plan: Plan | undefined, rules: Rules): (application: ApplicationName) => Requires {
   const planned = new Map(plan?.applications.map((one) => [one.application, one]));
-  const now = new Map(deployedOf(plan, names, rules.change).map((one) => [one.application, one]));
-  return (application) => {
-    const deployed = now.get(application) ?? { application, members: [] };
-    return requiresOf(deployed, { application, members: unmoved(planned.get(application)) }, rules);
-  };
+  const deployed = deployedIn(plan, rules.change);
+  return (application) =>
+    requiresOf(deployed(application), { application, members: unmoved(planned.get(application)) }, rules);
 }
 
 function otherFacts(deployed: Deployed, rules: Rules): ApplicationFacts {

@@ -219,7 +219,7 @@ async function rulesAgain(
 ) {
   const deployed = deployedOf(plan, names, change);
   const settings = await context.settings.including(definedInOf(deployed), "again");
-  const requires = requirementsIn(plan, names, { change, settings, holds });
+  const requires = requirementsIn(plan, { change, settings, holds });
   const required = asker?.withoutApproval !== true && names.some((name) => requires(name).approvals.sync.length > 0);
   return { deployed, settings, requires, required };
 }

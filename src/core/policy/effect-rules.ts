@@ -38,10 +38,15 @@ export function deployedOf(
   applications: readonly ApplicationName[],
   change: PlannedFor,
 ): readonly Deployed[] {
-  if (!isPlanOf(plan, change)) return byNameAlone(applications);
+  return applications.map(deployedIn(plan, change));
+}
+
+/** `deployedOf` for one application after the other. */
+export function deployedIn(plan: Plan | undefined, change: PlannedFor): (application: ApplicationName) => Deployed {
+  if (!isPlanOf(plan, change)) return (application) => ({ application, members: [] });
   const known = new Map(plan.applications.map((one) => [one.application, one.effect]));
   const reach = reachIn(plan);
-  return applications.map((application) => reach(application, known.get(application)?.members ?? []));
+  return (application) => reach(application, known.get(application)?.members ?? []);
 }
 
 /** Adds to the members of what is deployed what the plan shows of them. */
