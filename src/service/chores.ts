@@ -183,20 +183,28 @@ export async function remindWaiting({ deployments, reminders, queue, remindAfter
   }
 }
 
+interface TellParts {
+  readonly locks: Pick<LockStore, "list">;
+  readonly deployments: Pick<DeploymentStore, "list">;
+  readonly push: Push;
+  readonly log: Log;
+}
+
 /**
- * Pushes an event to every change request of the repository that holds a lock, so that it checks whether the push
+ * Pushes an event to every change request of the repository that holds a lock or is deployed, so that it checks whether the push
  * outdates its plan. A failure is logged and does no harm: a sync checks again by itself.
  */
 export async function tellPlanned(
   { delivery, host, branch, ...pushed }: BranchPushed,
-  { locks, push, log }: { readonly locks: LockStore; readonly push: Push; readonly log: Log },
+  { locks, deployments, push, log }: TellParts,
 ): Promise<void> {
   try {
-    const holders = (await locks.list()).map(({ holder }) => holder);
+    const [held, records] = await Promise.all([locks.list(), deployments.list()]);
+    const changes = [...held.map(({ holder }) => holder), ...records.map(({ change }) => change)];
     const planned = new Map(
-      holders
-        .filter((holder) => holder.host === host && sameRepositoryOf(holder, pushed))
-        .map((holder) => [identityKey(holder), { ...holder, repository: pushed.repository }]),
+      changes
+        .filter((change) => change.host === host && sameRepositoryOf(change, pushed))
+        .map((change) => [identityKey(change), { ...change, repository: pushed.repository }]),
     );
     for (const change of planned.values()) {
       await push({ kind: "base-moved", delivery: `${delivery}-${change.number}`, change, branch });

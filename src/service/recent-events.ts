@@ -19,6 +19,7 @@ import type { EventQueue } from "../core/ports/event-queue.js";
 import type { Log } from "../core/ports/log.js";
 import type { DeploymentStore, LockStore, PlanStore } from "../core/ports/stores.js";
 import type { HostId } from "../names.js";
+import type { Publisher } from "../run/around/publisher.js";
 import { SEARCH_BACK_MS, sharedSearches } from "../store/shared-records.js";
 import type { Stores } from "../store/stores.js";
 
@@ -33,6 +34,7 @@ export interface SearchParts {
   readonly plans: PlanStore;
   readonly deployments: DeploymentStore;
   readonly queue: EventQueue;
+  readonly publisher: Pick<Publisher, "mark">;
   readonly connection: Stores["connection"];
   readonly clock: Clock;
   readonly log: Log;
@@ -56,7 +58,7 @@ const LISTED_FOR_MS = 60_000;
 const POLLING_BUDGET = 2500;
 /** What a repository costs in which something happened, in requests. */
 const COST_OF_CHANGED = 3;
-/** Change requests whose reviews are remembered. */
+/** Change requests whose last activity and reviews are remembered. */
 const MAX_REVIEWED = 10_000;
 /** How long a host that is at its limit is left alone. */
 const REST_MS = 5 * 60_000;
@@ -217,6 +219,7 @@ export class RecentEvents {
         if (polled && found >= most) leave(head.updatedAt);
         const review = polled && found < most ? await this.#newReviews(head, host) : undefined;
         if (review !== undefined) await give(review, head.updatedAt);
+        if (!polled) await this.#markIfTouched(head);
       } else if (await queue.isBusy(head.change)) leave(head.updatedAt);
       else await give(event, head.updatedAt);
     }
@@ -263,6 +266,14 @@ export class RecentEvents {
     const { plans, queue } = this.parts;
     if ((await plans.find(change))?.head === headRevision || (await queue.knows(event))) return true;
     return isHeadAnswered(host, change, headRevision);
+  }
+
+  /** Something happened there that may not have been told, such as an approval: what the change request shows is looked at. */
+  async #markIfTouched({ change, activity }: RecentHead): Promise<void> {
+    const key = identityKey(change);
+    if (this.#reviews.get(key)?.activity === activity) return;
+    this.#reviews.set(key, { activity, digest: "" });
+    await this.parts.publisher.mark(change);
   }
 
   /** The event of a planned head if its reviews are not those of the last look. */

@@ -184,6 +184,7 @@ async function start(parts: Start): Promise<Service> {
     notifications: started.notifications,
     watch: wantsOutages ? new SystemWatch({ ...started, deployer, stores, clock, log }) : undefined,
     tokens,
+    publisher,
     deployer,
     config,
     clock,
@@ -216,7 +217,10 @@ async function start(parts: Start): Promise<Service> {
         await queue.idle();
       } while (!publisher.isIdle);
     },
-    reconcile: () => chores.reconcile(),
+    async reconcile() {
+      await chores.reconcile();
+      await publisher.look();
+    },
     poll: () => chores.poll(),
     watch: () => chores.watch(),
     watchTokens: () => tokens.look(),
@@ -334,7 +338,7 @@ function openPages({ config, clock, log, opened }: Start, parts: PageParts): Req
   });
   opened.add(() => site.close());
   const auth = createAuth({ config, stores, clock, log });
-  const onBranchPushed = (pushed: BranchPushed) => void tellPlanned(pushed, { locks: stores.locks, push, log });
+  const onBranchPushed = (pushed: BranchPushed) => void tellPlanned(pushed, { ...stores, push, log });
   const intake = { push, onBranchPushed, bodies, countRefusal: telemetry.countRefusal };
   return createWebServer({
     tracing: telemetry.tracing,

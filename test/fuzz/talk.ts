@@ -334,11 +334,11 @@ class Talk {
   }
 
   async #tellBase(): Promise<void> {
-    const { locks } = this.#stores;
     const host = this.#hostId;
     const delivery = `${host}-base-${(this.#sent += 1)}`;
     const event = { kind: "branch-pushed", delivery, host, repository: REPOSITORY, branch: "main" } as const;
-    await tellPlanned(event, { locks, push: (told) => this.#push(told), log: this.#dependencies.log });
+    const push = (told: HostEvent) => this.#push(told);
+    await tellPlanned(event, { ...this.#stores, push, log: this.#dependencies.log });
     await this.#settle();
   }
 

@@ -97,7 +97,8 @@ export class Bot {
   readonly host: HostId;
   readonly world: SandboxWorld;
   readonly forge: Forge;
-  readonly service: Service;
+  /** The one that runs now. */
+  service: Service;
   readonly clock: JumpClock;
   readonly stores: Stores;
   /** Its present name. */
@@ -179,6 +180,17 @@ export class Bot {
     this.forge.connect({ url: `${this.service.url}/lost`, secret: SECRET });
     await act();
     await this.idle();
+    this.forge.connect({ url: `${this.service.url}/webhook/${this.host}`, secret: SECRET });
+  }
+
+  /** Ends the service and starts it again with the same stores. */
+  async restart(): Promise<void> {
+    await this.idle();
+    await this.service.close();
+    const overrides = { clock: this.clock, stores: this.stores, compute: sharedPool() };
+    const reading = readingWith(this.#options, this.world);
+    const config = configFor(this.world, this.#options);
+    this.service = await startService(config, loggerFor(this.#options), { ...overrides, ...reading });
     this.forge.connect({ url: `${this.service.url}/webhook/${this.host}`, secret: SECRET });
   }
 

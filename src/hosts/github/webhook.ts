@@ -65,6 +65,8 @@ function translatePullRequest(delivery: string, payload: unknown): Translation {
       return { ...origin, kind: "updated", reason: "pushed" };
     case "ready_for_review":
       return { ...origin, kind: "updated", reason: "ready" };
+    case "converted_to_draft":
+      return { ...origin, kind: "reviewed" };
     case "edited":
       if (changes?.base === undefined || changes.base === null) return { ignored: "the base branch did not change" };
       return { ...origin, kind: "updated", reason: "retargeted" };

@@ -80,6 +80,7 @@ function translateMergeRequest(delivery: string, payload: unknown): Translation 
       if (changes?.draft?.previous === true && changes.draft.current === false) {
         return { ...origin, kind: "updated", reason: "ready" };
       }
+      if (changes?.draft?.current === true) return { ...origin, kind: "reviewed" };
       return { ignored: "neither commits, nor the target branch, nor the draft state changed" };
     case "close":
       return { ...origin, kind: "closed", merged: false };

@@ -44,7 +44,7 @@ export class Publisher {
 
   /** Looks for marks of other replicas, and for those that a killed one has left. */
   start(): void {
-    this.#timer = setInterval(() => void this.#pass(), LOOK_EVERY_MS);
+    this.#timer = setInterval(() => void this.look(), LOOK_EVERY_MS);
     this.#timer.unref();
   }
 
@@ -154,15 +154,15 @@ export class Publisher {
       .sleep(WAIT_MS, this.#closing.signal)
       .then(() => {
         this.#next = undefined;
-        return this.#pass();
+        return this.look();
       })
       .catch(() => {
         this.#next = undefined;
       });
   }
 
-  /** Pushes the events of marks that are due. Logs what fails: the next pass takes it again. */
-  async #pass(): Promise<void> {
+  /** Pushes the events of marks that are due. Logs what fails: the next look takes it again. */
+  async look(): Promise<void> {
     const { marks, clock, log } = this.parts;
     try {
       const now = clock.now();

@@ -84,6 +84,8 @@ export async function markMovedPlan(ref: ChangeRequestRef, { branch }: BaseMoved
     return silent("nothing-to-update");
   }
   if (change.mergeBase === change.baseRevision) return silent("nothing-to-update");
+  // It may have conflicts now, which hosts compute in the background.
+  await run.publisher.mark(ref);
   const { settings, problems, snapshot } = await openChange(change, run);
   if (problems.length > 0) return silent("nothing-to-update");
   const context = { ...commandContext(AUTOMATIC, change, { settings, snapshot }, run), user: NOBODY };
@@ -108,7 +110,6 @@ export async function markMovedPlan(ref: ChangeRequestRef, { branch }: BaseMoved
   );
   if (same && notes.join("\n") === plan.notes.join("\n")) return silent("nothing-to-update");
   await run.plans.save({ ...plan, applications, notes });
-  await run.publisher.mark(ref);
   return silent("plan-marked");
 }
 

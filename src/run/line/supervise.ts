@@ -82,9 +82,11 @@ function marksConcerned({ publisher, ...deps }: Dependencies, self: ChangeReques
     await publisher.touched(application, self, whose);
   };
   const locks = wrapPort(deps.locks, {
-    async acquire(call, { application }, _now, from) {
+    async acquire(call, { application, user }, _now, from) {
+      const before = await deps.locks.find(application).catch(() => undefined);
       const attempt = await call();
-      if (attempt.kind === "acquired" && attempt.fresh) await touched(application, from);
+      // Whoever plans again is named from then on.
+      if (attempt.kind === "acquired" && (attempt.fresh || before?.user !== user)) await touched(application, from);
       return attempt;
     },
     async release(call, application) {

@@ -41,7 +41,7 @@ describe("GitHub's events", () => {
       pull(CLOSED, { pull_request: { merged: true } }),
       { ...origin, kind: "closed", merged: true },
     ],
-    ["made a draft", "pull_request", pull(CONVERTED_TO_DRAFT), ignored],
+    ["made a draft", "pull_request", pull(CONVERTED_TO_DRAFT), { kind: "reviewed" }],
     ["labeled", "pull_request", pull(OPENED, { action: "labeled" }), ignored],
     ["opened from a deleted fork", "pull_request", pull(OPENED, { pull_request: { head: { repo: null } } }), origin],
     ["review submitted", "pull_request_review", review(2), { kind: "reviewed" }],

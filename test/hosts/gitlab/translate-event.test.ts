@@ -27,7 +27,7 @@ describe("GitLab's events", () => {
     [
       "made a draft",
       sample("merge_request.update.draft-to-ready", { changes: { draft: { previous: false, current: true } } }),
-      ignored,
+      { ...origin, kind: "reviewed" },
     ],
     ["labels changed", sample("merge_request.update.no-oldrev.labels"), ignored],
     ["update without changes", sample("merge_request.update.no-oldrev.labels", { changes: {} }), ignored],

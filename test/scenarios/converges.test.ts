@@ -1,0 +1,240 @@
+import { describe, expect, test } from "@jest/globals";
+import fc from "fast-check";
+import { revision } from "../../src/core/model/brand.js";
+import { type ChangeRequestRef, sameChangeRequest } from "../../src/core/model/change-request.js";
+import { type Bot, HOSTS, REPOSITORY, startBot } from "./bot.js";
+import { changeOf } from "./resources.js";
+
+const MINUTE_MS = 60_000;
+/** A sequence takes two seconds: the nightly plays two hundred. */
+const SEQUENCES = process.env.SVC_NIGHTLY === "1" ? 100 : 25;
+const LONGEST_MS = 30 * MINUTE_MS;
+const CHANGES = [["web"], ["api"], ["web", "api"]];
+
+type Act =
+  | { readonly kind: "comment"; readonly at: number; readonly by: "ana" | "bo"; readonly body: string }
+  | { readonly kind: "push"; readonly at: number; readonly value: string }
+  | { readonly kind: "approve" | "reject" | "merge" | "close" | "reopen"; readonly at: number }
+  | { readonly kind: "draft"; readonly at: number; readonly draft: boolean }
+  | { readonly kind: "base"; readonly application: string; readonly value: string }
+  | { readonly kind: "restart" }
+  | { readonly kind: "later"; readonly minutes: number };
+
+interface Step {
+  readonly act: Act;
+  /** Its webhooks do not reach the service. */
+  readonly lost: boolean;
+  /** How many of the calls to the code host fail that follow, and after how many that work. */
+  readonly failing: { readonly after: number; readonly times: number } | undefined;
+  /** Argo CD refuses the next sync. */
+  readonly refused: boolean;
+}
+
+const at = fc.nat(CHANGES.length - 1);
+const value = fc.constantFrom("3", "4", "5");
+const body = fc.constantFrom(
+  "svc plan",
+  "svc sync",
+  "svc sync",
+  "svc unlock",
+  "svc rollback",
+  "svc sync -a web",
+  "svc help",
+);
+const act: fc.Arbitrary<Act> = fc.oneof(
+  {
+    arbitrary: fc.record({ kind: fc.constant("comment" as const), at, by: fc.constantFrom("ana", "bo"), body }),
+    weight: 6,
+  },
+  { arbitrary: fc.record({ kind: fc.constant("push" as const), at, value }), weight: 2 },
+  {
+    arbitrary: fc.record({ kind: fc.constantFrom("approve" as const, "approve" as const, "reject" as const), at }),
+    weight: 4,
+  },
+  {
+    arbitrary: fc.record({ kind: fc.constantFrom("merge" as const, "close" as const, "reopen" as const), at }),
+    weight: 2,
+  },
+  { arbitrary: fc.record({ kind: fc.constant("draft" as const), at, draft: fc.boolean() }), weight: 1 },
+  {
+    arbitrary: fc.record({ kind: fc.constant("base" as const), application: fc.constantFrom("web", "api"), value }),
+    weight: 1,
+  },
+  { arbitrary: fc.record({ kind: fc.constant("restart" as const) }), weight: 1 },
+  { arbitrary: fc.record({ kind: fc.constant("later" as const), minutes: fc.constantFrom(1, 11, 120) }), weight: 1 },
+);
+const step: fc.Arbitrary<Step> = fc.record({
+  act,
+  lost: fc.nat(7).map((one) => one === 0),
+  failing: fc.option(fc.record({ after: fc.nat(8), times: fc.integer({ min: 1, max: 4 }) }), {
+    freq: 6,
+    nil: undefined,
+  }),
+  refused: fc.nat(7).map((one) => one === 0),
+});
+
+async function perform(act: Act, numbers: readonly number[], bot: Bot): Promise<void> {
+  const { forge } = bot;
+  const number = "at" in act ? (numbers[act.at] ?? 0) : 0;
+  const state = number === 0 ? undefined : bot.seen(number).state;
+  switch (act.kind) {
+    case "comment":
+      return void (await forge.comment(REPOSITORY, number, act.by, act.body));
+    case "push":
+      if (state === "open") await forge.push(REPOSITORY, number, changeOf(CHANGES[act.at] ?? [], act.value));
+      return;
+    case "approve":
+      return forge.review(REPOSITORY, number, "bo", "approve");
+    case "reject":
+      return forge.review(REPOSITORY, number, "bo", "request-changes");
+    case "merge":
+      if (state === "open" && !bot.seen(number).draft)
+        await forge.mergeByHand(REPOSITORY, number, "bo").catch(() => undefined);
+      return;
+    case "close":
+      if (state === "open") await forge.close(REPOSITORY, number);
+      return;
+    case "reopen":
+      if (state === "closed") await forge.reopen(REPOSITORY, number);
+      return;
+    case "draft":
+      if (state === "open") await forge.markDraft(REPOSITORY, number, act.draft);
+      return;
+    case "base":
+      return void (await forge.pushToBranch(REPOSITORY, "main", changeOf([act.application], act.value)));
+    case "restart":
+      return bot.restart();
+    case "later":
+      bot.clock.advance(act.minutes * MINUTE_MS);
+  }
+}
+
+async function play({ act, lost, failing, refused }: Step, numbers: readonly number[], bot: Bot): Promise<void> {
+  const path = /./;
+  if (failing !== undefined) {
+    if (failing.after > 0)
+      bot.forge.faults.add({ path, times: failing.after, fault: { kind: "meanwhile", act: () => undefined } });
+    bot.forge.faults.add({ path, times: failing.times, fault: { kind: "status", status: 500, body: "{}" } });
+  }
+  if (refused)
+    bot.argocd.faults.add({ method: "POST", path: /\/sync$/, times: 1, fault: { kind: "status", status: 500 } });
+  // Nobody finds a push to the base branch that was not told.
+  if (lost && act.kind !== "base" && act.kind !== "merge") await bot.loseWebhooks(() => perform(act, numbers, bot));
+  else await perform(act, numbers, bot);
+  await bot.idle();
+  bot.forge.faults.clear();
+  bot.argocd.faults.clear();
+}
+
+/** The queue is empty, everything that was put off is due, and the reconciler has passed. */
+async function settle(bot: Bot): Promise<void> {
+  for (let round = 0; round < 2; round += 1) {
+    bot.clock.advance(2 * MINUTE_MS);
+    await bot.service.reconcile();
+    await bot.idle();
+  }
+}
+
+/** Those that a push to the base branch is told: they hold a lock, or are deployed. Others show it with the next change. */
+async function isTold(bot: Bot, number: number): Promise<boolean> {
+  return [...(await bot.locked(number)), ...(await bot.deployed(number))].length > 0;
+}
+
+async function lookAgain(bot: Bot, changes: readonly ChangeRequestRef[]): Promise<void> {
+  await bot.stores.marks.set(changes, bot.clock.now());
+  await bot.service.reconcile();
+  await bot.idle();
+}
+
+/** What was posted and edited. */
+function writesIn({ forge }: Bot): readonly string[] {
+  const writes = forge.requests.filter(
+    ({ method, path }) => method !== "GET" && /\/(comments|notes)(\/\d+)?$/.test(path),
+  );
+  return writes.map(({ method, path }) => `${method} ${path}`);
+}
+
+/** What every open change request shows. */
+async function shownOf(bot: Bot, numbers: readonly number[]) {
+  const open = numbers.filter((number) => bot.seen(number).state === "open");
+  return Promise.all(
+    open.map(async (number) => {
+      const head = revision(bot.seen(number).headRevision);
+      const own = await bot.stores.statuses.ofHead({ ...bot.ref(number), headRevision: head });
+      const status = own.map(({ state, description }) => `${state}: ${description}`);
+      const last = bot.forge.statuses(REPOSITORY, head).at(-1)?.state;
+      return { number, status, last, plan: planIn(bot, number) };
+    }),
+  );
+}
+
+function planIn(bot: Bot, number: number): string {
+  const head = `head=${bot.seen(number).headRevision} `;
+  return (
+    bot
+      .answers(number)
+      .findLast(
+        (text) => /^<!-- svc:(plan|no-applications) /.test(text) && text.includes(head) && !text.includes(" stale="),
+      ) ?? ""
+  );
+}
+
+/** What nobody renders to find out: who has the lock of each planned application. */
+async function expectLocksShown(bot: Bot, number: number, plan: string): Promise<void> {
+  const me = bot.ref(number);
+  for (const application of ["web", "api"]) {
+    const [, section = ""] = plan.split(`### Application: \`${application}\``);
+    const [text = ""] = section.split("### Application");
+    if (text === "" || text.includes("**Status:** Not locked\n")) continue;
+    const lock = (await bot.stores.locks.list()).find((one) => one.application === application);
+    expect({ number, application, ours: text.includes("Locked by this PR") }).toEqual({
+      number,
+      application,
+      ours: lock !== undefined && sameChangeRequest(lock.holder, me),
+    });
+    if (lock !== undefined && !sameChangeRequest(lock.holder, me)) {
+      expect(text).toContain(`Locked by PR #${lock.holder.number} (${lock.user})`);
+    }
+  }
+}
+
+describe.each(HOSTS)("it converges on %s", (host) => {
+  test(
+    "once the reconciler has passed, every open change request shows what is stored and what the host says",
+    async () => {
+      await fc.assert(
+        fc.asyncProperty(fc.array(step, { minLength: 4, maxLength: 10, size: "max" }), async (steps) => {
+          const bot = await startBot({
+            host,
+            checkChanges: false,
+            checkWords: false,
+            config: { [host]: { commit_status: true }, defaults: { require_approval: true } },
+          });
+          const numbers: number[] = [];
+          for (const applications of CHANGES)
+            numbers.push(await bot.open(changeOf(applications, String(numbers.length + 2))));
+          for (const one of steps) await play(one, numbers, bot);
+          await settle(bot);
+          const baseMoved = steps.some(({ act }) => act.kind === "base" || act.kind === "merge");
+          const told = await Promise.all(numbers.map((number) => isTold(bot, number)));
+          const compared = numbers.filter((_, index) => !baseMoved || told[index] === true);
+          const shown = await shownOf(bot, compared);
+          for (const { number, plan } of shown) await expectLocksShown(bot, number, plan);
+          const open = shown.map(({ number }) => bot.ref(number));
+          const before = writesIn(bot);
+          await lookAgain(bot, open);
+          expect(writesIn(bot)).toEqual(before);
+          // Nothing is known of what was written: everything is worked out again and compared with what the host has.
+          for (const change of open) {
+            for (const surface of ["status", "plan"] as const) await bot.stores.marks.wrote(change, surface, undefined);
+          }
+          await lookAgain(bot, open);
+          expect(await shownOf(bot, compared)).toEqual(shown);
+          await bot.end();
+        }),
+        { numRuns: SEQUENCES, endOnFailure: true },
+      );
+    },
+    LONGEST_MS,
+  );
+});
