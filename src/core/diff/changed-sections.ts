@@ -245,7 +245,7 @@ function coarse(said: string, base: JsonObject | undefined, head: JsonObject | u
 }
 
 function toYaml(value: JsonObject | undefined): string {
-  return value === undefined ? "" : stringify(value, { lineWidth: 0, aliasDuplicateObjects: false });
+  return value === undefined ? "" : stringify(value, { lineWidth: 0, aliasDuplicateObjects: false, directives: false });
 }
 
 /** One hunk for an object that was added or removed; the algorithm would be slow here. */
