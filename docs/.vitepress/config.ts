@@ -34,6 +34,7 @@ export default defineConfig({
   themeConfig: {
     logo: icon,
     nav: [
+      { text: "Trial", link: "/trial" },
       { text: "Installation", link: "/installation" },
       { text: "Commands", link: "/commands" },
       { text: "Configuration", link: "/configuration" },

@@ -56,6 +56,7 @@ export async function startGitHub({ store, app }: GitHubOptions): Promise<GitHub
   const listening = await listenOnLoopback(server);
   const facts = { id: app.id, slug: app.slug, privateKey: app.privateKey, permissions };
   const world = new World(listening.url, facts, store);
+  world.delivered = webhooks.answers;
   const tokens = new Tokens(world, app.publicKey);
 
   server.use(requests.middleware(({ headers }) => headers.authorization));

@@ -3,6 +3,7 @@ import type { AccessLevel } from "../forge.js";
 import type { GitStore, MergeMethod } from "../git/git-store.js";
 import { loginOf } from "../git/write-commit.js";
 import { HostClock, wholeSecond } from "../host-clock.js";
+import type { Delivery } from "./deliveries.js";
 import { LoginWorld } from "./oauth/login-world.js";
 import type { Activity, BaseChange, Comment, Deployment, Person, Review, Status } from "./records.js";
 import { Registrations } from "./registrations.js";
@@ -91,6 +92,8 @@ export class World {
   readonly login = new LoginWorld();
   readonly clock = new HostClock();
   readonly registrations = new Registrations();
+  /** What became of the webhooks that were sent, oldest first. */
+  delivered: readonly Delivery[] = [];
   readonly #people = new Map<string, Person>();
   readonly #renamed = new Map<string, Repository>();
   readonly #installations = new Map<string, number>();

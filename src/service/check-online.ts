@@ -4,12 +4,14 @@ import { NO_FILE } from "../config/repository/repository-schema.js";
 import { allowsOwner, allowsRepository, namesHost, withEachHost } from "../config/repository-names.js";
 import { resolveSettings } from "../config/rules/settings.js";
 import type { ServerConfig } from "../config/server/server.js";
-import { type Application, destinationOf, projectOf } from "../core/model/application.js";
+import { type Application, destinationOf, projectOf, sourcesOf } from "../core/model/application.js";
+import type { ApplicationName } from "../core/model/brand.js";
 import { groupedBy } from "../core/model/collections.js";
 import { listed } from "../core/model/host-words.js";
 import type { AccessRule, Settings } from "../core/model/settings.js";
 import type { CodeHost } from "../core/ports/code-host.js";
 import type { Log } from "../core/ports/log.js";
+import { withoutCredentials } from "../core/secrets/hide-in-text.js";
 import { HOSTS } from "../hosts/registry.js";
 import { ANNOTATION_REPOSITORY, HOST_IDS, type HostId } from "../names.js";
 import { createTelemetry } from "../observe/telemetry.js";
@@ -33,9 +35,11 @@ export async function checkOnline(config: ServerConfig): Promise<CheckResult> {
     if (!found.bad) {
       const applications = await deployer.listApplications(new AbortController().signal);
       found.lines.push(...checkRules(applications, config).map((line) => `warning: ${line}`));
+      found.lines.push(...uncomparable(applications, await deployer.uncompared()));
       for (const host of hosts) found.lines.push(...installedOutside(host.id, await host.installedOn(), config));
       for (const host of hosts) {
-        if (await findsNothing(host, config)) found.warn(noRepository(host.id), NOTHING_TO_POLL);
+        if (!isPolled(host, config)) found.lines.push(...(await webhookWarnings(host, config)));
+        else if (await findsNothing(host, config)) found.warn(noRepository(host.id), NOTHING_TO_POLL);
       }
     }
   } finally {
@@ -54,9 +58,35 @@ function installedOutside(host: HostId, owners: readonly string[], { defaults }:
     );
 }
 
-/** Whether the host is polled and shows svc no repository that it serves, so that nothing would ever happen. */
+function isPolled({ id }: CodeHost, config: ServerConfig): boolean {
+  return (config[id]?.poll ?? "off") !== "off";
+}
+
+/** Only the host knows whether its webhooks arrive. They cannot before svc runs, so this is no mistake. */
+async function webhookWarnings(host: CodeHost, { defaults }: ServerConfig): Promise<readonly string[]> {
+  const problems = await host.webhookProblems((name) => allowsRepository(defaults.allowedRepos, host.id, name));
+  return problems.map((problem) => `warning: ${problem}`);
+}
+
+/** Applications whose plans would fail as Argo CD's own comparison does. */
+function uncomparable(
+  applications: readonly Application[],
+  reasons: ReadonlyMap<ApplicationName, string>,
+): readonly string[] {
+  const failed = applications.flatMap(({ name, spec }) => {
+    const reason = reasons.get(name);
+    const from = [...new Set(sourcesOf(spec).map(({ repoURL }) => withoutCredentials(repoURL, "addresses")))];
+    return reason === undefined ? [] : [`warning: Argo CD cannot compare ${name} (${from.join(", ")}): ${reason}`];
+  });
+  if (failed.length === 0) return [];
+  const more = failed.length > MOST_NAMED ? [`warning: and ${failed.length - MOST_NAMED} more`] : [];
+  const cure =
+    "warning: where it cannot read a repository, give it credentials (argocd repo add, or Settings, Repositories); otherwise mend the source. Plans fail until then";
+  return [...failed.slice(0, MOST_NAMED), ...more, cure];
+}
+
+/** Whether a polled host shows svc no repository that it serves, so that nothing would ever happen. */
 async function findsNothing(host: CodeHost, config: ServerConfig): Promise<boolean> {
-  if ((config[host.id]?.poll ?? "off") === "off") return false;
   const { allowedRepos } = config.defaults;
   const listed = await host.repositories((owner) => allowsOwner(allowedRepos, host.id, owner));
   return !listed.some((name) => allowsRepository(allowedRepos, host.id, name));

@@ -115,6 +115,10 @@ export class MemoryDeployer implements Deployer {
     return jsonText<readonly Manifest[]>(manifests);
   }
 
+  async uncompared(): Promise<ReadonlyMap<ApplicationName, string>> {
+    return new Map();
+  }
+
   async whyNotFresh(): Promise<undefined> {
     return undefined;
   }

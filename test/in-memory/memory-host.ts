@@ -373,6 +373,10 @@ export class MemoryHost implements CodeHost {
     return [];
   }
 
+  async webhookProblems(): Promise<readonly string[]> {
+    return [];
+  }
+
   async missingPermissions(): Promise<readonly string[]> {
     return [];
   }

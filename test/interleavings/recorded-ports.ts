@@ -57,6 +57,7 @@ export class Recorder {
       check: () => deployer.check(),
       naming: () => deployer.naming(),
       listApplications: (signal, since) => deployer.listApplications(signal, since),
+      uncompared: (signal) => deployer.uncompared(signal),
       ownersOf: (objects, signal) => deployer.ownersOf(objects, signal),
       findApplication: (name, signal) => deployer.findApplication(name, signal),
       renderManifests: (request, signal) => deployer.renderManifests(request, signal),

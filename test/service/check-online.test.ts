@@ -1,8 +1,10 @@
 import { afterEach, describe, expect, test } from "@jest/globals";
 import { startSandbox, type SandboxWorld } from "../../sandbox/world.js";
 import { checkOnline } from "../../src/service/check-online.js";
+import { localServer } from "../local-server.js";
 import { configFor } from "../scenarios/bot-options.js";
 import { HOSTS, REPOSITORY } from "../scenarios/bot.js";
+import { applicationResource } from "../scenarios/resources.js";
 
 let world: SandboxWorld | undefined;
 afterEach(() => world?.stop());
@@ -13,13 +15,13 @@ describe.each(HOSTS)("svc check --online against %s", (host) => {
       ? ["GitHub", "deployments", "the App lacks the permission `Deployments: read and write`"]
       : ["GitLab", "environments", "the token of gitlab.token lacks the scope `api`"];
 
-  async function check(setting: boolean, prepare: (world: SandboxWorld) => void = () => undefined) {
+  async function check(setting: boolean, prepare: (world: SandboxWorld) => Promise<void> | void = () => undefined) {
     world = await startSandbox({ github: host === "hosta", gitlab: host === "hostb" });
     const forge = host === "hosta" ? world.github : world.gitlab;
     await forge?.createRepository(REPOSITORY, { "README.md": "hello" });
     forge?.deployments.forbid(REPOSITORY);
     world.gitlab?.deployments.setScopes("read_api");
-    prepare(world);
+    await prepare(world);
     return checkOnline(configFor(world, { host, config: { [host]: { [on]: setting } } }));
   }
 
@@ -29,7 +31,8 @@ describe.each(HOSTS)("svc check --online against %s", (host) => {
     expect(exitCode).toBe(1);
     await world?.stop();
     const fine = await check(false);
-    expect([...fine.lines].sort()).toEqual(["connected to Argo CD", `connected to ${title}`]);
+    const seen = fine.lines.filter((line) => !line.startsWith("warning"));
+    expect([...seen].sort()).toEqual(["connected to Argo CD", `connected to ${title}`]);
     expect(fine.exitCode).toBe(0);
   });
 
@@ -52,6 +55,67 @@ describe.each(HOSTS)("svc check --online against %s", (host) => {
     );
     expect(exitCode).toBe(1);
     expect(await look(REPOSITORY)).toMatchObject({ exitCode: 0 });
+  });
+
+  test("says why no webhook arrives, and what to do, as a warning", async () => {
+    const sent = async (status: number | undefined, level = 30) => {
+      world = await startSandbox({ github: host === "hosta", gitlab: host === "hostb" });
+      const forge = world.github ?? world.gitlab;
+      await forge?.createRepository(REPOSITORY, { "README.md": "hello" });
+      world.gitlab?.webhooks.setProjectLevel(REPOSITORY, level);
+      const receiver = await localServer((_request, response) => response.writeHead(status ?? 200).end());
+      if (status !== undefined) {
+        forge?.connect({ url: `${receiver.url}/webhook/${host}`, secret: "a-secret-of-sixteen" });
+        await forge?.open({ repository: REPOSITORY, by: "ana", changes: { "README.md": "2" } });
+        await forge?.idle();
+      }
+      const { lines, exitCode } = await checkOnline(configFor(world, { host }));
+      expect(exitCode).toBe(0);
+      expect([world.github?.violations ?? [], world.gitlab?.violations ?? []]).toEqual([[], []]);
+      await receiver.stop();
+      await world.stop();
+      world = undefined;
+      return lines.filter((line) => line.startsWith("warning"));
+    };
+    if (host === "hostb") {
+      const hidden = `warning: GitLab shows the webhooks of ${REPOSITORY} to maintainers alone: look there for the recent events of svc's`;
+      expect(await sent(undefined)).toEqual([hidden]);
+      expect(await sent(undefined, 40)).toEqual([
+        `warning: ${REPOSITORY} has no webhook to svc: unless its group has one, create it with svc setup gitlab, or set gitlab.poll`,
+      ]);
+      return;
+    }
+    expect(await sent(undefined)).toEqual([
+      expect.stringContaining("GitHub has sent no webhook in the last three days"),
+    ]);
+    expect(await sent(401)).toEqual([
+      "warning: GitHub's newest webhook was not accepted (Invalid HTTP Response: 401, 2026-11-24T12:00:00Z): github.webhook_secret has to be the secret in the App's settings",
+    ]);
+    expect(await sent(502)).toEqual([
+      expect.stringContaining("make the address in the App's settings reachable from GitHub, or set github.poll"),
+    ]);
+    expect(await sent(200)).toEqual([]);
+  });
+
+  test("names what Argo CD cannot compare, with its reason and the cure, and leaves what it can", async () => {
+    const unreadable = "https://ana:hunter2hunter2@git.example.com/acme/gone.git";
+    const { lines, exitCode } = await check(false, async ({ argocd, argocdToken, github, gitlab }) => {
+      const own = (github ?? gitlab)?.cloneUrl(REPOSITORY) ?? "";
+      argocd.addApplication(applicationResource("web", { repoURL: own, path: "." }));
+      argocd.addApplication(applicationResource("lost", { repoURL: unreadable, path: "." }));
+      for (const name of ["web", "lost"]) {
+        const headers = { authorization: `Bearer ${argocdToken}` };
+        await fetch(`${argocd.url}/api/v1/applications/${name}?refresh=normal`, { headers });
+      }
+    });
+    const warnings = lines.filter((line) => line.includes("compare") || line.includes("argocd repo add"));
+    expect(warnings).toEqual([
+      expect.stringMatching(
+        /^warning: Argo CD cannot compare lost \(https:\/\/\(hidden\)@git\.example\.com\/acme\/gone\.git\): .*not found$/,
+      ),
+      expect.stringContaining("give it credentials (argocd repo add"),
+    ]);
+    expect(exitCode).toBe(0);
   });
 
   test("says that a server is older than svc supports, and is content with the oldest one that it does", async () => {

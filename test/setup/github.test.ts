@@ -89,10 +89,11 @@ test("with --poll the App has no webhook and no secret of one, and svc polls", a
   const looking = await startRegistration(operator, argv);
   const asked = await looking.enter(looking.code);
   const file = parse(readFileSync("app.yml", "utf8")) as Record<string, unknown>;
-  const { hook_attributes: _hook, default_events: _events, ...rest } = file;
   expect(JSON.parse(formIn(asked.text).fields.manifest ?? "")).toEqual({
-    ...rest,
     name: "svc-acme",
+    description: file.description,
+    public: false,
+    default_permissions: file.default_permissions,
     url: `${forge.url}/acme`,
     redirect_url: `${looking.url}/registered`,
   });
@@ -123,7 +124,7 @@ test("for a public App, the printed sections serve the named repositories alone"
   expect(config.defaults.allowedRepos).toEqual(["github:acme/*", "github:umbrella/deploy"]);
   await forge.createRepository("stranger/tool", { "README.md": "hello" });
   const { lines, exitCode } = await checkOnline(config);
-  expect(lines.filter((line) => line.startsWith("warning"))).toEqual([
+  expect(lines.filter((line) => line.startsWith("warning: the App"))).toEqual([
     "warning: the App is installed on stranger, of which defaults.allowed_repos names no repository: its events are ignored. Uninstall it there, or name them",
   ]);
   expect(exitCode).toBe(0);

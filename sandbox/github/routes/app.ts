@@ -19,6 +19,12 @@ export const appRoutes: readonly Route[] = [
   },
   {
     method: "get",
+    template: "/app/hook/deliveries",
+    caller: "app",
+    handle: listDeliveries,
+  },
+  {
+    method: "get",
     template: "/installation/repositories",
     caller: "installation",
     handle: (call) => {
@@ -85,6 +91,25 @@ function convertManifest({ world, params }: Call): Answer {
     pem: world.app.privateKey,
   };
   return { status: 201, body };
+}
+
+/** Newest first. */
+function listDeliveries(call: Call): Answer {
+  const { items, headers } = page(call, [...call.world.delivered].reverse());
+  const body = items.map(({ event, id, status }, index) => ({
+    id: items.length - index,
+    guid: id,
+    delivered_at: "2026-11-24T12:00:00Z",
+    redelivery: false,
+    duration: 0.1,
+    status: status === 0 ? "failed to connect to host" : status < 300 ? "OK" : `Invalid HTTP Response: ${status}`,
+    status_code: status,
+    event,
+    action: null,
+    installation_id: null,
+    repository_id: null,
+  }));
+  return { status: 200, body, headers };
 }
 
 /** Creates a token. It may be narrowed to some repositories and permissions, never widened. */

@@ -104,6 +104,8 @@ export interface CodeHost {
   ): Promise<{ readonly id: string; readonly state: DeploymentState } | undefined>;
   /** Accounts on which the App is installed, the first thousand; none on a host without Apps. */
   installedOn(): Promise<readonly string[]>;
+  /** Why webhooks may not reach svc, and what to do, a line each; what the host does not tell is one as well. */
+  webhookProblems(serves: (repository: RepositoryName) => boolean): Promise<readonly string[]>;
   /** What our credentials lack for what is switched on in the configuration, a sentence each. */
   missingPermissions(): Promise<readonly string[]>;
 }

@@ -57,6 +57,8 @@ export interface Deployer {
   naming(): Promise<Naming>;
   /** Every application that the token can see. Cached for a few seconds; not from before `since`. */
   listApplications(signal?: AbortSignal, since?: Date): Promise<readonly Application[]>;
+  /** Some of the applications that Argo CD could not compare last, and why: it could not make their manifests, as a rule. */
+  uncompared(signal?: AbortSignal): Promise<ReadonlyMap<ApplicationName, string>>;
   /** The applications that own each of these objects in their cluster, by `<group>/<kind>/<namespace>/<name>`. */
   ownersOf(
     objects: ReadonlySet<string>,

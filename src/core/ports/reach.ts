@@ -63,6 +63,7 @@ export const PORT_REACH: { readonly [Name in keyof RunPorts]: ReachOf<RunPorts[N
     commitUrl: "read",
     shownDeployment: "read",
     missingPermissions: "read",
+    webhookProblems: "read",
     installedOn: "read",
     openWithHead: "read",
     postComment: "speak",
@@ -79,6 +80,7 @@ export const PORT_REACH: { readonly [Name in keyof RunPorts]: ReachOf<RunPorts[N
     check: "read",
     naming: "read",
     listApplications: "read",
+    uncompared: "read",
     ownersOf: "read",
     findApplication: "read",
     // A temporary Application is created and deleted in here, and deploys nothing.

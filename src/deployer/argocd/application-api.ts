@@ -194,6 +194,7 @@ const wholeApplication = applicationItem.extend({
       sync: z.object(revisions).nullish(),
       health: z.object({ status: z.string().nullish(), lastTransitionTime: z.string().nullish() }).nullish(),
       reconciledAt: z.string().nullish(),
+      conditions: z.array(z.object({ type: z.string(), message: z.string().nullish() })).nullish(),
       resources: z.array(managedResource).nullish(),
       sourceType: z.string().nullish(),
       sourceTypes: z.array(z.string()).nullish(),

@@ -14,13 +14,14 @@ import {
   getItems,
   identity,
   nameOfResource,
+  ownNamespace,
   type Parts,
   requireExactKeys,
   type Target,
 } from "./application-api.js";
 import { createApplicationSets } from "./application-sets.js";
 import { createApplications, createServerSettings, keep } from "./applications.js";
-import { ArgoCdFailure, parseAnswer } from "./argocd-failure.js";
+import { ArgoCdFailure, ifVisible, parseAnswer, readableText } from "./argocd-failure.js";
 import { type ArgoCdConfig, type Client, createClient } from "./client.js";
 import { createLiveResources, type RecentAnswers } from "./live-resources.js";
 import { createRender } from "./render.js";
@@ -68,6 +69,7 @@ export function createArgoCd(
     },
 
     listApplications: applications.list,
+    uncompared: (signal) => uncompared(parts, signal),
     ownersOf: (objects, signal) => ownersOf(parts, objects, signal),
     findApplication: applications.find,
     renderManifests: createRender(parts),
@@ -149,10 +151,42 @@ async function putSpec(client: Client, target: Target, spec: JsonObject): Promis
   });
 }
 
+const text = z.string().nullish();
+
+/** `fields` selects no conditions, so those of the applications that this shows as unknown are read one by one. */
+const SYNC_FIELDS = ["items.metadata.name", "items.metadata.namespace", "items.status.sync.status"].join(",");
+const MOST_UNCOMPARED = 10;
+const LONGEST_REASON = 500;
+
+const syncSchema = z.object({
+  metadata: z.object({ name: z.string().min(1), namespace: text }),
+  status: z.object({ sync: z.object({ status: text }).nullish() }).nullish(),
+});
+
+async function uncompared(
+  { client, serverSettings }: Pick<Parts, "client" | "serverSettings">,
+  signal: AbortSignal | undefined,
+): Promise<ReadonlyMap<ApplicationName, string>> {
+  const { controllerNamespace } = await serverSettings();
+  const items = await getItems(client, "the list of applications", { query: { fields: SYNC_FIELDS }, signal });
+  const unknown = items.flatMap((item) => {
+    const { data } = syncSchema.safeParse(item);
+    return data?.status?.sync?.status === "Unknown" ? [data.metadata] : [];
+  });
+  const reasons = unknown.slice(0, MOST_UNCOMPARED).map(async ({ name, namespace }) => {
+    const target = { namespace: ownNamespace(namespace ?? undefined, controllerNamespace), resourceName: name };
+    const found = await ifVisible(getApplication(client, { ...target, project: undefined }, signal));
+    const failed = found?.status?.conditions?.find(({ type }) => type === "ComparisonError");
+    if (failed === undefined) return [];
+    const reason = readableText(failed.message ?? "", LONGEST_REASON);
+    return [[nameOfResource(namespace ?? undefined, name, controllerNamespace), reason] as const];
+  });
+  return new Map((await Promise.all(reasons)).flat());
+}
+
 /** Without the rest of the status, which is many times as large. */
 const FIELDS = ["items.metadata.name", "items.metadata.namespace", "items.status.resources"].join(",");
 
-const text = z.string().nullish();
 const objectSchema = z.object({ group: text, kind: text, namespace: text, name: text });
 const ownerSchema = z.object({
   metadata: z.object({ name: z.string().min(1), namespace: text }),

@@ -15,6 +15,7 @@ import {
   isAside,
   keepAccount,
   loginField,
+  oneLine,
   refusalMessage,
   refusalOf,
   repositoryAt,
@@ -96,6 +97,7 @@ export function createGitHubHost(config: GitHubConfig, parts: HostParts): CodeHo
     setStatus: createSetStatus(client),
     installedOn: async () => (await findInstalled(client)).map(({ owner }) => owner),
     repositories: (servesOwner) => findRepositories(client, servesOwner),
+    webhookProblems: () => findWebhookProblems(client),
     statusPerChange: false,
     openWithHead: (head) => openWithHead(client, head),
     merge: (change, confirm) => inTurn(change, MERGE_WRITE, () => merge(client, change, confirm, clock)),
@@ -189,6 +191,27 @@ async function findRepositories(client: GitHubClient, servesOwner: (owner: strin
     }
   }
   return names;
+}
+
+const deliveriesSchema = z.array(z.object({ status: z.string(), status_code: z.int(), delivered_at: z.string() }));
+
+/** GitHub remembers three days: https://docs.github.com/rest/apps/webhooks#list-deliveries-for-an-app-webhook */
+async function findWebhookProblems(client: GitHubClient): Promise<readonly string[]> {
+  const asked = "list the deliveries of the App's webhook";
+  const listed = await ifFound(client.asApp(asked, ({ rest }) => rest.apps.listWebhookDeliveries({ per_page: 1 })));
+  const [newest] = decodeAnswer(deliveriesSchema, listed ?? [], GITHUB, asked);
+  if (newest === undefined) {
+    return [
+      "GitHub has sent no webhook in the last three days: if anything happened there, set the address, the secret and Active in the App's settings as app.yml has them, or set github.poll",
+    ];
+  }
+  const { status, status_code: code, delivered_at: at } = newest;
+  if (code >= 200 && code < 300) return [];
+  const cure =
+    code === 401
+      ? "github.webhook_secret has to be the secret in the App's settings"
+      : "make the address in the App's settings reachable from GitHub, or set github.poll";
+  return [`GitHub's newest webhook was not accepted (${oneLine(status, 100)}, ${oneLine(at, 40)}): ${cure}`];
 }
 
 /** A server in private mode refuses requests without credentials, which says nothing about the App's key. */

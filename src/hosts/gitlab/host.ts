@@ -1,4 +1,4 @@
-import { AccessLevel, Metadata, PersonalAccessTokens, Projects, Users } from "@gitbeaker/rest";
+import { AccessLevel, Metadata, PersonalAccessTokens, ProjectHooks, Projects, Users } from "@gitbeaker/rest";
 import { LRUCache } from "lru-cache";
 import * as z from "zod";
 import type { RepositoryName } from "../../core/model/brand.js";
@@ -7,6 +7,7 @@ import { HostFailure } from "../../core/model/errors.js";
 import type { Clock } from "../../core/ports/clock.js";
 import type { CodeHost, FileContent, ForeignFile } from "../../core/ports/code-host.js";
 import type { Log } from "../../core/ports/log.js";
+import { WEBHOOK_PATHS } from "../../names.js";
 import { createContentPace } from "../content-pace.js";
 import {
   idField,
@@ -92,6 +93,7 @@ export function createGitLabHost(config: GitLabConfig, parts: GitLabParts): Code
     setStatus: (change, status) => setStatus(client, change, status, log),
     installedOn: () => Promise.resolve([]),
     repositories: () => findProjects(client),
+    webhookProblems: (serves) => findWebhookProblems(client, serves),
     statusPerChange: true,
     openWithHead: (head) => openWithHead(client, head),
     belongsToAny: (_change, user, groups) => belongsToAnyGroup(client, user, groups),
@@ -150,6 +152,43 @@ async function findProjects(client: GitLabClient): Promise<readonly RepositoryNa
     if (listed.length < 100) break;
   }
   return names;
+}
+
+const MOST_ASKED = 20;
+const hooksSchema = z.array(z.object({ url: z.string(), alert_status: z.string().nullish() }));
+
+/** Only maintainers see webhooks: https://docs.gitlab.com/api/project_webhooks/ */
+async function findWebhookProblems(
+  client: GitLabClient,
+  serves: (repository: RepositoryName) => boolean,
+): Promise<readonly string[]> {
+  const served = (await findProjects(client)).filter(serves).slice(0, MOST_ASKED);
+  const problems = served.map(async (path) => {
+    const asked = `list the webhooks of ${path}`;
+    try {
+      const listed = await client.read(hooksSchema, asked, (gitlab) =>
+        new ProjectHooks(gitlab).all(path, { perPage: 100 }),
+      );
+      return problemOfHooks(path, listed);
+    } catch (error) {
+      if (!(error instanceof HostFailure) || error.reason !== "forbidden") throw error;
+      return [`GitLab shows the webhooks of ${path} to maintainers alone: look there for the recent events of svc's`];
+    }
+  });
+  return (await Promise.all(problems)).flat();
+}
+
+function problemOfHooks(path: RepositoryName, listed: z.output<typeof hooksSchema>): readonly string[] {
+  const own = listed.filter(({ url }) => url.endsWith(WEBHOOK_PATHS.hostb));
+  if (own.length === 0) {
+    return [
+      `${path} has no webhook to svc: unless its group has one, create it with svc setup gitlab, or set gitlab.poll`,
+    ];
+  }
+  if (own.some(({ alert_status: state }) => state !== "disabled" && state !== "temporarily_disabled")) return [];
+  return [
+    `GitLab has disabled the webhook of ${path} after failures: make its address reachable, and send a test event from its settings, or set gitlab.poll`,
+  ];
 }
 
 const tokenSchema = z.object({ expires_at: z.iso.date().nullish() });
