@@ -4,12 +4,13 @@ import type { MergeMethod } from "../git/git-store.js";
 import type { RequestLog } from "../request-log.js";
 import type { Deliveries, Receiver } from "./deliveries.js";
 import { Discussion } from "./discussion.js";
+import { dequeue, endGroup, enqueue } from "./merge-queue.js";
 import { mergeByButton } from "./merge.js";
 import { mergePushPayload, pullPayload, renamedPayload, type PullAction } from "./payloads.js";
 import { closePull, openPull, pushTo, reopenPull, retargetPull, seen, seenStatuses } from "./pull-acts.js";
-import { pushAndTell, updateOf, type PushBy } from "./pushes.js";
+import { pushAndTell, tellGroup, updateOf, type PushBy } from "./pushes.js";
 import { seenDeployments } from "./seen-deployments.js";
-import type { Person, Pull, World } from "./world.js";
+import type { Person, Pull, QueueEntry, World } from "./world.js";
 
 export interface GitHubForgeParts {
   readonly world: World;
@@ -18,6 +19,14 @@ export interface GitHubForgeParts {
   readonly requests: RequestLog;
   readonly violations: readonly string[];
   readonly stop: () => Promise<void>;
+}
+
+/** What an event of a merge group says that is not so. */
+interface GroupLie {
+  /** The pull request that the group's branch is named after. */
+  readonly named?: number;
+  /** The queue has been emptied meanwhile. */
+  readonly hidden?: boolean;
 }
 
 const verdicts = { approve: "APPROVED", "request-changes": "CHANGES_REQUESTED", comment: "COMMENTED" } as const;
@@ -223,6 +232,35 @@ export class GitHubForge implements Forge {
     await mergeByButton(this.#world, pull, person);
     await this.#parts.webhooks.send("push", () => mergePushPayload(this.#world, pull, person));
     await this.#announce(pull, { action: "closed" }, person);
+  }
+
+  useMergeQueue(repository: string, branch = "main"): void {
+    this.#world.repository(repository).mergeQueues.set(branch, []);
+  }
+
+  /** People press "Merge when ready"; GitHub makes one group of them. Returns its head. */
+  async queue(repository: string, numbers: readonly number[], lie: GroupLie = {}): Promise<string> {
+    const entries: QueueEntry[] = [];
+    for (const number of numbers) entries.push(await enqueue(this.#world, this.#pull(repository, number)));
+    const [first, last] = [entries[0], entries.at(-1)];
+    if (first === undefined || last === undefined) throw new Error("nothing is queued");
+    if (lie.hidden === true) dequeue(first.pull);
+    const pull = lie.named === undefined ? last.pull : this.#pull(repository, lie.named);
+    await tellGroup(this.#world, this.#parts.webhooks, first.baseSha, { ...last, pull });
+    return last.headSha;
+  }
+
+  /** The head commits of what is queued for the default branch. */
+  queued(repository: string): readonly string[] {
+    const { mergeQueues, defaultBranch } = this.#world.repository(repository);
+    return (mergeQueues.get(defaultBranch) ?? []).map(({ headSha }) => headSha);
+  }
+
+  /** GitHub merges the group that ends with this pull request, or takes it out of the queue. True if it merged. */
+  async endGroup(repository: string, number: number): Promise<boolean> {
+    const merged = await endGroup(this.#world, this.#pull(repository, number), "svc/sync");
+    for (const pull of merged) await this.#announce(pull, { action: "closed" }, pull.merged?.by ?? pull.author);
+    return merged.length > 0;
   }
 
   changeRequest(repository: string, number: number): SeenChangeRequest {

@@ -1,4 +1,5 @@
-import { examplePayload, type JsonObject } from "./examples.js";
+import { exampleMember, examplePayload, type JsonObject } from "./examples.js";
+import { queueBranch } from "./merge-queue.js";
 import { renderComment, renderIssue } from "./render/comment.js";
 import { renderLabel, renderPull, renderReview, renderSimplePull } from "./render/pull.js";
 import { renderRepository } from "./render/repository.js";
@@ -9,6 +10,7 @@ import {
   type Issue,
   type Person,
   type Pull,
+  type QueueEntry,
   type Repository,
   type Review,
   type World,
@@ -85,6 +87,22 @@ export function pushPayload(
     head_commit: null,
     pusher: { name: sender.login, email: null },
     ...surroundings(world, repository, sender),
+  };
+}
+
+/** Body of a `merge_group` event: the entries after `base`, up to `last`. */
+export function mergeGroupPayload(world: World, base: string, last: QueueEntry): JsonObject {
+  const { repository, baseBranch } = last.pull;
+  return {
+    ...examplePayload("merge_group", "checks_requested"),
+    merge_group: {
+      ...exampleMember("merge_group", "checks_requested", "merge_group"),
+      head_sha: last.headSha,
+      head_ref: `refs/heads/${queueBranch(last)}`,
+      base_sha: base,
+      base_ref: `refs/heads/${baseBranch}`,
+    },
+    ...surroundings(world, repository, world.person("github-merge-queue[bot]")),
   };
 }
 

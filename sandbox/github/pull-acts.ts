@@ -1,6 +1,7 @@
 import type { FileChanges, OpenRequest, Push, SeenChangeRequest, SeenStatus } from "../forge.js";
 import { wholeSecond } from "../host-clock.js";
 import { NO_COMMIT, recordPush } from "./activities.js";
+import { dequeue } from "./merge-queue.js";
 import { baseTip } from "./mergeability.js";
 import { now, type Issue, type Pull, type Repository, type World } from "./world.js";
 
@@ -89,6 +90,7 @@ export function openPullsFrom(world: World, repository: Repository, branch: stri
 /** Moves the head, and with it `refs/pull/<n>/head` in the target repository. */
 export async function moveHead(world: World, pull: Pull, head: string): Promise<void> {
   const { fullName } = pull.repository;
+  dequeue(pull);
   if (pull.headRepository !== pull.repository) {
     await world.store.copyObjects(pull.headRepository.fullName, fullName, head);
   }

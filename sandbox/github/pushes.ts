@@ -1,9 +1,10 @@
 import type { FileChanges, Push } from "../forge.js";
 import { NO_COMMIT } from "./activities.js";
 import type { Deliveries } from "./deliveries.js";
-import { pullPayload, pushPayload } from "./payloads.js";
+import { queueBranch } from "./merge-queue.js";
+import { mergeGroupPayload, pullPayload, pushPayload } from "./payloads.js";
 import { pushTo } from "./pull-acts.js";
-import type { Pull, Repository, World } from "./world.js";
+import type { Pull, QueueEntry, Repository, World } from "./world.js";
 
 export type PushBy = Push & { readonly by: string };
 
@@ -29,6 +30,14 @@ export async function pushAndTell(
     await webhooks.send("pull_request", () => pullPayload(world, pull, action, pusher));
   }
   return commit;
+}
+
+/** The webhooks of a merge group: the push to its branch, and the question whether it may be merged. */
+export async function tellGroup(world: World, webhooks: Deliveries, base: string, last: QueueEntry): Promise<void> {
+  const pushed = { branch: queueBranch(last), before: NO_COMMIT, after: last.headSha };
+  const queue = world.person("github-merge-queue[bot]");
+  await webhooks.send("push", () => pushPayload(world, last.pull.repository, pushed, queue));
+  await webhooks.send("merge_group", () => mergeGroupPayload(world, base, last));
 }
 
 /** What the button "Update branch" pushes: GitHub itself commits in the name of who presses it. */

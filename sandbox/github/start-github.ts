@@ -41,6 +41,7 @@ const permissions: AppFacts["permissions"] = {
   statuses: "write",
   deployments: "write",
   members: "read",
+  merge_queues: "read",
 };
 
 /** Starts a GitHub on a free loopback port. The caller keeps owning the store. */

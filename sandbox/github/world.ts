@@ -46,6 +46,13 @@ export interface Pull extends Issue {
   updating: Background | undefined;
 }
 
+/** https://docs.github.com/graphql/reference/objects#mergequeueentry */
+export interface QueueEntry {
+  readonly pull: Pull;
+  readonly baseSha: string;
+  readonly headSha: string;
+}
+
 export interface Repository {
   readonly id: number;
   fullName: string;
@@ -70,6 +77,8 @@ export interface Repository {
   /** One of them must approve pull requests into the default branch; empty for no such rule. */
   codeOwners: readonly Person[];
   mergeMethods: ReadonlySet<MergeMethod>;
+  /** By base branch: what waits to be merged, in order. A branch without one has no merge queue. */
+  readonly mergeQueues: Map<string, QueueEntry[]>;
   /** Approvals that the base branch requires; 0 for none. */
   requiredReviews: number;
 }
@@ -188,6 +197,7 @@ export class World {
       deployments: [],
       activities: [],
       codeOwners: [],
+      mergeQueues: new Map(),
       mergeMethods: new Set(["merge", "squash", "rebase"]),
       requiredReviews: 0,
       ...facts,

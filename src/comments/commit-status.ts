@@ -76,6 +76,8 @@ export type SharedDoubt =
   | { readonly kind: "cut-off"; readonly why: string }
   /** The host might refuse the next one, and it would stay green. */
   | { readonly kind: "used-up" }
+  /** A merge queue made the commit, and would merge the group. */
+  | { readonly kind: "of-queue" }
   | { readonly kind: "not-listed" }
   | { readonly kind: "store" };
 
@@ -89,12 +91,54 @@ export function sharedDoubt(doubt: SharedDoubt, words: HostWords): StatusText {
       return pending(`${which}: ${doubt.why}`);
     case "used-up":
       return pending("this commit has nearly as many statuses as it can have: push a new one");
+    case "of-queue":
+      return pending("a merge queue made this commit: push another one");
     case "not-listed":
       return pending(`${which}: ${words.title} did not list them${retry}`);
     case "store":
       return pending(
         `cannot tell how other ${words.changeRequest}s with this commit stand: ${STORE_TITLE} failed${retry}`,
       );
+  }
+}
+
+/** What the status of a merge group's head says. */
+export type GroupStanding =
+  | { readonly kind: "ready"; readonly members: readonly ChangeRequestRef[] }
+  | { readonly kind: "not-ready"; readonly change: ChangeRequestRef; readonly why: string }
+  /** Both change the application, and each was planned without the other. */
+  | { readonly kind: "clash"; readonly application: string; readonly changes: readonly ChangeRequestRef[] }
+  /** An open change request has the group's commit as its head, and would get this status. */
+  | { readonly kind: "shared"; readonly change: ChangeRequestRef }
+  | Extract<SharedDoubt, { readonly kind: "cut-off" }>
+  | { readonly kind: "unknown" | "forbidden" | "failed" };
+
+/** A queue waits for it, so it is never pending. */
+export function groupStatus(standing: GroupStanding, words: HostWords): StatusText {
+  const state = standing.kind === "ready" ? "success" : "failure";
+  return { state, description: groupText(standing, words) };
+}
+
+function groupText(standing: GroupStanding, words: HostWords): string {
+  const { title, changeRequest } = words;
+  const nameOf = (change: ChangeRequestRef) => referenceTo(change, change, words);
+  switch (standing.kind) {
+    case "ready":
+      return `ready to merge: ${names(standing.members.map(nameOf))}`;
+    case "not-ready":
+      return ofOne(standing.change, standing.why, words);
+    case "clash":
+      return `${names(standing.changes.map(nameOf))} change ${standing.application}: queue them one after the other`;
+    case "shared":
+      return `${nameOf(standing.change)} has this commit as its head: close it, then queue again`;
+    case "cut-off":
+      return sharedDoubt(standing, words).description;
+    case "unknown":
+      return `${title} does not show which ${changeRequest}s are in this merge group: queue them again`;
+    case "forbidden":
+      return `cannot read the merge queue: give the App "Merge queues: read", then queue again`;
+    case "failed":
+      return `cannot tell whether this merge group is ready: ${title} or ${STORE_TITLE} failed; queue it again`;
   }
 }
 

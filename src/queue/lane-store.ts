@@ -290,6 +290,13 @@ const hostEvent = z.discriminatedUnion("kind", [
   z.object({ ...origin, kind: z.literal("base-moved"), branch: z.string() }),
   z.object({
     ...origin,
+    kind: z.literal("merge-group"),
+    headRevision: z.string().transform(revision),
+    baseRevision: z.string().transform(revision),
+    baseBranch: z.string(),
+  }),
+  z.object({
+    ...origin,
     kind: z.literal("turn"),
     applications: z.array(application),
     after: change.exactOptional(),

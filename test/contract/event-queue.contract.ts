@@ -109,8 +109,9 @@ export function eventQueueContract(name: string, start: StartQueue, numRuns: num
 
     test("every kind of event comes out as it went in", async () => {
       const runs = new Runs();
-      const { queue } = start(10, runs.run);
+      const { queue } = start(20, runs.run);
       const web = applicationName("web");
+      const at = (digit: string) => revision(digit.repeat(40));
       const events: { readonly [K in HostEvent["kind"]]: Extract<HostEvent, { readonly kind: K }> } = {
         updated: { ...origin(11), kind: "updated", reason: "ready" },
         "plan-wanted": { ...origin(12), kind: "plan-wanted" },
@@ -122,6 +123,13 @@ export function eventQueueContract(name: string, start: StartQueue, numRuns: num
         "lock-lost": { ...origin(19), kind: "lock-lost", applications: [web], by: "olga", waits: [web] },
         "still-deployed": { ...origin(20), kind: "still-deployed" },
         marked: { ...origin(21), kind: "marked", turn: 3 },
+        "merge-group": {
+          ...origin(22),
+          kind: "merge-group",
+          headRevision: at("a"),
+          baseRevision: at("b"),
+          baseBranch: "main",
+        },
       };
       for (const event of Object.values(events)) await queue.push(event);
       await runs.haveStarted(Object.keys(events).length);

@@ -324,6 +324,10 @@ export class MemoryHost implements CodeHost {
     };
   }
 
+  mergeGroup(): Promise<undefined> {
+    return Promise.resolve(undefined);
+  }
+
   async setStatus({ number, headRevision }: HeadRef, status: CommitStatus): Promise<boolean> {
     await this.#options.delay();
     this.#held(number).statuses.push({ ...status, revision: headRevision });

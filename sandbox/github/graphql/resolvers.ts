@@ -34,6 +34,15 @@ export function rootResolvers(world: World, token: InstallationToken): Resolvers
         object: ({ expression }: { expression?: string | null }) =>
           objectAt(world, token, repository, expression ?? ""),
         pullRequest: ({ number }: { number: number }) => pullRequest(world, token, repository, number),
+        refs: async ({ refPrefix, first, after }: Page & { refPrefix: string }) => {
+          const all = await world.store.branches(repository.fullName);
+          const names = all.map((branch) => `refs/heads/${branch}`).filter((ref) => ref.startsWith(refPrefix));
+          const nodes = names.map(async (ref) => ({
+            target: { __typename: "Commit", oid: await world.store.resolve(repository.fullName, ref) },
+          }));
+          return onePage("refs", await Promise.all(nodes), first, after);
+        },
+        mergeQueue: ({ branch }: { branch?: string | null }) => mergeQueue(token, repository, branch),
         pullRequests: (page: Page & { states?: readonly string[] | null }) => pullRequests(token, repository, page),
       };
     },
@@ -81,6 +90,21 @@ function pullRequests(
   const wanted = [...repository.pulls.values()].filter((pull) => !states || states.includes(stateOf(pull)));
   const nodes = wanted.map(({ number, headSha }) => ({ number, headRefOid: headSha }));
   return onePage("pullRequests", nodes, first, after);
+}
+
+function mergeQueue(token: InstallationToken, repository: Repository, branch?: string | null): object | null {
+  if (!permits(token, repository, "merge_queues", "read")) {
+    throw new TypedError("FORBIDDEN", "Resource not accessible by integration");
+  }
+  const entries = repository.mergeQueues.get(branch ?? repository.defaultBranch);
+  if (entries === undefined) return null;
+  const nodes = entries.map(({ pull, baseSha, headSha }, index) => ({
+    position: index + 1,
+    baseCommit: { oid: baseSha },
+    headCommit: { oid: headSha },
+    pullRequest: { number: pull.number, headRefOid: pull.headSha },
+  }));
+  return { entries: ({ first, after }: Page) => onePage("entries", nodes, first, after) };
 }
 
 function pullRequest(world: World, token: InstallationToken, repository: Repository, number: number): Resolvers {

@@ -1,5 +1,5 @@
 import type { HostId } from "../../names.js";
-import type { ApplicationName, RepositoryName } from "./brand.js";
+import type { ApplicationName, RepositoryName, Revision } from "./brand.js";
 import {
   changeRequestKey,
   changeRequestRef,
@@ -21,6 +21,7 @@ export type HostEvent = EventOrigin &
     | LockLost
     | StillDeployed
     | Marked
+    | GroupFormed
   );
 
 interface EventOrigin {
@@ -99,6 +100,14 @@ export interface Marked {
   readonly kind: "marked";
   /** That of the mark. */
   readonly turn: number;
+}
+
+/** A merge queue wants to know whether it may merge a group. The change request is the last one of it. */
+export interface GroupFormed {
+  readonly kind: "merge-group";
+  readonly headRevision: Revision;
+  readonly baseRevision: Revision;
+  readonly baseBranch: string;
 }
 
 /** A branch of a repository got commits, whichever change requests it concerns. */

@@ -10,6 +10,7 @@ import type {
   Reviews,
   User,
 } from "../model/change-request.js";
+import type { GroupFormed } from "../model/event.js";
 import type { MergeIntent } from "../model/result.js";
 
 /** Where change requests live. Methods throw `HostFailure` when the host fails or refuses. */
@@ -75,6 +76,11 @@ export interface CodeHost {
   readonly statusPerChange: boolean;
   /** The open change requests with this head in the same repository, drafts and those from forks too, as listed now. */
   openWithHead(head: HeadRef): Promise<OpenWithHead>;
+  /**
+   * The change requests in a merge group, as the host's queue has it now; undefined if it does not lead from the group's head
+   * to its base. @throws {HostFailure} "forbidden" too where our credentials do not see the queue.
+   */
+  mergeGroup(group: MergeGroup): Promise<GroupMembers | undefined>;
   /** Whether the person belongs to one of these teams, named as on the host. */
   belongsToAny(change: ChangeRequestRef, user: User, teams: readonly string[]): Promise<boolean>;
   /**
@@ -215,10 +221,22 @@ export interface CommitStatus {
   readonly url: string | undefined;
 }
 
+/** A commit that a merge queue made of its base branch and change requests. */
+export interface MergeGroup extends HeadRef, Pick<GroupFormed, "baseRevision" | "baseBranch"> {}
+
+/** In the order of the queue, each with its present head. */
+export interface GroupMembers {
+  readonly members: readonly HeadRef[];
+  /** Those before them, which are merged first. */
+  readonly ahead: readonly HeadRef[];
+}
+
 export interface OpenWithHead {
   readonly numbers: readonly number[];
   /** Why there may be more: the host has too many to read them all. */
   readonly cutOff: string | undefined;
+  /** The commit is the head of a merge group: what is green may be merged. */
+  readonly ofQueue?: boolean;
 }
 
 /** `refused` gives the host's reason: a clause or a sentence, untrusted. */

@@ -66,6 +66,7 @@ export const PORT_REACH: { readonly [Name in keyof RunPorts]: ReachOf<RunPorts[N
     webhookProblems: "read",
     installedOn: "read",
     openWithHead: "read",
+    mergeGroup: "read",
     postComment: "speak",
     editComment: "speak",
     minimise: "speak",

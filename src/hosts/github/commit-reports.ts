@@ -7,6 +7,7 @@ import type { ContentWrite, InTurn } from "../content-pace.js";
 import { environmentName } from "../environment-name.js";
 import { decodeAnswer, idField, loginField, oneLine } from "../host-answer.js";
 import type { GitHubClient } from "./client.js";
+import { QUEUE_BRANCHES } from "./merge-queue.js";
 import { GITHUB } from "./words.js";
 
 /** Leaves most of the limit to comments, and is skipped rather than late. */
@@ -242,6 +243,10 @@ const MAX_PAGES = 10;
 
 const OPEN_QUERY = `query ($owner: String!, $name: String!, $after: String) {
   repository(owner: $owner, name: $name) {
+    refs(refPrefix: "refs/heads/${QUEUE_BRANCHES}", first: ${PAGE_SIZE}) {
+      pageInfo { hasNextPage }
+      nodes { target { oid } }
+    }
     pullRequests(states: OPEN, first: ${PAGE_SIZE}, after: $after) {
       pageInfo { hasNextPage endCursor }
       nodes { number headRefOid }
@@ -250,6 +255,12 @@ const OPEN_QUERY = `query ($owner: String!, $name: String!, $after: String) {
 }`;
 
 const openSchema = z.object({
+  refs: z
+    .object({
+      pageInfo: z.object({ hasNextPage: z.boolean() }),
+      nodes: z.array(z.object({ target: z.object({ oid: z.string() }).nullish() }).nullable()),
+    })
+    .nullish(),
   pullRequests: z.object({
     pageInfo: z.object({ hasNextPage: z.boolean(), endCursor: z.string().nullish() }),
     nodes: z.array(z.object({ number: z.int().positive(), headRefOid: z.string() }).nullable()),
@@ -266,10 +277,14 @@ export async function openWithHead(client: GitHubClient, { repository, headRevis
   let after: string | null = null;
   for (let page = 1; page <= MAX_PAGES; page += 1) {
     const variables: Record<string, unknown> = { after };
-    const { pullRequests } = await client.queryRepository(openSchema, repository, asked, OPEN_QUERY, variables);
+    const { pullRequests, refs } = await client.queryRepository(openSchema, repository, asked, OPEN_QUERY, variables);
     const { nodes, pageInfo } = pullRequests;
     numbers.push(...nodes.flatMap((node) => (node?.headRefOid === headRevision ? node.number : [])));
-    if (!pageInfo.hasNextPage || !pageInfo.endCursor) return { numbers, cutOff: undefined };
+    if (!pageInfo.hasNextPage || !pageInfo.endCursor) {
+      const groups = refs?.nodes.map((node) => node?.target?.oid) ?? [];
+      const ofQueue = groups.includes(headRevision) || refs?.pageInfo.hasNextPage === true;
+      return { numbers, cutOff: undefined, ...(ofQueue && { ofQueue }) };
+    }
     after = pageInfo.endCursor;
   }
   return { numbers, cutOff: `more than ${(MAX_PAGES * PAGE_SIZE).toLocaleString("en")} are open` };

@@ -27,6 +27,7 @@ import { getChangeRequest, getMergeability, getState, withPresentName } from "./
 import { createGitHubClient, type GitHubClient } from "./client.js";
 import { createComments, createRecentActivity } from "./comments.js";
 import { createDeployments, createSetStatus, openWithHead } from "./commit-reports.js";
+import { mergeGroup } from "./merge-queue.js";
 import { merge } from "./merge.js";
 import { updateBranch } from "./update-branch.js";
 import { GITHUB } from "./words.js";
@@ -100,6 +101,7 @@ export function createGitHubHost(config: GitHubConfig, parts: HostParts): CodeHo
     webhookProblems: () => findWebhookProblems(client),
     statusPerChange: false,
     openWithHead: (head) => openWithHead(client, head),
+    mergeGroup: (group) => mergeGroup(client, group),
     merge: (change, confirm) => inTurn(change, MERGE_WRITE, () => merge(client, change, confirm, clock)),
     updateBranch: (change) => updateBranch(client, change, clock),
     ...createDeployments(client, config, self, inTurn),

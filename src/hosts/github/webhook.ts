@@ -12,12 +12,14 @@ import {
   numberField,
   pushedBranchField,
   repositoryField,
+  revisionField,
 } from "../host-answer.js";
 import type { BodyCheck, Receipt } from "../receive-body.js";
+import { QUEUE_BRANCHES } from "./merge-queue.js";
 import { queueEvent, type Translation, type WebhookIntake, webhookRoute, type WebhookRoute } from "../webhook-route.js";
 
 /** The events that the App subscribes to: https://docs.github.com/webhooks/webhook-events-and-payloads */
-const SUBSCRIBED_EVENTS = ["pull_request", "issue_comment", "pull_request_review", "push"] as const;
+const SUBSCRIBED_EVENTS = ["pull_request", "issue_comment", "pull_request_review", "push", "merge_group"] as const;
 type SubscribedEvent = (typeof SUBSCRIBED_EVENTS)[number];
 
 function isSubscribed(name: string): name is SubscribedEvent {
@@ -39,6 +41,8 @@ export function translateGitHubEvent(name: string, delivery: string, payload: un
       return translateReview(delivery, payload);
     case "push":
       return translatePush(delivery, payload);
+    case "merge_group":
+      return translateMergeGroup(delivery, payload);
   }
 }
 
@@ -132,7 +136,31 @@ function translatePush(delivery: string, payload: unknown): Translation {
   if (!parsed.success) return UNREADABLE;
   const { ref: branch, deleted, repository } = parsed.data;
   if (branch === undefined || deleted === true) return { ignored: "no branch got commits" };
+  if (branch.startsWith(QUEUE_BRANCHES)) return { ignored: "the branch belongs to a merge queue" };
   return { kind: "branch-pushed", delivery, host: "hosta", ...repositoryOf(repository), branch };
+}
+
+const mergeGroupSchema = z.object({
+  action: z.string(),
+  repository: repositorySchema,
+  merge_group: z.object({
+    head_sha: revisionField,
+    base_sha: revisionField,
+    head_ref: pushedBranchField,
+    base_ref: pushedBranchField,
+  }),
+});
+
+/** The number in the branch's name only chooses the lane: who is in the group is asked. */
+function translateMergeGroup(delivery: string, payload: unknown): Translation {
+  const parsed = mergeGroupSchema.safeParse(payload);
+  if (!parsed.success) return UNREADABLE;
+  const { action, repository, merge_group: group } = parsed.data;
+  if (action !== "checks_requested") return { ignored: "this action is not used" };
+  const number = numberField.safeParse(Number(/\/pr-(\d+)-[0-9a-f]+$/.exec(group.head_ref ?? "")?.[1])).data;
+  if (number === undefined || group.base_ref === undefined) return UNREADABLE;
+  const { head_sha: headRevision, base_sha: baseRevision, base_ref: baseBranch } = group;
+  return { ...eventOrigin(delivery, repository, number), kind: "merge-group", headRevision, baseRevision, baseBranch };
 }
 
 /** People cannot register a login that ends in `[bot]`. */

@@ -96,6 +96,8 @@ export function createGitLabHost(config: GitLabConfig, parts: GitLabParts): Code
     webhookProblems: (serves) => findWebhookProblems(client, serves),
     statusPerChange: true,
     openWithHead: (head) => openWithHead(client, head),
+    // A merge train asks nobody: its pipelines run for the merge requests themselves.
+    mergeGroup: () => Promise.resolve(undefined),
     belongsToAny: (_change, user, groups) => belongsToAnyGroup(client, user, groups),
     merge: (change, confirm) => merge(client, change, confirm, clock),
     updateBranch: (change) => updateBranch(client, change, clock),

@@ -207,6 +207,7 @@ async function withoutDoubt(all: All, writer: StatusWriter): Promise<OwnStatus> 
     const change = { ...head, number };
     return { change, url: undefined, ...sharedDoubt({ kind: "unplanned", change }, words) };
   }
+  if (open.ofQueue === true) return { ...worst, ...sharedDoubt({ kind: "of-queue" }, words) };
   return open.cutOff === undefined ? worst : { ...worst, ...sharedDoubt({ kind: "cut-off", why: open.cutOff }, words) };
 }
 

@@ -3,7 +3,7 @@ import { COMMANDS, isDeploying } from "../../core/commands/commands.js";
 import { isAddressed, parseComment, parseSigned } from "../../core/commands/parse-command.js";
 import type { ChangeRequestRef, User } from "../../core/model/change-request.js";
 import { HostFailure } from "../../core/model/errors.js";
-import type { BaseMoved, HostEvent, LockLost, Marked, TurnCame } from "../../core/model/event.js";
+import type { BaseMoved, GroupFormed, HostEvent, LockLost, Marked, TurnCame } from "../../core/model/event.js";
 import { type Answerable, AUTOPLAN, type EarlyAccess } from "./asked.js";
 import { silent, type Silent } from "./outcome.js";
 import type { Run } from "./run.js";
@@ -22,6 +22,7 @@ export async function ask(event: HostEvent, run: Run): Promise<Asked> {
     case "turn":
     case "lock-lost":
     case "marked":
+    case "merge-group":
       return event;
     case "updated":
       return AUTOPLAN;
@@ -129,6 +130,7 @@ type Asked =
   | { readonly kind: "revisit" }
   | { readonly kind: "remind" }
   | BaseMoved
+  | GroupFormed
   | LockLost
   | Marked
   | TurnCame;

@@ -3,6 +3,7 @@ import { HeadMoved } from "../../core/model/errors.js";
 import type { HostEvent } from "../../core/model/event.js";
 import { answer } from "../answer/answer.js";
 import { announcePlan } from "../answer/status.js";
+import { judgeGroup } from "../around/merge-group.js";
 import { bringUpToDate, markMovedPlan, liftsWithheld, revisit, remind } from "../around/revisit.js";
 import { takeTurn, tellOfLoss } from "../around/turns.js";
 import { ask, heedingStops, withPresentAccess } from "./ask.js";
@@ -32,6 +33,8 @@ export async function handleEvent(event: HostEvent, run: Run): Promise<Outcome> 
       return markMovedPlan(event.change, asked, run);
     case "marked":
       return bringUpToDate(event.change, asked, run);
+    case "merge-group":
+      return judgeGroup({ ...asked, ...event.change }, run);
     case "command":
     case "autoplan":
     case "invalid":

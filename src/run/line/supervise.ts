@@ -233,6 +233,7 @@ async function giveUp(event: HostEvent, run: Run): Promise<Outcome> {
     case "turn":
     case "lock-lost":
     case "marked":
+    case "merge-group":
       return { kind: "stopped" };
     case "command":
     case "autoplan":
