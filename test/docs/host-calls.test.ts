@@ -59,12 +59,15 @@ test("app.yml asks for what the calls need", () => {
   expect(missing).toEqual([]);
 });
 
-test("app.yml asks for nothing that no call needs, but for the event of comments", () => {
+test("app.yml asks for nothing that no call needs, but for events", () => {
   const isNeeded = (name: string, level: string) =>
     needed.some((one) => one.name === name && (level === "read" || one.level === "write"));
   const idle = Object.entries(asked).filter(([name, level]) => !isNeeded(name, level));
-  // GitHub delivers `issue_comment` with it.
-  expect(idle).toEqual([["issues", "read"]]);
+  // GitHub delivers `issue_comment` and `merge_group` with them.
+  expect(idle).toEqual([
+    ["issues", "read"],
+    ["merge_queues", "read"],
+  ]);
 });
 
 test("the GitHub in miniature refuses each call without the permission of its row", () => {

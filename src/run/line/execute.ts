@@ -3,6 +3,7 @@ import { renderResult } from "../../comments/render.js";
 import { runCommand } from "../../core/commands/commands.js";
 import { close } from "../../core/commands/unlock.js";
 import { type ChangeRequest, type ChangeRequestRef, changeRequestRef } from "../../core/model/change-request.js";
+import { HeadMoved } from "../../core/model/errors.js";
 import type { CommandResultOf } from "../../core/model/result.js";
 import type { OwnComment } from "../../core/ports/code-host.js";
 import { auditFactsOf, auditRun } from "../answer/audit.js";
@@ -14,6 +15,14 @@ import { forgetStatus } from "../answer/status.js";
 import { type Finished, type Outcome, refused, silent, type Silent } from "./outcome.js";
 import type { Permitted } from "./permit.js";
 import { commandContext, type Run } from "./run.js";
+
+/** Runs the work, and once more if the head moved between reading its facts and fetching it. */
+export async function withFreshFacts<T>(work: () => Promise<T>): Promise<T> {
+  return work().catch((error: unknown) => {
+    if (error instanceof HeadMoved) return work();
+    throw error;
+  });
+}
 
 /** Runs a permitted command. */
 export async function execute(

@@ -1,5 +1,4 @@
 import type { ChangeRequestRef } from "../../core/model/change-request.js";
-import { HeadMoved } from "../../core/model/errors.js";
 import type { HostEvent } from "../../core/model/event.js";
 import { answer } from "../answer/answer.js";
 import { announcePlan } from "../answer/status.js";
@@ -8,7 +7,7 @@ import { bringUpToDate, markMovedPlan, liftsWithheld, revisit, remind } from "..
 import { takeTurn, tellOfLoss } from "../around/turns.js";
 import { ask, heedingStops, withPresentAccess } from "./ask.js";
 import { AUTOPLAN, type Answerable } from "./asked.js";
-import { closeChangeRequest, execute } from "./execute.js";
+import { closeChangeRequest, execute, withFreshFacts } from "./execute.js";
 import type { CarriedOut, Outcome } from "./outcome.js";
 import { permit } from "./permit.js";
 import { recover } from "./recover.js";
@@ -46,10 +45,7 @@ export async function handleEvent(event: HostEvent, run: Run): Promise<Outcome> 
 async function obey(asked: Answerable, ref: ChangeRequestRef, given: Run): Promise<Outcome> {
   const run = heedingStops(asked, given);
   run.attempt.start(asked, ref);
-  const [change, ended] = await carryOut(asked, ref, run).catch((error: unknown) => {
-    if (error instanceof HeadMoved) return carryOut(asked, ref, run);
-    throw error;
-  });
+  const [change, ended] = await withFreshFacts(() => carryOut(asked, ref, run));
   return answer(asked, ended, change, run);
 }
 
