@@ -79,7 +79,8 @@ async function perform(act: Act, numbers: readonly number[], bot: Bot): Promise<
   const state = number === 0 ? undefined : bot.seen(number).state;
   switch (act.kind) {
     case "comment":
-      return void (await forge.comment(REPOSITORY, number, act.by, act.body));
+      await forge.comment(REPOSITORY, number, act.by, act.body);
+      return;
     case "push":
       if (state === "open") await forge.push(REPOSITORY, number, changeOf(CHANGES[act.at] ?? [], act.value));
       return;
@@ -88,8 +89,9 @@ async function perform(act: Act, numbers: readonly number[], bot: Bot): Promise<
     case "reject":
       return forge.review(REPOSITORY, number, "bo", "request-changes");
     case "merge":
-      if (state === "open" && !bot.seen(number).draft)
+      if (state === "open" && !bot.seen(number).draft) {
         await forge.mergeByHand(REPOSITORY, number, "bo").catch(() => undefined);
+      }
       return;
     case "close":
       if (state === "open") await forge.close(REPOSITORY, number);
@@ -101,7 +103,8 @@ async function perform(act: Act, numbers: readonly number[], bot: Bot): Promise<
       if (state === "open") await forge.markDraft(REPOSITORY, number, act.draft);
       return;
     case "base":
-      return void (await forge.pushToBranch(REPOSITORY, "main", changeOf([act.application], act.value)));
+      await forge.pushToBranch(REPOSITORY, "main", changeOf([act.application], act.value));
+      return;
     case "restart":
       return bot.restart();
     case "later":
@@ -112,12 +115,14 @@ async function perform(act: Act, numbers: readonly number[], bot: Bot): Promise<
 async function play({ act, lost, failing, refused }: Step, numbers: readonly number[], bot: Bot): Promise<void> {
   const path = /./;
   if (failing !== undefined) {
-    if (failing.after > 0)
+    if (failing.after > 0) {
       bot.forge.faults.add({ path, times: failing.after, fault: { kind: "meanwhile", act: () => undefined } });
+    }
     bot.forge.faults.add({ path, times: failing.times, fault: { kind: "status", status: 500, body: "{}" } });
   }
-  if (refused)
+  if (refused) {
     bot.argocd.faults.add({ method: "POST", path: /\/sync$/, times: 1, fault: { kind: "status", status: 500 } });
+  }
   // Nobody finds a push to the base branch that was not told.
   if (lost && act.kind !== "base" && act.kind !== "merge") await bot.loseWebhooks(() => perform(act, numbers, bot));
   else await perform(act, numbers, bot);
@@ -211,8 +216,9 @@ describe.each(HOSTS)("it converges on %s", (host) => {
             config: { [host]: { commit_status: true }, defaults: { require_approval: true } },
           });
           const numbers: number[] = [];
-          for (const applications of CHANGES)
+          for (const applications of CHANGES) {
             numbers.push(await bot.open(changeOf(applications, String(numbers.length + 2))));
+          }
           for (const one of steps) await play(one, numbers, bot);
           await settle(bot);
           const baseMoved = steps.some(({ act }) => act.kind === "base" || act.kind === "merge");

@@ -301,7 +301,7 @@ async function postPlan(
   }
   const planComment = await publishPlan(host, change, parts, { ...how, runId, earlier: own, log });
   const { advice, present, reviewed } = advised;
-  await postedPlan(change, { plan, next: advice?.next, present }, planComment, run);
+  await postedPlan(change, { shown: { plan, next: advice?.next, present }, texts: parts, id: planComment }, run);
   if (settings !== undefined && !statusFirst) await show(change, { settings, planComment, reviewed }, run);
 }
 

@@ -1,6 +1,6 @@
 import { createHash } from "node:crypto";
 import { commitStatusOf, type Detected, type StatusText } from "../../comments/commit-status.js";
-import { readMarker } from "../../comments/marker.js";
+import { readMarker, remark } from "../../comments/marker.js";
 import { packedPlan, renderPlan, renderPlanTask } from "../../comments/plan.js";
 import type { Present } from "../../comments/present.js";
 import { findCurrentPlan, withPresent } from "../../comments/publish.js";
@@ -17,7 +17,6 @@ import type { Settings } from "../../core/model/settings.js";
 import { byNameAlone, needsApproval } from "../../core/policy/effect-rules.js";
 import type { Facts } from "../../core/policy/facts.js";
 import { nextStep } from "../../core/policy/next-step.js";
-import type { OwnComment } from "../../core/ports/code-host.js";
 import { tooMuch } from "../../core/ports/compute.js";
 import { surveyAfresh } from "../../core/survey/survey.js";
 import { AUTOMATIC, commandContext, NOBODY, openChange, type Run } from "../line/run.js";
@@ -179,13 +178,26 @@ function digestOf({ plan, next, present }: Living): string {
     const held = lock.kind === "held" ? [lock.by.holder.number, lock.by.user, lock.place] : [];
     return [application, lock.kind, ...held, gaps?.behind];
   });
-  const parts = [plan.head, plan.baseBranch, plan.plannedAt, plan.notes, locks, next, present];
-  return createHash("sha256").update(JSON.stringify(parts)).digest("base64");
+  return hashOf([plan.head, plan.baseBranch, plan.plannedAt, plan.notes, locks, next, present]);
+}
+
+function hashOf(value: unknown): string {
+  return createHash("sha256").update(JSON.stringify(value)).digest("base64");
+}
+
+/** What is stored of the first comment of a plan. */
+interface Written {
+  /** As `digestOf`. */
+  readonly digest: string;
+  /** Empty if there is no comment. */
+  readonly id: string;
+  /** Only if it is the plan's only comment: then all of it is known. */
+  readonly whole?: { readonly runId: string; readonly hash: string } | undefined;
 }
 
 /** The first comment of a change request's plan. */
 class PlanComment {
-  #known: Promise<{ readonly digest: string; readonly id: string | undefined } | undefined> | undefined;
+  #known: Promise<Written | undefined> | undefined;
 
   constructor(
     private readonly change: ChangeRequest,
@@ -197,8 +209,8 @@ class PlanComment {
   async url(): Promise<string> {
     const { change, options, run } = this;
     if (options.withoutComment === true) return change.webUrl;
-    const id = options.planComment ?? (await this.#written())?.id ?? (await findCurrentPlan(run.host, change))?.id;
-    return id === undefined ? change.webUrl : run.host.commentUrl(change, id);
+    const known = options.planComment ?? (await this.#written())?.id ?? (await findCurrentPlan(run.host, change))?.id;
+    return known === undefined || known === "" ? change.webUrl : run.host.commentUrl(change, known);
   }
 
   /** Edits it if it does not say what was read. */
@@ -217,20 +229,28 @@ class PlanComment {
   async write(now: Living): Promise<void> {
     const { change, run } = this;
     const digest = digestOf(now);
-    if ((await this.#written())?.digest === digest) return;
+    const known = await this.#written();
+    if (known?.digest === digest) return;
+    const texts = await planTexts(now, change, run);
+    const [text = ""] = texts;
+    if (known?.whole !== undefined && texts.length === 1) {
+      const { id, whole } = known;
+      const hash = hashOf(text);
+      if (hash !== whole.hash) await this.#edit(id, remark(text, { runId: whole.runId, part: 1 }));
+      return wrotePlan(change, { digest, id, whole: { ...whole, hash } }, run);
+    }
     const comment = await findCurrentPlan(run.host, change);
     if (comment !== undefined && readMarker(comment.body)?.head === now.plan.head) {
-      await run.publisher.wrote(change, "plan", undefined);
-      await this.#edit(comment, await planTexts(now, change, run));
+      const body = withPresent(comment.body, texts);
+      if (body !== comment.body) await this.#edit(comment.id, body);
     }
-    await wrotePlan(change, digest, comment?.id, run);
+    await wrotePlan(change, { digest, id: comment?.id ?? "" }, run);
   }
 
   /** What the host refuses for good is left as it is. */
-  async #edit({ id, body }: OwnComment, texts: readonly string[]): Promise<void> {
+  async #edit(id: string, text: string): Promise<void> {
     const { change, run } = this;
-    const text = withPresent(body, texts);
-    if (text === body) return;
+    await run.publisher.wrote(change, "plan", undefined);
     try {
       await run.host.editComment(change, id, text);
     } catch (error) {
@@ -239,11 +259,12 @@ class PlanComment {
     }
   }
 
-  #written() {
-    const read = async () => {
+  #written(): Promise<Written | undefined> {
+    const read = async (): Promise<Written | undefined> => {
       const text = await this.run.publisher.written(this.change, "plan");
-      const [digest, id] = text?.split(" ") ?? [];
-      return digest === undefined ? undefined : { digest, id: id === "" ? undefined : id };
+      const [digest, id = "", runId, hash] = text?.split(" ") ?? [];
+      if (digest === undefined) return undefined;
+      return { digest, id, whole: runId === undefined || hash === undefined ? undefined : { runId, hash } };
     };
     return (this.#known ??= read());
   }
@@ -252,21 +273,23 @@ class PlanComment {
 /** Notes what the comment of a plan shows. */
 async function wrotePlan(
   change: ChangeRequest,
-  digest: string,
-  id: string | undefined,
+  { digest, id, whole }: Written,
   { publisher }: Pick<Run, "publisher">,
 ): Promise<void> {
-  await publisher.wrote(change, "plan", `${digest} ${id ?? ""}`);
+  const rest = whole === undefined ? [] : [whole.runId, whole.hash];
+  await publisher.wrote(change, "plan", [digest, id, ...rest].join(" "));
 }
 
-/** The same for a plan that was just posted. */
+/** The same for a plan that was just posted. @param id of its first comment. */
 export async function postedPlan(
   change: ChangeRequest,
-  shown: Living,
-  id: string | undefined,
+  { shown, texts, id }: { readonly shown: Living; readonly texts: readonly string[]; readonly id: string | undefined },
   run: Run,
 ): Promise<void> {
-  await wrotePlan(change, digestOf(shown), id, run);
+  const [only] = texts;
+  const isWhole = id !== undefined && only !== undefined && texts.length === 1;
+  const whole = isWhole ? { runId: run.runId, hash: hashOf(only) } : undefined;
+  await wrotePlan(change, { digest: digestOf(shown), id: id ?? "", whole }, run);
 }
 
 /** Milliseconds. */

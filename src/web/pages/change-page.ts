@@ -1,6 +1,6 @@
 import { nextStepPieces, type Piece } from "../../comments/next-step-words.js";
 import { withPresentLocks } from "../../core/commands/locks.js";
-import type { Revision } from "../../core/model/brand.js";
+import type { ApplicationName, Revision } from "../../core/model/brand.js";
 import {
   changePagePath,
   type ChangeRequest,
@@ -67,7 +67,7 @@ export async function changePage(
     data: {
       change: shownChange(change, hostPageOf),
       words,
-      head: answer?.kind === "known" ? changeHead(answer.summary, words) : undefined,
+      head: answer?.kind === "known" ? changeHead(answer.summary, everyRecord, words) : undefined,
       headless: answer?.kind === "unknown" ? answer.why : undefined,
       failure: lastFailure(entries, { withDiff, now }),
       live: `${changePagePath(change)}/live`,
@@ -83,7 +83,10 @@ export async function changePage(
       withDiff,
       hidden: right?.kind === "hidden" && reader.kind === "account" ? right : undefined,
       admin: isAdmin(reader),
-      rows: stateRows(change, plan, locks, everyRecord, now),
+      rows: stateRows(change, plan, locks, everyRecord, now).map((row) => ({
+        ...row,
+        deployment: row.deployment ?? lastDeployment(row.application, entries, now),
+      })),
     },
   };
 }
@@ -125,7 +128,30 @@ function stateRows(
   });
 }
 
-function changeHead(summary: ChangeSummary, words: HostWords) {
+/** What a sync deployed whose record has ended, by the merge or since another change request deployed the application. */
+function lastDeployment(application: ApplicationName, entries: readonly AuditRecord[], now: Date) {
+  const found = entries.flatMap(({ action, reason, head, who, at, applications }) => {
+    const deploys = (action === "synced" || action === "rolled-back") && reason === undefined;
+    const done = applications.some((one) => one.application === application && one.outcome === "succeeded");
+    return deploys && done ? [{ action, commit: head, user: whoName(who), at: shownTime(at, now) }] : [];
+  });
+  const [last] = found;
+  if (last?.action !== "synced" || last.commit === undefined) return undefined;
+  return { tone: "", text: "was deployed", commit: last.commit, user: last.user, at: last.at };
+}
+
+/** A sync that has started is waited for, whatever would come next without it. */
+function runningSync(records: readonly Deployment[], head: Revision): readonly Piece[] | undefined {
+  const started = records.find(({ revision, outcome }) => revision === head && outcome === "started");
+  if (started === undefined) return undefined;
+  const all = records.filter(({ runId }) => runId === started.runId);
+  const done = all.filter(({ outcome }) => outcome !== "started").length;
+  return [
+    { text: `wait for the sync of ${started.user}, which has started: ${done} of ${all.length} applications are done` },
+  ];
+}
+
+function changeHead(summary: ChangeSummary, records: readonly Deployment[], words: HostWords) {
   const { change, next } = summary;
   return {
     title: change.title,
@@ -134,7 +160,7 @@ function changeHead(summary: ChangeSummary, words: HostWords) {
     state: stateOf(change),
     // Once it is closed, nothing can be approved any more.
     approval: change.state === "open" ? approvalOf(summary) : undefined,
-    next: nextStepPieces(next, change, words).map(shownPiece),
+    next: (runningSync(records, change.headRevision) ?? nextStepPieces(next, change, words)).map(shownPiece),
   };
 }
 
