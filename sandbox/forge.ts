@@ -175,6 +175,8 @@ export interface Forge {
   markDraft(repository: string, number: number, draft: boolean): Promise<void>;
   retarget(repository: string, number: number, base: string): Promise<void>;
   rename(repository: string, number: number, title: string): Promise<void>;
+  /** A person changes the description. No webhook that matters follows. */
+  describe(repository: string, number: number, text: string): void;
   /** A person presses the merge button. */
   mergeByHand(repository: string, number: number, by: string): Promise<void>;
   changeRequest(repository: string, number: number): SeenChangeRequest;

@@ -1,12 +1,13 @@
 import { COMMAND_NAMES, COMMANDS, isGatedBy, usageOf } from "../src/core/commands/commands.js";
 import { OPTIONS } from "../src/core/commands/options.js";
+import type { CommandName } from "../src/core/model/command.js";
 import { SERVICE } from "../src/names.js";
 
 /** The commands of docs/commands.md as a Markdown table. */
 export function commandTable(): string {
   const rows = COMMAND_NAMES.map((name) => {
     const { summary } = COMMANDS[name];
-    return `| \`${usageOf(name, SERVICE)}\` | ${summary} | ${isGatedBy(name, "closed") ? "open ones" : "open and closed ones"} |`;
+    return `| \`${usageOf(name, SERVICE)}\` | ${summary} | ${worksOn(name)} |`;
   });
   return ["| Command | What it does | Works on |", "|---|---|---|", ...rows].join("\n");
 }
@@ -18,4 +19,9 @@ export function optionTable(): string {
     return `| ${written.join(", ")} | ${meaning} |`;
   });
   return ["| Option | Meaning |", "|---|---|", ...rows].join("\n");
+}
+
+function worksOn(name: CommandName): string {
+  if (isGatedBy(name, "unmerged")) return "merged ones";
+  return isGatedBy(name, "closed") ? "open ones" : "open and closed ones";
 }

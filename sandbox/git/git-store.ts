@@ -8,7 +8,7 @@ import { readChangedPaths, type ChangedPath } from "./changed-paths.js";
 import { CommitGraph } from "./commit-graph.js";
 import { readCommit, type CommitFacts } from "./commit-log.js";
 import { ObjectFolder } from "./object-folder.js";
-import { mergedTree, replay } from "./replay.js";
+import { mergedTree, replay, takenBack } from "./replay.js";
 import { runGit, type GitRun } from "./run-git.js";
 import { readEntries, type TreeEntry } from "./tree-entries.js";
 import { writeCommit, type CommitOptions, type NewCommit } from "./write-commit.js";
@@ -18,6 +18,14 @@ export type MergeMethod = "merge" | "squash" | "rebase";
 interface BareRepository {
   readonly objects: ObjectFolder;
   readonly graph: CommitGraph;
+}
+
+/** Why a revert fails. */
+export class CannotRevert extends Error {
+  override readonly name = "CannotRevert";
+  constructor(readonly why: "conflict" | "empty") {
+    super(why);
+  }
 }
 
 /** Real bare repositories, written without checkouts: in memory, until git needs them in a temporary folder. */
@@ -188,6 +196,26 @@ export class GitStore {
       const tip = await this.resolve(name, `refs/heads/${branch}`);
       if (tip === undefined) throw new Error(`There is no branch ${branch} in ${name}`);
       return this.#rebase(name, branch, onto, tip, committer);
+    });
+  }
+
+  /**
+   * Takes back on a branch what changed between two commits. Returns the new tip; undefined for a dry run.
+   * @throws {CannotRevert} if that conflicts, or changes nothing.
+   */
+  async revert(
+    name: string,
+    branch: string,
+    changed: { readonly from: string; readonly to: string },
+    commit: { readonly message: string; readonly author: string },
+    dryRun = false,
+  ): Promise<string | undefined> {
+    return this.#alone(name, async () => {
+      const tip = await this.resolve(name, `refs/heads/${branch}`);
+      if (tip === undefined) throw new Error(`There is no branch ${branch} in ${name}`);
+      const taken = await takenBack(this.directory(name), changed.from, changed.to, tip);
+      if (taken?.empty !== false) throw new CannotRevert(taken === undefined ? "conflict" : "empty");
+      return dryRun ? undefined : this.#write(name, branch, { ...commit, parents: [tip], tree: taken.tree });
     });
   }
 

@@ -29,6 +29,7 @@ export async function replay(folder: string, base: string, head: string): Promis
     if (tree === undefined || parents === undefined || author === undefined || message === undefined) continue;
     const parent = parents.split(" ")[0] ?? "";
     const next = await pick(folder, parent === "" ? undefined : await treeOf(folder, parent), tree, tip);
+    if (next === undefined) throw new Error("This branch cannot be rebased: a commit conflicts");
     if (next === tip) continue;
     replayed.push({ tree: next, message, author });
     tip = next;
@@ -40,13 +41,28 @@ export async function replay(folder: string, base: string, head: string): Promis
  * One cherry-pick: applies the change from `before` to `tree` onto `onto`. git 2.39's merge-tree takes no merge base,
  * so this makes three commits whose only common ancestor has the tree `before`.
  */
-async function pick(folder: string, before: string | undefined, tree: string, onto: string): Promise<string> {
+async function pick(
+  folder: string,
+  before: string | undefined,
+  tree: string,
+  onto: string,
+): Promise<string | undefined> {
   if (before === onto) return tree;
   const ancestor = before === undefined ? [] : ["-p", await commitTree(folder, before, [])];
   const [ours, theirs] = await Promise.all([commitTree(folder, onto, ancestor), commitTree(folder, tree, ancestor)]);
-  const merged = await mergedTree(folder, ours, theirs);
-  if (merged === undefined) throw new Error("This branch cannot be rebased: a commit conflicts");
-  return merged;
+  return mergedTree(folder, ours, theirs);
+}
+
+/** The tree of `onto` without what changed between two commits; undefined if that conflicts. */
+export async function takenBack(
+  folder: string,
+  from: string,
+  to: string,
+  onto: string,
+): Promise<{ readonly tree: string; readonly empty: boolean } | undefined> {
+  const [before, after, now] = await Promise.all([from, to, onto].map((one) => treeOf(folder, one)));
+  const tree = await pick(folder, after, before ?? "", now ?? "");
+  return tree === undefined ? undefined : { tree, empty: tree === now };
 }
 
 async function commitTree(folder: string, tree: string, parents: readonly string[]): Promise<string> {

@@ -1,6 +1,7 @@
 import type { FaultSwitch } from "../faults.js";
 import type { AccessLevel, FileChanges, Forge, OpenRequest, Push, SeenChangeRequest, SeenStatus } from "../forge.js";
 import type { MergeMethod } from "../git/git-store.js";
+import { wholeSecond } from "../host-clock.js";
 import type { RequestLog } from "../request-log.js";
 import type { Deliveries, Receiver } from "./deliveries.js";
 import { Discussion } from "./discussion.js";
@@ -224,6 +225,10 @@ export class GitHubForge implements Forge {
     const pull = this.#pull(repository, number);
     pull.labels.push(label);
     await this.#announce(pull, { action: "labeled", label }, pull.author);
+  }
+
+  describe(repository: string, number: number, text: string): void {
+    Object.assign(this.#pull(repository, number), { body: text, lastEditedAt: wholeSecond(this.#world.clock.now()) });
   }
 
   async mergeByHand(repository: string, number: number, by: string): Promise<void> {

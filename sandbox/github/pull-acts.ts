@@ -24,6 +24,8 @@ export async function openPull(world: World, request: OpenRequest): Promise<Pull
     reviews: [],
     baseChanges: [],
     reviewRequests: new Set(),
+    body: "",
+    lastEditedAt: null,
     draft: request.draft ?? false,
     headSha: baseSha,
     baseBranch: base,

@@ -18,7 +18,7 @@ import { registrationPages } from "./registration-pages.js";
 import { errorBody, restApi } from "./rest.js";
 import type { Announce } from "./routes/call.js";
 import { permits, Tokens } from "./tokens.js";
-import { World, type AppFacts } from "./world.js";
+import { type Pull, World, type AppFacts } from "./world.js";
 
 export interface GitHubOptions {
   readonly store: GitStore;
@@ -80,7 +80,11 @@ export async function startGitHub({ store, app }: GitHubOptions): Promise<GitHub
   server.use("/api/v3", userApi(world, violated));
   server.use("/api", express.json({ type: () => true, limit: "10mb" }));
   server.use("/api/v3", restApi({ world, tokens, violated, announce: announcements(world, webhooks, violated) }));
-  server.post("/api/graphql", graphqlEndpoint({ world, tokens, violated }));
+  const opened = (pull: Pull): void =>
+    void webhooks
+      .send("pull_request", () => pullPayload(world, pull, { action: "opened" }, world.bot))
+      .catch((error: unknown) => violated(`could not create a webhook: ${String(error)}`));
+  server.post("/api/graphql", graphqlEndpoint({ world, tokens, violated, opened }));
   server.use((request, response) => {
     violated(`${request.method} ${request.path}: not served by this sandbox`);
     response.status(404).json(errorBody(404, "Not Found"));

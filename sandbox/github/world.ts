@@ -33,6 +33,8 @@ export interface Pull extends Issue {
   readonly baseChanges: BaseChange[];
   /** People who were asked for a review and have not reviewed. */
   readonly reviewRequests: Set<Person>;
+  body: string;
+  lastEditedAt: string | null;
   draft: boolean;
   /** Does not move while the pull request is closed. */
   headSha: string;

@@ -247,6 +247,14 @@ export class GitLabForge implements Forge {
     await this.#told(addLabel(this.#instance, this.#merge(repository, number), title));
   }
 
+  fastForward(repository: string, on: boolean): void {
+    this.#instance.project(repository).fastForward = on;
+  }
+
+  describe(repository: string, number: number, text: string): void {
+    this.#merge(repository, number).description = text;
+  }
+
   async mergeByHand(repository: string, number: number, by: string): Promise<void> {
     await this.#told(mergeNow(this.#instance, this.#merge(repository, number), this.#instance.people.named(by)));
   }

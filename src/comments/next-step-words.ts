@@ -44,7 +44,7 @@ export function nextStepPieces(step: NextStep, change: Reader, words: HostWords)
     case "held":
       return listedPieces(step.holds.map(heldPieces));
     case "none":
-      return [nothingText(step.because, words)];
+      return nothingPieces(step.because, words);
   }
 }
 
@@ -55,14 +55,17 @@ export function commandText(
   return [words.command, command, ...applications.map((name) => `-a ${name}`)].join(" ");
 }
 
-function nothingText(because: Extract<NextStep, { kind: "none" }>["because"], { short }: HostWords): string {
+function nothingPieces(
+  because: Extract<NextStep, { kind: "none" }>["because"],
+  { short, command }: HostWords,
+): readonly Piece[] {
   switch (because) {
     case "merged":
-      return `nothing is left to do here; to undo it, revert it in a new ${short}`;
+      return ["nothing is left to do here; to undo it, comment ", { code: `${command} revert` }];
     case "closed":
-      return `nothing is left to do here; reopen this ${short} to go on with it`;
+      return [`nothing is left to do here; reopen this ${short} to go on with it`];
     case "fork":
-      return `nothing is planned or deployed here, because this ${short} comes from a fork`;
+      return [`nothing is planned or deployed here, because this ${short} comes from a fork`];
   }
 }
 

@@ -161,7 +161,7 @@ function paragraphsOf(
     case "found-late":
       return `This command reached the service late: its webhook was lost, or the service was down. Nothing was run. If you still want it, comment ${code(`${word} ${refusal.command}`)} again.`;
     case "closed": {
-      const working = COMMAND_NAMES.filter((name) => !isGatedBy(name, "closed") && works(name, advice));
+      const working = COMMAND_NAMES.filter((name) => !isGatedBy(name, "closed") && works(name, advice, refusal.state));
       return [
         `This ${short} is ${refusal.state}. Only ${codes(working)} work here.`,
         nextText(advice, change, words) ?? "",
@@ -174,6 +174,8 @@ function paragraphsOf(
       switch (refusal.command) {
         case "update":
           return `The branch was not updated: ${because}. Bring the target branch into it with git and push.`;
+        case "revert":
+          return `No revert was opened: ${because}.`;
         case "hold":
           return `Nothing was held: ${because}.`;
         case "release":
@@ -262,8 +264,9 @@ function stepOf(
   return step === undefined ? [] : [`${code(name)}: ${nextStepClause(step, change, words)}.`];
 }
 
-/** A rollback needs something that is locked or deployed. */
-function works(name: CommandName, advice: Advice | undefined): boolean {
+/** A rollback needs something that is locked or deployed, a revert something that is merged. */
+function works(name: CommandName, advice: Advice | undefined, state?: "closed" | "merged"): boolean {
+  if (name === "revert") return state === "merged";
   return name !== "rollback" || advice?.undoable !== false;
 }
 

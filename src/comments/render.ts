@@ -3,7 +3,6 @@ import type { ChangeRequest } from "../core/model/change-request.js";
 import { endOf, type Hold } from "../core/model/hold.js";
 import { type HostWords, listed, referenceTo } from "../core/model/host-words.js";
 import type { NextStep } from "../core/model/next-step.js";
-import type { NotDeployed } from "../core/model/plan.js";
 import {
   type ApplicationSync,
   type CommandResultOf,
@@ -46,6 +45,8 @@ const TEXTS: { readonly [K in ResultKind]: (result: CommandResultOf<K>, facts: A
   "rolled-back": (result, facts) => titled(titleOf("Rollback", result), rollbackBlocks(result, facts), facts),
   unlocked: (result, facts) => titled("Unlock", unlockBlocks(result, facts), facts),
   updated: (result, facts) => titled("Update", blocksOf([updateText(result, facts)]), facts),
+  reverted: (result, { change, words, ...facts }) =>
+    titled("Revert", blocksOf([revertedText(result, change, words)]), { change, words, ...facts }),
   held: ({ hold }, facts) => titled("Hold", blocksOf([heldText(hold, facts.words)]), facts),
   released: ({ holds }, facts) =>
     titled("Release", blocksOf([`Not held any more by ${codes(holders(holds))}: ${codes(heldIn(holds))}.`]), facts),
@@ -114,6 +115,18 @@ function updateText({ done }: CommandResultOf<"updated">, { change, words, advic
   return `${how} The head is ${head} instead of ${was}, and is planned now. An approval of ${was} does not count for it: approve it again where an approval is required.`;
 }
 
+function revertedText(
+  { revert, known }: CommandResultOf<"reverted">,
+  change: ChangeRequest,
+  { short, sigil, command }: HostWords,
+): string {
+  const number = `${sigil}${revert.number}`;
+  const what = known
+    ? `${number} is open already, and reverts this ${short}.`
+    : `Opened ${number}, which reverts this ${short}.`;
+  return `${what} It is planned like any other; ${code(`${command} sync`)} there deploys ${code(change.baseBranch)} without this change. Where an approval is required, somebody has to give it who neither asked for the revert nor wrote what it reverts.`;
+}
+
 function heldText(hold: Hold, { command }: HostWords): string {
   const what = listed(hold.applications.map(code), MAX_HELD);
   return `Held until ${endOf(hold)}: ${what}.\n\n**Reason:** ${sentence(hold.reason)}\n\n${code(`${command} sync`)} and merges by svc wait for it, ${code(`${command} rollback`)} does not. To end it, comment ${code(`${command} release`)}.`;
@@ -129,26 +142,6 @@ function holders(holds: readonly Hold[]): readonly string[] {
 
 function closedText(applications: readonly string[], { short, command }: HostWords): string {
   return `This ${short} was closed without a merge, and these applications still run its commit: ${codes(applications)}.\n\n${toCopy("To deploy the target branch again, comment", `${command} rollback`)}`;
-}
-
-/** What holds now bars the merge, although nothing did when the sync ended. */
-export function renderBarredMerge(
-  { notMerged, next }: { readonly notMerged: readonly NotDeployed[]; readonly next: NextStep },
-  change: ChangeRequest,
-  words: HostWords,
-): string {
-  const marker = markerLine({ kind: "merge", head: change.headRevision });
-  const bars = listOf(
-    `Everything is deployed, but this ${words.short} was not merged, because of what changed meanwhile:`,
-    notMerged,
-  );
-  return `${marker}\n${bars}\n\n${nextStepText(next, change, words)}`;
-}
-
-/** The host refused to merge. A merge that succeeds needs no comment. */
-export function renderMergeRefusal(reason: string, change: ChangeRequest, { short }: HostWords): string {
-  const marker = markerLine({ kind: "merge", head: change.headRevision });
-  return `${marker}\nEverything is deployed, but this ${short} could not be merged: ${sentence(reason)}\n\nPlease merge it by hand, so that the deployed commit reaches ${code(change.baseBranch)}.`;
 }
 
 const MAX_HELD = 50;

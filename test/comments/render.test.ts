@@ -1,6 +1,7 @@
 import { describe, expect, test } from "@jest/globals";
+import { renderBarredMerge, renderMergeRefusal } from "../../src/comments/merge.js";
 import { renderTurn } from "../../src/comments/plan.js";
-import { renderBarredMerge, renderMergeRefusal, renderResult } from "../../src/comments/render.js";
+import { renderResult } from "../../src/comments/render.js";
 import { applicationName, type ApplicationName, repositoryName, revision } from "../../src/core/model/brand.js";
 import { changeRequestRef } from "../../src/core/model/change-request.js";
 import type { Deployment } from "../../src/core/model/deployment.js";
@@ -239,6 +240,8 @@ describe("the answers to commands", () => {
     ["update", { kind: "updated", done: { head: revision("d".repeat(40)), rewritten: false } }],
     ["update-rebased", { kind: "updated", done: { head: revision("d".repeat(40)), rewritten: true } }],
     ["update-nothing", { kind: "updated", done: undefined }],
+    ["revert", { kind: "reverted", revert: { ...changeRequestRef(change), number: 12 }, known: false }],
+    ["revert-again", { kind: "reverted", revert: { ...changeRequestRef(change), number: 12 }, known: true }],
     ["hold", { kind: "held", hold: HOLD }],
     ["release", { kind: "released", holds: [HOLD] }],
     ["closed", { kind: "closed", released: [web], stillDeployed: [web] }],
@@ -417,6 +420,7 @@ describe("the refusals", () => {
     ["closed", { reason: "closed", state: "merged" }],
     ["fork", { reason: "fork" }],
     ["not-done", { reason: "not-done", command: "update", because: "it has merge conflicts" }],
+    ["not-done-revert", { reason: "not-done", command: "revert", because: "it is open, and not merged" }],
     [
       "not-done-hold",
       { reason: "not-done", command: "hold", because: "--until must not be past: it is 2026-03-01 19:12 in UTC" },

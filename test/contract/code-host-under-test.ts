@@ -34,6 +34,8 @@ export interface ApiPaths {
   readonly comment: RegExp;
   readonly merge: RegExp;
   readonly update: RegExp;
+  /** The last call of a revert. */
+  readonly revert: { readonly method: string; readonly path: RegExp; readonly nth: number };
   readonly branch: RegExp;
   readonly deletedBranch: RegExp;
 }
@@ -54,6 +56,8 @@ export interface HostTraits {
   /** Where the repository decides which merge methods a caller may choose. */
   readonly allowMergeMethods: ((...methods: readonly MergeMethod[]) => void) | undefined;
   /** Accounts that stay members and may do nothing any more; only GitLab has them. */
+  /** Has merges make no commit of their own; undefined where reverts do not depend on it. */
+  readonly fastForward: ((on: boolean) => void) | undefined;
   readonly block: ((login: string) => void) | undefined;
   /** The word of a refused approval by somebody who may not give one; undefined where it is taken and does not count. */
   readonly refusesApproval: RegExp | undefined;
@@ -132,6 +136,7 @@ export async function startGitHubUnderTest({ approvalsRequired = 0 }: StartOptio
       comment: /\/issues\/comments\/\d+$/,
       merge: /\/pulls\/\d+\/merge$/,
       update: /\/pulls\/\d+\/update-branch$/,
+      revert: { method: "POST", path: /\/graphql$/, nth: 2 },
       branch: /\/branches\/./,
       deletedBranch: /\/git\/refs\/heads\/./,
     },
@@ -141,6 +146,7 @@ export async function startGitHubUnderTest({ approvalsRequired = 0 }: StartOptio
     addressKey: "github.api_url",
     longestComment: 65_536,
     allowMergeMethods: (...methods) => forge.allowMergeMethods(repository, ...methods),
+    fastForward: undefined,
     block: undefined,
     refusesApproval: undefined,
     authorMayApprove: false,
@@ -181,6 +187,7 @@ export async function startGitLabUnderTest(options: StartOptions = {}): Promise<
       comment: /\/merge_requests\/\d+\/notes\/\d+$/,
       merge: /\/merge_requests\/\d+\/merge$/,
       update: /\/merge_requests\/\d+\/rebase$/,
+      revert: { method: "POST", path: /\/merge_requests$/, nth: 1 },
       branch: /\/repository\/branches\/./,
       deletedBranch: /\/repository\/branches\/./,
     },
@@ -190,6 +197,7 @@ export async function startGitLabUnderTest(options: StartOptions = {}): Promise<
     addressKey: "gitlab.url",
     longestComment: 1_000_000,
     allowMergeMethods: undefined,
+    fastForward: (on) => forge.fastForward(repository, on),
     block: (login) => forge.block(login),
     refusesApproval: /401 Unauthorized/,
     authorMayApprove: true,

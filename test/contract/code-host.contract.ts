@@ -7,6 +7,7 @@ import { faultsContract } from "./code-host-faults.contract.js";
 import { filesContract } from "./code-host-files.contract.js";
 import { marksContract } from "./code-host-marks.contract.js";
 import { mergeContract } from "./code-host-merge.contract.js";
+import { revertContract } from "./code-host-revert.contract.js";
 import type { CodeHostUnderTest, StartOptions } from "./code-host-under-test.js";
 import { updateContract } from "./code-host-update.contract.js";
 
@@ -23,6 +24,7 @@ export function codeHostContract(name: string, start: Start): void {
     describe("deployments", () => deploymentsContract(under));
     describe("merge", () => mergeContract(under));
     describe("update of the branch", () => updateContract(under));
+    describe("revert", () => revertContract(under));
     describe("a broken host", () => faultsContract(under));
 
     test("the host was asked and answered as its description has it, and no comment did anything by itself", () => {

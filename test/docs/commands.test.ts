@@ -40,12 +40,12 @@ function patternOf(text: string): RegExp {
 describe("docs/commands.md", () => {
   test("lists the commands with the options that the help names", () => {
     const usages = [...commandList({ command: SERVICE }).matchAll(/`([^`]+)`/g)].map(([, usage = ""]) => usage);
-    expect(usages.length).toBe(8);
+    expect(usages.length).toBe(9);
     for (const usage of usages) expect(PAGE).toContain(`\n| \`${usage}\` |`);
   });
 
   test.each(
-    [...PAGE.matchAll(/`(svc (?:plan|sync|rollback|unlock|update|hold|release|help)(?: -[^`[\]]*)?)`/g)].map(
+    [...PAGE.matchAll(/`(svc (?:plan|sync|rollback|unlock|update|revert|hold|release|help)(?: -[^`[\]]*)?)`/g)].map(
       ([, one = ""]) => one,
     ),
   )("shows %s, which is a command", (text) =>
@@ -59,7 +59,7 @@ describe("docs/commands.md", () => {
 
   test("has at most a screen for each command", () => {
     const sections = PAGE.split(/^## /m).filter((text) => text.startsWith("`svc "));
-    expect(sections.length).toBe(8);
+    expect(sections.length).toBe(9);
     expect(sections.map((text) => text.split("\n").length).filter((lines) => lines > 60)).toEqual([]);
   });
 
@@ -112,6 +112,7 @@ describe("docs/commands.md", () => {
       "rolled-back": "result-rollback",
       unlocked: "result-unlock",
       updated: "result-update",
+      reverted: "result-revert",
       held: "result-hold",
       released: "result-release",
       closed: "result-closed",

@@ -1,7 +1,8 @@
 import { expect, test } from "@jest/globals";
 import fc from "fast-check";
+import { renderBarredMerge, renderMergeRefusal } from "../../src/comments/merge.js";
 import { renderProgress } from "../../src/comments/progress-comment.js";
-import { renderBarredMerge, renderMergeRefusal, renderResult } from "../../src/comments/render.js";
+import { renderResult } from "../../src/comments/render.js";
 import { applicationName } from "../../src/core/model/brand.js";
 import { HOST_IDS } from "../../src/names.js";
 import { LINKS, sampleChange, WORDS } from "../comments/samples.js";

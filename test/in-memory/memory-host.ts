@@ -16,6 +16,7 @@ import type {
   CommitStatus,
   DeploymentState,
   MergeOutcome,
+  RevertOutcome,
   UpdateOutcome,
   OpenWithHead,
   OwnComment,
@@ -398,6 +399,10 @@ export class MemoryHost implements CodeHost {
   }
 
   updateBranch(): Promise<UpdateOutcome> {
+    return Promise.resolve({ kind: "refused", reason: "this host has no such thing" });
+  }
+
+  revert(): Promise<RevertOutcome> {
     return Promise.resolve({ kind: "refused", reason: "this host has no such thing" });
   }
 

@@ -103,6 +103,7 @@ async function judgedBefore(command: Command, given: Given, world: World): Promi
     case "rollback":
       return judgedOf("rollback", await rollbackFacts(command, given, world), await atOnce("rollback", given, world));
     case "update":
+    case "revert":
     case "hold":
     case "release":
     case "help":

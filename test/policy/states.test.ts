@@ -39,7 +39,7 @@ test("svc makes of each recorded state what it made of it before", () => {
 });
 
 test("every gate bars in a state, and every danger is told in one", () => {
-  const commands: readonly Judged[] = ["plan", "sync", "rollback", "unlock", "update", "merge"];
+  const commands: readonly Judged[] = ["plan", "sync", "rollback", "unlock", "update", "revert", "hold", "merge"];
   const bars = STATES.flatMap(({ facts }) => commands.flatMap((command) => barsOf(judgedAs(command, facts))));
   const barring = new Set(bars.map(({ gate }) => gate));
   const rows = Object.keys(RULES) as readonly (keyof typeof RULES)[];

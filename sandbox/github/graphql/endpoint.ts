@@ -6,7 +6,7 @@ import { buildSchema, execute, GraphQLError, parse, validate, type DocumentNode,
 import { isObject } from "../examples.js";
 import { errorBody } from "../rest.js";
 import type { Tokens } from "../tokens.js";
-import type { World } from "../world.js";
+import type { Pull, World } from "../world.js";
 import { FieldNotServed, renderError, resolveField } from "./fields.js";
 import { rootResolvers } from "./resolvers.js";
 
@@ -14,6 +14,8 @@ export interface GraphqlOptions {
   readonly world: World;
   readonly tokens: Tokens;
   readonly violated: (what: string) => void;
+  /** Tells that the App opened a pull request. */
+  readonly opened: (pull: Pull) => void;
 }
 
 let known: GraphQLSchema | undefined;
@@ -30,7 +32,7 @@ function publishedSchema(): string {
 }
 
 /** Executes documents against GitHub's published schema. Like GitHub, answers errors with status 200. */
-export function graphqlEndpoint({ world, tokens, violated }: GraphqlOptions): RequestHandler {
+export function graphqlEndpoint({ world, tokens, violated, opened }: GraphqlOptions): RequestHandler {
   return async (request, response) => {
     const caller = tokens.caller(request.headers.authorization);
     if (caller.kind !== "installation") {
@@ -53,7 +55,7 @@ export function graphqlEndpoint({ world, tokens, violated }: GraphqlOptions): Re
     const result = await execute({
       schema: githubSchema(),
       document,
-      rootValue: rootResolvers(world, caller.token),
+      rootValue: rootResolvers(world, caller.token, opened),
       variableValues: isObject(body.variables) ? body.variables : {},
       operationName: typeof body.operationName === "string" ? body.operationName : undefined,
       fieldResolver: resolveField,

@@ -5,7 +5,8 @@ import { isObject } from "../examples.js";
 export class TypedError extends Error {
   override readonly name = "TypedError";
   constructor(
-    readonly type: "NOT_FOUND" | "FORBIDDEN" | "MISSING_PAGINATION_BOUNDARIES" | "EXCESSIVE_PAGINATION",
+    readonly type:
+      "UNPROCESSABLE" | "NOT_FOUND" | "FORBIDDEN" | "MISSING_PAGINATION_BOUNDARIES" | "EXCESSIVE_PAGINATION",
     message: string,
   ) {
     super(message);

@@ -14,6 +14,7 @@ import {
   type World,
 } from "../world.js";
 import { lastPage, onePage, TypedError } from "./fields.js";
+import { type RevertInput, revertPull } from "./revert-pull.js";
 
 type Resolvers = Readonly<Record<string, unknown>>;
 
@@ -23,7 +24,7 @@ interface Page {
 }
 
 /** Root of queries and mutations, with the fields that clients of the sandbox request. */
-export function rootResolvers(world: World, token: InstallationToken): Resolvers {
+export function rootResolvers(world: World, token: InstallationToken, opened: (pull: Pull) => void): Resolvers {
   return {
     repository: ({ owner, name }: { owner: string; name: string }) => {
       const repository = world.repositories.get(`${owner}/${name}`);
@@ -47,6 +48,11 @@ export function rootResolvers(world: World, token: InstallationToken): Resolvers
       };
     },
     nodes: ({ ids }: { ids: readonly string[] }) => ids.map((id) => commentNode(world, token, id)),
+    revertPullRequest: async ({ input }: { input: RevertInput }) => {
+      const pull = await revertPull(world, token, input);
+      opened(pull);
+      return { revertPullRequest: { number: pull.number } };
+    },
     minimizeComment: ({ input }: { input: { subjectId: string; classifier: string } }) => {
       const found = findComment(world, input.subjectId);
       if (found === undefined) {
@@ -116,6 +122,9 @@ function pullRequest(world: World, token: InstallationToken, repository: Reposit
     throw new TypedError("NOT_FOUND", `Could not resolve to a PullRequest with the number of ${number}.`);
   }
   return {
+    id: nodeId("PR", pull.id),
+    body: pull.body,
+    lastEditedAt: pull.lastEditedAt,
     headRefOid: pull.headSha,
     baseRefName: pull.baseBranch,
     reviewDecision: reviewDecision(world, pull),

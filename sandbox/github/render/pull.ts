@@ -29,7 +29,7 @@ export function renderSimplePull(world: World, pull: Pull): JsonObject {
     locked: false,
     title: pull.title,
     user: renderUser(world, pull.author),
-    body: null,
+    body: pull.body === "" ? null : pull.body,
     created_at: pull.createdAt,
     updated_at: pull.updatedAt,
     closed_at: pull.closedAt ?? null,

@@ -30,9 +30,12 @@ export async function mergeNow(
   try {
     const message = (squash ? wishes.squashMessage : wishes.mergeMessage) ?? defaultMessage(merge, squash);
     const method = squash ? "squash" : "merge";
-    const tip = await instance.store.merge(project.path, targetBranch, head, method, message, by.name);
-    if (squash) merge.squashCommit = tip;
-    else merge.mergeCommit = tip;
+    if (project.fastForward && !squash) await fastForward(instance, merge);
+    else {
+      const tip = await instance.store.merge(project.path, targetBranch, head, method, message, by.name);
+      if (squash) merge.squashCommit = tip;
+      else merge.mergeCommit = tip;
+    }
   } catch (error) {
     merge.state = "opened";
     throw error;
@@ -52,6 +55,13 @@ export async function mergeNow(
     },
     status: { merge_status: "can_be_merged", detailed_merge_status: "not_open" },
   });
+}
+
+/** @throws {Error} if the target branch has commits that the head lacks. */
+async function fastForward({ store }: Instance, { project, targetBranch, head }: MergeRequest): Promise<void> {
+  const tip = await store.resolve(project.path, `refs/heads/${targetBranch}`);
+  if (tip === undefined || !(await store.isAncestor(project.path, tip, head))) throw new Error("rebase first");
+  await store.setRef(project.path, `refs/heads/${targetBranch}`, head);
 }
 
 function defaultMessage(merge: MergeRequest, squash: boolean): string {

@@ -30,6 +30,7 @@ export function newProject(
     deployments: [],
     pushes: [],
     approvalsRequired: undefined,
+    fastForward: false,
     codeOwners: [],
     mergeRequestCount: 0,
     issueCount: 0,
@@ -39,7 +40,11 @@ export function newProject(
 }
 
 /** A person pushes a branch, to their fork if requested, and opens a merge request. */
-export async function openMergeRequest(instance: Instance, request: OpenRequest): Promise<MergeRequest> {
+export async function openMergeRequest(
+  instance: Instance,
+  request: OpenRequest,
+  description = "",
+): Promise<MergeRequest> {
   const project = instance.project(request.repository);
   const author = instance.people.named(request.by);
   const source = request.fork === true ? await forkOf(instance, project, author.username) : project;
@@ -58,6 +63,7 @@ export async function openMergeRequest(instance: Instance, request: OpenRequest)
     targetBranch: base,
     title: request.draft === undefined ? title : draftTitle(title, request.draft),
   });
+  merge.description = description;
   const { store } = instance;
   if (source !== project) await store.copyObjects(project.path, source.path, request.at ?? from);
   if (request.at !== undefined) await store.setRef(source.path, `refs/heads/${branch}`, request.at);
@@ -65,7 +71,8 @@ export async function openMergeRequest(instance: Instance, request: OpenRequest)
   const commit = { from, message: title, author: request.author ?? by };
   const isAt = request.at !== undefined && Object.keys(request.changes).length === 0;
   const head = isAt ? request.at : await store.commit(source.path, branch, request.changes, commit);
-  await recordPush(instance, source, { by: author, branch, before: undefined, after: head });
+  const isPushed = source.pushes.some((push) => push.branch === branch && push.after === head);
+  if (!isPushed) await recordPush(instance, source, { by: author, branch, before: undefined, after: head });
   await readHead(instance, merge);
   merge.pipeline = instance.pipelines.findLast(
     (one) => one.project === source && one.ref === branch && one.sha === merge.head,

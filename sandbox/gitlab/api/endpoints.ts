@@ -73,6 +73,18 @@ export const listMergeRequests = endpoint(`${project}/merge_requests`, {
   updated_after: z.iso.datetime({ offset: true }).optional(),
   ...paging,
 });
+export const createMergeRequest = endpoint(
+  `${project}/merge_requests`,
+  {},
+  {
+    title: z.string(),
+    source_branch: z.string(),
+    target_branch: z.string(),
+    description: z.string().optional(),
+    remove_source_branch: z.boolean().optional(),
+  },
+);
+export const listMergeRequestCommits = endpoint(`${mergeRequest}/commits`, paging);
 export const showMergeRequest = endpoint(mergeRequest, {
   render_html: flag.optional(),
   include_rebase_in_progress: flag.optional(),
@@ -200,3 +212,9 @@ export const showToken = endpoint(`${api}/personal_access_tokens/self`);
 export const showMergeBase = endpoint(`${project}/repository/merge_base`, { refs: list });
 export const showBranch = endpoint(`${project}/repository/branches/:branch`);
 export const removeBranch = showBranch;
+export const createBranch = endpoint(`${project}/repository/branches`, {}, { branch: z.string(), ref: z.string() });
+export const revertCommit = endpoint(
+  `${project}/repository/commits/:sha/revert`,
+  {},
+  { branch: z.string(), dry_run: z.boolean().optional() },
+);

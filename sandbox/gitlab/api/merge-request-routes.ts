@@ -1,6 +1,7 @@
 import type { Router } from "express";
 import { Background } from "../../background.js";
 import { mergeNow } from "../acts/merge.js";
+import { openMergeRequest } from "../acts/open.js";
 import { rebaseBranch } from "../acts/push.js";
 import { readStatus } from "../acts/reviews.js";
 import type { Instance } from "../model/instance.js";
@@ -11,6 +12,7 @@ import * as endpoints from "./endpoints.js";
 import { page } from "./paging.js";
 import { mayMerge } from "./permission.js";
 import { showMergeRequest, showVersion } from "./present-merge-request.js";
+import { showCommit } from "./present-project.js";
 
 /** Reads a merge request and its diff versions, and merges it. */
 export function mergeRequestRoutes(router: Router, instance: Instance): void {
@@ -27,6 +29,41 @@ export function mergeRequestRoutes(router: Router, instance: Instance): void {
         .sort((one, other) => (sort === "asc" ? 1 : -1) * (time(one) - time(other)));
       const shown = listed.map((merge) => showMergeRequest(instance, merge, mergeStatus(instance, merge)));
       return page(call.url, await Promise.all(shown), call.query);
+    }),
+  );
+  router.post(
+    endpoints.createMergeRequest.path,
+    serve(instance, endpoints.createMergeRequest, async (call) => {
+      const project = call.project();
+      const { title, source_branch: branch, target_branch: base, description = "" } = call.body;
+      if ((project.members.get(instance.bot.id) ?? 0) < 30) throw new ApiFailure(403, "403 Forbidden");
+      const open = instance.mergeRequests.find(
+        (one) => one.sourceProject === project && one.sourceBranch === branch && one.state === "opened",
+      );
+      if (open !== undefined) {
+        throw new ApiFailure(409, `Another open merge request already exists for this source branch: !${open.iid}`);
+      }
+      const at = await instance.store.resolve(project.path, `refs/heads/${branch}`);
+      if (at === undefined) throw new ApiFailure(400, 'The source branch "' + branch + '" does not exist');
+      const by = instance.bot.username;
+      const request = { repository: project.path, by, changes: {}, branch, base, title, at };
+      const merge = await openMergeRequest(instance, request, description);
+      return { status: 201, body: await showMergeRequest(instance, merge, mergeStatus(instance, merge)) };
+    }),
+  );
+  router.get(
+    endpoints.listMergeRequestCommits.path,
+    serve(instance, endpoints.listMergeRequestCommits, async (call) => {
+      const merge = call.mergeRequest();
+      const { start } = newestVersion(merge);
+      const { path } = merge.project;
+      const base = (await instance.store.mergeBase(path, start, merge.head)) ?? start;
+      const commits = await instance.commits.between(path, base, merge.head);
+      return page(
+        call.url,
+        commits.map((commit) => showCommit(instance, merge.project, commit)),
+        call.query,
+      );
     }),
   );
   router.get(

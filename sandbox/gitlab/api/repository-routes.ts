@@ -1,5 +1,8 @@
 import type { Router } from "express";
 import type { z } from "zod";
+import { CannotRevert } from "../../git/git-store.js";
+import { branchMoved } from "../acts/heads.js";
+import { recordPush } from "../acts/push.js";
 import { stopEnvironmentsOf } from "../model/environment.js";
 import type { Instance } from "../model/instance.js";
 import type { Project } from "../model/project.js";
@@ -23,6 +26,47 @@ export function repositoryRoutes(router: Router, instance: Instance): void {
       const project = call.project();
       const name = call.param("branch");
       return { body: await showBranch(instance, project, name, await tipOf(project, name)) };
+    }),
+  );
+  router.post(
+    endpoints.createBranch.path,
+    serve(instance, endpoints.createBranch, async (call) => {
+      const project = call.project();
+      const { branch, ref } = call.body;
+      requirePush(instance, project, branch);
+      if ((await store.resolve(project.path, `refs/heads/${branch}`)) !== undefined) {
+        throw new ApiFailure(400, "Branch already exists");
+      }
+      const tip = await store.resolve(project.path, ref);
+      if (tip === undefined) throw new ApiFailure(400, `Invalid reference name: ${ref}`);
+      await store.setRef(project.path, `refs/heads/${branch}`, tip);
+      await recordPush(instance, project, { by: instance.bot, branch, before: undefined, after: tip });
+      return { status: 201, body: await showBranch(instance, project, branch, tip) };
+    }),
+  );
+  router.post(
+    endpoints.revertCommit.path,
+    serve(instance, endpoints.revertCommit, async (call) => {
+      const project = call.project();
+      const { branch, dry_run: dryRun = false } = call.body;
+      requirePush(instance, project, branch);
+      const sha = await store.resolve(project.path, call.param("sha"));
+      if (sha === undefined) throw new ApiFailure(404, "404 Commit Not Found");
+      const before = await tipOf(project, branch);
+      const { title, parents } = await instance.commits.read(project.path, sha);
+      const [from = sha] = parents;
+      const commit = { message: `Revert "${title}"\n\nThis reverts commit ${sha}`, author: instance.bot.name };
+      const after = await store
+        .revert(project.path, branch, { from, to: sha }, commit, dryRun)
+        .catch((error: unknown) => {
+          if (!(error instanceof CannotRevert)) throw error;
+          const sorry = "Sorry, we cannot revert this commit automatically. This commit may already have been reverted";
+          throw new ApiFailure(400, `${sorry}, or a more recent commit may have updated some of its content.`);
+        });
+      if (after === undefined) return { body: { dry_run: "success" } };
+      await recordPush(instance, project, { by: instance.bot, branch, before, after });
+      await branchMoved(instance, project, branch, { by: instance.bot });
+      return { status: 201, body: showCommit(instance, project, await instance.commits.read(project.path, after)) };
     }),
   );
   router.get(
@@ -62,6 +106,14 @@ export function repositoryRoutes(router: Router, instance: Instance): void {
       return { body: showCommit(instance, project, await instance.commits.read(project.path, base)) };
     }),
   );
+}
+
+/** Developers may push to branches that are not protected, Maintainers to all. */
+function requirePush({ bot }: Instance, { members, protectedBranches }: Project, branch: string): void {
+  const needed = protectedBranches.has(branch) ? 40 : 30;
+  if ((members.get(bot.id) ?? 0) < needed) {
+    throw new ApiFailure(403, "You are not allowed to push into this branch");
+  }
 }
 
 type EventQuery = z.output<z.ZodObject<(typeof endpoints.listEvents)["query"]>>;

@@ -28,6 +28,8 @@ export interface Project {
   /** Approvals that Premium's rule requires here. Default: the instance's number. */
   approvalsRequired: number | undefined;
   /** One of them must approve, on Premium; empty for no such rule. */
+  /** Merges make no commit of their own. */
+  fastForward: boolean;
   codeOwners: readonly Person[];
   /** Merge requests and issues have separate sequences. */
   mergeRequestCount: number;

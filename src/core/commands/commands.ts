@@ -7,6 +7,7 @@ import type { CommandContext } from "../ports/context.js";
 import { hold, release } from "./hold.js";
 import { type OptionName, OPTIONS } from "./options.js";
 import { plan } from "./plan.js";
+import { revert } from "./revert.js";
 import { rollback } from "./rollback.js";
 import { sync } from "./sync.js";
 import { unlock } from "./unlock.js";
@@ -88,6 +89,16 @@ export const COMMANDS: { readonly [N in CommandName]: CommandSpec<N> } = {
     shownLive: false,
     fixedResult: undefined,
     run: update,
+  },
+  revert: {
+    summary: "open a revert of what was merged here",
+    options: {},
+    access: "writers",
+    stoppable: false,
+    deploys: false,
+    shownLive: false,
+    fixedResult: undefined,
+    run: revert,
   },
   hold: {
     summary: "keep applications from being deployed for a time",

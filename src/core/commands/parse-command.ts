@@ -239,7 +239,6 @@ const OTHER_WORDS: ReadonlyMap<string, CommandName> = new Map([
   ["deploy", "sync"],
   ["diff", "plan"],
   ["preview", "plan"],
-  ["revert", "rollback"],
   ["undo", "rollback"],
 ]);
 

@@ -1,6 +1,13 @@
 import { REPOSITORY_FILE } from "../../names.js";
 import { projectOf } from "../model/application.js";
-import type { Approval, ChangeRequest, Reviews, User } from "../model/change-request.js";
+import {
+  type Approval,
+  type Authorship,
+  type ChangeRequest,
+  changeRequestRef,
+  type Reviews,
+  type User,
+} from "../model/change-request.js";
 import { HostFailure } from "../model/errors.js";
 import type { AllHostWords } from "../model/host-words.js";
 import type { AccessRule, Settings } from "../model/settings.js";
@@ -23,7 +30,7 @@ import { projectObstacle } from "../survey/project-rights.js";
 import { type AccessContext, allowsAny, barredFrom } from "./access.js";
 
 export interface ApprovalContext {
-  readonly host: Pick<CodeHost, "reviews" | "authorship">;
+  readonly host: Pick<CodeHost, "reviews" | "authorship" | "self" | "getChangeRequest">;
   readonly change: ChangeRequest;
   readonly settings: Pick<Settings, "approvalFromCommitters" | "needsAdministrator">;
   readonly snapshot: Pick<Snapshot, "commitsBetween" | "isCleanMerge">;
@@ -61,12 +68,17 @@ function administratorNeeded(host: string): string {
 
 async function independentApproval(context: ApprovalContext): Promise<Approval> {
   const { host, change, settings, snapshot } = context;
-  const reviews = await host.reviews(change);
-  if (!reviews.approved || settings.approvalFromCommitters) return reviews;
+  const given = await host.reviews(change);
+  if (!given.approved) return given;
+  const isOurs = change.author?.id === (await host.self()).id;
+  if (settings.approvalFromCommitters && !isOurs) return given;
   const [range, authorship] = await Promise.all([
     snapshot.commitsBetween(change.mergeBase, change.headRevision),
     host.authorship(change),
   ]);
+  const answerable = await answerableFor(change, authorship, host);
+  const reviews = withoutThoseOf(answerable.people, given);
+  if (!reviews.looks.some(({ saw }) => saw === change.headRevision)) return refuseAnswerable(given, change);
   if (!range.complete) return judgeUnknown(reviews, change);
   const facts: EyesFacts = {
     head: change.headRevision,
@@ -74,6 +86,7 @@ async function independentApproval(context: ApprovalContext): Promise<Approval> 
     empty: new Set(),
     looks: reviews.looks,
     authorship,
+    untoldAuthors: answerable.incomplete,
   };
   if (unseenCommits(facts).length === 0) return approvedBy(facts);
   const merges = { ...facts, empty: await baseMerges(facts, snapshot) };
@@ -84,6 +97,53 @@ async function independentApproval(context: ApprovalContext): Promise<Approval> 
 function approvedBy(facts: EyesFacts): Approval {
   const people = countingApprovers(facts);
   return { approved: true, approvers: people.map(({ login }) => login), people, missing: undefined };
+}
+
+/** Who answers for all of a change request that svc opened. */
+interface Answerable {
+  /** Ids. */
+  readonly people: ReadonlySet<string>;
+  /** There may be others. */
+  readonly incomplete: boolean;
+}
+
+/** Reverts of reverts that are followed. */
+const MOST_REVERTS = 5;
+
+/**
+ * Whoever asked for a revert, and whoever had a hand in what it reverts: they count as its authors, whose approvals are worth
+ * nothing, not even those of two of them.
+ */
+async function answerableFor(
+  change: ChangeRequest,
+  { reverts }: Pick<Authorship, "reverts">,
+  host: ApprovalContext["host"],
+  depth = 0,
+): Promise<Answerable> {
+  if (reverts === undefined) return { people: new Set(), incomplete: false };
+  if (reverts === "unknown" || depth === MOST_REVERTS) return { people: new Set(), incomplete: true };
+  const reverted = await host.getChangeRequest({ ...changeRequestRef(change), number: reverts.of });
+  const authorship = await host.authorship(reverted);
+  const earlier = await answerableFor(reverted, authorship, host, depth + 1);
+  const authors = [...authorship.accounts.values()].flatMap(({ people }) => people);
+  const involved = [reverted.author, ...authors, ...authorship.pushes.map(({ by }) => by)];
+  const ids = involved.flatMap((person) => person?.id ?? []);
+  return {
+    people: new Set([reverts.askedBy, ...ids, ...earlier.people]),
+    incomplete: reverted.author === undefined || earlier.incomplete,
+  };
+}
+
+function withoutThoseOf(ids: ReadonlySet<string>, reviews: Reviews): Reviews {
+  const people = reviews.people.filter(({ id }) => !ids.has(id));
+  const looks = reviews.looks.filter(({ by }) => !ids.has(by.id));
+  return { ...reviews, looks, people, approvers: people.map(({ login }) => login) };
+}
+
+function refuseAnswerable({ approvers, people }: Reviews, { author }: ChangeRequest): Approval {
+  const names = approvers.join(", ");
+  const missing = `The approval by ${names} does not count: who asked for a revert, or had a hand in what it reverts, counts as its author. ${cure([author, ...people])}`;
+  return { approved: false, approvers: [], people: [], missing };
 }
 
 /** Merges of the base branch without changes of their own: git produces the same result. */
@@ -130,6 +190,8 @@ function reasonOf(commit: string, { by: { login }, how }: Involved, title: strin
       return `The approval by ${login} does not count: ${login} pushed to this branch what became ${name}, or may have, and nobody else who saw that commit approved it.`;
     case "unknown-author":
       return `The approval by ${login} does not count: ${title} knows no account for an author or the committer of ${name}, and ${login} pushed to this branch.`;
+    case "unknown-asker":
+      return `The approval by ${login} is not enough: nobody can tell any more who asked for this revert, so it may have been ${login}. A second approval is.`;
     case "unknown-pusher":
       return `The approval by ${login} is not enough: ${title} does not tell who pushed ${name}, so it may have been ${login}.`;
   }

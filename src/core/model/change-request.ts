@@ -145,6 +145,14 @@ export interface Authorship {
   readonly pushes: readonly Push[];
   /** The head at which the author opened the change request, and which they answer for; undefined if the host does not report it. */
   readonly opened: string | undefined;
+  /** Absent for a change request that reverts none by `svc revert`; `unknown` if our own account opened it and nobody can tell why. */
+  readonly reverts?: Reverts | "unknown" | undefined;
+}
+
+/** What a change request reverts, and the id of who asked for it. */
+export interface Reverts {
+  readonly of: number;
+  readonly askedBy: string;
 }
 
 export interface CommitAccounts {

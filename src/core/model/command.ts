@@ -24,6 +24,7 @@ export interface CommandOptions {
   readonly rollback: Deploying;
   readonly unlock: Narrowed;
   readonly update: object;
+  readonly revert: object;
   readonly hold: Holding;
   readonly release: Narrowed;
   readonly help: object;

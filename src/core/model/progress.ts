@@ -57,6 +57,7 @@ const NOTED = {
   "rolled-back": true,
   unlocked: true,
   updated: true,
+  reverted: true,
   held: true,
   released: true,
   closed: true,

@@ -56,6 +56,12 @@ interface CommandResults {
         }
       | undefined;
   };
+  readonly reverted: {
+    /** The change request that reverts this one. */
+    readonly revert: ChangeRequestRef;
+    /** It was open already. */
+    readonly known: boolean;
+  };
   readonly held: { readonly hold: Hold };
   readonly released: { readonly holds: readonly Hold[] };
   readonly closed: {
@@ -232,7 +238,11 @@ export type Refusal =
   | { readonly reason: "closed"; readonly state: "closed" | "merged" }
   | { readonly reason: "fork" }
   /** `because`: a clause or a sentence, untrusted. */
-  | { readonly reason: "not-done"; readonly command: "update" | "hold" | "release"; readonly because: string }
+  | {
+      readonly reason: "not-done";
+      readonly command: "update" | "revert" | "hold" | "release";
+      readonly because: string;
+    }
   | { readonly reason: "no-write-access"; readonly login: string }
   /** The lists of `sync_requirements` do not allow this person the command for these applications. */
   | {

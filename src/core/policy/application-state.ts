@@ -144,6 +144,7 @@ export function isStale(one: ApplicationFacts, facts: Facts, command: Judged): s
     case "sync":
     case "unlock":
     case "update":
+    case "revert":
     case "hold":
     case "release":
       // Whoever holds it has to release it first.

@@ -5,12 +5,13 @@ import type { AccessCommand } from "../model/settings.js";
 import type { ApplicationFacts, FactName, Facts, StoredFact } from "./facts.js";
 
 /** The action that is judged. `merge` decides about a merge by svc and about a green commit status. */
-export type Judged = AccessCommand | "update" | "hold" | "release" | "merge";
+export type Judged = AccessCommand | "update" | "revert" | "hold" | "release" | "merge";
 
 export type Gate =
   | "closed"
   | "fork"
   | "updates-off"
+  | "unmerged"
   | "broken-rules"
   | "write-access"
   | "head-moved"

@@ -9,6 +9,8 @@ export interface EyesFacts {
   readonly empty: ReadonlySet<string>;
   readonly looks: readonly Look[];
   readonly authorship: Authorship;
+  /** It reverts something, and nobody can tell who asked for that, or who wrote it: it may be any approver. */
+  readonly untoldAuthors?: boolean;
 }
 
 interface GraphCommit {
@@ -28,14 +30,15 @@ export interface Involved {
 }
 
 /** How an approver is involved in a commit. `unknown-author`: the host knows no author of it, and the approver pushed to the branch. */
-type Involvement = "wrote" | "pushed" | "unknown-author" | "unknown-pusher";
+type Involvement = "wrote" | "pushed" | "unknown-author" | "unknown-pusher" | "unknown-asker";
 
 /**
  * The commits that no independent person saw. An approver saw the commits from the base to the approved one. Whoever wrote
  * or pushed a commit is not independent of it. Where the host does not know a commit's author, nobody is who pushed
  * anything; where it does not tell the pusher, it may be any approver. What two approvers saw, each saw for the other.
  */
-export function unseenCommits({ head, commits, empty, looks, authorship }: EyesFacts): readonly UnseenCommit[] {
+export function unseenCommits(facts: EyesFacts): readonly UnseenCommit[] {
+  const { head, commits, empty, looks, authorship, untoldAuthors = false } = facts;
   const history = historiesOf(commits);
   const adding = commits.filter(({ id }) => !empty.has(id));
   const pushes = introductions(head, commits, history, authorship);
@@ -53,22 +56,21 @@ export function unseenCommits({ head, commits, empty, looks, authorship }: EyesF
     const saw = looks.filter((look) => history(look.saw).has(commit) && !history(look.from).has(commit));
     const independent = saw.filter(({ by }) => involvement(by, commit) === undefined);
     const isTold = opened.has(commit) || pushes.some(({ exact, brings }) => exact && brings(commit));
-    if ((isTold && independent.length > 0) || peopleIn(saw) >= 2) return [];
+    if ((isTold && !untoldAuthors && independent.length > 0) || peopleIn(saw) >= 2) return [];
     const because = looks
       .filter(({ saw: seen }) => seen === head)
-      .map(({ by }) => ({ by, how: involvement(by, commit) ?? "unknown-pusher" }));
+      .map(({ by }) => ({ by, how: involvement(by, commit) ?? (untoldAuthors ? "unknown-asker" : "unknown-pusher") }));
     return [{ id: commit, because }];
   });
 }
 
 /** People who approved the head and had no hand in any commit; everybody who did, if each of them had in some. */
-export function countingApprovers({ head, commits, empty, looks, authorship }: EyesFacts): readonly Approver[] {
+export function countingApprovers(facts: EyesFacts): readonly Approver[] {
+  const { head, looks, authorship } = facts;
   const atHead = looks.filter(({ saw }) => saw === head).map(({ by }) => by);
   const uninvolved = atHead.filter((by) => {
     const alone = {
-      head,
-      commits,
-      empty,
+      ...facts,
       looks: [{ by, saw: head, from: undefined }],
       authorship: { ...authorship, opened: head },
     };

@@ -277,6 +277,7 @@ const ADVICE: { readonly [K in ResultKind]: AdviceAfter<K> } = {
     each: NO_STEPS,
   }),
   updated: nextStepAlone,
+  reverted: nextStepAlone,
   held: nextStepAlone,
   released: nextStepAlone,
   closed: nextStepAlone,

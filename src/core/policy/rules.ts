@@ -50,23 +50,32 @@ export const RULES: Readonly<Record<Gate, Rule> & Record<DangerGate, DangerRule>
   fork: ofChange(["plan", "sync", "update", "merge"], "operator", 1, {
     bars: ({ change, settings }, command) =>
       change.fork && (command === "update" || !settings.allowForks) ? [whole("it comes from a fork")] : [],
-    refusal: (barred, _, command) => (command === "update" ? notUpdated(barred) : { reason: "fork" }),
+    refusal: (barred, _, command) => (command === "update" ? notDone("update")(barred) : { reason: "fork" }),
     step: () => ({ kind: "none", because: "fork" }),
   }),
   "updates-off": ofChange(["update"], "operator", 1, {
     bars: ({ settings }) => (settings.updatesOff ? [whole("update_branch is never here")] : []),
-    refusal: notUpdated,
+    refusal: notDone("update"),
+  }),
+  unmerged: ofChange(["revert"], "nobody", 1, {
+    bars: ({ change }) => (change.state === "merged" ? [] : [whole(`it is ${change.state}, and not merged`)]),
+    refusal: notDone("revert"),
   }),
   "broken-rules": ofChange(["plan", "sync", "update", "hold", "merge"], "push", 2, {
     bars: ({ problems }) => (problems.length > 0 ? [file("it cannot be used")] : []),
     refusal: (_, { problems }) => ({ reason: "repository-file", problems }),
     step: (_, { change }) => pushing("rules-broken", [], change),
   }),
-  "write-access": ofChange(["plan", "sync", "rollback", "unlock", "update", "hold", "release"], "operator", 3, {
-    needs: ["access"],
-    bars: ({ asker }) => (asker?.mayWrite === false ? [whole(`${asker.login} has no write access`)] : []),
-    refusal: (_, { asker }) => ({ reason: "no-write-access", login: asker?.login ?? "" }),
-  }),
+  "write-access": ofChange(
+    ["plan", "sync", "rollback", "unlock", "update", "revert", "hold", "release"],
+    "operator",
+    3,
+    {
+      needs: ["access"],
+      bars: ({ asker }) => (asker?.mayWrite === false ? [whole(`${asker.login} has no write access`)] : []),
+      refusal: (_, { asker }) => ({ reason: "no-write-access", login: asker?.login ?? "" }),
+    },
+  ),
   "head-moved": ofChange(["sync", "merge"], "plan", 4, {
     trusts: { plan: ["base"] },
     needs: ["change"],
@@ -77,7 +86,7 @@ export const RULES: Readonly<Record<Gate, Rule> & Record<DangerGate, DangerRule>
   conflicts: ofChange(["sync", "update", "merge"], "push", 12, {
     needs: ["mergeability"],
     bars: ({ change }) => (change.mergeability === "conflicts" ? [whole("it has merge conflicts")] : []),
-    refusal: (barred, _, command) => (command === "update" ? notUpdated(barred) : { reason: "conflicts" }),
+    refusal: (barred, _, command) => (command === "update" ? notDone("update")(barred) : { reason: "conflicts" }),
     step: (_, { change }) => pushing("conflicts", [], change),
   }),
   "mergeability-unknown": ofChange(["sync"], "time", 13, {
@@ -371,8 +380,8 @@ function notDeployable({ bars, applications, others }: Barred): Refusal {
 /** Characters. */
 const MAX_PRINTED = 400;
 
-function notUpdated({ bars }: Barred): Refusal {
-  return { reason: "not-done", command: "update", because: bars.map(({ why }) => why).join(", and ") };
+function notDone(command: "update" | "revert"): (barred: Barred) => Refusal {
+  return ({ bars }) => ({ reason: "not-done", command, because: bars.map(({ why }) => why).join(", and ") });
 }
 
 function namesIn(bars: readonly Bar[]): Names {

@@ -14,6 +14,7 @@ export const AUDIT_ACTIONS = [
   "rolled-back",
   "unlocked",
   "updated",
+  "reverted",
   "held",
   "released",
   "force-unlocked",

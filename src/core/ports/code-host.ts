@@ -94,6 +94,11 @@ export interface CodeHost {
    * `change.baseBranch`, and waits up to a minute for another head. Not for forks.
    */
   updateBranch(change: ChangeRequest): Promise<UpdateOutcome>;
+  /**
+   * Opens a change request that reverts a merged one, and notes there who asked for it, so that `authorship` tells it; or finds
+   * the open one that it opened before.
+   */
+  revert(change: ChangeRequest, asker: User): Promise<RevertOutcome>;
   /** Whether the host's environments show what is deployed. Without it `showDeployment` and `shownDeployment` are not called. */
   readonly showsDeployments: boolean;
   /** Shows a deployment, or how it ended. @param id what this returned before. @returns Its id, where the host has a record of it. */
@@ -243,6 +248,11 @@ export interface OpenWithHead {
 export type UpdateOutcome =
   /** The head is another one by now. `rewritten`: the host rebased, so that all commits of the branch are new ones. */
   { readonly kind: "moved"; readonly rewritten: boolean } | { readonly kind: "refused"; readonly reason: string };
+
+/** `refused` gives the host's reason: a clause or a sentence, untrusted. */
+export type RevertOutcome =
+  | { readonly kind: "opened"; readonly number: number; readonly known: boolean }
+  | { readonly kind: "refused"; readonly reason: string };
 
 /** `note` says what went wrong after the merge, such as a branch that could not be deleted. */
 export type MergeOutcome =

@@ -75,6 +75,7 @@ export const PORT_REACH: { readonly [Name in keyof RunPorts]: ReachOf<RunPorts[N
     showDeployment: "speak",
     merge: "act",
     updateBranch: "act",
+    revert: "act",
   },
   repositories: { open: "read" },
   deployer: {

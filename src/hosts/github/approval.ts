@@ -7,11 +7,13 @@ import type {
   CommitAccounts,
   Look,
   Push,
+  Reverts,
   Reviews,
   User,
 } from "../../core/model/change-request.js";
 import { HostFailure } from "../../core/model/errors.js";
 import { idField, ifFound, loginField, oneLine, timeField } from "../host-answer.js";
+import { readRevertBody } from "../revert-marker.js";
 import { getPull } from "./change-request.js";
 import type { GitHubClient } from "./client.js";
 import { isBot, userField } from "./webhook.js";
@@ -23,6 +25,8 @@ const MOST_PAGES = 3;
 export const COMMITS_QUERY = `query ($owner: String!, $name: String!, $number: Int!, $after: String) {
   repository(owner: $owner, name: $name) {
     pullRequest(number: $number) {
+      body
+      lastEditedAt
       commits(first: 100, after: $after) {
         pageInfo { hasNextPage endCursor }
         nodes {
@@ -49,6 +53,8 @@ const commitSchema = z.object({
   committer: gitActorSchema,
 });
 const commitsSchema = z.object({
+  body: z.string(),
+  lastEditedAt: z.string().nullable(),
   commits: z.object({
     pageInfo: z.object({ hasNextPage: z.boolean(), endCursor: z.string().nullish() }),
     nodes: z.array(z.object({ commit: commitSchema }).nullable()),
@@ -57,24 +63,32 @@ const commitsSchema = z.object({
 
 const activitiesSchema = z.array(z.object({ before: z.string(), after: z.string(), actor: userField.nullish() }));
 
-export async function getAuthorship(client: GitHubClient, change: ChangeRequest): Promise<Authorship> {
-  const [accounts, pushes] = await Promise.all([getAccounts(client, change), getPushes(client, change)]);
-  return { accounts, pushes, opened: undefined };
+export async function getAuthorship(client: GitHubClient, change: ChangeRequest, self: string): Promise<Authorship> {
+  const [{ accounts, reverts }, pushes] = await Promise.all([getAccounts(client, change), getPushes(client, change)]);
+  const isOurs = change.author?.id === self;
+  return { accounts, pushes, opened: undefined, reverts: reverts ?? (isOurs ? "unknown" : undefined) };
 }
 
-async function getAccounts(client: GitHubClient, change: ChangeRequest): Promise<Authorship["accounts"]> {
+/** What a description says of a revert is worth nothing once it was edited: whoever can push can do that. */
+async function getAccounts(
+  client: GitHubClient,
+  change: ChangeRequest,
+): Promise<Pick<Authorship, "accounts"> & { readonly reverts: Reverts | undefined }> {
   const asked = `read the commits of ${change.repository}#${change.number}`;
   const accounts = new Map<string, CommitAccounts>();
+  let reverts: Reverts | undefined;
   let after: string | null = null;
   for (let page = 1; page <= MOST_PAGES; page += 1) {
     const variables: Record<string, unknown> = { after };
-    const { commits } = await client.queryPullRequest(commitsSchema, change, asked, COMMITS_QUERY, variables);
+    const read = await client.queryPullRequest(commitsSchema, change, asked, COMMITS_QUERY, variables);
+    const { commits, body, lastEditedAt } = read;
+    reverts = lastEditedAt === null ? readRevertBody(body) : undefined;
     const { nodes, pageInfo } = commits;
     for (const node of nodes) if (node !== null) accounts.set(node.commit.oid, accountsOf(node.commit));
     if (!pageInfo.hasNextPage || !pageInfo.endCursor) break;
     after = pageInfo.endCursor;
   }
-  return accounts;
+  return { accounts, reverts };
 }
 
 function accountsOf({ authors, committer }: z.output<typeof commitSchema>): CommitAccounts {

@@ -10,7 +10,7 @@ import { HostFailure, type HostFailureReason } from "../../core/model/errors.js"
 import { parseJson } from "../../core/model/json.js";
 import type { Clock } from "../../core/ports/clock.js";
 import type { Answer } from "../../http/fetch-text.js";
-import { decodeAnswer, ifFound, oneLine, refusalOf, repositoryField, timeOf } from "../host-answer.js";
+import { decodeAnswer, HostRefusal, ifFound, oneLine, refusalOf, repositoryField, timeOf } from "../host-answer.js";
 import { createHostFetch, type HostFetch } from "../host-fetch.js";
 import type { LimitWaits } from "../limit-waits.js";
 import { GITHUB } from "./words.js";
@@ -363,5 +363,5 @@ function graphqlFailure(errors: z.output<typeof graphqlErrorSchema>["errors"], a
   const said = oneLine(errors[0]?.message ?? "", 300);
   const cure =
     reason === "forbidden" ? `: ${GITHUB.permissionCure}` : reason === "not-found" ? `: ${GITHUB.visibilityCure}` : ".";
-  return new HostFailure(reason, `GitHub could not ${asked} ("${said}")${cure}`);
+  return new HostRefusal(200, reason, `GitHub could not ${asked} ("${said}")${cure}`, said);
 }

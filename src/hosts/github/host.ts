@@ -29,6 +29,7 @@ import { createComments, createRecentActivity } from "./comments.js";
 import { createDeployments, createSetStatus, openWithHead } from "./commit-reports.js";
 import { mergeGroup } from "./merge-queue.js";
 import { merge } from "./merge.js";
+import { revert } from "./revert.js";
 import { updateBranch } from "./update-branch.js";
 import { GITHUB } from "./words.js";
 
@@ -85,7 +86,7 @@ export function createGitHubHost(config: GitHubConfig, parts: HostParts): CodeHo
     recentActivity: createRecentActivity(client),
     mergeability: (change, signal) => getMergeability(client, change, clock, signal),
     reviews: (change) => getReviews(client, change),
-    authorship: (change) => getAuthorship(client, change),
+    authorship: async (change) => getAuthorship(client, change, (await self()).id),
     isProgram: (user) => Promise.resolve(user.bot),
     mayCommand: (change, user) => hasPermission(client, change, user, ["admin", "write"]),
     mayRead: async (change, person) =>
@@ -104,6 +105,7 @@ export function createGitHubHost(config: GitHubConfig, parts: HostParts): CodeHo
     mergeGroup: (group) => mergeGroup(client, group),
     merge: (change, confirm) => inTurn(change, MERGE_WRITE, () => merge(client, change, confirm, clock)),
     updateBranch: (change) => updateBranch(client, change, clock),
+    revert: async (change, asker) => revert(client, change, asker, (await self()).id),
     ...createDeployments(client, config, self, inTurn),
   };
 }

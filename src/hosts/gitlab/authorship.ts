@@ -3,6 +3,7 @@ import * as z from "zod";
 import type { Authorship, ChangeRequest, CommitAccounts, Push, User } from "../../core/model/change-request.js";
 import { loginField } from "../host-answer.js";
 import type { GitLabClient } from "./client.js";
+import { revertOf } from "./revert.js";
 import { isBot, userField } from "./webhook.js";
 
 /** A page has 100 commits, or 100 pushes to any branch of the project. */
@@ -68,14 +69,15 @@ const eventsSchema = z.array(
   }),
 );
 
-export async function getAuthorship(client: GitLabClient, change: ChangeRequest): Promise<Authorship> {
+export async function getAuthorship(client: GitLabClient, change: ChangeRequest, self: string): Promise<Authorship> {
   const [accounts, pushes, opened] = await Promise.all([
     getAccounts(client, change),
     // The token need not see the source project of a fork.
     change.fork ? [] : getPushes(client, change),
     getOpened(client, change),
   ]);
-  return { accounts, pushes, opened };
+  const reverts = revertOf(change.headBranch) ?? (change.author?.id === self ? "unknown" : undefined);
+  return { accounts, pushes, opened, reverts };
 }
 
 async function getAccounts(client: GitLabClient, change: ChangeRequest): Promise<Authorship["accounts"]> {

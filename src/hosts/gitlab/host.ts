@@ -28,6 +28,7 @@ import { createGitLabClient, type GitLabClient } from "./client.js";
 import { createDeployments, openWithHead, setStatus } from "./commit-reports.js";
 import { merge } from "./merge.js";
 import { createNotes, createRecentActivity } from "./notes.js";
+import { revert } from "./revert.js";
 import { updateBranch } from "./update-branch.js";
 import { isBot } from "./webhook.js";
 import { GITLAB } from "./words.js";
@@ -73,7 +74,7 @@ export function createGitLabHost(config: GitLabConfig, parts: GitLabParts): Code
     recentActivity: createRecentActivity(client),
     mergeability: (change, signal) => getMergeability(client, change, clock, signal),
     reviews: async (change) => getReviews(client, change, { self: (await self()).id, isProgram, clock }),
-    authorship: (change) => getAuthorship(client, change),
+    authorship: async (change) => getAuthorship(client, change, (await self()).id),
     isProgram,
     mayCommand: (change, user) => mayWrite(client, change, user),
     mayRead: async (change, person) => {
@@ -101,6 +102,7 @@ export function createGitLabHost(config: GitLabConfig, parts: GitLabParts): Code
     belongsToAny: (_change, user, groups) => belongsToAnyGroup(client, user, groups),
     merge: (change, confirm) => merge(client, change, confirm, clock),
     updateBranch: (change) => updateBranch(client, change, clock),
+    revert: async (change, asker) => revert(client, change, asker, (await self()).id),
     ...createDeployments(client, config, self, log),
   };
 }

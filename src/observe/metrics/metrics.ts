@@ -339,6 +339,7 @@ function outcomeOf(action: AuditEntry["action"], succeeded: boolean): "done" | "
     case "planned":
     case "unlocked":
     case "updated":
+    case "reverted":
     case "held":
     case "released":
     case "force-unlocked":

@@ -136,7 +136,7 @@ async function advise(
   }
 }
 
-const UNADVISED: ReadonlySet<ResultKind> = new Set(["closed", "held", "help", "released"]);
+const UNADVISED: ReadonlySet<ResultKind> = new Set(["closed", "held", "help", "released", "reverted"]);
 
 /** Whether the answer needs advice: most refusals already say what to do or carry their next step. */
 function isAdvised(result: CommandResult): boolean {

@@ -54,6 +54,11 @@ const AUDIT_FACTS: { readonly [K in ResultKind]: (result: CommandResultOf<K>) =>
   }),
   updated: ({ done }) =>
     done && { action: "updated", applications: [], reason: `${done.rewritten ? "rebased" : "merged"} to ${done.head}` },
+  reverted: ({ revert, known }) => ({
+    action: "reverted",
+    applications: [],
+    reason: `${known ? "found" : "opened"} ${changeRequestName(revert)}`,
+  }),
   // Who waits sees the reason; the trail holds no text of a comment.
   held: ({ hold }) => ({
     action: "held",

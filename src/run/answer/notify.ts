@@ -41,6 +41,7 @@ const NEWS: { readonly [K in ResultKind]: NewsOf<K> } = {
   },
   unlocked: () => undefined,
   updated: () => undefined,
+  reverted: () => undefined,
   held: () => undefined,
   released: () => undefined,
   closed: () => undefined,

@@ -1,7 +1,7 @@
+import { renderBarredMerge, renderMergeRefusal } from "../../comments/merge.js";
 import { renderTakenOver } from "../../comments/plan.js";
 import type { Present } from "../../comments/present.js";
 import { publish, publishPlan, showsPlan } from "../../comments/publish.js";
-import { renderBarredMerge, renderMergeRefusal } from "../../comments/render.js";
 import { isDeploying } from "../../core/commands/commands.js";
 import { type ConfirmedMerge, confirmMerge } from "../../core/commands/merge.js";
 import type { Reviewed } from "../../core/facts/read-facts.js";
@@ -51,6 +51,16 @@ async function replyToRollback(result: CommandResultOf<"rolled-back">, answer: A
 async function replyToUpdate(_result: CommandResultOf<"updated">, answer: Answer): Promise<boolean> {
   const posted = await postIfInTime(answer);
   await planUpdated(answer.finished, answer.change, answer.run);
+  return posted;
+}
+
+/** Plans the revert, where the event of its opening does not. */
+async function replyToRevert({ revert, known }: CommandResultOf<"reverted">, answer: Answer): Promise<boolean> {
+  const { finished, run } = answer;
+  const posted = await postIfInTime(answer);
+  if (!known && finished.settings?.autoplan !== true) {
+    await run.push({ kind: "plan-wanted", delivery: `reverted-${run.runId}`, change: revert });
+  }
   return posted;
 }
 
@@ -178,6 +188,12 @@ const RESULTS: { readonly [K in ResultKind]: ResultSpec<K> } = {
     didAsAsked: () => true,
     setsStatus: () => false,
     reply: replyToUpdate,
+  },
+  reverted: {
+    urgency: () => "result",
+    didAsAsked: () => true,
+    setsStatus: () => false,
+    reply: replyToRevert,
   },
   held: {
     urgency: () => "result",

@@ -19,6 +19,8 @@ export function activityWords(entry: AuditRecord): ActivityWords {
       return words("", "unlocked");
     case "updated":
       return words("", "branch updated", reason);
+    case "reverted":
+      return words("", "revert opened", reason);
     case "held":
       return words("attention", "held", reason);
     case "released":

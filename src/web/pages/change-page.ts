@@ -225,6 +225,7 @@ export function lastFailure(entries: readonly AuditRecord[], options: FailureOpt
       case "planned":
       case "unlocked":
       case "updated":
+      case "reverted":
       case "held":
       case "released":
         commands.add(command);

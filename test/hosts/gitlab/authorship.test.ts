@@ -70,6 +70,7 @@ const VERSIONS = [
 
 test("pushes to other branches and tags are left out, and one to several branches is told without its commits", async () => {
   const { host, api } = gitlabUnderTest();
+  api.get("/user").reply(200, { id: 900, username: "svc" });
   graphql(commitsAnswer([]));
   api.get(`${MERGE_REQUEST}/versions`).reply(200, VERSIONS);
   api
@@ -94,6 +95,7 @@ test("pushes to other branches and tags are left out, and one to several branche
 
 test("events are read back to the branch's creation, 500 at most; commits page by page", async () => {
   const { host, api } = gitlabUnderTest();
+  api.get("/user").reply(200, { id: 900, username: "svc" });
   const node = (sha: string) => ({
     sha,
     authorEmail: "b@x",
@@ -114,6 +116,7 @@ test("events are read back to the branch's creation, 500 at most; commits page b
 
 test("a fork's pushes are not asked for", async () => {
   const { host, api } = gitlabUnderTest();
+  api.get("/user").reply(200, { id: 900, username: "svc" });
   graphql(commitsAnswer([]));
   api.get(`${MERGE_REQUEST}/versions`).reply(200, VERSIONS);
   expect(await host.authorship({ ...change, fork: true })).toMatchObject({ pushes: [], opened: OTHER });
@@ -124,6 +127,7 @@ test.each([
   ["no merge request", { data: { project: { mergeRequest: null } } }, /GitLab/],
 ])("%s is a failure, and nobody's approval", async (_, answer, message) => {
   const { host, api } = gitlabUnderTest();
+  api.get("/user").reply(200, { id: 900, username: "svc" });
   graphql(answer);
   api.get(`${MERGE_REQUEST}/versions`).reply(200, VERSIONS);
   api.get(`${PROJECT}/events`).query(true).reply(200, []);

@@ -1,0 +1,28 @@
+import type { ChangeRequest } from "../core/model/change-request.js";
+import type { HostWords } from "../core/model/host-words.js";
+import type { NextStep } from "../core/model/next-step.js";
+import type { NotDeployed } from "../core/model/plan.js";
+import { code, sentence } from "./markdown.js";
+import { markerLine } from "./marker.js";
+import { nextStepText } from "./next-step-words.js";
+import { listOf } from "./parts.js";
+
+/** What holds now bars the merge, although nothing did when the sync ended. */
+export function renderBarredMerge(
+  { notMerged, next }: { readonly notMerged: readonly NotDeployed[]; readonly next: NextStep },
+  change: ChangeRequest,
+  words: HostWords,
+): string {
+  const marker = markerLine({ kind: "merge", head: change.headRevision });
+  const bars = listOf(
+    `Everything is deployed, but this ${words.short} was not merged, because of what changed meanwhile:`,
+    notMerged,
+  );
+  return `${marker}\n${bars}\n\n${nextStepText(next, change, words)}`;
+}
+
+/** The host refused to merge. A merge that succeeds needs no comment. */
+export function renderMergeRefusal(reason: string, change: ChangeRequest, { short }: HostWords): string {
+  const marker = markerLine({ kind: "merge", head: change.headRevision });
+  return `${marker}\nEverything is deployed, but this ${short} could not be merged: ${sentence(reason)}\n\nPlease merge it by hand, so that the deployed commit reaches ${code(change.baseBranch)}.`;
+}
