@@ -19,6 +19,11 @@ const ELSEWHERE: Readonly<Record<string, readonly string[]>> = {
     "POST /app-manifests/{code}/conversions",
   ],
   GitLab: [
+    // `svc revert` (test/scenarios/revert.test.ts, test/contract).
+    "POST /projects/{id}/repository/branches",
+    "POST /projects/{id}/repository/commits/{sha}/revert",
+    "GET /projects/{id}/merge_requests/{merge_request_iid}/commits",
+    "POST /projects/{id}/merge_requests",
     // The trial, and `svc update`.
     "GET /projects",
     "PUT /projects/{id}/merge_requests/{merge_request_iid}/rebase",
