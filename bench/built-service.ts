@@ -66,6 +66,12 @@ export async function startProgram(
   };
 }
 
+/** What the image sets for the service. */
+export async function imageEnvironment(): Promise<Readonly<Record<string, string>>> {
+  const [, settings = ""] = /^ENV ((?:.*\\\n)*.*)$/m.exec(await readFile(join(ROOT, "Dockerfile"), "utf8")) ?? [];
+  return Object.fromEntries([...settings.matchAll(/(\w+)=(\S+)/g)].map(([, name = "", value = ""]) => [name, value]));
+}
+
 /** Memory of a process in MiB: current (`VmRSS`) and peak (`VmHWM`). proc_pid_status(5) */
 export async function memoryOf(pid: number): Promise<{ readonly now: number; readonly highest: number }> {
   const status = await readFile(`/proc/${pid}/status`, "utf8");

@@ -3,7 +3,7 @@ import type { Manifest } from "../sandbox/argocd/manifest.js";
 import type { FileChanges } from "../sandbox/forge.js";
 import { GITHUB_APP } from "../sandbox/world.js";
 import { hostileFiles } from "../test/attacks/hostile-files.js";
-import { startBuiltService } from "./built-service.js";
+import { startBuiltService, type StartOptions } from "./built-service.js";
 import { applicationNames, applicationOf, changedValues } from "./charts.js";
 import { type OtherProcess, startOtherProcess } from "./other-process.js";
 import { REPOSITORY, type Order, type Started } from "./sandbox-process.js";
@@ -90,6 +90,7 @@ export interface SceneOptions {
   readonly renderMs?: number;
   /** Whether the first application renders large objects. */
   readonly large?: boolean;
+  readonly start?: StartOptions;
 }
 
 export async function startMeasured({
@@ -99,6 +100,7 @@ export async function startMeasured({
   elsewhere = [],
   renderMs = 0,
   large = true,
+  start = {},
 }: SceneOptions): Promise<Measured> {
   const sandbox = startOtherProcess<Order>(new URL("sandbox-process.ts", import.meta.url));
   const started = (await sandbox.ask({ name: "start", scene: { applications, elsewhere, renderMs } })) as Started;
@@ -121,6 +123,7 @@ export async function startMeasured({
       ...sections,
     },
     build,
+    start,
   );
   await sandbox.ask({ name: "connect", url: `${service.url}/webhook/hosta`, secret: WEBHOOK_SECRET });
   return {

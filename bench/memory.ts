@@ -1,11 +1,13 @@
 /**
  * Measures the memory of the built service while it plans 500 of the 10,000 applications that Argo CD lists, and while it
- * reads each large content: `tsx bench/memory.ts [--listed 10000] [--planned 500] [--build dist] [--only Applications]`, the
- * words of the rows to measure.
+ * reads each large content, with what the image sets: `tsx bench/memory.ts [--listed 10000] [--planned 500] [--build dist]
+ * [--node 26] [--heap 0] [--only Applications]`, the words of the rows to measure. Another Node.js than that of this process comes
+ * from npm. `--heap 0` leaves the limit of the heap to V8, as without a limit of the container.
  */
 import { parseArgs } from "node:util";
 import type { FileChanges } from "../sandbox/forge.js";
-import { memoryOf } from "./built-service.js";
+import { imageEnvironment, memoryOf } from "./built-service.js";
+import { installNode } from "../scripts/node-version.js";
 import { applicationNames, changedValues } from "./charts.js";
 import { LARGE_CONTENT, type Measured, startMeasured, statusOf } from "./large-content.js";
 
@@ -14,24 +16,32 @@ const { values: options } = parseArgs({
     listed: { type: "string", default: "10000" },
     planned: { type: "string", default: "500" },
     build: { type: "string", default: "dist" },
+    node: { type: "string" },
+    heap: { type: "string", default: "512" },
     only: { type: "string", default: "" },
   },
 });
 const { build } = options;
+/** What V8 takes as the limit of its heap in a container of 1 GiB, the chart's limit: half of that. */
+const heapMb = Number(options.heap);
+const start = {
+  node: options.node === undefined ? process.execPath : installNode(options.node).node,
+  env: { ...(await imageEnvironment()), NODE_OPTIONS: heapMb > 0 ? `--max-old-space-size=${heapMb}` : "" },
+};
 const PLANNED = applicationNames(Number(options.planned));
 
 async function main(): Promise<void> {
-  process.stdout.write(`Memory of the service in MiB resident (Node ${process.versions.node})\n\n`);
+  process.stdout.write(`Memory of the service in MiB resident (Node ${options.node ?? process.versions.node})\n\n`);
   process.stdout.write("| | started | after the plan | highest |\n|---|--:|--:|--:|\n");
   const told: string[] = [];
   const listed = `${PLANNED.length} of ${options.listed} applications changed`;
   if (listed.includes(options.only)) {
     const elsewhere = Array.from({ length: Number(options.listed) - PLANNED.length }, (_, index) => `other-${index}`);
-    const service = await startMeasured({ build, applications: PLANNED, elsewhere, large: false });
+    const service = await startMeasured({ build, applications: PLANNED, elsewhere, large: false, start });
     told.push(await measured(listed, changedValues(PLANNED, 2), service));
   }
   for (const { what, changes } of LARGE_CONTENT.filter((one) => one.what.includes(options.only))) {
-    const service = await startMeasured({ build });
+    const service = await startMeasured({ build, start });
     told.push(await measured(what, changes(service.repositoryUrl), service));
   }
   process.stdout.write(`\n${told.join("\n")}\n`);

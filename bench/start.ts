@@ -5,7 +5,6 @@
  * without work: `--node 26 --idle 110`. Expected: less than 60 MB, listening within 1 s, less than 90 MiB.
  */
 import { execFile } from "node:child_process";
-import { readFileSync } from "node:fs";
 import { cp, mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -15,7 +14,7 @@ import { parseArgs, promisify } from "node:util";
 import { appKeys, GITHUB_APP, GITLAB_TOKEN, startSandbox } from "../sandbox/world.js";
 import { installNode } from "../scripts/node-version.js";
 import { freePort } from "../test/redis-server.js";
-import { cpuSecondsOf, memoryOf, startBuiltService } from "./built-service.js";
+import { cpuSecondsOf, imageEnvironment, memoryOf, startBuiltService } from "./built-service.js";
 import { quantile } from "./send-events.js";
 
 const ROOT = fileURLToPath(new URL("..", import.meta.url));
@@ -56,12 +55,6 @@ async function megabytes(names: readonly string[]): Promise<string> {
   return (Number(/^(\d+)\ttotal$/m.exec(stdout)?.[1]) / 1e6).toFixed(1);
 }
 
-/** What the image sets for the service. */
-function imageEnvironment(): Readonly<Record<string, string>> {
-  const [, settings = ""] = /^ENV ((?:.*\\\n)*.*)$/m.exec(readFileSync(join(ROOT, "Dockerfile"), "utf8")) ?? [];
-  return Object.fromEntries([...settings.matchAll(/(\w+)=(\S+)/g)].map(([, name = "", value = ""]) => [name, value]));
-}
-
 async function configurations(): Promise<Readonly<Record<string, object>>> {
   const { github, gitlab, argocd, argocdToken } = world;
   const server = { host: "127.0.0.1", port: 0 };
@@ -88,7 +81,7 @@ async function measure(name: string, sections: object): Promise<void> {
   let memory = Number.NaN;
   for (let left = Number(options.starts); left > 0; left -= 1) {
     const begun = performance.now();
-    const service = await startBuiltService(sections, join(folder, "dist"), { node, env: imageEnvironment() });
+    const service = await startBuiltService(sections, join(folder, "dist"), { node, env: await imageEnvironment() });
     milliseconds.push(performance.now() - begun);
     const pid = service.child.pid ?? 0;
     cpuSeconds.push(await cpuSecondsOf(pid));
