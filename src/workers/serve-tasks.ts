@@ -9,7 +9,7 @@ type Tasks = Readonly<Record<TaskName, () => Promise<Task<never, unknown>>>>;
 /** What a worker is asked to do; it answers `started`, and then how it ended. */
 export interface Asked {
   readonly name: TaskName;
-  readonly input: unknown;
+  input: unknown;
 }
 
 export type WorkerMessage =
@@ -26,18 +26,27 @@ export function serveTasks(tasks: Tasks): void {
   const answer = (message: WorkerMessage) => {
     port.postMessage(message);
   };
-  port.on("message", ({ name, input }: Asked) => {
+  port.on("message", (asked: Asked) => {
     void (async () => {
       try {
-        const task = await tasks[name]();
+        const task: Task<never, unknown> = await tasks[asked.name]();
         answer({ kind: "started" });
-        const output = await task.run(input as never);
+        const work = begun(task, asked);
+        const output = await work();
         answer({ kind: "done", output, heapBytes: getHeapStatistics().total_heap_size });
       } catch (error) {
         answer({ kind: "failed", error: error instanceof Error ? error : new Error(String(error)) });
       }
     })();
   });
+}
+
+/** Takes the input out of the message: it is this thread's own copy, and may be large. */
+function begun(task: Task<never, unknown>, asked: Asked): () => unknown {
+  const input = asked.input as never;
+  if (task.begin === undefined) return () => task.run(input);
+  asked.input = undefined;
+  return task.begin(input);
 }
 
 /** Requests and leases come first. Only Linux gives a thread a priority of its own: see NOTES in setpriority(2). */

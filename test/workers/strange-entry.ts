@@ -1,4 +1,8 @@
 import { serveTasks, TASKS } from "../../src/workers/serve-tasks.js";
-import { strangeTask } from "./strange-tasks.js";
+import { forgettingTask, strangeTask } from "./strange-tasks.js";
 
-serveTasks({ ...TASKS, "read-resources": () => Promise.resolve(strangeTask) });
+serveTasks({
+  ...TASKS,
+  "read-resources": () => Promise.resolve(strangeTask),
+  "read-documents": () => Promise.resolve(forgettingTask),
+});

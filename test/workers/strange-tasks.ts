@@ -1,4 +1,7 @@
-import type { Task } from "../../src/core/ports/compute.js";
+import { setImmediate } from "node:timers/promises";
+import { setFlagsFromString } from "node:v8";
+import { runInNewContext } from "node:vm";
+import { readFirst, type Task } from "../../src/core/ports/compute.js";
 
 /** What a task of the tests does. */
 export type Strange =
@@ -37,3 +40,15 @@ async function run(input: Strange): Promise<unknown> {
       return (await import("node:worker_threads")).threadId;
   }
 }
+
+/** Tells whether its input was still in memory after it was read. */
+export const forgettingTask = readFirst(
+  "read-documents",
+  (input: { readonly text: string }) => new WeakRef(input),
+  async (input) => {
+    await setImmediate();
+    setFlagsFromString("--expose-gc");
+    (runInNewContext("gc") as () => void)();
+    return input.deref() !== undefined;
+  },
+);

@@ -2,7 +2,7 @@ import { afterEach, describe, expect, test } from "@jest/globals";
 import { readResources, readResourcesTask } from "../../src/core/detect/scan/resources.js";
 import type { Computed, ComputeLimits } from "../../src/core/ports/compute.js";
 import { createWorkerPool, defaultThreads, type WorkerPool } from "../../src/workers/worker-pool.js";
-import { strangeTask, type Strange } from "./strange-tasks.js";
+import { forgettingTask, strangeTask, type Strange } from "./strange-tasks.js";
 
 const ENTRY = new URL("strange-entry.ts", import.meta.url);
 /** Longer than any test. */
@@ -39,6 +39,12 @@ test("the real entry runs the real tasks", async () => {
   const text = "apiVersion: argoproj.io/v1alpha1\nkind: Application\nmetadata: {name: web}\n";
   const answer = await open.run(readResourcesTask, [text, "a: b"], limits());
   expect(answer).toEqual({ kind: "done", output: [readResources(text), readResources("a: b")] });
+});
+
+test("a thread lets go of what it was given once a task has read it", async () => {
+  const pool = poolOf(1);
+  const computed = await pool.run(forgettingTask, { text: "large" }, limits());
+  expect(computed).toEqual({ kind: "done", output: false });
 });
 
 describe("limits", () => {

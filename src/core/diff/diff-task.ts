@@ -3,7 +3,7 @@ import type { ApplicationSpec, Manifest } from "../model/application.js";
 import { isJsonObject, type JsonObject, type JsonText, readJsonText } from "../model/json.js";
 import type { ManifestDiff, SecretChange } from "../model/manifest-diff.js";
 import type { SensitiveKind } from "../model/settings.js";
-import type { Task } from "../ports/compute.js";
+import { readFirst } from "../ports/compute.js";
 import type { LiveState } from "../ports/deployer.js";
 import { isSecret } from "../secrets/hide-values.js";
 import { type ComparedSecrets, compareSecrets, secretName, type SecretsInGit } from "../secrets/secret-changes.js";
@@ -35,30 +35,33 @@ interface DiffOutput {
 }
 
 /** What Kubernetes can be asked about the changed objects. */
-export const trialOrderTask: Task<DiffInput, TrialOrder> = {
-  name: "trial-order",
-  run(input) {
-    const { request, pairs, differing, stayingKeys } = rendersOf(input);
-    const { live, ignored, answers } = input;
-    const compared = live && { ...request, live: readJsonText(live.state), ignored, answers, stayingKeys };
-    return trialOrder(request, differing, compared === undefined ? new Map() : driftedPairs(compared, pairs));
-  },
-};
+export const trialOrderTask = readFirst("trial-order", parsed, (input): TrialOrder => {
+  const { request, pairs, differing, stayingKeys } = rendersOf(input);
+  const { live, ignored, answers } = input;
+  const compared = live && { ...request, live: readJsonText(live.state), ignored, answers, stayingKeys };
+  return trialOrder(request, differing, compared === undefined ? new Map() : driftedPairs(compared, pairs));
+});
 
-export const diffTask: Task<DiffInput, DiffOutput> = {
-  name: "diff",
-  run(input) {
-    const renders = rendersOf(input);
-    const { request, pairs, differing, secrets } = renders;
-    const facts = renderFacts(request, pairs, differing);
-    const sensitive = sensitiveChanges(differing.values(), input.sensitiveKinds, secrets);
-    const diff = withSensitive(diffOf(input, renders), sensitive);
-    // Hardly any render has a commit in it, and the texts are searched quickly.
-    const maybe = input.head.includes(request.placeholders.head.slice(0, 7));
-    const onlyCommit = maybe ? differingByCommit(request, pairs, differing) : [];
-    return { diff: { ...diff, secrets, onlyCommit }, facts };
-  },
-};
+export const diffTask = readFirst("diff", parsed, (input): DiffOutput => {
+  const renders = rendersOf(input);
+  const { request, pairs, differing, secrets } = renders;
+  const facts = renderFacts(request, pairs, differing);
+  const sensitive = sensitiveChanges(differing.values(), input.sensitiveKinds, secrets);
+  const diff = withSensitive(diffOf(input, renders), sensitive);
+  const onlyCommit = input.mayHoldCommit ? differingByCommit(request, pairs, differing) : [];
+  return { diff: { ...diff, secrets, onlyCommit }, facts };
+});
+
+interface Parsed extends DiffRequest, Omit<DiffInput, keyof DiffRequest> {
+  /** Whether an id of the head's commit may be in its render. */
+  readonly mayHoldCommit: boolean;
+}
+
+function parsed({ base, head, ...rest }: DiffInput): Parsed {
+  // Hardly any render has a commit in it, and the texts are searched quickly.
+  const mayHoldCommit = head.includes(rest.placeholders.head.slice(0, 7));
+  return { ...rest, base: readJsonText(base), head: readJsonText(head), mayHoldCommit };
+}
 
 interface Renders extends Pick<ComparedSecrets<Sides>, "secrets" | "stayingKeys"> {
   readonly request: DiffRequest;
@@ -66,14 +69,13 @@ interface Renders extends Pick<ComparedSecrets<Sides>, "secrets" | "stayingKeys"
   readonly differing: ReadonlyMap<string, Sides>;
 }
 
-function rendersOf({ secretsInGit, ...input }: DiffInput): Renders {
-  const request = { ...input, base: readJsonText(input.base), head: readJsonText(input.head) };
+function rendersOf({ secretsInGit, ...request }: Parsed): Renders {
   const pairs = pairManifests(request);
   const { secrets, stayingKeys, pairs: shown } = compareSecrets(pairs, secretsInGit, renderedTwice(request));
   return { request, pairs, secrets, stayingKeys, differing: differingPairs(shown) };
 }
 
-function diffOf({ live, ignored, answers }: DiffInput, renders: Renders): ManifestDiff {
+function diffOf({ live, ignored, answers }: Parsed, renders: Renders): ManifestDiff {
   const { request, pairs, stayingKeys } = renders;
   const { syncOptions } = request;
   const differing = withMarks(renders.differing, answers, { ignored, syncOptions, stayingKeys });

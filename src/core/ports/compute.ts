@@ -25,6 +25,20 @@ export interface Task<I, O> {
   readonly name: TaskName;
   /** What is wrong with the content is part of the output. An error is a bug. */
   readonly run: (input: I) => O | Promise<O>;
+  /** The first step of `run`. What it returns does the rest, without the input: a thread lets go of that in between. */
+  readonly begin?: (input: I) => () => O | Promise<O>;
+}
+
+/** A task over large texts, which do not stay in memory beside what was read in them. */
+export function readFirst<I, R, O>(name: TaskName, read: (input: I) => R, work: (found: R) => O | Promise<O>): Task<I, O> {
+  return {
+    name,
+    run: (input) => work(read(input)),
+    begin(input) {
+      const found = read(input);
+      return () => work(found);
+    },
+  };
 }
 
 /** Runs tasks away from the thread that answers requests. One that takes too long, or too much memory, is ended alone. */

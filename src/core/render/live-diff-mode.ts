@@ -1,7 +1,8 @@
 import { type DiffInput, diffTask, type RenderFacts, sizeOf, trialOrderTask } from "../diff/diff-task.js";
 import { applicationSyncOptions } from "../diff/hook.js";
 import { readIgnoreRules } from "../diff/live/ignore-rules.js";
-import { answersOf, type Tried, type TrialOrder, withTrials } from "../diff/live/trial-order.js";
+import type { ObjectAnswers } from "../diff/live/live-objects.js";
+import { answersOf, type Tried, withTrials } from "../diff/live/trial-order.js";
 import { destinationOf, type Manifest, specEqual } from "../model/application.js";
 import { changeRequestKey } from "../model/change-request.js";
 import { safeMessage } from "../model/errors.js";
@@ -10,7 +11,7 @@ import { type JsonText, jsonText } from "../model/json.js";
 import type { ManifestDiff } from "../model/manifest-diff.js";
 import type { Evaluated, Unevaluated } from "../model/plan.js";
 import { type LiveSubject, plannedSources } from "../model/subject.js";
-import { type Compute, computeIfLarge, tooMuch } from "../ports/compute.js";
+import { type Compute, type Computed, computeIfLarge, type ComputeLimits, tooMuch } from "../ports/compute.js";
 import type { CommandContext, OpenedChange, Stoppable } from "../ports/context.js";
 import type { Deployer, LiveState, Trial } from "../ports/deployer.js";
 import { secretsInGit } from "../secrets/secrets-in-git.js";
@@ -79,19 +80,15 @@ async function compared(
     log.warn({ application: subject.name, limit }, "comparing the renders of an application was stopped");
     return { planned: unevaluated(limit, hostWords[change.host]), facts: undefined };
   };
-  let tried: Omit<Tried, "redact" | "spec"> | undefined;
-  if (isTried(subject, context)) {
-    const ordered = await computeIfLarge(compute, trialOrderTask, input, sizeOf(input), limits);
-    if (ordered.kind === "exceeded") return stopped(ordered.limit);
-    tried = await triedInCluster(ordered.output, subject, context);
-  }
-  const answered = { ...input, answers: answersOf(tried) };
+  const tried = isTried(subject, context) ? await triedInCluster(input, limits, subject, context) : NOT_TRIED;
+  if (tried.kind === "exceeded") return stopped(tried.limit);
+  const answered = { ...input, answers: tried.answers };
   const computed = await computeIfLarge(compute, diffTask, answered, sizeOf(answered), limits);
   if (computed.kind === "exceeded") return stopped(computed.limit);
   const { diff: found, facts } = computed.output;
   const diff: ManifestDiff =
     failed === undefined ? found : { ...found, basis: { kind: "live-failed", reason: failed } };
-  const checked = tried && withTrials(diff, { ...tried, spec: subject.head.spec, redact });
+  const checked = tried.found && withTrials(diff, { ...tried.found, spec: subject.head.spec, redact });
   return { planned: { ...planned, kind: "evaluated", verdict: verdictOf(diff), diff, ...checked }, facts };
 }
 
@@ -107,19 +104,37 @@ function isTried({ head, live }: LiveSubject, { serverDryRun }: Pick<ComparisonS
   return serverDryRun === "auto" && destinationOf(head.spec).cluster === destinationOf(live.spec).cluster;
 }
 
-/** What Kubernetes says; undefined if there is nothing to ask. */
+interface TriedObjects {
+  readonly kind: "tried";
+  readonly answers: ObjectAnswers;
+  /** Undefined if there is nothing to ask. */
+  readonly found: Omit<Tried, "redact" | "spec"> | undefined;
+}
+
+const NOT_TRIED: TriedObjects = { kind: "tried", answers: {}, found: undefined };
+
+/** What Kubernetes says. */
 async function triedInCluster(
-  order: TrialOrder,
+  input: DiffInput,
+  limits: ComputeLimits,
   { live: application }: LiveSubject,
-  { change, deployer, signal }: Pick<ComparisonSource, "change" | "deployer" | "signal">,
-): Promise<Omit<Tried, "redact" | "spec"> | undefined> {
-  if (order.objects.length === 0) return undefined;
+  { change, deployer, signal, compute }: Pick<ComparisonSource, "change" | "deployer" | "signal" | "compute">,
+): Promise<TriedObjects | Extract<Computed<never>, { readonly kind: "exceeded" }>> {
+  const ordered = await computeIfLarge(compute, trialOrderTask, input, sizeOf(input), limits);
+  if (ordered.kind === "exceeded") return ordered;
+  const order = ordered.output;
+  if (order.objects.length === 0) return NOT_TRIED;
   const left = application.annotations[SKIP_RECONCILE] === "true";
   const objects = order.objects.map(({ object }) => object);
   const trials: readonly Trial[] = left
     ? objects.map(() => ({ kind: "untried", reason: "Argo CD leaves the application alone (skip-reconcile)" }))
     : await deployer.tryObjects({ application, objects, change }, signal);
-  return { order, trials };
+  const answers = answersOf({ order, trials });
+  // From here on only the manifests of refused objects are looked at. All may be as large as the whole render.
+  const kept = order.objects.map((one, at) =>
+    trials[at]?.kind === "refused" ? one : { ...one, object: { ...one.object, manifest: {} } },
+  );
+  return { kind: "tried", answers, found: { order: { ...order, objects: kept }, trials } };
 }
 
 /** Milliseconds for one application. What the diff shows is limited, so that usual machines need some seconds at most. */

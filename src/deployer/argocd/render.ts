@@ -36,6 +36,9 @@ import { removeTemporary, temporaryApplication, temporaryName } from "./temporar
 /** Another replica of Argo CD's API server may not know a new Application yet; 10 seconds in total. */
 const APPEARANCE_WAITS_MS = [250, 750, 1500, 2500, 5000] as const;
 
+/** Characters. Answers over this are read one at a time: reading one takes several times its size. */
+const LARGE_ANSWER = 4 * 1024 * 1024;
+
 interface Rendered extends Pick<RenderedAs, "rendered" | "settings"> {
   readonly answer: string;
 }
@@ -50,6 +53,7 @@ export function createRender({
   serverSettings,
 }: Parts): Deployer["renderManifests"] {
   const semaphore = createSemaphore(renderConcurrency);
+  const largeAnswers = createSemaphore(1);
 
   function getManifests(target: Target, pins: PinsQuery, fresh: boolean, signal: AbortSignal): Promise<string> {
     const query = { ...identity(target), ...pins, ...(fresh ? { noCache: true } : {}) };
@@ -126,7 +130,8 @@ export function createRender({
       await setImmediate();
       const real = { resourceName: request.application.resourceName, namespace: request.application.namespace };
       const limits = { owner: changeRequestKey(request.change), signal, what: "what Argo CD rendered" };
-      return await readLarge(compute, readManifestsTask, { answer, as: { ...of, real } }, limits);
+      const read = () => readLarge(compute, readManifestsTask, { answer, as: { ...of, real } }, limits);
+      return await (answer.length > LARGE_ANSWER ? largeAnswers.run(read, signal) : read());
     } catch (error) {
       throw renderFailure(error);
     }

@@ -91,7 +91,7 @@ export function createTrials(
     const { readObjects, SERVER_SIDE_DIFF, writeQuery } = await import("./server-side-diff.js");
     const message = writeQuery(
       query,
-      batch.map(({ asked }) => asked),
+      batch.map(({ asked, placed }) => ({ ...asked, target: JSON.stringify(placed) })),
     );
     const call = { path: SERVER_SIDE_DIFF, message, permission: "applications, get", timeoutMs, signal };
     return new Map(readObjects(await client.grpc(call)).map((one) => [liveKey(one), one]));
@@ -132,7 +132,7 @@ function batches(questions: readonly Question[]): Question[][] {
   const found: Question[][] = [];
   let room = 0;
   for (const one of questions) {
-    const size = sizeOf(one.asked);
+    const { size } = one;
     const last = found.at(-1);
     if (last === undefined || size > room || last.length >= BATCH_OBJECTS) {
       found.push([one]);
@@ -143,10 +143,6 @@ function batches(questions: readonly Question[]): Question[][] {
     }
   }
   return found;
-}
-
-function sizeOf({ live, target }: AskedObject): number {
-  return live.length + target.length;
 }
 
 function tooOld(version: string): string | undefined {
@@ -207,7 +203,11 @@ function shownPart(message: string): string {
 }
 
 interface Question {
-  readonly asked: AskedObject;
+  readonly asked: Omit<AskedObject, "target">;
+  /** Written when it is asked about: all objects of an application as texts may be large. */
+  readonly placed: Manifest;
+  /** Characters, of both states. */
+  readonly size: number;
   readonly lastApplied: Manifest | undefined;
   readonly reason: string | undefined;
 }
@@ -226,18 +226,19 @@ function questionOf(object: TrialObject, { objects, namespaces }: LiveTexts, des
   const namespace = places.find((one) => objects[liveKey({ ...object, namespace: one })] !== undefined);
   const found = namespace === undefined ? undefined : objects[liveKey({ ...object, namespace })];
   const place = namespace ?? object.namespace;
-  const target = JSON.stringify(place === "" ? manifest : inNamespace(manifest, place));
-  const asked = { group, kind, namespace: place, name, live: found?.text ?? "", target };
+  const placed = place === "" ? manifest : inNamespace(manifest, place);
+  const asked = { group, kind, namespace: place, name, live: found?.text ?? "" };
+  const size = asked.live.length + JSON.stringify(placed).length;
   const own = place === destination || namespaces.includes(place);
-  return { asked, lastApplied: found?.lastApplied, reason: reasonAgainst(object, asked, own) };
+  const reason = size > LARGEST ? "too large" : reasonAgainst(object, asked, own);
+  return { asked, placed, size, lastApplied: found?.lastApplied, reason };
 }
 
 function reasonAgainst(
   { manifest, namespace }: TrialObject,
-  { live, target }: AskedObject,
+  { live }: Pick<AskedObject, "live">,
   own: boolean,
 ): string | undefined {
-  if (live.length + target.length > LARGEST) return "too large";
   if (live !== "") return undefined;
   if (namespace === "") return "new and cluster-wide";
   if (!hasNamespace(manifest)) return "new, and whether it belongs in a namespace is not known";

@@ -41,13 +41,19 @@ test.each([
   expect(cache.find("one") !== undefined).toBe(there);
 });
 
-test("beyond its size it forgets what was not used for the longest time, and never keeps what is larger than all of it", () => {
-  const cache = createRenderCache(new JumpClock(), 5000);
+test("beyond its size it forgets what was not used for the longest time", () => {
+  const cache = createRenderCache(new JumpClock(), 8000);
   const large = "x".repeat(800);
-  for (const key of ["one", "two"]) cache.keep(key, rendered(large));
+  for (const key of ["one", "two", "three", "four"]) cache.keep(key, rendered(large));
   cache.find("one");
-  cache.keep("three", rendered(large));
-  expect(["one", "two", "three"].map((key) => cache.find(key) !== undefined)).toEqual([true, false, true]);
-  cache.keep("four", rendered("x".repeat(5000)));
-  expect(["one", "three", "four"].map((key) => cache.find(key) !== undefined)).toEqual([true, true, false]);
+  cache.keep("five", rendered(large));
+  const kept = ["one", "two", "three", "four", "five"].filter((key) => cache.find(key) !== undefined);
+  expect(kept).toEqual(["one", "three", "four", "five"]);
+});
+
+test("what would fill more than a quarter of it is never kept, and makes nothing else go", () => {
+  const cache = createRenderCache(new JumpClock(), 8000);
+  cache.keep("one", rendered("x".repeat(800)));
+  cache.keep("two", rendered("x".repeat(1000)));
+  expect(["one", "two"].map((key) => cache.find(key) !== undefined)).toEqual([true, false]);
 });
