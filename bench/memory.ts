@@ -6,8 +6,8 @@
  */
 import { parseArgs } from "node:util";
 import type { FileChanges } from "../sandbox/forge.js";
-import { imageEnvironment, memoryOf } from "./built-service.js";
 import { installNode } from "../scripts/node-version.js";
+import { imageEnvironment, memoryOf } from "./built-service.js";
 import { applicationNames, changedValues } from "./charts.js";
 import { LARGE_CONTENT, type Measured, startMeasured, statusOf } from "./large-content.js";
 

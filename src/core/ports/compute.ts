@@ -30,7 +30,11 @@ export interface Task<I, O> {
 }
 
 /** A task over large texts, which do not stay in memory beside what was read in them. */
-export function readFirst<I, R, O>(name: TaskName, read: (input: I) => R, work: (found: R) => O | Promise<O>): Task<I, O> {
+export function readFirst<I, R, O>(
+  name: TaskName,
+  read: (input: I) => R,
+  work: (found: R) => O | Promise<O>,
+): Task<I, O> {
   return {
     name,
     run: (input) => work(read(input)),
