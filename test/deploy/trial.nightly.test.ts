@@ -14,6 +14,7 @@ let world: TrialWorld;
 
 beforeAll(async () => {
   world = await TrialWorld.start();
+  for (const host of ["github", "gitlab"]) await world.createRepository(host);
   const lines = world.type(typed[0] ?? "", { cloned: false });
   expect([await lines.ended(), lines.said]).toEqual([0, expect.any(String)]);
 }, 120_000);
@@ -60,7 +61,6 @@ test("the page has eight lines to type at most until the plan is there", () => {
 });
 
 test("GitHub: the App is registered and awaited, Argo CD gets the application, and a new pull request its plan", async () => {
-  await world.createRepository("github");
   const lines = world.type(lineOf("github", 0));
   const [, url = "", code = ""] = await lines.until(/(http:\/\/127\.0\.0\.1:\d+)\/[^]*^ {4}(\S{4}-\S{4})$/m);
   const browser = new Visitor(url);
@@ -93,7 +93,6 @@ test("GitHub: the App is registered and awaited, Argo CD gets the application, a
 }, 150_000);
 
 test("GitLab: the token is asked for, and a new merge request gets its plan; the same command again goes on", async () => {
-  await world.createRepository("gitlab");
   const first = world.type(lineOf("gitlab", 1), { stdin: `${GITLAB_TOKEN}\n` });
   await first.until(/"msg":"listening"/);
   await first.interrupt();
