@@ -8,7 +8,12 @@ import { withPresentLocks } from "../../core/commands/locks.js";
 import { createApprovals, missingForRules } from "../../core/facts/approval.js";
 import type { ReadFacts, Reviewed } from "../../core/facts/read-facts.js";
 import type { ApplicationName } from "../../core/model/brand.js";
-import { type ChangeRequest, changeRequestKey, sameChangeRequest } from "../../core/model/change-request.js";
+import {
+  type ChangeRequest,
+  changeRequestKey,
+  identityKey,
+  sameChangeRequest,
+} from "../../core/model/change-request.js";
 import type { Deployment } from "../../core/model/deployment.js";
 import { LeaseLost } from "../../core/model/errors.js";
 import type { NextStep } from "../../core/model/next-step.js";
@@ -175,7 +180,7 @@ export function presentOf(
 /** Stands for the text of a plan's comment: what it is made from, but for what never changes in a stored plan. */
 function digestOf({ plan, next, present }: Living): string {
   const locks = plan.applications.map(({ application, lock, gaps }) => {
-    const held = lock.kind === "held" ? [lock.by.holder.number, lock.by.user, lock.place] : [];
+    const held = lock.kind === "held" ? [identityKey(lock.by.holder), lock.by.user, lock.place] : [];
     return [application, lock.kind, ...held, gaps?.behind];
   });
   return hashOf([plan.head, plan.baseBranch, plan.plannedAt, plan.notes, locks, next, present]);
