@@ -89,7 +89,7 @@ describe.each(HOSTS)("a hold by a comment on %s", (host) => {
     expect(await held(bot)).toEqual([["web"]]);
     const ours = ["http://svc.example.com/", bot.argocd.url, bot.forge.url];
     const shown = bot.answers(one).filter((text) => text.includes("acme/all"));
-    expect(shown).toHaveLength(3);
+    expect(shown).toHaveLength(4);
     for (const text of shown) expect(harmIn(text, ours)).toEqual([]);
     expect(bot.changes()).toEqual([]);
   });

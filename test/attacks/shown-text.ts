@@ -9,6 +9,9 @@ const OUR_HTML = /<!-- svc:[^>]*-->|<details(?: open)?>|<\/details>|<\/?summary>
 /** Controls, and characters that turn text around. */
 const DECEIVING = /[\u200E\u200F\u202A-\u202E\u2066-\u2069\u0000-\u0008\u001B]/;
 
+/** A command, with names that Kubernetes allows. */
+const TO_COPY = /^svc [a-z]+(?: -a [a-z0-9](?:[a-z0-9./-]*[a-z0-9])?| --[a-z-]+)*\n$/;
+
 /**
  * What of a comment would act on the people and the change request of a code host: HTML, links and pictures of
  * strangers, mentions, references, quick actions, commands, and characters that turn text around. Empty when harmless.
@@ -33,7 +36,10 @@ export function harmIn(comment: string, allowed: readonly string[] = []): readon
   const lines = comment.split(/\r\n|[\r\n\u2028\u2029]/);
   // GitLab reads them at the very beginning of a line, and in a fence too when it takes the fence's end for nearer than it is.
   found.push(...lines.filter((line) => /^\/[a-z]/i.test(line)).map((line) => `quick action: ${line}`));
-  found.push(...lines.filter((line) => /^svc\b/i.test(line)).map((line) => `command: ${line}`));
+  // One alone in a fence is for people to copy; a text of strangers would stand in it with a space before each line.
+  const copied = tokens.filter(({ type, content }) => type === "fence" && TO_COPY.test(content)).length;
+  const commands = lines.filter((line) => /^svc\b/i.test(line));
+  if (commands.length !== copied) found.push(...commands.map((line) => `command: ${line}`));
   if (DECEIVING.test(comment)) found.push("characters that deceive");
   return found;
 }

@@ -84,7 +84,7 @@ describe.each(HOSTS)("allowed_users and allowed_teams on %s", (host) => {
     const one = await bot.open(changeOf(["api", "web"]));
     await bot.comment(one, "svc rollback");
     expect(bot.lastComment(one)).toContain("`ana` may not run `svc rollback` for:\n- `web`: only bo may");
-    expect(bot.lastComment(one)).toContain("`svc rollback -a api`");
+    expect(bot.lastComment(one)).toContain("\nsvc rollback -a api\n```");
     await bot.comment(one, "svc plan");
     expect(bot.lastComment(one)).toContain("`ana` may not run `svc plan` for:\n- `api`: only bo may");
     await bot.comment(one, "svc unlock");

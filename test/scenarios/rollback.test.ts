@@ -79,7 +79,7 @@ describe.each(HOSTS)("rollback on %s", (host) => {
     expect(bot.lastComment(one)).toContain(
       "Application web has auto-sync enabled. Disable auto-sync before using the service to prevent conflicts.",
     );
-    expect(bot.lastComment(one)).toContain("`svc rollback -a api`");
+    expect(bot.lastComment(one)).toContain("\nsvc rollback -a api\n```");
     expect(bot.changes()).toEqual([]);
     expect(await bot.locked(one)).toEqual(["api", "web"]);
   });
