@@ -68,8 +68,9 @@ describe("GitHub's merge queue", () => {
     const { bot, github } = await start();
     const one = await bot.open(changeOf(["api"], "2"));
     const two = await bot.open({ "apps/api/extra.yaml": EXTRA }, { by: "bo" });
-    for (const number of [one, two])
+    for (const number of [one, two]) {
       expect(shown(bot, bot.seen(number).headRevision)).toMatch(/^success: .*at the merge: api$/);
+    }
     const clash = `failure: PR #${one}, PR #${two} change api: queue them one after the other`;
     const both = await github.queue(REPOSITORY, [one, two]);
     await bot.idle();

@@ -15,8 +15,8 @@ import {
   revisionField,
 } from "../host-answer.js";
 import type { BodyCheck, Receipt } from "../receive-body.js";
-import { QUEUE_BRANCHES } from "./merge-queue.js";
 import { queueEvent, type Translation, type WebhookIntake, webhookRoute, type WebhookRoute } from "../webhook-route.js";
+import { QUEUE_BRANCHES } from "./merge-queue.js";
 
 /** The events that the App subscribes to: https://docs.github.com/webhooks/webhook-events-and-payloads */
 const SUBSCRIBED_EVENTS = ["pull_request", "issue_comment", "pull_request_review", "push", "merge_group"] as const;
