@@ -307,7 +307,7 @@ describe.each(HOSTS)("what a definition takes the place of on %s", (host) => {
       expect.objectContaining({ application: "prod", because: "it changes objects of prod" }),
     );
     expect(members("boss")).toMatchObject([{ application: "boss" }, { application: "prod" }]);
-    expect(bot.lastComment(1).split("\n")[2]).toMatch(/needs an approval of/);
+    expect(bot.lastComment(1)).toMatch(/^Needs an approval of/m);
     await bot.comment(1, "svc sync");
     expect(bot.changes()).toEqual([]);
     expect(bot.seen(1).state).toBe("open");

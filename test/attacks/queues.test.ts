@@ -30,10 +30,11 @@ describe.each(HOSTS)("queues for locks on %s", (host) => {
     expect(rendered()).toBe(before);
     expect(bot.lastComment(fork)).toMatch(/To lock it before .*, comment:\n```\nsvc plan\n```/);
     expect(await bot.locked(fork)).toEqual([]);
-    const said = bot.answers(fork);
+    // Its plan may be edited, since it names who has the lock.
+    const said = bot.answers(fork).length;
     await bot.service.reconcile();
     await bot.idle();
-    expect(bot.answers(fork)).toEqual(said);
+    expect(bot.answers(fork)).toHaveLength(said);
     expect(await bot.locked(three)).toEqual(["web"]);
   });
 

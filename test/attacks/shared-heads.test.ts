@@ -162,7 +162,7 @@ describe.each(HOSTS)("a PR does not turn another one with the same head green, o
     await bot.comment(harmless, "svc plan", "bo");
     const [first] = statuses().slice(from);
     expect(first).toMatchObject({ state: "pending", description: `${named(host, main)}: not planned yet` });
-    expect(bot.lastComment(main)).toContain("needs an approval");
+    expect(bot.lastComment(main)).toContain("Needs an approval");
     expect(status()).toBe(needsApproval(main));
   });
 

@@ -85,6 +85,7 @@ describe("the pages of the installation", () => {
       deployments: "Deployments",
       members: "Organization members",
       contents: "Contents",
+      merge_queues: "Merge queues",
     };
     for (const [key, level] of Object.entries(app.default_permissions)) {
       expect(text).toMatch(new RegExp(`^\\| ${titles[key] ?? key} \\| ${level}\\b`, "m"));

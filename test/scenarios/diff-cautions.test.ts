@@ -102,7 +102,7 @@ describe.each(HOSTS)("what a plan calls out on %s", (host) => {
       ].join("\n\n"),
     );
     expect(bot.lastComment(one).split("\n")[2]).toContain(
-      "⚠️ deletes PersistentVolumeClaim guestbook/data with --prune, Kubernetes refuses to change apps/Deployment guestbook/web · **",
+      "⚠️ deletes PersistentVolumeClaim guestbook/data with --prune, Kubernetes refuses to change apps/Deployment guestbook/web · [`web`]",
     );
   });
 

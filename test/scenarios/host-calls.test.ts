@@ -17,6 +17,8 @@ const ELSEWHERE: Readonly<Record<string, readonly string[]>> = {
     "GET /user/memberships/orgs/{org}",
     "GET /user/teams",
     "POST /app-manifests/{code}/conversions",
+    // `svc check --online` (test/service/check-online.test.ts).
+    "GET /app/hook/deliveries",
   ],
   GitLab: [
     // `svc revert` (test/scenarios/revert.test.ts, test/contract).

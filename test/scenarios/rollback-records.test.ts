@@ -22,7 +22,7 @@ describe.each(HOSTS)('the record "deployed, not merged" on %s', (host) => {
     expect(await bot.deployed(one)).toEqual(["web"]);
     await bot.comment(one, "svc sync");
     expect(bot.lastComment(one)).toContain(
-      `This ${SHORT[host]} is closed. Only \`rollback\`, \`unlock\`, \`help\` work here.`,
+      `This ${SHORT[host]} is closed. Only \`rollback\`, \`unlock\`, \`hold\`, \`release\`, \`help\` work here.`,
     );
     await bot.comment(one, "svc rollback");
     expect(bot.liveValue("web")).toBe("1");
