@@ -200,7 +200,10 @@ class DurableQueue implements EventQueue {
     const { log } = this.#options;
     this.#busy += 1;
     try {
-      if (this.#closed !== undefined) return await this.#lanes.announce([change]);
+      if (this.#closed !== undefined) {
+        await this.#lanes.announce([change]);
+        return;
+      }
       const takenAt = performance.now();
       const attempt = await this.#lanes.take(change, this.#timing.leaseMs);
       switch (attempt.kind) {

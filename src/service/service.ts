@@ -164,7 +164,7 @@ async function start(parts: Start): Promise<Service> {
   const given = dependenciesOf(parts, tools, adapters, started.notifications, noticed);
   const onTakeOver = () => noticed.emit("tookOver");
   const line = { marks: stores.marks, connection, observe: telemetry.run, timing: overrides.queueTiming, onTakeOver };
-  const { queue, publisher, dependencies } = await startLine(given, line);
+  const { queue, publisher, dependencies } = startLine(given, line);
   opened.add(() => queue.close(config.server.shutdownGrace));
   opened.add(() => publisher.close());
   const hosts = Object.values(adapters.hosts);

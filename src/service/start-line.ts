@@ -22,7 +22,7 @@ interface LineParts {
 }
 
 /** Starts the queue of events, and the publisher, whose marks become events. */
-export async function startLine(given: Omit<Dependencies, "push" | "publisher">, parts: LineParts) {
+export function startLine(given: Omit<Dependencies, "push" | "publisher">, parts: LineParts) {
   const { marks, connection, observe, timing, onTakeOver } = parts;
   const { clock, log, config } = given;
   const push: EventQueue["push"] = (event) => queue.push(event);

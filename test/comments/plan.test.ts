@@ -1,8 +1,8 @@
 import { describe, expect, test } from "@jest/globals";
 import fc from "fast-check";
 import { readMarker } from "../../src/comments/marker.js";
-import type { Present } from "../../src/comments/present.js";
 import { renderPlan } from "../../src/comments/plan.js";
+import type { Present } from "../../src/comments/present.js";
 import { markStale } from "../../src/comments/publish.js";
 import { applicationName } from "../../src/core/model/brand.js";
 import type { Plan } from "../../src/core/model/plan.js";

@@ -9,7 +9,9 @@ describe.each(HOSTS)("closed PRs on %s", (host) => {
     await bot.close(one);
     for (const command of ["svc plan", "svc sync"]) {
       await bot.comment(one, command);
-      expect(bot.lastComment(one)).toContain(`This ${SHORT[host]} is closed. Only \`unlock\`, \`hold\`, \`release\`, \`help\` work here.`);
+      expect(bot.lastComment(one)).toContain(
+        `This ${SHORT[host]} is closed. Only \`unlock\`, \`hold\`, \`release\`, \`help\` work here.`,
+      );
     }
     expect(await bot.stores.locks.list()).toEqual([]);
     await bot.comment(one, "svc unlock");

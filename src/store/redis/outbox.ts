@@ -89,7 +89,7 @@ class DurableOutbox implements Outbox {
     const { clock } = this.#options;
     this.#isClosing = true;
     clearInterval(this.#timer);
-    const ended = Promise.all([...this.#lines.values()].map(({ delivering }) => delivering));
+    const ended = Promise.all([...this.#lines.values()].map(async ({ delivering }) => delivering));
     const timer = new AbortController();
     await Promise.race([ended, clock.sleep(graceMs, timer.signal).catch(() => undefined)]);
     timer.abort();
