@@ -40,8 +40,9 @@ export async function endGroup(world: World, pull: Pull, required: string): Prom
   const head = group.at(-1);
   if (head === undefined) throw new Error(`#${pull.number} is not queued`);
   const status = repository.statuses.findLast(({ sha, context }) => sha === head.headSha && context === required);
-  for (const entry of group)
-    {await world.store.setRef(repository.fullName, `refs/heads/${queueBranch(entry)}`, undefined);}
+  for (const entry of group) {
+    await world.store.setRef(repository.fullName, `refs/heads/${queueBranch(entry)}`, undefined);
+  }
   if (status?.state !== "success") return [];
   const by = world.person("github-merge-queue[bot]");
   await world.store.setRef(repository.fullName, `refs/heads/${baseBranch}`, head.headSha);
