@@ -5,7 +5,7 @@ import { type AddressInfo, connect } from "node:net";
 import type { Duplex } from "node:stream";
 import { afterAll, beforeAll, expect, test } from "@jest/globals";
 import type { Dispatcher } from "undici";
-import { createDispatcher, fetchText, postText, proxied, requestBytes, useProxies } from "../../src/http/fetch-text.js";
+import { createDispatcher, fetchText, postText, proxied, useProxies } from "../../src/http/fetch-text.js";
 import { localServer, type LocalServer } from "../local-server.js";
 
 const PEM = readFileSync(new URL("../fixtures/argocd-adapter/self-signed.pem", import.meta.url), "utf8");
@@ -54,9 +54,9 @@ afterAll(async () => {
   await Promise.all([plain.stop(), secure.stop()]);
 });
 
-async function textBy(dispatcher: Dispatcher, address: string): Promise<string> {
-  const request = { url: new URL(address), method: "GET", headers: {}, body: undefined } as const;
-  return (await requestBytes(dispatcher, request, LIMITS)).bytes.toString();
+function by(dispatcher: Dispatcher): RequestInit {
+  const plain: RequestInit = {};
+  return Object.assign(plain, { dispatcher });
 }
 
 const CREDENTIALS = `Basic ${Buffer.from("svc:pass word").toString("base64")}`;
@@ -77,8 +77,9 @@ test("a message for a receiver of notifications goes the same way", async () => 
 test("connections of their own go the same way, and check certificates unless they are told not to", async () => {
   const insecure = createDispatcher(CONNECTION);
   const strict = createDispatcher({ ...CONNECTION, insecure: false });
-  expect(await textBy(insecure, "https://argocd.invalid/api")).toBe("secure argocd.invalid");
-  await expect(textBy(strict, "https://argocd.invalid/api")).rejects.toThrow("self-signed certificate");
+  const through = (dispatcher: Dispatcher) => fetchText("https://argocd.invalid/api", by(dispatcher), LIMITS);
+  expect((await through(insecure)).text).toBe("secure argocd.invalid");
+  await expect(through(strict)).rejects.toThrow("fetch failed");
   expect(asked.splice(0)).toEqual([`argocd.invalid:443 ${CREDENTIALS}`, `argocd.invalid:443 ${CREDENTIALS}`]);
   await Promise.all([insecure.close(), strict.close()]);
 });
@@ -91,7 +92,7 @@ test("without a dispatcher of its own a request trusts no certificate that the m
 test("hosts in NO_PROXY are reached directly, and so are hosts below them", async () => {
   expect((await fetchText(plain.url, {}, LIMITS)).text).toContain("plain 127.0.0.1");
   const direct = createDispatcher(CONNECTION);
-  expect(await textBy(direct, secure.url)).toContain("secure 127.0.0.1");
+  expect((await fetchText(secure.url, by(direct), LIMITS)).text).toContain("secure 127.0.0.1");
   await expect(fetchText("http://argocd.direct.invalid", {}, LIMITS)).rejects.toThrow("fetch failed");
   expect(asked.splice(0)).toEqual([]);
   await direct.close();

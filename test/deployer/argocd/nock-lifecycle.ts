@@ -1,32 +1,9 @@
 import { inspect } from "node:util";
 import { afterAll, afterEach, beforeAll, expect } from "@jest/globals";
 import nock from "nock";
-import { Agent, type Dispatcher } from "undici";
 import { SERVER } from "./under-test.js";
 
 const HOST = new URL(SERVER).host;
-
-const { dispatch } = Agent.prototype;
-
-/** nock answers `fetch`, and the client uses its connections without it. */
-const throughNock: typeof dispatch = ({ origin, path, method, headers, body }, handler) => {
-  const stop = new AbortController();
-  const controller = { abort: (reason: Error) => stop.abort(reason) } as Dispatcher.DispatchController;
-  handler.onRequestStart?.(controller, {});
-  const init = { method, headers: headers as Record<string, string>, body: body as string | Uint8Array<ArrayBuffer> };
-  void (async () => {
-    try {
-      const response = await fetch(`${String(origin)}${path}`, { ...init, redirect: "manual", signal: stop.signal });
-      handler.onResponseStart?.(controller, response.status, Object.fromEntries(response.headers));
-      handler.onResponseData?.(controller, Buffer.from(await response.arrayBuffer()));
-      stop.signal.throwIfAborted();
-      handler.onResponseEnd?.(controller, {});
-    } catch (error) {
-      handler.onResponseError?.(controller, error as Error);
-    }
-  })();
-  return true;
-};
 
 /**
  * Activates nock for one test file and removes it afterwards. A test fails if it makes an unexpected request, or does not make
@@ -41,7 +18,6 @@ export function withNock(): void {
   beforeAll(() => {
     if (!nock.isActive()) nock.activate();
     nock.disableNetConnect();
-    Agent.prototype.dispatch = throughNock;
     nock.emitter.on("no match", onNoMatch);
   });
   afterEach(() => {
@@ -54,7 +30,6 @@ export function withNock(): void {
     nock.enableNetConnect();
     nock.emitter.off("no match", onNoMatch);
     nock.restore();
-    Agent.prototype.dispatch = dispatch;
   });
 }
 
