@@ -10,8 +10,8 @@ export interface StoreConnection {
   /** Runs commands within a second. @throws {StoreUnavailable} after a time-out a command may still have been executed. */
   run<T>(commands: (redis: RedisClient) => Promise<T>): Promise<T>;
   /**
-   * Opens another connection, for blocking reads: it waits for an answer as long as it takes and keeps commands while Redis is
-   * unavailable. The caller handles its errors and disconnects it.
+   * Opens another connection, for subscriptions and for writes that may take their time: it keeps commands while Redis is
+   * unavailable, and waits for an answer as long as it takes. The caller handles its errors and disconnects it.
    */
   patient(): RedisClient;
 }

@@ -16,7 +16,7 @@ export interface QueueOptions {
 export interface QueueTiming {
   readonly leaseMs: number;
   readonly heartbeatMs: number;
-  /** How often to look for change requests whose job was lost. */
+  /** How often to look for change requests whose announcement was lost. */
   readonly lookEveryMs: number;
   /** Pauses before each retry of a failed run; after the last one it stays failed. */
   readonly retryAfterMs: readonly number[];

@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { afterAll, afterEach, beforeAll, expect, test } from "@jest/globals";
 import { Redis } from "ioredis";
-import type { Outbox } from "../../src/core/ports/notifications.js";
+import type { Delivery, Outbox } from "../../src/core/ports/notifications.js";
 import { systemClock } from "../../src/service/service.js";
 import { createMemoryOutbox } from "../../src/store/memory/outbox.js";
 import { RedisConnection } from "../../src/store/redis/connection.js";
@@ -12,7 +12,7 @@ import { createDurableOutbox } from "../../src/store/redis/outbox.js";
 import { JumpClock } from "../jump-clock.js";
 import { recordingLog } from "../recording-log.js";
 import { RedisServer } from "../redis-server.js";
-import { message, outboxContract, Receiver, type StartOutbox } from "./outbox.contract.js";
+import { message, outboxContract, Receiver, type StartOutbox, TAKEN } from "./outbox.contract.js";
 
 const CHILD = join(fileURLToPath(new URL("../queue", import.meta.url)), "outbox-process.ts");
 const RECEIVERS = ["chat", "other"];
@@ -84,5 +84,29 @@ test("while Redis is away nobody waits longer than a moment, and the message is 
   await receiver.until(() => receiver.outcomes.length === 2);
   expect(receiver.attempts.map(({ id }) => id)).toEqual(["a", "b"]);
   expect(log.lines.map(({ text }) => text)).toContain("notifications stay in this process until the store answers");
+  await outbox.close(0);
+});
+
+test("what is delivered while Redis is away is recorded when it is back, and not delivered again", async () => {
+  const receiver = new Receiver();
+  const outbox = startDurable(receiver);
+  let take: () => void = () => undefined;
+  receiver.answer(new Promise<Delivery>((resolve) => (take = () => resolve(TAKEN))));
+  await outbox.add([message("a")]);
+  await receiver.until(() => receiver.attempts.length === 1);
+  server.freeze();
+  try {
+    take();
+    // As long as several attempts to record it would take.
+    for (let tries = 0; tries < 3; tries += 1) {
+      await expect(connections[0]?.run((redis) => redis.ping())).rejects.toMatchObject({ name: "StoreUnavailable" });
+    }
+  } finally {
+    server.thaw();
+  }
+  await receiver.until(() => receiver.outcomes.length === 1);
+  await outbox.add([message("b")]);
+  await receiver.until(() => receiver.outcomes.length === 2);
+  expect(receiver.attempts.map(({ id }) => id)).toEqual(["a", "b"]);
   await outbox.close(0);
 });

@@ -152,6 +152,7 @@ class DurableOutbox implements Outbox {
     if (this.#stopping.signal.aborted && delivery.kind === "failed") return this.#keep(receiver, message, 0);
     await this.#note(receiver, delivery);
     const attempts = message.attempts + 1;
+    // On the connection that waits for Redis: what is not recorded would be sent again.
     const { pause, outcome } = afterAttempt(attempts, delivery, retryAfterMs);
     if (pause === undefined) await this.#remove(receiver, id);
     else await this.#keep(receiver, { ...message, attempts }, pause);
@@ -161,14 +162,12 @@ class DurableOutbox implements Outbox {
   async #keep(receiver: string, message: StoredMessage, pauseMs: number): Promise<void> {
     const { due, messages } = keysOf(receiver);
     const from = Date.now() + pauseMs;
-    await this.#options.connection.run((redis) =>
-      redis.multi().hset(messages, message.id, JSON.stringify(message)).zadd(due, from, message.id).exec(),
-    );
+    await this.#redis.multi().hset(messages, message.id, JSON.stringify(message)).zadd(due, from, message.id).exec();
   }
 
   async #remove(receiver: string, id: string): Promise<void> {
     const { due, messages } = keysOf(receiver);
-    await this.#options.connection.run((redis) => redis.multi().zrem(due, id).hdel(messages, id).exec());
+    await this.#redis.multi().zrem(due, id).hdel(messages, id).exec();
   }
 
   /** Records the state of a receiver, for the status page only. */
