@@ -255,12 +255,11 @@ const OPEN_QUERY = `query ($owner: String!, $name: String!, $after: String) {
 }`;
 
 const openSchema = z.object({
-  refs: z
-    .object({
-      pageInfo: z.object({ hasNextPage: z.boolean() }),
-      nodes: z.array(z.object({ target: z.object({ oid: z.string() }).nullish() }).nullable()),
-    })
-    .nullish(),
+  // Required: without an answer, the commit may be the head of a merge group.
+  refs: z.object({
+    pageInfo: z.object({ hasNextPage: z.boolean() }),
+    nodes: z.array(z.object({ target: z.object({ oid: z.string() }).nullish() }).nullable()),
+  }),
   pullRequests: z.object({
     pageInfo: z.object({ hasNextPage: z.boolean(), endCursor: z.string().nullish() }),
     nodes: z.array(z.object({ number: z.int().positive(), headRefOid: z.string() }).nullable()),
@@ -281,8 +280,7 @@ export async function openWithHead(client: GitHubClient, { repository, headRevis
     const { nodes, pageInfo } = pullRequests;
     numbers.push(...nodes.flatMap((node) => (node?.headRefOid === headRevision ? node.number : [])));
     if (!pageInfo.hasNextPage || !pageInfo.endCursor) {
-      const groups = refs?.nodes.map((node) => node?.target?.oid) ?? [];
-      const ofQueue = groups.includes(headRevision) || refs?.pageInfo.hasNextPage === true;
+      const ofQueue = refs.pageInfo.hasNextPage || refs.nodes.some((node) => node?.target?.oid === headRevision);
       return { numbers, cutOff: undefined, ...(ofQueue && { ofQueue }) };
     }
     after = pageInfo.endCursor;

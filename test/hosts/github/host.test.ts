@@ -404,6 +404,7 @@ describe("the open pull requests with a head", () => {
   const page = (numbers: readonly number[], next: string | undefined, head: string = HEAD) => ({
     data: {
       repository: {
+        refs: { pageInfo: { hasNextPage: false }, nodes: [] },
         pullRequests: {
           pageInfo: { hasNextPage: next !== undefined, endCursor: next ?? null },
           nodes: numbers.map((number) => ({ number, headRefOid: head })),
@@ -432,6 +433,13 @@ describe("the open pull requests with a head", () => {
     const { numbers, cutOff } = await host.openWithHead(change);
     expect(numbers).toEqual(hundred(3));
     expect(cutOff).toBe("more than 1,000 are open");
+  });
+
+  test("are not known without the branches of the merge queue, one of which may have this head", async () => {
+    const { host, api } = githubUnderTest();
+    const { data } = page([7], undefined);
+    api.post("/graphql").reply(200, { data: { repository: { ...data.repository, refs: null } } });
+    await expect(host.openWithHead(change)).rejects.toThrow("list the open pull requests of acme/deploy");
   });
 
   test("are not known from an answer of another shape", async () => {
