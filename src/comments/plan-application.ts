@@ -124,7 +124,7 @@ function nextPlan(withheld: boolean, { command }: HostWords): string {
   const plan = code(`${command} plan`);
   return withheld
     ? `Only its definition's own diff is shown. An approval of this commit plans it again; on drafts and forks, comment ${plan} then.`
-    : "It cannot be synced until it can be evaluated.";
+    : "It cannot be synced until it can be evaluated: fix the cause, then push.";
 }
 
 function statusOf(

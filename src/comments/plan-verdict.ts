@@ -203,7 +203,7 @@ function mainCounts(all: readonly ApplicationPlan[], pruning: boolean): readonly
   return counts.flatMap(([count, text]) => (count === 0 ? [] : [`${count} ${text}`]));
 }
 
-/** @param one, many the unit, where the text around it does not name it. */
+/** @param one, many What is counted, in the singular and the plural; empty where the column names it. */
 function otherCounts(all: readonly ApplicationPlan[], one: string, many: string): readonly string[] {
   const hooks = sumOf(all, ({ hooksChanged }) => hooksChanged);
   const secrets = sumOf(all, unseenSecrets);
@@ -300,7 +300,7 @@ function rowsOf(alike: readonly ApplicationPlan[], { change }: Plan, options: Ve
   for (const plan of alike) {
     const danger = joined([failedChecksText(plan), dangerText(dangersOf(plan, change, words), pruning)], ", ");
     const cells = { Resources: changesOf(plan, pruning), Danger: danger, State: stateOf(plan, change, options) };
-    const isAlone = danger !== "" || /^[⚠❌❓]/u.test(cells.State);
+    const isAlone = danger !== "" || /^[⚠❌❓⏳]/u.test(cells.State);
     const key = JSON.stringify([isAlone ? plan.application : "", cells]);
     const row = rows.get(key);
     if (row === undefined) rows.set(key, { plans: [plan], cells });

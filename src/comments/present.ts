@@ -9,13 +9,13 @@ export interface Present {
   readonly state: ChangeRequest["state"];
   /** Who approved the head, where an approval is required. */
   readonly approvers: readonly string[];
-  /** What the change request deployed of this head, or tried to. */
+  /** Its deployments of this head, failed ones too. */
   readonly deployed: readonly Deployed[];
 }
 
 type Deployed = Pick<Deployment, "application" | "outcome" | "user" | "timestamp" | "seconds">;
 
-/** What holds now, below the verdict of a plan; empty if nothing has happened yet. */
+/** The line below the verdict that says what has happened since the plan; empty if nothing has. */
 export function presentLine({ state, approvers, deployed }: Present, applications: readonly ApplicationName[]): string {
   const done = deployed.filter(({ outcome }) => outcome === "succeeded");
   const [only] = deployed;
@@ -51,6 +51,7 @@ function deploymentText({ outcome, user, timestamp, seconds }: Deployed): string
     case "failed":
       return `❌ its sync failed, ${when}`;
     case "started":
+      return `⏳ its sync began, ${when}`;
     case "unknown":
       return `❓ how its sync ended is not known, ${when}`;
   }

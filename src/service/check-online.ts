@@ -85,7 +85,7 @@ function uncomparable(
   return [...failed.slice(0, MOST_NAMED), ...more, cure];
 }
 
-/** Whether a polled host shows svc no repository that it serves, so that nothing would ever happen. */
+/** Whether svc can read none of the repositories that it should poll on this host. */
 async function findsNothing(host: CodeHost, config: ServerConfig): Promise<boolean> {
   const { allowedRepos } = config.defaults;
   const listed = await host.repositories((owner) => allowsOwner(allowedRepos, host.id, owner));

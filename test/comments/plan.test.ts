@@ -507,6 +507,18 @@ describe("the shapes of a plan comment", () => {
     expectGolden("plan-living", renderPlan(plan, { ...github, present }));
   });
 
+  test("a sync without an end is neither deployed nor failed", () => {
+    const plan = samplePlan([sampleApplication("web", evaluated([]))]);
+    const record = { application: applicationName("web"), user: "bo", timestamp: "2026-03-02T10:02:00.000Z" };
+    const said = (outcome: "started" | "unknown") =>
+      renderPlan(plan, {
+        ...github,
+        present: { state: "open", approvers: [], deployed: [{ ...record, outcome }] },
+      }).join();
+    expect(said("started")).toContain("⏳ its sync began, by `bo`, 2026-03-02 10:02 UTC");
+    expect(said("unknown")).toContain("❓ how its sync ended is not known, by `bo`");
+  });
+
   test("merged: one application of a merged pull request, which is deployed", () => {
     const changes = evaluated([resource("ConfigMap guestbook/web", "update", HUNK)]);
     const plan = samplePlan([sampleApplication("web", { ...changes, lock: { kind: "free" } })]);

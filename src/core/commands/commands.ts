@@ -28,6 +28,8 @@ interface CommandSpec<N extends CommandName> {
   readonly stoppable: boolean;
   /** Whether it deploys: a comment then reports its progress, and an interrupted run is resumed. */
   readonly deploys: N extends DeployingCommand["name"] ? true : false;
+  /** Whether it is run however late its comment is found: it does no harm then. The others are asked for again. */
+  readonly runsLate: boolean;
   /** Whether the change request's page shows that it is running. */
   readonly shownLive: boolean;
   /** The result of a command that needs neither the repository nor the stores; undefined for one that has to run. */
@@ -46,6 +48,7 @@ export const COMMANDS: { readonly [N in CommandName]: CommandSpec<N> } = {
     access: "restricted",
     stoppable: true,
     deploys: false,
+    runsLate: true,
     shownLive: true,
     fixedResult: undefined,
     run: plan,
@@ -56,6 +59,7 @@ export const COMMANDS: { readonly [N in CommandName]: CommandSpec<N> } = {
     access: "restricted",
     stoppable: true,
     deploys: true,
+    runsLate: false,
     shownLive: true,
     fixedResult: undefined,
     run: sync,
@@ -66,6 +70,7 @@ export const COMMANDS: { readonly [N in CommandName]: CommandSpec<N> } = {
     access: "restricted",
     stoppable: false,
     deploys: true,
+    runsLate: false,
     shownLive: true,
     fixedResult: undefined,
     run: rollback,
@@ -76,6 +81,7 @@ export const COMMANDS: { readonly [N in CommandName]: CommandSpec<N> } = {
     access: "restricted",
     stoppable: false,
     deploys: false,
+    runsLate: false,
     shownLive: false,
     fixedResult: undefined,
     run: unlock,
@@ -86,6 +92,7 @@ export const COMMANDS: { readonly [N in CommandName]: CommandSpec<N> } = {
     access: "writers",
     stoppable: false,
     deploys: false,
+    runsLate: true,
     shownLive: false,
     fixedResult: undefined,
     run: update,
@@ -96,6 +103,7 @@ export const COMMANDS: { readonly [N in CommandName]: CommandSpec<N> } = {
     access: "writers",
     stoppable: false,
     deploys: false,
+    runsLate: false,
     shownLive: false,
     fixedResult: undefined,
     run: revert,
@@ -106,6 +114,7 @@ export const COMMANDS: { readonly [N in CommandName]: CommandSpec<N> } = {
     access: "writers",
     stoppable: false,
     deploys: false,
+    runsLate: false,
     shownLive: false,
     fixedResult: undefined,
     run: hold,
@@ -116,6 +125,7 @@ export const COMMANDS: { readonly [N in CommandName]: CommandSpec<N> } = {
     access: "writers",
     stoppable: false,
     deploys: false,
+    runsLate: false,
     shownLive: false,
     fixedResult: undefined,
     run: release,
@@ -126,6 +136,7 @@ export const COMMANDS: { readonly [N in CommandName]: CommandSpec<N> } = {
     access: "anyone",
     stoppable: false,
     deploys: false,
+    runsLate: true,
     shownLive: false,
     fixedResult: HELP,
     run: () => Promise.resolve(HELP),

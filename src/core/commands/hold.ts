@@ -15,7 +15,7 @@ import { isSelecting, namesOf } from "./selection.js";
 
 const LONGEST_REASON = 300;
 const MOST_NAMES = 500;
-/** Of one person: every judgement reads them all. */
+/** How many holds one person may have, since every judgement reads all holds. */
 const MOST_HOLDS = 20;
 const MOST_LISTED = 5;
 

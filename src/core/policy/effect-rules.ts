@@ -41,7 +41,7 @@ export function deployedOf(
   return applications.map(deployedIn(plan, change));
 }
 
-/** `deployedOf` for one application after the other. */
+/** Tells for any application what its deployment reaches, as `deployedOf` does for a list of them. */
 export function deployedIn(plan: Plan | undefined, change: PlannedFor): (application: ApplicationName) => Deployed {
   if (!isPlanOf(plan, change)) return (application) => ({ application, members: [] });
   const known = new Map(plan.applications.map((one) => [one.application, one.effect]));
@@ -61,10 +61,19 @@ function reachIn(plan: Plan): (application: ApplicationName, members: readonly M
   }
   return (application, members) => {
     if (sensitive.size === 0) return { application, members, sensitive: [] };
-    const names = new Set([application, ...members.map((member) => member.application)]);
-    const found = [...names].flatMap((member) => (sensitive.get(member) ?? []).map((what) => ({ member, what })));
+    const found = [...reached({ application, members })].flatMap((member) =>
+      (sensitive.get(member) ?? []).map((what) => ({ member, what })),
+    );
     return { application, members, sensitive: found };
   };
+}
+
+/** The names of what is deployed and of everything that this reaches. */
+export function reached({
+  application,
+  members,
+}: Pick<Deployed, "application" | "members">): ReadonlySet<ApplicationName> {
+  return new Set([application, ...members.map((member) => member.application)]);
 }
 
 /** Applications that are known by name only. */
@@ -82,12 +91,12 @@ export interface ApprovalNeed {
 }
 
 /** The holds of what is deployed and of everything that this reaches. */
-export function holdsOn({ application, members }: Deployed, holds: readonly Hold[]): readonly HoldOf[] {
+export function holdsOn(deployed: Deployed, holds: readonly Hold[]): readonly HoldOf[] {
   if (holds.length === 0) return [];
-  const reached = new Set([application, ...members.map((member) => member.application)]);
+  const names = [...reached(deployed)];
   return holds.flatMap((hold) => {
     const { reason, by, until } = hold;
-    const held = [...reached].find((name) => matchesHold(hold, name));
+    const held = names.find((name) => matchesHold(hold, name));
     return held === undefined ? [] : [{ application: held, reason, by: by.login, until }];
   });
 }

@@ -107,7 +107,7 @@ function isTried({ head, live }: LiveSubject, { serverDryRun }: Pick<ComparisonS
 interface TriedObjects {
   readonly kind: "tried";
   readonly answers: ObjectAnswers;
-  /** Undefined if there is nothing to ask. */
+  /** What Kubernetes is asked about; undefined if that is nothing. */
   readonly found: Omit<Tried, "redact" | "spec"> | undefined;
 }
 

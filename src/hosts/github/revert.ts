@@ -66,7 +66,7 @@ const listSchema = z.array(
   }),
 );
 
-/** The newest open pull request of our own account that says so. @throws {HostFailure} if there are too many to tell. */
+/** Finds the open revert that svc has made before. @throws {HostFailure} if too many pull requests are open to read them all. */
 async function findRevert(client: GitHubClient, change: ChangeRequest, self: string): Promise<number | undefined> {
   const asked = `list the open pull requests of ${change.repository}`;
   for (let page = 1; page <= MOST_PAGES; page += 1) {

@@ -136,7 +136,7 @@ const listSchema = z.array(
   }),
 );
 
-/** The newest open merge request of our own account from such a branch. @throws {HostFailure} if there are too many to tell. */
+/** Finds the open revert that svc has made before. @throws {HostFailure} if too many merge requests are open to read them all. */
 async function findRevert(client: GitLabClient, change: ChangeRequest, self: string): Promise<number | undefined> {
   const asked = `list the open merge requests of ${change.repository}`;
   for (let page = 1; page <= MOST_PAGES; page += 1) {

@@ -85,7 +85,7 @@ function digestOf(texts: readonly string[]): string {
   return createHash("sha256").update(JSON.stringify(texts)).digest("base64");
 }
 
-/** Logs what fails: people see it on the host. @returns False if it may work later. */
+/** Logs a failure of the work instead of throwing it. @returns False if another attempt may succeed. */
 export async function whileLogging(run: Run, work: () => Promise<unknown>): Promise<boolean> {
   const { host, complaints, log } = run;
   try {

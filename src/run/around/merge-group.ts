@@ -2,7 +2,7 @@ import { groupStatus, type GroupStanding, UNPLANNED, worstOf } from "../../comme
 import type { ApplicationName } from "../../core/model/brand.js";
 import { type HeadRef, sameChangeRequest } from "../../core/model/change-request.js";
 import { HostFailure, StoredValueUnreadable, StoreUnavailable } from "../../core/model/errors.js";
-import { takingEffect } from "../../core/policy/effect-rules.js";
+import { reached, takingEffect } from "../../core/policy/effect-rules.js";
 import type { MergeGroup } from "../../core/ports/code-host.js";
 import { hasCommitStatus, isFinal } from "../answer/status.js";
 import { silent, type Silent } from "../line/outcome.js";
@@ -81,10 +81,7 @@ async function standingOf(group: MergeGroup, run: Run): Promise<GroupStanding | 
 /** What its plan says that it changes, and what it has locked. One that deploys nothing may have no plan. */
 async function changedIn(change: HeadRef, { plans, locks }: Run): Promise<ReadonlySet<ApplicationName>> {
   const plan = await plans.find(change);
-  const planned = takingEffect(plan).flatMap(({ application, members }) => [
-    application,
-    ...members.map((member) => member.application),
-  ]);
+  const planned = takingEffect(plan).flatMap((deployed) => [...reached(deployed)]);
   const locked = (await locks.list(change)).map(({ application }) => application);
   return new Set([...planned, ...locked]);
 }

@@ -5,7 +5,7 @@ import type { Settled } from "../../core/deploy/settle-records.js";
 import { needsWriteAccess } from "../../core/facts/access.js";
 import { blankFacts } from "../../core/facts/read-facts.js";
 import type { ChangeRequest, User } from "../../core/model/change-request.js";
-import type { Command, CommandName } from "../../core/model/command.js";
+import type { Command } from "../../core/model/command.js";
 import { HostFailure, StoreUnavailable } from "../../core/model/errors.js";
 import type { FoundComment } from "../../core/model/event.js";
 import type { Settings } from "../../core/model/settings.js";
@@ -92,10 +92,8 @@ async function answerInvalid(
   return refused({ reason: "not-a-command", suggestion: suggestionOf(guess, known), sign });
 }
 
-const LATE_AS_WELL: readonly CommandName[] = ["plan", "update", "help"];
-
 /**
- * Whether a found command is asked for again instead of being run. A plan and help do no harm late. Of the others, only
+ * Whether a found command is asked for again instead of being run. Of those that could do harm late, only
  * one that is young, is the last on its change request and left no trace of an earlier attempt is run.
  */
 async function isFoundLate(
@@ -104,7 +102,7 @@ async function isFoundLate(
   change: ChangeRequest,
   { host, clock, runId }: Run,
 ): Promise<boolean> {
-  if (LATE_AS_WELL.includes(command.name)) return false;
+  if (COMMANDS[command.name].runsLate) return false;
   if (overtaken || !(clock.now().getTime() - Date.parse(writtenAt) < FOUND_IN_TIME_MS)) return true;
   return (await host.listOwnComments(change)).some(({ body }) => readMarker(body)?.runId === runId);
 }

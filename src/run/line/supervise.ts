@@ -18,7 +18,7 @@ import {
 } from "../../core/model/errors.js";
 import type { HostEvent } from "../../core/model/event.js";
 import type { Refusal } from "../../core/model/result.js";
-import { takingEffect } from "../../core/policy/effect-rules.js";
+import { reached, takingEffect } from "../../core/policy/effect-rules.js";
 import { type RunEnd, type RunTicket, Stopped, type StopReason } from "../../core/ports/event-queue.js";
 import { PORT_REACH, type Reach, type RunPorts } from "../../core/ports/reach.js";
 import { DEPLOYER_TITLE, SERVICE } from "../../names.js";
@@ -107,11 +107,8 @@ function marksConcerned({ publisher, ...deps }: Dependencies, self: ChangeReques
   const plans = wrapPort(deps.plans, {
     async save(call, plan) {
       await call();
-      const reached = takingEffect(plan).flatMap(({ application, members }) => [
-        application,
-        ...members.map((member) => member.application),
-      ]);
-      await publisher.concern(plan.change, [...new Set(reached)]);
+      const shown = takingEffect(plan).flatMap((deployed) => [...reached(deployed)]);
+      await publisher.concern(plan.change, [...new Set(shown)]);
     },
   });
   const deployments = wrapPort(deps.deployments, {

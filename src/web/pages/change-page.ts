@@ -140,7 +140,7 @@ function lastDeployment(application: ApplicationName, entries: readonly AuditRec
   return { tone: "", text: "was deployed", commit: last.commit, user: last.user, at: last.at };
 }
 
-/** A sync that has started is waited for, whatever would come next without it. */
+/** While a sync of the head runs, the next step is to wait for its end; undefined if none runs. */
 function runningSync(records: readonly Deployment[], head: Revision): readonly Piece[] | undefined {
   const started = records.find(({ revision, outcome }) => revision === head && outcome === "started");
   if (started === undefined) return undefined;
