@@ -37,7 +37,7 @@ export const SESSION_COOKIE = `${SERVICE}_session`;
 export const API_TOKEN_PREFIX = `${SERVICE}_api_`;
 
 /** Prefix of every key in the store. */
-export const STORE_PREFIX = `${SERVICE}:`;
+const STORE_PREFIX = `${SERVICE}:`;
 export const LOCK_KEY_PREFIX = `${SERVICE}:lock:`;
 export const WAITING_KEY_PREFIX = `${SERVICE}:waiting:`;
 export const HOLD_KEY_PREFIX = `${SERVICE}:hold:`;

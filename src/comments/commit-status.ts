@@ -70,7 +70,7 @@ function ofOne(change: ChangeRequestRef, description: string, words: HostWords):
 }
 
 /** Why a commit's status is not green although each of its change requests that is known would be. */
-export type SharedDoubt =
+type SharedDoubt =
   /** The first of those that the host lists and that have not been planned. */
   | { readonly kind: "unplanned"; readonly change: ChangeRequestRef }
   | { readonly kind: "cut-off"; readonly why: string }

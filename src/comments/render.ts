@@ -25,7 +25,7 @@ import { commandList, refusalBlocks } from "./refusal.js";
 const OVERHEAD = 600;
 
 /** What an answer needs beside its result. */
-export interface AnswerFacts {
+interface AnswerFacts {
   readonly change: ChangeRequest;
   readonly words: HostWords;
   readonly links: Links;

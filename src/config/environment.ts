@@ -19,7 +19,7 @@ const PASSED_ON = [
 ] as const;
 
 /** Proxies for svc's own requests; git reads the same variables. */
-export type ProxiesRead =
+type ProxiesRead =
   | { readonly kind: "none" }
   | {
       readonly kind: "proxies";

@@ -5,7 +5,7 @@ export interface ConfigFile {
   readonly text: string;
 }
 
-export type FilesRead =
+type FilesRead =
   | { readonly kind: "read"; readonly files: readonly ConfigFile[] }
   | { readonly kind: "unreadable"; readonly messages: readonly string[] };
 

@@ -2,7 +2,7 @@ import type { ChangeRequestRef } from "../core/model/change-request.js";
 import { HostFailure } from "../core/model/errors.js";
 import type { Clock } from "../core/ports/clock.js";
 import { type Posting, URGENCIES, type Urgency } from "../core/ports/code-host.js";
-import type { ContentBudget, ContentLimit } from "../core/ports/content-budget.js";
+import type { ContentBudget, ContentLimit } from "../core/ports/stores.js";
 import { HOST_TITLES, type HostId } from "../names.js";
 import { HostRefusal } from "./host-answer.js";
 import { type LimitWaits, REPORTED_WAIT_MS, type ReportedWait } from "./limit-waits.js";

@@ -4,7 +4,7 @@ import type { ChangeRequestRef } from "../core/model/change-request.js";
 import type { HostTerms } from "../core/model/host-words.js";
 import type { Clock } from "../core/ports/clock.js";
 import type { CodeHost } from "../core/ports/code-host.js";
-import type { ContentBudget } from "../core/ports/content-budget.js";
+import type { ContentBudget } from "../core/ports/stores.js";
 import type { LimitWaits } from "./limit-waits.js";
 import type { WebhookIntake, WebhookRoute } from "./webhook-route.js";
 

@@ -16,7 +16,7 @@ import type { Compute } from "../core/ports/compute.js";
 import type { EventQueue } from "../core/ports/event-queue.js";
 import type { Notifications } from "../core/ports/notifications.js";
 import type { Repositories } from "../core/ports/repositories.js";
-import { createRenderCache } from "../core/render/render-cache.js";
+import { createRenderCache } from "../core/render/render.js";
 import type { StartGit } from "../git/git-process.js";
 import { BodyBudget } from "../hosts/receive-body.js";
 import { HOSTS, hostWords } from "../hosts/registry.js";

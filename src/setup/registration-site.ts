@@ -26,7 +26,7 @@ export interface RegistrationSite {
   readonly onAnswered: () => void;
 }
 
-export interface Registered {
+interface Registered {
   readonly slug: string;
   readonly installUrl: string;
 }

@@ -14,7 +14,7 @@ const search = z.object({ v: z.literal(1), until: z.iso.datetime() });
 /** A system that did not answer the last check: since when, and whether receivers of notifications know. */
 export type Outage = Omit<z.infer<typeof outage>, "v">;
 /** The time until which a repository was searched for lost webhooks. */
-export type Search = Omit<z.infer<typeof search>, "v">;
+type Search = Omit<z.infer<typeof search>, "v">;
 
 /** When receivers of notifications were warned. */
 export type Warning = Omit<z.infer<typeof warning>, "v">;

@@ -4,10 +4,10 @@ import type { ApplicationName } from "../core/model/brand.js";
 import { StoreUnavailable } from "../core/model/errors.js";
 import type { Hold } from "../core/model/hold.js";
 import type { AuditLog } from "../core/ports/audit.js";
-import type { ContentBudget } from "../core/ports/content-budget.js";
 import type { LiveFeed } from "../core/ports/live-feed.js";
 import type {
   AttemptCounter,
+  ContentBudget,
   DeploymentStore,
   HoldStore,
   LockStore,

@@ -1,5 +1,5 @@
 import { afterAll, afterEach, beforeAll, expect, test } from "@jest/globals";
-import type { ContentBudget, ContentLimit, Taken } from "../../src/core/ports/content-budget.js";
+import type { ContentBudget, ContentLimit, Taken } from "../../src/core/ports/stores.js";
 
 export interface BudgetUnderTest {
   /** As two replicas see it. */

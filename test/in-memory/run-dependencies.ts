@@ -3,7 +3,7 @@ import { createManifestScanner } from "../../src/core/detect/scan/manifests.js";
 import type { Clock } from "../../src/core/ports/clock.js";
 import type { CommandPorts } from "../../src/core/ports/context.js";
 import type { Log } from "../../src/core/ports/log.js";
-import { createRenderCache } from "../../src/core/render/render-cache.js";
+import { createRenderCache } from "../../src/core/render/render.js";
 import { Complaints } from "../../src/run/around/complaints.js";
 import { Outsiders } from "../../src/run/around/outsiders.js";
 import { Publisher } from "../../src/run/around/publisher.js";

@@ -29,7 +29,7 @@ export function checksFor(checks: readonly Check[], application: string): readon
  * `possible` means that it matches as far as is known, or matches only the bare name. Such rules may tighten but never
  * loosen: whoever can create an application of any name in their own namespace must not lift a rule.
  */
-export type RuleMatch = "certain" | "possible" | "none";
+type RuleMatch = "certain" | "possible" | "none";
 
 export function matchOf({ name, project, destination }: RuleSelectors, application: RuledApplication): RuleMatch {
   const matches: readonly RuleMatch[] = [

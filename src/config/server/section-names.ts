@@ -17,7 +17,7 @@ export const OTHER_NAMES: readonly OtherName[] = [
   { within: ["auth"], name: "hostb", other: "gitlab" },
 ];
 
-export interface Renamed {
+interface Renamed {
   readonly tree: MapTree;
   readonly problems: readonly ConfigProblem[];
   /** Puts the names that this file uses into a problem's key; the products' if it uses none of the others. */

@@ -7,11 +7,10 @@ import type { CommandContext } from "../ports/context.js";
 import { hold, release } from "./hold.js";
 import { type OptionName, OPTIONS } from "./options.js";
 import { plan } from "./plan.js";
-import { revert } from "./revert.js";
 import { rollback } from "./rollback.js";
 import { sync } from "./sync.js";
 import { unlock } from "./unlock.js";
-import { update } from "./update.js";
+import { revert, update } from "./update.js";
 
 /** Everything that distinguishes one command from another. */
 interface CommandSpec<N extends CommandName> {

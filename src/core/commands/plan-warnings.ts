@@ -1,6 +1,6 @@
 import { followedAside } from "../detect/inputs/moving-sources.js";
 import type { Detection } from "../detect/scan/affected.js";
-import { otherWordsTask } from "../detect/yaml/other-words.js";
+import { otherWordsTask } from "../detect/yaml/resolve-scalar.js";
 import { destinationOf } from "../model/application.js";
 import {
   type ChangeRequest,

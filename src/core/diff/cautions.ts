@@ -1,9 +1,8 @@
 import { isJsonObject, type Json, type JsonObject, jsonEqual } from "../model/json.js";
 import type { Danger } from "../model/manifest-diff.js";
 import { annotationOf, isHook, syncHookTypes, hasSyncOption } from "./hook.js";
-import { defaultOf } from "./live/kubernetes-defaults.js";
+import { compareQuantities, defaultOf } from "./live/kubernetes-defaults.js";
 import { titleOf, type ManifestIdentity } from "./manifest-key.js";
-import { compareQuantities } from "./quantity.js";
 
 /** One object on both sides of a difference, normalised; undefined where it does not exist. */
 export interface TwoSides {

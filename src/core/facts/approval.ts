@@ -24,9 +24,9 @@ import {
 import type { CodeHost } from "../ports/code-host.js";
 import type { CommandPorts, OpenedChange } from "../ports/context.js";
 import type { Snapshot } from "../ports/snapshot.js";
+import { projectObstacle } from "../survey/driving-right.js";
 import { directMember } from "../survey/members.js";
 import { newReadsOf } from "../survey/new-reads.js";
-import { projectObstacle } from "../survey/project-rights.js";
 import { type AccessContext, allowsAny, barredFrom } from "./access.js";
 
 export interface ApprovalContext {

@@ -1,10 +1,9 @@
-import { differingObjects } from "../diff/render-digest.js";
 import type { ApplicationName } from "../model/brand.js";
 import { listed } from "../model/host-words.js";
 import { isPlanOf, type Plan, type RenderDigest, type Unpinned } from "../model/plan.js";
 import type { LiveSubject } from "../model/subject.js";
 import type { Facts } from "../policy/facts.js";
-import { digestOfRender, type DigestSource } from "../render/digest-render.js";
+import { differingObjects, digestOfRender, type DigestSource } from "../render/digest-render.js";
 import { type RenderSource, renderHead, renderInputs } from "../render/render.js";
 
 const MOST_NAMED = 5;

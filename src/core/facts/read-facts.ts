@@ -49,7 +49,7 @@ import {
   settingFacts,
 } from "../policy/facts.js";
 import type { CommandContext } from "../ports/context.js";
-import { introducing } from "../survey/project-rights.js";
+import { introducing } from "../survey/driving-right.js";
 import { type AccessContext, barredFrom } from "./access.js";
 import {
   type ApprovalContext,

@@ -11,7 +11,7 @@ import { approvalNeedsOf } from "../policy/application-state.js";
 import type { ApplicationFacts, Asker, FactName, Facts } from "../policy/facts.js";
 import type { CommandContext, OpenedChange } from "../ports/context.js";
 import { inputsOfSide, type RenderInputs } from "../render/render.js";
-import { syncingSetOf } from "../survey/sets/syncing-set.js";
+import { syncingSetOf } from "../survey/sets/set-failure.js";
 import { type AccessContext, barredFrom, needsNoApproval, needsWriteAccess } from "./access.js";
 import { type ReadFacts, tell } from "./read-facts.js";
 

@@ -15,7 +15,7 @@ import type { CommandContext, Commits, OpenedChange } from "../ports/context.js"
 import { asPlanned, findInputGaps } from "../survey/behind-base.js";
 import { withPlannedDefinitions } from "../survey/children.js";
 import { digestOf, directMember } from "../survey/members.js";
-import { syncingSetOf } from "../survey/sets/syncing-set.js";
+import { syncingSetOf } from "../survey/sets/set-failure.js";
 import { survey, type Survey, type SurveySource } from "../survey/survey.js";
 import { type AccessContext, barredFrom, needsNoApproval, needsWriteAccess } from "./access.js";
 import { type ApprovalContext, createApprovals, createLifting, type WhyWithheld, withholdingOf } from "./approval.js";

@@ -51,7 +51,7 @@ export function refusedInDoubt(command: Judged, facts: Facts): CommandResultOf<"
 }
 
 /** The next step for each of these applications that a command left undone, without those that have none of their own. */
-export function nextStepsFor(names: Names, given: Facts): ReadonlyMap<ApplicationName, NextStep> {
+function nextStepsFor(names: Names, given: Facts): ReadonlyMap<ApplicationName, NextStep> {
   const facts: Facts = { ...given, asker: undefined };
   const { change, merging, plan } = facts;
   if (names.length === 0 || merging || change.state !== "open") return new Map();

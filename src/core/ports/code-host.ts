@@ -183,7 +183,7 @@ export interface RecentHead {
 }
 
 /** A change request that was closed, or merged. */
-export interface RecentClose {
+interface RecentClose {
   readonly change: ChangeRequestRef;
   readonly merged: boolean;
   readonly closedAt: Date;

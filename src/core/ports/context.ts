@@ -10,10 +10,9 @@ import type { CheckRunner } from "./check-runner.js";
 import type { Clock } from "./clock.js";
 import type { CodeHost } from "./code-host.js";
 import type { Compute } from "./compute.js";
-import type { Deployer } from "./deployer.js";
+import type { Deployer, RenderCache } from "./deployer.js";
 import type { Log } from "./log.js";
 import type { ManifestScanner } from "./manifest-scanner.js";
-import type { RenderCache } from "./render-cache.js";
 import type { Snapshot } from "./snapshot.js";
 import type { DeploymentStore, HoldStore, LockStore, PlanStore, WaitStore } from "./stores.js";
 

@@ -7,7 +7,7 @@ import type {
   Pin,
   SetId,
 } from "../model/application.js";
-import type { ApplicationName } from "../model/brand.js";
+import type { ApplicationName, Revision } from "../model/brand.js";
 import type { ChangeRequestRef } from "../model/change-request.js";
 import type { JsonText } from "../model/json.js";
 import type { SyncProgress } from "../model/progress.js";
@@ -185,3 +185,15 @@ export type RefusalCause =
   | "denied" // by a policy, a quota or another admission check
   | "no-namespace"
   | "no-kind"; // its custom resource definition is missing
+
+/** Manifests with the commit that Argo CD rendered them at, whose id may appear in their values. */
+export interface RenderedManifests {
+  readonly manifests: JsonText<readonly Manifest[]>;
+  readonly renderedAt: Revision;
+}
+
+/** Earlier renders, by a key that covers all their inputs. In memory only. */
+export interface RenderCache {
+  find(key: string): RenderedManifests | undefined;
+  keep(key: string, rendered: RenderedManifests): void;
+}

@@ -12,7 +12,7 @@ import type { LiveSubject } from "../model/subject.js";
 import type { CheckRunner } from "../ports/check-runner.js";
 import { type Compute, computeIfLarge, type Task, tooMuch } from "../ports/compute.js";
 import type { CommandContext, Stoppable } from "../ports/context.js";
-import type { RenderedManifests } from "../ports/render-cache.js";
+import type { RenderedManifests } from "../ports/deployer.js";
 import { EmbeddedTexts } from "../secrets/embedded.js";
 import { carriesParameters, hideParameters, withoutCredentials } from "../secrets/hide-in-text.js";
 import { isSecretKind, maskValues } from "../secrets/hide-values.js";

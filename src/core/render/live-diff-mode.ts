@@ -1,7 +1,6 @@
 import { type DiffInput, diffTask, type RenderFacts, sizeOf, trialOrderTask } from "../diff/diff-task.js";
 import { applicationSyncOptions } from "../diff/hook.js";
-import { readIgnoreRules } from "../diff/live/ignore-rules.js";
-import type { ObjectAnswers } from "../diff/live/live-objects.js";
+import { type ObjectAnswers, readIgnoreRules } from "../diff/live/live-objects.js";
 import { answersOf, type Tried, withTrials } from "../diff/live/trial-order.js";
 import { destinationOf, type Manifest, specEqual } from "../model/application.js";
 import { changeRequestKey } from "../model/change-request.js";

@@ -1,13 +1,22 @@
 import { createHash } from "node:crypto";
 import { setImmediate } from "node:timers/promises";
+import { LRUCache } from "lru-cache";
 import { matchesName, matchesPath } from "../../config/pattern.js";
 import { checksFor } from "../../config/rules/rule-match.js";
 import { GENERATE_PATHS_ANNOTATION } from "../detect/inputs/generate-paths.js";
 import { fixedPart, inputFingerprint, readsOnlyPinned, unpinnedReads } from "../detect/inputs/input-set.js";
 import { inputsOf } from "../detect/inputs/inputs.js";
-import { helmPositions } from "../detect/scan/application-files.js";
 import { withParameterOverrides } from "../detect/scan/parameter-overrides.js";
-import { type Application, projectOf, specEqual, specText } from "../model/application.js";
+import { cleanPath } from "../detect/tree/repository-path.js";
+import {
+  type Application,
+  type Pin,
+  projectOf,
+  type Source,
+  sourcesOf,
+  specEqual,
+  specText,
+} from "../model/application.js";
 import { type Revision, shortRevision } from "../model/brand.js";
 import type { Check } from "../model/check.js";
 import { safeMessage } from "../model/errors.js";
@@ -15,10 +24,9 @@ import type { Settings } from "../model/settings.js";
 import { type LiveSubject, pinsOf, type Side } from "../model/subject.js";
 import type { Clock } from "../ports/clock.js";
 import type { CommandContext, Commits, OpenedChange, Stoppable } from "../ports/context.js";
-import type { Deployer, RenderRequest } from "../ports/deployer.js";
-import type { RenderCache, RenderedManifests } from "../ports/render-cache.js";
+import type { Deployer, RenderCache, RenderedManifests, RenderRequest } from "../ports/deployer.js";
 import type { TreeEntry } from "../ports/repositories.js";
-import type { OpenedTree } from "../ports/snapshot.js";
+import type { OpenedTree, RepositoryTree, Snapshot } from "../ports/snapshot.js";
 import type { DeploymentStore } from "../ports/stores.js";
 
 /** Both sides of an application. `same`: its inputs are equal; its manifests are rendered only for the server's checks. */
@@ -308,4 +316,69 @@ function digestOf(entries: readonly TreeEntry[], pattern: string): string {
     if (matchesPath(pattern, path)) hash.update(`${JSON.stringify([path, kind, blob])}\n`);
   }
   return hash.digest("hex");
+}
+
+const MAX_BYTES = 64 * 1024 * 1024;
+/** A larger part of that for one render would take the place of hundreds. */
+const MAX_SHARE = 1 / 4;
+/** Keys lack Argo CD's version, its settings and the cluster's API versions: their changes show after an hour. */
+const MAX_AGE_MS = 60 * 60_000;
+
+interface Entry extends RenderedManifests {
+  readonly keptAt: number;
+}
+
+/** Holds at most 64 MiB, 16 in one entry, and each for at most an hour. */
+export function createRenderCache(clock: Clock, maxBytes = MAX_BYTES): RenderCache {
+  const entries = new LRUCache<string, Entry>({ maxSize: maxBytes, maxEntrySize: maxBytes * MAX_SHARE });
+  return {
+    find(key) {
+      const entry = entries.get(key);
+      if (entry === undefined) return undefined;
+      if (clock.now().getTime() - entry.keptAt >= MAX_AGE_MS) {
+        entries.delete(key);
+        return undefined;
+      }
+      return { manifests: entry.manifests, renderedAt: entry.renderedAt };
+    },
+    keep(key, { manifests, renderedAt }) {
+      const size = 2 * (manifests.length + key.length) + 200;
+      entries.set(key, { manifests, renderedAt, keptAt: clock.now().getTime() }, { size });
+    },
+  };
+}
+
+/** Where to look up files. */
+interface Trees {
+  readonly snapshot: Pick<Snapshot, "tree">;
+}
+
+/**
+ * 1-based positions of the sources that Helm renders: charts, those with a `helm` block, and directories of the change
+ * request's repository with a `Chart.yaml`. For other repositories the live object shows it.
+ * @param pins the commits of the sources that are in the change request's repository.
+ */
+export async function helmPositions(
+  application: Application,
+  pins: readonly Pin[],
+  { snapshot }: Trees,
+): Promise<readonly number[]> {
+  const trees = new Map<number, RepositoryTree>();
+  for (const { position, revision } of pins) trees.set(position, await snapshot.tree(revision));
+  return sourcesOf(application.spec)
+    .filter((source) => source.role !== "sync" && isHelm(source, trees.get(source.position)))
+    .map(({ position }) => position);
+
+  function isHelm(source: Source, ownTree: RepositoryTree | undefined): boolean {
+    if (source.kustomize !== undefined || source.directory || source.plugin) return false;
+    if (source.chart !== undefined || source.helm !== undefined) return true;
+    if (source.ref !== undefined && source.path === "") return false;
+    if (ownTree !== undefined) return ownTree.hasFile(cleanPath(source.path, "Chart.yaml"));
+    return sourceTypeOf(application, source.position) === "Helm";
+  }
+}
+
+function sourceTypeOf(application: Application, position: number): unknown {
+  if (!("sourceTypes" in application) || !Array.isArray(application.sourceTypes)) return undefined;
+  return application.sourceTypes[position - 1];
 }

@@ -1,9 +1,8 @@
 import { readsOnlyPinned, touchedPaths } from "../detect/inputs/input-set.js";
 import { inputsOf } from "../detect/inputs/inputs.js";
 import { hasKustomization } from "../detect/inputs/kustomize-inputs.js";
-import { mayHoldSecret } from "../detect/scan/screen-text.js";
-import { isAttributesFile } from "../detect/tree/checkout-files.js";
-import { cleanPath, parentOf } from "../detect/tree/repository-path.js";
+import { mayHoldSecret } from "../detect/scan/resources.js";
+import { cleanPath, isAttributesFile, parentOf } from "../detect/tree/repository-path.js";
 import {
   type ApplicationSpec,
   destinationOf,

@@ -21,7 +21,7 @@ import type { Commits, OpenedChange, Stoppable } from "../ports/context.js";
 import type { Deployer, Naming } from "../ports/deployer.js";
 import { definedElsewhere } from "./definition-sources.js";
 import { definitionObstacle } from "./driving-right.js";
-import { isOwnedBy, syncingSetOf, unreadSet } from "./sets/syncing-set.js";
+import { isOwnedBy, syncingSetOf, unreadSet } from "./sets/set-failure.js";
 import { sideOf } from "./sides.js";
 import type { Survey } from "./survey.js";
 

@@ -10,10 +10,9 @@ import type { Commits } from "../ports/context.js";
 import type { Deployer } from "../ports/deployer.js";
 import { uncheckedPreview } from "../render/check-manifests.js";
 import { type Previewed, previewRemoval, type PreviewSource, renderPreview } from "../render/preview.js";
-import { definedHere } from "./driving-right.js";
+import { definedHere, type ProjectClaim, projectObstacle } from "./driving-right.js";
 import { memberOf } from "./members.js";
 import { pathsAt, runningReads, type RunningReads } from "./new-reads.js";
-import { type ProjectClaim, projectObstacle } from "./project-rights.js";
 import { sideOf } from "./sides.js";
 
 /** An application to preview. */

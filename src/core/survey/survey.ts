@@ -25,9 +25,14 @@ import type { Deployer, Naming } from "../ports/deployer.js";
 import type { ManifestScanner } from "../ports/manifest-scanner.js";
 import type { DeploymentStore } from "../ports/stores.js";
 import { definedElsewhere } from "./definition-sources.js";
-import { definitionObstacle, definitionOwner, type DrivingClaim, drivingObstacle } from "./driving-right.js";
-import { projectObstacle } from "./project-rights.js";
-import { syncingSetOf, unreadSet } from "./sets/syncing-set.js";
+import {
+  definitionObstacle,
+  definitionOwner,
+  type DrivingClaim,
+  drivingObstacle,
+  projectObstacle,
+} from "./driving-right.js";
+import { syncingSetOf, unreadSet } from "./sets/set-failure.js";
 import { sideOf } from "./sides.js";
 
 /** What a change request affects, found without a render. */

@@ -1,4 +1,4 @@
-import type { ContentBudget, ContentLimit, Taken } from "../../core/ports/content-budget.js";
+import type { ContentBudget, ContentLimit, Taken } from "../../core/ports/stores.js";
 
 interface Write {
   /** Milliseconds since 1970. */

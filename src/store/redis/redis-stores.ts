@@ -23,10 +23,9 @@ import {
   type AuditRecord,
   matchesAudit,
 } from "../../core/ports/audit.js";
-import type { ContentBudget, ContentLimit, Taken } from "../../core/ports/content-budget.js";
 import type { LiveFeed, LiveRun } from "../../core/ports/live-feed.js";
 import type { Log } from "../../core/ports/log.js";
-import type { AttemptCounter, DeploymentStore } from "../../core/ports/stores.js";
+import type { AttemptCounter, ContentBudget, ContentLimit, DeploymentStore, Taken } from "../../core/ports/stores.js";
 import { type RedisClient, RedisScript, type StoreConnection } from "../../http/redis.js";
 import {
   AUDIT_KEY,

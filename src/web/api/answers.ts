@@ -84,7 +84,7 @@ function sentenceOf(issue: z.core.$ZodIssue | undefined, what: string): string {
 }
 
 /** A foreign name, shortened and escaped for terminals and logs. */
-export function shown(name: PropertyKey | undefined): string {
+function shown(name: PropertyKey | undefined): string {
   return JSON.stringify(String(name).slice(0, 60));
 }
 

@@ -65,7 +65,7 @@ export function holdRoutes(parts: HoldParts): Router {
   return router;
 }
 
-export function holdBody({ id, applications, reason, by, since, until }: Hold) {
+function holdBody({ id, applications, reason, by, since, until }: Hold) {
   return { id, applications, reason, by: by.login, since, until };
 }
 

@@ -6,7 +6,7 @@ import type { Command } from "../../../src/core/model/command.js";
 import type { CommandResult, Refusal } from "../../../src/core/model/result.js";
 import type { CommandContext } from "../../../src/core/ports/context.js";
 import type { Snapshot } from "../../../src/core/ports/snapshot.js";
-import { createRenderCache } from "../../../src/core/render/render-cache.js";
+import { createRenderCache } from "../../../src/core/render/render.js";
 import { createMemoryStores } from "../../../src/store/memory/memory-stores.js";
 import { noDelay } from "../../in-memory/delay.js";
 import { INLINE_READING } from "../../in-memory/inline-compute.js";

@@ -1,7 +1,6 @@
 import { describe, expect, test } from "@jest/globals";
 import fc from "fast-check";
-import { readIgnoreRules } from "../../../src/core/diff/live/ignore-rules.js";
-import type { ObjectAnswers } from "../../../src/core/diff/live/live-objects.js";
+import { type ObjectAnswers, readIgnoreRules } from "../../../src/core/diff/live/live-objects.js";
 import { diffBoth, diffLive } from "../../../src/core/diff/live/live-outcome.js";
 import { identify, keyOf } from "../../../src/core/diff/manifest-key.js";
 import type { ApplicationSpec, Manifest } from "../../../src/core/model/application.js";

@@ -2,7 +2,7 @@ import { expect, test } from "@jest/globals";
 import type { Manifest } from "../../../src/core/model/application.js";
 import { revision } from "../../../src/core/model/brand.js";
 import { jsonText } from "../../../src/core/model/json.js";
-import { createRenderCache } from "../../../src/core/render/render-cache.js";
+import { createRenderCache } from "../../../src/core/render/render.js";
 import { JumpClock } from "../../jump-clock.js";
 
 const AT = revision("a".repeat(40));

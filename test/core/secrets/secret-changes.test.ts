@@ -1,6 +1,6 @@
 import { describe, expect, test } from "@jest/globals";
 import { diffTask } from "../../../src/core/diff/diff-task.js";
-import { readIgnoreRules } from "../../../src/core/diff/live/ignore-rules.js";
+import { readIgnoreRules } from "../../../src/core/diff/live/live-objects.js";
 import type { Manifest } from "../../../src/core/model/application.js";
 import { revision } from "../../../src/core/model/brand.js";
 import { jsonText } from "../../../src/core/model/json.js";

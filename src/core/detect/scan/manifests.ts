@@ -15,8 +15,7 @@ import type {
 import type { TreeEntry } from "../../ports/repositories.js";
 import { followLinks } from "../tree/repository-tree.js";
 import { type Reading, SHORT_TEXT } from "../tree/yaml-documents.js";
-import { type FileResources, readResources, readResourcesTask, type Resource } from "./resources.js";
-import { mayHoldResource } from "./screen-text.js";
+import { type FileResources, mayHoldResource, readResources, readResourcesTask, type Resource } from "./resources.js";
 
 /** Paths per read, which bounds the texts held at a time. */
 const BATCH = 1000;

@@ -1,6 +1,6 @@
 import { YamlRefused } from "../../../config/bounded-yaml.js";
+import type { Token, TokenKind } from "./cursor.js";
 import { YamlScanner } from "./scanner.js";
-import type { Token, TokenKind } from "./tokens.js";
 
 /** A node of a document. `items` of a map are keys and values by turns. */
 export type YamlNode = YamlScalar | YamlCollection | YamlAlias;

@@ -1,6 +1,5 @@
 import { YamlRefused } from "../../../config/bounded-yaml.js";
-import { isAlpha, isBlank, isBlankOrEnd, isBreak, isBreakOrEnd, type TextCursor } from "./cursor.js";
-import { type Token, token } from "./tokens.js";
+import { isAlpha, isBlank, isBlankOrEnd, isBreak, isBreakOrEnd, type TextCursor, token, type Token } from "./cursor.js";
 
 const TAB = 0x09;
 const SPACE = 0x20;

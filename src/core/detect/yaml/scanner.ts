@@ -1,8 +1,13 @@
 import { YamlRefused } from "../../../config/bounded-yaml.js";
-import { isBlank, isBlankOrEnd, TextCursor } from "./cursor.js";
-import { scanAnchor, scanDirective, scanTag } from "./scan-scalars.js";
-import { scanBlockScalar, scanPlainScalar, scanQuotedScalar } from "./scan-scalars.js";
-import { scalarToken, type Token, token, type TokenKind } from "./tokens.js";
+import { isBlank, isBlankOrEnd, scalarToken, TextCursor, token, type Token, type TokenKind } from "./cursor.js";
+import {
+  scanAnchor,
+  scanBlockScalar,
+  scanDirective,
+  scanPlainScalar,
+  scanQuotedScalar,
+  scanTag,
+} from "./scan-scalars.js";
 
 /** Where a key without `?` may have begun. */
 interface SimpleKey {

@@ -7,9 +7,17 @@ import { differingPairs, diffManifests, type DiffRequest, pairManifests } from "
 import { inNamespace, keyOf, type ManifestIdentity, titleOf } from "../manifest-key.js";
 import { meanTheSame, type Sides, summarise } from "../summarise.js";
 import { FieldPath } from "./field-path.js";
-import { type Ignored, ignoredOf, type IgnoreRules, writesIgnored } from "./ignore-rules.js";
 import { mayDefaultOtherwise } from "./kubernetes-defaults.js";
-import { type InCluster, type ObjectAnswers, withEqualMasks, withLive } from "./live-objects.js";
+import {
+  type Ignored,
+  ignoredOf,
+  type IgnoreRules,
+  type InCluster,
+  type ObjectAnswers,
+  withEqualMasks,
+  withLive,
+  writesIgnored,
+} from "./live-objects.js";
 import { threeWayMerge } from "./three-way-merge.js";
 import { type Counts, removesMembers } from "./trial-order.js";
 

@@ -3,8 +3,7 @@ import { canonicalJson, isJsonObject, jsonEqual, type Json, type JsonObject } fr
 import { keyed, listRule, type ListRule, podPath, type ValuePath } from "../list-rules.js";
 import type { ManifestIdentity } from "../manifest-key.js";
 import { matchesCommit } from "../normalise.js";
-import { compareQuantities } from "../quantity.js";
-import { defaultOf } from "./kubernetes-defaults.js";
+import { compareQuantities, defaultOf } from "./kubernetes-defaults.js";
 
 type Maybe = Json | undefined;
 type List = readonly Json[];

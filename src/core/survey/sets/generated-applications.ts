@@ -24,7 +24,7 @@ import type { PreviewOrder, Previews } from "../previews.js";
 import { sideOf } from "../sides.js";
 import type { Survey } from "../survey.js";
 import { type Expansion, policyOf, twice } from "./application-set-notes.js";
-import { isOwnedBy, syncingSetOf, unreadSet } from "./syncing-set.js";
+import { isOwnedBy, syncingSetOf, unreadSet } from "./set-failure.js";
 
 /** Whether the plan has room for an application that only a set changes; asked once for each. */
 export type HasRoom = (name: ApplicationName) => boolean;

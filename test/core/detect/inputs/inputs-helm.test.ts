@@ -1,5 +1,5 @@
 import { describe, expect, test } from "@jest/globals";
-import { checkoutFilesOf } from "../../../../src/core/detect/tree/checkout-files.js";
+import { checkoutFilesOf } from "../../../../src/core/detect/tree/repository-path.js";
 import { applicationName } from "../../../../src/core/model/brand.js";
 import { OWN_URL } from "../memory-snapshot.js";
 import { application, inputs, single, touched, wholeReason } from "../read-inputs.js";

@@ -1,6 +1,6 @@
 import { expect, test } from "@jest/globals";
 import { inputsOf } from "../../../../src/core/detect/inputs/inputs.js";
-import { checkoutFilesOf } from "../../../../src/core/detect/tree/checkout-files.js";
+import { checkoutFilesOf } from "../../../../src/core/detect/tree/repository-path.js";
 import { sampleApplication } from "../../sample-application.js";
 import { HEAD, memorySnapshot, OWN_URL, type Files } from "../memory-snapshot.js";
 import { touchedAmong } from "../read-inputs.js";

@@ -1,7 +1,7 @@
 import { expect, test } from "@jest/globals";
-import { helmPositions } from "../../../../src/core/detect/scan/application-files.js";
 import { type Application, type Pin, sourcesOf } from "../../../../src/core/model/application.js";
 import type { JsonObject } from "../../../../src/core/model/json.js";
+import { helmPositions } from "../../../../src/core/render/render.js";
 import { sampleApplication } from "../../sample-application.js";
 import { HEAD, memorySnapshot, OWN_URL } from "../memory-snapshot.js";
 

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "@jest/globals";
 import fc from "fast-check";
 import { createManifestScanner } from "../../../../src/core/detect/scan/manifests.js";
-import { mayHoldResource } from "../../../../src/core/detect/scan/screen-text.js";
+import { mayHoldResource } from "../../../../src/core/detect/scan/resources.js";
 import { inlineCompute, TRUSTED_SCAN } from "../../../in-memory/inline-compute.js";
 import { type Files, HEAD, memorySnapshot, nameOf } from "../memory-snapshot.js";
 

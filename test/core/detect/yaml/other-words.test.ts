@@ -1,5 +1,5 @@
 import { expect, test } from "@jest/globals";
-import { otherWords } from "../../../../src/core/detect/yaml/other-words.js";
+import { otherWords } from "../../../../src/core/detect/yaml/resolve-scalar.js";
 
 test("words and numbers that Kubernetes reads otherwise than YAML 1.2 are named once, with their line", () => {
   const text = [
