@@ -36,8 +36,7 @@ export const SESSION_COOKIE = `${SERVICE}_session`;
 
 export const API_TOKEN_PREFIX = `${SERVICE}_api_`;
 
-/** Prefix of every key in the store. */
-const STORE_PREFIX = `${SERVICE}:`;
+/** Every key in the store begins with the service's name. */
 export const LOCK_KEY_PREFIX = `${SERVICE}:lock:`;
 export const WAITING_KEY_PREFIX = `${SERVICE}:waiting:`;
 export const HOLD_KEY_PREFIX = `${SERVICE}:hold:`;
