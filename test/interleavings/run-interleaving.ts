@@ -9,7 +9,7 @@ import type { LockStore } from "../../src/core/ports/stores.js";
 import { createInProcessQueue } from "../../src/queue/in-process.js";
 import type { Dependencies } from "../../src/run/line/run.js";
 import { supervise } from "../../src/run/line/supervise.js";
-import { reconcile } from "../../src/service/reconcile.js";
+import { reconcile } from "../../src/service/chores.js";
 import { systemClock } from "../../src/service/service.js";
 import type { Stores } from "../../src/store/stores.js";
 import { type Delay, randomDelay, seededRandom } from "../in-memory/delay.js";

@@ -1,8 +1,8 @@
 import type { RenderFacts } from "../diff/diff-task.js";
 import { createLifting, type WhyWithheld } from "../facts/approval.js";
 import { markFailed } from "../facts/failed-since.js";
+import { markUnseen } from "../facts/missed.js";
 import { factsOfAsker } from "../facts/read-facts.js";
-import { markUnseen } from "../facts/unseen.js";
 import { type GivenDefinition, specEqual } from "../model/application.js";
 import { applicationName, type ApplicationName } from "../model/brand.js";
 import { changeRequestRef } from "../model/change-request.js";

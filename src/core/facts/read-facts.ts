@@ -57,9 +57,8 @@ import {
   createApprovals,
   missingForRules as missingApproval,
 } from "./approval.js";
-import { readMissed } from "./missed.js";
+import { readMissed, unseenSentence } from "./missed.js";
 import { checksOfMerge } from "./sync-checks.js";
-import { unseenSentence } from "./unseen.js";
 
 export type FactSource = ApprovalContext &
   Pick<CommandContext, "host" | "change" | "settings" | "plans" | "locks" | "holds" | "deployments" | "checks">;

@@ -3,8 +3,15 @@ import type { RepositoryName } from "../../core/model/brand.js";
 import type { ChangeRequest, ChangeRequestRef, Mergeability } from "../../core/model/change-request.js";
 import { BaseBranchGone } from "../../core/model/errors.js";
 import type { Clock } from "../../core/ports/clock.js";
-import { idField, ifFound, readUntil, repositoryField, revisionField, urlsAtAliases } from "../host-answer.js";
-import { underPresentName } from "../present-name.js";
+import {
+  idField,
+  ifFound,
+  readUntil,
+  repositoryField,
+  revisionField,
+  underPresentName,
+  urlsAtAliases,
+} from "../host-answer.js";
 import type { GitHubClient } from "./client.js";
 import { userField } from "./webhook.js";
 import { GITHUB } from "./words.js";

@@ -26,11 +26,9 @@ import { getAuthorship, getReviews } from "./approval.js";
 import { getChangeRequest, getMergeability, getState, withPresentName } from "./change-request.js";
 import { createGitHubClient, type GitHubClient } from "./client.js";
 import { createComments, createRecentActivity } from "./comments.js";
-import { createDeployments, createSetStatus, openWithHead } from "./commit-reports.js";
-import { mergeGroup } from "./merge-queue.js";
-import { merge } from "./merge.js";
+import { createDeployments, createSetStatus, mergeGroup, openWithHead } from "./commit-reports.js";
+import { merge, updateBranch } from "./merge.js";
 import { revert } from "./revert.js";
-import { updateBranch } from "./update-branch.js";
 import { GITHUB } from "./words.js";
 
 export const MERGE_WRITE: ContentWrite = { urgency: "result", brief: true };

@@ -16,7 +16,7 @@ import {
 } from "../host-answer.js";
 import type { BodyCheck, Receipt } from "../receive-body.js";
 import { queueEvent, type Translation, type WebhookIntake, webhookRoute, type WebhookRoute } from "../webhook-route.js";
-import { QUEUE_BRANCHES } from "./merge-queue.js";
+import { QUEUE_BRANCHES } from "./commit-reports.js";
 
 /** The events that the App subscribes to: https://docs.github.com/webhooks/webhook-events-and-payloads */
 const SUBSCRIBED_EVENTS = ["pull_request", "issue_comment", "pull_request_review", "push", "merge_group"] as const;

@@ -4,8 +4,15 @@ import type { Revision } from "../../core/model/brand.js";
 import type { ChangeRequest, ChangeRequestRef, Mergeability } from "../../core/model/change-request.js";
 import { BaseBranchGone, HostFailure } from "../../core/model/errors.js";
 import type { Clock } from "../../core/ports/clock.js";
-import { idField, ifFound, readUntil, repositoryField, revisionField, urlsAtAliases } from "../host-answer.js";
-import { underPresentName } from "../present-name.js";
+import {
+  idField,
+  ifFound,
+  readUntil,
+  repositoryField,
+  revisionField,
+  underPresentName,
+  urlsAtAliases,
+} from "../host-answer.js";
 import type { GitLabClient } from "./client.js";
 import { userField } from "./webhook.js";
 import { GITLAB } from "./words.js";

@@ -26,10 +26,9 @@ import { getAuthorship } from "./authorship.js";
 import { getChangeRequest, getMergeRequest, getState, mergeabilityOf, withPresentName } from "./change-request.js";
 import { createGitLabClient, type GitLabClient } from "./client.js";
 import { createDeployments, openWithHead, setStatus } from "./commit-reports.js";
-import { merge } from "./merge.js";
+import { merge, updateBranch } from "./merge.js";
 import { createNotes, createRecentActivity } from "./notes.js";
 import { revert } from "./revert.js";
-import { updateBranch } from "./update-branch.js";
 import { isBot } from "./webhook.js";
 import { GITLAB } from "./words.js";
 

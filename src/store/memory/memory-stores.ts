@@ -42,9 +42,8 @@ import { byApplication, byUsername, type Stores } from "../stores.js";
 import { MemoryContentBudget } from "./content-budget.js";
 import { MemoryHoldStore } from "./hold-store.js";
 import { MemoryLiveFeed } from "./live-feed.js";
-import { MemoryMarkStore } from "./mark-store.js";
 import { MemorySessionStore } from "./session-store.js";
-import { MemoryStatusStore } from "./status-store.js";
+import { MemoryMarkStore, MemoryStatusStore } from "./status-store.js";
 
 const MAX_WINDOWS = 10_000;
 

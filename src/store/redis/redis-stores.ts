@@ -43,10 +43,9 @@ import { MemoryLiveFeed } from "../memory/live-feed.js";
 import { byApplication, type Stores } from "../stores.js";
 import { RedisConnection } from "./connection.js";
 import { RedisHoldStore, RedisLockStore, RedisWaitStore } from "./lock-store.js";
-import { RedisMarkStore } from "./mark-store.js";
 import { RedisPlanStore } from "./plan-store.js";
 import type { RedisConfig } from "./redis-config.js";
-import { RedisStatusStore } from "./status-store.js";
+import { RedisMarkStore, RedisStatusStore } from "./status-store.js";
 import { orUndefined, readStored, scanKeys, stored } from "./stored-value.js";
 import { RedisUserStore } from "./user-store.js";
 

@@ -1,5 +1,6 @@
 import { timingSafeEqual } from "node:crypto";
-import type { Request, RequestHandler } from "express";
+import type { Request, RequestHandler, Response } from "express";
+import { rateLimit } from "express-rate-limit";
 import { hashOfToken, isApiToken } from "../../config/server/auth-section.js";
 import type { ApiToken } from "../../config/server/server.js";
 import type { Account } from "../../core/model/account.js";
@@ -7,7 +8,6 @@ import type { Log } from "../../core/ports/log.js";
 import type { AttemptCounter } from "../../core/ports/stores.js";
 import { API_TOKEN_PREFIX } from "../../names.js";
 import { setViewer } from "../viewer.js";
-import { limitAttempts } from "./login-guards.js";
 
 const API = /^\/api\/v1(?:\/|$)/i;
 
@@ -70,4 +70,34 @@ function accountOf(sent: string, tokens: readonly ApiToken[]): Account | undefin
   if (found === undefined || !isApiToken(sent)) return undefined;
   const { name, role } = found;
   return { id: `api-token:${name}`, provider: "api-token", username: name, email: undefined, role };
+}
+
+/** Login requests per address and window: starts, callbacks and passwords. A login at a provider counts twice. */
+export const MOST_ATTEMPTS = 60;
+const WINDOW_MS = 5 * 60_000;
+
+/** Counts the requests of an address, and has those beyond `MOST_ATTEMPTS` refused. IPv6 addresses count per /56 network. */
+export function limitAttempts(
+  attempts: AttemptCounter,
+  refuse: (response: Response, seconds: number, request: Request) => void,
+): RequestHandler {
+  return rateLimit({
+    windowMs: WINDOW_MS,
+    limit: MOST_ATTEMPTS,
+    legacyHeaders: false,
+    // server.trust_proxy decides about proxies; the library would print its own warnings to the console.
+    validate: false,
+    store: {
+      increment: async (key) => {
+        const { count, resetsInMs } = await attempts.add(key, WINDOW_MS);
+        return { totalHits: count, resetTime: new Date(Date.now() + resetsInMs) };
+      },
+      decrement: () => undefined,
+      resetKey: () => undefined,
+    },
+    handler: (request, response) => {
+      const seconds = Number(response.getHeader("retry-after")) || WINDOW_MS / 1000;
+      refuse(response, seconds, request);
+    },
+  });
 }

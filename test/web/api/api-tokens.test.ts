@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, test } from "@jest/globals";
 import { hashOfToken, newApiToken } from "../../../src/config/server/auth-section.js";
 import { applicationName } from "../../../src/core/model/brand.js";
-import { MOST_ATTEMPTS } from "../../../src/web/auth/login-guards.js";
+import { MOST_ATTEMPTS } from "../../../src/web/auth/api-tokens.js";
 import { fillStores, PULL } from "../sample-stores.js";
 import { startSite, type SiteUnderTest } from "../site-under-test.js";
 import type { Visited, VisitOptions } from "../visitor.js";

@@ -1,6 +1,6 @@
 import { setTimeout as delay } from "node:timers/promises";
 import { describe, expect, test } from "@jest/globals";
-import { MOST_ATTEMPTS } from "../../../src/web/auth/login-guards.js";
+import { MOST_ATTEMPTS } from "../../../src/web/auth/api-tokens.js";
 import { RedisServer } from "../../redis-server.js";
 import type { Visited, Visitor } from "../visitor.js";
 import { startSite, STORE_KINDS, type Site, type SiteOptions } from "./site.js";
