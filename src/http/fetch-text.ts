@@ -1,3 +1,5 @@
+import { promisify } from "node:util";
+import { gunzip } from "node:zlib";
 import { Agent, type Dispatcher, EnvHttpProxyAgent } from "undici";
 
 /** Addresses of the proxies that this process uses. */
@@ -17,8 +19,10 @@ interface ConnectionOptions extends Pick<Agent.Options, "headersTimeout" | "body
 
 let used: { readonly proxies: Proxies; readonly dispatcher: Dispatcher } | undefined;
 
-/** Sends every later request of this process through proxies, by `CONNECT`. Without this call there are none. */
-export function useProxies({ httpProxy, httpsProxy, noProxy }: Proxies): void {
+/** Sends every later request of this process through proxies, by `CONNECT`, or through none, as before the first call. */
+export function useProxies(given: Proxies | undefined): void {
+  if (given === undefined) return void (used = undefined);
+  const { httpProxy, httpsProxy, noProxy } = given;
   const proxies = { httpProxy, httpsProxy, noProxy };
   used = { proxies, dispatcher: new EnvHttpProxyAgent(proxies) };
 }
@@ -65,8 +69,10 @@ export interface Answer extends Pick<Response, "status" | "headers"> {
   readonly text: string;
 }
 
-interface BinaryAnswer extends Pick<Response, "status" | "headers"> {
-  readonly bytes: Uint8Array;
+interface BinaryAnswer {
+  readonly status: number;
+  readonly headers: Pick<Headers, "get">;
+  readonly bytes: Buffer;
 }
 
 /**
@@ -74,36 +80,88 @@ interface BinaryAnswer extends Pick<Response, "status" | "headers"> {
  * @throws {AnswerTimedOut | AnswerTooLarge}, the caller's abort reason, or what `fetch` throws.
  */
 export async function fetchText(url: string | URL, init: RequestInit, limits: AnswerLimits): Promise<Answer> {
-  const decoder = new TextDecoder();
-  const parts: string[] = [];
-  const add = (chunk: Uint8Array) => parts.push(decoder.decode(chunk, { stream: true }));
-  const { status, headers } = await fetchChunks(url, init, limits, add);
-  parts.push(decoder.decode());
-  return { status, headers, text: parts.join("") };
-}
-
-/** Like `fetchText`, for an answer that is not text. */
-export async function fetchBytes(url: string | URL, init: RequestInit, limits: AnswerLimits): Promise<BinaryAnswer> {
-  const chunks: Uint8Array[] = [];
-  const { status, headers } = await fetchChunks(url, init, limits, (chunk) => chunks.push(chunk));
-  return { status, headers, bytes: Buffer.concat(chunks) };
-}
-
-async function fetchChunks(
-  url: string | URL,
-  init: RequestInit,
-  limits: AnswerLimits,
-  onChunk: (chunk: Uint8Array) => void,
-): Promise<Response> {
   return within(limits, async (signal) => {
     const response = await fetch(url, proxied({ ...init, signal }));
+    const decoder = new TextDecoder();
+    const parts: string[] = [];
     let size = 0;
     for await (const chunk of (response.body ?? []) as AsyncIterable<Uint8Array>) {
       size += chunk.byteLength;
-      if (size > limits.maxBytes) throw new AnswerTooLarge(`more than ${limits.maxBytes} bytes`);
-      onChunk(chunk);
+      if (size > limits.maxBytes) throw tooLarge(limits.maxBytes);
+      parts.push(decoder.decode(chunk, { stream: true }));
     }
-    return response;
+    parts.push(decoder.decode());
+    return { status: response.status, headers: response.headers, text: parts.join("") };
+  });
+}
+
+function tooLarge(maxBytes: number, cause?: unknown): AnswerTooLarge {
+  return new AnswerTooLarge(`more than ${maxBytes} bytes`, { cause });
+}
+
+interface DirectRequest {
+  readonly url: URL;
+  readonly method: "GET" | "POST" | "PUT" | "DELETE";
+  readonly headers: Readonly<Record<string, string>>;
+  readonly body: string | Uint8Array | undefined;
+}
+
+const unpack = promisify(gunzip);
+
+/**
+ * Like `fetchText`, over connections of `createDispatcher`, with a third of the CPU time of `fetch` for a small answer. Unpacks
+ * gzip; does not follow redirects.
+ * @throws {AnswerTimedOut | AnswerTooLarge}, the caller's abort reason, or what undici or zlib throws.
+ */
+export async function requestBytes(
+  connections: Dispatcher,
+  request: DirectRequest,
+  limits: AnswerLimits,
+): Promise<BinaryAnswer> {
+  const { maxBytes } = limits;
+  return within(limits, async (signal) => {
+    const answer = await received(connections, request, maxBytes, signal);
+    if (answer.bytes.length === 0 || answer.headers.get("content-encoding")?.toLowerCase() !== "gzip") return answer;
+    const bytes = await unpack(answer.bytes, { maxOutputLength: maxBytes }).catch((error: unknown) => {
+      throw isTooLong(error) ? tooLarge(maxBytes, error) : error;
+    });
+    return { ...answer, bytes };
+  });
+}
+
+function isTooLong(error: unknown): boolean {
+  return typeof error === "object" && error !== null && "code" in error && error.code === "ERR_BUFFER_TOO_LARGE";
+}
+
+function received(
+  connections: Dispatcher,
+  { url, method, headers, body }: DirectRequest,
+  maxBytes: number,
+  signal: AbortSignal,
+): Promise<BinaryAnswer> {
+  return new Promise((resolve, reject) => {
+    const chunks: Buffer[] = [];
+    let size = 0;
+    let head: Pick<BinaryAnswer, "status" | "headers">;
+    const options = { origin: url.origin, path: url.pathname + url.search, method, headers, body: body ?? null };
+    connections.dispatch(options, {
+      onRequestStart(controller) {
+        const abort = () => controller.abort(signal.reason as Error);
+        // It may have waited for a connection.
+        if (signal.aborted) abort();
+        else signal.addEventListener("abort", abort, { once: true });
+      },
+      onResponseStart(_controller, status, given) {
+        head = { status, headers: { get: (name) => given[name]?.toString() ?? null } };
+      },
+      onResponseData(controller, chunk) {
+        size += chunk.length;
+        if (size > maxBytes) controller.abort(tooLarge(maxBytes));
+        else chunks.push(chunk);
+      },
+      onResponseEnd: () => resolve({ ...head, bytes: Buffer.concat(chunks) }),
+      onResponseError: (_controller, error) => reject(error),
+    });
   });
 }
 

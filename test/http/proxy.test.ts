@@ -5,7 +5,15 @@ import { type AddressInfo, connect } from "node:net";
 import type { Duplex } from "node:stream";
 import { afterAll, beforeAll, expect, test } from "@jest/globals";
 import type { Dispatcher } from "undici";
-import { createDispatcher, fetchText, postText, proxied, useProxies } from "../../src/http/fetch-text.js";
+import {
+  AnswerTimedOut,
+  createDispatcher,
+  fetchText,
+  postText,
+  proxied,
+  requestBytes,
+  useProxies,
+} from "../../src/http/fetch-text.js";
 import { localServer, type LocalServer } from "../local-server.js";
 
 const PEM = readFileSync(new URL("../fixtures/argocd-adapter/self-signed.pem", import.meta.url), "utf8");
@@ -27,6 +35,7 @@ beforeAll(async () => {
     const target = request.url ?? "";
     tunnels.add(socket);
     asked.push(`${target} ${request.headers["proxy-authorization"] ?? ""}`);
+    if (target.startsWith("silent")) return;
     if (target.startsWith("refused")) {
       socket.end("HTTP/1.1 407 Proxy Authentication Required\r\n\r\n");
       return;
@@ -47,6 +56,8 @@ beforeAll(async () => {
 });
 
 afterAll(async () => {
+  // They belong to the process, as the other test files of this worker do.
+  useProxies(undefined);
   // The server no longer knows them.
   for (const tunnel of tunnels) tunnel.destroy();
   proxy.closeAllConnections();
@@ -54,9 +65,9 @@ afterAll(async () => {
   await Promise.all([plain.stop(), secure.stop()]);
 });
 
-function by(dispatcher: Dispatcher): RequestInit {
-  const plain: RequestInit = {};
-  return Object.assign(plain, { dispatcher });
+async function textBy(dispatcher: Dispatcher, address: string): Promise<string> {
+  const request = { url: new URL(address), method: "GET", headers: {}, body: undefined } as const;
+  return (await requestBytes(dispatcher, request, LIMITS)).bytes.toString();
 }
 
 const CREDENTIALS = `Basic ${Buffer.from("svc:pass word").toString("base64")}`;
@@ -77,9 +88,8 @@ test("a message for a receiver of notifications goes the same way", async () => 
 test("connections of their own go the same way, and check certificates unless they are told not to", async () => {
   const insecure = createDispatcher(CONNECTION);
   const strict = createDispatcher({ ...CONNECTION, insecure: false });
-  const through = (dispatcher: Dispatcher) => fetchText("https://argocd.invalid/api", by(dispatcher), LIMITS);
-  expect((await through(insecure)).text).toBe("secure argocd.invalid");
-  await expect(through(strict)).rejects.toThrow("fetch failed");
+  expect(await textBy(insecure, "https://argocd.invalid/api")).toBe("secure argocd.invalid");
+  await expect(textBy(strict, "https://argocd.invalid/api")).rejects.toThrow("self-signed certificate");
   expect(asked.splice(0)).toEqual([`argocd.invalid:443 ${CREDENTIALS}`, `argocd.invalid:443 ${CREDENTIALS}`]);
   await Promise.all([insecure.close(), strict.close()]);
 });
@@ -92,7 +102,7 @@ test("without a dispatcher of its own a request trusts no certificate that the m
 test("hosts in NO_PROXY are reached directly, and so are hosts below them", async () => {
   expect((await fetchText(plain.url, {}, LIMITS)).text).toContain("plain 127.0.0.1");
   const direct = createDispatcher(CONNECTION);
-  expect((await fetchText(secure.url, by(direct), LIMITS)).text).toContain("secure 127.0.0.1");
+  expect(await textBy(direct, secure.url)).toContain("secure 127.0.0.1");
   await expect(fetchText("http://argocd.direct.invalid", {}, LIMITS)).rejects.toThrow("fetch failed");
   expect(asked.splice(0)).toEqual([]);
   await direct.close();
@@ -101,6 +111,19 @@ test("hosts in NO_PROXY are reached directly, and so are hosts below them", asyn
 test("a proxy that refuses is a failed request", async () => {
   await expect(fetchText("https://refused.invalid/api", {}, LIMITS)).rejects.toThrow("fetch failed");
   expect(asked.splice(0)).toEqual([`refused.invalid:443 ${CREDENTIALS}`]);
+});
+
+test("connections of their own wait no longer for a proxy than for an answer, and go on without it", async () => {
+  const connections = createDispatcher({ ...CONNECTION, connectTimeout: 50 });
+  const call = (address: string) => ({ url: new URL(address), method: "GET", headers: {}, body: undefined }) as const;
+  const silent = requestBytes(connections, call("https://silent.invalid"), { ...LIMITS, timeoutMs: 100 });
+  await expect(silent).rejects.toThrow(AnswerTimedOut);
+  await expect(requestBytes(connections, call("https://refused.invalid"), LIMITS)).rejects.toThrow(
+    "Proxy response (407)",
+  );
+  expect(await textBy(connections, "https://argocd.invalid")).toBe("secure argocd.invalid");
+  expect(asked.splice(0)).toHaveLength(3);
+  await connections.destroy();
 });
 
 test("whoever brings a dispatcher keeps it", () => {

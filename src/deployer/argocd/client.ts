@@ -6,9 +6,9 @@ import {
   AnswerTimedOut,
   AnswerTooLarge,
   createDispatcher,
-  fetchBytes,
-  fetchText,
+  requestBytes,
 } from "../../http/fetch-text.js";
+import { SERVICE } from "../../names.js";
 import {
   ArgoCdFailure,
   connectionProblem,
@@ -96,7 +96,7 @@ export interface Client {
 export function createClient(config: ArgoCdConfig, parts: { clock: Clock; log: Log }): Client {
   const base = new URL(config.serverUrl);
   const prefix = base.pathname.replace(/\/+$/, "");
-  // `fetchText` sets the time-outs. The certificate check is off for these connections only, never for the process.
+  // `requestBytes` sets the time-outs. The certificate check is off for these connections only, never for the process.
   const connections = createDispatcher({
     headersTimeout: 0,
     bodyTimeout: 0,
@@ -128,7 +128,12 @@ export function createClient(config: ArgoCdConfig, parts: { clock: Clock; log: L
     const started = performance.now();
     const limits = { timeoutMs: Math.max(1, timeoutMs), maxBytes: MAXIMUM_BODY, signal: asked.signal };
     const whole = asked.timeoutMs ?? config.requestTimeoutMs;
-    const { status, headers, text } = await explained(fetchText(url, init(asked), limits), limits, whole);
+    const { status, headers, bytes } = await explained(
+      requestBytes(connections, requestOf(url, asked), limits),
+      limits,
+      whole,
+    );
+    const text = bytes.toString();
     const durationMs = Math.round(performance.now() - started);
     parts.log.debug({ method: asked.method, path, status, durationMs }, "called Argo CD");
     if (status >= 300 && status < 400) throw redirectProblem(url, headers.get("location"), path.slice(prefix.length));
@@ -155,19 +160,22 @@ export function createClient(config: ArgoCdConfig, parts: { clock: Clock; log: L
 
   async function grpc({ path, message, permission, timeoutMs, signal }: GrpcCall): Promise<Uint8Array> {
     const url = new URL(prefix + path, base.origin);
-    const headers = { "content-type": GRPC_WEB, token: config.token };
-    const plain: RequestInit = { method: "POST", headers, body: framed(message), redirect: "manual" };
+    const headers = { "content-type": GRPC_WEB, "user-agent": SERVICE, token: config.token };
     const limits = { timeoutMs: Math.max(1, timeoutMs), maxBytes: MAXIMUM_GRPC_BODY, signal };
     const started = performance.now();
-    const fetched = fetchBytes(url, Object.assign(plain, { dispatcher: connections }), limits);
-    const { status, headers: given, bytes } = await explained(fetched, limits, timeoutMs);
+    const asked = { url, method: "POST", headers, body: framed(message) } as const;
+    const {
+      status,
+      headers: given,
+      bytes,
+    } = await explained(requestBytes(connections, asked, limits), limits, timeoutMs);
     const durationMs = Math.round(performance.now() - started);
     parts.log.debug({ method: "POST", path: url.pathname, status, durationMs }, "called Argo CD");
     if (status >= 300 && status < 400) throw redirectProblem(url, given.get("location"), path);
     const request = { method: "POST", path: url.pathname, permission, now: parts.clock.now() };
     const retryAfter = given.get("retry-after");
     if (status !== 200) {
-      const body = withoutToken(Buffer.from(bytes).toString());
+      const body = withoutToken(bytes.toString());
       throw interpretError({ ...request, status, body, retryAfter });
     }
     const answer = readGrpcAnswer(given, bytes);
@@ -208,17 +216,16 @@ export function createClient(config: ArgoCdConfig, parts: { clock: Clock; log: L
     return config.token === "" ? text : text.replaceAll(config.token, "***");
   }
 
-  function init(asked: Call): RequestInit {
+  function requestOf(url: URL, { method, body }: Call): Parameters<typeof requestBytes>[1] {
     const headers: Record<string, string> = {
       accept: "application/json",
       "accept-encoding": "gzip",
       authorization: `Bearer ${config.token}`,
+      "user-agent": SERVICE,
     };
     // Argo CD answers 415 to any other value, even for a call without a body.
-    if (asked.method !== "GET") headers["content-type"] = "application/json";
-    const body = asked.body === undefined ? undefined : JSON.stringify(asked.body);
-    const plain: RequestInit = { method: asked.method, headers, body, redirect: "manual" };
-    return Object.assign(plain, { dispatcher: connections });
+    if (method !== "GET") headers["content-type"] = "application/json";
+    return { url, method, headers, body: body === undefined ? undefined : JSON.stringify(body) };
   }
 
   return { text, call: async (asked) => readAnswer(await text(asked)), grpc, close: () => connections.close() };
@@ -262,7 +269,7 @@ export function framed(message: Uint8Array): Uint8Array<ArrayBuffer> {
 }
 
 /** A refused call has its status in the headers and no body. Otherwise a message and a frame with the trailers follow. */
-export function readGrpcAnswer(headers: Headers, bytes: Uint8Array): GrpcAnswer {
+export function readGrpcAnswer(headers: Pick<Headers, "get">, bytes: Uint8Array): GrpcAnswer {
   if (!(headers.get("content-type") ?? "").startsWith("application/grpc-web")) return { kind: "unreadable" };
   const early = statusIn((name) => headers.get(name) ?? undefined);
   if (early !== undefined && early.code !== 0) return { kind: "error", ...early };

@@ -1,10 +1,10 @@
 import { expect, test } from "@jest/globals";
 import { applicationName } from "../../../src/core/model/brand.js";
 import { fixture, recordedApplication } from "./fixture.js";
-import { argocd, settings, withNock } from "./nock-lifecycle.js";
+import { argocd, settings, withArgoCd } from "./scripted-argocd.js";
 import { failureOf, underTest } from "./under-test.js";
 
-withNock();
+withArgoCd();
 
 const FIELDS =
   "items.metadata.name,items.metadata.namespace,items.metadata.labels,items.metadata.annotations," +
@@ -12,7 +12,7 @@ const FIELDS =
 const DENIED = { code: 7, message: "permission denied", error: "permission denied" };
 
 function list(answer: unknown) {
-  return argocd()
+  return argocd
     .get("/api/v1/applications")
     .query({ fields: FIELDS })
     .reply(200, answer as object);
@@ -55,7 +55,7 @@ test.each([
 test("the list is asked for once in ten seconds, by however many, and again after a failure", async () => {
   settings();
   const { deployer, clock } = underTest();
-  argocd().get("/api/v1/applications").query(true).reply(500, { code: 2, message: "boom" });
+  argocd.get("/api/v1/applications").query(true).reply(500, { code: 2, message: "boom" });
   expect((await failureOf(deployer.listApplications())).message).toBe("boom");
   list(fixture("list"));
   await Promise.all([deployer.listApplications(), deployer.listApplications()]);
@@ -102,27 +102,27 @@ test("names follow Argo CD's own namespace", async () => {
 
 test("a namespace that was told once is kept when Argo CD is away, or no longer tells it", async () => {
   const { deployer, clock } = underTest();
-  argocd().get("/api/v1/settings").reply(200, { controllerNamespace: "gitops", appLabelKey: null });
+  argocd.get("/api/v1/settings").reply(200, { controllerNamespace: "gitops", appLabelKey: null });
   await deployer.naming();
   clock.forward(300_000);
-  argocd().get("/api/v1/settings").reply(500, {});
+  argocd.get("/api/v1/settings").reply(500, {});
   expect((await deployer.naming())("gitops", "a")).toBe("a");
-  argocd().get("/api/v1/settings").reply(200, {});
+  argocd.get("/api/v1/settings").reply(200, {});
   expect((await deployer.naming())("gitops", "a")).toBe("a");
 });
 
 test("without a told namespace it is taken to be argocd, and without any answer nothing has a name", async () => {
-  argocd().get("/api/v1/settings").reply(500, { code: 2, message: "away" });
+  argocd.get("/api/v1/settings").reply(500, { code: 2, message: "away" });
   const { deployer } = underTest();
   expect((await failureOf(deployer.naming())).message).toBe("away");
-  argocd().get("/api/v1/settings").reply(200, { trackingMethod: "of the future" });
+  argocd.get("/api/v1/settings").reply(200, { trackingMethod: "of the future" });
   expect((await deployer.naming())("argocd", "a")).toBe("a");
 });
 
 test("an application is read whole and fresh, under its project once that is known", async () => {
   settings();
   const { deployer } = underTest();
-  argocd().get("/api/v1/applications/plain").reply(200, recordedApplication("plain"));
+  argocd.get("/api/v1/applications/plain").reply(200, recordedApplication("plain"));
   const first = await deployer.findApplication(applicationName("plain"));
   expect(first).toMatchObject({
     name: "plain",
@@ -133,20 +133,20 @@ test("an application is read whole and fresh, under its project once that is kno
     parent: undefined,
     deleting: false,
   });
-  argocd().get("/api/v1/applications/plain").query({ project: "default" }).reply(200, recordedApplication("plain"));
+  argocd.get("/api/v1/applications/plain").query({ project: "default" }).reply(200, recordedApplication("plain"));
   expect((await deployer.findApplication(applicationName("plain")))?.name).toBe("plain");
 });
 
 test("an application in another namespace is asked for there", async () => {
   settings();
-  argocd().get("/api/v1/applications/outer").query({ appNamespace: "team-a" }).reply(200, recordedApplication("outer"));
+  argocd.get("/api/v1/applications/outer").query({ appNamespace: "team-a" }).reply(200, recordedApplication("outer"));
   const found = await underTest().deployer.findApplication(applicationName("team-a/outer"));
   expect(found).toMatchObject({ name: "team-a/outer", namespace: "team-a", resourceName: "outer" });
 });
 
 test("a refusal without a project means: not there, or not for this token", async () => {
   settings();
-  argocd().get("/api/v1/applications/nope").reply(403, DENIED);
+  argocd.get("/api/v1/applications/nope").reply(403, DENIED);
   expect(await underTest().deployer.findApplication(applicationName("nope"))).toBeUndefined();
 });
 
@@ -155,13 +155,10 @@ test("an application that moved to another project is still found", async () => 
   list(fixture("list"));
   const { deployer } = underTest();
   await deployer.listApplications();
-  argocd()
-    .get("/api/v1/applications/plain")
-    .query({ project: "default" })
-    .reply(404, { code: 5, message: "not found" });
+  argocd.get("/api/v1/applications/plain").query({ project: "default" }).reply(404, { code: 5, message: "not found" });
   const moved = recordedApplication("plain");
   moved.spec.project = "fin";
-  argocd().get("/api/v1/applications/plain").query({}).reply(200, moved);
+  argocd.get("/api/v1/applications/plain").query({}).reply(200, moved);
   expect((await deployer.findApplication(applicationName("plain")))?.project).toBe("fin");
 });
 
@@ -176,13 +173,13 @@ test.each(["..", "Bad_Name", "a/../b", "team-a/", "/x", "x y", "a".repeat(254)])
 test("a temporary Application is none to plan for", async () => {
   settings();
   const answer = { metadata: { name: "svc-tmp-1-a", labels: { "svc.dev/temporary": "true" } }, spec: {} };
-  argocd().get("/api/v1/applications/svc-tmp-1-a").reply(200, answer);
+  argocd.get("/api/v1/applications/svc-tmp-1-a").reply(200, answer);
   expect(await underTest().deployer.findApplication(applicationName("svc-tmp-1-a"))).toBeUndefined();
 });
 
 test("another failure of the look is one", async () => {
   settings();
-  argocd().get("/api/v1/applications/plain").reply(401, { code: 16, message: "invalid session: token expired" });
+  argocd.get("/api/v1/applications/plain").reply(401, { code: 16, message: "invalid session: token expired" });
   expect((await failureOf(underTest().deployer.findApplication(applicationName("plain")))).reason).toBe(
     "unauthenticated",
   );
@@ -196,7 +193,7 @@ async function found(changes: { metadata?: object; status?: object; spec?: objec
     spec: changes.spec ?? base.spec,
     status: { ...base.status, ...changes.status },
   };
-  argocd().get("/api/v1/applications/child").reply(200, answer);
+  argocd.get("/api/v1/applications/child").reply(200, answer);
   return underTest().deployer.findApplication(applicationName("child"));
 }
 
@@ -258,9 +255,7 @@ test("an application without a set costs no call for sets", async () => {
 
 function sets(type: string, metadata: object = {}): void {
   const item = { metadata: { name: "shops", namespace: "argocd", ...metadata }, spec: { strategy: { type } } };
-  argocd()
-    .get("/api/v1/applicationsets")
-    .reply(200, { items: [item] });
+  argocd.get("/api/v1/applicationsets").reply(200, { items: [item] });
 }
 
 test("an application that was never compared", async () => {

@@ -1,22 +1,22 @@
 import { expect, test } from "@jest/globals";
 import type { ApplicationSet } from "../../../src/core/model/application.js";
 import { fixture } from "./fixture.js";
-import { argocd, settings, withNock } from "./nock-lifecycle.js";
+import { argocd, settings, withArgoCd } from "./scripted-argocd.js";
 import { CHANGE, failureOf, underTest } from "./under-test.js";
 
-withNock();
+withArgoCd();
 
 test("the check tells version and account", async () => {
-  argocd().get("/api/version").reply(200, { Version: "v3.5.1+abc" });
-  argocd().get("/api/v1/session/userinfo").reply(200, { loggedIn: true, username: "proj:win:r1", iss: "argocd" });
+  argocd.get("/api/version").reply(200, { Version: "v3.5.1+abc" });
+  argocd.get("/api/v1/session/userinfo").reply(200, { loggedIn: true, username: "proj:win:r1", iss: "argocd" });
   expect(await underTest().deployer.check()).toEqual({ version: "v3.5.1+abc", account: "proj:win:r1" });
 });
 
 test.each([{}, { loggedIn: false }, { loggedIn: null }])(
   "a token that is not logged in is refused: %j",
   async (user) => {
-    argocd().get("/api/version").reply(200, {});
-    argocd().get("/api/v1/session/userinfo").reply(200, user);
+    argocd.get("/api/version").reply(200, {});
+    argocd.get("/api/v1/session/userinfo").reply(200, user);
     const failure = await failureOf(underTest().deployer.check());
     expect(failure).toMatchObject({
       reason: "unauthenticated",
@@ -40,7 +40,7 @@ const SET: ApplicationSet = {
 
 function generate(status: number, answer: object | string) {
   settings();
-  return argocd()
+  return argocd
     .post("/api/v1/applicationsets/generate", {
       applicationSet: { metadata: { name: "set1" }, spec: { generators: [] } },
     })
@@ -120,7 +120,7 @@ test.each([
 ])("a set in %s is read with its namespace, unless it is Argo CD's own", async (namespace, query, own) => {
   settings();
   const answer = { metadata: { name: "set1" }, spec: { generators: [] }, status: {} };
-  argocd().get("/api/v1/applicationsets/set1").query(query).reply(200, answer);
+  argocd.get("/api/v1/applicationsets/set1").query(query).reply(200, answer);
   const { metadata, spec } = answer;
   expect(await underTest().deployer.findApplicationSet({ name: "set1", namespace })).toEqual({
     name: "set1",
@@ -130,7 +130,7 @@ test.each([
 });
 
 const listSets = (answer: object, status = 200) =>
-  argocd().get("/api/v1/applicationsets").query({}).reply(status, answer);
+  argocd.get("/api/v1/applicationsets").query({}).reply(status, answer);
 
 test("all sets are read, without what Kubernetes notes in their metadata; one that cannot be read hides none", async () => {
   settings();
@@ -175,7 +175,7 @@ test.each([
   [403, { code: 7, message: "permission denied" }],
 ])("a set that is not there, or not for this token, is undefined: HTTP %d", async (status, answer) => {
   settings();
-  argocd().get("/api/v1/applicationsets/set1").reply(status, answer);
+  argocd.get("/api/v1/applicationsets/set1").reply(status, answer);
   expect(await underTest().deployer.findApplicationSet(SET)).toBeUndefined();
 });
 
@@ -186,22 +186,20 @@ test("what a set owns is told by the owners in the whole list, by kind, name and
     metadata: { name, namespace, ownerReferences },
     spec: {},
   });
-  argocd()
-    .get("/api/v1/applications")
-    .reply(200, {
-      items: [
-        item("b", "argocd", owner("ApplicationSet", "set1")),
-        item("a", "argocd", owner("ApplicationSet", "set1")),
-        item("c", "argocd", owner("ApplicationSet", "other")),
-        item("d", "argocd", owner("Job", "set1")),
-        item("e", "team-a", owner("ApplicationSet", "set1")),
-        { metadata: { name: "f", ownerReferences: null }, spec: {} },
-        { strange: true },
-      ],
-    });
+  argocd.get("/api/v1/applications").reply(200, {
+    items: [
+      item("b", "argocd", owner("ApplicationSet", "set1")),
+      item("a", "argocd", owner("ApplicationSet", "set1")),
+      item("c", "argocd", owner("ApplicationSet", "other")),
+      item("d", "argocd", owner("Job", "set1")),
+      item("e", "team-a", owner("ApplicationSet", "set1")),
+      { metadata: { name: "f", ownerReferences: null }, spec: {} },
+      { strange: true },
+    ],
+  });
   const { deployer } = underTest();
   expect(await deployer.applicationsOfSet(SET)).toEqual(["a", "b"]);
-  argocd().get("/api/v1/applications").reply(200, { items: null });
+  argocd.get("/api/v1/applications").reply(200, { items: null });
   expect(await deployer.applicationsOfSet({ name: "set1", namespace: "team-a" })).toEqual([]);
 });
 

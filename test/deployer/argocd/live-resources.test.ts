@@ -1,26 +1,24 @@
 import { describe, expect, test } from "@jest/globals";
 import { applicationName } from "../../../src/core/model/brand.js";
 import { fixture } from "./fixture.js";
-import { argocd, withNock } from "./nock-lifecycle.js";
+import { argocd, withArgoCd } from "./scripted-argocd.js";
 import { failureOf, live, underTest } from "./under-test.js";
 
-withNock();
+withArgoCd();
 
 const PLAIN = "/api/v1/applications/plain";
 const CLUSTER = "https://kubernetes.default.svc";
 
 function clusters(answer: object) {
-  return argocd().get("/api/v1/clusters").optionally().reply(200, answer);
+  return argocd.get("/api/v1/clusters").optionally().reply(200, answer);
 }
 
 function refresh(path = PLAIN, query: Record<string, string> = { project: "default" }) {
-  return argocd()
-    .get(path)
-    .query({ ...query, refresh: "normal" });
+  return argocd.get(path).query({ ...query, refresh: "normal" });
 }
 function managed(answer: unknown, path = PLAIN, query: Record<string, string> = { project: "default" }) {
   clusters({ items: [] });
-  return argocd()
+  return argocd
     .get(`${path}/managed-resources`)
     .query(query)
     .reply(200, answer as object);
@@ -51,8 +49,8 @@ test.each([
   ["not where the answer is another one", { items: "none" }, undefined],
 ])("the version of Kubernetes is told %s, and asked for once", async (_, answer, version) => {
   refresh().twice().reply(200, {});
-  argocd().get(`${PLAIN}/managed-resources`).query({ project: "default" }).twice().reply(200, {});
-  argocd().get("/api/v1/clusters").reply(200, answer);
+  argocd.get(`${PLAIN}/managed-resources`).query({ project: "default" }).twice().reply(200, {});
+  argocd.get("/api/v1/clusters").reply(200, answer);
   const { deployer } = underTest();
   const told = [await deployer.liveResources(live()), await deployer.liveResources(live())];
   expect(told.map(({ kubernetes }) => kubernetes)).toEqual([version, version]);
@@ -167,7 +165,7 @@ describe("what cannot be read is no empty cluster", () => {
   test("an error", async () => {
     refresh().reply(200, {});
     const text = "error getting cached app managed resources: ComparisonError: boom";
-    argocd().get(`${PLAIN}/managed-resources`).query(true).reply(500, { code: 2, message: text, error: text });
+    argocd.get(`${PLAIN}/managed-resources`).query(true).reply(500, { code: 2, message: text, error: text });
     expect((await failureOf(underTest().deployer.liveResources(live()))).message).toBe(text);
   });
 });

@@ -1,21 +1,18 @@
 import type { ServerResponse } from "node:http";
 import { expect, test } from "@jest/globals";
-import nock from "nock";
 import type { RenderRequest } from "../../../src/core/ports/deployer.js";
 import { localServer } from "../../local-server.js";
 import { fixture } from "./fixture.js";
-import { argocd, settings, withNock } from "./nock-lifecycle.js";
+import { argocd, settings, withArgoCd } from "./scripted-argocd.js";
 import { application, failureOf, MULTI_SPEC, OTHER_SHA, renderRequest, SHA, underTest } from "./under-test.js";
 
-withNock();
+withArgoCd();
 
 const recorded = fixture("manifests") as Record<string, { manifests: string[] }>;
 
 function manifests(query: string, answer: unknown = { manifests: [] }, status = 200) {
   settings();
-  return argocd()
-    .get(`/api/v1/applications/plain/manifests${query}`)
-    .reply(status, answer as object);
+  return argocd.get(`/api/v1/applications/plain/manifests${query}`).reply(status, answer as object);
 }
 
 test("a single source is rendered at `revision`", async () => {
@@ -128,7 +125,6 @@ test("no more renders run at a time than configured, and they begin in order", a
     // Answers come in pairs: one render at a time would wait for ever.
     if (open.length === 2) setImmediate(() => open.splice(0).forEach((one) => one.end("{}")));
   });
-  nock.enableNetConnect("127.0.0.1");
   const { deployer } = underTest({ renderConcurrency: 2, serverUrl: server.url });
   const names = ["a", "b", "c", "d", "e", "f"];
   try {
@@ -139,7 +135,6 @@ test("no more renders run at a time than configured, and they begin in order", a
       ),
     );
   } finally {
-    nock.disableNetConnect();
     await deployer.close();
     await server.stop();
   }

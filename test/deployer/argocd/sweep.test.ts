@@ -1,8 +1,8 @@
 import { expect, test } from "@jest/globals";
-import { argocd, settings, withNock } from "./nock-lifecycle.js";
+import { argocd, settings, withArgoCd } from "./scripted-argocd.js";
 import { underTest } from "./under-test.js";
 
-withNock();
+withArgoCd();
 
 const NOT_FOUND = { code: 5, message: "not found" };
 const DENIED = { code: 7, message: "permission denied" };
@@ -17,7 +17,7 @@ const FUTURE = "2026-06-01T12:00:01Z";
 
 function sweepList(items: unknown[] | null) {
   settings();
-  argocd()
+  argocd
     .get("/api/v1/applications")
     .query((query) => query.selector === "svc.dev/temporary=true")
     .reply(200, { items });
@@ -33,17 +33,17 @@ test("a sweep deletes expired temporary Applications and nothing else", async ()
     leftover("svc-tmp-5-e", PAST, {}),
     { metadata: null },
   ]);
-  argocd().get("/api/v1/applications/svc-tmp-1-a?project=default").reply(200, leftover("svc-tmp-1-a", PAST));
-  argocd().delete("/api/v1/applications/svc-tmp-1-a?cascade=false&project=default").reply(200, {});
+  argocd.get("/api/v1/applications/svc-tmp-1-a?project=default").reply(200, leftover("svc-tmp-1-a", PAST));
+  argocd.delete("/api/v1/applications/svc-tmp-1-a?cascade=false&project=default").reply(200, {});
   expect(await underTest().deployer.sweep(NOW)).toBe(1);
 });
 
 test("a sweep leaves what a new run made meanwhile, and one failure does not keep the rest", async () => {
   sweepList([leftover("svc-tmp-1-a", PAST), leftover("svc-tmp-2-b", PAST), leftover("svc-tmp-3-c", PAST)]);
-  argocd().get("/api/v1/applications/svc-tmp-1-a?project=default").reply(200, leftover("svc-tmp-1-a", FUTURE));
-  argocd().get("/api/v1/applications/svc-tmp-2-b?project=default").reply(200, leftover("svc-tmp-2-b", PAST));
-  argocd().delete("/api/v1/applications/svc-tmp-2-b?cascade=false&project=default").reply(403, DENIED);
-  argocd().get("/api/v1/applications/svc-tmp-3-c?project=default").reply(404, NOT_FOUND);
+  argocd.get("/api/v1/applications/svc-tmp-1-a?project=default").reply(200, leftover("svc-tmp-1-a", FUTURE));
+  argocd.get("/api/v1/applications/svc-tmp-2-b?project=default").reply(200, leftover("svc-tmp-2-b", PAST));
+  argocd.delete("/api/v1/applications/svc-tmp-2-b?cascade=false&project=default").reply(403, DENIED);
+  argocd.get("/api/v1/applications/svc-tmp-3-c?project=default").reply(404, NOT_FOUND);
   const { deployer, lines } = underTest();
   expect(await deployer.sweep(NOW)).toBe(0);
   expect(lines.find((line) => line.level === "warn")?.fields).toMatchObject({ application: "svc-tmp-2-b" });

@@ -1,16 +1,16 @@
 import { expect, test } from "@jest/globals";
 import type { SyncRequest } from "../../../src/core/ports/deployer.js";
 import type { Recorded } from "./fixture.js";
-import { argocd, withNock } from "./nock-lifecycle.js";
 import { ofRun, recorded, refreshed, waiting } from "./recorded-sync.js";
+import { argocd, withArgoCd } from "./scripted-argocd.js";
 import { live, MULTI_SPEC, OTHER_SHA, SHA, syncRequest, underTest } from "./under-test.js";
 
-withNock();
+withArgoCd();
 
 const PATH = "/api/v1/applications/plain";
 const MULTI = live({ spec: MULTI_SPEC });
-const post = () => argocd().post(`${PATH}/sync`).reply(200, {});
-const poll = (answer: object) => argocd().get(`${PATH}?project=default`).reply(200, answer);
+const post = () => argocd.post(`${PATH}/sync`).reply(200, {});
+const poll = (answer: object) => argocd.get(`${PATH}?project=default`).reply(200, answer);
 
 async function outcomeOf(last: Recorded, request: SyncRequest = syncRequest()) {
   post();

@@ -1,12 +1,11 @@
 import { expect, test } from "@jest/globals";
-import type nock from "nock";
 import { applicationName } from "../../../src/core/model/brand.js";
 import type { SyncRequest } from "../../../src/core/ports/deployer.js";
-import { argocd, withNock } from "./nock-lifecycle.js";
 import { ofRun, recorded, waiting } from "./recorded-sync.js";
+import { argocd, withArgoCd } from "./scripted-argocd.js";
 import { failureOf, live, MULTI_SPEC, OTHER_SHA, SHA, syncRequest, underTest } from "./under-test.js";
 
-withNock();
+withArgoCd();
 
 const INFOS = [
   { name: "svc-run", value: "run-1" },
@@ -16,12 +15,9 @@ const COMMON = { dryRun: false, prune: false, infos: INFOS, retryStrategy: { lim
 const PATH = "/api/v1/applications/plain";
 
 function post(status = 200, answer: object = {}, body?: object) {
-  return argocd()
-    .post(`${PATH}/sync`, body as nock.DataMatcherMap | undefined)
-    .matchHeader("content-type", "application/json")
-    .reply(status, answer);
+  return argocd.post(`${PATH}/sync`, body).matchHeader("content-type", "application/json").reply(status, answer);
 }
-const poll = (answer: object, status = 200) => argocd().get(`${PATH}?project=default`).reply(status, answer);
+const poll = (answer: object, status = 200) => argocd.get(`${PATH}?project=default`).reply(status, answer);
 
 test("a recorded sync from its start to its end", async () => {
   const plain = recorded("plain");
@@ -79,10 +75,10 @@ test.each<[string, Partial<SyncRequest>, object]>([
 
 test("another namespace stands in the body and in the polls", async () => {
   const outer = live({ namespace: "team-a", resourceName: "outer", name: applicationName("team-a/outer") });
-  argocd()
+  argocd
     .post("/api/v1/applications/outer/sync", { ...COMMON, project: "default", appNamespace: "team-a", revision: SHA })
     .reply(200, {});
-  argocd()
+  argocd
     .get("/api/v1/applications/outer?project=default&appNamespace=team-a")
     .reply(200, ofRun(recorded("plain").done));
   expect((await underTest().deployer.sync(syncRequest({ application: outer }))).kind).toBe("succeeded");
@@ -135,7 +131,7 @@ test.each([
 
 test("a sync that does not end in time goes on", async () => {
   post();
-  argocd().persist().get(`${PATH}?project=default`).reply(200, ofRun(waiting));
+  argocd.get(`${PATH}?project=default`).persist().reply(200, ofRun(waiting));
   const { deployer, clock } = underTest({ syncTimeoutMs: 60_000, pollIntervalMs: 2_000 });
   const outcome = await deployer.sync(syncRequest());
   expect(outcome).toMatchObject({ kind: "running", message: expect.stringContaining("Retrying attempt #1") });
@@ -172,7 +168,7 @@ test("a start without an answer is found again by its correlation id, and never 
 });
 
 test("half an answer to the start is no failure of the sync", async () => {
-  argocd().post(`${PATH}/sync`).reply(200, '{"metadata":');
+  argocd.post(`${PATH}/sync`).reply(200, '{"metadata":');
   poll(ofRun(recorded("plain").done));
   poll(ofRun(recorded("plain").done));
   expect((await underTest().deployer.sync(syncRequest())).kind).toBe("succeeded");

@@ -1,13 +1,12 @@
 import { expect, test } from "@jest/globals";
-import nock from "nock";
 import { applicationName } from "../../../src/core/model/brand.js";
 import { Stopped } from "../../../src/core/ports/event-queue.js";
 import { temporaryName } from "../../../src/deployer/argocd/temporary-application.js";
 import { fixture } from "./fixture.js";
-import { argocd, settings, withNock } from "./nock-lifecycle.js";
+import { argocd, neverAsked, settings, withArgoCd } from "./scripted-argocd.js";
 import { application, failureOf, renderRequest, SHA, underTest } from "./under-test.js";
 
-withNock();
+withArgoCd();
 
 const REQUEST = renderRequest({ mode: "temporary" });
 const NAME = temporaryName(REQUEST);
@@ -19,17 +18,17 @@ const recorded = fixture("manifests") as Record<string, { manifests: string[] }>
 
 const created: unknown[] = [];
 function create(status = 200, answer: object = {}) {
-  return argocd()
+  return argocd
     .post("/api/v1/applications?validate=false", (body) => created.push(body) > 0)
     .matchHeader("content-type", "application/json")
     .reply(status, answer);
 }
 const rendered = (status = 200, answer: object = { manifests: [] }) =>
-  argocd().get(`/api/v1/applications/${NAME}/manifests?project=default`).reply(status, answer);
+  argocd.get(`/api/v1/applications/${NAME}/manifests?project=default`).reply(status, answer);
 const look = (status = 200, answer: object = OURS) =>
-  argocd().get(`/api/v1/applications/${NAME}?project=default`).reply(status, answer);
+  argocd.get(`/api/v1/applications/${NAME}?project=default`).reply(status, answer);
 const removal = (status = 200, answer: object = {}) =>
-  argocd()
+  argocd
     .delete(`/api/v1/applications/${NAME}?cascade=false&project=default`)
     .matchHeader("content-type", "application/json")
     .reply(status, answer);
@@ -61,7 +60,7 @@ test("it is created, rendered, looked at and deleted", async () => {
       },
     },
   ]);
-  expect(nock.pendingMocks()).toEqual([]);
+  expect(neverAsked()).toEqual([]);
 });
 
 test("its name in the manifests becomes the real one, wherever it stands", async () => {
@@ -99,13 +98,13 @@ test("a tracking label that was cut at 63 characters is the real one again", asy
   const path = `/api/v1/applications/${name}`;
   const value = `${namespace}_${name}`.slice(0, 63).replace(/[^a-z0-9]+$/, "");
   create();
-  argocd()
+  argocd
     .get(`${path}/manifests?project=default&appNamespace=${namespace}`)
     .reply(200, { manifests: [JSON.stringify({ metadata: { labels: { "my/label": value } } })] });
-  argocd()
+  argocd
     .get(`${path}?project=default&appNamespace=${namespace}`)
     .reply(200, { metadata: { name, labels: { "svc.dev/temporary": "true" } }, spec: {} });
-  argocd().delete(`${path}?cascade=false&project=default&appNamespace=${namespace}`).reply(200, {});
+  argocd.delete(`${path}?cascade=false&project=default&appNamespace=${namespace}`).reply(200, {});
   expect(await underTest().deployer.renderManifests(request)).toEqual([
     { metadata: { labels: { "my/label": `${namespace}_${"r".repeat(22)}` } } },
   ]);
@@ -132,7 +131,7 @@ test("a render that fails is reported as such, and the Application is deleted", 
   removal();
   const failure = await failureOf(underTest().deployer.renderManifests(REQUEST));
   expect(failure).toMatchObject({ reason: "failed", message: "repository not found" });
-  expect(nock.pendingMocks()).toEqual([]);
+  expect(neverAsked()).toEqual([]);
 });
 
 test("a token that may not create is told which permission is missing, and nothing is deleted that is not there", async () => {
@@ -140,7 +139,7 @@ test("a token that may not create is told which permission is missing, and nothi
   create(403, { code: 7, message: "permission denied: applications, create, default/svc-tmp-3, sub: readonly" });
   const failure = await failureOf(underTest().deployer.renderManifests(REQUEST));
   expect(failure).toMatchObject({ reason: "forbidden", message: "permission denied: applications, create" });
-  expect(nock.pendingMocks()).toEqual([]);
+  expect(neverAsked()).toEqual([]);
 });
 
 test("an unknown outcome of the creation ends with a look for it", async () => {
@@ -151,7 +150,7 @@ test("an unknown outcome of the creation ends with a look for it", async () => {
   removal();
   const failure = await failureOf(underTest().deployer.renderManifests(REQUEST));
   expect(failure.reason).toBe("unreachable");
-  expect(nock.pendingMocks()).toEqual([]);
+  expect(neverAsked()).toEqual([]);
 });
 
 test("the leftover of a killed run is deleted first", async () => {
@@ -164,7 +163,7 @@ test("the leftover of a killed run is deleted first", async () => {
   look();
   removal();
   expect(await underTest().deployer.renderManifests(REQUEST)).toEqual([]);
-  expect(nock.pendingMocks()).toEqual([]);
+  expect(neverAsked()).toEqual([]);
 });
 
 test("an invalid spec is no leftover", async () => {
@@ -184,23 +183,21 @@ test.each([
   look(200, found);
   const failure = await failureOf(underTest().deployer.renderManifests(REQUEST));
   expect(failure.message).toMatch(/is not deleted$/);
-  expect(nock.pendingMocks()).toEqual([]);
+  expect(neverAsked()).toEqual([]);
 });
 
 test("an abort during the render deletes it all the same", async () => {
   settings();
   create();
   const stop = new AbortController();
-  argocd()
-    .get(`/api/v1/applications/${NAME}/manifests?project=default`)
-    .reply(() => {
-      stop.abort(new Stopped("pushed"));
-      return [500, { code: 2, message: "late" }];
-    });
+  argocd.get(`/api/v1/applications/${NAME}/manifests?project=default`).replyWith(() => {
+    stop.abort(new Stopped("pushed"));
+    return [500, { code: 2, message: "late" }];
+  });
   look();
   removal();
   await expect(underTest().deployer.renderManifests(REQUEST, stop.signal)).rejects.toThrow("stopped: pushed");
-  expect(nock.pendingMocks()).toEqual([]);
+  expect(neverAsked()).toEqual([]);
 });
 
 test("an abort before the render began creates nothing", async () => {
@@ -237,5 +234,5 @@ test.each([
   const { deployer, lines } = underTest();
   expect(await deployer.renderManifests(REQUEST)).toEqual([]);
   expect(lines.find((line) => line.level === "error")?.fields).toMatchObject({ application: NAME });
-  expect(nock.pendingMocks()).toEqual([]);
+  expect(neverAsked()).toEqual([]);
 });

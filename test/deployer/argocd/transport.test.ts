@@ -1,5 +1,7 @@
+import { once } from "node:events";
 import { readFileSync } from "node:fs";
 import type { RequestListener } from "node:http";
+import { type AddressInfo, createServer, type Socket } from "node:net";
 import { gzipSync } from "node:zlib";
 import { afterEach, expect, test } from "@jest/globals";
 import { applicationName } from "../../../src/core/model/brand.js";
@@ -130,6 +132,63 @@ test("a server that stops in the middle of its answer is given up after the time
     reason: "unreachable",
     message: "failed to connect to Argo CD: no answer within 1 s",
   });
+});
+
+test("a server that never answers is given up after the time-out, and the next call does not wait for it", async () => {
+  let silent = true;
+  const server = await serve((_request, response) => {
+    if (!silent) response.end(SETTINGS);
+  });
+  const { deployer } = client({ serverUrl: server.url, requestTimeoutMs: 100 });
+  expect((await failureOf(deployer.naming())).message).toBe("failed to connect to Argo CD: no answer within 1 s");
+  silent = false;
+  expect((await deployer.naming())("argocd", "web")).toBe("web");
+});
+
+test("an answer that trickles is given up after the time-out, however often something of it comes", async () => {
+  const server = await serve((_request, response) => {
+    const more = (): void => {
+      if (!response.closed) response.write(" ", () => setTimeout(more, 5));
+    };
+    more();
+  });
+  const failure = await failureOf(client({ serverUrl: server.url, requestTimeoutMs: 150 }).deployer.naming());
+  expect(failure.message).toBe("failed to connect to Argo CD: no answer within 1 s");
+});
+
+test("a server that accepts the connection and never agrees on its encryption is given up after the time-out", async () => {
+  const mute = createServer((socket) => socket.resume());
+  mute.listen(0, "127.0.0.1");
+  await once(mute, "listening");
+  closing.push(async () => void (await once(mute.close(), "close")));
+  const { port } = mute.address() as AddressInfo;
+  const { deployer } = client({ serverUrl: `https://127.0.0.1:${port}`, requestTimeoutMs: 100 });
+  expect((await failureOf(deployer.naming())).message).toMatch(/^failed to connect to Argo CD: .*(no answer|in time)/);
+});
+
+test("a connection that the server closes while it is being used again is replaced: a read does not fail", async () => {
+  const used = new Set<Socket>();
+  const server = await serve((request, response) => {
+    if (used.has(request.socket)) return void request.socket.destroy();
+    used.add(request.socket);
+    if (request.url === "/api/v1/settings") response.end(SETTINGS);
+    else response.writeHead(404).end('{"code":5,"message":"not found"}');
+  });
+  const { deployer, clock } = client({ serverUrl: server.url });
+  for (let reads = 0; reads < 4; reads += 1) {
+    expect(await deployer.findApplication(applicationName("web"))).toBeUndefined();
+  }
+  expect(server.requests.length).toBeGreaterThan(5);
+  expect(clock.slept).toContain(250);
+});
+
+test("half a body is no answer: it is asked for twice more, and then said", async () => {
+  const server = await serve((request, response) => {
+    response.setHeader("content-length", 100).write(SETTINGS, () => request.socket.destroy());
+  });
+  const failure = await failureOf(client({ serverUrl: server.url }).deployer.naming());
+  expect(failure.message).toMatch(/^failed to connect to Argo CD: the connection broke before the answer was complete/);
+  expect(server.requests).toHaveLength(3);
 });
 
 test("a read over a dropped connection is tried twice more", async () => {

@@ -10,8 +10,8 @@ import { createArgoCd } from "../../../src/deployer/argocd/create-argocd.js";
 import { sampleApplication } from "../../core/sample-application.js";
 import { inlineCompute } from "../../in-memory/inline-compute.js";
 import { recordingLog } from "../../recording-log.js";
+import { serverUrl } from "./scripted-argocd.js";
 
-export const SERVER = "https://argocd.test";
 export const TOKEN = "head.payload.signature";
 export const SHA = revision("34140a4ef462342ed697a00becd645df080180f0");
 export const OTHER_SHA = revision("07e4369645ca62b9be151959580504ac34876bcd");
@@ -40,7 +40,7 @@ export function underTest(config: Partial<ArgoCdConfig> = {}) {
   const log = recordingLog();
   const deployer = createArgoCd(
     {
-      serverUrl: SERVER,
+      serverUrl: config.serverUrl ?? serverUrl(),
       token: TOKEN,
       insecure: false,
       renderConcurrency: 2,

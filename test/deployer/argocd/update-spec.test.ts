@@ -1,14 +1,14 @@
 import { expect, test } from "@jest/globals";
-import { argocd, settings, withNock } from "./nock-lifecycle.js";
+import { argocd, settings, withArgoCd } from "./scripted-argocd.js";
 import { failureOf, live, underTest } from "./under-test.js";
 
-withNock();
+withArgoCd();
 
 const PATH = "/api/v1/applications/plain";
 const NEW_SPEC = { project: "fin", source: { path: "b" } };
 function put(status: number, answer: object) {
   settings();
-  return argocd()
+  return argocd
     .put(`${PATH}/spec?validate=false&project=default`, NEW_SPEC)
     .matchHeader("content-type", "application/json")
     .reply(status, answer);
@@ -20,7 +20,7 @@ test("the spec is replaced under the old project, without validation", async () 
 });
 
 test("the spec of an application in another namespace", async () => {
-  argocd().put(`${PATH}/spec?validate=false&project=default&appNamespace=team-a`).reply(200, NEW_SPEC);
+  argocd.put(`${PATH}/spec?validate=false&project=default&appNamespace=team-a`).reply(200, NEW_SPEC);
   await underTest().deployer.updateSpec(live({ namespace: "team-a" }), NEW_SPEC);
 });
 
@@ -47,21 +47,19 @@ test("a spec that Argo CD would read in another way is refused before it is aske
 
 test("a spec update without an answer is looked up", async () => {
   put(504, { code: 4, message: "deadline" });
-  argocd().get(PATH).reply(403, { code: 7, message: "permission denied" });
-  argocd()
-    .get(PATH)
-    .reply(200, { metadata: { name: "plain" }, spec: { ...NEW_SPEC, syncPolicy: {} } });
+  argocd.get(PATH).reply(403, { code: 7, message: "permission denied" });
+  argocd.get(PATH).reply(200, { metadata: { name: "plain" }, spec: { ...NEW_SPEC, syncPolicy: {} } });
   await underTest().deployer.updateSpec(live(), NEW_SPEC);
 });
 
 test("a list after a spec update is a new one", async () => {
   settings();
   const { deployer } = underTest();
-  argocd().get("/api/v1/applications").query(true).reply(200, { items: [] });
+  argocd.get("/api/v1/applications").query(true).reply(200, { items: [] });
   await deployer.listApplications();
   put(200, NEW_SPEC);
   await deployer.updateSpec(live(), NEW_SPEC);
-  argocd()
+  argocd
     .get("/api/v1/applications")
     .query(true)
     .reply(200, { items: [{ metadata: { name: "a" }, spec: {} }] });
