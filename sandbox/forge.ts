@@ -170,6 +170,8 @@ export interface Forge {
   ): Promise<void>;
   /** From now on people act within one second. */
   freezeClock(): void;
+  /** The host's clock goes on by this much. */
+  passTime(ms: number): void;
   close(repository: string, number: number): Promise<void>;
   reopen(repository: string, number: number): Promise<void>;
   markDraft(repository: string, number: number, draft: boolean): Promise<void>;

@@ -19,6 +19,7 @@ const SECTIONS: readonly { readonly title: string; readonly files: readonly stri
       "docs/replies.md",
       "docs/checks.md",
       "docs/holds.md",
+      "docs/sync-on-approval.md",
       "docs/merge-queues.md",
       "docs/notifications.md",
     ],

@@ -191,6 +191,10 @@ export class GitHubForge implements Forge {
     this.#world.clock.freeze();
   }
 
+  passTime(ms: number): void {
+    this.#world.clock.pass(ms);
+  }
+
   async close(repository: string, number: number): Promise<void> {
     const pull = closePull(this.#pull(repository, number));
     await this.#announce(pull, { action: "closed" }, pull.author);

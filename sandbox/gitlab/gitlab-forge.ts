@@ -79,7 +79,6 @@ export class GitLabForge implements Forge {
     };
   }
 
-  /** The host's clock goes on by this much. */
   passTime(ms: number): void {
     this.#instance.clock.pass(ms);
   }

@@ -70,7 +70,11 @@ function nothingPieces(
 }
 
 function commandClause(advised: AdvisedCommand, words: HostWords): readonly Piece[] {
-  return ["comment ", ...commandPieces(advised, words), ...lossPieces(advised, words)];
+  return [
+    advised.onApproval === "awaited" ? "approve the head commit, or comment " : "comment ",
+    ...commandPieces(advised, words),
+    ...lossPieces(advised, words),
+  ];
 }
 
 /** What a sync deletes or leaves behind, and what it does that cannot be undone. */
@@ -120,7 +124,9 @@ function mergePieces({ draft, by }: AdvisedMerge, { short }: HostWords): readonl
 
 function approvePieces({ known, commit, author, then }: NeededApproval, words: HostWords): readonly Piece[] {
   const by: readonly Piece[] = author === undefined ? [] : [" by somebody other than ", { text: author }];
-  if (known || then.kind === "replan") return ["needs an approval of ", { commit }, ...by, ...thenPieces(then, words)];
+  const starts = then.kind === "command" && then.onApproval !== undefined;
+  if (known || starts || then.kind === "replan")
+    return ["needs an approval of ", { commit }, ...by, ...thenPieces(then, words)];
   const what = then.kind === "merge" ? mergePieces(then, words) : commandClause(then, words);
   return [...what, ", which needs an approval of ", { commit }, ...by];
 }
@@ -128,6 +134,7 @@ function approvePieces({ known, commit, author, then }: NeededApproval, words: H
 function thenPieces(then: AfterApproval, words: HostWords): readonly Piece[] {
   switch (then.kind) {
     case "command":
+      if (then.onApproval !== undefined) return [", which deploys it", ...byPieces(then.by)];
       return [", then ", ...commandPieces(then, words), ...lossPieces(then, words)];
     case "merge":
       return [", then ", ...mergePieces(then, words)];

@@ -1,5 +1,6 @@
 import { besidesSentence, commitSentence } from "../core/diff/manifest-diff.js";
 import type { ChangeRequestRef } from "../core/model/change-request.js";
+import { isDangerous } from "../core/model/dangers.js";
 import { type HostWords, listed } from "../core/model/host-words.js";
 import { type AgainstCluster, type DiffBasis, driftOf, leftIn, type ObjectNote } from "../core/model/manifest-diff.js";
 import {
@@ -25,7 +26,6 @@ import {
   secretLines,
 } from "./plan-diff.js";
 import { previewBlocks } from "./plan-previews.js";
-import { isDangerous } from "./plan-verdict.js";
 import type { Present } from "./present.js";
 
 /** The place of this change request in the queue for a lock that another one holds. */

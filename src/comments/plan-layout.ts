@@ -1,4 +1,5 @@
 import type { ApplicationName } from "../core/model/brand.js";
+import { isDangerous } from "../core/model/dangers.js";
 import { isFailed } from "../core/model/check.js";
 import { listed } from "../core/model/host-words.js";
 import { driftOf, type ResourceChange } from "../core/model/manifest-diff.js";
@@ -8,7 +9,6 @@ import { type Block, block, counted, pack } from "./parts.js";
 import { applicationBlocks, type ApplicationOptions, type Placed } from "./plan-application.js";
 import { type Diffed, diffKey, type DiffRooms, type EvaluatedPlan } from "./plan-diff.js";
 import { isUrgent, type PreviewGroup, previewsBlocks } from "./plan-previews.js";
-import { isDangerous } from "./plan-verdict.js";
 
 /** The most comments of one plan. What does not fit is counted, and its first names are listed. */
 export const MAX_PARTS = 8;

@@ -1,6 +1,7 @@
 import { shortRevision } from "../core/model/brand.js";
 import type { ChangeRequestRef } from "../core/model/change-request.js";
 import { isFailed } from "../core/model/check.js";
+import { dangersOfChange } from "../core/model/dangers.js";
 import { type HostWords, listed, referenceTo } from "../core/model/host-words.js";
 import { type Danger, driftOf, leftIn, type ManifestDiff } from "../core/model/manifest-diff.js";
 import {
@@ -84,10 +85,6 @@ function changesOf(plan: ApplicationPlan, pruning: boolean): string {
   return joined([counts.join(", "), applicationCounts([plan])], "; ") || "no changes";
 }
 
-export function isDangerous(plan: ApplicationPlan): boolean {
-  return dangersOfChange(plan).length > 0 || (plan.replaces ?? []).length > 0;
-}
-
 /** Dangers of one application, first the running commits of others that a sync replaces. @param reader reads the text. */
 function dangersOf(plan: ApplicationPlan, reader: ChangeRequestRef, words: HostWords): readonly Danger[] {
   const replaced = (plan.replaces ?? []).map(({ change, revision, objects }): Danger => {
@@ -101,22 +98,6 @@ function dangersOf(plan: ApplicationPlan, reader: ChangeRequestRef, words: HostW
 }
 
 const MOST_OBJECTS = 2;
-
-function dangersOfChange(plan: ApplicationPlan): readonly Danger[] {
-  switch (plan.kind) {
-    case "evaluated":
-      return plan.diff.dangers;
-    case "deleted": {
-      const gone = { what: `deletes the application ${plan.application}`, pruning: false };
-      return [gone, ...(previewedDiff(plan.preview)?.dangers ?? [])];
-    }
-    case "new":
-      return previewedDiff(plan.preview)?.dangers ?? [];
-    case "unevaluated":
-    case "unplanned":
-      return [];
-  }
-}
 
 const MOST_DANGERS = 3;
 const MAX_DANGER = 150;

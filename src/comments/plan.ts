@@ -159,7 +159,8 @@ function closingBlocks(plan: Plan, options: PlanOptions, limit: number): readonl
 
 function footerText(plan: Plan, { words, links, next }: PlanOptions): string {
   const sync = `${words.command} sync`;
-  const intro = `To deploy commit ${headLink(plan.head, links)}, comment`;
+  const awaited = next?.kind === "command" && next.onApproval === "awaited";
+  const intro = `To deploy commit ${headLink(plan.head, links)}, ${awaited ? "approve it, or comment" : "comment"}`;
   // The checks of a sync say what is missing.
   if (next === undefined) return toCopy(intro, sync);
   const locked = plan.applications.filter(({ lock }) => lock.kind === "ours").length;

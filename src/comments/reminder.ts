@@ -1,5 +1,5 @@
 import type { Settled } from "../core/deploy/settle-records.js";
-import type { ChangeRequest, ChangeRequestRef } from "../core/model/change-request.js";
+import type { ChangeRequest, ChangeRequestRef, User } from "../core/model/change-request.js";
 import type { Deployment } from "../core/model/deployment.js";
 import { HostFailure } from "../core/model/errors.js";
 import type { HostWords } from "../core/model/host-words.js";
@@ -126,6 +126,11 @@ function foldedReminder(body: string): string | undefined {
   if (marker?.kind !== "reminder" || marker.stale === true) return undefined;
   const content = body.slice(body.indexOf("-->") + 3).trim();
   return `${markerLine({ ...marker, stale: true })}\n${details("An earlier reminder: a newer one is below", content)}`;
+}
+
+/** Below an answer to a command that nobody wrote. */
+export function byApprovalText({ login }: Pick<User, "login">, { command }: HostWords): string {
+  return `The approval by ${code(login)} started ${code(`${command} sync`)}.`;
 }
 
 type Told = Pick<Settled, "application" | "runId" | "outcome">;

@@ -266,6 +266,7 @@ const change = z.object({
   repositoryId: z.string().exactOptional(),
   number: z.int().positive(),
 });
+const user = z.object({ id: z.string(), login: z.string(), bot: z.boolean() });
 const origin = { delivery: z.string(), traceparent: z.string().exactOptional(), change };
 
 const hostEvent = z.discriminatedUnion("kind", [
@@ -281,10 +282,16 @@ const hostEvent = z.discriminatedUnion("kind", [
     kind: z.literal("commented"),
     commentId: z.string(),
     body: z.string(),
-    author: z.object({ id: z.string(), login: z.string(), bot: z.boolean() }),
+    author: user,
     found: z.object({ writtenAt: z.string(), overtaken: z.boolean() }).exactOptional(),
   }),
   z.object({ ...origin, kind: z.literal("reviewed") }),
+  z.object({
+    ...origin,
+    kind: z.literal("approved"),
+    headRevision: z.string().transform(revision),
+    by: user,
+  }),
   z.object({ ...origin, kind: z.literal("still-deployed") }),
   z.object({ ...origin, kind: z.literal("marked"), turn: z.int() }),
   z.object({ ...origin, kind: z.literal("base-moved"), branch: z.string() }),

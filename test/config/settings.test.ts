@@ -1,4 +1,5 @@
 import { describe, expect, test } from "@jest/globals";
+import { stringify } from "yaml";
 import type { ServerDefaults } from "../../src/config/server/server.js";
 import { describeProblem } from "../../src/config/yaml-tree.js";
 import { resolveTexts } from "./resolve-texts.js";
@@ -51,6 +52,51 @@ sync_requirements:
     expect(resolve("", "", defaults).settings.requirementsFor({ name: "web" }).requireUpToDate).toBe(true);
     const loosened = resolve("require_up_to_date: false", "", defaults).settings;
     expect(loosened.requirementsFor({ name: "web" }).requireUpToDate).toBe(false);
+  });
+});
+
+describe("what starts a sync", () => {
+  const APPROVAL = "sync_on: approval";
+  const of = (base: string, floor: readonly Record<string, string>[] = [], defaultBranch?: string) => {
+    const { syncRequirements } = configOf([SMALLEST, stringify({ sync_requirements: floor })]);
+    const files = { base, head: APPROVAL, ...(defaultBranch === undefined ? {} : { defaultBranch }) };
+    const { settings } = resolveTexts(DEFAULTS, { applicationRepositories: [], syncRequirements }, files);
+    return settings.requirementsFor({ name: "web" }).onApproval === true;
+  };
+  const entry = (name: string, sync_on: string) => ({ name, sync_on });
+
+  test.each([
+    ["a command alone, if nothing says otherwise", "", false],
+    ["the repository's key", APPROVAL, true],
+    ["an entry over the key", `${APPROVAL}\nsync_requirements: [{ name: web, sync_on: command }]`, false],
+    ["an entry alone", "sync_requirements: [{ name: w*, sync_on: approval }]", true],
+    [
+      "an exact entry over a pattern",
+      "sync_requirements: [{ name: w*, sync_on: approval }, { name: web, sync_on: command }]",
+      false,
+    ],
+    [
+      "an entry that may match lets none start",
+      `${APPROVAL}\nsync_requirements: [{ project: p, sync_on: command }]`,
+      false,
+    ],
+    ["an entry that may match starts none", "sync_requirements: [{ project: p, sync_on: approval }]", false],
+    ["a broken file", "sync_on: sometimes", false],
+  ])("%s", (_case, base, expected) => {
+    expect(of(base)).toBe(expected);
+  });
+
+  test("the server's entry is a default for a file that says nothing, and its command holds for all", () => {
+    expect(of("", [entry("web", "approval")])).toBe(true);
+    expect(of("sync_on: command", [entry("web", "approval")])).toBe(false);
+    expect(of(APPROVAL, [entry("web", "command")])).toBe(false);
+    expect(of(APPROVAL, [entry("api", "command")])).toBe(true);
+  });
+
+  test("both the base branch and the default branch have to say so", () => {
+    expect(of(APPROVAL, [], "")).toBe(false);
+    expect(of("", [], APPROVAL)).toBe(false);
+    expect(of(APPROVAL, [], APPROVAL)).toBe(true);
   });
 });
 

@@ -130,6 +130,7 @@ export function eventQueueContract(name: string, start: StartQueue, numRuns: num
           baseRevision: at("b"),
           baseBranch: "main",
         },
+        approved: { ...origin(23), kind: "approved", headRevision: at("a"), by: user },
       };
       for (const event of Object.values(events)) await queue.push(event);
       await runs.haveStarted(Object.keys(events).length);

@@ -1,5 +1,5 @@
 import type * as z from "zod";
-import { ACCESS_COMMANDS, ON_FAILURE } from "../../core/model/settings.js";
+import { ACCESS_COMMANDS, ON_FAILURE, SYNC_ON } from "../../core/model/settings.js";
 import { PATTERN_FORM, patternProblem } from "../pattern.js";
 import { bareCluster, describeSelectors, SELECTORS } from "../rules/rule-match.js";
 import {
@@ -30,6 +30,7 @@ const REQUIREMENTS = [
   "require_healthy",
   "health_timeout",
   "on_failure",
+  "sync_on",
   "allowed_users",
   "allowed_teams",
 ] as const;
@@ -56,6 +57,11 @@ export function repositorySchema() {
     health_timeout: SHARED_SETTINGS.health_timeout.optional(),
     on_failure: SHARED_SETTINGS.on_failure.optional(),
     update_branch: SHARED_SETTINGS.update_branch.optional(),
+    sync_on: oneOf(SYNC_ON)
+      .optional()
+      .describe(
+        "what starts a sync: only `svc sync` (the default), or also the approval that completes what is required; see [Sync on approval](sync-on-approval.md)",
+      ),
     applications: listOf(application())
       .prefault([])
       .describe("files beyond an application's own sources that affect it"),
@@ -94,6 +100,11 @@ export function syncRequirements() {
     require_healthy: flag().optional().describe("as at the top of the file, for this application"),
     health_timeout: duration("1h").optional().describe("as at the top of the file, for this application"),
     on_failure: oneOf(ON_FAILURE).optional().describe("as at the top of the file, for this application"),
+    sync_on: oneOf(SYNC_ON)
+      .optional()
+      .describe(
+        "as at the top of a repository's file, for this application; in the server's file a default for repositories that say nothing, and `command` also for those that say `approval`",
+      ),
     allowed_users: listOf(login(), MOST_USERS)
       .optional()
       .describe(

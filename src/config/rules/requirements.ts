@@ -4,6 +4,7 @@ import type {
   HealthRule,
   Requirements,
   RuledApplication,
+  SYNC_ON,
 } from "../../core/model/settings.js";
 import type { RepositoryConfig } from "../repository/repository-schema.js";
 import type { ServerDefaults } from "../server/server.js";
@@ -20,6 +21,7 @@ export function strictest(all: readonly Requirements[]): Requirements {
     requireApproval: all.some(({ requireApproval }) => requireApproval),
     requireUpToDate: all.some(({ requireUpToDate }) => requireUpToDate),
     health: strictestHealth(all.flatMap(({ health }) => health ?? [])),
+    onApproval: all.length > 0 && all.every(({ onApproval }) => onApproval === true) ? true : undefined,
   };
 }
 
@@ -50,13 +52,23 @@ export function requirementsOf(
     requireApproval: required("requireApproval"),
     requireUpToDate: required("requireUpToDate"),
     health: healthRuleOf(application, policy, defaults),
+    onApproval: startsOnApproval(application, policy, defaults) ? true : undefined,
   };
 }
 
 export type RequirementDefaults = Pick<
   ServerDefaults,
   "requireApproval" | "requireUpToDate" | "requireHealthy" | "healthTimeout" | "onFailure"
->;
+> & {
+  /** `command` if absent. */
+  readonly syncOn?: (typeof SYNC_ON)[number];
+};
+
+/** An entry that only may match lets no approval start a sync, and one that does say so must match for certain. */
+function startsOnApproval(application: RuledApplication, policy: RepositoryConfig, defaults: RequirementDefaults) {
+  const { certain, possible } = decisive(policy.syncRequirements, application, ({ syncOn }) => syncOn);
+  return !possible.includes("command") && (certain ?? policy.syncOn ?? defaults.syncOn) === "approval";
+}
 
 function healthRuleOf(
   application: RuledApplication,

@@ -94,11 +94,14 @@ export function resolveSettings(
     projectRepositories: Object.entries(server.projects).map(([project, one]) => ({ project, ...one })),
     sensitiveKinds: server.sensitiveKinds ?? DEFAULT_SENSITIVE_KINDS,
     requirementsFor(application) {
+      const nothing = { ...defaults, ...NOTHING_REQUIRED };
+      // What the server says of an application is a default for the files that say nothing, and a floor for the others.
+      const syncOn = requirementsOf(application, floor, nothing).onApproval ? "approval" : "command";
       const required = strictest([
-        ...policies.map((one) => requirementsOf(application, one, defaults)),
-        requirementsOf(application, floor, { ...defaults, ...NOTHING_REQUIRED }),
+        ...policies.map((one) => requirementsOf(application, one, { ...defaults, syncOn })),
+        requirementsOf(application, floor, { ...nothing, syncOn: "approval" }),
       ]);
-      return broken ? { ...required, requireApproval: true } : required;
+      return broken ? { ...required, requireApproval: true, onApproval: undefined } : required;
     },
     accessTo: (application, command) =>
       distinct([...policies, floor].flatMap((one) => accessRulesOf(application, command, one))),

@@ -2,6 +2,7 @@ import type { ApplicationName } from "../model/brand.js";
 import { type ChangeRequest, sameChangeRequest } from "../model/change-request.js";
 import { isFailed } from "../model/check.js";
 import { finishInTurns } from "../model/collections.js";
+import { hasDanger } from "../model/dangers.js";
 import { byApplication, type Deployment } from "../model/deployment.js";
 import type { Member } from "../model/effect.js";
 import {
@@ -35,6 +36,7 @@ import {
   deployedIn,
   holdsOn,
   requiresUpToDate,
+  startsOnApproval,
   takingEffect,
 } from "../policy/effect-rules.js";
 import {
@@ -200,6 +202,7 @@ function planFacts(plan: Plan, change: ChangeRequest): Facts["plan"] {
     sets: plan.applicationSets.map(({ name }) => name),
     notDeployed: plan.notDeployed.map(({ application }) => application),
     waitsForApproval: waitsForApproval(plan),
+    ...(hasDanger(plan) ? { danger: true } : {}),
   };
 }
 
@@ -322,6 +325,7 @@ function requiresOf(deployed: Deployed, back: Deployed, { change, settings, hold
   return {
     approvals: { sync: approvalNeeds([deployed], settings), rollback: approvalNeeds([back], settings) },
     upToDate: requiresUpToDate(deployed, settings),
+    ...(startsOnApproval(deployed, settings) ? { onApproval: true } : {}),
     ...(obstacle === undefined ? {} : { obstacle }),
     ...(held.length === 0 ? {} : { holds: held }),
     allowed: {
@@ -334,5 +338,7 @@ function requiresOf(deployed: Deployed, back: Deployed, { change, settings, hold
 }
 
 function needApproval({ applications, others }: Facts): boolean {
-  return [...applications, ...others].some(({ requires }) => requires.approvals.sync.length > 0);
+  return [...applications, ...others].some(({ requires: { approvals, onApproval } }) => {
+    return approvals.sync.length > 0 || onApproval === true;
+  });
 }

@@ -16,6 +16,7 @@ export type HostEvent = EventOrigin &
     | ChangeClosed
     | CommentCreated
     | ReviewChanged
+    | HeadApproved
     | BaseMoved
     | TurnCame
     | LockLost
@@ -123,6 +124,13 @@ export interface BranchPushed {
 /** A review or an approval was given or withdrawn. */
 interface ReviewChanged {
   readonly kind: "reviewed";
+}
+
+/** The approval that was waited for came, and it starts a sync of this head. No event of a host. */
+export interface HeadApproved {
+  readonly kind: "approved";
+  readonly headRevision: Revision;
+  readonly by: User;
 }
 
 /** The event of a head that no webhook told of; however often the head is found, the queue takes it once. */

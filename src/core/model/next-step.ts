@@ -62,6 +62,11 @@ export interface AdvisedCommand {
   readonly knowing?: readonly string[] | undefined;
   /** Objects that this change request removes, if a sync meets any. `pruning`: a sync deletes them without `--prune`. */
   readonly removes?: { readonly count: number; readonly pruning: boolean } | undefined;
+  /**
+   * Only of a sync that an approval of the head starts as well, under the rules for that. `given`: there is one, so that another
+   * may not start it.
+   */
+  readonly onApproval?: "awaited" | "given" | undefined;
   /** What keeps the others from being deployed for a time. */
   readonly held?: readonly HoldOf[] | undefined;
 }

@@ -12,6 +12,9 @@ export const ON_FAILURE = ["keep", "rollback"] as const;
 /** Who has the base branch brought into the head branch of a change request, the strictest first. */
 export const UPDATE_BRANCH = ["never", "command", "on_turn"] as const;
 
+/** What starts a sync: a command alone, or also the approval that a change request waited for. The strictest first. */
+export const SYNC_ON = ["command", "approval"] as const;
+
 /** The commands that rules of a repository can restrict to some people. */
 export const ACCESS_COMMANDS = ["plan", "sync", "rollback", "unlock"] as const;
 export type AccessCommand = (typeof ACCESS_COMMANDS)[number];
@@ -27,6 +30,8 @@ export interface Requirements {
   readonly requireUpToDate: boolean;
   /** Undefined if Argo CD's success is enough. */
   readonly health?: HealthRule | undefined;
+  /** Undefined if only a command starts a sync. */
+  readonly onApproval?: true | undefined;
 }
 
 /** An application must get healthy after its sync. */

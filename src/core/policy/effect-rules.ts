@@ -138,6 +138,11 @@ export function requiresUpToDate(deployed: Deployed, settings: Settings): boolea
   return strictest(ruledOf(deployed).map((one) => settings.requirementsFor(one))).requireUpToDate;
 }
 
+/** Whether every rule for what is deployed lets an approval start the sync. */
+export function startsOnApproval(deployed: Deployed, settings: Settings): boolean {
+  return strictest(ruledOf(deployed).map((one) => settings.requirementsFor(one))).onApproval === true;
+}
+
 /** How healthy an application must get after its sync, for itself and everything that the sync reaches. */
 export function healthRuleFor(deployed: Deployed, settings: Settings): HealthRule | undefined {
   return strictest(ruledOf(deployed).map((one) => settings.requirementsFor(one))).health;

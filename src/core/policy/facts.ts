@@ -107,6 +107,8 @@ interface PlanFacts {
   readonly notDeployed: readonly ApplicationName[];
   /** Whether a plan after an approval of the head would show more than this one. */
   readonly waitsForApproval: boolean;
+  /** It names a danger. */
+  readonly danger?: true;
 }
 
 export interface ApplicationFacts {
@@ -159,6 +161,8 @@ export interface PlannedFacts {
 export interface Requires {
   readonly approvals: { readonly sync: readonly ApprovalNeed[]; readonly rollback: readonly ApprovalNeed[] };
   readonly upToDate: boolean;
+  /** An approval starts its sync, and that of everything that it reaches. */
+  readonly onApproval?: true;
   /** Why this repository may not introduce what a deployment would bring into a project. Untrusted. */
   readonly obstacle?: string | undefined;
   /** What keeps it, or something that its deployment reaches, from being deployed for a time. */

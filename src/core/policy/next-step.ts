@@ -188,6 +188,9 @@ function syncing(ready: readonly ApplicationFacts[], judged: JudgedSync, facts: 
     applications: everything ? [] : namesOf(ready),
     by,
     ...lossesOf(deployed, facts),
+    ...(everything && startsOnApproval(deployed, facts)
+      ? { onApproval: approval?.approved === true ? "given" : "awaited" }
+      : {}),
     ...(held.length === 0 ? {} : { held }),
   };
   const needs = deployed.flatMap((one) => approvalNeedsOf(one, "sync"));
@@ -195,6 +198,20 @@ function syncing(ready: readonly ApplicationFacts[], judged: JudgedSync, facts: 
   const then: Afterwards = unapproved ? approving(facts, advised) : afterAttempts(ready, advised, facts);
   const refused = deployed.filter((one) => RULES["refused-by-cluster"].warns(one, facts).length > 0);
   return refused.length === 0 ? then : { kind: "mend", applications: namesOf(refused), then };
+}
+
+/**
+ * Whether an approval starts a sync of these applications, where nothing else bars it: if the rules of each say so, if it deploys
+ * everything that waits, and if no person has to choose or to be warned first.
+ */
+function startsOnApproval(deployed: readonly ApplicationFacts[], facts: Facts): boolean {
+  const { change, plan } = facts;
+  if (change.draft || change.fork || plan?.danger !== undefined) return false;
+  const { knowing, removes } = lossesOf(deployed, facts);
+  if (knowing !== undefined || removes !== undefined) return false;
+  return (
+    deployed.every(({ requires }) => requires.onApproval) && awaitingIn(facts).every((one) => deployed.includes(one))
+  );
 }
 
 /** What a sync deletes, and what it does that cannot be taken back. */

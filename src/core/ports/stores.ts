@@ -92,8 +92,8 @@ export interface Mark {
   readonly turn: number;
 }
 
-/** A text that svc keeps true. */
-export type Surface = "status" | "plan";
+/** A text that svc keeps true, and which plan an approval may start the sync of. */
+export type Surface = "status" | "plan" | "approval";
 
 /** Which change requests have to be brought up to date, and whom a change of an application concerns. Methods throw `StoreUnavailable`. */
 export interface MarkStore {

@@ -103,7 +103,13 @@ function allRequirements(
   const required = own.requirementsFor(application);
   const others = definitionsOf(application, files);
   if (others.length === 0) return required;
-  const nothing = { ...defaults, requireApproval: false, requireUpToDate: false, requireHealthy: false };
+  const nothing = {
+    ...defaults,
+    requireApproval: false,
+    requireUpToDate: false,
+    requireHealthy: false,
+    syncOn: "approval" as const,
+  };
   const requirements = others.map(({ place, one }): Requirements => {
     const found = one.kind === "rules" ? requirementsOf(application, one.config, nothing) : UNKNOWN;
     return found.requireApproval ? { ...found, because: reasonFor(place, one) } : found;

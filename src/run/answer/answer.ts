@@ -1,5 +1,5 @@
 import { publish } from "../../comments/publish.js";
-import { settledText } from "../../comments/reminder.js";
+import { byApprovalText, settledText } from "../../comments/reminder.js";
 import { renderResult } from "../../comments/render.js";
 import type { ChangeRequest, User } from "../../core/model/change-request.js";
 import { LeaseLost, StoreUnavailable } from "../../core/model/errors.js";
@@ -7,7 +7,8 @@ import { isNoted } from "../../core/model/progress.js";
 import type { CommandResult, ResultKind } from "../../core/model/result.js";
 import type { Settings } from "../../core/model/settings.js";
 import { adviceAfter } from "../../core/policy/next-step.js";
-import type { Answerable } from "../line/asked.js";
+import { mayStartOnApproval } from "../around/on-approval.js";
+import type { Answerable, GivenCommand } from "../line/asked.js";
 import { type Finished, type Outcome, silent, type Silent } from "../line/outcome.js";
 import { outsiderIn } from "../line/permit.js";
 import { isAlreadyAnswered } from "../line/recover.js";
@@ -52,13 +53,19 @@ export async function answer(
 export async function reply(asked: Answerable, finished: Finished, change: ChangeRequest, run: Run): Promise<boolean> {
   const { result, outsider = outsiderOf(asked) } = finished;
   const [into, advised] = await Promise.all([run.attempt.settle(), advise(finished, change, run)]);
-  const parts = await renderAnswer(finished, change, advised, run);
+  const texts = await renderAnswer(finished, change, advised, run);
+  const parts = isByApproval(asked) ? withNote(texts, byApprovalText(asked.by, run.hostWords[change.host])) : texts;
   // An outsider waits like somebody who asks for help.
   const posting = postingOf(outsider === undefined ? urgencyOf(result, asked.command) : "help", run);
   const automatic = asked.kind === "autoplan";
   const how = { runId: run.runId, into, automatic, posting, login: outsider?.login };
   const post = () => publish(run.host, change, parts, how);
   return replyTo(result, { asked, finished, change, run, parts, posting, advised, post });
+}
+
+/** Nobody wrote the command that is answered. */
+function isByApproval(asked: Answerable): asked is GivenCommand {
+  return asked.kind === "command" && asked.approved !== undefined;
 }
 
 function outsiderOf({ access, by }: Answerable): User | undefined {
@@ -77,6 +84,7 @@ async function staySilent(outcome: Silent, asked: Answerable, change: ChangeRequ
         await setCommitStatus(change, { kind: "plan-failed", reason: "see the comment" }, run);
       }
       return outcome;
+    case "approved-in-vain":
     case "refused-before":
     case "closed-meanwhile":
     case "left-out":
@@ -127,7 +135,7 @@ async function advise(
     const { approval, missingForRules } = facts;
     const reviewed = facts.untold.approval === undefined ? { approval, missingForRules } : undefined;
     const present = result.kind === "planned" ? presentOf(result.plan, change, approval, records) : undefined;
-    return { advice, reviewed, present };
+    return { advice, reviewed, present, startsOnApproval: mayStartOnApproval(facts) };
   } catch (error) {
     if (error instanceof LeaseLost) throw error;
     asking.signal?.throwIfAborted();

@@ -20,6 +20,7 @@ import type { Settings } from "../../core/model/settings.js";
 import { matchesHold } from "../../core/policy/effect-rules.js";
 import type { Advice } from "../../core/policy/next-step.js";
 import type { MergeOutcome, OwnComment, Posting, Urgency } from "../../core/ports/code-host.js";
+import { noteShown } from "../around/on-approval.js";
 import type { Answerable } from "../line/asked.js";
 import type { Finished } from "../line/outcome.js";
 import { NOBODY, openChange, plansAutomatically, type Run } from "../line/run.js";
@@ -317,6 +318,7 @@ async function postPlan(
   }
   const planComment = await publishPlan(host, change, parts, { ...how, runId, earlier: own, log });
   const { advice, present, reviewed } = advised;
+  await noteShown({ plan, wanted: advised.startsOnApproval === true }, run);
   await postedPlan(change, { shown: { plan, next: advice?.next, present }, texts: parts, id: planComment }, run);
   if (settings !== undefined && !statusFirst) await show(change, { settings, planComment, reviewed }, run);
 }
@@ -327,6 +329,8 @@ export interface Advised {
   readonly reviewed?: Reviewed | undefined;
   /** Only of a plan. */
   readonly present?: Present | undefined;
+  /** Only of a plan of which the rules may let an approval start a sync. */
+  readonly startsOnApproval?: boolean;
 }
 
 interface Answer {

@@ -52,6 +52,8 @@ interface Shown {
   readonly written: boolean;
   /** When a hold ends that it names, so that it is no longer true then. */
   readonly trueUntil?: Date | undefined;
+  /** What it was read from last. */
+  readonly read?: Planned;
 }
 
 const NOTHING: Shown = { planned: false, written: false };
@@ -67,7 +69,7 @@ export async function show(change: ChangeRequest, options: ShowOptions, run: Run
       const read = await readPlanned(change, options.settings, reviewed, run);
       if (read === undefined) return;
       const trueUntil = endOfHolds(read.facts);
-      shown = { ...shown, planned: true, trueUntil };
+      shown = { ...shown, planned: true, trueUntil, read };
       reviewed = undefined;
       const now = statusOf(read.facts, options, run);
       const isSame = now.state === text?.state && now.description === text.description;

@@ -17,6 +17,7 @@ import { linksOf } from "../answer/links.js";
 import { showAgain } from "../answer/show.js";
 import { silent, type Silent } from "../line/outcome.js";
 import { AUTOMATIC, commandContext, NOBODY, openChange, plansAutomatically, type Run } from "../line/run.js";
+import { startOnApproval } from "./on-approval.js";
 
 /** Settles the syncs of a change request after a review, or for the reconciler. */
 export async function revisit(ref: ChangeRequestRef, run: Run): Promise<Silent> {
@@ -32,6 +33,7 @@ export async function bringUpToDate(ref: ChangeRequestRef, { turn }: Marked, run
   try {
     const change = await run.host.getChangeRequest(ref, run.signal);
     if (change.state === "open") shown = await showAgain(change, run);
+    if (shown?.read !== undefined) await startOnApproval(shown.read, run);
   } catch (error) {
     run.signal.throwIfAborted();
     if (error instanceof LeaseLost) throw error;

@@ -3,8 +3,16 @@ import { COMMANDS, isDeploying } from "../../core/commands/commands.js";
 import { isAddressed, parseComment, parseSigned } from "../../core/commands/parse-command.js";
 import type { ChangeRequestRef, User } from "../../core/model/change-request.js";
 import { HostFailure } from "../../core/model/errors.js";
-import type { BaseMoved, GroupFormed, HostEvent, LockLost, Marked, TurnCame } from "../../core/model/event.js";
-import { type Answerable, AUTOPLAN, type EarlyAccess } from "./asked.js";
+import type {
+  BaseMoved,
+  GroupFormed,
+  HeadApproved,
+  HostEvent,
+  LockLost,
+  Marked,
+  TurnCame,
+} from "../../core/model/event.js";
+import { type Answerable, AUTOPLAN, type EarlyAccess, type GivenCommand } from "./asked.js";
 import { silent, type Silent } from "./outcome.js";
 import type { Run } from "./run.js";
 
@@ -30,6 +38,8 @@ export async function ask(event: HostEvent, run: Run): Promise<Asked> {
       return { ...AUTOPLAN, wanted: true };
     case "commented":
       return askedInComment(event, run);
+    case "approved":
+      return askedByApproval(event);
   }
 }
 
@@ -59,6 +69,20 @@ async function askedInComment(
   }
   const { guess, unknownOption } = parsed;
   return { kind: "invalid", command: undefined, guess, unknownOption, by: author, access };
+}
+
+/** Who approves gives the command that comments give without options. */
+function askedByApproval({ by, headRevision }: HeadApproved): GivenCommand {
+  const command = { name: "sync", applications: [], dryRun: false, prune: false } as const;
+  return {
+    kind: "command",
+    command,
+    by,
+    commentId: undefined,
+    approved: headRevision,
+    found: undefined,
+    access: "unknown",
+  };
 }
 
 /** A command after `/` or `@` is answered with the right form: to who may give it, and once per change request. */

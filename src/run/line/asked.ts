@@ -1,4 +1,5 @@
 import type { Guess } from "../../core/commands/selection.js";
+import type { Revision } from "../../core/model/brand.js";
 import type { User } from "../../core/model/change-request.js";
 import type { Command } from "../../core/model/command.js";
 import type { FoundComment } from "../../core/model/event.js";
@@ -16,7 +17,10 @@ export interface GivenCommand {
   readonly kind: "command";
   readonly command: Command;
   readonly by: User;
-  readonly commentId: string;
+  /** Undefined if it was given by an approval. */
+  readonly commentId: string | undefined;
+  /** The head that was approved. */
+  readonly approved?: Revision;
   /** Only if its webhook was lost. */
   readonly found: FoundComment | undefined;
   readonly access: EarlyAccess;

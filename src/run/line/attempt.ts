@@ -57,7 +57,7 @@ export class Attempt {
     this.asked = asked;
     this.#startedAt = clock.now();
     // A reaction to an outsider would cost calls that anybody can cause.
-    if (asked.kind === "command" && asked.access !== "none") {
+    if (asked.kind === "command" && asked.commentId !== undefined && asked.access !== "none") {
       this.#marks = markCommand(host, ref, asked.commentId, {
         set: () => complaints.settle("reaction", host.id),
         failed(reaction, error) {

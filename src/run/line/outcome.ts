@@ -24,6 +24,8 @@ type SilentReason =
   | "not-addressed"
   /** The repository was renamed or moved to a name that `allowed_repos` does not have. */
   | "not-served"
+  /** The head was approved, and by the time that its sync would start it may not. */
+  | "approved-in-vain"
   /** Drafts, forks and repositories without autoplan are planned on command only. */
   | "not-planned"
   /** Somebody without access was answered on this change request before. */
@@ -96,6 +98,7 @@ function resultText(result: CommandResult): string {
 const SILENT_TEXTS: Readonly<Record<SilentReason, string | undefined>> = {
   "not-addressed": undefined,
   "not-served": "ignored: the repository was renamed or moved out of allowed_repos",
+  "approved-in-vain": "not started by an approval: something else has changed since",
   "not-planned": undefined,
   "refused-before": "refused before",
   "left-out": "left out",

@@ -14,6 +14,8 @@ import type { Gate } from "../../core/policy/gates.js";
 import { judge } from "../../core/policy/judge.js";
 import { RULES } from "../../core/policy/rules.js";
 import type { Snapshot } from "../../core/ports/snapshot.js";
+import { readChangeFacts } from "../answer/change-facts.js";
+import { startersIn } from "../around/on-approval.js";
 import { settleEarlier } from "../around/revisit.js";
 import type { Answerable, Autoplan, GivenCommand, InvalidComment } from "./asked.js";
 import { type Finished, refused, silent, type Silent } from "./outcome.js";
@@ -44,6 +46,7 @@ export async function permit(
       ? permitBySettings(asked, change, run)
       : silent("not-planned");
   }
+  if (asked.kind === "command" && isInVain(asked, change)) return silent("approved-in-vain");
   if (await isByOutsider(asked, change, run)) return answerOutsider(asked, change, run);
   if (asked.kind === "invalid") return answerInvalid(asked, change, run);
   const { fixedResult } = COMMANDS[asked.command.name];
@@ -112,6 +115,11 @@ function isWanted({ turn, wanted }: Autoplan): boolean {
   return turn !== undefined || wanted === true;
 }
 
+/** Whether an approval gave it for what is not there any more. */
+function isInVain({ approved }: GivenCommand, { headRevision, state }: ChangeRequest): boolean {
+  return approved !== undefined && (approved !== headRevision || state !== "open");
+}
+
 function needsToWrite({ command }: GivenCommand | InvalidComment, change: ChangeRequest, { config }: Run): boolean {
   return needsWriteAccess(config.defaults, change) || (command && COMMANDS[command.name].access) === "writers";
 }
@@ -162,8 +170,14 @@ async function permitBySettings(
   const facts = { ...blankFacts(change, run.hostWords[change.host], settings), problems };
   const broken = barredAtOnce(asked.command, facts);
   if (broken !== undefined) return { ...broken, settings, problems, settled };
-  if (asked.kind === "command" && name === "sync" && (await isOlderThanPlan(asked, change, run))) {
-    return { ...refused({ reason: "plan-unseen" }), settings, settled };
+  if (asked.kind === "command" && name === "sync") {
+    const { commentId, by } = asked;
+    if (commentId === undefined) {
+      const { facts } = await readChangeFacts(change, settings, run, { problems });
+      if (!startersIn(facts).some(({ id }) => id === by.id)) return silent("approved-in-vain");
+    } else if (await isOlderThanPlan(commentId, change, run)) {
+      return { ...refused({ reason: "plan-unseen" }), settings, settled };
+    }
   }
   return { kind: "permitted", asked, settings, problems, snapshot, settled };
 }
@@ -173,7 +187,7 @@ async function permitBySettings(
  * would deploy. Webhooks arrive out of order: a command can arrive after a push that it precedes. The ids of comments
  * only grow, on every host.
  */
-async function isOlderThanPlan({ commentId }: GivenCommand, change: ChangeRequest, { host }: Run): Promise<boolean> {
+async function isOlderThanPlan(commentId: string, change: ChangeRequest, { host }: Run): Promise<boolean> {
   const plans = (await host.listOwnComments(change)).filter(({ body }) => {
     const marker = readMarker(body);
     return marker?.kind === "plan" && marker.head === change.headRevision;

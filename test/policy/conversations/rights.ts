@@ -15,6 +15,20 @@ export async function playRights(recorder: Recorder): Promise<void> {
   await playLocks(recorder);
   await playProjects(recorder);
   await playHolds(recorder);
+  await playSyncOnApproval(recorder);
+}
+
+/** Applications that an approval deploys. */
+async function playSyncOnApproval(recorder: Recorder): Promise<void> {
+  const scene = recorder.scene({ rules: "sync_on: approval\n" });
+  const number = await scene.open(BOTH);
+  await recorder.standing("awaiting-an-approval-that-deploys", scene, number);
+  const other = await scene.open(config("web", "3"));
+  await scene.approve(other, "bo");
+  await recorder.standing("approved-and-locked-by-another-with-sync-on-approval", scene, other);
+  const strict = recorder.scene({ rules: "sync_on: approval\nrequire_approval: true\n" });
+  const required = await strict.open(BOTH);
+  await recorder.standing("requiring-an-approval-that-deploys", strict, required);
 }
 
 /** Applications that nobody may deploy for a time. */
