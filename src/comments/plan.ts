@@ -7,7 +7,7 @@ import { type HostWords, listed, referenceTo } from "../core/model/host-words.js
 import type { Lock, Turn } from "../core/model/lock.js";
 import type { NextStep } from "../core/model/next-step.js";
 import type { ApplicationPlan, ApplicationSetPreview, Plan, Preview, SetFailure } from "../core/model/plan.js";
-import { type Packed, packed, type Task, unpacked } from "../core/ports/compute.js";
+import { type Packed, packed, readFirst, type Task, unpacked } from "../core/ports/compute.js";
 import { SERVICE } from "../names.js";
 import { code, codes, fence, headLink, type Links, sentence, shortened, toCopy, warning } from "./markdown.js";
 import { markerLine } from "./marker.js";
@@ -67,9 +67,15 @@ interface PackedPlan {
 
 /** `renderPlan` away from the thread that answers requests. */
 export const renderPlanTask: Task<PackedPlan, readonly string[]> = {
-  name: "render-plan",
-  run: ({ plan, applications, previews, options }) =>
-    renderPlan({ ...plan, applications: unpacked(applications), previews: unpacked(previews) }, options),
+  ...readFirst(
+    "render-plan",
+    ({ plan, applications, previews, options }: PackedPlan) => ({
+      plan: { ...plan, applications: unpacked(applications), previews: unpacked(previews) },
+      options,
+    }),
+    ({ plan, options }) => renderPlan(plan, options),
+  ),
+  handedOver: ({ applications, previews }) => [...applications.pieces, ...previews.pieces],
 };
 
 /** The input of `renderPlanTask`. */

@@ -43,6 +43,7 @@ const DEFAULTS: WorkerPoolOptions = {
 interface Job {
   readonly owner: string;
   readonly asked: Asked;
+  readonly handedOver: readonly ArrayBuffer[];
   readonly deadlineMs: number;
   readonly settle: (end: TaskEnd) => void;
 }
@@ -80,7 +81,8 @@ export function createWorkerPool(given: Partial<WorkerPoolOptions> = {}): Worker
     if (closed) throw CLOSED.error;
     const onEnd = (how: TaskOutcome) => options.onEnd(task.name, owner, how);
     const ended = await new Promise<TaskEnd>((resolve, reject) => {
-      const job: Job = { owner, asked: { name: task.name, input }, deadlineMs, settle };
+      const handedOver = (task.handedOver?.(input) ?? []).map(({ buffer }) => buffer);
+      const job: Job = { owner, asked: { name: task.name, input }, handedOver, deadlineMs, settle };
       signal.addEventListener("abort", abort, { once: true });
       queue.push(owner, job);
       assign();
@@ -115,7 +117,7 @@ export function createWorkerPool(given: Partial<WorkerPoolOptions> = {}): Worker
   async function work(job: Job): Promise<void> {
     const thread = takeIdle() ?? new WorkerThread(options.entry, options.memoryMb);
     busy.set(job, thread);
-    const ended = await thread.run(job.asked, job.deadlineMs);
+    const ended = await thread.run(job);
     busy.delete(job);
     queue.done(job.owner);
     if (thread.ended || thread.isLarge) end(thread);
@@ -210,7 +212,7 @@ class WorkerThread {
   }
 
   /** Never rejects. The deadline begins once the thread has loaded the modules of the task. */
-  async run(asked: Asked, deadlineMs: number): Promise<TaskEnd> {
+  async run({ asked, handedOver, deadlineMs }: Omit<Job, "owner" | "settle">): Promise<TaskEnd> {
     const ended = new Promise<TaskEnd>((resolve) => {
       this.#current = resolve;
     });
@@ -219,7 +221,7 @@ class WorkerThread {
     });
     // The process lives until the task has ended.
     this.#worker.ref();
-    this.#worker.postMessage(asked);
+    this.#worker.postMessage(asked, handedOver);
     await Promise.race([started, ended]);
     const stopTimer = inSlices(deadlineMs, () => this.#end({ kind: "exceeded", limit: "time" }));
     try {

@@ -47,6 +47,14 @@ test("a thread lets go of what it was given once a task has read it", async () =
   expect(computed).toEqual({ kind: "done", output: false });
 });
 
+test("a thread takes over bytes that a task hands over, and the caller keeps none", async () => {
+  const bytes = new Uint8Array([1, 2, 3]);
+  const task = { ...strangeTask, handedOver: () => [bytes] };
+  const computed = await poolOf(1).run(task, { do: "echo", value: bytes }, limits());
+  expect(computed).toEqual({ kind: "done", output: new Uint8Array([1, 2, 3]) });
+  expect(bytes).toHaveLength(0);
+});
+
 describe("limits", () => {
   test("a task that never returns is ended at its deadline, and the loop answers meanwhile", async () => {
     const pool = poolOf(1);

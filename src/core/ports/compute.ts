@@ -27,7 +27,11 @@ export interface Task<I, O> {
   readonly run: (input: I) => O | Promise<O>;
   /** The first step of `run`. What it returns does the rest, without the input: a thread lets go of that in between. */
   readonly begin?: (input: I) => () => O | Promise<O>;
+  /** Bytes of the input that the thread takes over instead of a copy. Each has a buffer of its own. */
+  readonly handedOver?: (input: I) => readonly Bytes[];
 }
+
+type Bytes = Uint8Array<ArrayBuffer>;
 
 /** A task over large texts, which do not stay in memory beside what was read in them. */
 export function readFirst<I, R, O>(
@@ -68,7 +72,7 @@ const PER_PIECE = 50;
 
 /** Items for a thread, with turns for the event loop: to hand over ten thousand at once takes a fifth of a second. */
 export async function packed<T>(items: readonly T[]): Promise<Packed<T>> {
-  const pieces: Uint8Array[] = [];
+  const pieces: Bytes[] = [];
   for (let start = 0; start < items.length; start += PER_PIECE) {
     await setImmediate();
     pieces.push(serialize(items.slice(start, start + PER_PIECE)));
@@ -77,7 +81,7 @@ export async function packed<T>(items: readonly T[]): Promise<Packed<T>> {
 }
 
 export interface Packed<T> {
-  readonly pieces: readonly Uint8Array[];
+  readonly pieces: readonly Bytes[];
   /** Never set: it keeps the type of what the pieces hold. */
   readonly items?: readonly T[];
 }

@@ -101,13 +101,17 @@ export class MemoryStatusStore implements StatusStore {
   }
 }
 
+/** What one change request concerns: it may be thousands of applications. */
+interface Concerned {
+  readonly change: ChangeRequestRef;
+  /** Each with the time when it expires. */
+  readonly applications: Map<ApplicationName, number>;
+}
+
 /** Marks of this process alone. Times are in milliseconds since 1970. */
 export class MemoryMarkStore implements MarkStore {
   readonly #marks = new Map<string, { readonly mark: Mark; readonly due: number }>();
-  readonly #concerned = new Map<
-    ApplicationName,
-    Map<string, { readonly change: ChangeRequestRef; readonly expires: number }>
-  >();
+  readonly #concerned = new Map<string, Concerned>();
   readonly #written = new Map<string, { readonly digest: string; readonly expires: number }>();
   #turns = 0;
 
@@ -138,31 +142,27 @@ export class MemoryMarkStore implements MarkStore {
 
   concern(change: ChangeRequestRef, applications: readonly ApplicationName[]): Promise<void> {
     const expires = this.clock.now().getTime() + PLAN_LIFETIME_MS;
-    for (const application of applications) {
-      const concerned =
-        this.#concerned.get(application) ?? new Map<string, { change: ChangeRequestRef; expires: number }>();
-      concerned.set(identityKey(change), { change: changeRequestRef(change), expires });
-      this.#concerned.set(application, concerned);
-    }
+    const key = identityKey(change);
+    const known = this.#concerned.get(key)?.applications ?? new Map<ApplicationName, number>();
+    for (const application of applications) known.set(application, expires);
+    this.#concerned.set(key, { change: changeRequestRef(change), applications: known });
     return Promise.resolve();
   }
 
   forget(change: ChangeRequestRef): Promise<void> {
-    for (const [application, concerned] of this.#concerned) {
-      concerned.delete(identityKey(change));
-      if (concerned.size === 0) this.#concerned.delete(application);
-    }
+    this.#concerned.delete(identityKey(change));
     return Promise.resolve();
   }
 
   concernedBy(application: ApplicationName): Promise<readonly ChangeRequestRef[]> {
     const now = this.clock.now().getTime();
-    const concerned = [...(this.#concerned.get(application)?.values() ?? [])];
-    return Promise.resolve(concerned.filter(({ expires }) => expires > now).map(({ change }) => change));
+    const concerned = [...this.#concerned.values()].filter((one) => (one.applications.get(application) ?? 0) > now);
+    return Promise.resolve(concerned.map(({ change }) => change));
   }
 
   applications(): Promise<readonly ApplicationName[]> {
-    return Promise.resolve([...this.#concerned.keys()]);
+    const every = [...this.#concerned.values()].flatMap(({ applications }) => [...applications.keys()]);
+    return Promise.resolve([...new Set(every)]);
   }
 
   written(change: ChangeRequestRef, surface: Surface): Promise<string | undefined> {

@@ -176,7 +176,12 @@ function toApplication(resource: Resource, file: string, nameOf: Naming): FoundA
   };
 }
 
-function toApplicationSet({ name, namespace, whole, content }: Resource, file: string): FoundApplicationSet {
+type ApplicationSetResource = Extract<Resource, { readonly kind: "ApplicationSet" }>;
+
+function toApplicationSet(
+  { name, namespace, whole, content }: ApplicationSetResource,
+  file: string,
+): FoundApplicationSet {
   return { file, set: { name, namespace, resource: whole }, content };
 }
 

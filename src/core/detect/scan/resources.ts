@@ -1,3 +1,4 @@
+import { createHash } from "node:crypto";
 import * as z from "zod";
 import { sourcesOf } from "../../model/application.js";
 import { canonicalJson, isJsonObject, type Json, type JsonObject } from "../../model/json.js";
@@ -5,16 +6,17 @@ import type { Task } from "../../ports/compute.js";
 import type { Unreadable } from "../../ports/manifest-scanner.js";
 import { readYamlDocuments, TEMPLATE } from "../tree/yaml-documents.js";
 
-/** An Application or ApplicationSet resource as a file has it. */
-export interface Resource {
-  readonly kind: "Application" | "ApplicationSet";
+/** An Application or ApplicationSet resource as a file has it. Of thousands of Applications only what is read is kept. */
+export type Resource = ResourceParts &
+  ({ readonly kind: "Application" } | { readonly kind: "ApplicationSet"; readonly whole: JsonObject });
+
+interface ResourceParts {
   readonly name: string;
   readonly namespace: string | undefined;
   readonly labels: Readonly<Record<string, string>>;
   readonly annotations: Readonly<Record<string, string>>;
   readonly spec: JsonObject;
-  readonly whole: JsonObject;
-  /** The whole resource without its status, one text for equal content. */
+  /** Digest of the whole resource without its status. */
   readonly content: string;
   /** Why it is too incomplete to be deployed. */
   readonly problem: string | undefined;
@@ -89,14 +91,13 @@ function readResource(value: Json): Resource | Unreadable | undefined {
   if (metadata.data.name.includes("{{")) return TEMPLATE;
   const whole: JsonObject = { ...value, status: undefined };
   const spec = isJsonObject(value.spec) ? value.spec : {};
-  const incomplete = kind.data.kind === "Application" && !isComplete(spec);
+  const content = createHash("sha256").update(canonicalJson(whole)).digest("base64");
+  const parts = { ...metadata.data, spec, content };
+  if (kind.data.kind === "ApplicationSet") return { kind: "ApplicationSet", ...parts, whole, problem: undefined };
   return {
-    kind: kind.data.kind,
-    ...metadata.data,
-    spec,
-    whole,
-    content: canonicalJson(whole),
-    problem: incomplete
+    kind: "Application",
+    ...parts,
+    problem: !isComplete(spec)
       ? "it has no source with a repository or no destination, as a patch of another file would"
       : undefined,
   };

@@ -70,10 +70,17 @@ describe("a scan of a revision", () => {
             destination: { server: "https://kubernetes.default.svc", namespace: "web" },
           },
         },
-        content: expect.not.stringContaining("status"),
+        content: expect.any(String),
         problem: undefined,
       },
     ]);
+  });
+
+  test("a status is no part of the content, everything else is", async () => {
+    const contentOf = async (text: string) => (await scan({ "web.yaml": text })).applications[0]?.content;
+    const plain = await contentOf(application("web", "  project: shop\n"));
+    expect(await contentOf(application("web", "  project: shop\nstatus: {sync: {}}\n"))).toBe(plain);
+    expect(await contentOf(application("web", "  project: shop\noperation: {}\n"))).not.toBe(plain);
   });
 
   test("Argo CD's own namespace is no part of the name", async () => {
