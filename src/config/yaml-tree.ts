@@ -110,16 +110,11 @@ const SYNTAX: Partial<Record<ErrorCode, string>> = {
 
 const ONE_DOCUMENT = "not valid YAML: only one document is allowed in this file; remove the `---`";
 
-const REFUSED: Readonly<Record<YamlRefusal, string>> = {
+const REFUSED: Readonly<Partial<Record<YamlRefusal, string>>> = {
   characters: "the file is too large",
   depth: "not valid YAML: it is nested too deeply",
   documents: ONE_DOCUMENT,
-  values: "the file holds too many values",
-  aliases: "the file holds too many aliases",
-  "unknown-alias": "an alias names no anchor above it",
   "collection-key": "a key must be a plain text",
-  "merge-order": "a merge key must stand before the keys that it has too",
-  syntax: "not valid YAML",
 };
 
 /** Reads one YAML document with the place of every value. The text may be hostile; mistakes become problems. */
@@ -143,7 +138,7 @@ export function readYaml(text: string, file: string, largest: number): YamlRead 
   try {
     [document, second] = composeYaml(text, { ...YAML_LIMITS, characters: largest }, lineCounter);
   } catch (error) {
-    if (error instanceof YamlRefused) return bad(REFUSED[error.reason], place(error.offset));
+    if (error instanceof YamlRefused) return bad(REFUSED[error.reason] ?? "not valid YAML", place(error.offset));
     throw error;
   }
   if (document === undefined) return { tree: emptyMap, problems: [] };

@@ -1,5 +1,6 @@
 import { gunzipSync } from "node:zlib";
-import { composeYaml, YAML_LIMITS, YamlRefused, yamlValue } from "../../config/bounded-yaml.js";
+import { YAML_LIMITS } from "../../config/bounded-yaml.js";
+import { readYamlDocuments } from "../detect/tree/yaml-documents.js";
 import { isList } from "../model/effect.js";
 import { isJsonObject, isNestedDeeper, type Json, parseJson } from "../model/json.js";
 
@@ -68,16 +69,12 @@ function withoutEscapes(text: string): string {
     .replace(/\\\r?\n[ \t]*/g, "");
 }
 
-/** The documents of a text of JSON or YAML; undefined if it is none. */
+/** The documents of a text of JSON or YAML; undefined if it is none, or says more than its documents. */
 function readDocuments(text: string): readonly Json[] | undefined {
   const json = parseJson(text);
   if (json !== undefined) return isNestedDeeper(YAML_LIMITS.depth, json) ? undefined : [json as Json];
-  try {
-    return [...composeYaml(text)].map((document) => yamlValue(document));
-  } catch (error) {
-    if (error instanceof YamlRefused) return undefined;
-    throw error;
-  }
+  const { values, problems, repeats } = readYamlDocuments(text);
+  return problems.length > 0 || repeats ? undefined : values;
 }
 
 /** The text behind base64, unpacked if it was compressed; undefined if there is none. */

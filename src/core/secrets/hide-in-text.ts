@@ -1,5 +1,5 @@
 import { stringify } from "yaml";
-import { composeYaml, YAML_LIMITS, YamlRefused, yamlValue } from "../../config/bounded-yaml.js";
+import { readYamlDocuments } from "../detect/tree/yaml-documents.js";
 import { isList, mapMembers } from "../model/effect.js";
 import { canonicalJson, isJsonObject, type Json, type JsonObject } from "../model/json.js";
 
@@ -166,18 +166,9 @@ function hiddenValue(value: Json, mark: Mark): Json {
 /** Helm values as one text of YAML. A template, and what cannot be read, is hidden whole. */
 function hiddenText(text: string, mark: Mark): Json {
   if (!/pass|secret|token|credential|key/i.test(text)) return text;
-  const value = readText(text);
-  return isJsonObject(value) ? stringify(hidden(value, mark), { lineWidth: 0 }) : mark(text);
-}
-
-function readText(text: string): Json | undefined {
-  try {
-    const [document] = [...composeYaml(text, { ...YAML_LIMITS, documents: 1 })];
-    return document && yamlValue(document, { merge: false });
-  } catch (error) {
-    if (error instanceof YamlRefused) return undefined;
-    throw error;
-  }
+  const { values, problems, repeats } = readYamlDocuments(text);
+  const [value, ...others] = problems.length > 0 || repeats ? [] : values;
+  return isJsonObject(value) && others.length === 0 ? stringify(hidden(value, mark), { lineWidth: 0 }) : mark(text);
 }
 
 function allHidden(value: Json, mark: Mark): Json {

@@ -80,6 +80,11 @@ const CARRIERS: readonly (readonly [string, Carrier])[] = [
       ),
   ],
   ["a document with equal keys", (one) => configMap(`kind: ConfigMap\n${stringify(one)}`)],
+  ["a document whose later keys empty it", (one) => configMap(`${stringify(one)}stringData: {}\ndata: {}\n`)],
+  [
+    "a document that empties what it merges",
+    (one) => configMap(`kind: Secret\n<<: ${JSON.stringify(one)}\nstringData: {}\ndata: {}\n`),
+  ],
 ];
 
 const SPELLINGS: readonly (readonly [string, (value: string) => Manifest])[] = [

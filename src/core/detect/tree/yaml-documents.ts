@@ -51,6 +51,8 @@ interface YamlDocuments {
   readonly values: readonly Json[];
   /** Why documents, or the rest of the text, could not be read. */
   readonly problems: readonly Unreadable[];
+  /** As `KubernetesDocument.repeats`, in any of them: the text says more than its values. */
+  readonly repeats: boolean;
 }
 
 /** The rest of a file with more documents is not read. */
@@ -63,6 +65,7 @@ export const MAX_DOCUMENTS = YAML_LIMITS.documents;
 export function readYamlDocuments(text: string, wanted: (document: string) => boolean = () => true): YamlDocuments {
   const values: Json[] = [];
   const problems: Unreadable[] = [];
+  let repeats = false;
   // A line that begins with `---` always starts a document (YAML 1.2, section 9.1.2); for Kubernetes also before space of
   // any other kind that fills the line.
   const texts = text.split(/^---(?:[^\S\n]*(?=\n|$)|(?=[ \t]))/m).filter((part) => part.trim() !== "" && wanted(part));
@@ -72,6 +75,7 @@ export function readYamlDocuments(text: string, wanted: (document: string) => bo
       const document = readJson(start) ?? readKubernetesYaml(start, REVISION_KEYS);
       if (document === undefined) continue;
       values.push(document.value);
+      repeats ||= document.repeats;
       if (document.more) problems.push(MORE);
       if (document.inexact) problems.push(INEXACT);
       if (document.mergeReplaces) problems.push(MERGE_REPLACES);
@@ -82,7 +86,7 @@ export function readYamlDocuments(text: string, wanted: (document: string) => bo
   if (texts.length > MAX_DOCUMENTS) {
     problems.push({ reason: `it has more than ${MAX_DOCUMENTS} documents to look into`, mayHide: true });
   }
-  return { values, problems };
+  return { values, problems, repeats };
 }
 
 /**
@@ -93,7 +97,7 @@ function readJson(text: string): KubernetesDocument | undefined {
   if (!text.startsWith("{") || text.length > YAML_LIMITS.characters) return undefined;
   const value = parseJson(text) as Json | undefined;
   const other = value === undefined || isNestedDeeper(YAML_LIMITS.depth, value) || hasLargeNumber(value);
-  return other ? undefined : { value, inexact: false, mergeReplaces: false, more: false };
+  return other ? undefined : { value, inexact: false, mergeReplaces: false, repeats: false, more: false };
 }
 
 function hasLargeNumber(value: Json | undefined): boolean {
@@ -132,7 +136,6 @@ function problemOf(error: unknown, text: string): Unreadable {
       return template() ? TEMPLATE : { reason: "its aliases cannot be resolved", mayHide: true };
     case "collection-key":
       return template() ? TEMPLATE : COLLECTION_KEY;
-    case "merge-order":
     case "syntax":
       return template() ? TEMPLATE : { reason: "it is not valid YAML", mayHide: true };
   }

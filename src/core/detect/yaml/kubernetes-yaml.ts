@@ -10,6 +10,8 @@ export interface KubernetesDocument {
   readonly inexact: boolean;
   /** Whether a merge key replaces what stands before it; other parsers keep that. */
   readonly mergeReplaces: boolean;
+  /** Whether a key of a map stands twice, or overrides a merged one; the last one counts. */
+  readonly repeats: boolean;
   /** Whether anything but comments follows the document. */
   readonly more: boolean;
 }
@@ -60,6 +62,7 @@ class Decoder {
   private deepest = 0;
   private inexact = false;
   private mergeReplaces = false;
+  private repeats = false;
 
   constructor(
     private readonly targets: ReadonlySet<YamlNode>,
@@ -68,7 +71,7 @@ class Decoder {
 
   document(node: YamlNode): Omit<KubernetesDocument, "more"> {
     const value = this.json(this.decode(node, 0));
-    return { value, inexact: this.inexact, mergeReplaces: this.mergeReplaces };
+    return { value, inexact: this.inexact, mergeReplaces: this.mergeReplaces, repeats: this.repeats };
   }
 
   private decode(node: YamlNode, depth: number): Decoded {
@@ -118,6 +121,7 @@ class Decoder {
       if (isMerge(key)) this.merge(value, members, depth);
       else {
         const name = keyOf(this.decode(key, depth + 1), key.at);
+        this.repeats ||= members.has(name);
         put(members, name, this.textOf(name, value) ?? this.decode(value, depth + 1));
       }
     }

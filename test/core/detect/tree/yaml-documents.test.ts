@@ -108,6 +108,6 @@ describe("readYamlDocuments", () => {
     const reason = `it has more than ${MAX_DOCUMENTS} documents to look into`;
     expect(all.problems).toEqual([{ reason, mayHide: true }]);
     const one = readYamlDocuments(text, (document) => document.includes("K9999"));
-    expect(one).toEqual({ values: [{ kind: "K9999" }], problems: [] });
+    expect(one).toEqual({ values: [{ kind: "K9999" }], problems: [], repeats: false });
   });
 });

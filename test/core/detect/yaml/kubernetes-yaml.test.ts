@@ -75,12 +75,20 @@ describe("what svc alone refuses", () => {
 
 test("what follows a document, integers that are not exact, and merges that replace are told", () => {
   const told = (text: string) => readKubernetesYaml(text);
-  expect(told("a: 1\n...\n# end\n")).toEqual({ value: { a: 1 }, more: false, inexact: false, mergeReplaces: false });
+  expect(told("a: 1\n...\n# end\n")).toEqual({
+    value: { a: 1 },
+    more: false,
+    inexact: false,
+    mergeReplaces: false,
+    repeats: false,
+  });
   expect(told("a: 1\n---\n@\n")?.more).toBe(true);
   expect(told("[]: v\n")?.more).toBe(true);
   expect(told("a: 9007199254740993\n")?.inexact).toBe(true);
   expect(told("a: 1\n<<: {a: 2}\n")).toMatchObject({ value: { a: 2 }, mergeReplaces: true });
   expect(told("a: 1\n<<: {a: 1}\n")?.mergeReplaces).toBe(false);
+  for (const text of ["a: 1\na: 2\n", "<<: {a: 1}\na: 2\n"])
+    expect(told(text)).toMatchObject({ value: { a: 2 }, repeats: true });
 });
 
 test("texts that take a parser long are refused or read in no time", () => {
