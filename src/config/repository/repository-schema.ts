@@ -87,7 +87,22 @@ function application() {
 
 /** `sync_requirements` of a repository's file, and of the server's, where they are a floor. */
 export function syncRequirements() {
-  const requirement = section({
+  return listOf(requirement()).superRefine((entries, context) => {
+    const seen = new Set<string>();
+    entries.forEach((entry, index) => {
+      const selectors = describeSelectors(entry);
+      if (seen.has(selectors)) {
+        const first = SELECTORS.find((key) => entry[key] !== undefined) ?? SELECTORS[0];
+        const message = `an earlier entry has this ${first}; merge the two`;
+        context.addIssue({ code: "custom", path: [index, first], message });
+      }
+      seen.add(selectors);
+    });
+  });
+}
+
+function requirement() {
+  return section({
     name: pattern()
       .optional()
       .describe(
@@ -138,18 +153,6 @@ export function syncRequirements() {
       })),
       dependencies: { commands: { anyOf: [{ required: ["allowed_users"] }, { required: ["allowed_teams"] }] } },
     });
-  return listOf(requirement).superRefine((entries, context) => {
-    const seen = new Set<string>();
-    entries.forEach((entry, index) => {
-      const selectors = describeSelectors(entry);
-      if (seen.has(selectors)) {
-        const first = SELECTORS.find((key) => entry[key] !== undefined) ?? SELECTORS[0];
-        const message = `an earlier entry has this ${first}; merge the two`;
-        context.addIssue({ code: "custom", path: [index, first], message });
-      }
-      seen.add(selectors);
-    });
-  });
 }
 
 function destination() {
