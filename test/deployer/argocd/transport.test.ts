@@ -160,7 +160,9 @@ test("a server that accepts the connection and never agrees on its encryption is
   const mute = createServer((socket) => socket.resume());
   mute.listen(0, "127.0.0.1");
   await once(mute, "listening");
-  closing.push(async () => void (await once(mute.close(), "close")));
+  closing.push(async () => {
+    await once(mute.close(), "close");
+  });
   const { port } = mute.address() as AddressInfo;
   const { deployer } = client({ serverUrl: `https://127.0.0.1:${port}`, requestTimeoutMs: 100 });
   expect((await failureOf(deployer.naming())).message).toMatch(/^failed to connect to Argo CD: .*(no answer|in time)/);
