@@ -6,7 +6,6 @@ interface YamlLimits {
   readonly characters: number;
   /** Levels of collections and scalars below a document. */
   readonly depth: number;
-  /** Documents in one text. */
   readonly documents: number;
   /** Values of one document; each alias counts what it stands for. */
   readonly values: number;

@@ -95,7 +95,6 @@ class WrongArgument extends Error {
   override readonly name = "WrongArgument";
 }
 
-/** Parses what follows `setup`. */
 function parseSetup([product = "", ...rest]: readonly string[]): SetupArguments {
   switch (product) {
     case "github":

@@ -39,7 +39,6 @@ export const revisionField = z
   .regex(/^(?:[0-9a-f]{40}|[0-9a-f]{64})$/)
   .transform(revision);
 
-/** A time in ISO 8601. */
 export const timeField = z.iso.datetime({ offset: true }).transform((text) => new Date(text));
 
 export const loginField = z.string().min(1).max(255);

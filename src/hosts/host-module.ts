@@ -23,9 +23,7 @@ export interface HostModule extends HostTerms {
 }
 
 interface ConfiguredHost {
-  /** Root of the API. */
   readonly apiUrl: string;
-  /** The page of a change request. */
   changeRequestUrl(change: Pick<ChangeRequestRef, "repository" | "number">): string;
   /** Loads the client library. Sends no request. */
   connect(parts: HostParts): Promise<ConnectedHost>;

@@ -238,7 +238,6 @@ function costOfPiece(bytes: number): number {
   return Math.max(bytes, LEAST_PER_PIECE);
 }
 
-/** The status and text of each refusal. */
 const REFUSALS: Readonly<Record<WebhookRefusal, readonly [status: number, error: string]>> = {
   too_large: [413, "the webhook's body is larger than 25 MB"],
   encoded: [415, "the webhook's body must not be compressed or otherwise encoded"],

@@ -104,7 +104,6 @@ function observedStores(
   };
 }
 
-/** Starts a trace for each webhook. */
 function traceWebhooks(tracer: Tracer): Router {
   const router = Router();
   router.post(Object.values(WEBHOOK_PATHS), (request, response, next) => {

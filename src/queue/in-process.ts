@@ -29,7 +29,6 @@ const STOP_WITHIN_MS = 1000;
 const MAX_IDS = 100_000;
 const MAX_JOURNALS = 1000;
 
-/** The event was not accepted because the service is shutting down. */
 class QueueClosed extends Error {
   override readonly name = "QueueClosed";
   constructor() {

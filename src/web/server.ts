@@ -46,7 +46,6 @@ interface WebParts {
   readonly auth: Router;
   readonly api: Router;
   readonly pages: Router;
-  /** Words of the configured hosts. */
   readonly words: readonly HostWords[];
   /** Where people reach the service. */
   readonly baseUrl: string | undefined;

@@ -150,7 +150,6 @@ export function isGatedBy(name: CommandName, gate: Gate): boolean {
   return RULES[gate].commands.some((one) => one === name);
 }
 
-/** Runs one command. */
 export function runCommand<N extends CommandName>(
   command: Command<N>,
   context: CommandContext,

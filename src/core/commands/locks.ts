@@ -13,7 +13,6 @@ import type { Clock } from "../ports/clock.js";
 import type { CommandContext } from "../ports/context.js";
 import type { LockStore, WaitStore } from "../ports/stores.js";
 
-/** What locks are taken with. */
 export interface Locking {
   readonly locks: LockStore;
   readonly change: ChangeRequest;

@@ -103,7 +103,6 @@ export function correctedTo(known: readonly string[], command: NarrowCommand): C
   return names.every((name) => known.includes(name)) ? suggestion : undefined;
 }
 
-/** A command that `-a` can narrow. */
 type NarrowCommand = Extract<Command, CommandOptions["plan"]>;
 
 /** The applications that a command acts on, or why there are none. */

@@ -17,7 +17,6 @@ const OPERATION_MS = 15 * 60_000;
 /** An earlier sync whose end was not recorded at the time, because the store or this program was unavailable. */
 export interface Settled {
   readonly application: ApplicationName;
-  /** The run that started it. */
   readonly runId: string;
   readonly outcome: "succeeded" | "failed" | "not-healthy" | "rolled-back";
   /** The deployed commit and its destination. */

@@ -46,7 +46,6 @@ export async function readLiveNow(plan: Plan | undefined, context: LiveSource): 
 
 type Differing = readonly [ApplicationName, string];
 
-/** The facts of a merge with what differs now. */
 export function withDiffering(facts: Facts, { differing }: Pick<LiveNow, "differing">): Facts {
   const differs = (one: ApplicationFacts): ApplicationFacts => {
     const sentence = differing.get(one.application);

@@ -209,7 +209,6 @@ function planFacts(plan: Plan, change: ChangeRequest): Facts["plan"] {
 /** The plan, locks and records that the facts of a change request are made of. */
 interface Stored {
   readonly change: ChangeRequest;
-  /** Those of its host. */
   readonly words: HostWords;
   readonly settings: Settings;
   readonly plan: Plan | undefined;

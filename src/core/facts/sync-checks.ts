@@ -69,7 +69,6 @@ export async function readSyncChecks(
   return { failed: new Map(judged.filter(([, failed]) => failed.length > 0)), sentence: overriding.sentence };
 }
 
-/** Whether an approval lifts one of the failed checks. */
 export function isLifted({ failed }: SyncChecks): boolean {
   return [...failed.values()].some((all) => all.some(({ by }) => by.length > 0));
 }

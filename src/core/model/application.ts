@@ -19,10 +19,8 @@ export interface Source {
   readonly ref: string | undefined;
   readonly helm: HelmOptions | undefined;
   readonly kustomize: KustomizeOptions | undefined;
-  /** It has a `directory` block. */
   readonly directory: boolean;
   readonly jsonnet: JsonnetOptions;
-  /** It has a `plugin` block. */
   readonly plugin: boolean;
 }
 

@@ -29,7 +29,6 @@ export interface HeadRef extends ChangeRequestRef {
 /** Current facts of a change request from the host's API, never from a webhook's body. */
 export interface ChangeRequest extends ChangeRequestRef {
   readonly title: string;
-  /** The page of the change request. */
   readonly webUrl: string;
   /** Undefined for a deleted account. */
   readonly author: User | undefined;
@@ -94,7 +93,6 @@ export function changeRequestRef(change: ChangeRequestRef): ChangeRequestRef {
   return { host, repository, ...(repositoryId === undefined ? {} : { repositoryId }), number };
 }
 
-/** The same with the head. */
 export function headRef(change: HeadRef): HeadRef {
   return { ...changeRequestRef(change), headRevision: change.headRevision };
 }

@@ -56,7 +56,6 @@ export type ReachedBy =
   /** This ApplicationSet generates it. */
   | { readonly kind: "generated"; readonly by: string };
 
-/** What becomes of a definition. */
 export type DefinitionChange =
   | { readonly kind: "unchanged" | "new" | "removed" | "unknown" }
   /** `moves` is empty if only other members of it change. */
@@ -69,7 +68,6 @@ export interface Move {
   readonly to: string;
 }
 
-/** What a member is deployed from. */
 interface MemberSource {
   /** Without credentials. */
   readonly repoURL: string;

@@ -19,7 +19,6 @@ export type PlanLock =
   /** Auto-synced and proven unchanged, or not deployed from here: left unlocked for others. */
   | { readonly kind: "not-needed" };
 
-/** The plan of one application. */
 export type ApplicationPlan = ApplicationPlanBase & (Evaluated | Unevaluated | Announced | Unplanned);
 
 interface ApplicationPlanBase {
@@ -271,7 +270,6 @@ export function checksOf(plan: ApplicationPlan): readonly CheckResult[] {
   }
 }
 
-/** An application with how its checks ended. */
 export interface Checked {
   readonly application: ApplicationName;
   readonly checks: readonly CheckResult[];
@@ -328,7 +326,6 @@ export interface ClusterCheck {
   readonly untried: readonly UntriedObjects[];
 }
 
-/** An object that Kubernetes refuses. */
 export interface RefusedObject {
   /** As `ResourceChange.title`. */
   readonly title: string;

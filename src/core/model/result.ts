@@ -57,7 +57,6 @@ interface CommandResults {
       | undefined;
   };
   readonly reverted: {
-    /** The change request that reverts this one. */
     readonly revert: ChangeRequestRef;
     /** It was open already. */
     readonly known: boolean;
@@ -257,7 +256,6 @@ export type Refusal =
   /** Something outside failed. The message is safe to show and untrusted. */
   | { readonly reason: "failure"; readonly message: string };
 
-/** An application that cannot be deployed. */
 export interface RefusedApplication extends NotDeployed {
   /** What a program printed about its manifests; untrusted, and only for those who see the diffs. */
   readonly printed?: string | undefined;

@@ -64,7 +64,6 @@ export type DefinedIn =
 export interface RuledApplication {
   /** `<name>`, or `<namespace>/<name>` outside Argo CD's own namespace. */
   readonly name: string;
-  /** The AppProject. */
   readonly project?: string | undefined;
   /** The destination's cluster: its address or its name, whichever the definition has. */
   readonly cluster?: string | undefined;

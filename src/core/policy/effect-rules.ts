@@ -76,7 +76,6 @@ export function reached({
   return new Set([application, ...members.map((member) => member.application)]);
 }
 
-/** Applications that are known by name only. */
 export function byNameAlone(applications: readonly ApplicationName[]): readonly Deployed[] {
   return applications.map((application) => ({ application, members: [] }));
 }

@@ -90,7 +90,6 @@ export interface Asker {
   readonly withoutApproval: boolean;
   /** Selected applications for which the lists of `sync_requirements` do not name this person. */
   readonly barred: readonly BarredApplication[];
-  /** The applications that the command selects. */
   readonly selected: readonly ApplicationName[];
 }
 

@@ -62,7 +62,6 @@ export interface AuditedApplication {
   readonly message?: string | undefined;
 }
 
-/** A stored entry. */
 export interface AuditRecord extends AuditEntry {
   /** Its position in the trail. */
   readonly id: string;

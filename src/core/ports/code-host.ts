@@ -182,7 +182,6 @@ export interface RecentHead {
   readonly activity: string;
 }
 
-/** A change request that was closed, or merged. */
 interface RecentClose {
   readonly change: ChangeRequestRef;
   readonly merged: boolean;

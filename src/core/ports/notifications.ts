@@ -8,7 +8,6 @@ export interface Notifications {
   publish(notification: Notification): Promise<void>;
 }
 
-/** A message for one receiver. */
 export interface OutgoingMessage {
   readonly receiver: string;
   /** The outbox takes each id once per receiver, for a week at least. Letters, digits, dashes and underscores. */

@@ -32,7 +32,6 @@ interface Pair {
   readonly head: JsonObject | undefined;
 }
 
-/** The Secrets of two renders. */
 export interface ComparedSecrets<P> {
   /** Those whose values change, or may. */
   readonly secrets: readonly SecretChange[];

@@ -26,7 +26,6 @@ import { isJsonObject } from "../model/json.js";
 import { type LiveSubject, pinsOf, type Subject } from "../model/subject.js";
 import { withoutCredentials } from "../secrets/hide-in-text.js";
 
-/** What the definitions are judged by. */
 type Judged = Branches & Pick<ChangeRequest, "headRevision">;
 
 /** The member for a planned application itself, without its renders. */

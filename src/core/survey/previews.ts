@@ -15,7 +15,6 @@ import { memberOf } from "./members.js";
 import { pathsAt, runningReads, type RunningReads } from "./new-reads.js";
 import { sideOf } from "./sides.js";
 
-/** An application to preview. */
 export type PreviewOrder =
   | Known
   /** A removed application, read only if there is room for it. `read` returns the application, or why it is not shown. */
@@ -35,7 +34,6 @@ type Known =
     }
   | { readonly kind: "removed"; readonly live: LiveApplication };
 
-/** The previews of one plan. */
 export interface Previews {
   /**
    * Shows what becomes of the objects of an application that the plan does not deploy. Rejects only if the plan is stopped.

@@ -50,7 +50,6 @@ export interface Survey {
   readonly records: readonly Deployment[];
 }
 
-/** What a survey reads. */
 export interface SurveySource extends OpenedChange, Stoppable {
   readonly deployer: Pick<Deployer, "naming" | "listApplications" | "listApplicationSets" | "findApplication">;
   readonly deployments: Pick<DeploymentStore, "list" | "remove">;

@@ -52,7 +52,6 @@ export interface GitHubClient {
   showsLimit(): boolean;
   /** Calls as the App itself. @param asked Completes "when asked to" in error messages. */
   asApp(asked: string, call: GitHubCall): Promise<unknown>;
-  /** Calls as the installation with this id. */
   asInstallation(id: number, asked: string, call: GitHubCall, signal?: AbortSignal): Promise<unknown>;
   /** Id of the App's installation on this repository, requested once per repository. */
   installationOf(repository: RepositoryName): Promise<number>;

@@ -281,7 +281,6 @@ function countStoreError(store: string, error: unknown, { storeErrors }: Metrics
 /** When a plan's run reached each point, in milliseconds of one clock; undefined if it did not. */
 interface PlanMarks {
   readonly started: number;
-  /** The commits are fetched. */
   fetched?: number | undefined;
   firstRenderStarted?: number | undefined;
   lastRenderEnded?: number | undefined;

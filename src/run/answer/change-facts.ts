@@ -9,7 +9,6 @@ import { type Dependencies, openChange, type SettingsSource } from "../line/run.
 
 type ChangeFactSource = SettingsSource & Omit<FactSource, "change" | "settings" | "snapshot">;
 
-/** Reads the present facts of a change request. */
 export function readChangeFacts(
   change: ChangeRequest,
   settings: Settings,

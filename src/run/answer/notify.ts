@@ -15,7 +15,6 @@ import type { Run } from "../line/run.js";
 
 type News = Pick<RunEnded, "command" | "applications" | "overridden" | "takenOver">;
 
-/** The notification of a result; undefined if there is no news. */
 function notificationOf<K extends ResultKind>(
   result: CommandResultOf<K>,
   command: Command | undefined,

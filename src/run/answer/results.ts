@@ -147,11 +147,9 @@ async function tellFormerHolders(
   }
 }
 
-/** How each kind of result is answered. */
 interface ResultSpec<K extends ResultKind> {
   /** How long its answer may wait for the host. */
   readonly urgency: (result: CommandResultOf<K>, command: Command | undefined) => Urgency;
-  /** Whether the command did everything that it was asked to do. */
   readonly didAsAsked: (result: CommandResultOf<K>) => boolean;
   /** Whether a new commit status follows the answer and asks the host the same questions as the next step. */
   readonly setsStatus: (result: CommandResultOf<K>) => boolean;
@@ -327,7 +325,6 @@ async function postPlan(
 export interface Advised {
   readonly advice?: Advice | undefined;
   readonly reviewed?: Reviewed | undefined;
-  /** Only of a plan. */
   readonly present?: Present | undefined;
   /** Only of a plan of which the rules may let an approval start a sync. */
   readonly startsOnApproval?: boolean;

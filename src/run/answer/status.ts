@@ -22,7 +22,6 @@ import type { OwnStatus } from "../../core/ports/stores.js";
 import type { Answerable } from "../line/asked.js";
 import { plansAutomatically, type Run } from "../line/run.js";
 
-/** Whether the commit status is switched on for the host of this run. */
 export function hasCommitStatus({ host, config }: Run): boolean {
   return config[host.id]?.commitStatus === true;
 }

@@ -24,7 +24,6 @@ export async function withFreshFacts<T>(work: () => Promise<T>): Promise<T> {
   });
 }
 
-/** Runs a permitted command. */
 export async function execute(
   { asked, settings, problems, snapshot, settled }: Permitted,
   change: ChangeRequest,

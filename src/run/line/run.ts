@@ -66,7 +66,6 @@ const NEVER = new AbortController().signal;
 export const AUTOMATIC = { by: undefined };
 export const NOBODY = { id: "", login: "ghost", bot: false };
 
-/** The context of a command of this run. */
 export function commandContext(
   { by, turn }: Pick<GivenCommand | Autoplan, "by"> & Pick<Autoplan, "turn">,
   change: ChangeRequest,

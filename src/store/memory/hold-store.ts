@@ -3,7 +3,6 @@ import type { Clock } from "../../core/ports/clock.js";
 import type { HoldStore } from "../../core/ports/stores.js";
 import { byBegin } from "../stores.js";
 
-/** The holds that stand. */
 export class MemoryHoldStore implements HoldStore {
   readonly #holds = new Map<string, Hold>();
 

@@ -76,7 +76,6 @@ interface Allowed {
 export type Membership =
   { readonly kind: "member" } | { readonly kind: "none" } | { readonly kind: "unproven"; readonly problem: string };
 
-/** Login with a code host. */
 export function oauthLogin(
   host: OAuthHost,
   assignments: readonly RoleAssignment[],

@@ -38,12 +38,10 @@ export function collectInputs(position: number, sourcePath: string): InputCollec
   };
 }
 
-/** Whether any changed path is an input. */
 export function touches(inputs: InputSet, changed: ChangedPaths): boolean {
   return inputs.some((part) => touchesPart(part, changed));
 }
 
-/** The changed paths that are inputs, in their order. */
 export function touchedPaths(inputs: InputSet, changed: ChangedPaths): readonly string[] {
   if (inputs.some(({ whole }) => whole !== undefined)) return changed.paths;
   const touched = new Set(inputs.flatMap(({ paths }) => paths.flatMap((path) => changed.touching(path))));

@@ -236,7 +236,6 @@ const NOT_TRIED: Unreadable = { reason: "other files of this commit already took
 /** Whether a text can hold a resource at all. */
 export const mayHoldResourceTask: Task<string, boolean> = { name: "may-hold-resource", run: mayHoldResource };
 
-/** How one file was read. */
 interface FileReading {
   readonly found: FileResources;
   /** Whether to cache the result. A file that took too long is tried again, since the machine may have been busy. */

@@ -45,7 +45,6 @@ export function readResources(text: string | undefined): FileResources {
 
 const NO_TEXT: Unreadable = { reason: "it is not a text, or it is larger than 1 MiB", mayHide: true };
 
-/** Reads the texts of several files. */
 export const readResourcesTask: Task<readonly string[], readonly FileResources[]> = {
   name: "read-resources",
   run: (texts) => texts.map(readResources),

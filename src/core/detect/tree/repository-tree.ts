@@ -24,7 +24,6 @@ export interface ReadFiles {
   readonly reading: Reading;
 }
 
-/** Lists the tree of a commit. */
 export async function listTree(
   snapshot: RepositorySnapshot,
   revision: Revision,

@@ -40,7 +40,6 @@ export class TextReader {
   }
 }
 
-/** Reads all YAML documents of a text. */
 export const readDocumentsTask: Task<string, YamlDocuments> = {
   name: "read-documents",
   run: (text) => readYamlDocuments(text),
