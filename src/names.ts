@@ -21,6 +21,9 @@ export const HOST_PREFIXES: Readonly<Record<HostId, readonly [string, string]>> 
 /** Precedes a change request's number: `#7` or `!7`. */
 export const CHANGE_REQUEST_SIGILS: Readonly<Record<HostId, string>> = { hosta: "#", hostb: "!" };
 
+/** Between the repository's page and the change request's number. */
+export const CHANGE_REQUEST_PATHS: Readonly<Record<HostId, string>> = { hosta: "pull", hostb: "-/merge_requests" };
+
 export const SERVER_FILE = `${SERVICE}.yaml`;
 export const REPOSITORY_FILE = `.${SERVICE}.yaml`;
 

@@ -1,3 +1,7 @@
+import { changeRequestAddress, type ChangeRequestRef } from "../core/model/change-request.js";
+import type { HostWords } from "../core/model/host-words.js";
+import type { HostId } from "../names.js";
+
 /**
  * Markdown that untrusted text cannot break out of. Untrusted text goes into a fence or a code span, where it cannot
  * mention people, create links, close issues, render HTML, or run a host's quick actions.
@@ -112,6 +116,8 @@ function longestRun(text: string): number {
 export interface Links {
   readonly deployer: string;
   readonly head: string;
+  /** The addresses of the code hosts that are configured. */
+  readonly hosts: Readonly<Record<HostId, string | undefined>>;
   /** The change request's page here; undefined if there is no login. */
   readonly page: string | undefined;
 }
@@ -125,6 +131,28 @@ export function applicationAddress(application: string, { deployer }: Links): st
   // `encodeURIComponent` throws on a lone surrogate.
   const parts = application.replace(/\p{Cs}/gu, "").split("/");
   return `${deployer}/applications/${parts.map(encodeURIComponent).join("/")}`;
+}
+
+/** `PR #7`, `acme/deploy!7` or the specification's sentence, with a login of letters, digits, dots and hyphens. */
+const REFERENCE = /^(?:Locked by )?(?:[a-z]{2} [#!]|[a-z0-9./-]+[#!])\d+(?: \([a-z0-9.-]+\))?$/i;
+
+/** A reference to another change request, which leads to it: in a link hosts look for nothing more. Any other text stays code. */
+export function changeLink(text: string, change: ChangeRequestRef, { hosts }: Pick<Links, "hosts">): string {
+  const root = hosts[change.host];
+  if (root === undefined) return code(text);
+  return linked(REFERENCE.test(text) ? text : code(text), changeRequestAddress(root, change));
+}
+
+/** A sentence of ours in which references to change requests of the reader's repository become links. */
+export function withReferences(
+  escaped: string,
+  reader: ChangeRequestRef,
+  { short, sigil }: HostWords,
+  links: Pick<Links, "hosts">,
+): string {
+  return escaped.replace(new RegExp(`\\b${short} ${sigil}\u200b(\\d{1,9})\\b`, "g"), (_, number: string) =>
+    changeLink(`${short} ${sigil}${number}`, { ...reader, number: Number(number) }, links),
+  );
 }
 
 /** The head commit, which leads to it on its host. */

@@ -1,16 +1,20 @@
 import { type ApplicationName, type Revision, shortRevision } from "../core/model/brand.js";
-import type { ChangeRequest } from "../core/model/change-request.js";
+import type { ChangeRequest, ChangeRequestRef } from "../core/model/change-request.js";
 import { endOf, type HoldOf } from "../core/model/hold.js";
 import { type HostWords, listed, referenceTo } from "../core/model/host-words.js";
 import type { Lock } from "../core/model/lock.js";
 import type { AdvisedCommand, AdvisedMerge, AfterApproval, NeededApproval, NextStep } from "../core/model/next-step.js";
 import type { AccessRule } from "../core/model/settings.js";
 import { REPOSITORY_FILE } from "../names.js";
-import { code, headLink, type Links, sentence, toCopy } from "./markdown.js";
+import { changeLink, code, headLink, type Links, sentence, toCopy } from "./markdown.js";
 import { capitalised, counted, joined } from "./parts.js";
 
 /** Part of a clause: our own words, untrusted words, untrusted code to type or copy, or a commit. */
-export type Piece = string | { readonly text: string } | { readonly code: string } | { readonly commit: Revision };
+export type Piece =
+  | string
+  | { readonly text: string; readonly about?: ChangeRequestRef }
+  | { readonly code: string }
+  | { readonly commit: Revision };
 
 type Reader = Pick<ChangeRequest, "host" | "repository">;
 
@@ -28,7 +32,7 @@ export function nextStepPieces(step: NextStep, change: Reader, words: HostWords)
     case "merge":
       return mergePieces(step, words);
     case "merging":
-      return ["merging into ", { code: step.into }, " now"];
+      return [`svc merges this ${words.short} into `, { code: step.into }];
     case "approve":
       return approvePieces(step, words);
     case "approve-rules":
@@ -218,7 +222,11 @@ function checksPieces(
 }
 
 function holderPieces({ application, holder, user }: Lock, change: Reader, words: HostWords): readonly Piece[] {
-  return [{ text: `${referenceTo(holder, change, words)} (${user})` }, ", which has locked ", { code: application }];
+  return [
+    { text: `${referenceTo(holder, change, words)} (${user})`, about: holder },
+    ", which has locked ",
+    { code: application },
+  ];
 }
 
 function heldPieces({ application, by, reason, until }: HoldOf): readonly Piece[] {
@@ -286,5 +294,8 @@ export function nextStepText(
 function markdownOf(piece: Piece, links: Links | undefined): string {
   if (typeof piece === "string") return piece;
   if ("commit" in piece) return links === undefined ? code(shortRevision(piece.commit)) : headLink(piece.commit, links);
-  return "text" in piece ? sentence(piece.text) : code(piece.code);
+  if ("code" in piece) return code(piece.code);
+  return piece.about === undefined || links === undefined
+    ? sentence(piece.text)
+    : changeLink(piece.text, piece.about, links);
 }

@@ -4,7 +4,7 @@ import { type HostWords } from "../core/model/host-words.js";
 import type { Lock } from "../core/model/lock.js";
 import { checksOf, type Plan, type UnreadFile } from "../core/model/plan.js";
 import { HOST_TITLES, REPOSITORY_FILE } from "../names.js";
-import { code, details, fence, sentence, shortened } from "./markdown.js";
+import { changeLink, code, details, fence, type Links, sentence, shortened } from "./markdown.js";
 
 /** A piece of Markdown with every fence and collapsible closed. */
 export interface Block {
@@ -94,11 +94,11 @@ function join(part: string, text: string): string {
   return part === "" ? text : `${part}\n\n${text}`;
 }
 
-/** The specification's text for a lock of another change request. In a code span, since `#1` would become a link. */
-export function lockedBy({ holder, user }: Lock, reader: ChangeRequestRef): string {
+/** The specification's text for a lock of another change request, as a link: a host would take `#1` for something else. */
+export function lockedBy({ holder, user }: Lock, reader: ChangeRequestRef, links: Pick<Links, "hosts">): string {
   const isNear = holder.host === reader.host && sameRepositoryOf(holder, reader);
   const where = isNear ? "" : ` of ${code(changeRequestName(holder))} on ${HOST_TITLES[holder.host]}`;
-  return `${code(`Locked by PR #${holder.number} (${user})`)}${where}`;
+  return `${changeLink(`Locked by PR #${holder.number} (${user})`, holder, links)}${where}`;
 }
 
 /** `1 resource`, `2 resources`. */

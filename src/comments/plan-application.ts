@@ -11,7 +11,7 @@ import {
   type PlanLock,
   type UntriedObjects,
 } from "../core/model/plan.js";
-import { code, fence, sentence, shortened, warning } from "./markdown.js";
+import { code, fence, type Links, sentence, shortened, warning, withReferences } from "./markdown.js";
 import { type Block, block, checkBlocks, counted, firstLines, lockedBy } from "./parts.js";
 import {
   againstCluster,
@@ -53,6 +53,7 @@ export interface ApplicationOptions {
   readonly words: HostWords;
   readonly pruning: boolean;
   readonly reader: ChangeRequestRef;
+  readonly links: Links;
   readonly present?: Present | undefined;
 }
 
@@ -67,7 +68,7 @@ export function applicationBlocks(
   const { words } = options;
   const heading = `### Application: ${code(plan.application)}`;
   const text = (lines: readonly string[]): Block => block(lines.join("\n\n"), heading);
-  const warnings = plan.warnings.map(warning);
+  const warnings = plan.warnings.map((text) => withReferences(warning(text), options.reader, words, options.links));
   const status = statusOf(plan, options);
   const room: DiffRoom = { ...around, open: isDangerous(plan), section: heading };
   switch (plan.kind) {
@@ -129,14 +130,14 @@ function nextPlan(withheld: boolean, { command }: HostWords): string {
 
 function statusOf(
   { application, lock, atMerge }: ApplicationPlan,
-  { reader, words, present }: ApplicationOptions,
+  { reader, words, links, present }: ApplicationOptions,
 ): string {
   const merge = atMerge === undefined ? "" : `\n\nNot deployed by a sync: ${sentence(atMerge)}`;
   switch (lock.kind) {
     case "ours":
       return `**Status:** Locked by this PR${merge}`;
     case "held":
-      return `**Status:** ⚠️ ${lockedBy(lock.by, reader)}. ${placeText(lock, words)}${merge}`;
+      return `**Status:** ⚠️ ${lockedBy(lock.by, reader, links)}. ${placeText(lock, words)}${merge}`;
     case "free":
       if (present?.state === "merged" || present?.state === "closed") return `**Status:** Not locked${merge}`;
       if (present?.deployed.some((one) => one.application === application && one.outcome === "succeeded") === true) {

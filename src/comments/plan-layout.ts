@@ -4,7 +4,7 @@ import { isFailed } from "../core/model/check.js";
 import { listed } from "../core/model/host-words.js";
 import { driftOf, type ResourceChange } from "../core/model/manifest-diff.js";
 import { type ApplicationPlan, checksOf, previewedDiff, shownDiff } from "../core/model/plan.js";
-import { code, details, type Links, shortened } from "./markdown.js";
+import { code, details, shortened } from "./markdown.js";
 import { type Block, block, counted, pack } from "./parts.js";
 import { applicationBlocks, type ApplicationOptions, type Placed } from "./plan-application.js";
 import { type Diffed, diffKey, type DiffRooms, type EvaluatedPlan } from "./plan-diff.js";
@@ -103,7 +103,6 @@ interface Laid {
 }
 
 interface LayoutOptions extends ApplicationOptions {
-  readonly links: Links;
   readonly comments: "one" | "all";
   readonly outputs: number;
 }

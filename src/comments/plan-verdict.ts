@@ -13,7 +13,17 @@ import {
   previewedDiff,
   type SetFailure,
 } from "../core/model/plan.js";
-import { applicationLink, code, headLink, linked, type Links, sentence, shortened } from "./markdown.js";
+import {
+  applicationLink,
+  changeLink,
+  code,
+  headLink,
+  linked,
+  type Links,
+  sentence,
+  shortened,
+  withReferences,
+} from "./markdown.js";
 import { checksIn, checksText, counted, joined } from "./parts.js";
 import { deployedText, type Present } from "./present.js";
 
@@ -46,7 +56,7 @@ export function overviewOf(
     shown.length === 1 ? (isWhole ? "" : `**${some}**`) : linked(`**${some}${changes(shown, pruning)}**`, links.page);
   const details = shown.length === 1 && links.page !== undefined ? linked("details", links.page) : "";
   const verdict = [
-    dangerText(dangersOfPlan(plan, words), pruning),
+    withReferences(dangerText(dangersOfPlan(plan, words), pruning), plan.change, words, links),
     counts,
     table === "" ? namesOf(shown, links) : "",
     details,
@@ -276,10 +286,11 @@ interface Row {
 
 /** A line for all that say the same, and one for each that is dangerous, failed a check or is locked by another. */
 function rowsOf(alike: readonly ApplicationPlan[], { change }: Plan, options: VerdictOptions): readonly Row[] {
-  const { pruning, words } = options;
+  const { pruning, words, links } = options;
   const rows = new Map<string, Row>();
   for (const plan of alike) {
-    const danger = joined([failedChecksText(plan), dangerText(dangersOf(plan, change, words), pruning)], ", ");
+    const dangers = withReferences(dangerText(dangersOf(plan, change, words), pruning), change, words, links);
+    const danger = joined([failedChecksText(plan), dangers], ", ");
     const cells = { Resources: changesOf(plan, pruning), Danger: danger, State: stateOf(plan, change, options) };
     const isAlone = danger !== "" || /^[⚠❌❓⏳]/u.test(cells.State);
     const key = JSON.stringify([isAlone ? plan.application : "", cells]);
@@ -314,12 +325,12 @@ function anchorOf(application: string): string {
 function stateOf(
   { application, lock, atMerge, kind }: ApplicationPlan,
   change: Plan["change"],
-  { words, present }: VerdictOptions,
+  { words, links, present }: VerdictOptions,
 ): string {
   const deployed = present && deployedText(application, present);
   if (deployed !== undefined) return deployed;
   if (lock.kind === "held") {
-    return `⚠️ locked by ${code(`${referenceTo(lock.by.holder, change, words)} (${lock.by.user})`)}`;
+    return `⚠️ locked by ${changeLink(`${referenceTo(lock.by.holder, change, words)} (${lock.by.user})`, lock.by.holder, links)}`;
   }
   if (kind === "new" || kind === "deleted" || atMerge !== undefined) return "takes effect at the merge";
   return lock.kind === "ours" ? `locked by this ${words.short}` : "not locked";

@@ -9,7 +9,18 @@ import type { NextStep } from "../core/model/next-step.js";
 import type { ApplicationPlan, ApplicationSetPreview, Plan, Preview, SetFailure } from "../core/model/plan.js";
 import { type Packed, packed, readFirst, type Task, unpacked } from "../core/ports/compute.js";
 import { SERVICE } from "../names.js";
-import { code, codes, fence, headLink, type Links, sentence, shortened, toCopy, warning } from "./markdown.js";
+import {
+  changeLink,
+  code,
+  codes,
+  fence,
+  headLink,
+  type Links,
+  sentence,
+  shortened,
+  toCopy,
+  warning,
+} from "./markdown.js";
 import { markerLine } from "./marker.js";
 import { nextStepClause, nextStepText } from "./next-step-words.js";
 import {
@@ -95,15 +106,31 @@ export function renderPlan(plan: Plan, options: PlanOptions): readonly string[] 
     between: setBlocks(plan, options, limit),
     after: closingBlocks(plan, options, limit),
   };
-  const parts = pack(
-    layOut({ arranged, groups }, around, { ...options, reader: plan.change, outputs: outputRoom(plan) }, limit),
-    limit,
-  );
+  const layout = { ...options, reader: plan.change, outputs: outputRoom(plan) };
+  const blocks = layOut({ arranged, groups }, around, layout, limit);
+  const one = pack(blocks, limit);
+  const parts = one.length === 1 ? one : pack(stepFirst(blocks, around, plan, options), limit);
   return parts.map((part, index) => {
     const marker = markerLine({ kind: "plan", head: plan.head, part: index + 1 });
     const counter = parts.length === 1 ? "" : ` (part ${index + 1} of ${parts.length})`;
     return `${marker}\n## ${SERVICE} Plan${counter}\n${index === 0 ? "" : "\n"}${part}`;
   });
+}
+
+/**
+ * The same blocks with the next step in the first comment, the only one of several that is edited later. The footer says what
+ * stays true.
+ */
+function stepFirst(
+  blocks: readonly Block[],
+  { before }: { readonly before: readonly Block[] },
+  plan: Plan,
+  options: PlanOptions,
+): readonly Block[] {
+  const [opening, rest] = [blocks.slice(0, before.length), blocks.slice(before.length, -1)];
+  const sync = code(`${options.words.command} sync`);
+  const footer = `To deploy commit ${headLink(plan.head, options.links)}, comment ${sync}, once the first comment of this plan says so.`;
+  return [...opening, block(footerText(plan, options)), ...rest, block(`---\n${footer}`)];
 }
 
 /** The verdict and an overview of the applications, right below the heading. */
@@ -113,7 +140,7 @@ function openingBlocks(
   options: PlanOptions,
   limit: number,
 ): readonly Block[] {
-  const turn = plan.turn === undefined ? "" : turnLine(plan.turn, plan, options.words);
+  const turn = plan.turn === undefined ? "" : turnLine(plan.turn, plan, options);
   const together = alike(arranged);
   const { verdict, table } = overviewOf(plan, together, options);
   const names = together.flat().map(({ application }) => application);
@@ -163,7 +190,8 @@ function closingBlocks(plan: Plan, options: PlanOptions, limit: number): readonl
   return [...cutBlocks(endBlocks(plan, options.words), limit / 2), block(`---\n${footerText(plan, options)}`)];
 }
 
-function footerText(plan: Plan, { words, links, next }: PlanOptions): string {
+function footerText(plan: Plan, { words, links, next, present }: PlanOptions): string {
+  if (present?.running !== undefined) return `${code(present.running.user)} is syncing: wait for the result.`;
   const sync = `${words.command} sync`;
   const awaited = next?.kind === "command" && next.onApproval === "awaited";
   const intro = `To deploy commit ${headLink(plan.head, links)}, ${awaited ? "approve it, or comment" : "comment"}`;
@@ -275,32 +303,41 @@ function linesOf(member: Member): readonly string[] {
   );
 }
 
+type Addresses = Pick<Links, "hosts">;
+
 /** Which awaited locks led to this plan; empty if it holds none of them. */
-function turnLine({ applications, after }: Turn, plan: Plan, words: HostWords): string {
+function turnLine({ applications, after }: Turn, plan: Plan, { words, links }: PlanOptions): string {
   const ours = new Set(
     plan.applications.filter(({ lock }) => lock.kind === "ours").map(({ application }) => application),
   );
   const taken = applications.filter((name) => ours.has(name));
-  return taken.length === 0 ? "" : `**Your turn:** ${released({ applications: taken, after }, plan.change, words)}`;
+  return taken.length === 0
+    ? ""
+    : `**Your turn:** ${released({ applications: taken, after }, plan.change, words, links)}`;
 }
 
 /** Asks for a plan where svc does not plan by itself when the turn comes. */
-export function renderTurn(turn: Turn, reader: ChangeRequestRef, words: HostWords): string {
+export function renderTurn(turn: Turn, reader: ChangeRequestRef, words: HostWords, links: Addresses): string {
   const it = turn.applications.length === 1 ? "it" : "them";
   const todo = `To lock ${it} before the next in the queue has its turn in a few minutes, comment`;
-  const said = `**Your turn:** ${released(turn, reader, words)} ${todo}`;
+  const said = `**Your turn:** ${released(turn, reader, words, links)} ${todo}`;
   return `${markerLine({ kind: "result" })}\n${toCopy(said, `${words.command} plan`)}`;
 }
 
 /** Tells a change request that a rollback of another one took its locks. `words` are the reader's. */
-export function renderTakenOver(taken: readonly Lock[], by: ChangeRequestRef, login: string, words: HostWords): string {
+export function renderTakenOver(
+  taken: readonly Lock[],
+  { change: by, login }: { readonly change: ChangeRequestRef; readonly login: string },
+  words: HostWords,
+  links: Addresses,
+): string {
   const names = taken.map(({ application }) => application);
   const whose = names.length === 1 ? "the lock" : "the locks";
   return [
     markerLine({ kind: "result" }),
     `## ${SERVICE} Lock taken over`,
     "",
-    `${code(changeRequestName(by))} (${code(login)}) rolled back ${codes(names)}, which it had deployed, and took over ${whose} that a plan of this ${words.short} held. ${firstAfter(names, words)}`,
+    `${changeLink(changeRequestName(by), by, links)} (${code(login)}) rolled back ${codes(names)}, which it had deployed, and took over ${whose} that a plan of this ${words.short} held. ${firstAfter(names, words)}`,
   ].join("\n");
 }
 
@@ -324,8 +361,8 @@ function firstAfter(names: readonly ApplicationName[], { short }: HostWords): st
   return `This ${short} is the first in the queue now: once ${lock} free, svc plans it again, or says that it is its turn.`;
 }
 
-function released({ applications, after }: Turn, reader: ChangeRequestRef, words: HostWords): string {
+function released({ applications, after }: Turn, reader: ChangeRequestRef, words: HostWords, links: Addresses): string {
   const verb = applications.length === 1 ? "is" : "are";
-  const by = after === undefined ? "" : ` by ${code(referenceTo(after, reader, words))}`;
+  const by = after === undefined ? "" : ` by ${changeLink(referenceTo(after, reader, words), after, links)}`;
   return `${codes(applications)} ${verb} no longer locked${by}.`;
 }

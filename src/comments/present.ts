@@ -1,6 +1,8 @@
 import type { ApplicationName } from "../core/model/brand.js";
-import type { ChangeRequest } from "../core/model/change-request.js";
-import type { Deployment } from "../core/model/deployment.js";
+import { type ChangeRequest, sameChangeRequest } from "../core/model/change-request.js";
+import { type Deployment, type RunningSync, runningSync } from "../core/model/deployment.js";
+import type { Plan } from "../core/model/plan.js";
+import type { Facts } from "../core/policy/facts.js";
 import { code, codes } from "./markdown.js";
 import { capitalised, counted, joined } from "./parts.js";
 
@@ -11,14 +13,40 @@ export interface Present {
   readonly approvers: readonly string[];
   /** Its deployments of this head, failed ones too. */
   readonly deployed: readonly Deployed[];
+  /** The sync of this head that runs now. */
+  readonly running?: RunningSync | undefined;
 }
 
 type Deployed = Pick<Deployment, "application" | "outcome" | "user" | "timestamp" | "seconds">;
 
+/** What became of a plan. @param records of any change request. */
+export function presentOf(
+  plan: Pick<Plan, "head">,
+  change: ChangeRequest,
+  approval: Facts["approval"],
+  records: readonly Deployment[],
+): Present {
+  const own = records.filter((one) => one.revision === plan.head && sameChangeRequest(one.change, change));
+  return {
+    state: change.state,
+    approvers: approval?.approved === true ? approval.approvers : [],
+    running: runningSync(own, plan.head),
+    deployed: own
+      .map(({ application, outcome, user, timestamp, seconds }) => ({ application, outcome, user, timestamp, seconds }))
+      .sort((a, b) => (a.application < b.application ? -1 : 1)),
+  };
+}
+
 /** The line below the verdict that says what has happened since the plan; empty if nothing has. */
-export function presentLine({ state, approvers, deployed }: Present, applications: readonly ApplicationName[]): string {
+export function presentLine(
+  { state, approvers, deployed, running }: Present,
+  applications: readonly ApplicationName[],
+): string {
   const done = deployed.filter(({ outcome }) => outcome === "succeeded");
   const [only] = deployed;
+  if (running !== undefined && applications.length > 1) {
+    return `⏳ sync running, ${running.done} of ${counted(running.total, "application")} done, by ${code(running.user)}`;
+  }
   const deployments =
     applications.length === 1 && only !== undefined
       ? deploymentText(only)
@@ -57,6 +85,6 @@ function deploymentText({ outcome, user, timestamp, seconds }: Deployed): string
   }
 }
 
-function lengthText(seconds: number): string {
+export function lengthText(seconds: number): string {
   return seconds < 120 ? `${seconds} s` : `${Math.round(seconds / 60)} min`;
 }

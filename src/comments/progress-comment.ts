@@ -25,6 +25,8 @@ interface ProgressParts {
   readonly log: Log;
   /** Called when the comment has to wait for the host's limit. */
   readonly onWait?: (() => void) | undefined;
+  /** Runs whenever the comment was written. Never throws. */
+  readonly alongside?: (() => Promise<void>) | undefined;
 }
 
 export interface ProgressComment {
@@ -35,7 +37,7 @@ export interface ProgressComment {
 
 /** Writes in the background when progress is reported and enough time has passed. A failed write does not fail the command. */
 export function createProgressComment(parts: ProgressParts): ProgressComment {
-  const { host, change, links, command, runId, startedAt, clock, log, onWait } = parts;
+  const { host, change, links, command, runId, startedAt, clock, log, onWait, alongside } = parts;
   const phases = new Map<string, Phase>();
   let due = startedAt.getTime() + SHOWN_AFTER_MS;
   let id: string | undefined;
@@ -52,6 +54,7 @@ export function createProgressComment(parts: ProgressParts): ProgressComment {
       // It may have been posted all the same. Without its id, another try could add a second one.
       over = id === undefined;
     }
+    await alongside?.();
     due = clock.now().getTime() + EDITED_EVERY_MS;
     writing = undefined;
   }

@@ -8,7 +8,18 @@ import type { BarredApplication, MemberNeed, NarrowedCommand, Refusal } from "..
 import type { AccessRule } from "../core/model/settings.js";
 import type { Advice } from "../core/policy/next-step.js";
 import { REPOSITORY_FILE } from "../names.js";
-import { code, codes, details, fence, plainName, sentence, shortened, toCopy, warning } from "./markdown.js";
+import {
+  code,
+  codes,
+  details,
+  fence,
+  type Links,
+  plainName,
+  sentence,
+  shortened,
+  toCopy,
+  warning,
+} from "./markdown.js";
 import { nextStepClause, nextStepText } from "./next-step-words.js";
 import { type Block, blocksOf, capitalised, joined, listOf, lockedBy, unreadText } from "./parts.js";
 
@@ -19,16 +30,18 @@ export function commandList({ command }: Pick<HostWords, "command">): string {
   return COMMAND_NAMES.map((name) => `- ${code(usageOf(name, command))}: ${COMMANDS[name].summary}`).join("\n");
 }
 
+interface RefusalFacts {
+  readonly change: ChangeRequestRef;
+  readonly words: HostWords;
+  readonly links: Links;
+  readonly advice?: Advice | undefined;
+}
+
 /** Why nothing was run and what to do, a paragraph each. Texts that the specification quotes are kept to the letter. */
-export function refusalBlocks(
-  refusal: Refusal,
-  change: ChangeRequestRef,
-  words: HostWords,
-  advice?: Advice,
-  next?: NextStep,
-): readonly Block[] {
-  const step = next === undefined || isSaid(refusal, next) ? "" : nextStepText(next, change, words);
-  const paragraphs = [paragraphsOf(refusal, change, words, advice)].flat();
+export function refusalBlocks(refusal: Refusal, facts: RefusalFacts, next?: NextStep): readonly Block[] {
+  const { change, words, links } = facts;
+  const step = next === undefined || isSaid(refusal, next) ? "" : nextStepText(next, change, words, { links });
+  const paragraphs = [paragraphsOf(refusal, facts)].flat();
   return blocksOf([...paragraphs, next?.kind === "command" ? unsaid(step, paragraphs) : step]);
 }
 
@@ -64,12 +77,7 @@ function isSaid({ reason }: Refusal, next: NextStep): boolean {
   }
 }
 
-function paragraphsOf(
-  refusal: Refusal,
-  change: ChangeRequestRef,
-  words: HostWords,
-  advice: Advice | undefined,
-): string | readonly string[] {
+function paragraphsOf(refusal: Refusal, { change, words, links, advice }: RefusalFacts): string | readonly string[] {
   const { command: word, short, title } = words;
   switch (refusal.reason) {
     case "not-a-command":
@@ -79,7 +87,7 @@ function paragraphsOf(
         planHelps(advice?.next)
           ? "No applications are locked by this PR. Run the plan command first."
           : "No applications are locked by this PR.",
-        nextText(advice, change, words) ?? toCopy("Comment", `${word} plan`),
+        nextText(advice, change, words, links) ?? toCopy("Comment", `${word} plan`),
       ];
     case "not-locked":
       return [
@@ -139,7 +147,7 @@ function paragraphsOf(
       return `No application of this ${short} matches ${codes(refusal.patterns)}, so nothing was done.${labelHint(refusal.patterns, short)}${choice(refusal.applications)}`;
     case "locked-by-other":
       return [
-        ...refusal.locks.map((lock) => `${plainName(lock.application)}: ${lockedBy(lock, change)}`),
+        ...refusal.locks.map((lock) => `${plainName(lock.application)}: ${lockedBy(lock, change, links)}`),
         ...(refusal.written ?? []).map(({ child, parent }) => {
           return `A sync of ${code(parent)} would write the definition of ${code(child)}, so it waits for that lock.`;
         }),
@@ -164,7 +172,7 @@ function paragraphsOf(
       const working = COMMAND_NAMES.filter((name) => !isGatedBy(name, "closed") && works(name, advice, refusal.state));
       return [
         `This ${short} is ${refusal.state}. Only ${codes(working)} work here.`,
-        nextText(advice, change, words) ?? "",
+        nextText(advice, change, words, links) ?? "",
       ];
     }
     case "fork":
@@ -250,8 +258,13 @@ function planHelps(next: NextStep | undefined): boolean {
   return next?.kind !== "command" || next.command !== "rollback";
 }
 
-function nextText(advice: Advice | undefined, change: ChangeRequestRef, words: HostWords): string | undefined {
-  return advice && nextStepText(advice.next, change, words);
+function nextText(
+  advice: Advice | undefined,
+  change: ChangeRequestRef,
+  words: HostWords,
+  links: Links,
+): string | undefined {
+  return advice && nextStepText(advice.next, change, words, { links });
 }
 
 function stepOf(

@@ -18,8 +18,8 @@ describe.each(HOSTS)("on %s, the rollback of what a PR deployed", (host) => {
     const [one, two] = await deployedAndPlanned(bot);
     await bot.comment(one, "svc rollback");
     expect(bot.lastComment(one)).toContain("✅ succeeded, `main` is deployed");
-    expect(bot.lastComment(one)).toContain(`⚠️ Its lock was taken over from ${SHORT[host]} ${SIGIL[host]}`);
-    expect(bot.lastComment(one)).toContain(`${two} (bo), which had only planned it and is the first to get it back.`);
+    expect(bot.lastComment(one)).toContain(`⚠️ Its lock was taken over from [${SHORT[host]} ${SIGIL[host]}`);
+    expect(bot.lastComment(one)).toContain(`${two}>) (bo), which had only planned it and is the first to get it back.`);
     expect(bot.liveValue("web")).toBe("1");
     const told = bot.answers(two).filter((text) => text.includes("## svc Lock taken over"));
     expect(told).toHaveLength(1);
@@ -28,7 +28,7 @@ describe.each(HOSTS)("on %s, the rollback of what a PR deployed", (host) => {
         `This ${SHORT[host]} is the first in the queue now: once that lock is free, svc plans it again, or says that it is its turn.`,
     );
     expect(bot.lastComment(two)).toContain(
-      `**Your turn:** \`web\` is no longer locked by \`${SHORT[host]} ${SIGIL[host]}${one}\`.`,
+      `**Your turn:** \`web\` is no longer locked by [${SHORT[host]} ${SIGIL[host]}${one}](<http`,
     );
     expect(await bot.locked(two)).toEqual(["web"]);
     expect(bot.changes()).toEqual(["sync web", "sync web"]);
@@ -40,12 +40,12 @@ describe.each(HOSTS)("on %s, the rollback of what a PR deployed", (host) => {
     bot.argocd.failNextSync("web", { phase: "Failed", message: "no room" });
     await bot.comment(two, "svc sync", "bo");
     await bot.comment(one, "svc rollback");
-    expect(bot.lastComment(one)).toContain(`web: \`Locked by PR #${two} (bo)\``);
+    expect(bot.lastComment(one)).toContain(`web: [Locked by PR #${two} (bo)](<http`);
     expect(await bot.locked(two)).toEqual(["web"]);
     const three = await bot.open(changeOf(["web"], "4"));
     await bot.comment(three, "svc rollback");
     expect(bot.lastComment(three)).toContain("No applications are locked by this PR.\n");
-    expect(bot.lastComment(three)).toContain("(bo), which has locked `web`.");
+    expect(bot.lastComment(three)).toMatch(/\(bo\)\]\(<http[^>]*>\), which has locked `web`\./);
     expect(await bot.locked(two)).toEqual(["web"]);
   });
 

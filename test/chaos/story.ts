@@ -174,7 +174,7 @@ class Journey {
   }
 
   #saysMerging(): boolean {
-    return this.#seen().comments.at(-1)?.body.includes("merging into `") === true;
+    return this.#seen().comments.at(-1)?.body.includes("svc merges this ") === true;
   }
 
   /** Whether a comment of one of these kinds is about the present head. */

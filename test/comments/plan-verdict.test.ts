@@ -112,7 +112,7 @@ describe("the first lines of a plan say how much changes and what is dangerous, 
       { kind: "wait", locks: [sampleLock("web", 9, "bo")] },
       {
         counts: "\n[`web`](<https://argocd.example.com/applications/web>)\n\n### ",
-        who: "(bo), which has locked",
+        who: ", which has locked",
         command: "Wait for ",
       },
     ],

@@ -6,6 +6,7 @@ import type { Present } from "../../src/comments/present.js";
 import { markStale } from "../../src/comments/publish.js";
 import { applicationName } from "../../src/core/model/brand.js";
 import type { Plan } from "../../src/core/model/plan.js";
+import type { NextStep } from "../../src/core/model/next-step.js";
 import { nextStep } from "../../src/core/policy/next-step.js";
 import { expectGolden } from "./golden.js";
 import {
@@ -517,6 +518,35 @@ describe("the shapes of a plan comment", () => {
       }).join();
     expect(said("started")).toContain("⏳ its sync began, by `bo`, 2026-03-02 10:02 UTC");
     expect(said("unknown")).toContain("❓ how its sync ended is not known, by `bo`");
+  });
+
+  test("while a sync runs, it says how far that is, and to wait for it", () => {
+    const plan = samplePlan([sampleApplication("api", evaluated([])), sampleApplication("web", evaluated([]))]);
+    const running = { user: "bo", done: 1, total: 2 };
+    const present: Present = { state: "open", approvers: [], deployed: [], running };
+    const said = renderPlan(plan, { ...github, present, next: nextStep(sampleFacts(plan)) }).join();
+    expect(said).toContain("\n⏳ sync running, 1 of 2 applications done, by `bo`\n");
+    expect(said).toContain("---\n`bo` is syncing: wait for the result.");
+    expect(said).not.toContain("svc sync\n");
+  });
+
+  test("of several comments, the first says the next step, and the last only what stays true", () => {
+    const big = Array.from({ length: 40 }, (_, index) =>
+      resource(
+        `ConfigMap guestbook/${index}`,
+        "update",
+        `@@ -1 +1 @@\n-a: ${"x".repeat(2000)}\n+a: ${"y".repeat(2000)}\n`,
+      ),
+    );
+    const plan = samplePlan([sampleApplication("api", evaluated(big)), sampleApplication("web", evaluated([]))]);
+    const parts = (next: NextStep) => renderPlan(plan, { ...github, comments: "all", next });
+    const merge = parts({ kind: "merge", draft: false, by: [] });
+    const approve = parts({ kind: "approve-rules", missing: "an approval by the owner is missing" });
+    expect(merge.length).toBeGreaterThan(1);
+    expect(merge[0]).toContain("Merge this PR.");
+    expect(approve[0]).toContain("An approval by the owner is missing");
+    expect(merge.at(-1)).toBe(approve.at(-1));
+    expect(merge.at(-1)).toContain("comment `svc sync`, once the first comment of this plan says so.");
   });
 
   test("merged: one application of a merged pull request, which is deployed", () => {

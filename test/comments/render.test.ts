@@ -251,7 +251,7 @@ describe("the answers to commands", () => {
   });
 
   test.each<[string, CommandResult, string, RegExp]>([
-    ["with auto-merge", synced({ merge: MERGE }), "**1 application deployed**", /merging into `main` now$/],
+    ["with auto-merge", synced({ merge: MERGE }), "**1 application deployed**", /svc merges this PR into `main`$/],
     ["without auto-merge", synced({}), "**1 application deployed**", /merge this PR$/],
     [
       "that fails",
@@ -270,11 +270,30 @@ describe("the answers to commands", () => {
     (_what, result, counts, step) => {
       const [first = ""] = answered(result);
       const lines = first.split("\n").slice(0, 4);
-      expect(lines[1]).toBe("## svc Sync");
+      expect(lines[1]).toMatch(/^## svc Sync [✅❌]$/u);
       expect(lines[3]).toContain(counts);
       expect(lines[3]).toMatch(step);
     },
   );
+
+  test("a sync says who gave it and how long it took", () => {
+    const result = synced({});
+    const advice = adviceAfter(result, factsAfter(result, {}));
+    const [first = ""] = renderResult(result, { ...facts, change, advice, by: "ana", seconds: 42 });
+    expect(first).toContain(`](<${LINKS.head}>) by \`ana\` in 42 s · merge this PR`);
+  });
+
+  test("an error that Argo CD's message quotes is printed once; errors of several objects stand with each", () => {
+    const object = (title: string, message: string) => ({ title, status: "SyncFailed", message });
+    const print = (objects: readonly ReturnType<typeof object>[]) => {
+      const message = `one or more objects failed to apply, reason: ${objects.map((one) => one.message).join(",")}`;
+      return answered(synced({ applications: [{ ...failed, message, resources: objects }] })).join();
+    };
+    const quota = print([object("ConfigMap x/a", "quota exceeded"), object("ConfigMap x/b", "quota exceeded")]);
+    expect(quota).toContain("\n ConfigMap x/a: SyncFailed\n ConfigMap x/b: SyncFailed\n");
+    const several = print([object("ConfigMap x/a", "quota exceeded"), object("ConfigMap x/b", "not found")]);
+    expect(several).toContain("\n ConfigMap x/a: SyncFailed: quota exceeded\n ConfigMap x/b: SyncFailed: not found\n");
+  });
 
   test.each<[string, CommandResult, SampleFacts, string, RegExp]>([
     [
@@ -301,7 +320,7 @@ describe("the answers to commands", () => {
   ])("a rollback %s says the same in its first four lines", (_what, result, more, counts, step) => {
     const [first = ""] = answered(result, more);
     const lines = first.split("\n").slice(0, 4);
-    expect(lines[1]).toBe("## svc Rollback");
+    expect(lines[1]).toMatch(/^## svc Rollback [✅❌]$/u);
     expect(lines[3]).toContain(counts);
     expect(lines[3]).toMatch(step);
   });
@@ -312,10 +331,15 @@ describe("the answers to commands", () => {
 
   test("one whose turn has come, and that is not planned by itself, is told in one line and a command", () => {
     const after = { ...changeRequestRef(change), number: 9 };
-    const text = renderTurn({ applications: [web], after }, change, WORDS.hosta);
+    const text = renderTurn({ applications: [web], after }, change, WORDS.hosta, LINKS);
     expectGolden("turn", [text]);
     expect(text.split("\n")).toHaveLength(5);
-    const both = renderTurn({ applications: [api, web], after: undefined }, { ...change, host: "hostb" }, WORDS.hostb);
+    const both = renderTurn(
+      { applications: [api, web], after: undefined },
+      { ...change, host: "hostb" },
+      WORDS.hostb,
+      LINKS,
+    );
     expect(both).toContain("`api`, `web` are no longer locked. To lock them before");
   });
 
@@ -498,7 +522,7 @@ describe("the refusals", () => {
       "an approval",
       { reason: "not-approved", applications: [web], missing: "", others: [] },
       APPROVE,
-      "Needs an approval of `c0ffee00` by somebody other than ana, then `svc sync -a web`.",
+      `Needs an approval of [\`c0ffee00\`](<${LINKS.head}>) by somebody other than ana, then \`svc sync -a web\`.`,
     ],
     [
       "a push",

@@ -34,6 +34,7 @@ export const LINKS: Links = {
   deployer: "https://argocd.example.com",
   head: `https://host.example.com/acme/deploy/commit/${HEAD}`,
   page: undefined,
+  hosts: { hosta: "https://host.example.com", hostb: "https://gitlab.example.com" },
 };
 
 export function sampleChange(host: HostId = "hosta"): ChangeRequest {

@@ -48,7 +48,9 @@ test("of a plan of several comments only what stands before the first applicatio
 
 test("a lock that a rollback of another change request took over", () => {
   const rolledBack = { ...sampleChange(), number: 9 };
-  expectGolden("result-lock-taken-over", [renderTakenOver([sampleLock("web")], rolledBack, "bo", WORDS.hosta)]);
+  expectGolden("result-lock-taken-over", [
+    renderTakenOver([sampleLock("web")], { change: rolledBack, login: "bo" }, WORDS.hosta, LINKS),
+  ]);
 });
 
 test("locks that an administrator released, of which others have waited for one", () => {

@@ -48,23 +48,31 @@ export function expectHarmless(body: string, host: HostId, kind: Marker["kind"])
 /** Text between code spans is escaped: it neither formats, nor mentions or refers to anything. */
 function expectHarmlessInline({ children }: Token): void {
   let strong = 0;
+  let reference = false;
   for (const token of children ?? []) {
     must(!FOREIGN.has(token.type), `${token.type} comes from outside: ${token.content}`);
     if (token.type === "link_open") {
       must(isOwnAddress(token.attrGet("href")), `a link leads elsewhere: ${token.content}`);
+      reference = CHANGE_REQUEST.test(String(token.attrGet("href")));
     }
+    if (token.type === "link_close") reference = false;
     if (token.type === "strong_open") strong += 1;
     if (token.type === "strong_close") strong -= 1;
     if (token.type !== "text" && token.type !== "text_special") continue;
     must(strong === 0 || !token.content.includes(CANARY), `text from outside is bold: ${token.content}`);
+    // In a link hosts look for no references.
+    if (reference && OWN_REFERENCE.test(token.content)) continue;
     must(!/[@#!](?=[\w/])/.test(token.content), `somebody or something is mentioned: ${token.content}`);
   }
 }
 
+const CHANGE_REQUEST = /^https:\/\/(?:host|gitlab)\.example\.com\/[\w.!~*'()%/-]*\/(?:pull|merge_requests)\/\d+$/;
+const OWN_REFERENCE = /^(?:Locked by )?(?:[PM]R [#!]|[\w./-]+[#!])\d+(?: \([\w.-]+\))?$/;
+
 /** Names in an address of ours are escaped. */
 function isOwnAddress(address: string | number | null): boolean {
-  const own = /^https:\/\/argocd\.example\.com\/applications\/[\w.!~*'()%/-]*$/;
-  return address === LINKS.head || own.test(String(address));
+  const own = /^https:\/\/argocd\.example\.com\/applications\/[\w.!~*'()%/-]*(?:\?operation=true)?$/;
+  return address === LINKS.head || own.test(String(address)) || CHANGE_REQUEST.test(String(address));
 }
 
 /** Read apart from Markdown: GitLab ends a block at the first line of backticks, however long its fence is. */

@@ -77,5 +77,10 @@ function answerText({ command, refusal }: Judgement, facts: Facts): string {
 
 function linksOf({ change }: Facts) {
   const head = `https://host.example.com/${change.repository}/commit/${change.headRevision}`;
-  return { deployer: "https://argocd.example.com", head, page: undefined };
+  return {
+    deployer: "https://argocd.example.com",
+    head,
+    page: undefined,
+    hosts: { hosta: undefined, hostb: undefined },
+  };
 }

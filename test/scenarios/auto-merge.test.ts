@@ -15,7 +15,7 @@ describe.each(HOSTS)("auto-merge on %s", (host) => {
     const bot = await startBot({ host, config: ON });
     const one = await bot.open(changeOf(["api", "web"]));
     await syncAll(bot, one);
-    expect(bot.lastComment(one)).toContain("merging into `main` now");
+    expect(bot.lastComment(one)).toContain(`svc merges this ${SHORT[host]} into \`main\``);
     expect(bot.seen(one).state).toBe("merged");
     expect(await bot.deployed(one)).toEqual([]);
     expect(await bot.forge.branches(REPOSITORY)).toContain(bot.seen(one).headBranch);
@@ -46,10 +46,10 @@ describe.each(HOSTS)("auto-merge on %s", (host) => {
     const one = await bot.open(changeOf(["api", "shop", "web"]));
     await syncAll(bot, one, "svc sync -a web");
     expect(bot.lastComment(one)).toContain("- `api`: it was not synced at the head commit");
-    expect(bot.lastComment(one)).toContain(`- \`shop\`: it is locked by ${SHORT[host]} ${SIGIL[host]}\u200b${other}`);
+    expect(bot.lastComment(one)).toContain(`- \`shop\`: it is locked by [${SHORT[host]} ${SIGIL[host]}${other}](<http`);
     await bot.comment(one, "svc sync -a api");
     expect(bot.lastComment(one)).toContain(
-      `Not merged automatically:\n- \`shop\`: it is locked by ${SHORT[host]} ${SIGIL[host]}\u200b${other}`,
+      `Not merged automatically:\n- \`shop\`: it is locked by [${SHORT[host]} ${SIGIL[host]}${other}](<http`,
     );
     expect(bot.seen(one).state).toBe("open");
     await bot.close(other);
@@ -69,7 +69,7 @@ describe.each(HOSTS)("auto-merge on %s", (host) => {
       [
         "- `web`: its sync did not succeed",
         "- `api`: it was not synced at the head commit",
-        `- \`shop\`: it is locked by ${SHORT[host]} ${SIGIL[host]}\u200b${other}`,
+        `- \`shop\`: it is locked by [${SHORT[host]} ${SIGIL[host]}${other}](<http`,
       ].join("\n"),
     );
   });

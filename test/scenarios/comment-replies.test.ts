@@ -18,7 +18,7 @@ describe.each(HOSTS)("comment replies, word for word, on %s", (host) => {
     const bot = await startBot({ host });
     const one = await bot.open(changeOf(["web"]));
     const two = await bot.open(changeOf(["web"], "3"), { by: "bo" });
-    expect(bot.lastComment(two)).toContain(`\`Locked by PR #${one} (ana)\``);
+    expect(bot.lastComment(two)).toContain(`[Locked by PR #${one} (ana)](<http`);
     expect(bot.lastComment(two)).toContain("**Changes:** 0 to create, 1 to update");
     expect(await bot.locked(two)).toEqual([]);
   });

@@ -15,6 +15,10 @@ function isEdit(method: string, path: string): boolean {
   return (method === "PATCH" || method === "PUT") && /\/(comments|notes)\/\d+$/.test(path);
 }
 
+function isAnswer(path: string): boolean {
+  return /\/(comments|notes)$/.test(path);
+}
+
 describe.each(HOSTS)("the comment of the newest plan on %s", (host) => {
   test("says after an approval who approved, and what comes next, and is edited once for it", async () => {
     const bot = await startBot({ host, config: APPROVAL });
@@ -103,17 +107,71 @@ describe.each(HOSTS)("the comment of the newest plan on %s", (host) => {
     expect(planOf(bot, one)).toContain("pproved by `bo`");
   });
 
-  test.each([
-    ["a locked conversation", 403],
-    ["a deleted comment", 404],
-  ])("%s is asked once for each change, and stops nothing", async (_name, status) => {
+  test("says how far a sync is while it runs", async () => {
+    const bot = await startBot({ host });
+    const one = await bot.open(changeOf(["web", "api"]));
+    const letGo = bot.argocd.holdSync("web");
+    let seen = "";
+    const edit = { method: host === "hosta" ? "PATCH" : "PUT", path: /\/(comments|notes)\/\d+$/, nth: 2 };
+    bot.meanwhile("forge", edit, () => {
+      seen = planOf(bot, one);
+      letGo();
+    });
+    bot.expectChanges("sync web", "sync api");
+    await bot.comment(one, "svc sync");
+    expect(seen).toContain("⏳ sync running, 1 of 2 applications done, by `ana`");
+    expect(seen).toContain("`ana` is syncing: wait for the result.");
+    expect(planOf(bot, one)).not.toContain("running");
+    expect(planOf(bot, one)).toContain("✅ 2 of 2 applications deployed");
+  });
+
+  test("is posted anew once if somebody deleted it, and edited from then on", async () => {
+    const bot = await startBot({ host, config: APPROVAL });
+    const one = await bot.open(changeOf(["web"]));
+    const answers = bot.answers(one).length;
+    bot.forge.faults.add({
+      method: host === "hosta" ? "PATCH" : "PUT",
+      path: /\/(comments|notes)\/\d+$/,
+      times: 1,
+      fault: { kind: "status", status: 404, body: '{"message":"Not Found"}' },
+    });
+    await bot.approve(one);
+    expect(bot.answers(one)).toHaveLength(answers + 1);
+    expect(planOf(bot, one)).toBe(bot.lastComment(one));
+    expect(planOf(bot, one)).toContain("pproved by `bo`");
+    bot.expectChanges("sync web");
+    await bot.comment(one, "svc sync");
+    expect(planOf(bot, one)).toContain("✅ deployed by `ana`");
+    expect(bot.answers(one)).toHaveLength(answers + 2);
+  });
+
+  test("a repository that is gone is asked once for each change, and then once for a new comment", async () => {
+    const bot = await startBot({ host, config: APPROVAL });
+    const one = await bot.open(changeOf(["web"]));
+    const answers = bot.answers(one).length;
+    for (const method of [host === "hosta" ? "PATCH" : "PUT", "POST"]) {
+      const fault = { kind: "status", status: 404, body: "{}" } as const;
+      bot.forge.faults.add({ method, path: /\/(comments|notes)(\/\d+)?$/, times: 100, fault });
+    }
+    const posts = () => bot.forge.requests.filter(({ method, path }) => method === "POST" && isAnswer(path)).length;
+    const before = [edits(bot), posts()] as const;
+    await bot.approve(one);
+    expect([edits(bot), posts()]).toEqual([before[0] + 1, before[1] + 1]);
+    bot.clock.advance(5 * 60_000);
+    await bot.comment(one, "hello");
+    expect([edits(bot), posts()]).toEqual([before[0] + 1, before[1] + 1]);
+    bot.forge.faults.clear();
+    expect(bot.answers(one)).toHaveLength(answers);
+  });
+
+  test("a locked conversation is asked once for each change, and stops nothing", async () => {
     const bot = await startBot({ host, config: APPROVAL });
     const one = await bot.open(changeOf(["web"]));
     bot.forge.faults.add({
       method: host === "hosta" ? "PATCH" : "PUT",
       path: /\/(comments|notes)\/\d+$/,
       times: 100,
-      fault: { kind: "status", status, body: "{}" },
+      fault: { kind: "status", status: 403, body: "{}" },
     });
     const before = edits(bot);
     await bot.approve(one);

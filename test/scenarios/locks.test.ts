@@ -63,7 +63,7 @@ describe.each(HOSTS)("lock transitions on %s", (host) => {
     expect(await lockOf(bot, "web")).toEqual(before);
     await bot.comment(two, "svc sync", "bo");
     expect(bot.lastComment(two)).toContain("No applications are locked by this PR.\n");
-    expect(bot.lastComment(two)).toContain(`\u200b${one} (ana), which has locked \`web\`.`);
+    expect(bot.lastComment(two)).toMatch(/Wait for \[[PM]R [#!]\d+ \(ana\)\]\(<http[^>]*>\), which has locked `web`\./);
     await bot.comment(two, "svc unlock", "bo");
     expect(await lockOf(bot, "web")).toEqual(before);
   });

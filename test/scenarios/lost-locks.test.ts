@@ -29,7 +29,7 @@ describe.each(HOSTS)("a lock that is lost on %s", (host) => {
     await bot.comment(one, "svc rollback");
     expect(bot.lastComment(one)).toContain("✅ succeeded, `main` is deployed");
     expect(bot.answers(two).filter((text) => text.includes("## svc Lock taken over"))).toHaveLength(1);
-    expect(bot.lastComment(two)).toContain(`**Your turn:** \`web\` is no longer locked by \`${name(one)}\`.`);
+    expect(bot.lastComment(two)).toContain(`**Your turn:** \`web\` is no longer locked by [${name(one)}](<http`);
     expect([await bot.locked(two), await queue(bot)]).toEqual([["web"], [three]]);
     if (host === "hosta") {
       const last = bot.forge.statuses(REPOSITORY, bot.seen(two).headRevision).at(-1);

@@ -28,7 +28,7 @@ describe.each(HOSTS)("the next step on %s", (host) => {
     bot.expectChanges("sync web");
     await bot.comment(one, "svc sync");
     const said = bot.lastComment(one);
-    expect(said).toContain("⚠️ 1 resource not pruned · merging into `main` now");
+    expect(said).toContain(`⚠️ 1 resource not pruned · svc merges this ${SHORT[host]} into \`main\``);
     expect(said).toContain("1 resource was left in the cluster. To remove them, sync with prune in Argo CD.");
     expect(said).not.toMatch(/`svc /);
     expect(bot.seen(one).state).toBe("merged");
@@ -71,7 +71,7 @@ describe.each(HOSTS)("the next step on %s", (host) => {
     for (const command of ["svc sync", "svc sync -a web"]) {
       await bot.comment(two, command, "bo");
       expect(bot.lastComment(two)).toMatch(
-        new RegExp(`[Ww]ait for ${SHORT[host]} .\u200b${one} \\(ana\\), which has locked \`web\``),
+        new RegExp(`[Ww]ait for \\[${SHORT[host]} .${one} \\(ana\\)\\]\\(<[^>]*/${one}>\\), which has locked \`web\``),
       );
       expect(bot.lastComment(two)).not.toMatch(/Run the plan|svc plan/);
     }

@@ -107,13 +107,14 @@ describe.each(HOSTS)("one judgement on %s", (host) => {
     await bot.comment(one, "svc sync");
     const commit = bot.seen(one).headRevision.slice(0, 8);
     const two = await bot.open({ "apps/web/other.yaml": configMap("other", { a: "1" }) }, { by: "bo" });
-    const other = `${SHORT[host]} ${SIGIL[host]}\u200b${one}`;
     const [, , verdict = ""] = bot.lastComment(two).split("\n");
     expect(verdict).toMatch(
-      new RegExp(`^⚠️ replaces commit ${commit} of ${other}, which runs, and reverts ConfigMap guestbook/web`),
+      new RegExp(
+        `^⚠️ replaces commit ${commit} of \\[${SHORT[host]} .${one}\\]\\(<[^>]*>\\), which runs, and reverts ConfigMap guestbook/web`,
+      ),
     );
     expect(bot.lastComment(two)).toContain(
-      `comment:\n\`\`\`\nsvc sync\n\`\`\`\nknowing that it replaces commit ${commit} of ${other}`,
+      `comment:\n\`\`\`\nsvc sync\n\`\`\`\nknowing that it replaces commit ${commit} of ${SHORT[host]} ${SIGIL[host]}\u200b${one}`,
     );
   });
 

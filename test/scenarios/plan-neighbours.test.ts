@@ -11,7 +11,7 @@ describe.each(HOSTS)("plans beside other PRs, syncs and commits on %s", (host) =
     const one = await bot.open(changeOf(["web"]));
     const two = await bot.open(changeOf(["api", "web"], "3"), { by: "bo" });
     const web = section(bot.lastComment(two), "web");
-    expect(web).toContain(`⚠️ \`Locked by PR #${one} (ana)\``);
+    expect(web).toContain(`⚠️ [Locked by PR #${one} (ana)](<http`);
     expect(web).toContain('+  value: "3"');
     expect(section(bot.lastComment(two), "api")).toContain("**Status:** Locked by this PR");
     expect(await bot.locked(one)).toEqual(["web"]);
@@ -40,9 +40,7 @@ describe.each(HOSTS)("plans beside other PRs, syncs and commits on %s", (host) =
     const two = await bot.open(changeOf(["web"], "3"), { by: "bo" });
     const head = bot.seen(one).headRevision.slice(0, 8);
     const web = section(bot.lastComment(two), "web");
-    expect(web).toContain(
-      `⚠️ Runs commit ${head} of ${SHORT[host]} ${SIGIL[host]}\u200b${one}, which is deployed and not merged`,
-    );
+    expect(web).toContain(`⚠️ Runs commit ${head} of [${SHORT[host]} ${SIGIL[host]}${one}](<http`);
     expect(web).toMatch(/-  value: "1"\n\+  value: "3"/);
     expect(web).toContain("**Status:** Locked by this PR");
   });

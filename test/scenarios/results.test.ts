@@ -9,8 +9,9 @@ describe.each(HOSTS)("what a result says on %s", (host) => {
     bot.expectChanges("sync web");
     await bot.comment(one, "svc sync");
     const commit = bot.seen(one).headRevision.slice(0, 8);
+    const shown = `${bot.argocd.url}/applications/web`;
     expect(bot.lastComment(one)).toContain(
-      `**Result:** ✅ succeeded, \`${commit}\` is deployed\n\n**Health:** \`Healthy\``,
+      `**Result:** ✅ succeeded, \`${commit}\` is deployed · in Argo CD: [application](<${shown}>), [operation](<${shown}?operation=true>)\n\n**Health:** \`Healthy\``,
     );
     expect(bot.lastComment(one)).toContain("To deploy `main` again, comment `svc rollback`.");
   });
@@ -50,7 +51,7 @@ describe.each(HOSTS)("what a result says on %s", (host) => {
     await bot.comment(one, "svc sync");
     expect(bot.lastComment(one)).toContain("ConfigMap guestbook/web: SyncFailed: denied:");
     expect(bot.lastComment(one)).not.toMatch(/^\/close/m);
-    expect(bot.lastComment(one)).toContain("Fix the cause, then `svc sync -a web`, or `svc rollback -a web`.");
+    expect(bot.lastComment(one)).toContain(" · fix the cause, then `svc sync`, or `svc rollback -a web`\n");
     await bot.comment(one, "svc rollback -a web");
     expect(bot.lastComment(one)).toContain("✅ succeeded, `main` is deployed");
   });

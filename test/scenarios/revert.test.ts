@@ -1,6 +1,6 @@
 import { describe, expect, test } from "@jest/globals";
 import type { HostId } from "../../src/names.js";
-import { type Bot, type BotOptions, HOSTS, REPOSITORY, SIGIL, startBot } from "./bot.js";
+import { type Bot, type BotOptions, HOSTS, REPOSITORY, SHORT, SIGIL, startBot } from "./bot.js";
 import { changeOf, configMap } from "./resources.js";
 
 /** A bot and the number of a change request that is deployed and merged. */
@@ -16,7 +16,7 @@ async function merged(host: HostId, options: Partial<BotOptions> = {}): Promise<
 }
 
 function made(bot: Bot, one: number): number {
-  const [, number] = /Opened [#!](\d+), which reverts/.exec(bot.lastComment(one)) ?? [];
+  const [, number] = /Opened \[[PM]R [#!](\d+)\]\(<[^>]+>\), which reverts/.exec(bot.lastComment(one)) ?? [];
   expect([bot.lastComment(one), number]).toEqual([expect.any(String), expect.any(String)]);
   return Number(number);
 }
@@ -29,7 +29,7 @@ describe.each(HOSTS)("svc revert on %s", (host) => {
     expect(bot.lastComment(one)).toContain("Nothing is left to do here; to undo it, comment `svc revert`.");
     await bot.comment(one, "svc revert", "bo");
     const two = made(bot, one);
-    expect(bot.lastComment(one)).toContain(`## svc Revert\n\nOpened ${SIGIL[host]}${two}, which reverts this`);
+    expect(bot.lastComment(one)).toContain(`## svc Revert\n\nOpened [${SHORT[host]} ${SIGIL[host]}${two}](<http`);
     expect(bot.seen(two)).toMatchObject({ title: `Revert "${bot.seen(one).title}"`, baseBranch: "main" });
     expect(bot.answers(two).filter((text) => text.includes("## svc Plan"))).toHaveLength(1);
     expect(bot.lastComment(two)).toContain('-  value: "2"\n+  value: "1"');
@@ -48,7 +48,7 @@ describe.each(HOSTS)("svc revert on %s", (host) => {
     await bot.comment(one, "svc revert");
     const two = made(bot, one);
     await bot.comment(one, "svc revert", "bo");
-    expect(bot.lastComment(one)).toContain(`${SIGIL[host]}${two} is open already, and reverts this`);
+    expect(bot.lastComment(one)).toContain(`${two}>) is open already, and reverts this`);
     expect(() => bot.seen(two + 1)).toThrow();
   });
 

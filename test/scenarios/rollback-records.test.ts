@@ -62,7 +62,7 @@ describe.each(HOSTS)('the record "deployed, not merged" on %s', (host) => {
     const bot = await startBot({ host });
     const one = await deployed(bot);
     const two = await bot.open(changeOf(["web"], "3"), { by: "bo" });
-    const warning = `Runs commit ${bot.seen(one).headRevision.slice(0, 8)} of ${SHORT[host]} ${SIGIL[host]}\u200b${one}`;
+    const warning = `Runs commit ${bot.seen(one).headRevision.slice(0, 8)} of [${SHORT[host]} ${SIGIL[host]}${one}](<http`;
     expect(bot.lastComment(two)).toContain(warning);
     bot.argocd.failNextSync("web", { phase: "Failed", message: "no room" });
     await bot.comment(two, "svc sync");

@@ -91,7 +91,7 @@ describe.each(HOSTS)("rollback on %s", (host) => {
     bot.argocd.failNextSync("web", { phase: "Failed", message: "no room" });
     await bot.comment(two, "svc sync", "bo");
     await bot.comment(one, "svc rollback");
-    expect(bot.lastComment(one)).toContain(`web: \`Locked by PR #${two} (bo)\``);
+    expect(bot.lastComment(one)).toContain(`web: [Locked by PR #${two} (bo)](<http`);
     expect(await bot.locked(one)).toEqual([]);
     expect(bot.liveValue("api")).toBe("2");
     await bot.comment(one, "svc rollback -a api");

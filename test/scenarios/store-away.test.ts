@@ -2,7 +2,7 @@ import { describe, expect, test } from "@jest/globals";
 import type { HostId } from "../../src/names.js";
 import { type LogLine } from "../recording-log.js";
 import { withinASecond } from "../within-a-second.js";
-import { HOSTS, startBot, type Bot, type BotOptions } from "./bot.js";
+import { HOSTS, SHORT, startBot, type Bot, type BotOptions } from "./bot.js";
 import { ownRedis } from "./own-redis.js";
 import { changeOf } from "./resources.js";
 
@@ -46,7 +46,7 @@ describe.each(HOSTS)("the store on %s", (host) => {
     expect(await bot.locked(one)).toEqual(["web"]);
     bot.expectChanges("sync web");
     await bot.comment(one, "svc sync");
-    expect(bot.lastComment(one)).toContain("merging into `main` now");
+    expect(bot.lastComment(one)).toContain(`svc merges this ${SHORT[host]} into \`main\``);
     expect(bot.liveValue("web")).toBe("2");
     expect(bot.seen(one).state).toBe("merged");
     expect(await bot.locked(one)).toEqual([]);

@@ -15,15 +15,18 @@ test.each(HOSTS)(
     await both.idle();
     const second = await both.forges[other].open({ repository: REPOSITORY, by: "bo", changes: changeOf(["more"]) });
     await both.idle();
-    const holder = `\`${REPOSITORY}${SIGIL[owner]}${first}\``;
+    const holder = `${REPOSITORY}${SIGIL[owner]}${first}`;
     const plan = both.lastComment(other, second);
-    expect(plan).toContain(`(ana)\` of ${holder} on ${owner === "hosta" ? "GitHub" : "GitLab"}. This`);
+    expect(plan).toContain(`(ana)](<${both.forges[owner].url}/${REPOSITORY}/`);
+    expect(plan).toContain(`>) of \`${holder}\` on ${owner === "hosta" ? "GitHub" : "GitLab"}. This`);
     expect(plan).toContain("is next in the queue");
     await both.forges[owner].comment(REPOSITORY, first, "ana", "svc unlock");
     await both.idle();
-    const next = `\`${REPOSITORY}${SIGIL[other]}${second}\``;
-    expect(both.lastComment(owner, first)).toContain(`Next in the queue: ${next} for \`web\`.`);
-    expect(both.lastComment(other, second)).toContain(`**Your turn:** \`web\` is no longer locked by ${holder}.`);
+    const next = `[${REPOSITORY}${SIGIL[other]}${second}](<${both.forges[other].url}/`;
+    expect(both.lastComment(owner, first)).toContain(`Next in the queue: ${next}`);
+    expect(both.lastComment(other, second)).toContain(
+      `**Your turn:** \`web\` is no longer locked by [${holder}](<${both.forges[owner].url}/`,
+    );
     expect(await both.locked(refOn(other, second))).toEqual(["web"]);
   },
 );

@@ -37,7 +37,7 @@ describe.each(HOSTS)("whose turn it is on %s", (host) => {
     const bot = await startBot({ host });
     const [one = 0, two = 0, three = 0] = await waitingFor(bot, 2);
     const place = (number: number) => section(bot.lastComment(number), "web");
-    expect(place(two)).toContain(`\`Locked by PR #${one} (ana)\``);
+    expect(place(two)).toContain(`[Locked by PR #${one} (ana)](<http`);
     expect(place(two)).toContain(`is next in the queue, and is planned again by itself`);
     expect(place(three)).toContain(`is 2nd in the queue, and is planned again by itself`);
     await bot.push(two, changeOf(["web"], "7"));
@@ -56,7 +56,7 @@ describe.each(HOSTS)("whose turn it is on %s", (host) => {
       await bot.idle();
       expect(await bot.locked(two)).toEqual(["web"]);
       expect(bot.answers(two)).toHaveLength(2);
-      const told = `**Your turn:** \`web\` is no longer locked by \`${word}${one}\`.`;
+      const told = `**Your turn:** \`web\` is no longer locked by [${word}${one}](<http`;
       expect(bot.lastComment(two)).toContain(told);
       expect(section(bot.lastComment(two), "web")).toContain("**Status:** Locked by this PR");
       expect(bot.answers(three)).toHaveLength(before);
@@ -87,7 +87,7 @@ describe.each(HOSTS)("whose turn it is on %s", (host) => {
     expect(bot.lastComment(two)).toContain("No longer in the queue for: `web`.");
     await bot.comment(one, "svc unlock -a web");
     expect(bot.lastComment(one)).toContain("Released: `web`.");
-    expect(bot.lastComment(one)).toContain(`Next in the queue: \`${word}${three}\` for \`web\`.`);
+    expect(bot.lastComment(one)).toContain(`Next in the queue: [${word}${three}](<http`);
     expect(await bot.locked(three)).toEqual(["web"]);
     expect(bot.lastComment(two)).not.toContain("Your turn");
     await bot.comment(three, "svc unlock");
@@ -102,7 +102,7 @@ describe.each(HOSTS)("whose turn it is on %s", (host) => {
     expect(await bot.locked(two)).toEqual(["api", "web"]);
     expect(bot.answers(two)).toHaveLength(2);
     expect(bot.lastComment(two)).toContain(
-      `**Your turn:** \`api\`, \`web\` are no longer locked by \`${word}${one}\`.`,
+      `**Your turn:** \`api\`, \`web\` are no longer locked by [${word}${one}](<http`,
     );
   });
 

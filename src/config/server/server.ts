@@ -46,6 +46,13 @@ export type BasicUser = NonNullable<AuthSection["basic"]>["users"][number];
 /** The sections that decide which accounts people log in with. */
 export type LoginConfig = Pick<ServerConfig, "auth" | "hostb">;
 
+/** Where people open the configured code hosts. */
+export function hostAddresses({ hosta, hostb }: Pick<ServerConfig, "hosta" | "hostb">): Addresses {
+  return { hosta: hosta?.webUrl, hostb: hostb?.url };
+}
+
+type Addresses = Readonly<Record<HostId, string | undefined>>;
+
 /**
  * Whether people log in with accounts of the server whose change requests svc serves. Ids of accounts mean nothing on
  * another GitLab instance; GitHub logins always use the addresses of `hosta`.

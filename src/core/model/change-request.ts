@@ -1,4 +1,4 @@
-import { CHANGE_REQUEST_SIGILS, HOST_PREFIXES, type HostId } from "../../names.js";
+import { CHANGE_REQUEST_PATHS, CHANGE_REQUEST_SIGILS, HOST_PREFIXES, type HostId } from "../../names.js";
 import type { RepositoryName, Revision } from "./brand.js";
 
 /** A person or program on a code host. */
@@ -95,6 +95,13 @@ export function changeRequestRef(change: ChangeRequestRef): ChangeRequestRef {
 
 export function headRef(change: HeadRef): HeadRef {
   return { ...changeRequestRef(change), headRevision: change.headRevision };
+}
+
+/** The page of a change request on its host. @param root the host's address. */
+export function changeRequestAddress(root: string, { host, repository, number }: ChangeRequestRef): string {
+  // `encodeURIComponent` throws on a lone surrogate.
+  const parts = repository.replace(/\p{Cs}/gu, "").split("/");
+  return `${root}/${parts.map(encodeURIComponent).join("/")}/${CHANGE_REQUEST_PATHS[host]}/${number}`;
 }
 
 /** Path of a change request's page below the service's base URL. Subgroups are part of the owner, encoded. */

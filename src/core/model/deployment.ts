@@ -57,6 +57,22 @@ export function isDeployedAt({ revision, outcome }: Deployment, commit: Revision
   return revision === commit && outcome === "succeeded";
 }
 
+/** How far a sync is that has not ended. */
+export interface RunningSync {
+  readonly user: string;
+  readonly done: number;
+  readonly total: number;
+}
+
+/** The sync of a head that runs now. @param records of one change request. */
+export function runningSync(records: readonly Deployment[], head: Revision): RunningSync | undefined {
+  const started = records.find(({ revision, outcome }) => revision === head && outcome === "started");
+  if (started === undefined) return undefined;
+  const all = records.filter(({ runId }) => runId === started.runId);
+  const done = all.filter(({ outcome }) => outcome !== "started").length;
+  return { user: started.user, done, total: all.length };
+}
+
 /** Whether it was deployed to an Application that was deleted and made again since. One without a uid counts as the present one. */
 export function isOfReplaced({ uid }: Deployment, live: Pick<LiveApplication, "uid">): boolean {
   return uid !== undefined && live.uid !== undefined && uid !== live.uid;

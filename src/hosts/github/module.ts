@@ -1,3 +1,4 @@
+import { changeRequestAddress } from "../../core/model/change-request.js";
 import type { HostModule } from "../host-module.js";
 import { GITHUB } from "./words.js";
 
@@ -19,8 +20,7 @@ export const github: HostModule = {
     const { apiUrl, webUrl, webhookSecret: secret } = hosta;
     return {
       apiUrl,
-      changeRequestUrl: ({ repository, number }) =>
-        `${webUrl}/${repository.split("/").map(encodeURIComponent).join("/")}/pull/${number}`,
+      changeRequestUrl: (change) => changeRequestAddress(webUrl, { ...change, host: "hosta" }),
       async connect(parts) {
         const { createGitHubHost } = await import("./host.js");
         const { githubWebhook } = await import("./webhook.js");

@@ -1,3 +1,4 @@
+import { changeRequestAddress } from "../../core/model/change-request.js";
 import type { HostModule } from "../host-module.js";
 import { GITLAB, OLDEST_GITLAB } from "./words.js";
 
@@ -12,8 +13,7 @@ export const gitlab: HostModule = {
     const { url, webhookSecret: secret, signingToken } = hostb;
     return {
       apiUrl: url,
-      changeRequestUrl: ({ repository, number }) =>
-        `${url}/${repository.split("/").map(encodeURIComponent).join("/")}/-/merge_requests/${number}`,
+      changeRequestUrl: (change) => changeRequestAddress(url, { ...change, host: "hostb" }),
       async connect(parts) {
         const { clock, log } = parts;
         const { createGitLabHost } = await import("./host.js");

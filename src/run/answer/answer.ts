@@ -1,3 +1,4 @@
+import { presentOf } from "../../comments/present.js";
 import { publish } from "../../comments/publish.js";
 import { byApprovalText, settledText } from "../../comments/reminder.js";
 import { renderResult } from "../../comments/render.js";
@@ -18,7 +19,8 @@ import { readChangeFacts } from "./change-facts.js";
 import { linksOf } from "./links.js";
 import { tellReceivers } from "./notify.js";
 import { type Advised, postingOf, replyTo, setsStatus, urgencyOf } from "./results.js";
-import { planTexts, presentOf, setDetectedStatus } from "./show.js";
+import { planTexts } from "./plan-comment.js";
+import { setDetectedStatus } from "./show.js";
 import { setCommitStatus } from "./status.js";
 
 /** Records the outcome of a command and answers it, unless there is a reason to stay silent. */
@@ -53,7 +55,7 @@ export async function answer(
 export async function reply(asked: Answerable, finished: Finished, change: ChangeRequest, run: Run): Promise<boolean> {
   const { result, outsider = outsiderOf(asked) } = finished;
   const [into, advised] = await Promise.all([run.attempt.settle(), advise(finished, change, run)]);
-  const texts = await renderAnswer(finished, change, advised, run);
+  const texts = await renderAnswer({ ...finished, by: asked.by?.login }, change, advised, run);
   const parts = isByApproval(asked) ? withNote(texts, byApprovalText(asked.by, run.hostWords[change.host])) : texts;
   // An outsider waits like somebody who asks for help.
   const posting = postingOf(outsider === undefined ? urgencyOf(result, asked.command) : "help", run);
@@ -162,16 +164,17 @@ async function settingsOfClosed(change: ChangeRequest, run: SettingsSource): Pro
 
 /** The comments that answer a command, the last one with a note of the earlier syncs whose outcome was looked up first. */
 async function renderAnswer(
-  { result, settled }: Pick<Finished, "result" | "settled">,
+  { result, settled, by }: Pick<Finished, "result" | "settled"> & { readonly by: string | undefined },
   change: ChangeRequest,
   { advice, present }: Advised,
   run: Run,
 ): Promise<readonly string[]> {
   const words = run.hostWords[change.host];
+  const facts = { by, seconds: run.attempt.seconds };
   const parts =
     result.kind === "planned"
       ? await planTexts({ plan: result.plan, next: advice?.next, present }, change, run)
-      : renderResult(result, { change, words, links: linksOf(change, run), comments: "all", advice });
+      : renderResult(result, { ...facts, change, words, links: linksOf(change, run), comments: "all", advice });
   return settled.length === 0 ? parts : withNote(parts, settledText(settled, words));
 }
 

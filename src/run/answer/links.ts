@@ -1,5 +1,5 @@
 import type { Links } from "../../comments/markdown.js";
-import type { ServerConfig } from "../../config/server/server.js";
+import { hostAddresses, type ServerConfig } from "../../config/server/server.js";
 import { changePagePath, type ChangeRequest } from "../../core/model/change-request.js";
 import type { CodeHost } from "../../core/ports/code-host.js";
 
@@ -14,6 +14,7 @@ export function linksOf(change: ChangeRequest, { host, config }: LinkParts): Lin
   const { baseUrl } = server;
   return {
     deployer: deployer.uiUrl ?? deployer.serverUrl,
+    hosts: hostAddresses(config),
     head: host.commitUrl(change, change.headRevision),
     page: baseUrl === undefined || !auth.enabled ? undefined : baseUrl + changePagePath(change),
   };

@@ -2,6 +2,7 @@ import { renderBarredMerge, renderMergeRefusal } from "../../comments/merge.js";
 import { renderTakenOver } from "../../comments/plan.js";
 import type { Present } from "../../comments/present.js";
 import { publish, publishPlan, showsPlan } from "../../comments/publish.js";
+import { hostAddresses } from "../../config/server/server.js";
 import { isDeploying } from "../../core/commands/commands.js";
 import { type ConfirmedMerge, confirmMerge } from "../../core/commands/merge.js";
 import type { Reviewed } from "../../core/facts/read-facts.js";
@@ -25,7 +26,8 @@ import type { Answerable } from "../line/asked.js";
 import type { Finished } from "../line/outcome.js";
 import { NOBODY, openChange, plansAutomatically, type Run } from "../line/run.js";
 import { auditFactsOfMerge, auditRun } from "./audit.js";
-import { postedPlan, show, showEnd } from "./show.js";
+import { postedPlan } from "./plan-comment.js";
+import { show, showEnd } from "./show.js";
 import { setCommitStatus } from "./status.js";
 
 /** Posts what a sync did, updates the commit statuses that it changed, and merges if nothing is left to do. */
@@ -136,7 +138,9 @@ async function tellFormerHolders(
     try {
       // Another repository may have the name of the lock by now.
       const holder = await host.getChangeRequest(known);
-      const body = renderTakenOver(theirs, change, by?.login ?? "", run.hostWords[holder.host]);
+      const body = renderTakenOver(theirs, { change, login: by?.login ?? "" }, run.hostWords[holder.host], {
+        hosts: hostAddresses(run.config),
+      });
       await publish(host, holder, [body], { runId: run.runId, posting: { urgency: "result" } });
     } catch (error) {
       run.log.warn(

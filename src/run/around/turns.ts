@@ -1,6 +1,7 @@
 import { renderLockLost, renderTurn } from "../../comments/plan.js";
 import { publish } from "../../comments/publish.js";
 import { renderResult } from "../../comments/render.js";
+import { hostAddresses } from "../../config/server/server.js";
 import { update } from "../../core/commands/update.js";
 import type { ApplicationName } from "../../core/model/brand.js";
 import {
@@ -127,7 +128,7 @@ export async function takeTurn(
   }
   const command = await planOf(change, run);
   if (command === undefined) {
-    const body = renderTurn(turn, change, run.hostWords[change.host]);
+    const body = renderTurn(turn, change, run.hostWords[change.host], { hosts: hostAddresses(run.config) });
     await publish(run.host, change, [body], { runId: run.runId, posting: { urgency: "plan" } });
     for (const application of free) await run.waiting.leave(application, ref);
     return silent("turn-told");

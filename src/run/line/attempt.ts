@@ -31,6 +31,8 @@ interface AttemptParts {
   readonly complaints: Complaints;
   readonly clock: Clock;
   readonly log: Log;
+  /** Shows elsewhere how far a deployment is, whenever its comment does. Never throws. */
+  readonly alongside: (change: ChangeRequest) => Promise<void>;
 }
 
 /** One attempt of a run: its state, and what people see of it before the answer. */
@@ -66,6 +68,14 @@ export class Attempt {
         },
       });
     }
+  }
+
+  /** How long it has taken; undefined if an earlier attempt began it. */
+  get seconds(): number | undefined {
+    const { clock, ticket } = this.parts;
+    return this.asked === undefined || ticket.again
+      ? undefined
+      : Math.round((clock.now().getTime() - this.#startedAt.getTime()) / 1000);
   }
 
   /** Stores the facts; the first time, shows that the command runs. */
@@ -152,6 +162,7 @@ export class Attempt {
         command: command.name,
         startedAt,
         onWait,
+        alongside: () => parts.alongside(change),
       });
     }
     if (COMMANDS[command.name].shownLive) {

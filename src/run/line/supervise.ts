@@ -27,6 +27,7 @@ import { answer, reply } from "../answer/answer.js";
 import { auditFactsOf, auditRun } from "../answer/audit.js";
 import { tellReceivers } from "../answer/notify.js";
 import { didAsAsked, setsStatus } from "../answer/results.js";
+import { showProgress } from "../answer/show.js";
 import { callNext, passTurn } from "../around/turns.js";
 import { ask, heedingStops } from "./ask.js";
 import type { Answerable } from "./asked.js";
@@ -59,7 +60,8 @@ export async function supervise(event: HostEvent, deps: Dependencies, given: Run
   const runId = deps.newRunId(runKeyOf(event));
   const log = deps.log.child({ delivery, change: changeRequestKey(event.change), runId });
   const fenced = fence({ ...deps, ...marking.stores, host, ticket, signal: ticket.signal, runId, log, delivery });
-  const outcome = await attempt(event, { ...fenced, attempt: new Attempt(fenced) });
+  const alongside = (change: ChangeRequest) => showProgress(change, fenced);
+  const outcome = await attempt(event, { ...fenced, attempt: new Attempt({ ...fenced, alongside }) });
   // Last: a sync may also have merged what the next one is planned against.
   if (freed.size > 0) await callNext({ applications: [...freed], after: event.change }, runId, deps);
   if (marking.changed() && !showsItself(outcome)) await deps.publisher.mark(event.change);

@@ -8,7 +8,7 @@ import {
   type ChangeRequestRef,
   sameChangeRequest,
 } from "../../core/model/change-request.js";
-import { type Deployment, isDeployedAt } from "../../core/model/deployment.js";
+import { type Deployment, isDeployedAt, runningSync } from "../../core/model/deployment.js";
 import type { HostWords } from "../../core/model/host-words.js";
 import type { Lock } from "../../core/model/lock.js";
 import type { Plan } from "../../core/model/plan.js";
@@ -141,14 +141,11 @@ function lastDeployment(application: ApplicationName, entries: readonly AuditRec
 }
 
 /** While a sync of the head runs, the next step is to wait for its end; undefined if none runs. */
-function runningSync(records: readonly Deployment[], head: Revision): readonly Piece[] | undefined {
-  const started = records.find(({ revision, outcome }) => revision === head && outcome === "started");
-  if (started === undefined) return undefined;
-  const all = records.filter(({ runId }) => runId === started.runId);
-  const done = all.filter(({ outcome }) => outcome !== "started").length;
-  return [
-    { text: `wait for the sync of ${started.user}, which has started: ${done} of ${all.length} applications are done` },
-  ];
+function waitForSync(records: readonly Deployment[], head: Revision): readonly Piece[] | undefined {
+  const running = runningSync(records, head);
+  if (running === undefined) return undefined;
+  const { user, done, total } = running;
+  return [{ text: `wait for the sync of ${user}, which has started: ${done} of ${total} applications are done` }];
 }
 
 function changeHead(summary: ChangeSummary, records: readonly Deployment[], words: HostWords) {
@@ -160,7 +157,7 @@ function changeHead(summary: ChangeSummary, records: readonly Deployment[], word
     state: stateOf(change),
     // Once it is closed, nothing can be approved any more.
     approval: change.state === "open" ? approvalOf(summary) : undefined,
-    next: (runningSync(records, change.headRevision) ?? nextStepPieces(next, change, words)).map(shownPiece),
+    next: (waitForSync(records, change.headRevision) ?? nextStepPieces(next, change, words)).map(shownPiece),
   };
 }
 

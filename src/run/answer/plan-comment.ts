@@ -1,0 +1,204 @@
+import { createHash } from "node:crypto";
+import { readMarker, remark } from "../../comments/marker.js";
+import { packedPlan, renderPlan, renderPlanTask } from "../../comments/plan.js";
+import { type Present, presentOf } from "../../comments/present.js";
+import { findCurrentPlan, publish, withPresent } from "../../comments/publish.js";
+import { withPresentLocks } from "../../core/commands/locks.js";
+import type { ReadFacts } from "../../core/facts/read-facts.js";
+import type { ApplicationName } from "../../core/model/brand.js";
+import { type ChangeRequest, changeRequestKey, identityKey } from "../../core/model/change-request.js";
+import { HostFailure } from "../../core/model/errors.js";
+import type { NextStep } from "../../core/model/next-step.js";
+import { isPlanOf, type Plan, sizeOfPlan } from "../../core/model/plan.js";
+import { nextStep } from "../../core/policy/next-step.js";
+import { tooMuch } from "../../core/ports/compute.js";
+import type { Run } from "../line/run.js";
+import { linksOf } from "./links.js";
+import { isFinal } from "./status.js";
+
+/** What a plan's comment is written with. */
+export type Shower = Omit<Run, "attempt">;
+
+/** What the comment of a plan shows. */
+export interface Living {
+  /** With its locks as they are now. */
+  readonly plan: Plan;
+  readonly next: NextStep | undefined;
+  readonly present: Present | undefined;
+}
+
+/** Stands for the text of a plan's comment: what it is made from, but for what never changes in a stored plan. */
+function digestOf({ plan, next, present }: Living): string {
+  const locks = plan.applications.map(({ application, lock, gaps }) => {
+    const held = lock.kind === "held" ? [identityKey(lock.by.holder), lock.by.user, lock.place] : [];
+    return [application, lock.kind, ...held, gaps?.behind];
+  });
+  return hashOf([plan.head, plan.baseBranch, plan.plannedAt, plan.notes, locks, next, present]);
+}
+
+function hashOf(value: unknown): string {
+  return createHash("sha256").update(JSON.stringify(value)).digest("base64");
+}
+
+/** What is stored of the first comment of a plan. */
+interface Written {
+  /** As `digestOf`. */
+  readonly digest: string;
+  /** Empty if there is no comment. */
+  readonly id: string;
+  /** Only if it is the plan's only comment: then all of it is known. */
+  readonly whole?: { readonly runId: string; readonly hash: string } | undefined;
+}
+
+/** Where a plan is shown. */
+export interface Place {
+  /** The id of the plan's comment, if it is known. */
+  readonly planComment?: string | undefined;
+  /** Whether no comment shows the plan. */
+  readonly withoutComment?: boolean;
+}
+
+/** The first comment of a change request's plan. */
+export class PlanComment {
+  #known: Promise<Written | undefined> | undefined;
+
+  constructor(
+    private readonly change: ChangeRequest,
+    private readonly options: Place,
+    private readonly run: Shower,
+  ) {}
+
+  /** Where people read it; the change request's own page if there is none. */
+  async url(): Promise<string> {
+    const { change, options, run } = this;
+    if (options.withoutComment === true) return change.webUrl;
+    const known = options.planComment ?? (await this.#written())?.id ?? (await findCurrentPlan(run.host, change))?.id;
+    return known === undefined || known === "" ? change.webUrl : run.host.commentUrl(change, known);
+  }
+
+  /** Edits it if it does not say what was read. */
+  async update({ plan, facts, records }: ReadFacts & { readonly plan: Plan }): Promise<void> {
+    if (this.options.withoutComment === true || !isPlanOf(plan, this.change)) return;
+    const { locks, records: doubt } = facts.untold;
+    if (locks !== undefined || doubt !== undefined) return;
+    const lockOf = new Map(facts.applications.map(({ application, lock }) => [application, lock]));
+    const find = (application: ApplicationName) => Promise.resolve(lockOf.get(application));
+    const now = await withPresentLocks(plan, { locks: { find }, waiting: this.run.waiting });
+    const present = presentOf(plan, this.change, facts.approval, records);
+    await this.write({ plan: now, next: nextStep(facts), present });
+  }
+
+  /**
+   * Writes it unless it shows this. What the host refuses is left as it is until there is something else to show; what somebody
+   * deleted is posted anew.
+   */
+  async write(now: Living): Promise<void> {
+    const { change, run } = this;
+    const digest = digestOf(now);
+    const known = await this.#written();
+    if (known?.digest === digest) return;
+    const texts = await planTexts(now, change, run);
+    const [text = ""] = texts;
+    if (known?.whole !== undefined && texts.length === 1) {
+      const { id, whole } = known;
+      const hash = hashOf(text);
+      if (hash !== whole.hash && !(await this.#edit(id, remark(text, { runId: whole.runId, part: 1 })))) {
+        return this.#postAnew(now, texts);
+      }
+      return wrotePlan(change, { digest, id, whole: { ...whole, hash } }, run);
+    }
+    const comment = await findCurrentPlan(run.host, change);
+    const wasPosted = known !== undefined && known.id !== "";
+    if (comment === undefined && wasPosted) return this.#postAnew(now, texts);
+    if (comment !== undefined && readMarker(comment.body)?.head === now.plan.head) {
+      const body = withPresent(comment.body, texts);
+      if (body !== comment.body && !(await this.#edit(comment.id, body))) return this.#postAnew(now, texts);
+    }
+    await wrotePlan(change, { digest, id: comment?.id ?? "" }, run);
+  }
+
+  /** What the host refuses for good is left as it is. @returns False if the comment is gone. */
+  async #edit(id: string, text: string): Promise<boolean> {
+    const { change, run } = this;
+    await run.publisher.wrote(change, "plan", undefined);
+    try {
+      await run.host.editComment(change, id, text);
+      return true;
+    } catch (error) {
+      if (!isFinal(error)) throw error;
+      if (error instanceof HostFailure && error.reason === "not-found") return false;
+      run.log.warn({ err: error, comment: id }, "the comment of a plan cannot be edited");
+      return true;
+    }
+  }
+
+  /** Once: if the host refuses that for good, nothing shows the plan. */
+  async #postAnew(shown: Living, texts: readonly string[]): Promise<void> {
+    const { change, run } = this;
+    let id: string | undefined;
+    try {
+      id = await publish(run.host, change, texts, {
+        runId: run.runId,
+        posting: { urgency: "plan", signal: run.signal },
+      });
+    } catch (error) {
+      if (!isFinal(error)) throw error;
+      run.log.warn({ err: error }, "the comment of a plan is gone and cannot be posted anew");
+    }
+    await postedPlan(change, { shown, texts, id }, run);
+  }
+
+  #written(): Promise<Written | undefined> {
+    const read = async (): Promise<Written | undefined> => {
+      const text = await this.run.publisher.written(this.change, "plan");
+      const [digest, id = "", runId, hash] = text?.split(" ") ?? [];
+      if (digest === undefined) return undefined;
+      return { digest, id, whole: runId === undefined || hash === undefined ? undefined : { runId, hash } };
+    };
+    return (this.#known ??= read());
+  }
+}
+
+/** Notes what the comment of a plan shows. */
+async function wrotePlan(
+  change: ChangeRequest,
+  { digest, id, whole }: Written,
+  { publisher }: Pick<Run, "publisher">,
+): Promise<void> {
+  const rest = whole === undefined ? [] : [whole.runId, whole.hash];
+  await publisher.wrote(change, "plan", [digest, id, ...rest].join(" "));
+}
+
+/** The same for a plan that was just posted. @param id of its first comment. */
+export async function postedPlan(
+  change: ChangeRequest,
+  { shown, texts, id }: { readonly shown: Living; readonly texts: readonly string[]; readonly id: string | undefined },
+  run: Pick<Run, "publisher" | "runId">,
+): Promise<void> {
+  const [only] = texts;
+  const isWhole = id !== undefined && only !== undefined && texts.length === 1;
+  const whole = isWhole ? { runId: run.runId, hash: hashOf(only) } : undefined;
+  await wrotePlan(change, { digest: digestOf(shown), id: id ?? "", whole }, run);
+}
+
+/** Milliseconds. */
+const RENDER_DEADLINE_MS = 60_000;
+/** Characters. The comments of a smaller plan are written within some tens of milliseconds. */
+const SMALL_PLAN = 512 * 1024;
+
+/** The comments of a plan; those of a large one are written in a worker thread. */
+export async function planTexts(
+  { plan, next, present }: Living,
+  change: ChangeRequest,
+  run: Shower,
+): Promise<readonly string[]> {
+  const [words, links] = [run.hostWords[change.host], linksOf(change, run)];
+  const wanted = run.config.comments.plan;
+  const comments = wanted === "auto" ? (links.page === undefined ? "all" : "one") : wanted;
+  const options = { words, pruning: run.config.defaults.prune, links, comments, next, present };
+  if (sizeOfPlan(plan) < SMALL_PLAN) return renderPlan(plan, options);
+  const limits = { owner: changeRequestKey(change), deadlineMs: RENDER_DEADLINE_MS, signal: run.signal };
+  const computed = await run.compute.run(renderPlanTask, await packedPlan(plan, options), limits);
+  if (computed.kind === "exceeded") throw new Error(`writing the comments of a plan ${tooMuch(computed.limit)}`);
+  return computed.output;
+}
