@@ -18,6 +18,7 @@ const GOLDEN = readdirSync(new URL("../comments/golden", import.meta.url)).map((
 function plain(text: string): string {
   return text
     .replace(/^<!--.*-->/gm, "")
+    .replace(/\[([^\]]+)\]\(<[^>]*>\)/g, "$1")
     .replace(/[`\u200b]|^- /gm, "")
     .replace(/\s+/g, " ")
     .trim();
