@@ -60,7 +60,9 @@ export function syncBlocks(result: SyncedResult, facts: ResultFacts): readonly B
       ? ""
       : `Nothing to deploy, proven unchanged by the plan${dryRun ? "" : ", lock released"}: ${codes(skipped)}.`,
     announced.length === 0 ? "" : listOf("Not deployed by a sync:", announced),
-    notMerged.length === 0 ? "" : withReferences(listOf("Not merged automatically:", notMerged), change, words, facts.links),
+    notMerged.length === 0
+      ? ""
+      : withReferences(listOf("Not merged automatically:", notMerged), change, words, facts.links),
     ...(merge?.overridden ?? []).map(
       ({ application, check, by }) =>
         `**Checks:** ⚠️ ${code(check)} failed for ${code(application)}, which the merge deploys; the approval of ${codes(by)} lifts that`,
@@ -303,7 +305,10 @@ function notHealthyLines(one: Failed, { health, rollback }: NotHealthy, run: Run
         `↩️ svc rolled it back: ${code(change.baseBranch)} is deployed again, and its lock is released.`,
       ];
     case "skipped":
-      return [...seen, withReferences(warning(`It was not rolled back: ${rollback.message}`), change, run.words, links)];
+      return [
+        ...seen,
+        withReferences(warning(`It was not rolled back: ${rollback.message}`), change, run.words, links),
+      ];
     case "failed":
       return [...seen, warning("the rollback that followed failed"), fence(shortened(rollback.message, MAX_MESSAGE))];
     case "unknown": {
