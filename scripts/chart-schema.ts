@@ -1,4 +1,4 @@
-import type { JsonSchema } from "../src/config/json-schema.js";
+import type { JsonSchema } from "./json-schema.js";
 
 interface ChartSchema extends JsonSchema {
   readonly $schema?: string;

@@ -1,4 +1,4 @@
-import type { JsonSchema } from "../src/config/json-schema.js";
+import type { JsonSchema } from "./json-schema.js";
 import { OTHER_NAMES } from "../src/config/server/section-names.js";
 
 /** A table of the reference: one section's keys, or the file's top level if `section` is undefined. */

@@ -3,8 +3,13 @@ import { setImmediate } from "node:timers/promises";
 import { LRUCache } from "lru-cache";
 import { matchesName, matchesPath } from "../../config/pattern.js";
 import { checksFor } from "../../config/rules/rule-match.js";
-import { GENERATE_PATHS_ANNOTATION } from "../detect/inputs/generate-paths.js";
-import { fixedPart, inputFingerprint, readsOnlyPinned, unpinnedReads } from "../detect/inputs/input-set.js";
+import {
+  fixedPart,
+  GENERATE_PATHS_ANNOTATION,
+  inputFingerprint,
+  readsOnlyPinned,
+  unpinnedReads,
+} from "../detect/inputs/input-set.js";
 import { inputsOf } from "../detect/inputs/inputs.js";
 import { withParameterOverrides } from "../detect/scan/parameter-overrides.js";
 import { cleanPath } from "../detect/tree/repository-path.js";

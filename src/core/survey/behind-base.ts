@@ -1,5 +1,9 @@
-import { GENERATE_PATHS_ANNOTATION, uncoveredByGeneratePaths } from "../detect/inputs/generate-paths.js";
-import { touchedPaths, touches } from "../detect/inputs/input-set.js";
+import {
+  GENERATE_PATHS_ANNOTATION,
+  touchedPaths,
+  touches,
+  uncoveredByGeneratePaths,
+} from "../detect/inputs/input-set.js";
 import { inputsAtEither, inputsOf } from "../detect/inputs/inputs.js";
 import type { Application } from "../model/application.js";
 import { type ApplicationName, type Revision, shortRevision } from "../model/brand.js";

@@ -1,4 +1,4 @@
-import { type Branches, notMovingReason } from "../detect/inputs/moving-sources.js";
+import { type Branches, notMovingReason, sideOf } from "../detect/inputs/moving-sources.js";
 import type { RenderedChild, RenderFacts } from "../diff/diff-task.js";
 import {
   type Application,
@@ -22,7 +22,6 @@ import type { Deployer, Naming } from "../ports/deployer.js";
 import { definedElsewhere } from "./definition-sources.js";
 import { definitionObstacle } from "./driving-right.js";
 import { isOwnedBy, syncingSetOf, unreadSet } from "./sets/set-failure.js";
-import { sideOf } from "./sides.js";
 import type { Survey } from "./survey.js";
 
 /** An application that a deployment creates, changes or removes; what it applies in turn is not yet known. */

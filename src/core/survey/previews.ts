@@ -1,4 +1,5 @@
 import { addressesIn, type IsPath, pluginsIn } from "../detect/inputs/input-set.js";
+import { sideOf } from "../detect/inputs/moving-sources.js";
 import { redactUserInfo } from "../detect/tree/repository-url.js";
 import { type Application, type ApplicationSpec, type LiveApplication, projectOf } from "../model/application.js";
 import type { ApplicationName } from "../model/brand.js";
@@ -13,7 +14,6 @@ import { type Previewed, previewRemoval, type PreviewSource, renderPreview } fro
 import { definedHere, type ProjectClaim, projectObstacle } from "./driving-right.js";
 import { memberOf } from "./members.js";
 import { pathsAt, runningReads, type RunningReads } from "./new-reads.js";
-import { sideOf } from "./sides.js";
 
 export type PreviewOrder =
   | Known

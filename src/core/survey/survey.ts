@@ -1,5 +1,5 @@
 import { endReplaced } from "../deploy/settle.js";
-import { movingPositions, notMovingReason } from "../detect/inputs/moving-sources.js";
+import { movingPositions, notMovingReason, sideOf } from "../detect/inputs/moving-sources.js";
 import { type AffectedApplication, detect, type Detection, scanSides } from "../detect/scan/affected.js";
 import {
   type Application,
@@ -33,7 +33,6 @@ import {
   projectObstacle,
 } from "./driving-right.js";
 import { syncingSetOf, unreadSet } from "./sets/set-failure.js";
-import { sideOf } from "./sides.js";
 
 /** What a change request affects, found without a render. */
 export interface Survey {

@@ -27,8 +27,7 @@ import { getChangeRequest, getMergeability, getState, withPresentName } from "./
 import { createGitHubClient, type GitHubClient } from "./client.js";
 import { createComments, createRecentActivity } from "./comments.js";
 import { createDeployments, createSetStatus, mergeGroup, openWithHead } from "./commit-reports.js";
-import { merge, updateBranch } from "./merge.js";
-import { revert } from "./revert.js";
+import { merge, revert, updateBranch } from "./merge.js";
 import { GITHUB } from "./words.js";
 
 export const MERGE_WRITE: ContentWrite = { urgency: "result", brief: true };

@@ -3,7 +3,7 @@ import * as z from "zod";
 import type { Authorship, ChangeRequest, CommitAccounts, Push, User } from "../../core/model/change-request.js";
 import { loginField } from "../host-answer.js";
 import type { GitLabClient } from "./client.js";
-import { revertOf } from "./revert.js";
+import { revertOf } from "./merge.js";
 import { isBot, userField } from "./webhook.js";
 
 /** A page has 100 commits, or 100 pushes to any branch of the project. */

@@ -26,9 +26,8 @@ import { getAuthorship } from "./authorship.js";
 import { getChangeRequest, getMergeRequest, getState, mergeabilityOf, withPresentName } from "./change-request.js";
 import { createGitLabClient, type GitLabClient } from "./client.js";
 import { createDeployments, openWithHead, setStatus } from "./commit-reports.js";
-import { merge, updateBranch } from "./merge.js";
+import { merge, revert, updateBranch } from "./merge.js";
 import { createNotes, createRecentActivity } from "./notes.js";
-import { revert } from "./revert.js";
 import { isBot } from "./webhook.js";
 import { GITLAB } from "./words.js";
 

@@ -6,8 +6,15 @@ import type { RepositoryTree, Snapshot } from "../../ports/snapshot.js";
 import { hasGlob } from "../tree/path-glob.js";
 import { ATTRIBUTES_FILE, checkoutFilesOf, cleanPath, parentOf } from "../tree/repository-path.js";
 import { addChartDependencies } from "./chart-dependencies.js";
-import { addGeneratePaths, generatePathEntries } from "./generate-paths.js";
-import { collectInputs, fixedPart, type InputCollector, isPathIn, kustomizeEntries } from "./input-set.js";
+import {
+  addGeneratePaths,
+  collectInputs,
+  fixedPart,
+  generatePathEntries,
+  type InputCollector,
+  isPathIn,
+  kustomizeEntries,
+} from "./input-set.js";
 import { addJsonnetInputs } from "./jsonnet-inputs.js";
 import { addKustomizeInputs, hasKustomization } from "./kustomize-inputs.js";
 

@@ -1,4 +1,4 @@
-import { notMovingReason } from "../../detect/inputs/moving-sources.js";
+import { notMovingReason, sideOf } from "../../detect/inputs/moving-sources.js";
 import type { ChangedApplicationSet } from "../../detect/scan/application-sets.js";
 import {
   type Application,
@@ -21,7 +21,6 @@ import { uncheckedPreview } from "../../render/check-manifests.js";
 import { drivingObstacle, type DrivingSource } from "../driving-right.js";
 import { regenerated } from "../ignored-fields.js";
 import type { PreviewOrder, Previews } from "../previews.js";
-import { sideOf } from "../sides.js";
 import type { Survey } from "../survey.js";
 import { type Expansion, policyOf, twice } from "./application-set-notes.js";
 import { isOwnedBy, syncingSetOf, unreadSet } from "./set-failure.js";

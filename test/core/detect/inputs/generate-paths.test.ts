@@ -1,5 +1,5 @@
 import { describe, expect, test } from "@jest/globals";
-import { generatePathEntries, uncoveredByGeneratePaths } from "../../../../src/core/detect/inputs/generate-paths.js";
+import { generatePathEntries, uncoveredByGeneratePaths } from "../../../../src/core/detect/inputs/input-set.js";
 import { inputsOf } from "../../../../src/core/detect/inputs/inputs.js";
 import type { Application } from "../../../../src/core/model/application.js";
 import { applicationName } from "../../../../src/core/model/brand.js";
