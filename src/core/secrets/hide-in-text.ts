@@ -89,12 +89,14 @@ const PARAMETER = /([?&;][\w.-]{0,40}(?:token|secret|passw(?:or)?d|signature|cre
  */
 export function withoutCredentials(text: string, schemes: "addresses" | "every"): string {
   if (!text.includes("://")) return text;
-  return text.replace(ADDRESS, (whole, scheme: string, rest: string) => {
+  const hidden = text.replace(ADDRESS, (whole, scheme: string, rest: string) => {
     if (schemes === "addresses" && !OPEN_SCHEME.test(scheme)) return whole;
     const end = endOfUserinfo(rest);
     const mark = end === 0 || schemes === "every" ? "" : `${HIDDEN}@`;
     return `${scheme}://${mark}${rest.slice(end).replace(PARAMETER, `$1${HIDDEN}`)}`;
   });
+  // Plans keep the address of each source: the one of its definition costs nothing.
+  return hidden === text ? text : hidden;
 }
 
 /**

@@ -145,11 +145,11 @@ export function definitionChange(head: ApplicationSpec, before: readonly Applica
 
 /** Digest of a definition, equal for definitions that mean the same to Argo CD. */
 export function digestOf(spec: ApplicationSpec): string {
-  return createHash("sha256").update(specText(spec)).digest("hex").slice(0, DIGEST_DIGITS);
+  return createHash("sha256").update(specText(spec)).digest().toString("hex", 0, DIGEST_BYTES);
 }
 
-/** 128 bits: no other definition with the same digest can be found. */
-const DIGEST_DIGITS = 32;
+/** No other definition with the same digest can be found. */
+const DIGEST_BYTES = 16;
 
 function movesBetween(from: ApplicationSpec, to: ApplicationSpec): readonly Move[] {
   const known = new Set(sourcesOf(from).map(({ repoURL }) => repoURL));
