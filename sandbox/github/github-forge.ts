@@ -243,8 +243,10 @@ export class GitHubForge implements Forge {
     await this.#announce(pull, { action: "closed" }, person);
   }
 
-  useMergeQueue(repository: string, branch = "main"): void {
-    this.#world.repository(repository).mergeQueues.set(branch, []);
+  useMergeQueue(repository: string, branch = "main", needsWrite = false): void {
+    const place = this.#world.repository(repository);
+    place.mergeQueues.set(branch, []);
+    place.queueNeedsWrite = needsWrite;
   }
 
   /** People press "Merge when ready"; GitHub makes one group of them. Returns its head. */

@@ -43,6 +43,9 @@ async function merge(world: World, pull: Pull, wish: MergeWish): Promise<MergeRe
   if (wish.sha !== undefined && wish.sha !== pull.headSha) {
     return { status: 409, message: "Head branch was modified. Review and try the merge again." };
   }
+  if (repository.mergeQueues.has(pull.baseBranch)) {
+    return { status: 405, message: "Changes must be made through the merge queue" };
+  }
   if (!repository.mergeMethods.has(wish.method)) return { status: 405, message: notAllowed[wish.method] };
   const decision = reviewDecision(world, pull);
   if (decision !== null && decision !== "APPROVED") {

@@ -13,12 +13,12 @@ import { authorizePages } from "./oauth/authorize.js";
 import { userApi } from "./oauth/user-api.js";
 import { commentPayload, mergePushPayload, pullPayload } from "./payloads.js";
 import { pushTo } from "./pull-acts.js";
-import { updateOf } from "./pushes.js";
+import { tellGroup, updateOf } from "./pushes.js";
 import { registrationPages } from "./registration-pages.js";
 import { errorBody, restApi } from "./rest.js";
 import type { Announce } from "./routes/call.js";
 import { permits, Tokens } from "./tokens.js";
-import { type Pull, World, type AppFacts } from "./world.js";
+import { type Pull, type QueueEntry, World, type AppFacts } from "./world.js";
 
 export interface GitHubOptions {
   readonly store: GitStore;
@@ -84,7 +84,11 @@ export async function startGitHub({ store, app }: GitHubOptions): Promise<GitHub
     void webhooks
       .send("pull_request", () => pullPayload(world, pull, { action: "opened" }, world.bot))
       .catch((error: unknown) => violated(`could not create a webhook: ${String(error)}`));
-  server.post("/api/graphql", graphqlEndpoint({ world, tokens, violated, opened }));
+  const queued = (entry: QueueEntry): void =>
+    void tellGroup(world, webhooks, entry.baseSha, entry).catch((error: unknown) =>
+      violated(`could not create a webhook: ${String(error)}`),
+    );
+  server.post("/api/graphql", graphqlEndpoint({ world, tokens, violated, opened, queued }));
   server.use((request, response) => {
     violated(`${request.method} ${request.path}: not served by this sandbox`);
     response.status(404).json(errorBody(404, "Not Found"));

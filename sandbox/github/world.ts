@@ -81,6 +81,8 @@ export interface Repository {
   mergeMethods: ReadonlySet<MergeMethod>;
   /** By base branch: what waits to be merged, in order. A branch without one has no merge queue. */
   readonly mergeQueues: Map<string, QueueEntry[]>;
+  /** Whether an App needs "Merge queues: write" to put something into them, which GitHub does not document. */
+  queueNeedsWrite: boolean;
   /** Approvals that the base branch requires; 0 for none. */
   requiredReviews: number;
 }
@@ -200,6 +202,7 @@ export class World {
       activities: [],
       codeOwners: [],
       mergeQueues: new Map(),
+      queueNeedsWrite: false,
       mergeMethods: new Set(["merge", "squash", "rebase"]),
       requiredReviews: 0,
       ...facts,

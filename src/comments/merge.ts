@@ -21,6 +21,12 @@ export function renderBarredMerge(
   return `${marker}\n${bars}\n\n${nextStepText(next, change, words)}`;
 }
 
+/** The host merges later, or takes it out again. */
+export function renderQueued(queue: string, change: ChangeRequest, { short, title }: HostWords): string {
+  const marker = markerLine({ kind: "merge", head: change.headRevision });
+  return `${marker}\nQueued: this ${short} is in ${queue}, and ${title} merges it into ${code(change.baseBranch)} when its turn has come. If it is taken out again, its locks stay, and it can be queued again.`;
+}
+
 /** The host refused to merge. A merge that succeeds needs no comment. */
 export function renderMergeRefusal(reason: string, change: ChangeRequest, { short }: HostWords): string {
   const marker = markerLine({ kind: "merge", head: change.headRevision });

@@ -6,7 +6,7 @@ import { buildSchema, execute, GraphQLError, parse, validate, type DocumentNode,
 import { isObject } from "../examples.js";
 import { errorBody } from "../rest.js";
 import type { Tokens } from "../tokens.js";
-import type { Pull, World } from "../world.js";
+import type { Pull, QueueEntry, World } from "../world.js";
 import { FieldNotServed, renderError, resolveField } from "./fields.js";
 import { rootResolvers } from "./resolvers.js";
 
@@ -16,6 +16,8 @@ export interface GraphqlOptions {
   readonly violated: (what: string) => void;
   /** Tells that the App opened a pull request. */
   readonly opened: (pull: Pull) => void;
+  /** Tells that the App put a pull request into a merge queue. */
+  readonly queued: (entry: QueueEntry) => void;
 }
 
 let known: GraphQLSchema | undefined;
@@ -32,7 +34,7 @@ function publishedSchema(): string {
 }
 
 /** Executes documents against GitHub's published schema. Like GitHub, answers errors with status 200. */
-export function graphqlEndpoint({ world, tokens, violated, opened }: GraphqlOptions): RequestHandler {
+export function graphqlEndpoint({ world, tokens, violated, opened, queued }: GraphqlOptions): RequestHandler {
   return async (request, response) => {
     const caller = tokens.caller(request.headers.authorization);
     if (caller.kind !== "installation") {
@@ -55,7 +57,7 @@ export function graphqlEndpoint({ world, tokens, violated, opened }: GraphqlOpti
     const result = await execute({
       schema: githubSchema(),
       document,
-      rootValue: rootResolvers(world, caller.token, opened),
+      rootValue: rootResolvers(world, caller.token, { opened, queued }),
       variableValues: isObject(body.variables) ? body.variables : {},
       operationName: typeof body.operationName === "string" ? body.operationName : undefined,
       fieldResolver: resolveField,

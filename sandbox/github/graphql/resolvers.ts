@@ -10,9 +10,11 @@ import {
   type Issue,
   type Person,
   type Pull,
+  type QueueEntry,
   type Repository,
   type World,
 } from "../world.js";
+import { type EnqueueInput, enqueuePull } from "./enqueue-pull.js";
 import { lastPage, onePage, TypedError } from "./fields.js";
 import { type RevertInput, revertPull } from "./revert-pull.js";
 
@@ -24,7 +26,11 @@ interface Page {
 }
 
 /** Root of queries and mutations, with the fields that clients of the sandbox request. */
-export function rootResolvers(world: World, token: InstallationToken, opened: (pull: Pull) => void): Resolvers {
+export function rootResolvers(
+  world: World,
+  token: InstallationToken,
+  { opened, queued }: { readonly opened: (pull: Pull) => void; readonly queued: (entry: QueueEntry) => void },
+): Resolvers {
   return {
     repository: ({ owner, name }: { owner: string; name: string }) => {
       const repository = world.repositories.get(`${owner}/${name}`);
@@ -52,6 +58,12 @@ export function rootResolvers(world: World, token: InstallationToken, opened: (p
       const pull = await revertPull(world, token, input);
       opened(pull);
       return { revertPullRequest: { number: pull.number } };
+    },
+    enqueuePullRequest: async ({ input }: { input: EnqueueInput }) => {
+      const entry = await enqueuePull(world, token, input);
+      queued(entry);
+      const entries = entry.pull.repository.mergeQueues.get(entry.pull.baseBranch) ?? [];
+      return { mergeQueueEntry: { position: entries.indexOf(entry) + 1 } };
     },
     minimizeComment: ({ input }: { input: { subjectId: string; classifier: string } }) => {
       const found = findComment(world, input.subjectId);
@@ -127,6 +139,8 @@ function pullRequest(world: World, token: InstallationToken, repository: Reposit
     lastEditedAt: pull.lastEditedAt,
     headRefOid: pull.headSha,
     baseRefName: pull.baseBranch,
+    isMergeQueueEnabled: repository.mergeQueues.has(pull.baseBranch),
+    isInMergeQueue: repository.mergeQueues.get(pull.baseBranch)?.some((entry) => entry.pull === pull) === true,
     reviewDecision: reviewDecision(world, pull),
     latestOpinionatedReviews: ({ first, writersOnly }: Page & { writersOnly?: boolean | null }) => {
       const reviews = latestOpinionatedReviews(world, pull, writersOnly ?? false);

@@ -19,6 +19,7 @@ export const AUDIT_ACTIONS = [
   "released",
   "force-unlocked",
   "merged",
+  "queued",
   "closed",
   "refused",
   "failed",

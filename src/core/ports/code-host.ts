@@ -84,7 +84,7 @@ export interface CodeHost {
   /** Whether the person belongs to one of these teams, named as on the host. */
   belongsToAny(change: ChangeRequestRef, user: User, teams: readonly string[]): Promise<boolean>;
   /**
-   * Merges if the head is still `change.headRevision` and the base branch `change.baseBranch`, then deletes the source branch
+   * Merges, or queues where the base branch has a queue, if the head is still `change.headRevision` and the base branch `change.baseBranch`, then deletes the source branch
    * if the intent says so.
    * @param confirm asked right before each try, how to merge; undefined if it may not be merged any more.
    */
@@ -256,6 +256,8 @@ export type RevertOutcome =
 /** `note` says what went wrong after the merge, such as a branch that could not be deleted. */
 export type MergeOutcome =
   | { readonly kind: "merged"; readonly note: string | undefined }
+  /** The host merges it later, once its turn has come: `in` names what holds it until then, for people. */
+  | { readonly kind: "queued"; readonly in: string }
   | { readonly kind: "refused"; readonly reason: string }
   /** It was not tried: it was not confirmed, or the base branch has changed since. */
   | { readonly kind: "barred" };

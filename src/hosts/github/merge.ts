@@ -53,7 +53,10 @@ export async function merge(
     if (pull.merged && pull.head.sha === change.headRevision) break;
     const computing = pull.state === "open" && typeof pull.mergeable !== "boolean";
     const computed = mayHaveComputed && pull.state === "open" && UNHINDERED.includes(pull.mergeable_state ?? "");
-    if (!computing && !computed) return { kind: "refused", reason: attempted.reason };
+    if (!computing && !computed) {
+      if ((await queueOf(client, change)) !== undefined) return enqueue(client, change, confirm, clock);
+      return { kind: "refused", reason: attempted.reason };
+    }
     if (computed) mayHaveComputed = false;
     if (pause === undefined) {
       return { kind: "refused", reason: "GitHub is still computing whether the merge is possible. Merge it by hand." };
@@ -65,6 +68,83 @@ export async function merge(
     remove: (branch) => removeBranch(client, change, branch),
   });
   return { kind: "merged", note };
+}
+
+const QUEUED = { kind: "queued", in: "GitHub's merge queue" } as const;
+
+const QUEUE_QUERY = `query ($owner: String!, $name: String!, $number: Int!) {
+  repository(owner: $owner, name: $name) {
+    pullRequest(number: $number) { id headRefOid baseRefName isMergeQueueEnabled isInMergeQueue }
+  }
+}`;
+const queueSchema = z.object({
+  id: z.string().min(1),
+  headRefOid: z.string(),
+  baseRefName: z.string(),
+  isMergeQueueEnabled: z.boolean(),
+  isInMergeQueue: z.boolean(),
+});
+
+type InQueue = z.output<typeof queueSchema>;
+
+/** Undefined if the base branch has no merge queue, or GitHub does not tell: its refusal of the merge is the answer then. */
+async function queueOf(client: GitHubClient, change: ChangeRequest): Promise<InQueue | undefined> {
+  const asked = `look for the merge queue of ${change.repository}#${change.number}`;
+  try {
+    const pull = await client.queryPullRequest(queueSchema, change, asked, QUEUE_QUERY);
+    return pull.isMergeQueueEnabled ? pull : undefined;
+  } catch (error) {
+    if (error instanceof HostFailure) return undefined;
+    throw error;
+  }
+}
+
+const ENQUEUE = `mutation ($pull: ID!, $head: GitObjectID!) {
+  enqueuePullRequest(input: { pullRequestId: $pull, expectedHeadOid: $head }) { mergeQueueEntry { position } }
+}`;
+const enqueuedSchema = z.object({ enqueuePullRequest: z.object({ mergeQueueEntry: z.object({}).nullish() }) });
+
+/**
+ * Puts it into the merge queue of its base branch, and waits for a moment for the required checks, without which GitHub does not
+ * take it: https://docs.github.com/graphql/reference/mutations#enqueuepullrequest
+ */
+async function enqueue(
+  client: GitHubClient,
+  change: ChangeRequest,
+  confirm: () => Promise<MergeIntent | undefined>,
+  clock: Clock,
+): Promise<MergeOutcome> {
+  const asked = `put ${change.repository}#${change.number} into the merge queue`;
+  for (let attempt = 0; ; attempt += 1) {
+    const intent = await confirm();
+    const queue = await queueOf(client, change);
+    if (intent === undefined || queue?.baseRefName !== change.baseBranch) return { kind: "barred" };
+    if (queue.isInMergeQueue && queue.headRefOid === change.headRevision) return QUEUED;
+    try {
+      const variables = { pull: queue.id, head: change.headRevision };
+      await client.read(enqueuedSchema, change.repository, asked, async (octokit) => ({
+        data: await octokit.graphql<unknown>(ENQUEUE, variables),
+      }));
+      return QUEUED;
+    } catch (error) {
+      if (!(error instanceof HostFailure) || error.reason === "rate-limited") throw error;
+      // It may have been queued although no answer came.
+      if (!(error instanceof HostRefusal)) {
+        if ((await queueOf(client, change))?.isInMergeQueue === true) return QUEUED;
+        throw error;
+      }
+      const pause = PAUSES_MS[attempt];
+      if (error.reason === "forbidden" || pause === undefined) return { kind: "refused", reason: whyNotQueued(error) };
+      await clock.sleep(pause);
+    }
+  }
+}
+
+function whyNotQueued({ reason, hostMessage }: HostRefusal): string {
+  const said = hostMessage === "" ? "" : ` GitHub says: "${hostMessage}".`;
+  return reason === "forbidden"
+    ? `The GitHub App may not put this pull request into the merge queue.${said} Whether that needs Merge queues: write, GitHub does not document: give the App that permission and accept it in the installation, besides Contents: write, or press "Merge when ready".`
+    : `GitHub did not take this pull request into the merge queue.${said} Look at the required checks and reviews, then press "Merge when ready".`;
 }
 
 interface Refused {

@@ -343,6 +343,7 @@ function outcomeOf(action: AuditEntry["action"], succeeded: boolean): "done" | "
     case "released":
     case "force-unlocked":
     case "merged":
+    case "queued":
     case "closed":
       return "done";
     case "synced":

@@ -94,6 +94,8 @@ export function auditFactsOfMerge(outcome: MergeOutcome, confirmed: ConfirmedMer
         applications: (intent?.overridden ?? []).map((one) => audited(one.application, "merged", overriddenText(one))),
         reason: intent?.method,
       };
+    case "queued":
+      return { action: "queued", applications: [], reason: outcome.in };
     case "refused":
       return { action: "refused", applications: [], reason: cut(`merge: ${outcome.reason}`) };
     case "barred": {

@@ -1,4 +1,4 @@
-import { renderBarredMerge, renderMergeRefusal } from "../../comments/merge.js";
+import { renderBarredMerge, renderMergeRefusal, renderQueued } from "../../comments/merge.js";
 import { renderTakenOver } from "../../comments/plan.js";
 import type { Present } from "../../comments/present.js";
 import { publish, publishPlan, showsPlan } from "../../comments/publish.js";
@@ -118,10 +118,15 @@ async function merge({ applications, skipped }: CommandResultOf<"synced">, answe
     return;
   }
   const words = run.hostWords[change.host];
+  const posting = postingOf("result", run);
+  if (tried.kind === "queued") {
+    await publish(run.host, change, [renderQueued(tried.in, change, words)], { runId: run.runId, posting });
+    return;
+  }
   const isBarred = tried.kind === "barred" && last?.kind === "barred";
   const reason = tried.kind === "refused" ? tried.reason : "its base branch changed for a moment.";
   const body = isBarred ? renderBarredMerge(last, change, words) : renderMergeRefusal(reason, change, words);
-  await publish(run.host, change, [body], { runId: run.runId, posting: postingOf("result", run) });
+  await publish(run.host, change, [body], { runId: run.runId, posting });
   if (isBarred) await run.publisher.mark(change);
 }
 

@@ -29,6 +29,8 @@ export function activityWords(entry: AuditRecord): ActivityWords {
       return words("attention", "unlocked by an admin");
     case "merged":
       return words("good", "merged", reason === undefined ? undefined : `with the method ${reason}`);
+    case "queued":
+      return words("good", "queued to be merged", reason);
     case "closed":
       return words("", "closed");
     case "refused":

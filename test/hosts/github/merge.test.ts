@@ -12,6 +12,13 @@ const intent: MergeIntent = { method: "squash", deleteSourceBranch: false, prote
 const confirming = (confirmed: MergeIntent) => () => Promise.resolve(confirmed);
 const keep = confirming(intent);
 const remove = confirming({ ...intent, deleteSourceBranch: true });
+const NO_QUEUE = {
+  id: "PR_7",
+  headRefOid: HEAD,
+  baseRefName: "main",
+  isMergeQueueEnabled: false,
+  isInMergeQueue: false,
+};
 const merged = { merged: true, sha: OTHER };
 
 test.each(["squash", "merge", "rebase"] as const)("merges by %s with the head as guard", async (method) => {
@@ -58,6 +65,7 @@ describe("405", () => {
     api.get(PULL).reply(200, pull());
     api.put(`${PULL}/merge`).reply(405, { message: "Squash merges are not allowed" });
     api.get(PULL).reply(200, pull());
+    api.post("/graphql").reply(200, { data: { repository: { pullRequest: NO_QUEUE } } });
     const reason = expect.stringMatching(/"Squash merges are not allowed".*method "squash"/);
     expect(await host.merge(change, keep)).toEqual({ kind: "refused", reason });
     expect(clock.sleeps).toEqual([]);
@@ -84,6 +92,7 @@ describe("405", () => {
       .get(PULL)
       .times(3)
       .reply(200, pull({ mergeable: true, mergeable_state: "clean" }));
+    api.post("/graphql").reply(200, { data: { repository: { pullRequest: NO_QUEUE } } });
     expect(await host.merge(change, keep)).toMatchObject({ kind: "refused" });
     expect(clock.sleeps).toEqual([5000]);
     api.put(`${PULL}/merge`).reply(405, { message: "not yet" });
