@@ -89,3 +89,29 @@ describe.each([
     expect(unmade.filter((request) => ELSEWHERE[title]?.includes(request) !== true)).toEqual([]);
   });
 });
+
+/** The most calls that each act may cost; one more edit for each change that is shown elsewhere. */
+const MOST = { open: 19, push: 14, plan: 13, sync: 16 } as const;
+
+test("on GitHub, opening, pushing, planning and syncing cost no more calls than they did", async () => {
+  const bot = await startBot({ host: "hosta", config: { hosta: { commit_status: true } } });
+  const cost = async (act: () => Promise<unknown>) => {
+    const from = bot.forge.requests.length;
+    await act();
+    return bot.forge.requests.slice(from).map(({ method, path }) => `${method} ${path}`);
+  };
+  let one = 0;
+  const calls = {
+    open: await cost(async () => {
+      one = await bot.open(changeOf(["web", "api"]));
+    }),
+    push: await cost(() => bot.push(one, changeOf(["web", "api"], "3"))),
+    plan: await cost(() => bot.comment(one, "svc plan")),
+    sync: await cost(() => {
+      bot.expectChanges("sync web", "sync api");
+      return bot.comment(one, "svc sync");
+    }),
+  };
+  const beyond = Object.entries(MOST).filter(([act, most]) => calls[act as keyof typeof MOST].length > most + 1);
+  expect(beyond.map(([act]) => [act, calls[act as keyof typeof MOST]])).toEqual([]);
+});
