@@ -127,7 +127,7 @@ export function applicationLink(application: string, links: Links): string {
   return linked(code(application), applicationAddress(application, links));
 }
 
-export function applicationAddress(application: string, { deployer }: Links): string {
+export function applicationAddress(application: string, { deployer }: Pick<Links, "deployer">): string {
   // `encodeURIComponent` throws on a lone surrogate.
   const parts = application.replace(/\p{Cs}/gu, "").split("/");
   return `${deployer}/applications/${parts.map(encodeURIComponent).join("/")}`;

@@ -51,10 +51,12 @@ export function createSite(parts: SiteParts) {
   const { timezone } = parts.config.server;
   const shared = { ...parts, ...stores, timezone, readers: new DiffReaders(parts) };
   const summaries = new HostSummaries(parts);
+  const { uiUrl, serverUrl } = parts.config.deployer;
+  const deployerUrl = uiUrl ?? serverUrl;
   const status = new StatusProbe(checksOf(parts), { clock: parts.clock, known: () => tokenRows(parts) });
   return {
     api: apiRouter(shared),
-    pages: pagesRouter({ ...shared, summaries, streams, status, version: readVersion() }),
+    pages: pagesRouter({ ...shared, summaries, streams, status, deployerUrl, version: readVersion() }),
     /** Ends the live streams, which would keep connections open. */
     close: () => streams.close(),
   };

@@ -50,6 +50,8 @@ export interface PageParts extends Pick<
   readonly limitWaits: LimitWaits["current"];
   readonly hostWords: AllHostWords;
   readonly hostPageOf: HostPageOf;
+  /** Where people open Argo CD. */
+  readonly deployerUrl: string;
   readonly version: string;
   readonly clock: Clock;
 }
@@ -69,12 +71,13 @@ export function shownTime(iso: string, now: Date) {
   return { iso, text: `${iso.slice(0, 10)} ${iso.slice(11, 16)} UTC`, age: ageOf(now.getTime() - Date.parse(iso)) };
 }
 
-/** `5 min`, `3 h`, `2 days`. */
+/** `just now`, `5 min ago`, `3 h ago`, `2 days ago`. */
 function ageOf(ms: number): string {
-  const minutes = Math.max(0, Math.floor(ms / 60_000));
-  if (minutes < 60) return `${minutes} min`;
+  const minutes = Math.floor(ms / 60_000);
+  if (minutes < 1) return "just now";
+  if (minutes < 60) return `${minutes} min ago`;
   const hours = Math.floor(minutes / 60);
-  return hours < 48 ? `${hours} h` : `${Math.floor(hours / 24)} days`;
+  return hours < 48 ? `${hours} h ago` : `${Math.floor(hours / 24)} days ago`;
 }
 
 /** Name of a person, a program or the service in the audit trail. */

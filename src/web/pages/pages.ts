@@ -1,8 +1,9 @@
 import { type Request, type RequestHandler, type Response, Router } from "express";
+import { applicationAddress } from "../../comments/markdown.js";
 import { changeRequestKey, identityKey } from "../../core/model/change-request.js";
 import { safeMessage, StoredValueUnreadable, StoreUnavailable } from "../../core/model/errors.js";
 import { endOf } from "../../core/model/hold.js";
-import type { Lock } from "../../core/model/lock.js";
+import type { Lock, Waiting } from "../../core/model/lock.js";
 import { ROLES } from "../../core/model/settings.js";
 import { AUDIT_ACTIONS, type AuditRecord } from "../../core/ports/audit.js";
 import type { QueueBacklog } from "../../core/ports/event-queue.js";
@@ -50,10 +51,14 @@ const NO_PAGE = problemPage(404, "No such page", ["There is nothing at this addr
 async function locksPage(query: unknown, reader: Reader, parts: PageParts): Promise<Page> {
   const { hostPageOf, clock } = parts;
   const wanted = readText(query, "q").trim();
-  const [everyLock, standing] = await Promise.all([parts.locks.list(), parts.holds.list()]);
+  const [everyLock, standing, queues] = await Promise.all([
+    parts.locks.list(),
+    parts.holds.list(),
+    parts.waiting.list(),
+  ]);
   const now = clock.now();
   const holders = byHolder(everyLock)
-    .map((held) => holderOf(held, wanted.toLowerCase(), hostPageOf, now))
+    .map((held) => holderOf(held, { wanted: wanted.toLowerCase(), queues, hostPageOf, now }))
     .filter((holder) => holder.locks.length > 0);
   const holds = standing.map(({ id, applications, reason, by, since, until }) => {
     return { id, applications, reason, by: by.login, since: shownTime(since, now), end: endOf({ until }) };
@@ -81,12 +86,22 @@ function oldest([first, ...others]: Held): string {
   return `${times[0] ?? ""} ${changeRequestKey(first.holder)}`;
 }
 
+interface LocksView {
+  /** In lower case. */
+  readonly wanted: string;
+  readonly queues: readonly Waiting[];
+  readonly hostPageOf: HostPageOf;
+  readonly now: Date;
+}
+
 /** The change request and those of its locks that the filter leaves; `path` is where the API releases them all. */
-function holderOf(held: Held, wanted: string, hostPageOf: HostPageOf, now: Date) {
+function holderOf(held: Held, { wanted, queues, hostPageOf, now }: LocksView) {
   const [{ holder }] = held;
   const change = shownChange(holder, hostPageOf);
   const locks = held.map(({ application, user, timestamp, planRevision: commit }) => {
-    return { application, user, since: shownTime(timestamp, now), commit };
+    const queue = queues.find((one) => one.application === application)?.changes ?? [];
+    const waiting = queue.map((one) => shownChange(one, hostPageOf));
+    return { application, user, since: shownTime(timestamp, now), commit, waiting };
   });
   return {
     change,
@@ -103,7 +118,7 @@ const MOST_ENTRIES = 500;
 
 /** The last deployment of each application, and what is not merged yet. */
 async function applicationsPage(query: unknown, parts: PageParts): Promise<Page> {
-  const { audit, deployments, locks, hostPageOf, clock } = parts;
+  const { audit, deployments, locks, hostPageOf, deployerUrl, clock } = parts;
   const [records, held, synced, rolledBack] = await Promise.all([
     deployments.list(),
     locks.list(),
@@ -126,7 +141,8 @@ async function applicationsPage(query: unknown, parts: PageParts): Promise<Page>
     .map((row) => {
       const lock = held.find(({ application }) => application === row.application);
       const [change, at] = [shownChange(row.change, hostPageOf), shownTime(row.at, now)];
-      return { ...row, change, at, lockedBy: lock && shownChange(lock.holder, hostPageOf) };
+      const argocd = applicationAddress(row.application, { deployer: deployerUrl });
+      return { ...row, change, at, argocd, lockedBy: lock && shownChange(lock.holder, hostPageOf) };
     });
   const data = { rows, wanted, onlyOpen, total: open.length + settled.length };
   return { view: "applications", title: "Applications", active: "applications", data };

@@ -151,13 +151,25 @@ describe.each(["memory", "redis"] as const)("over the store %s", (store) => {
     });
 
     test.each([
-      [30 * 60_000, "30 min"],
-      [5 * 3_600_000, "5 h"],
-      [3 * 24 * 3_600_000, "3 days"],
-    ])("are, after %i ms, %s old", async (ms, age) => {
+      [0, "just now"],
+      [30 * 60_000, "30 min ago"],
+      [5 * 3_600_000, "5 h ago"],
+      [3 * 24 * 3_600_000, "3 days ago"],
+    ])("are, after %i ms, of %s", async (ms, age) => {
       const [visitor, site] = await filled({ auth: false });
       site.clock.advance(ms);
       expect((await visitor.ask("/")).text).toContain(`>${age}</time>`);
+    });
+
+    test("name who waits for each, the next first", async () => {
+      const [visitor, site] = await filled();
+      for (const number of [21, 22, 23, 24]) {
+        await site.stores.waiting.join(applicationName("web"), { ...PULL, number });
+      }
+      const { text } = await visitor.ask("/");
+      const [, queue = ""] = /<span class="soft">next: (.*?)<\/span>/.exec(text) ?? [];
+      expect([...queue.matchAll(/deploy#(\d+)<\/a>/g)].map(([, number]) => number)).toEqual(["21", "22", "23"]);
+      expect(queue).toContain(" and 1 more");
     });
 
     test("none at all says what to do; no match says so", async () => {
@@ -304,6 +316,14 @@ describe.each(["memory", "redis"] as const)("over the store %s", (store) => {
       expect(open).not.toContain("docs");
     });
 
+    test("lead to what was done with each, and to it and its history in Argo CD", async () => {
+      const [visitor] = await filled();
+      const { text } = await visitor.ask("/applications?q=docs");
+      expect(text).toContain('<a href="/activity?application=docs"');
+      expect(text).toMatch(/href="https?:\/\/[^"]+\/applications\/docs" aria-label="docs in Argo CD"/);
+      expect(text).toMatch(/href="https?:\/\/[^"]+\/applications\/docs\?rollback=0" aria-label="History of docs/);
+    });
+
     test("say what to do while nothing was deployed", async () => {
       const site = await start();
       expect((await (await site.visitor("ana")).ask("/applications")).text).toContain("Nothing was deployed yet");
@@ -360,7 +380,7 @@ describe.each(["memory", "redis"] as const)("over the store %s", (store) => {
       "Store (embedded)",
       "failed to connect to Argo CD",
       "does not accept the App&#39;s key",
-      "1 running, 2 waiting, the oldest for",
+      "1 running, 2 waiting, the oldest from",
     ]) {
       expect(text).toContain(shown);
     }
