@@ -66,6 +66,8 @@ export const REPLIES: Readonly<Record<string, string>> = {
   "result-hold": "svc hold",
   "result-release": "svc release",
   reminder: "A pull request is deployed and not merged for a day (comments.remind_after)",
+  "plan-after-merge": "The plan after the merge, while what takes effect then is followed",
+  "rollout-failed": "Something of that has failed, without the approval that its rules require",
   "result-closed": "A pull request is closed while its commit is deployed",
   "result-help": "The commands are asked for with svc help",
   "refusal-not-a-command": "The comment is no command, and nearly none",

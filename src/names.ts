@@ -43,6 +43,7 @@ export const API_TOKEN_PREFIX = `${SERVICE}_api_`;
 export const LOCK_KEY_PREFIX = `${SERVICE}:lock:`;
 export const WAITING_KEY_PREFIX = `${SERVICE}:waiting:`;
 export const HOLD_KEY_PREFIX = `${SERVICE}:hold:`;
+export const FOLLOW_KEY_PREFIX = `${SERVICE}:follow:`;
 export const PLAN_KEY_PREFIX = `${SERVICE}:plan:`;
 /** The name of a repository when a change request was planned last. */
 export const PLAN_NAME_KEY_PREFIX = `${SERVICE}:plan-name:`;

@@ -47,7 +47,6 @@ const LONG_FUNCTIONS = new Set([
   "src/hosts/github/client.ts: createGitHubClient",
   "src/hosts/gitlab/client.ts: createGitLabClient",
   "src/observe/metrics/metrics.ts: createMetrics",
-  "src/run/around/hide-secrets.ts: hidingSecrets",
   "src/service/chores.ts: createChores",
   "src/service/service.ts: start",
   "src/setup/registration-site.ts: registrationSite",

@@ -21,6 +21,7 @@ const SECTIONS: readonly { readonly title: string; readonly files: readonly stri
       "docs/holds.md",
       "docs/sync-on-approval.md",
       "docs/merge-queues.md",
+      "docs/after-the-merge.md",
       "docs/notifications.md",
     ],
   },

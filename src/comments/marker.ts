@@ -2,7 +2,7 @@ import { SERVICE } from "../names.js";
 
 /** Identifies our comments, hidden in their first line. Only the author of a comment proves that it is ours. */
 export interface Marker {
-  readonly kind: "plan" | "no-applications" | "progress" | "result" | "refused" | "merge" | "reminder";
+  readonly kind: "plan" | "no-applications" | "progress" | "result" | "refused" | "merge" | "reminder" | "rollout";
   readonly head?: string;
   /** 1-based number of the part of an answer. */
   readonly part?: number;
@@ -27,6 +27,7 @@ const KINDS: readonly Marker["kind"][] = [
   "refused",
   "merge",
   "reminder",
+  "rollout",
 ];
 
 export function markerLine(marker: Marker): string {

@@ -38,7 +38,7 @@ import {
 import { alike, arrange, type Arranged, layOut, leftOut } from "./plan-layout.js";
 import { groupPreviews, type PreviewGroup } from "./plan-previews.js";
 import { nothingLine, overviewOf } from "./plan-verdict.js";
-import { type Present, presentLine } from "./present.js";
+import { type Present, presentText } from "./present.js";
 
 /** Characters for what failed checks printed: of one check, and of all checks of a plan. */
 const MOST_OF_ONE = 4000;
@@ -144,7 +144,7 @@ function openingBlocks(
   const together = alike(arranged);
   const { verdict, table } = overviewOf(plan, together, options);
   const names = together.flat().map(({ application }) => application);
-  const present = options.present === undefined ? "" : presentLine(options.present, names);
+  const present = options.present === undefined ? "" : presentText(options.present, names, options.links);
   const texts = [movedText(plan), verdict, present, turn, movesText(plan), table];
   return cutBlocks(blocksOf(texts), limit / 2);
 }
@@ -173,8 +173,9 @@ function renderNothing(
   const { links, words, next: step } = options;
   const acts = step?.kind === "checks" || plan.applicationSets.length > 0;
   const next = acts && step !== undefined ? nextStepClause(step, plan.change, words, links) : "";
+  const present = options.present?.rollout === undefined ? "" : presentText(options.present, [], links);
   const around = {
-    before: cutBlocks(blocksOf([nothingLine(plan, next, options), movesText(plan)]), limit / 2),
+    before: cutBlocks(blocksOf([nothingLine(plan, next, options), present, movesText(plan)]), limit / 2),
     between: setBlocks(plan, options, limit),
     after: cutBlocks(endBlocks(plan, options.words), limit / 2),
   };

@@ -2,9 +2,11 @@ import type { ApplicationName } from "../core/model/brand.js";
 import { type ChangeRequest, sameChangeRequest } from "../core/model/change-request.js";
 import { type Deployment, type RunningSync, runningSync } from "../core/model/deployment.js";
 import type { Plan } from "../core/model/plan.js";
+import type { Rollout } from "../core/model/rollout.js";
 import type { Facts } from "../core/policy/facts.js";
-import { code, codes } from "./markdown.js";
+import { code, codes, type Links } from "./markdown.js";
 import { capitalised, counted, joined } from "./parts.js";
+import { rolloutText } from "./rollout.js";
 
 /** What became of a plan since, apart from its locks. */
 export interface Present {
@@ -15,6 +17,8 @@ export interface Present {
   readonly deployed: readonly Deployed[];
   /** The sync of this head that runs now. */
   readonly running?: RunningSync | undefined;
+  /** What its merge brings, where that is followed. */
+  readonly rollout?: Rollout | undefined;
 }
 
 type Deployed = Pick<Deployment, "application" | "outcome" | "user" | "timestamp" | "seconds">;
@@ -37,8 +41,13 @@ export function presentOf(
   };
 }
 
-/** The line below the verdict that says what has happened since the plan; empty if nothing has. */
-export function presentLine(
+/** What stands below the verdict and says what has happened since the plan; empty if nothing has. */
+export function presentText(present: Present, applications: readonly ApplicationName[], links: Links): string {
+  const rollout = present.rollout === undefined ? "" : rolloutText(present.rollout, links);
+  return joined([presentLine(present, applications), rollout], "\n\n");
+}
+
+function presentLine(
   { state, approvers, deployed, running }: Present,
   applications: readonly ApplicationName[],
 ): string {

@@ -245,7 +245,7 @@ function standsFor(found: Marker | undefined, wanted: Marker | undefined): boole
   return placeOf(wanted) !== "plan" || found.head === wanted.head;
 }
 
-function placeOf({ kind }: Marker): "plan" | "answer" | "merge" | "reminder" {
+function placeOf({ kind }: Marker): "plan" | "answer" | "merge" | "reminder" | "rollout" {
   switch (kind) {
     case "plan":
     case "no-applications":
@@ -256,6 +256,7 @@ function placeOf({ kind }: Marker): "plan" | "answer" | "merge" | "reminder" {
       return "answer";
     case "merge":
     case "reminder":
+    case "rollout":
       return kind;
   }
 }

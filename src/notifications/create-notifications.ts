@@ -135,6 +135,11 @@ function narrowed(notification: Notification, filters: Filters): Notification | 
       if (!isOfRepository(notification.change, filters) || nothingOf(filters, applications)) return undefined;
       return { ...notification, applications, overridden, takenOver };
     }
+    case "rolled-out": {
+      const applications = notification.applications.filter((one) => isOne(one.application, filters));
+      if (!isOfRepository(notification.change, filters) || nothingOf(filters, applications)) return undefined;
+      return { ...notification, applications };
+    }
     case "locks-released":
     case "merged":
     case "not-merged": {
@@ -188,9 +193,11 @@ export const notificationBody = z.object({
         z.object({
           name: z.string(),
           outcome: z
-            .enum(["succeeded", "failed", "running", "unknown", "rejected"])
+            .enum(["succeeded", "failed", "running", "unknown", "rejected", "waiting"])
             .optional()
-            .describe("of a sync or rollback; running: not finished at the time-out; rejected: not started"),
+            .describe(
+              "of a sync or rollback; running: not finished at the time-out; rejected: not started. Or after a merge; waiting: nothing syncs it by itself",
+            ),
           rolled_back: z
             .literal(true)
             .optional()
@@ -208,6 +215,10 @@ export const notificationBody = z.object({
       .array(z.object({ application: z.string(), check: z.string(), by: z.array(z.string()) }))
       .optional()
       .describe("failed checks that an approval by these people lifted"),
+    unapproved: z
+      .boolean()
+      .optional()
+      .describe("of `rolled_out` and `rollout_failed`: it was merged without the approval that its rules require"),
     closed: z.boolean().optional().describe("of `not_merged`: it was closed without a merge"),
     since: time.optional().describe("since when it is deployed and not merged, or the system unavailable"),
     system: z.string().optional().describe("of `unavailable`: Argo CD or Redis; of `token_expires`: whose token it is"),
@@ -250,6 +261,10 @@ function factsOf(notification: Notification, parts: MessageParts): Partial<Body[
       return { change: changeOf(notification.change, parts), by: notification.by };
     case "merged":
       return { change: changeOf(notification.change, parts), head: notification.head };
+    case "rolled-out": {
+      const { change, head, unapproved } = notification;
+      return { change: changeOf(change, parts), head, unapproved };
+    }
     case "not-merged": {
       const { change, head, by, closed, since } = notification;
       return { change: changeOf(change, parts), head, by, closed, since };
@@ -271,6 +286,8 @@ function applicationsOf(notification: Notification): Body["data"]["applications"
       return notification.applications.map(({ application, outcome, rolledBack }) => {
         return { name: application, outcome, ...(rolledBack && { rolled_back: true as const }) };
       });
+    case "rolled-out":
+      return notification.applications.map(({ application, end }) => ({ name: application, outcome: end }));
     case "locks-released":
     case "merged":
     case "not-merged":

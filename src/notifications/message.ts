@@ -7,6 +7,7 @@ import type {
   Merged,
   Notification,
   NotMerged,
+  RolledOut,
   RunEnded,
   SystemChanged,
   TokenExpires,
@@ -59,6 +60,8 @@ function said(notification: Notification, { hostWords }: MessageParts): Said {
       return locksReleased(notification);
     case "merged":
       return merged(notification);
+    case "rolled-out":
+      return rolledOut(notification);
     case "not-merged":
       return notMerged(notification, hostWords[notification.change.host].command);
     case "system":
@@ -116,6 +119,29 @@ function locksReleased({ change, by, applications }: LocksReleased): Said {
 function merged({ change, head, applications }: Merged): Said {
   return { headline: `🔀 ${changeRequestName(change)} was merged${atCommit(head)}`, lines: applications };
 }
+
+function rolledOut({ change, head, unapproved, applications }: RolledOut): Said {
+  const name = changeRequestName(change);
+  const failed = applications.filter(({ end }) => end === "failed");
+  const of = failed.length === applications.length ? "" : `${failed.length} of `;
+  const headline =
+    failed.length === 0
+      ? `✅ ${name}: what its merge brings has come${atCommit(head)}`
+      : `❌ ${name}: after its merge, ${of}${counted(applications)} failed${atCommit(head)}`;
+  const lines = [...failed, ...applications.filter((one) => !failed.includes(one))].map(
+    ({ application, end }) => `${application}: ${ENDS[end]}`,
+  );
+  return {
+    headline,
+    lines: [...(unapproved ? ["It was merged without the approval that its rules require."] : []), ...lines],
+  };
+}
+
+const ENDS: Readonly<Record<RolledOut["applications"][number]["end"], string>> = {
+  succeeded: "has come",
+  failed: "has not come",
+  waiting: "nothing syncs it by itself",
+};
 
 function notMerged({ change, closed, head, by, since, applications }: NotMerged, word: string): Said {
   const state = closed ? "was closed without a merge, and is still deployed" : "is deployed and not merged";
@@ -199,6 +225,8 @@ export function eventsOf(notification: Notification): readonly [NotificationEven
       return ["lock_taken_over"];
     case "merged":
       return ["merged"];
+    case "rolled-out":
+      return [notification.applications.some(({ end }) => end === "failed") ? "rollout_failed" : "rolled_out"];
     case "not-merged":
       return ["not_merged"];
     case "system":

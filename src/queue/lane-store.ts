@@ -294,6 +294,11 @@ const hostEvent = z.discriminatedUnion("kind", [
   }),
   z.object({ ...origin, kind: z.literal("still-deployed") }),
   z.object({ ...origin, kind: z.literal("marked"), turn: z.int() }),
+  z.object({
+    ...origin,
+    kind: z.literal("rollout"),
+    moved: z.array(z.object({ application, line: z.string() })),
+  }),
   z.object({ ...origin, kind: z.literal("base-moved"), branch: z.string() }),
   z.object({
     ...origin,

@@ -17,9 +17,10 @@ import type { Deployer } from "../core/ports/deployer.js";
 import type { EventQueue } from "../core/ports/event-queue.js";
 import type { Log } from "../core/ports/log.js";
 import type { Notifications } from "../core/ports/notifications.js";
-import type { DeploymentStore, LockStore, StatusStore, WaitStore } from "../core/ports/stores.js";
+import type { DeploymentStore, LockStore, RolloutStore, StatusStore, WaitStore } from "../core/ports/stores.js";
 import type { Push } from "../hosts/webhook-route.js";
 import { HOST_IDS, type HostId, QUEUE_KEY_PREFIX } from "../names.js";
+import { lookAtRollouts } from "../run/around/rollout.js";
 import { callNext } from "../run/around/turns.js";
 import { claimsInterval } from "../store/shared-records.js";
 import type { Stores } from "../store/stores.js";
@@ -28,6 +29,7 @@ import { type SystemWatch, WATCH_EVERY_MS } from "./system-watch.js";
 import { LOOK_AT_TOKENS_EVERY_MS, type TokenWatch } from "./token-watch.js";
 
 const RECONCILE_EVERY_MS = 5 * 60_000;
+const FOLLOW_EVERY_MS = 15_000;
 const SWEEP_EVERY_MS = 10 * 60_000;
 /** A killed replica leaves many lanes, which the others take over one by one; one search serves all of them. */
 const TAKE_OVER_EVERY_MS = 15_000;
@@ -38,6 +40,7 @@ const MAX_HOLDERS = 1000;
 interface ChoreParts extends ReconcileParts, Omit<SearchParts, "polls" | "commandWord" | "allowedRepos"> {
   readonly config: ServerConfig;
   readonly deployer: Deployer;
+  readonly rollouts: RolloutStore;
   /** Undefined if no receiver wants to hear of outages. */
   readonly watch: SystemWatch | undefined;
   readonly tokens: TokenWatch;
@@ -119,6 +122,14 @@ export function createChores(parts: ChoreParts) {
     await reconcileChange(holder, { holds: true, unsettled: false }, parts);
   }
 
+  async function tryFollow(mayRun: () => Promise<boolean>): Promise<void> {
+    try {
+      if (await mayRun()) await lookAtRollouts(parts);
+    } catch (error) {
+      log.warn({ err: error }, "could not look how far is what merges bring");
+    }
+  }
+
   /** Checks whether Argo CD and the store answer, if receivers want to know. Logs errors. */
   const watch = async () => parts.watch?.look();
 
@@ -131,6 +142,8 @@ export function createChores(parts: ChoreParts) {
     },
     /** Deletes expired temporary Applications, even if another replica just did. */
     sweep,
+    /** Looks how far is what merges bring, even if another replica just did. Logs errors. */
+    follow: () => tryFollow(() => Promise.resolve(true)),
     /** Does both, since webhooks may have been lost while nothing ran. Logs errors. */
     async doAtStart(): Promise<void> {
       await trySweep(() => Promise.resolve(true));
@@ -146,10 +159,12 @@ export function createChores(parts: ChoreParts) {
     doInIntervals(): () => void {
       // With several replicas, one of them does it.
       const mayReconcile = () => claimsInterval(connection, "reconcile", RECONCILE_EVERY_MS);
+      const mayFollow = () => claimsInterval(connection, "follow", FOLLOW_EVERY_MS);
       const maySweep = () => claimsInterval(connection, "sweep", SWEEP_EVERY_MS);
       const timers = [
         setInterval(() => void tryReconcile(mayReconcile), RECONCILE_EVERY_MS),
         setInterval(() => void trySweep(maySweep), SWEEP_EVERY_MS),
+        setInterval(() => void tryFollow(mayFollow), FOLLOW_EVERY_MS),
         // Each replica shows what it knows.
         setInterval(() => void parts.tokens.look(), LOOK_AT_TOKENS_EVERY_MS),
         ...polled.map((host) => {

@@ -81,6 +81,8 @@ export interface Service {
   reconcile(): Promise<void>;
   /** Looks what happened on the hosts that are polled; also done as often as configured. */
   poll(): Promise<void>;
+  /** Looks how far is what merges bring; also done every 15 seconds. */
+  follow(): Promise<void>;
   /** Checks whether Argo CD and the store answer; also done every minute if receivers want to know. */
   watch(): Promise<void>;
   /** Reads when svc's tokens expire, and warns before; also done daily. */
@@ -222,6 +224,7 @@ async function start(parts: Start): Promise<Service> {
       await publisher.look();
     },
     poll: () => chores.poll(),
+    follow: () => chores.follow(),
     watch: () => chores.watch(),
     watchTokens: () => tokens.look(),
     sweep: () => chores.sweep(),
@@ -256,7 +259,7 @@ function dependenciesOf(
 ): Omit<Dependencies, "push" | "publisher"> {
   const { temporaryApps, diffMode, previewLimit, serverDryRun } = config.deployer;
   const { hosts, repositories, deployer } = systems;
-  const { waiting, holds, plans, deployments, statuses, audit, live, users } = stores;
+  const { waiting, holds, rollouts, plans, deployments, statuses, audit, live, users } = stores;
   return {
     config,
     hosts,
@@ -273,6 +276,7 @@ function dependenciesOf(
     }),
     waiting,
     holds,
+    rollouts,
     plans,
     deployments,
     statuses,

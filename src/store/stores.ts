@@ -1,8 +1,10 @@
 import type { Store as SessionStore } from "express-session";
 import type { Account, LoginProvider } from "../core/model/account.js";
 import type { ApplicationName } from "../core/model/brand.js";
+import { identityKey } from "../core/model/change-request.js";
 import { StoreUnavailable } from "../core/model/errors.js";
 import type { Hold } from "../core/model/hold.js";
+import type { Rollout } from "../core/model/rollout.js";
 import type { AuditLog } from "../core/ports/audit.js";
 import type { LiveFeed } from "../core/ports/live-feed.js";
 import type {
@@ -13,6 +15,7 @@ import type {
   LockStore,
   MarkStore,
   PlanStore,
+  RolloutStore,
   StatusStore,
   UserStore,
   WaitStore,
@@ -27,6 +30,7 @@ export interface Stores {
   readonly locks: LockStore;
   readonly waiting: WaitStore;
   readonly holds: HoldStore;
+  readonly rollouts: RolloutStore;
   readonly plans: PlanStore;
   readonly deployments: DeploymentStore;
   readonly statuses: StatusStore;
@@ -69,6 +73,11 @@ export function byApplication(
 /** Sorts holds by their begin, and those of the same time by id. */
 export function byBegin(left: Hold, right: Hold): number {
   return left.since.localeCompare(right.since) || (left.id < right.id ? -1 : 1);
+}
+
+/** Sorts rollouts by their begin, and those of the same time by change request. */
+export function bySince(left: Rollout, right: Rollout): number {
+  return left.since.localeCompare(right.since) || (identityKey(left.change) < identityKey(right.change) ? -1 : 1);
 }
 
 /** Sorts accounts by username, and those with the same name by id. */

@@ -21,6 +21,7 @@ test("every default is filled in", () => {
     },
     kvstore: { db: 0, tls: false },
     comments: { plan: "auto", nothingAffected: "status", remindAfter: 86_400_000 },
+    afterMerge: { timeout: 1_800_000 },
     deployer: {
       serverUrl: "https://argocd.example.org",
       token: "t",
@@ -148,7 +149,7 @@ frobnicate: 1
     expect.stringMatching(/^svc\.yaml:7:15 deployer\.server_url: expected an address/),
     "svc.yaml:8:10 deployer.token: the environment variable TOKEN is not set",
     expect.stringMatching(
-      /^svc\.yaml:9:1 frobnicate: unknown key; allowed here: server, redis, argocd, comments, github, gitlab/,
+      /^svc\.yaml:9:1 frobnicate: unknown key; allowed here: server, redis, argocd, comments, after_merge, github, gitlab/,
     ),
   ]);
 });

@@ -123,6 +123,7 @@ export function eventQueueContract(name: string, start: StartQueue, numRuns: num
         "lock-lost": { ...origin(19), kind: "lock-lost", applications: [web], by: "olga", waits: [web] },
         "still-deployed": { ...origin(20), kind: "still-deployed" },
         marked: { ...origin(21), kind: "marked", turn: 3 },
+        rollout: { ...origin(23), kind: "rollout", moved: [{ application: web, line: "Synced Healthy" }] },
         "merge-group": {
           ...origin(22),
           kind: "merge-group",

@@ -11,6 +11,7 @@ import {
 import { applicationName, type ApplicationName, type Revision } from "../../src/core/model/brand.js";
 import { DeployerFailure } from "../../src/core/model/errors.js";
 import { isJsonObject, jsonText, type JsonText } from "../../src/core/model/json.js";
+import type { RolloutLine } from "../../src/core/model/rollout.js";
 import type { SyncOutcome } from "../../src/core/model/result.js";
 import type {
   Deployer,
@@ -113,6 +114,10 @@ export class MemoryDeployer implements Deployer {
     await this.delay();
     signal?.throwIfAborted();
     return jsonText<readonly Manifest[]>(manifests);
+  }
+
+  async rolloutLines(): Promise<ReadonlyMap<ApplicationName, RolloutLine>> {
+    return new Map();
   }
 
   async uncompared(): Promise<ReadonlyMap<ApplicationName, string>> {

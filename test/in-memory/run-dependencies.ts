@@ -8,6 +8,7 @@ import { Complaints } from "../../src/run/around/complaints.js";
 import { Outsiders } from "../../src/run/around/outsiders.js";
 import { Publisher } from "../../src/run/around/publisher.js";
 import type { Dependencies } from "../../src/run/line/run.js";
+import { MemoryRolloutStore } from "../../src/store/memory/hold-store.js";
 import { MemoryLiveFeed } from "../../src/store/memory/live-feed.js";
 import { MemoryMarkStore, MemoryStatusStore } from "../../src/store/memory/status-store.js";
 import { WORDS } from "../comments/samples.js";
@@ -55,6 +56,7 @@ export function runDependencies(
     detection: createDetectionCaches(),
     live: new MemoryLiveFeed(),
     statuses: new MemoryStatusStore(given.clock),
+    rollouts: new MemoryRolloutStore(given.clock),
     notifications: { publish: () => Promise.resolve() },
     complaints: new Complaints(),
     outsiders: new Outsiders(given.clock),

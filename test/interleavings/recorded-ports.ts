@@ -58,6 +58,7 @@ export class Recorder {
       naming: () => deployer.naming(),
       listApplications: (signal, since) => deployer.listApplications(signal, since),
       uncompared: (signal) => deployer.uncompared(signal),
+      rolloutLines: () => deployer.rolloutLines(),
       ownersOf: (objects, signal) => deployer.ownersOf(objects, signal),
       findApplication: (name, signal) => deployer.findApplication(name, signal),
       renderManifests: (request, signal) => deployer.renderManifests(request, signal),

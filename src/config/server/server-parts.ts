@@ -1,6 +1,6 @@
 import { createPrivateKey, X509Certificate } from "node:crypto";
 import { errorCode } from "../files.js";
-import { durationOrOff, listOf, textLeaf, Wrong } from "../schema-parts.js";
+import { durationOrOff, listOf, section, textLeaf, Wrong } from "../schema-parts.js";
 
 /** Reads a text file; throws like `node:fs`. */
 export type ReadFile = (path: string) => string;
@@ -71,6 +71,16 @@ export function poll() {
     .describe(
       "how often svc looks what happened in the repositories that it serves, 10s at least, for trials and for hosts whose webhooks cannot reach it; `off`: it waits for webhooks",
     );
+}
+
+export function afterMergeSection() {
+  return section({
+    timeout: durationOrOff("24h", "1m")
+      .prefault("30m")
+      .describe(
+        "how long svc follows what takes effect at a merge, until it runs the merged commit or is gone; what has not come by then has failed. `off`: nothing is followed",
+      ),
+  });
 }
 
 /**

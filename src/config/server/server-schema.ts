@@ -23,6 +23,7 @@ import {
 import { authSection } from "./auth-section.js";
 import { projects, requiredAtLeast, sensitiveKinds } from "./floor.js";
 import {
+  afterMergeSection,
   aliases,
   certificateFile,
   commandWord,
@@ -44,6 +45,7 @@ export function serverSchema(readFile: ReadFile, readVariable: ReadVariable) {
     comments: commentsSection()
       .prefault({})
       .describe("what svc posts, and what it leaves to its pages and the commit status"),
+    after_merge: afterMergeSection().prefault({}).describe("what svc does after a merge"),
     ...hostSections(readFile),
     defaults: defaultsSection()
       .prefault({})
@@ -309,6 +311,8 @@ export const NOTIFICATION_EVENTS = [
   "check_overridden",
   "unavailable",
   "token_expires",
+  "rolled_out",
+  "rollout_failed",
 ] as const;
 export type NotificationEvent = (typeof NOTIFICATION_EVENTS)[number];
 

@@ -294,6 +294,19 @@ export interface LiveApplication extends Application {
   readonly cascades: boolean;
   /** When its last operation started, as Argo CD writes it (`status.operationState.startedAt`). Identifies the operation. */
   readonly lastOperation?: string | undefined;
+  /** What Argo CD found when it compared it last. */
+  readonly standing?: Standing | undefined;
+}
+
+/** The words of Argo CD; empty where it has none. */
+export interface Standing {
+  readonly sync: string;
+  readonly health: string;
+  /** Of the last operation. */
+  readonly phase: string;
+  /** Why the last operation failed, and its errors by type. Untrusted. */
+  readonly message: string;
+  readonly errors: readonly string[];
 }
 
 /** Reads one source of the application at a commit instead of its target revision. */

@@ -43,6 +43,8 @@ export interface ChangeRequest extends ChangeRequestRef {
   readonly headRevision: Revision;
   /** The tip of the base branch now. */
   readonly baseRevision: Revision;
+  /** The commit of the base branch that holds the merge; absent if it is not merged, or the host does not tell. */
+  readonly mergedAs?: Revision | undefined;
   /** Where the head branched off the base branch, as computed by the host. */
   readonly mergeBase: Revision;
   /** As computed when the change request was read. A sync asks `CodeHost.mergeability`, which waits for the result. */

@@ -23,6 +23,7 @@ export type HostEvent = EventOrigin &
     | StillDeployed
     | Marked
     | GroupFormed
+    | RolloutMoved
   );
 
 interface EventOrigin {
@@ -109,6 +110,13 @@ export interface GroupFormed {
   readonly headRevision: Revision;
   readonly baseRevision: Revision;
   readonly baseBranch: string;
+}
+
+/** Argo CD lists applications otherwise than when what the merge brings was looked at last, or time is up. */
+export interface RolloutMoved {
+  readonly kind: "rollout";
+  /** `line` as `lineText`. */
+  readonly moved: readonly { readonly application: ApplicationName; readonly line: string }[];
 }
 
 /** A branch of a repository got commits, whichever change requests it concerns. */

@@ -9,7 +9,7 @@ export type Notification = {
   readonly id: string;
   /** When it happened. ISO 8601. */
   readonly at: string;
-} & (RunEnded | LocksReleased | Merged | NotMerged | SystemChanged | TokenExpires);
+} & (RunEnded | LocksReleased | Merged | RolledOut | NotMerged | SystemChanged | TokenExpires);
 
 /** A sync or a rollback came to its end. */
 export interface RunEnded {
@@ -47,6 +47,21 @@ export interface Merged {
   readonly change: ChangeRequestRef;
   readonly head: Revision | undefined;
   readonly applications: readonly ApplicationName[];
+}
+
+/** What a merge brought was followed to its end. */
+export interface RolledOut {
+  readonly kind: "rolled-out";
+  readonly change: ChangeRequestRef;
+  /** The commit of the base branch. */
+  readonly head: Revision;
+  /** It was merged without the approval that its rules require. */
+  readonly unapproved: boolean;
+  readonly applications: readonly {
+    readonly application: ApplicationName;
+    /** `waiting`: nothing syncs it by itself. */
+    readonly end: "succeeded" | "failed" | "waiting";
+  }[];
 }
 
 /** Commits of a change request have been in the cluster for a day or more, and its branch is not merged. */

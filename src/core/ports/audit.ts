@@ -20,6 +20,7 @@ export const AUDIT_ACTIONS = [
   "force-unlocked",
   "merged",
   "queued",
+  "rolled-out",
   "closed",
   "refused",
   "failed",

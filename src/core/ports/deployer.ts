@@ -10,6 +10,7 @@ import type {
 import type { ApplicationName, Revision } from "../model/brand.js";
 import type { ChangeRequestRef } from "../model/change-request.js";
 import type { JsonText } from "../model/json.js";
+import type { RolloutLine } from "../model/rollout.js";
 import type { SyncProgress } from "../model/progress.js";
 import type { SyncedResource, SyncOutcome } from "../model/result.js";
 
@@ -59,6 +60,8 @@ export interface Deployer {
   listApplications(signal?: AbortSignal, since?: Date): Promise<readonly Application[]>;
   /** Some of the applications that Argo CD could not compare last, and why: it could not make their manifests, as a rule. */
   uncompared(signal?: AbortSignal): Promise<ReadonlyMap<ApplicationName, string>>;
+  /** How Argo CD lists every application that the token can see, as it is now, in one call. */
+  rolloutLines(): Promise<ReadonlyMap<ApplicationName, RolloutLine>>;
   /** The applications that own each of these objects in their cluster, by `<group>/<kind>/<namespace>/<name>`. */
   ownersOf(
     objects: ReadonlySet<string>,

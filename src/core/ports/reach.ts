@@ -4,7 +4,15 @@ import type { Deployer } from "./deployer.js";
 import type { LiveFeed } from "./live-feed.js";
 import type { Notifications } from "./notifications.js";
 import type { Repositories } from "./repositories.js";
-import type { DeploymentStore, HoldStore, LockStore, PlanStore, StatusStore, WaitStore } from "./stores.js";
+import type {
+  DeploymentStore,
+  HoldStore,
+  LockStore,
+  PlanStore,
+  RolloutStore,
+  StatusStore,
+  WaitStore,
+} from "./stores.js";
 
 /** What a method does outside this process; the fence of a run blocks some of it. */
 export type Reach =
@@ -31,6 +39,7 @@ export interface RunPorts {
   readonly locks: LockStore;
   readonly waiting: WaitStore;
   readonly holds: HoldStore;
+  readonly rollouts: RolloutStore;
   readonly plans: PlanStore;
   readonly deployments: DeploymentStore;
   readonly statuses: StatusStore;
@@ -83,6 +92,7 @@ export const PORT_REACH: { readonly [Name in keyof RunPorts]: ReachOf<RunPorts[N
     naming: "read",
     listApplications: "read",
     uncompared: "read",
+    rolloutLines: "read",
     ownersOf: "read",
     findApplication: "read",
     // A temporary Application is created and deleted in here, and deploys nothing.
@@ -105,6 +115,7 @@ export const PORT_REACH: { readonly [Name in keyof RunPorts]: ReachOf<RunPorts[N
   locks: { find: "read", list: "read", ping: "read", acquire: "act", release: "act" },
   waiting: { of: "read", list: "read", join: "act", leave: "act" },
   holds: { list: "read", save: "act", remove: "act" },
+  rollouts: { find: "read", list: "read", save: "record" },
   plans: { find: "read", save: "act" },
   deployments: { ofApplication: "read", ofChange: "read", list: "read", save: "act", remove: "act" },
   // As the status on the host: nothing is deployed, locked or merged by them.

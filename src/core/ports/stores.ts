@@ -5,6 +5,7 @@ import type { Deployment } from "../model/deployment.js";
 import type { Hold } from "../model/hold.js";
 import type { Lock, LockAttempt, LockRequest, Waiting } from "../model/lock.js";
 import type { Plan } from "../model/plan.js";
+import type { Rollout } from "../model/rollout.js";
 import type { Role } from "../model/settings.js";
 import type { CommitStatus } from "./code-host.js";
 
@@ -42,6 +43,15 @@ export interface HoldStore {
   remove(id: string): Promise<Hold | undefined>;
   /** Every hold that stands, the oldest first. @throws {StoredValueUnreadable} */
   list(): Promise<readonly Hold[]>;
+}
+
+/** What merges bring, while it is followed and a day longer. Methods throw `StoreUnavailable`. */
+export interface RolloutStore {
+  /** Keeps it until `ROLLOUT_KEPT_MS` after its time. */
+  save(rollout: Rollout, now: Date): Promise<void>;
+  find(change: ChangeRequestRef): Promise<Rollout | undefined>;
+  /** Every one that is stored, the oldest first. @throws {StoredValueUnreadable} */
+  list(): Promise<readonly Rollout[]>;
 }
 
 /** The last plan of each change request, for 30 days. */

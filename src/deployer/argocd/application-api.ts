@@ -5,13 +5,14 @@ import {
   isMultiSource,
   type LiveApplication,
   projectOf,
+  type Standing,
 } from "../../core/model/application.js";
 import { type ApplicationName, applicationName } from "../../core/model/brand.js";
 import { isJsonObject, isNestedDeeper, type Json, type JsonObject, misspelledMember } from "../../core/model/json.js";
 import type { Clock } from "../../core/ports/clock.js";
 import type { Compute } from "../../core/ports/compute.js";
 import type { Log } from "../../core/ports/log.js";
-import { ArgoCdFailure, MAX_DEPTH, parseAnswer } from "./argocd-failure.js";
+import { ArgoCdFailure, MAX_DEPTH, parseAnswer, readableText } from "./argocd-failure.js";
 import type { ArgoCdConfig, Call, Client } from "./client.js";
 
 /** Identifies one Application. Without the project, Argo CD answers the same for an absent and a forbidden one. */
@@ -191,7 +192,7 @@ const wholeApplication = applicationItem.extend({
   operation: z.object({ info }).nullish(),
   status: z
     .object({
-      sync: z.object(revisions).nullish(),
+      sync: z.object({ ...revisions, status: z.string().nullish() }).nullish(),
       health: z.object({ status: z.string().nullish(), lastTransitionTime: z.string().nullish() }).nullish(),
       reconciledAt: z.string().nullish(),
       conditions: z.array(z.object({ type: z.string(), message: z.string().nullish() })).nullish(),
@@ -237,8 +238,23 @@ export function toLiveApplication(whole: WholeApplication, settings: ServerSetti
     lastOperation: whole.status?.operationState?.startedAt ?? undefined,
     deleting: typeof whole.metadata.deletionTimestamp === "string",
     cascades: (whole.metadata.finalizers ?? []).some((one) => CASCADING.test(one)),
+    standing: standingOf(whole),
   };
 }
+
+function standingOf({ status }: WholeApplication): Standing {
+  const { phase, message } = status?.operationState ?? {};
+  const errors = (status?.conditions ?? []).filter(({ type }) => type.endsWith("Error"));
+  return {
+    sync: status?.sync?.status ?? "",
+    health: status?.health?.status ?? "",
+    phase: phase ?? "",
+    message: phase === "Failed" || phase === "Error" ? readableText(message ?? "", LONGEST_MESSAGE) : "",
+    errors: errors.map((one) => `${one.type}: ${readableText(one.message ?? "", LONGEST_MESSAGE)}`),
+  };
+}
+
+const LONGEST_MESSAGE = 500;
 
 /** The parent (app of apps) by Argo CD's tracking: `<instance>:<group>/<kind>:<namespace>/<name>`, or the instance label. */
 export function parentOf(

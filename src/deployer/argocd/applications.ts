@@ -3,6 +3,7 @@ import * as z from "zod";
 import { type Application, isRollingSync, type LiveApplication, type SetId } from "../../core/model/application.js";
 import type { ApplicationName } from "../../core/model/brand.js";
 import { canonicalJson, isJsonObject } from "../../core/model/json.js";
+import type { RolloutLine } from "../../core/model/rollout.js";
 import type { Clock } from "../../core/ports/clock.js";
 import type { Deployer } from "../../core/ports/deployer.js";
 import {
@@ -10,6 +11,7 @@ import {
   getApplication,
   getItems,
   LIST_FIELDS,
+  nameOfResource,
   ownNamespace,
   type Parts,
   type ResourceId,
@@ -172,4 +174,46 @@ export function createServerSettings(client: Client, clock: Clock): () => Promis
       if (last === undefined) throw error;
       return last;
     });
+}
+
+/** Old versions leave out the revision. */
+const ROLLOUT_FIELDS = ["name", "namespace", "deletionTimestamp"]
+  .map((member) => `items.metadata.${member}`)
+  .concat(["sync.status", "sync.revision", "health", "operationState.phase"].map((one) => `items.status.${one}`))
+  .join(",");
+
+const rolloutSchema = z.object({
+  metadata: z.object({
+    name: z.string().min(1),
+    namespace: z.string().nullish(),
+    deletionTimestamp: z.string().nullish(),
+  }),
+  status: z
+    .object({
+      sync: z.object({ status: z.string().nullish(), revision: z.string().nullish() }).nullish(),
+      health: z.object({ status: z.string().nullish() }).nullish(),
+      operationState: z.object({ phase: z.string().nullish() }).nullish(),
+    })
+    .nullish(),
+});
+
+/** @throws {DeployerFailure} also if an item cannot be read: its absence would mean that it is gone. */
+export async function rolloutLines({
+  client,
+  serverSettings,
+}: Pick<Parts, "client" | "serverSettings">): Promise<ReadonlyMap<ApplicationName, RolloutLine>> {
+  const { controllerNamespace } = await serverSettings();
+  const items = await getItems(client, "the list of applications", { query: { fields: ROLLOUT_FIELDS } });
+  const lines = items.map((item) => {
+    const { metadata, status } = parseAnswer(rolloutSchema, item, "an application in the list");
+    const line = {
+      sync: status?.sync?.status ?? "",
+      health: status?.health?.status ?? "",
+      phase: status?.operationState?.phase ?? "",
+      revision: status?.sync?.revision ?? "",
+      deleting: typeof metadata.deletionTimestamp === "string",
+    };
+    return [nameOfResource(metadata.namespace ?? undefined, metadata.name, controllerNamespace), line] as const;
+  });
+  return new Map(lines);
 }

@@ -32,7 +32,7 @@ import {
   type Target,
   toApplication,
 } from "./application-api.js";
-import { createApplications, createServerSettings, keep } from "./applications.js";
+import { createApplications, createServerSettings, keep, rolloutLines } from "./applications.js";
 import {
   ArgoCdFailure,
   ifVisible,
@@ -91,6 +91,7 @@ export function createArgoCd(
 
     listApplications: applications.list,
     uncompared: (signal) => uncompared(parts, signal),
+    rolloutLines: () => rolloutLines(parts),
     ownersOf: (objects, signal) => ownersOf(parts, objects, signal),
     findApplication: applications.find,
     renderManifests: createRender(parts),

@@ -21,6 +21,8 @@ const pullSchema = z.object({
   html_url: z.string().max(2000),
   state: z.enum(["open", "closed"]),
   merged: z.boolean(),
+  /** Of an open pull request, a trial. */
+  merge_commit_sha: revisionField.nullish(),
   mergeable: z.boolean().nullish(),
   mergeable_state: z.string().nullish(),
   draft: z.boolean().nullish(),
@@ -99,6 +101,7 @@ function changeOf(
     defaultBranch: pull.base.repo.default_branch,
     headRevision: pull.head.sha,
     ...at,
+    ...(pull.merged && pull.merge_commit_sha ? { mergedAs: pull.merge_commit_sha } : {}),
     mergeability: mergeabilityOf(pull),
     repositoryUrls: [
       ...[clone_url, ssh_url, html_url].filter((url) => typeof url === "string"),

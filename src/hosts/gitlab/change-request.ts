@@ -31,6 +31,8 @@ const mergeRequestSchema = z.object({
   target_project_id: idField,
   /** Null until GitLab has computed the diff. */
   sha: revisionField.nullish(),
+  merge_commit_sha: revisionField.nullish(),
+  squash_commit_sha: revisionField.nullish(),
   detailed_merge_status: z.string().nullish(),
   merge_status: z.string().nullish(),
   has_conflicts: z.boolean().nullish(),
@@ -139,6 +141,8 @@ function changeOf(
     defaultBranch: project.default_branch ?? merge.target_branch,
     headRevision: merge.sha,
     ...at,
+    // After a fast-forward, the head itself is on the target branch.
+    ...(merge.state === "merged" ? { mergedAs: merge.merge_commit_sha ?? merge.squash_commit_sha ?? merge.sha } : {}),
     mergeability: mergeabilityOf(merge),
     repositoryUrls: [
       ...[project.http_url_to_repo, project.ssh_url_to_repo, project.web_url].filter((url) => typeof url === "string"),

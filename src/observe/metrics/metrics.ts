@@ -344,6 +344,7 @@ function outcomeOf(action: AuditEntry["action"], succeeded: boolean): "done" | "
     case "force-unlocked":
     case "merged":
     case "queued":
+    case "rolled-out":
     case "closed":
       return "done";
     case "synced":

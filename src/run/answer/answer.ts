@@ -92,6 +92,7 @@ async function staySilent(outcome: Silent, asked: Answerable, change: ChangeRequ
     case "left-out":
     case "plan-marked":
     case "reminded":
+    case "rollout-looked-at":
     case "turn-over":
     case "turn-told":
     case "loss-told":

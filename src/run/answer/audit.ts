@@ -12,6 +12,7 @@ import type {
   Refusal,
   ResultKind,
 } from "../../core/model/result.js";
+import type { Rollout } from "../../core/model/rollout.js";
 import { type AuditedApplication, type AuditEntry, recordAudit } from "../../core/ports/audit.js";
 import type { MergeOutcome } from "../../core/ports/code-host.js";
 import { SERVICE } from "../../names.js";
@@ -103,6 +104,18 @@ export function auditFactsOfMerge(outcome: MergeOutcome, confirmed: ConfirmedMer
       return { action: "refused", applications, reason: "merge" };
     }
   }
+}
+
+export function auditFactsOfRollout({ applications, approval, merged }: Rollout): AuditFacts {
+  const approved = { given: "", missing: ", without the required approval", unknown: ", with an unknown approval" };
+  return {
+    action: "rolled-out",
+    applications: applications.map(({ application, state }) => ({
+      ...audited(application, state.kind, state.why),
+      ...(state.message === undefined || state.message === "" ? {} : { message: cut(state.message) }),
+    })),
+    reason: `merged as ${merged}${approved[approval]}`,
+  };
 }
 
 function refusedFacts(refusal: Refusal): AuditFacts | undefined {

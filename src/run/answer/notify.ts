@@ -1,7 +1,7 @@
 import { isDeploying } from "../../core/commands/commands.js";
 import { type ChangeRequest, changeRequestKey, changeRequestRef } from "../../core/model/change-request.js";
 import type { Command } from "../../core/model/command.js";
-import type { Notification, RunEnded } from "../../core/model/notification.js";
+import type { Notification, RolledOut, RunEnded } from "../../core/model/notification.js";
 import {
   type ApplicationSync,
   type CommandResult,
@@ -9,6 +9,7 @@ import {
   type ResultKind,
   wasRolledBack,
 } from "../../core/model/result.js";
+import type { Rollout, RolloutState } from "../../core/model/rollout.js";
 import { SERVICE } from "../../names.js";
 import type { Answerable } from "../line/asked.js";
 import type { Run } from "../line/run.js";
@@ -97,6 +98,18 @@ export async function tellOfMerge(change: ChangeRequest, run: Run): Promise<void
   } catch (error) {
     run.log.warn({ err: error }, "could not tell receivers of a merge");
   }
+}
+
+/** Tells receivers how what a merge brings has ended. Never rejects. */
+export async function tellOfRollout({ applications, merged, approval }: Rollout, change: ChangeRequest, run: Run) {
+  const about = { change: changeRequestRef(change), head: merged, unapproved: approval === "missing" };
+  const ends = applications.map(({ application, state }) => ({ application, end: endOf(state.kind) }));
+  const id = `rolled out ${changeRequestKey(change)}`;
+  await publish({ ...origin(id, run), kind: "rolled-out", ...about, applications: ends }, run);
+}
+
+function endOf(kind: RolloutState["kind"]): RolledOut["applications"][number]["end"] {
+  return kind === "reached" ? "succeeded" : kind === "manual" ? "waiting" : "failed";
 }
 
 function origin(id: string, { clock }: Run) {

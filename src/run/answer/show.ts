@@ -1,5 +1,5 @@
 import { commitStatusOf, type Detected, type StatusText } from "../../comments/commit-status.js";
-import { presentOf } from "../../comments/present.js";
+import { type Present, presentOf } from "../../comments/present.js";
 import { withPresentLocks } from "../../core/commands/locks.js";
 import { createApprovals, missingForRules } from "../../core/facts/approval.js";
 import type { ReadFacts, Reviewed } from "../../core/facts/read-facts.js";
@@ -9,6 +9,7 @@ import type { Deployment } from "../../core/model/deployment.js";
 import { LeaseLost } from "../../core/model/errors.js";
 import type { NextStep } from "../../core/model/next-step.js";
 import type { Plan } from "../../core/model/plan.js";
+import type { Rollout } from "../../core/model/rollout.js";
 import type { Settings } from "../../core/model/settings.js";
 import { byNameAlone, needsApproval } from "../../core/policy/effect-rules.js";
 import type { Facts } from "../../core/policy/facts.js";
@@ -88,14 +89,13 @@ export async function showAgain(change: ChangeRequest, run: Run): Promise<Shown>
 /** Shows in the plan of a closed change request what became of it. @param records what it had deployed before it was closed. */
 export async function showEnd(change: ChangeRequest, records: readonly Deployment[], run: Run): Promise<void> {
   await orLater(change, run, async () => {
-    const plan = await run.plans.find(change);
-    if (plan?.head !== change.headRevision) return;
     const left = change.state === "closed" && records.length > 0;
     const next: NextStep = left
       ? { kind: "command", command: "rollback", applications: [], by: [] }
       : { kind: "none", because: change.state === "merged" ? "merged" : "closed" };
-    const now = { plan: await withPresentLocks(plan, run), next, present: presentOf(plan, change, undefined, records) };
-    await new PlanComment(change, {}, run).write(now);
+    const rollout = change.state === "merged" ? await run.rollouts.find(change) : undefined;
+    const present = presentOf({ head: change.headRevision }, change, undefined, records);
+    await writeEnd(change, next, rollout === undefined ? present : presentAfter(change, rollout), run);
   });
 }
 
@@ -111,6 +111,23 @@ export async function showProgress(change: ChangeRequest, run: Shower): Promise<
   } catch (error) {
     run.log.warn({ err: error }, "could not show in a plan how far its deployment is");
   }
+}
+
+/** Shows how far is what a merge brings. */
+export async function showRollout(change: ChangeRequest, rollout: Rollout, run: Run): Promise<void> {
+  const next = { kind: "none", because: "merged" } as const;
+  await orLater(change, run, () => writeEnd(change, next, presentAfter(change, rollout), run));
+}
+
+/** The merge has ended the records of what was deployed before. */
+function presentAfter({ state }: ChangeRequest, rollout: Rollout): Present {
+  return { state, approvers: [], deployed: rollout.deployed, rollout };
+}
+
+async function writeEnd(change: ChangeRequest, next: NextStep, present: Present, run: Run): Promise<void> {
+  const plan = await run.plans.find(change);
+  if (plan?.head !== change.headRevision) return;
+  await new PlanComment(change, {}, run).write({ plan: await withPresentLocks(plan, run), next, present });
 }
 
 /** Never throws: nobody waits for it. What fails is done again in a minute. */

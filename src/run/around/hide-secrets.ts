@@ -97,11 +97,8 @@ interface Parts {
   readonly log: Log;
 }
 
-/**
- * Argo CD as one run sees it: no message of it repeats a value of a Secret that stands in the repository, or what the
- * server's patterns redact. The repository is searched once, and only for messages that are not among the usual ones.
- */
-export function hidingSecrets(deployer: Deployer, parts: Parts): Deployer {
+/** Hides in texts of Argo CD what the repository's Secrets hold. The repository is searched once, for unusual texts. */
+export function hidingInTexts(parts: Parts) {
   let scrub: Scrub | undefined;
   let searching: Promise<Scrub> | undefined;
 
@@ -121,6 +118,24 @@ export function hidingSecrets(deployer: Deployer, parts: Parts): Deployer {
     return redact(shown, parts.redact);
   }
 
+  /** Progress cannot wait for the search: until it is over, such a message is left out. */
+  function hideNow(text: string): string {
+    if (isUsual(text)) return redact(text, parts.redact);
+    if (scrub !== undefined) return redact(scrub(text), parts.redact);
+    void search();
+    return "";
+  }
+
+  return { hide, hideNow };
+}
+
+/**
+ * Argo CD as one run sees it: no message of it repeats a value of a Secret that stands in the repository, or what the
+ * server's patterns redact. The repository is searched once, and only for messages that are not among the usual ones.
+ */
+export function hidingSecrets(deployer: Deployer, parts: Parts): Deployer {
+  const { hide, hideNow } = hidingInTexts(parts);
+
   async function hideIn(resources: readonly SyncedResource[]): Promise<readonly SyncedResource[]> {
     return Promise.all(resources.map(async (one) => ({ ...one, message: await hide(one.message) })));
   }
@@ -135,14 +150,6 @@ export function hidingSecrets(deployer: Deployer, parts: Parts): Deployer {
 
   async function hideHealth(report: HealthReport): Promise<HealthReport> {
     return report.kind === "compared" ? { ...report, unhealthy: await hideIn(report.unhealthy) } : report;
-  }
-
-  /** Progress cannot wait for the search: until it is over, such a message is left out. */
-  function hideNow(text: string): string {
-    if (isUsual(text)) return redact(text, parts.redact);
-    if (scrub !== undefined) return redact(scrub(text), parts.redact);
-    void search();
-    return "";
   }
 
   const failure = async (error: unknown): Promise<never> => {

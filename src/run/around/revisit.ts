@@ -6,7 +6,7 @@ import { createLifting } from "../../core/facts/approval.js";
 import type { ChangeRequest, ChangeRequestRef } from "../../core/model/change-request.js";
 import { type Deployment, overdueChanges } from "../../core/model/deployment.js";
 import { HeadMoved, HostFailure, LeaseLost, RepositoryFailure } from "../../core/model/errors.js";
-import type { BaseMoved, Marked } from "../../core/model/event.js";
+import type { BaseMoved, Marked, RolloutMoved } from "../../core/model/event.js";
 import { isAnnouncedUnseen, isPlanOf, isPreviewWithheld, isWithheld, waitsForApproval } from "../../core/model/plan.js";
 import { deployedOf } from "../../core/policy/effect-rules.js";
 import { nextStep, undoOf } from "../../core/policy/next-step.js";
@@ -14,10 +14,11 @@ import { behindOf } from "../../core/survey/behind-base.js";
 import { survey } from "../../core/survey/survey.js";
 import { readChangeFacts } from "../answer/change-facts.js";
 import { linksOf } from "../answer/links.js";
-import { showAgain } from "../answer/show.js";
+import { showAgain, showRollout } from "../answer/show.js";
 import { silent, type Silent } from "../line/outcome.js";
 import { AUTOMATIC, commandContext, NOBODY, openChange, plansAutomatically, type Run } from "../line/run.js";
 import { startOnApproval } from "./on-approval.js";
+import { followRollout } from "./rollout.js";
 
 /** Settles the syncs of a change request after a review, or for the reconciler. */
 export async function revisit(ref: ChangeRequestRef, run: Run): Promise<Silent> {
@@ -27,13 +28,19 @@ export async function revisit(ref: ChangeRequestRef, run: Run): Promise<Silent> 
   return silent(settled.length > 0 ? "settled" : "nothing-to-update");
 }
 
-/** Brings what a marked change request shows up to date. If that fails, it is marked again. */
-export async function bringUpToDate(ref: ChangeRequestRef, { turn }: Marked, run: Run): Promise<Silent> {
+/** Brings what a change request shows up to date. If that fails, it is marked again, or looked at again. */
+export async function bringUpToDate(ref: ChangeRequestRef, asked: Marked | RolloutMoved, run: Run): Promise<Silent> {
+  return asked.kind === "rollout" ? followRollout(ref, asked, run) : showMarked(ref, asked, run);
+}
+
+async function showMarked(ref: ChangeRequestRef, { turn }: Marked, run: Run): Promise<Silent> {
   let shown: Awaited<ReturnType<typeof showAgain>> | undefined;
   try {
     const change = await run.host.getChangeRequest(ref, run.signal);
     if (change.state === "open") shown = await showAgain(change, run);
     if (shown?.read !== undefined) await startOnApproval(shown.read, run);
+    const rollout = change.state === "merged" ? await run.rollouts.find(change) : undefined;
+    if (rollout !== undefined) await showRollout(change, rollout, run);
   } catch (error) {
     run.signal.throwIfAborted();
     if (error instanceof LeaseLost) throw error;

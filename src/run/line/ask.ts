@@ -10,6 +10,7 @@ import type {
   HostEvent,
   LockLost,
   Marked,
+  RolloutMoved,
   TurnCame,
 } from "../../core/model/event.js";
 import { type Answerable, AUTOPLAN, type EarlyAccess, type GivenCommand } from "./asked.js";
@@ -31,6 +32,7 @@ export async function ask(event: HostEvent, run: Run): Promise<Asked> {
     case "lock-lost":
     case "marked":
     case "merge-group":
+    case "rollout":
       return event;
     case "updated":
       return AUTOPLAN;
@@ -157,4 +159,5 @@ type Asked =
   | GroupFormed
   | LockLost
   | Marked
+  | RolloutMoved
   | TurnCame;

@@ -12,6 +12,7 @@ import { tellOfMerge } from "../answer/notify.js";
 import { postingOf, urgencyOf } from "../answer/results.js";
 import { showEnd } from "../answer/show.js";
 import { forgetStatus } from "../answer/status.js";
+import { startRollout } from "../around/rollout.js";
 import { type Finished, type Outcome, refused, silent, type Silent } from "./outcome.js";
 import type { Permitted } from "./permit.js";
 import { commandContext, type Run } from "./run.js";
@@ -53,6 +54,7 @@ export async function closeChangeRequest(ref: ChangeRequestRef, run: Run): Promi
   if (ref.repository !== change.repository) await forgetStatus(ref, run);
   // By what the host says whose it is: an old event may have nothing but a name.
   const records = await run.deployments.ofChange(change).catch(() => []);
+  if (change.state === "merged") await startRollout(change, records, run);
   const result = await release(change, change.state === "merged", run);
   if (result.stillDeployed.length > 0) {
     const parts = renderResult(result, {

@@ -31,6 +31,7 @@ export async function handleEvent(event: HostEvent, run: Run): Promise<Outcome> 
     case "base-moved":
       return markMovedPlan(event.change, asked, run);
     case "marked":
+    case "rollout":
       return bringUpToDate(event.change, asked, run);
     case "merge-group":
       return judgeGroup({ ...asked, ...event.change }, run);

@@ -46,6 +46,7 @@ type SilentReason =
   | "turn-over"
   | "turn-told"
   | "loss-told"
+  | "rollout-looked-at"
   | "nothing-to-update";
 
 /** A result, with what its answer needs. */
@@ -112,5 +113,6 @@ const SILENT_TEXTS: Readonly<Record<SilentReason, string | undefined>> = {
   "turn-over": undefined,
   "turn-told": "told that a lock was released",
   "loss-told": "told that an administrator released a lock",
+  "rollout-looked-at": "looked at what the merge brings",
   "nothing-to-update": undefined,
 };

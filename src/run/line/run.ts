@@ -11,7 +11,7 @@ import type { EventQueue, RunTicket } from "../../core/ports/event-queue.js";
 import type { LiveFeed } from "../../core/ports/live-feed.js";
 import type { Notifications } from "../../core/ports/notifications.js";
 import type { Repositories } from "../../core/ports/repositories.js";
-import type { StatusStore } from "../../core/ports/stores.js";
+import type { RolloutStore, StatusStore } from "../../core/ports/stores.js";
 import { withDefinitions } from "../../core/survey/definition-rules.js";
 import { readPolicyFiles } from "../../core/survey/policy-files.js";
 import type { HostId } from "../../names.js";
@@ -99,6 +99,7 @@ export interface Dependencies extends CommandPorts {
   readonly detection: DetectionCaches;
   readonly audit: AuditLog;
   readonly statuses: StatusStore;
+  readonly rollouts: RolloutStore;
   readonly live: LiveFeed;
   readonly notifications: Notifications;
   readonly complaints: Complaints;

@@ -28,6 +28,7 @@ import { auditFactsOf, auditRun } from "../answer/audit.js";
 import { tellReceivers } from "../answer/notify.js";
 import { didAsAsked, setsStatus } from "../answer/results.js";
 import { showProgress } from "../answer/show.js";
+import { abandonRollout } from "../around/rollout.js";
 import { callNext, passTurn } from "../around/turns.js";
 import { ask, heedingStops } from "./ask.js";
 import type { Answerable } from "./asked.js";
@@ -234,6 +235,9 @@ async function giveUp(event: HostEvent, run: Run): Promise<Outcome> {
     case "marked":
     case "merge-group":
       return { kind: "stopped" };
+    case "rollout":
+      await abandonRollout(event.change, run);
+      return { kind: "stopped" };
     case "command":
     case "autoplan":
     case "invalid": {
@@ -358,6 +362,7 @@ function fence<Parts extends RunPorts & { readonly ticket: RunTicket }>(parts: P
     locks: wrapPort(parts.locks, confirmFirst(PORT_REACH.locks, ticket)),
     waiting: wrapPort(parts.waiting, confirmFirst(PORT_REACH.waiting, ticket)),
     holds: wrapPort(parts.holds, confirmFirst(PORT_REACH.holds, ticket)),
+    rollouts: wrapPort(parts.rollouts, confirmFirst(PORT_REACH.rollouts, ticket)),
     plans: wrapPort(parts.plans, confirmFirst(PORT_REACH.plans, ticket)),
     deployments: wrapPort(parts.deployments, confirmFirst(PORT_REACH.deployments, ticket)),
     statuses: wrapPort(parts.statuses, confirmFirst(PORT_REACH.statuses, ticket)),

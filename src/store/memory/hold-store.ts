@@ -1,7 +1,9 @@
 import type { Hold } from "../../core/model/hold.js";
+import { type ChangeRequestRef, identityKey } from "../../core/model/change-request.js";
+import { type Rollout, ROLLOUT_KEPT_MS } from "../../core/model/rollout.js";
 import type { Clock } from "../../core/ports/clock.js";
-import type { HoldStore } from "../../core/ports/stores.js";
-import { byBegin } from "../stores.js";
+import type { HoldStore, RolloutStore } from "../../core/ports/stores.js";
+import { byBegin, bySince } from "../stores.js";
 
 export class MemoryHoldStore implements HoldStore {
   readonly #holds = new Map<string, Hold>();
@@ -23,5 +25,30 @@ export class MemoryHoldStore implements HoldStore {
     const now = this.clock.now().getTime();
     for (const { id, until } of this.#holds.values()) if (Date.parse(until) <= now) this.#holds.delete(id);
     return Promise.resolve([...this.#holds.values()].sort(byBegin));
+  }
+}
+
+/** The rollouts of merged change requests. */
+export class MemoryRolloutStore implements RolloutStore {
+  readonly #rollouts = new Map<string, Rollout>();
+
+  constructor(private readonly clock: Clock) {}
+
+  save(rollout: Rollout): Promise<void> {
+    this.#rollouts.set(identityKey(rollout.change), rollout);
+    return Promise.resolve();
+  }
+
+  async find(change: ChangeRequestRef): Promise<Rollout | undefined> {
+    await this.list();
+    return this.#rollouts.get(identityKey(change));
+  }
+
+  list(): Promise<readonly Rollout[]> {
+    const now = this.clock.now().getTime();
+    for (const [key, { until }] of this.#rollouts) {
+      if (Date.parse(until) + ROLLOUT_KEPT_MS <= now) this.#rollouts.delete(key);
+    }
+    return Promise.resolve([...this.#rollouts.values()].sort(bySince));
   }
 }

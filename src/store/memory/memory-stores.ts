@@ -40,7 +40,7 @@ import type {
 } from "../../core/ports/stores.js";
 import { byApplication, byUsername, type Stores } from "../stores.js";
 import { MemoryContentBudget } from "./content-budget.js";
-import { MemoryHoldStore } from "./hold-store.js";
+import { MemoryHoldStore, MemoryRolloutStore } from "./hold-store.js";
 import { MemoryLiveFeed } from "./live-feed.js";
 import { MemorySessionStore } from "./session-store.js";
 import { MemoryMarkStore, MemoryStatusStore } from "./status-store.js";
@@ -55,6 +55,7 @@ export function createMemoryStores(clock: Clock): Stores {
     locks: new MemoryLockStore(clock),
     waiting: new MemoryWaitStore(clock),
     holds: new MemoryHoldStore(clock),
+    rollouts: new MemoryRolloutStore(clock),
     plans: new MemoryPlanStore(clock),
     deployments: new MemoryDeploymentStore(),
     statuses: new MemoryStatusStore(clock),

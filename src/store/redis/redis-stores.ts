@@ -45,6 +45,7 @@ import { RedisConnection } from "./connection.js";
 import { RedisHoldStore, RedisLockStore, RedisWaitStore } from "./lock-store.js";
 import { RedisPlanStore } from "./plan-store.js";
 import type { RedisConfig } from "./redis-config.js";
+import { RedisRolloutStore } from "./rollout-store.js";
 import { RedisMarkStore, RedisStatusStore } from "./status-store.js";
 import { orUndefined, readStored, scanKeys, stored } from "./stored-value.js";
 import { RedisUserStore } from "./user-store.js";
@@ -59,6 +60,7 @@ export function createRedisStores(config: RedisConfig, parts: { readonly log: Lo
     locks,
     waiting: new RedisWaitStore(connection),
     holds: new RedisHoldStore(connection),
+    rollouts: new RedisRolloutStore(connection),
     plans: new RedisPlanStore(connection),
     deployments: new RedisDeploymentStore(connection),
     statuses: new RedisStatusStore(connection),

@@ -31,6 +31,12 @@ export function activityWords(entry: AuditRecord): ActivityWords {
       return words("good", "merged", reason === undefined ? undefined : `with the method ${reason}`);
     case "queued":
       return words("good", "queued to be merged", reason);
+    case "rolled-out": {
+      const failed = entry.applications.some(({ outcome }) => outcome === "failed");
+      return failed
+        ? words("bad", "failed after the merge", reason)
+        : words("good", "followed after the merge", reason);
+    }
     case "closed":
       return words("", "closed");
     case "refused":

@@ -9,7 +9,7 @@ import { claimsInterval, sharedWarnings } from "../../../src/store/shared-record
 import { tableUnder } from "../../observe/metrics/markdown-table.js";
 import { recordingLog } from "../../recording-log.js";
 import { freePort, RedisServer } from "../../redis-server.js";
-import { startBot } from "../../scenarios/bot.js";
+import { REPOSITORY, startBot } from "../../scenarios/bot.js";
 import { changeOf } from "../../scenarios/resources.js";
 
 const DAY_MS = 24 * 60 * 60 * 1000;
@@ -54,10 +54,12 @@ beforeAll(async () => {
     config: { notifications: [{ name: "chat", url: nowhere, format: "slack" }] },
   });
   const one = await bot.open(changeOf(["web"]));
-  await bot.open(changeOf(["api"]));
+  const two = await bot.open(changeOf(["api"]));
   await bot.approve(one);
   bot.expectChanges("sync web");
   await bot.comment(one, "svc sync");
+  await bot.forge.mergeByHand(REPOSITORY, two, "bo");
+  await bot.idle();
   while ((await raw.exists("svc:{notifications}:broken")) === 0) await new Promise((resolve) => setImmediate(resolve));
   bot.argocd.faults.add({ path: /\/session\/userinfo/, fault: { kind: "status", status: 503 } });
   await bot.service.watch();

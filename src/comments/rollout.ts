@@ -1,0 +1,113 @@
+import type { HostWords } from "../core/model/host-words.js";
+import { type FollowedApplication, type Rollout, type RolloutState } from "../core/model/rollout.js";
+import { SERVICE } from "../names.js";
+import { applicationLink, code, codes, type Links, shortened } from "./markdown.js";
+import { markerLine } from "./marker.js";
+import { counted, firstLines, joined } from "./parts.js";
+
+const MOST = 50;
+const LONGEST_MESSAGE = 500;
+
+/** How far is what the merge brings: a sentence, and the state of each application. */
+export function rolloutText(rollout: Rollout, links: Links): string {
+  const { applications } = rollout;
+  const lines = firstLines(
+    [...applications]
+      .sort((left, right) => ORDER[left.state.kind] - ORDER[right.state.kind])
+      .map((one) => lineOf(one, links)),
+    MOST,
+  );
+  return joined([sentenceOf(rollout), unapproved(rollout), lines.join("\n")], "\n\n");
+}
+
+const ORDER: Readonly<Record<RolloutState["kind"], number>> = {
+  failed: 0,
+  failing: 1,
+  manual: 2,
+  waiting: 3,
+  reached: 4,
+};
+const SYMBOLS: Readonly<Record<RolloutState["kind"], string>> = {
+  failed: "❌",
+  failing: "⚠️",
+  manual: "✋",
+  waiting: "⏳",
+  reached: "✅",
+};
+
+function lineOf({ application, origin, state }: FollowedApplication, links: Links): string {
+  const { kind, why, message = "" } = state;
+  const said = message === "" ? "" : `: ${code(shortened(message, LONGEST_MESSAGE))}`;
+  return `- ${SYMBOLS[kind]} ${applicationLink(application, links)} (${code(origin)}) ${why}${said}`;
+}
+
+function unapproved({ approval }: Rollout): string {
+  switch (approval) {
+    case "given":
+      return "";
+    case "missing":
+      return "⚠️ **It was merged, and is deployed, without the approval that its rules require.**";
+    case "unknown":
+      return `⚠️ ${SERVICE} could not read whether it was merged with the approval that its rules require.`;
+  }
+}
+
+function sentenceOf(rollout: Rollout): string {
+  const { applications, merged, since, until, ended } = rollout;
+  const commit = code(merged.slice(0, 8));
+  const of = (kind: RolloutState["kind"]) => applications.filter(({ state }) => state.kind === kind);
+  const reached = of("reached").length;
+  if (ended === undefined) {
+    const when = `${until.slice(0, 10)} ${until.slice(11, 16)} UTC`;
+    const all = `${reached} of ${counted(applications.length, "application")}`;
+    return `⏳ **After the merge** as ${commit}: ${all} ${reached === 1 ? "has" : "have"} come. ${SERVICE} looks until ${when}.`;
+  }
+  const after = `after ${lengthText(Date.parse(ended) - Date.parse(since))}`;
+  const [failed, manual] = [of("failed"), of("manual")];
+  const waits =
+    manual.length === 0 ? "" : ` ${namesOf(manual)} ${manual.length === 1 ? "waits" : "wait"} for a sync by somebody.`;
+  if (failed.length > 0) {
+    const did = failed.length === 1 ? "has" : "have";
+    return `❌ **After the merge** as ${commit}, ${namesOf(failed)} ${did} not come ${after}.${waits}`;
+  }
+  if (reached === 0) return `✋ **After the merge** as ${commit}, nothing has come by itself.${waits}`;
+  const who =
+    applications.length === 1
+      ? "the application has"
+      : reached === applications.length
+        ? `all ${reached} applications have`
+        : `${counted(reached, "application")} ${reached === 1 ? "has" : "have"}`;
+  return `✅ **After the merge** as ${commit}, ${who} come ${after}.${waits}`;
+}
+
+const MOST_NAMED = 10;
+
+function namesOf(some: readonly FollowedApplication[]): string {
+  const names = some.slice(0, MOST_NAMED).map(({ application }) => application);
+  const more = some.length - names.length;
+  return more > 0 ? `${codes(names)} and ${more} more` : codes(names);
+}
+
+function lengthText(ms: number): string {
+  return ms < 120_000 ? `${Math.round(ms / 1000)} s` : `${Math.round(ms / 60_000)} min`;
+}
+
+/** Says, in a comment of its own, that something has failed after the merge. */
+export function renderRolloutFailure(rollout: Rollout, links: Links, words: HostWords): string {
+  const failed = rollout.applications.filter(({ state }) => state.kind === "failed");
+  const commit = code(rollout.merged.slice(0, 8));
+  return [
+    markerLine({ kind: "rollout" }),
+    `## ${SERVICE} Failed after the merge`,
+    "",
+    `❌ This ${words.short} was merged as ${commit}, and ${counted(failed.length, "application")} did not follow:`,
+    "",
+    ...firstLines(
+      failed.map((one) => lineOf(one, links)),
+      MOST,
+    ),
+    ...(rollout.approval === "given" ? [] : ["", unapproved(rollout)]),
+    "",
+    `Repair it in Argo CD or by another ${words.short}, or comment ${code(`${words.command} revert`)} to take the merge back.`,
+  ].join("\n");
+}
