@@ -18,8 +18,8 @@ import { auditFactsOf, auditRun } from "./audit.js";
 import { readChangeFacts } from "./change-facts.js";
 import { linksOf } from "./links.js";
 import { tellReceivers } from "./notify.js";
-import { type Advised, postingOf, replyTo, setsStatus, urgencyOf } from "./results.js";
 import { planTexts } from "./plan-comment.js";
+import { type Advised, postingOf, replyTo, setsStatus, urgencyOf } from "./results.js";
 import { setDetectedStatus } from "./show.js";
 import { setCommitStatus } from "./status.js";
 
