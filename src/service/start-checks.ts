@@ -1,8 +1,7 @@
 import type { ServerConfig } from "../config/server/server.js";
 import { safeMessage } from "../core/model/errors.js";
-import { isOlder, shortVersion } from "../core/model/version.js";
 import type { CodeHost } from "../core/ports/code-host.js";
-import type { Deployer } from "../core/ports/deployer.js";
+import { type Deployer, isOlder, shortVersion } from "../core/ports/deployer.js";
 import type { Log } from "../core/ports/log.js";
 import { HOSTS } from "../hosts/registry.js";
 import { DEPLOYER_TITLE, STORE_TITLE, WEBHOOK_PATHS } from "../names.js";

@@ -10,10 +10,9 @@ import {
 import type { ApplicationName } from "../../core/model/brand.js";
 import { changeRequestKey } from "../../core/model/change-request.js";
 import { isJsonObject, type JsonObject, readJsonText } from "../../core/model/json.js";
-import { isOlder, shortVersion } from "../../core/model/version.js";
 import type { Clock } from "../../core/ports/clock.js";
 import type { Compute, Task } from "../../core/ports/compute.js";
-import type { Deployer } from "../../core/ports/deployer.js";
+import { type Deployer, isOlder, shortVersion } from "../../core/ports/deployer.js";
 import type { Log } from "../../core/ports/log.js";
 import {
   applicationItem,

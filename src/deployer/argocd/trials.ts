@@ -3,8 +3,15 @@ import { hasNamespace, inNamespace } from "../../core/diff/manifest-key.js";
 import { destinationOf, type LiveApplication, type Manifest } from "../../core/model/application.js";
 import { changeRequestKey } from "../../core/model/change-request.js";
 import { isJsonObject, readJsonText, type JsonText } from "../../core/model/json.js";
-import { isOlder, shortVersion } from "../../core/model/version.js";
-import type { Deployer, RefusalCause, Trial, TrialObject, TrialRequest } from "../../core/ports/deployer.js";
+import {
+  type Deployer,
+  isOlder,
+  type RefusalCause,
+  shortVersion,
+  type Trial,
+  type TrialObject,
+  type TrialRequest,
+} from "../../core/ports/deployer.js";
 import { getManagedResources, type Parts } from "./application-api.js";
 import { ArgoCdFailure, GRPC, parseObjectText, readLarge } from "./argocd-failure.js";
 import { liveKey, type LiveTexts, readLiveTextsTask, type RecentAnswers } from "./live-resources.js";

@@ -1,6 +1,6 @@
 import { ownMember } from "../../model/effect.js";
 import type { Json, JsonObject } from "../../model/json.js";
-import { isOlder, shortVersion } from "../../model/version.js";
+import { isOlder, shortVersion } from "../../ports/deployer.js";
 import { podPath, type ValuePath } from "../list-rules.js";
 import type { ManifestIdentity } from "../manifest-key.js";
 
