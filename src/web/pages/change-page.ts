@@ -227,6 +227,7 @@ export function lastFailure(entries: readonly AuditRecord[], options: FailureOpt
       case "released":
         commands.add(command);
         break;
+      case "queued":
       case "force-unlocked":
         break;
     }
