@@ -114,9 +114,9 @@ test.each<[string, readonly Given[], string | undefined]>([
     "sync failed; the lock store did not answer",
   ],
 ])("when %s", (_when, given, expected) => {
-  expect(told(given)?.replace("ana, 30 min: ", "")).toBe(expected);
+  expect(told(given)?.replace("ana, 30 min ago: ", "")).toBe(expected);
 });
 
 test("what Argo CD said is only for those who see the diffs", () => {
-  expect(told([["synced", { web: "failed" }]], false)).toBe("ana, 30 min: sync failed; web failed: undefined");
+  expect(told([["synced", { web: "failed" }]], false)).toBe("ana, 30 min ago: sync failed; web failed: undefined");
 });
