@@ -9,6 +9,8 @@ export interface Marker {
   /** A newer plan or reminder replaced this one. */
   readonly stale?: boolean;
   readonly automatic?: boolean;
+  /** The plan was posted before Kubernetes had answered. */
+  readonly asking?: boolean;
   /** The person without write access whom it answers. */
   readonly login?: string;
   /** Says that commands are written without a sign before the command word. */
@@ -36,6 +38,7 @@ export function markerLine(marker: Marker): string {
     marker.part === undefined ? "" : ` part=${marker.part}`,
     marker.stale === true ? " stale=true" : "",
     marker.automatic === true ? " automatic=true" : "",
+    marker.asking === true ? " asking=true" : "",
     marker.form === true ? " form=true" : "",
     marker.login === undefined ? "" : ` login=${encodeURIComponent(marker.login.replace(/\p{Cs}/gu, ""))}`,
     marker.runId === undefined ? "" : ` run=${encodeURIComponent(marker.runId)}`,
@@ -60,6 +63,7 @@ export function readMarker(body: string): Marker | undefined {
     part: part === undefined ? undefined : Number(part),
     stale: fields.get("stale") === "true",
     automatic: fields.get("automatic") === "true",
+    ...(fields.get("asking") === "true" && { asking: true }),
     form: fields.get("form") === "true",
     login: fields.get("login"),
     runId: fields.get("run"),

@@ -1,16 +1,10 @@
 import { besidesSentence, commitSentence } from "../core/diff/manifest-diff.js";
 import type { ChangeRequestRef } from "../core/model/change-request.js";
+import type { ClusterCheck, UntriedObjects } from "../core/model/cluster-check.js";
 import { isDangerous } from "../core/model/dangers.js";
 import { type HostWords, listed } from "../core/model/host-words.js";
 import { type AgainstCluster, type DiffBasis, driftOf, leftIn, type ObjectNote } from "../core/model/manifest-diff.js";
-import {
-  type ApplicationPlan,
-  checksOf,
-  type ClusterCheck,
-  isWithheld,
-  type PlanLock,
-  type UntriedObjects,
-} from "../core/model/plan.js";
+import { type ApplicationPlan, checksOf, isWithheld, type PlanLock } from "../core/model/plan.js";
 import { code, fence, type Links, sentence, shortened, warning, withReferences } from "./markdown.js";
 import { type Block, block, checkBlocks, counted, firstLines, lockedBy } from "./parts.js";
 import {
@@ -249,7 +243,8 @@ export function clusterSentences(check: ClusterCheck | undefined): readonly stri
 }
 
 /** Completes "Kubernetes …", with untrusted names and no full stop. The refusals themselves are among the cautions. */
-function clusterSentence({ accepted, refused, untried }: ClusterCheck): string {
+function clusterSentence({ accepted, refused, untried, asking }: ClusterCheck): string {
+  if (asking !== undefined) return `is being asked about ${counted(asking.length, "changed object")}`;
   const tried = accepted + refused.length;
   if (tried === 0) {
     const causes = new Set(untried.map(({ reason }) => shownCause(reason)));
@@ -266,7 +261,7 @@ function clusterSentence({ accepted, refused, untried }: ClusterCheck): string {
   return [said.join(", "), ...(untried.length === 0 ? [] : [untriedText(untried)])].join("; ");
 }
 
-/** Nothing to read: Kubernetes was asked about every changed object, and would take each. */
+/** Nothing to read: Kubernetes would take every changed object, or is being asked about them, which the plan's first line says. */
 function isAccepted({ refused, untried }: ClusterCheck): boolean {
   return refused.length === 0 && untried.length === 0;
 }

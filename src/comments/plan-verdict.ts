@@ -6,6 +6,7 @@ import { type HostWords, listed, referenceTo } from "../core/model/host-words.js
 import { type Danger, driftOf, leftIn, type ManifestDiff } from "../core/model/manifest-diff.js";
 import {
   checksOf,
+  isAsking,
   type ApplicationPlan,
   type ApplicationSetPreview,
   isWithheld,
@@ -62,6 +63,7 @@ export function overviewOf(
     details,
     setsText(plan),
     checksText(checksIn(plan)),
+    isAsking(plan) ? ASKING : "",
   ];
   return { verdict: joined(verdict, " · "), table };
 }
@@ -81,6 +83,9 @@ function namesOf(plans: readonly ApplicationPlan[], links: Links): string {
     plans.length === MOST_NAMES + 1 ? plans.length : MOST_NAMES,
   );
 }
+
+/** The comment is edited when the answers are there. */
+const ASKING = "⏳ asking Kubernetes…";
 
 const MOST_NAMES = 2;
 

@@ -6,7 +6,14 @@ import type { LockLost } from "../core/model/event.js";
 import { type HostWords, listed, referenceTo } from "../core/model/host-words.js";
 import type { Lock, Turn } from "../core/model/lock.js";
 import type { NextStep } from "../core/model/next-step.js";
-import type { ApplicationPlan, ApplicationSetPreview, Plan, Preview, SetFailure } from "../core/model/plan.js";
+import {
+  type ApplicationPlan,
+  type ApplicationSetPreview,
+  isAsking,
+  type Plan,
+  type Preview,
+  type SetFailure,
+} from "../core/model/plan.js";
 import { type Packed, packed, readFirst, type Task, unpacked } from "../core/ports/compute.js";
 import { SERVICE } from "../names.js";
 import {
@@ -111,7 +118,7 @@ export function renderPlan(plan: Plan, options: PlanOptions): readonly string[] 
   const one = pack(blocks, limit);
   const parts = one.length === 1 ? one : pack(stepFirst(blocks, around, plan, options), limit);
   return parts.map((part, index) => {
-    const marker = markerLine({ kind: "plan", head: plan.head, part: index + 1 });
+    const marker = markerLine({ kind: "plan", head: plan.head, part: index + 1, asking: isAsking(plan) });
     const counter = parts.length === 1 ? "" : ` (part ${index + 1} of ${parts.length})`;
     return `${marker}\n## ${SERVICE} Plan${counter}\n${index === 0 ? "" : "\n"}${part}`;
   });

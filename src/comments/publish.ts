@@ -167,6 +167,35 @@ export function withPresent(body: string, rendered: readonly string[]): string {
   return marker === undefined ? body : remark(now, marker);
 }
 
+/**
+ * Brings every comment of a posted plan to its present text. @param first its first comment. @param parts the texts, more than before
+ * perhaps; comments that it does not need any more are marked as outdated.
+ */
+export async function rewritePlan(
+  host: CodeHost,
+  change: ChangeRequestRef,
+  first: OwnComment,
+  parts: readonly string[],
+  posting: Posting,
+): Promise<void> {
+  const runId = readMarker(first.body)?.runId;
+  if (runId === undefined) return;
+  const own = (await host.listOwnComments(change)).filter((one) => {
+    const marker = readMarker(one.body);
+    return isCurrentPlan(one) && marker?.runId === runId && marker.head === readMarker(first.body)?.head;
+  });
+  for (const [index, text] of parts.entries()) {
+    const body = remark(text, { runId, part: index + 1 });
+    const found = own.find((one) => readMarker(one.body)?.part === index + 1);
+    if (found === undefined) await postOnce(host, change, body, posting);
+    else if (found.body !== body) await host.editComment(change, found.id, body);
+  }
+  for (const one of own) {
+    const stale = (readMarker(one.body)?.part ?? 1) > parts.length ? markStale(one.body) : undefined;
+    if (stale !== undefined) await host.editComment(change, one.id, stale);
+  }
+}
+
 const SECTION = "\n### ";
 const HEADING_WITHIN = 500;
 
@@ -276,7 +305,7 @@ export async function hasAnswered(
   });
 }
 
-/** Whether this head was planned, or a comment says why it could not be. */
+/** Whether this head was planned, with whatever Kubernetes says to that, or a comment says why it could not be. */
 export async function isHeadAnswered(
   host: Pick<CodeHost, "listOwnComments">,
   change: ChangeRequestRef,
@@ -286,7 +315,11 @@ export async function isHeadAnswered(
   return own.some(({ body }) => {
     const marker = readMarker(body);
     if (marker?.head !== head) return false;
-    return marker.kind === "plan" || marker.kind === "no-applications" || marker.automatic === true;
+    return (
+      (marker.kind === "plan" && marker.asking !== true) ||
+      marker.kind === "no-applications" ||
+      marker.automatic === true
+    );
   });
 }
 

@@ -69,6 +69,7 @@ export const TASKS: Tasks = {
   "read-live": async () => (await import("../deployer/argocd/live-resources.js")).readLiveTask,
   "read-live-texts": async () => (await import("../deployer/argocd/live-resources.js")).readLiveTextsTask,
   "trial-order": async () => (await import("../core/diff/diff-task.js")).trialOrderTask,
+  marks: async () => (await import("../core/diff/diff-task.js")).markTask,
   diff: async () => (await import("../core/diff/diff-task.js")).diffTask,
   removal: async () => (await import("../core/render/preview.js")).removalTask,
   "check-input": async () => (await import("../core/render/check-manifests.js")).checkInputTask,

@@ -142,6 +142,24 @@ describe("the shapes of a plan comment", () => {
       ]),
     ],
     [
+      "asking-kubernetes",
+      samplePlan([
+        sampleApplication("web", {
+          ...evaluated([resource("apps/Deployment guestbook/web", "update", HUNK)]),
+          cluster: {
+            accepted: 0,
+            refused: [],
+            untried: [{ titles: ["Secret guestbook/login"], reason: "its values are hidden" }],
+            asking: ["apps/Deployment guestbook/web"],
+          },
+        }),
+        sampleApplication("api", {
+          ...evaluated([resource("ConfigMap guestbook/api", "update", HUNK)]),
+          cluster: { accepted: 0, refused: [], untried: [], asking: ["ConfigMap guestbook/api"] },
+        }),
+      ]),
+    ],
+    [
       "left-as-is",
       samplePlan([
         sampleApplication(

@@ -1,8 +1,8 @@
 import fc from "fast-check";
 import { applicationName } from "../../src/core/model/brand.js";
+import type { ClusterCheck } from "../../src/core/model/cluster-check.js";
 import type { DiffBasis, NameChanges } from "../../src/core/model/manifest-diff.js";
 import type {
-  ClusterCheck,
   ApplicationPlan,
   ApplicationSetPreview,
   Plan,
@@ -76,6 +76,7 @@ const clusterCheck: fc.Arbitrary<ClusterCheck> = fc.record({
     fc.record({ titles: fc.array(hostileName(), { minLength: 1, maxLength: 5 }), reason: hostileText() }),
     { maxLength: 5 },
   ),
+  asking: fc.option(fc.array(hostileName(), { minLength: 1, maxLength: 5 }), { nil: undefined }),
 });
 const evaluatedPlan = fc
   .record({

@@ -141,3 +141,46 @@ test("a command of an outsider that is stopped is not answered again after a res
   }
   expect(world.host.commentsOf(number)).toHaveLength(1);
 });
+
+/** Plans while Kubernetes is asked, and ends with its process before the answer. */
+async function endedWhileAsking(world: CommandWorld, number: number): Promise<Dependencies> {
+  const deps: Dependencies = { ...dependenciesOf(world), serverDryRun: "auto" };
+  const answer = world.deployer.tryObjects.bind(world.deployer);
+  const first = new Promise<void>((resolve) => {
+    world.deployer.tryObjects = () => new Promise(() => resolve());
+  });
+  void supervise(comment(world, number, "svc plan"), deps, never());
+  await first;
+  while (world.host.commentsOf(number).length === 0) await new Promise((resolve) => setImmediate(resolve));
+  expect(world.host.commentsOf(number).join()).toContain("asking Kubernetes…");
+  world.deployer.tryObjects = answer;
+  return deps;
+}
+
+test("a plan whose process ended while Kubernetes was asked is made again, in the same comment", async () => {
+  const world = new CommandWorld();
+  const number = world.open(config("web", "2"));
+  const deps = await endedWhileAsking(world, number);
+  await supervise(comment(world, number, "svc plan"), deps, { ...never(), again: true });
+  expect(world.host.commentsOf(number)).toHaveLength(1);
+  expect(world.host.commentsOf(number).join()).not.toMatch(/asking/);
+  expect(await world.stores.plans.find(world.host.ref(number))).toMatchObject({
+    applications: [{ cluster: { accepted: 1, untried: [] } }],
+  });
+});
+
+test("where it cannot be made again, whoever brings the plan up to date takes the question out", async () => {
+  const world = new CommandWorld();
+  const number = world.open(config("web", "2"));
+  const deps = await endedWhileAsking(world, number);
+  const change = world.host.ref(number);
+  const marks: unknown[] = [];
+  const { publisher } = deps;
+  publisher.mark = async (marked) => void marks.push(marked);
+  await supervise(comment(world, number, "svc plan"), deps, { ...never(), again: true, givenUp: true });
+  expect(marks).toEqual([change]);
+  await supervise({ kind: "marked", delivery: "marked-1", change, turn: 1 }, deps, never());
+  const [plan] = world.host.commentsOf(number);
+  expect(plan).toContain("**Kubernetes:** was not asked: svc was interrupted while it asked: plan again");
+  expect(plan).not.toMatch(/asking Kubernetes|asking=/);
+});

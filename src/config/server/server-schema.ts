@@ -154,7 +154,7 @@ function deployerSection() {
     server_dry_run: oneOf(["auto", "off"])
       .prefault("auto")
       .describe(
-        "`auto`: with Argo CD 3.2 or newer, plans tell what Kubernetes will refuse of the changed objects and what it makes of them: Argo CD tries them in the cluster, and nothing is stored; two more calls per changed application, more where something is refused. `off`: Kubernetes is not asked",
+        "`auto`: with Argo CD 3.2 or newer, plans tell what Kubernetes will refuse of the changed objects and what it makes of them: Argo CD tries them in the cluster, and nothing is stored; two more calls per changed application, more where something is refused. Against the target branch they are asked once the plan is posted, and their answers are added by an edit. `off`: Kubernetes is not asked",
       ),
     temporary_apps: oneOf(["auto", "always"])
       .prefault("auto")

@@ -24,7 +24,7 @@ import {
   uncheckedPreview,
 } from "../render/check-manifests.js";
 import { digestOfRender } from "../render/digest-render.js";
-import { compareRenders, type ComparisonSource } from "../render/live-diff-mode.js";
+import { compareRenders, type ComparisonSource, type Question, type QuestionRoom } from "../render/live-diff-mode.js";
 import type { Previewed } from "../render/preview.js";
 import { createRenderLine, type RenderedSides, type RenderSource } from "../render/render.js";
 import type { Previews } from "../survey/previews.js";
@@ -41,6 +41,8 @@ interface Evaluation {
   readonly room: PlanRoom;
   /** Receives what the renders say about other applications. */
   readonly facts: Map<ApplicationName, RenderFacts>;
+  /** Receives what Kubernetes is asked about them once the plan is shown. */
+  readonly questions: Map<ApplicationName, Question>;
   readonly context: EvaluationSource;
 }
 
@@ -48,8 +50,9 @@ interface Evaluation {
 export async function evaluate(
   subjects: readonly Subject[],
   start: PlanStart,
-  { locks, room, facts, context }: Evaluation,
+  evaluation: Evaluation,
 ): Promise<readonly ApplicationPlan[]> {
+  const { locks, room, context } = evaluation;
   const rendered = await start.rendered();
   return allInTurns(subjects, async (subject) => {
     const lock = lockOf(locks.get(subject.name));
@@ -69,7 +72,7 @@ export async function evaluate(
         return { ...common, kind: "unevaluated" as const, reason: subject.problem };
       case "live": {
         const atMerge = subject.notDriven ?? autoSyncReason(subject);
-        const found = await evaluated(subject, await rendered.get(subject), facts, context);
+        const found = await evaluated(subject, await rendered.get(subject), evaluation);
         const { warnings, gaps } = await warningsOf(subject, context);
         return {
           ...common,
@@ -116,9 +119,9 @@ function autoSyncReason({ autoSynced, syncingSet }: LiveSubject): string | undef
 async function evaluated(
   subject: LiveSubject,
   sides: Started | undefined,
-  facts: Map<ApplicationName, RenderFacts>,
-  context: EvaluationSource,
+  { facts, questions, room, context }: Evaluation,
 ): Promise<Evaluated | Unevaluated> {
+  questions.delete(subject.name);
   const { live, base, head, definedBy } = subject;
   // The plan of a parent shows what it changes in its children.
   const definition = async () =>
@@ -144,7 +147,7 @@ async function evaluated(
       };
     case "rendered": {
       const [compared, checks, unpinned] = await Promise.all([
-        compareRenders(subject, sides, context),
+        compareRenders(subject, sides, room, context),
         checked(subject, sides, context),
         unpinnedOf(subject, sides, context),
       ]);
@@ -152,6 +155,7 @@ async function evaluated(
       const { planned } = compared;
       if (planned.kind === "unevaluated") return { ...planned, definition: await definition() };
       if (typeof unpinned === "string") return { kind: "unevaluated", reason: unpinned };
+      if (compared.question !== undefined) questions.set(subject.name, compared.question);
       return { ...planned, definition: await definition(), ...checks, ...(unpinned && { unpinned }) };
     }
   }
@@ -203,17 +207,19 @@ const ONLY_BASE = "# The live definition stays as it is; the one on the target b
 /** Characters. */
 const MAX_DIFFS = 16 * 1024 * 1024;
 const MAX_SIDES = 4 * 1024 * 1024;
+/** Of whole renders; what is kept of them is what changes. */
+const MAX_QUESTIONS = 64 * 1024 * 1024;
 const NO_ROOM = "# It is not shown: the other diffs of this plan are too long.";
 
 /** Characters left for the diffs of a plan, which is stored whole and shown on one page. */
-interface PlanRoom {
+interface PlanRoom extends QuestionRoom {
   diffs: number;
   /** For objects that are kept whole. */
   sides: number;
 }
 
 export function newPlanRoom(): PlanRoom {
-  return { diffs: MAX_DIFFS, sides: MAX_SIDES };
+  return { diffs: MAX_DIFFS, sides: MAX_SIDES, questions: MAX_QUESTIONS };
 }
 
 /** Leaves out the text of the diffs for which the plan has no room left. */

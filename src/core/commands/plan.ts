@@ -16,6 +16,7 @@ import type { AnnouncedSubject, Subject } from "../model/subject.js";
 import { byNameAlone } from "../policy/effect-rules.js";
 import { judge } from "../policy/judge.js";
 import type { CommandContext, Commits } from "../ports/context.js";
+import type { Question } from "../render/live-diff-mode.js";
 import { childPreviews, failingSets, type Parent, withChildren, withGenerated } from "../survey/child-previews.js";
 import { appliedSets, followedChildren, type FollowedSource, givenChildren } from "../survey/children.js";
 import type { DrivingSource } from "../survey/driving-right.js";
@@ -25,6 +26,7 @@ import { type SurveyWithSets, withApplicationSets } from "../survey/sets/applica
 import { type HasRoom, previewGenerated } from "../survey/sets/generated-applications.js";
 import { withFailing } from "../survey/sets/set-failure.js";
 import { type Survey, surveyAfresh, type SurveyOptions } from "../survey/survey.js";
+import { askSoon } from "./ask-cluster.js";
 import { contentWithin, createPlanStart, evaluate, newPlanRoom, type PlanStart } from "./evaluate.js";
 import { leaveQueues, type LockPorts, presentLock, releaseOthers, settleLocks } from "./locks.js";
 import { otherWordNotes, warningsOf, withRecords } from "./plan-warnings.js";
@@ -60,10 +62,11 @@ export async function plan(command: Command<"plan">, context: CommandContext): P
     if (selection.kind === "refused") return selection;
     const compared = await compare(selection.chosen, surveyed, planning);
     context.signal.throwIfAborted();
-    const result = await conclude(compared, selection, planning);
-    await context.plans.save(result);
+    const concluded = await conclude(compared, selection, planning);
+    const asked = await askSoon(concluded, compared.questions, context);
+    await context.plans.save(asked.plan);
     context.signal.throwIfAborted();
-    return { kind: "planned", plan: result, pruning: context.settings.prune };
+    return { kind: "planned", ...asked, pruning: context.settings.prune };
   } catch (error) {
     // The survey may still be reading other applications: no lock is taken after the answer, and one that is being taken
     // is released as well.
@@ -137,14 +140,12 @@ function givenIn(
   affected: readonly string[],
   change: CommandContext["change"],
 ): ReadonlyMap<string, GivenDefinition> {
-  if (!isPlanOf(plan, change)) return NONE_GIVEN;
+  if (!isPlanOf(plan, change)) return new Map();
   const given = plan.applications.flatMap(({ application, definedBy }) =>
     definedBy === undefined || affected.includes(application) ? [] : [[application, definedBy] as const],
   );
   return new Map(given);
 }
-
-const NONE_GIVEN: ReadonlyMap<string, GivenDefinition> = new Map();
 
 /** Automatic plans are not a person's command, so nobody's access is judged. */
 const ALLOWED = { refusal: undefined };
@@ -154,6 +155,7 @@ interface Compared extends Pick<Plan, "applications" | "applicationSets"> {
   readonly previewed: readonly Preview[];
   /** What the change request affects, children included that only their parents change. */
   readonly found: Survey;
+  readonly questions: ReadonlyMap<ApplicationName, Question>;
 }
 
 /** Locks and renders the chosen subjects, and all that follows from them: children, generated applications, effects. */
@@ -167,7 +169,8 @@ async function compare(chosen: readonly Subject[], surveyed: SurveyWithSets, pla
   // Awaited below; until then it must not end the process as an unhandled rejection.
   generated.catch(() => undefined);
   const facts = new Map<ApplicationName, RenderFacts>();
-  const evaluation = { locks, room: newPlanRoom(), facts, context };
+  const questions = new Map<ApplicationName, Question>();
+  const evaluation = { locks, room: newPlanRoom(), facts, questions, context };
   const first = await evaluate(chosen, start, evaluation);
   const { subjects, evaluated } = await followParents({ subjects: chosen, evaluated: first }, facts, surveyed.found, {
     evaluate: (some) => {
@@ -190,6 +193,7 @@ async function compare(chosen: readonly Subject[], surveyed: SurveyWithSets, pla
   const applied = (set: string) => (appliers.has(set) ? { appliedBy: appliers.get(set) } : {});
   return {
     found,
+    questions,
     previewed: [...(await generated), ...below].map((one) => {
       const origin = one.origin.kind === "generated" ? { ...one.origin, ...applied(one.origin.of) } : one.origin;
       return { ...one, origin, content: contentWithin(evaluation.room, one.content) };

@@ -7,16 +7,11 @@ import { readAgain, readForSync } from "../facts/read-sync.js";
 import { isLifted, overriddenIn, readSyncChecks, type SyncChecks, withChecks } from "../facts/sync-checks.js";
 import type { ApplicationName } from "../model/brand.js";
 import { type ChangeRequest, type ChangeRequestRef, identityKey } from "../model/change-request.js";
+import { expectedRefusals } from "../model/cluster-check.js";
 import { allInTurns } from "../model/collections.js";
 import type { Command } from "../model/command.js";
 import { listed } from "../model/host-words.js";
-import {
-  type ApplicationPlan,
-  type ApplicationSetPreview,
-  expectedRefusals,
-  isPlanOf,
-  type Plan,
-} from "../model/plan.js";
+import { type ApplicationPlan, type ApplicationSetPreview, isPlanOf, type Plan } from "../model/plan.js";
 import type { ApplicationSync, CommandResult } from "../model/result.js";
 import type { LiveSubject } from "../model/subject.js";
 import { writtenBy, isAtHead, ownLocksIn } from "../policy/application-state.js";

@@ -3,7 +3,7 @@ import type { ApplicationSpec, Manifest } from "../model/application.js";
 import { isJsonObject, type JsonObject, type JsonText, readJsonText } from "../model/json.js";
 import type { ManifestDiff, SecretChange } from "../model/manifest-diff.js";
 import type { SensitiveKind } from "../model/settings.js";
-import { readFirst } from "../ports/compute.js";
+import { readFirst, type Task } from "../ports/compute.js";
 import type { LiveState, ObjectAnswer } from "../ports/deployer.js";
 import { isSecret } from "../secrets/hide-values.js";
 import { type ComparedSecrets, compareSecrets, secretName, type SecretsInGit } from "../secrets/secret-changes.js";
@@ -29,8 +29,8 @@ import {
 } from "./live/live-outcome.js";
 import { type TrialOrder, trialOrder } from "./live/trial-order.js";
 import { differingByCommit, differingPairs, diffManifests, type DiffRequest, pairManifests } from "./manifest-diff.js";
-import { byIdentity, type ManifestIdentity, titleOf } from "./manifest-key.js";
-import { type Mark, meanTheSame, type Sides } from "./summarise.js";
+import { byIdentity, keyOf, type ManifestIdentity, titleOf } from "./manifest-key.js";
+import { type Mark, type Marks, meanTheSame, type Sides } from "./summarise.js";
 
 /** A comparison whose large parts are texts. */
 export interface DiffInput extends Omit<DiffRequest, "base" | "head"> {
@@ -41,12 +41,22 @@ export interface DiffInput extends Omit<DiffRequest, "base" | "head"> {
   readonly ignored: IgnoreRules;
   readonly answers: ObjectAnswers;
   readonly live: { readonly mode: "live" | "both"; readonly state: JsonText<LiveState> } | undefined;
+  /** Kubernetes is asked about the changed objects once the diff is shown. Never with `live`, whose diff follows from its answers. */
+  readonly asks?: boolean;
 }
 
 interface DiffOutput {
   /** Contains no value of a Secret. */
   readonly diff: ManifestDiff;
   readonly facts: RenderFacts;
+  /** Only if the input `asks`. */
+  readonly question: DiffQuestion | undefined;
+}
+
+/** What Kubernetes can be asked about a diff, and what tells which marks its objects get by the answers. */
+export interface DiffQuestion {
+  readonly order: TrialOrder;
+  readonly sides: readonly (readonly [key: string, sides: Sides])[];
 }
 
 /** What Kubernetes can be asked about the changed objects. */
@@ -64,8 +74,33 @@ export const diffTask = readFirst("diff", parsed, (input): DiffOutput => {
   const sensitive = sensitiveChanges(differing.values(), input.sensitiveKinds, secrets);
   const diff = withSensitive(diffOf(input, renders), sensitive);
   const onlyCommit = input.mayHoldCommit ? differingByCommit(request, pairs, differing) : [];
-  return { diff: { ...diff, secrets, onlyCommit }, facts };
+  const question = input.asks === true ? questionOf(renders) : undefined;
+  return { diff: { ...diff, secrets, onlyCommit }, facts, question };
 });
+
+function questionOf({ request, differing }: Renders): DiffQuestion {
+  const order = trialOrder(request, differing, new Map());
+  const keys = new Set(order.objects.map(({ object }) => keyOf({ ...object, generateName: "" })));
+  return { order, sides: [...differing].filter(([key]) => keys.has(key)) };
+}
+
+interface MarkInput extends Pick<DiffInput, "answers" | "ignored" | "syncOptions"> {
+  readonly sides: DiffQuestion["sides"];
+}
+
+/** How the marks of objects change once Kubernetes has answered. */
+export const markTask: Task<MarkInput, Marks> = {
+  name: "marks",
+  run({ sides, answers, ignored, syncOptions }) {
+    // Secrets, whose keys may stay, are never asked about.
+    const applying = { ignored, syncOptions, stayingKeys: () => undefined };
+    const differing = new Map(sides);
+    const before = withMarks(differing, {}, applying);
+    return [...withMarks(differing, answers, applying)].map(([key, { identity, mark }]) => {
+      return { title: titleOf(identity), before: before.get(key)?.mark, after: mark };
+    });
+  },
+};
 
 interface Parsed extends DiffRequest, Omit<DiffInput, keyof DiffRequest> {
   /** Whether an id of the head's commit may be in its render. */

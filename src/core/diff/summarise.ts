@@ -20,6 +20,13 @@ export interface Mark {
   readonly left: boolean;
   readonly text: string;
 }
+/** The marks of objects without and with Kubernetes' answers. */
+export type Marks = readonly {
+  readonly title: string;
+  readonly before: Mark | undefined;
+  readonly after: Mark | undefined;
+}[];
+
 type Changed = Shown & { readonly action: ResourceChange["action"]; readonly dangerous: boolean };
 /** Without what must not be shown. */
 type Shown = Sides & { readonly hides: boolean };
@@ -55,15 +62,13 @@ export function summarise(changes: readonly Sides[], { syncOptions, basis, redac
   // Small objects are shown whatever the large ones need.
   const shown = new Map(bySize.map((one) => [one, toResource(one, compare, patterns)]));
   const resources = sorted.flatMap((one) => shown.get(one) ?? []);
-  const count = (action: ResourceChange["action"]) =>
-    resources.filter((one) => !one.hook && one.action === action && one.left !== true).length;
   const stay = sorted.filter(
     ({ action, hook, base }) => action === "delete" && !hook && isNeverPruned(base, syncOptions),
   );
   return {
-    created: count("create"),
-    updated: count("update"),
-    deleted: count("delete") - stay.length,
+    created: countOf(resources, "create"),
+    updated: countOf(resources, "update"),
+    deleted: countOf(resources, "delete") - stay.length,
     ...(stay.length === 0 ? {} : { stay: stay.length }),
     hooksChanged: resources.filter(({ hook }) => hook).length,
     resources,
@@ -75,6 +80,28 @@ export function summarise(changes: readonly Sides[], { syncOptions, basis, redac
     sets: namesOf(sorted, "ApplicationSet"),
     basis,
   };
+}
+
+/** Those that a sync leaves as they are do not count. */
+function countOf(resources: readonly ResourceChange[], action: ResourceChange["action"]): number {
+  return resources.filter((one) => !one.hook && one.action === action && one.left !== true).length;
+}
+
+/** The diff with the marks that its objects have by Kubernetes' answers. */
+export function remarked(diff: ManifestDiff, marks: Marks): ManifestDiff {
+  const marksOf = new Map(marks.map((one) => [one.title, one]));
+  const resources = diff.resources.map((one): ResourceChange => {
+    const found = one.action === "update" ? marksOf.get(one.title) : undefined;
+    if (found === undefined) return one;
+    const old = lineOf(found.before);
+    const hunks = one.diff.startsWith(old) ? one.diff.slice(old.length) : one.diff;
+    return { ...one, diff: lineOf(found.after) + hunks, left: found.after?.left === true ? true : undefined };
+  });
+  return { ...diff, resources, updated: countOf(resources, "update") };
+}
+
+function lineOf(mark: Mark | undefined): string {
+  return mark === undefined ? "" : `# ${mark.text}\n`;
 }
 
 /** For Secrets, only differences that can be shown count: a mask and a value do not differ. */
@@ -108,7 +135,7 @@ function toResource(
     action,
     title: titleOf(identity),
     kind: identity.kind,
-    diff: mark === undefined ? diff : `# ${mark.text}\n${diff}`,
+    diff: lineOf(mark) + diff,
     hook,
     ...(mark?.left === true ? { left: true } : {}),
     whole: !hides && diff === text && !NOTE.test(text),

@@ -2,6 +2,7 @@ import type { GivenDefinition } from "./application.js";
 import type { ApplicationName, Revision } from "./brand.js";
 import type { ChangeRequest, ChangeRequestRef } from "./change-request.js";
 import { type CheckResult, type FailedCheck, isFailed } from "./check.js";
+import { type ClusterCheck, endAsking } from "./cluster-check.js";
 import { groupedBy } from "./collections.js";
 import type { Effect, Member } from "./effect.js";
 import type { Lock, Turn } from "./lock.js";
@@ -79,7 +80,7 @@ export interface Evaluated {
   /** What the head was read from. */
   readonly sources: readonly PlannedSource[];
   readonly diff: ManifestDiff;
-  /** Undefined if Kubernetes was not asked. */
+  /** Undefined if there is nothing to ask Kubernetes about. */
   readonly cluster?: ClusterCheck | undefined;
   /** How the server's checks of what the head renders ended; undefined if there are none for it. */
   readonly checks?: readonly CheckResult[] | undefined;
@@ -214,6 +215,26 @@ export function affectsNothing(plan: Plan): boolean {
   return told.every(({ length }) => length === 0);
 }
 
+/** Whether the plan is shown before Kubernetes has answered. */
+export function isAsking({ applications }: Plan): boolean {
+  return applications.some((one) => one.kind === "evaluated" && one.cluster?.asking !== undefined);
+}
+
+/** The plan as it stays if Kubernetes' answers do not come. @param isOver whether they do not for this application. */
+export function withoutAnswers(
+  plan: Plan,
+  reason: string,
+  isOver: (application: ApplicationName) => boolean = () => true,
+): Plan {
+  const applications = plan.applications.map((one) => (isOver(one.application) ? withoutAnswer(one, reason) : one));
+  return { ...plan, applications };
+}
+
+export function withoutAnswer(plan: ApplicationPlan, reason: string): ApplicationPlan {
+  if (plan.kind !== "evaluated" || plan.cluster === undefined) return plan;
+  return { ...plan, cluster: endAsking(plan.cluster, reason) };
+}
+
 /** About how many characters a plan has as JSON. */
 export function sizeOfPlan({ applications, previews }: Plan): number {
   const diffs = [...applications.map(shownDiff), ...previews.map(({ content }) => previewedDiff(content))];
@@ -317,42 +338,6 @@ export function failedChecksOf(plan: ApplicationPlan): readonly FailedCheck[] {
 export function isWithheld(plan: ApplicationPlan): boolean {
   return plan.kind === "unevaluated" && plan.withheld === true;
 }
-
-/** What Kubernetes said when the changed objects of an application were tried in its cluster and not stored. */
-export interface ClusterCheck {
-  /** How many objects it accepts. That says nothing about what a sync changes. */
-  readonly accepted: number;
-  readonly refused: readonly RefusedObject[];
-  readonly untried: readonly UntriedObjects[];
-}
-
-export interface RefusedObject {
-  /** As `ResourceChange.title`. */
-  readonly title: string;
-  /** `spec.selector: field is immutable`; untrusted, without the values that Kubernetes quotes. */
-  readonly message: string;
-  /** False where a sync does more than can be tried, so that it may still work. */
-  readonly sure: boolean;
-}
-
-/** Objects that were not tried. */
-export interface UntriedObjects {
-  readonly titles: readonly string[];
-  /** Completes "not tried: …"; untrusted. */
-  readonly reason: string;
-}
-
-/** Sentences for the answer to a sync: it is allowed, although it is known to fail. */
-export function expectedRefusals(check: ClusterCheck | undefined): readonly string[] {
-  const sure = check?.refused.filter((one) => one.sure) ?? [];
-  const told = sure
-    .slice(0, MOST_TOLD)
-    .map(({ title, message }) => `the plan said that Kubernetes will refuse ${title}: ${message}`);
-  const more = sure.length - told.length;
-  return more > 0 ? [...told, `the plan said so of ${more} more objects`] : told;
-}
-
-const MOST_TOLD = 5;
 
 /** What the merge makes of the objects of an application that no sync of the plan deploys. */
 export type PreviewContent = PreviewOutcome & {

@@ -9,11 +9,19 @@ import type { NextStep } from "./next-step.js";
 import type { ApplicationPlan, NotDeployed, Plan, UnreadFile } from "./plan.js";
 import type { AccessCommand, AccessRule, MergeMethod } from "./settings.js";
 
+/** The question that a plan is shown with. */
+export interface Asking {
+  /** The plan with the answers that come within so many milliseconds. @throws the reason why the command is stopped. */
+  readonly answers: (withinMs: number) => Promise<Plan>;
+}
+
 /** The result of a command. Each layer has a table with a row for every kind. */
 interface CommandResults {
   readonly planned: {
     readonly plan: Plan;
     readonly pruning: boolean;
+    /** Set if the plan is shown before Kubernetes has answered. */
+    readonly asking?: Asking | undefined;
   };
   readonly synced: {
     readonly dryRun: boolean;

@@ -13,6 +13,7 @@ export type TaskName =
   | "read-live"
   | "read-live-texts"
   | "trial-order"
+  | "marks"
   | "diff"
   | "removal"
   | "check-input"

@@ -1,7 +1,16 @@
-import { type DiffInput, diffTask, type RenderFacts, sizeOf, trialOrderTask } from "../diff/diff-task.js";
+import {
+  type DiffInput,
+  type DiffQuestion,
+  diffTask,
+  markTask,
+  type RenderFacts,
+  sizeOf,
+  trialOrderTask,
+} from "../diff/diff-task.js";
 import { applicationSyncOptions } from "../diff/hook.js";
 import { type ObjectAnswers, readIgnoreRules } from "../diff/live/live-objects.js";
-import { answersOf, type Tried, withTrials } from "../diff/live/trial-order.js";
+import { answersOf, askedAbout, type TrialOrder, type Tried, withTrials } from "../diff/live/trial-order.js";
+import { remarked } from "../diff/summarise.js";
 import { destinationOf, type Manifest, specEqual } from "../model/application.js";
 import { changeRequestKey } from "../model/change-request.js";
 import { safeMessage } from "../model/errors.js";
@@ -20,6 +29,19 @@ import type { RenderedSides } from "./render.js";
 interface Compared {
   readonly planned: Evaluated | Unevaluated;
   readonly facts: RenderFacts | undefined;
+  /** Undefined if Kubernetes is not asked, or was asked before. */
+  readonly question?: Question | undefined;
+}
+
+/** What Kubernetes is asked about an application once its plan is shown. */
+export interface Question {
+  /** @param planned as it is shown. @returns It with the answers. @throws the signal's reason, and what broke. */
+  readonly answer: (planned: Evaluated, signal: AbortSignal) => Promise<Evaluated>;
+}
+
+/** Characters of the renders for which a plan may still keep what it asks later. */
+export interface QuestionRoom {
+  questions: number;
 }
 
 export interface ComparisonSource
@@ -35,6 +57,7 @@ type BothSides = Extract<RenderedSides, { readonly kind: "rendered" }>;
 export async function compareRenders(
   subject: LiveSubject,
   sides: BothSides,
+  room: QuestionRoom,
   context: ComparisonSource,
 ): Promise<Compared> {
   const { deployer, diffMode, redact, settings, signal, log } = context;
@@ -47,7 +70,7 @@ export async function compareRenders(
   const mode = movesCluster(subject) ? "branch" : diffMode;
   switch (mode) {
     case "branch":
-      return compared(branch, subject, context);
+      return compared(askedLater(branch, subject, room, context), subject, context);
     case "live":
     case "both": {
       let state: JsonText<LiveState>;
@@ -56,11 +79,24 @@ export async function compareRenders(
       } catch (error) {
         signal.throwIfAborted();
         log.warn({ application: subject.name, err: error }, "could not read the live cluster");
-        return compared(branch, subject, context, safeMessage(error));
+        return compared(askedLater(branch, subject, room, context), subject, context, safeMessage(error));
       }
       return compared({ ...branch, live: { mode, state } }, subject, context);
     }
   }
+}
+
+/** Whether Kubernetes is asked once the plan is shown, which need not keep whole renders for it. */
+function askedLater(
+  input: DiffInput,
+  subject: LiveSubject,
+  room: QuestionRoom,
+  context: Pick<ComparisonSource, "serverDryRun">,
+): DiffInput {
+  const size = sizeOf(input);
+  const asks = isTried(subject, context) && size <= room.questions;
+  if (asks) room.questions -= size;
+  return { ...input, asks };
 }
 
 async function compared(
@@ -79,16 +115,46 @@ async function compared(
     log.warn({ application: subject.name, limit }, "comparing the renders of an application was stopped");
     return { planned: unevaluated(limit, hostWords[change.host]), facts: undefined };
   };
-  const tried = isTried(subject, context) ? await triedInCluster(input, limits, subject, context) : NOT_TRIED;
+  const tried =
+    isTried(subject, context) && input.asks !== true
+      ? await triedInCluster(input, limits, subject, context)
+      : NOT_TRIED;
   if (tried.kind === "exceeded") return stopped(tried.limit);
   const answered = { ...input, answers: tried.answers };
   const computed = await computeIfLarge(compute, diffTask, answered, sizeOf(answered), limits);
   if (computed.kind === "exceeded") return stopped(computed.limit);
-  const { diff: found, facts } = computed.output;
+  const { diff: found, facts, question } = computed.output;
   const diff: ManifestDiff =
     failed === undefined ? found : { ...found, basis: { kind: "live-failed", reason: failed } };
   const checked = tried.found && withTrials(diff, { ...tried.found, spec: subject.head.spec, redact });
-  return { planned: { ...planned, kind: "evaluated", verdict: verdictOf(diff), diff, ...checked }, facts };
+  const evaluated: Evaluated = { ...planned, kind: "evaluated", verdict: verdictOf(diff), diff, ...checked };
+  const cluster = question && askedAbout(question.order);
+  if (question === undefined || cluster === undefined) return { planned: evaluated, facts };
+  const { ignored, syncOptions } = input;
+  const asking = questionAbout(question, { ignored, syncOptions, characters: sizeOf(input) }, subject, context);
+  return { planned: { ...evaluated, cluster }, facts, question: asking };
+}
+
+/** Takes nothing that has the whole renders. */
+function questionAbout(
+  { order, sides }: DiffQuestion,
+  { characters, ...input }: Pick<DiffInput, "ignored" | "syncOptions"> & { readonly characters: number },
+  subject: LiveSubject,
+  context: ComparisonSource,
+): Question {
+  return {
+    async answer(planned, signal) {
+      const { compute, change, redact } = context;
+      const tried = await tryInOrder(order, subject, { ...context, signal });
+      const answers = answersOf(tried);
+      const answered = Object.values(answers).reduce((sum, { before, whole }) => sum + before.length + whole.length, 0);
+      const limits = { owner: changeRequestKey(change), deadlineMs: DEADLINE_MS, signal };
+      const marks = { ...input, sides, answers };
+      const computed = await computeIfLarge(compute, markTask, marks, characters + answered, limits);
+      const diff = computed.kind === "done" ? remarked(planned.diff, computed.output) : planned.diff;
+      return { ...planned, ...withTrials(diff, { ...tried, spec: subject.head.spec, redact }) };
+    },
+  };
 }
 
 function rendersSecrets({ base, head }: BothSides): boolean {
@@ -116,24 +182,33 @@ const NOT_TRIED: TriedObjects = { kind: "tried", answers: {}, found: undefined }
 async function triedInCluster(
   input: DiffInput,
   limits: ComputeLimits,
-  { live: application }: LiveSubject,
-  { change, deployer, signal, compute }: Pick<ComparisonSource, "change" | "deployer" | "signal" | "compute">,
+  subject: LiveSubject,
+  context: Pick<ComparisonSource, "change" | "deployer" | "signal" | "compute">,
 ): Promise<TriedObjects | Extract<Computed<never>, { readonly kind: "exceeded" }>> {
-  const ordered = await computeIfLarge(compute, trialOrderTask, input, sizeOf(input), limits);
+  const ordered = await computeIfLarge(context.compute, trialOrderTask, input, sizeOf(input), limits);
   if (ordered.kind === "exceeded") return ordered;
   const order = ordered.output;
   if (order.objects.length === 0) return NOT_TRIED;
-  const left = application.annotations[SKIP_RECONCILE] === "true";
-  const objects = order.objects.map(({ object }) => object);
-  const trials: readonly Trial[] = left
-    ? objects.map(() => ({ kind: "untried", reason: "Argo CD leaves the application alone (skip-reconcile)" }))
-    : await deployer.tryObjects({ application, objects, change }, signal);
+  const { trials } = await tryInOrder(order, subject, context);
   const answers = answersOf({ order, trials });
   // From here on only the manifests of refused objects are looked at. All may be as large as the whole render.
   const kept = order.objects.map((one, at) =>
     trials[at]?.kind === "refused" ? one : { ...one, object: { ...one.object, manifest: {} } },
   );
   return { kind: "tried", answers, found: { order: { ...order, objects: kept }, trials } };
+}
+
+async function tryInOrder(
+  order: TrialOrder,
+  { live: application }: LiveSubject,
+  { change, deployer, signal }: Pick<ComparisonSource, "change" | "deployer" | "signal">,
+): Promise<Pick<Tried, "order" | "trials">> {
+  const left = application.annotations[SKIP_RECONCILE] === "true";
+  const objects = order.objects.map(({ object }) => object);
+  const trials: readonly Trial[] = left
+    ? objects.map(() => ({ kind: "untried", reason: "Argo CD leaves the application alone (skip-reconcile)" }))
+    : await deployer.tryObjects({ application, objects, change }, signal);
+  return { order, trials };
 }
 
 /** Milliseconds for one application. What the diff shows is limited, so that usual machines need some seconds at most. */

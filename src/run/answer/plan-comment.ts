@@ -2,14 +2,14 @@ import { createHash } from "node:crypto";
 import { readMarker, remark } from "../../comments/marker.js";
 import { packedPlan, renderPlan, renderPlanTask } from "../../comments/plan.js";
 import { type Present, presentOf } from "../../comments/present.js";
-import { findCurrentPlan, publish, withPresent } from "../../comments/publish.js";
+import { findCurrentPlan, publish, rewritePlan, withPresent } from "../../comments/publish.js";
 import { withPresentLocks } from "../../core/commands/locks.js";
 import type { ReadFacts } from "../../core/facts/read-facts.js";
 import type { ApplicationName } from "../../core/model/brand.js";
 import { type ChangeRequest, changeRequestKey, identityKey } from "../../core/model/change-request.js";
 import { HostFailure } from "../../core/model/errors.js";
 import type { NextStep } from "../../core/model/next-step.js";
-import { isPlanOf, type Plan, sizeOfPlan } from "../../core/model/plan.js";
+import { isAsking, isPlanOf, type Plan, sizeOfPlan } from "../../core/model/plan.js";
 import { nextStep } from "../../core/policy/next-step.js";
 import { tooMuch } from "../../core/ports/compute.js";
 import type { Run } from "../line/run.js";
@@ -33,7 +33,8 @@ function digestOf({ plan, next, present }: Living): string {
     const held = lock.kind === "held" ? [identityKey(lock.by.holder), lock.by.user, lock.place] : [];
     return [application, lock.kind, ...held, gaps?.behind];
   });
-  return hashOf([plan.head, plan.baseBranch, plan.plannedAt, plan.notes, locks, next, present]);
+  const asking = isAsking(plan) ? ["asking"] : [];
+  return hashOf([plan.head, plan.baseBranch, plan.plannedAt, plan.notes, locks, next, present, ...asking]);
 }
 
 function hashOf(value: unknown): string {
@@ -56,6 +57,8 @@ export interface Place {
   readonly planComment?: string | undefined;
   /** Whether no comment shows the plan. */
   readonly withoutComment?: boolean;
+  /** Whether the plan itself has changed since it was posted, so that each of its comments may differ. */
+  readonly everyPart?: boolean;
 }
 
 /** The first comment of a change request's plan. */
@@ -96,7 +99,7 @@ export class PlanComment {
     const { change, run } = this;
     const digest = digestOf(now);
     const known = await this.#written();
-    if (known?.digest === digest) return;
+    if (known?.digest === digest && this.options.everyPart !== true) return;
     const texts = await planTexts(now, change, run);
     const [text = ""] = texts;
     if (known?.whole !== undefined && texts.length === 1) {
@@ -110,7 +113,11 @@ export class PlanComment {
     const comment = await findCurrentPlan(run.host, change);
     const wasPosted = known !== undefined && known.id !== "";
     if (comment === undefined && wasPosted) return this.#postAnew(now, texts);
-    if (comment !== undefined && readMarker(comment.body)?.head === now.plan.head) {
+    const isPlan = comment !== undefined && readMarker(comment.body)?.head === now.plan.head;
+    if (isPlan && this.options.everyPart === true) {
+      await run.publisher.wrote(change, "plan", undefined);
+      await rewritePlan(run.host, change, comment, texts, { urgency: "plan" });
+    } else if (isPlan) {
       const body = withPresent(comment.body, texts);
       if (body !== comment.body && !(await this.#edit(comment.id, body))) return this.#postAnew(now, texts);
     }

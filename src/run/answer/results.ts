@@ -27,7 +27,7 @@ import type { Finished } from "../line/outcome.js";
 import { NOBODY, openChange, plansAutomatically, type Run } from "../line/run.js";
 import { auditFactsOfMerge, auditRun } from "./audit.js";
 import { postedPlan } from "./plan-comment.js";
-import { show, showEnd } from "./show.js";
+import { addAnswers, show, showEnd } from "./show.js";
 import { setCommitStatus } from "./status.js";
 
 /** Posts what a sync did, updates the commit statuses that it changed, and merges if nothing is left to do. */
@@ -266,12 +266,16 @@ function everythingSucceeded({ applications }: CommandResultOf<"synced" | "rolle
   return applications.every(({ kind }) => kind === "succeeded");
 }
 
-async function replyWithPlan({ plan }: CommandResultOf<"planned">, answer: Answer): Promise<boolean> {
+async function replyWithPlan({ plan, asking }: CommandResultOf<"planned">, answer: Answer): Promise<boolean> {
   const { asked, finished, change, run, parts, posting, advised } = answer;
   const { settings, settled, earlier } = finished;
   const automatic = asked.kind === "autoplan";
   const quiet = automatic && settled.length === 0 && plan.turn === undefined;
   await postPlan(plan, { parts, quiet, automatic, settings, advised, earlier, posting }, change, run);
+  if (asking !== undefined) {
+    const { advice, present, reviewed } = advised;
+    await addAnswers(asking, { plan, next: advice?.next, present }, { change, settings, reviewed }, run);
+  }
   return true;
 }
 

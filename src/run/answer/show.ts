@@ -5,18 +5,21 @@ import { createApprovals, missingForRules } from "../../core/facts/approval.js";
 import type { ReadFacts, Reviewed } from "../../core/facts/read-facts.js";
 import type { ApplicationName } from "../../core/model/brand.js";
 import type { ChangeRequest } from "../../core/model/change-request.js";
+import { INTERRUPTED } from "../../core/model/cluster-check.js";
 import type { Deployment } from "../../core/model/deployment.js";
 import { LeaseLost } from "../../core/model/errors.js";
 import type { NextStep } from "../../core/model/next-step.js";
-import type { Plan } from "../../core/model/plan.js";
+import { isAsking, type Plan, withoutAnswers } from "../../core/model/plan.js";
+import type { Asking } from "../../core/model/result.js";
 import type { Rollout } from "../../core/model/rollout.js";
 import type { Settings } from "../../core/model/settings.js";
 import { byNameAlone, needsApproval } from "../../core/policy/effect-rules.js";
 import type { Facts } from "../../core/policy/facts.js";
+import { Stopped } from "../../core/ports/event-queue.js";
 import { surveyAfresh } from "../../core/survey/survey.js";
 import { AUTOMATIC, commandContext, NOBODY, openChange, type Run } from "../line/run.js";
 import { readChangeFacts } from "./change-facts.js";
-import { type Place, PlanComment, type Shower } from "./plan-comment.js";
+import { type Living, type Place, PlanComment, type Shower } from "./plan-comment.js";
 import { hasCommitStatus, setCommitStatus, setStatusText, whileLogging } from "./status.js";
 
 const MAX_CORRECTIONS = 3;
@@ -79,11 +82,46 @@ export async function show(change: ChangeRequest, options: ShowOptions, run: Run
   return shown;
 }
 
-/** Brings what an open, planned change request shows up to date. */
+/** Brings what an open, planned change request shows up to date. Nobody asks Kubernetes for its plan any more. */
 export async function showAgain(change: ChangeRequest, run: Run): Promise<Shown> {
-  if ((await run.plans.find(change))?.head !== change.headRevision) return NOTHING;
+  const plan = await run.plans.find(change);
+  if (plan?.head !== change.headRevision) return NOTHING;
+  const everyPart = isAsking(plan);
+  if (everyPart) await run.plans.save(withoutAnswers(plan, INTERRUPTED));
   const { settings } = await openChange(change, run);
-  return show(change, { settings, unlessShown: true }, run);
+  return show(change, { settings, unlessShown: true, everyPart }, run);
+}
+
+/** Waits for what Kubernetes says to a plan that was posted without it, and adds it with one edit of each comment that it changes. */
+export async function addAnswers(
+  asking: Asking,
+  posted: Living,
+  { change, settings, reviewed }: Pick<ShowOptions, "reviewed"> & {
+    readonly change: ChangeRequest;
+    readonly settings: Settings | undefined;
+  },
+  run: Run,
+): Promise<void> {
+  const { signal, config } = run;
+  const answered = await asking.answers(config.deployer.requestTimeout).catch((error: unknown) => {
+    // Another replica plans again.
+    if (!signal.aborted || isHandedBack(signal)) throw error;
+    return undefined;
+  });
+  const going = { ...run, signal: new AbortController().signal };
+  await orLater(change, going, async () => {
+    const plan = answered ?? withoutAnswers(posted.plan, "the plan was stopped while it asked");
+    await run.plans.save(plan);
+    // The status of a head that is not the newest any more is left as it is.
+    if (answered === undefined) return new PlanComment(change, { everyPart: true }, going).write({ ...posted, plan });
+    if (settings !== undefined) {
+      await show(change, { settings, reviewed, unlessShown: true, everyPart: true }, going);
+    }
+  });
+}
+
+function isHandedBack({ reason }: AbortSignal): boolean {
+  return reason instanceof Stopped && reason.reason === "handed-back";
 }
 
 /** Shows in the plan of a closed change request what became of it. @param records what it had deployed before it was closed. */

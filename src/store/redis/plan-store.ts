@@ -142,7 +142,8 @@ const manifestDiff = z.object({
 const clusterCheck = z.object({
   accepted: count,
   refused: z.array(z.object({ title: z.string(), message: z.string(), sure: z.boolean() })),
-  untried: z.array(z.object({ titles: z.array(z.string()), reason: z.string() })),
+  untried: z.array(z.object({ titles: z.array(z.string()), reason: z.string(), missed: orUndefined(z.literal(true)) })),
+  asking: orUndefined(z.array(z.string())),
 });
 
 const checkOutcome: z.ZodType<CheckOutcome> = z.discriminatedUnion("kind", [

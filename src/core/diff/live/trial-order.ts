@@ -3,7 +3,7 @@ import type { ApplicationSpec, Manifest } from "../../model/application.js";
 import { isList, ownMember } from "../../model/effect.js";
 import { canonicalJson, isJsonObject, type Json, type JsonObject } from "../../model/json.js";
 import type { ManifestDiff } from "../../model/manifest-diff.js";
-import type { ClusterCheck, RefusedObject } from "../../model/plan.js";
+import type { ClusterCheck, RefusedObject, UntriedObjects } from "../../model/cluster-check.js";
 import type { RefusalCause, Trial, TrialObject } from "../../ports/deployer.js";
 import { isSecret } from "../../secrets/hide-values.js";
 import { type FoundRefusal, withRefusals } from "../cautions.js";
@@ -226,18 +226,26 @@ export function withTrials(
   const untried = answered.flatMap(({ asked: { title }, trial }) =>
     trial.kind === "untried" ? [{ title, reason: redact(trial.reason, patterns) }] : [],
   );
-  const reasons = new Map<string, string[]>();
-  for (const { title, reason } of [...order.untried, ...untried]) {
-    reasons.set(reason, [...(reasons.get(reason) ?? []), title]);
-  }
   return {
     diff: { ...diff, ...withRefusals(diff, found.map(foundRefusal)) },
     cluster: {
       accepted: answered.filter(({ trial }) => trial.kind === "accepted").length,
       refused: found.map(({ title, message, sure }) => ({ title, message, sure })),
-      untried: [...reasons].map(([reason, titles]) => ({ reason, titles })),
+      untried: byReason([...order.untried, ...untried]),
     },
   };
+}
+
+/** What a plan says while Kubernetes is being asked; undefined if it is not asked about anything. */
+export function askedAbout({ objects, untried }: TrialOrder): ClusterCheck | undefined {
+  if (objects.length === 0) return undefined;
+  return { accepted: 0, refused: [], untried: byReason(untried), asking: objects.map(({ title }) => title) };
+}
+
+function byReason(untried: TrialOrder["untried"]): readonly UntriedObjects[] {
+  const reasons = new Map<string, string[]>();
+  for (const { title, reason } of untried) reasons.set(reason, [...(reasons.get(reason) ?? []), title]);
+  return [...reasons].map(([reason, titles]) => ({ reason, titles }));
 }
 
 const LONGEST_MESSAGE = 160;

@@ -1,0 +1,59 @@
+import { SERVICE } from "../../names.js";
+import { listed } from "./host-words.js";
+
+/** What Kubernetes said when the changed objects of an application were tried in its cluster and not stored. */
+export interface ClusterCheck {
+  /** How many objects it accepted. That says nothing about what a sync changes. */
+  readonly accepted: number;
+  readonly refused: readonly RefusedObject[];
+  readonly untried: readonly UntriedObjects[];
+  /** The objects that it is being asked about, while the plan is shown already; undefined once that is over. */
+  readonly asking?: readonly string[] | undefined;
+}
+
+/** An object that Kubernetes refuses. */
+export interface RefusedObject {
+  /** As `ResourceChange.title`. */
+  readonly title: string;
+  /** `spec.selector: field is immutable`; untrusted, without the values that Kubernetes quotes. */
+  readonly message: string;
+  /** False where a sync does more than can be tried, so that it may still work. */
+  readonly sure: boolean;
+}
+
+/** Objects that were not tried. */
+export interface UntriedObjects {
+  readonly titles: readonly string[];
+  /** Completes "not tried: …"; untrusted. */
+  readonly reason: string;
+  /** It could have been asked about them, but the answer did not come in time. */
+  readonly missed?: true | undefined;
+}
+
+/** Why there is no answer where nobody waits for one any more. */
+export const INTERRUPTED = `${SERVICE} was interrupted while it asked: plan again`;
+
+/** What was still to be answered counts as not tried. */
+export function endAsking(check: ClusterCheck, reason: string): ClusterCheck {
+  const { asking, untried, ...rest } = check;
+  if (asking === undefined) return check;
+  return { ...rest, untried: [...untried, { titles: asking, reason, missed: true }] };
+}
+
+/** Sentences for the answer to a sync: it is allowed, although it is known to fail, or Kubernetes was not asked in time. */
+export function expectedRefusals(check: ClusterCheck | undefined): readonly string[] {
+  if (check === undefined) return [];
+  const sure = check.refused.filter((one) => one.sure);
+  const told = sure
+    .slice(0, MOST_TOLD)
+    .map(({ title, message }) => `the plan said that Kubernetes will refuse ${title}: ${message}`);
+  const more = sure.length - told.length;
+  const missed = endAsking(check, INTERRUPTED).untried.filter((one) => one.missed === true);
+  return [
+    ...told,
+    ...(more > 0 ? [`the plan said so of ${more} more objects`] : []),
+    ...missed.map(({ titles, reason }) => `Kubernetes was not asked about ${listed(titles, MOST_TOLD)}: ${reason}`),
+  ];
+}
+
+const MOST_TOLD = 5;
