@@ -10,7 +10,6 @@ import type { Scene } from "./sandbox-process.js";
 const RENDER_MS = 200;
 /** Default of `argocd.preview_limit`. */
 const GENERATED = 100;
-const TRIED = 50;
 /** A program that does nothing: what is left is the cost of running one for each application. */
 const TRIVIAL = { name: "trivial", command: ["true"] };
 
@@ -46,12 +45,12 @@ function changed(count: number, of = count): Case {
   };
 }
 
-/** Asks Kubernetes about the changed objects as well. */
-function tried(): Case {
-  const plain = changed(TRIED);
+/** Asks Kubernetes about the changed objects once the plan is posted. */
+function tried(count: number): Case {
+  const plain = changed(count);
   return {
     ...plain,
-    what: `${TRIED} changed and tried`,
+    what: `${count} changed and tried`,
     scene: { ...plain.scene, deployed: true },
     options: { dryRun: true },
   };
@@ -78,12 +77,20 @@ async function planAndPush({ what, scene, options, opened, pushed }: Case): Prom
     // The service has cloned the repository already.
     await service.timed({ name: "open", number: 1, changes: { "README.md": "hello\n" } });
     const open = { name: "open", number: 2, changes: opened(service) } as const;
-    print(row(`${what}, opened`, await measurePlan(service, open)));
+    printRows(`${what}, opened`, await measurePlan(service, open));
     const push = { name: "push", number: 2, changes: pushed } as const;
-    print(row(`${what}, pushed again`, await measurePlan(service, push)));
+    printRows(`${what}, pushed again`, await measurePlan(service, push));
   } finally {
     await service.stop();
   }
+}
+
+/** The moment when the plan is posted, and the one when it has Kubernetes' answers. */
+function printRows(title: string, measured: MeasuredPlan): void {
+  print(row(title, measured));
+  const { answeredMs, answeredBoundMs } = measured;
+  if (answeredMs === undefined) return;
+  print(row(`${title}, with the answers`, { ...measured, planMs: answeredMs, boundMs: answeredBoundMs }));
 }
 
 function row(title: string, measured: MeasuredPlan): string {
@@ -107,7 +114,11 @@ function asked(word: string): readonly Case[] {
     case "generated":
       return [generated()];
     case "tried":
-      return [tried()];
+      return [tried(50), tried(500)];
+    case "tried-50":
+      return [tried(50)];
+    case "tried-500":
+      return [tried(500)];
     case "one":
       return [changed(1, 200)];
     default:

@@ -26,16 +26,18 @@ export interface ServiceOptions {
 
 const SECRET = "bench-webhook-secret";
 
-/** Times (`performance.now()`) when webhooks arrived, when renders were asked for, and when the host had taken comments. */
+/** Times (`performance.now()`) when webhooks arrived, when renders were asked for, and when the host had taken comments and edits. */
 const webhooks: number[] = [];
 const renders: number[] = [];
 const comments: number[] = [];
+const edits: number[] = [];
 subscribe("http.server.request.start", () => webhooks.push(performance.now()));
 subscribe("undici:request:create", (message) => {
   if (isRender(requestOf(message))) renders.push(performance.now());
 });
 subscribe("undici:request:trailers", (message) => {
   if (isComment(requestOf(message))) comments.push(performance.now());
+  if (isEdit(requestOf(message))) edits.push(performance.now());
 });
 
 interface SentRequest {
@@ -56,10 +58,16 @@ function isComment({ method, path }: SentRequest): boolean {
   return method === "POST" && /\/issues\/\d+\/comments$/.test(path);
 }
 
+function isEdit({ method, path }: SentRequest): boolean {
+  return method === "PATCH" && /\/issues\/comments\/\d+$/.test(path);
+}
+
 /** Milliseconds from the arrival of a webhook. */
 export interface Timed {
   /** Until the host had taken the comment. */
   readonly planMs: number;
+  /** Until the host had taken the answers of Kubernetes; undefined if the plan had them at once, or asks nothing. */
+  readonly answeredMs: number | undefined;
   /** Until the first render was asked for; infinite if none was. */
   readonly firstMs: number;
 }
@@ -90,12 +98,19 @@ export async function startRunningService(scene: Scene, options: ServiceOptions 
     argocdToken,
     repositoryUrl,
     async timed(order) {
-      webhooks.length = renders.length = comments.length = 0;
+      webhooks.length = renders.length = comments.length = edits.length = 0;
       await sandbox.ask(order);
       await service.idle();
       if (comments.length === 0) throw new Error("the service posted no comment");
       const arrived = Math.min(...webhooks);
-      return { planMs: Math.max(...comments) - arrived, firstMs: Math.min(...renders) - arrived };
+      const posted = Math.max(...comments);
+      // An earlier plan is folded before and after the newer one is posted.
+      const answered = options.dryRun === true ? Math.max(...edits) : 0;
+      return {
+        planMs: posted - arrived,
+        answeredMs: answered > posted ? answered - arrived : undefined,
+        firstMs: Math.min(...renders) - arrived,
+      };
     },
     calls: async () => (await sandbox.ask({ name: "calls" })) as readonly SeenCall[],
     async stop() {
