@@ -20,6 +20,7 @@ export const REPLIES: Readonly<Record<string, string>> = {
   "plan-new-and-deleted": "Application resources are added or removed",
   "plan-set-of-a-parent": "A parent applies an ApplicationSet that changes: it takes effect at the sync of the parent",
   "plan-previews": "ApplicationSets and parents add, change or remove applications at the merge",
+  "plan-asking-kubernetes": "The plan is posted, and Kubernetes is still being asked about it",
   "plan-auto-synced-and-warned": "An application has auto-sync, or there is something to know about it",
   "plan-locked-by-another": "Another pull request holds the lock, or the lock was released since the plan",
   "plan-your-turn": "A lock that the pull request waited for was released",

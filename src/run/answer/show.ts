@@ -4,7 +4,7 @@ import { withPresentLocks } from "../../core/commands/locks.js";
 import { createApprovals, missingForRules } from "../../core/facts/approval.js";
 import type { ReadFacts, Reviewed } from "../../core/facts/read-facts.js";
 import type { ApplicationName } from "../../core/model/brand.js";
-import type { ChangeRequest } from "../../core/model/change-request.js";
+import type { ChangeRequest, ChangeRequestRef } from "../../core/model/change-request.js";
 import { INTERRUPTED } from "../../core/model/cluster-check.js";
 import type { Deployment } from "../../core/model/deployment.js";
 import { LeaseLost } from "../../core/model/errors.js";
@@ -92,11 +92,21 @@ export async function showAgain(change: ChangeRequest, run: Run): Promise<Shown>
   return show(change, { settings, unlessShown: true, everyPart }, run);
 }
 
+/** Whether a run that broke, or ended with its process, left a plan that says that Kubernetes is being asked. */
+export async function isLeftAsking(change: ChangeRequestRef, { plans }: Pick<Run, "plans">): Promise<boolean> {
+  const plan = await plans.find(change).catch(() => undefined);
+  return plan !== undefined && isAsking(plan);
+}
+
 /** Waits for what Kubernetes says to a plan that was posted without it, and adds it with one edit of each comment that it changes. */
 export async function addAnswers(
   asking: Asking,
   posted: Living,
-  { change, settings, reviewed }: Pick<ShowOptions, "reviewed"> & {
+  {
+    change,
+    settings,
+    reviewed,
+  }: Pick<ShowOptions, "reviewed"> & {
     readonly change: ChangeRequest;
     readonly settings: Settings | undefined;
   },

@@ -17,7 +17,6 @@ import {
   StoreUnavailable,
 } from "../../core/model/errors.js";
 import type { HostEvent } from "../../core/model/event.js";
-import { isAsking } from "../../core/model/plan.js";
 import type { Refusal } from "../../core/model/result.js";
 import { reached, takingEffect } from "../../core/policy/effect-rules.js";
 import { type RunEnd, type RunTicket, Stopped, type StopReason } from "../../core/ports/event-queue.js";
@@ -28,6 +27,7 @@ import { answer, reply } from "../answer/answer.js";
 import { auditFactsOf, auditRun } from "../answer/audit.js";
 import { tellReceivers } from "../answer/notify.js";
 import { didAsAsked, setsStatus } from "../answer/results.js";
+import { isLeftAsking } from "../answer/show.js";
 import { showProgress } from "../answer/show.js";
 import { abandonRollout } from "../around/rollout.js";
 import { callNext, passTurn } from "../around/turns.js";
@@ -66,8 +66,9 @@ export async function supervise(event: HostEvent, deps: Dependencies, given: Run
   const outcome = await attempt(event, { ...fenced, attempt: new Attempt({ ...fenced, alongside }) });
   // Last: a sync may also have merged what the next one is planned against.
   if (freed.size > 0) await callNext({ applications: [...freed], after: event.change }, runId, deps);
-  const isLeft = marking.changed() || (ticket.again && (await wasLeftAsking(event.change, deps)));
-  if (isLeft && !showsItself(outcome)) await deps.publisher.mark(event.change);
+  const mayAsk = !showsItself(outcome) && (ticket.again || outcome.kind !== "silent");
+  const isBehind = marking.changed() || (mayAsk && (await isLeftAsking(event.change, deps)));
+  if (isBehind && !showsItself(outcome)) await deps.publisher.mark(event.change);
   const text = outcomeText(outcome);
   const ms = deps.clock.now().getTime() - startedAt;
   if (outcome.kind === "failed") log.error({ event: event.kind, err: outcome.error, ms }, "event failed");
@@ -127,12 +128,6 @@ function marksConcerned({ publisher, ...deps }: Dependencies, self: ChangeReques
     },
   });
   return { stores: { locks, waiting, plans, deployments }, changed: () => changed };
-}
-
-/** Whether a run that ended with its process left a plan that says that Kubernetes is being asked. */
-async function wasLeftAsking(change: ChangeRequestRef, { plans }: Dependencies): Promise<boolean> {
-  const plan = await plans.find(change).catch(() => undefined);
-  return plan !== undefined && isAsking(plan);
 }
 
 /** Whether the answer has brought the change request up to date, or nobody has to. */
