@@ -45,7 +45,7 @@ export class EmbeddedTexts {
     if (this.#left < 0) return OPAQUE;
     const documents = readDocuments(text);
     if (documents !== undefined) return { kind: "documents", documents, named };
-    return named || HAS_STRING_DATA.test(plain) ? OPAQUE : TEXT;
+    return NAMES_MAKER.test(plain) || HAS_STRING_DATA.test(plain) ? OPAQUE : TEXT;
   }
 }
 
@@ -53,6 +53,8 @@ export class EmbeddedTexts {
 const SHORTEST = 24;
 const HAS_STRING_DATA = /stringdata/i;
 const NAMES_SECRET = /\bkind\b[^\w]{1,20}(?:!!?\w{1,10}\s+|&\w{1,20}\s+)?["'\\]{0,4}secret(?:list)?\b/i;
+/** Also kinds that make up a Secret, such as ClusterSecret and SecretProviderClass. */
+const NAMES_MAKER = /\bkind\b[^\w]{1,20}(?:!!?\w{1,10}\s+|&\w{1,20}\s+)?["'\\]{0,4}(?!sealed)\w{0,60}?secret/i;
 
 function mayHoldSecret(plain: string): boolean {
   return (/kind/i.test(plain) && /secret/i.test(plain)) || HAS_STRING_DATA.test(plain);

@@ -222,7 +222,11 @@ class Walk {
           return typeof one === "string" && one === text ? one : this.#value(one, place, deeper);
         });
         if (embedded.named && this.#met === met) return this.#mark(at, text);
-        if (this.#replaced === replaced) return text;
+        // JSON with equal keys may say more than the last of them, which is all that its parser gives.
+        if (this.#replaced === replaced) {
+          if (this.#met === met || !/^\s*[{[]/.test(text)) return text;
+          this.#replaced += 1;
+        }
         return hidden.map((one) => stringify(one, { lineWidth: 0, aliasDuplicateObjects: false })).join("---\n");
       }
     }

@@ -80,6 +80,10 @@ const CARRIERS: readonly (readonly [string, Carrier])[] = [
       ),
   ],
   ["a document with equal keys", (one) => configMap(`kind: ConfigMap\n${stringify(one)}`)],
+  [
+    "JSON whose later keys empty it",
+    (one) => configMap(`${JSON.stringify(one).replace(/\}$/, "")},"stringData":{},"data":{},"values":{},"items":[]}`),
+  ],
   ["a document whose later keys empty it", (one) => configMap(`${stringify(one)}stringData: {}\ndata: {}\n`)],
   [
     "a document that empties what it merges",
@@ -134,6 +138,14 @@ describe("a Secret in a carrier is hidden as a Secret is", () => {
     expect(text).toMatch(/name: a\n.*stringData:\n\+.*password: \(hidden, after the change\)/);
     expect(text).toMatch(/name: new\n.*stringData:\n(?:-.*\n)?\+.*password: \(hidden\)/);
   });
+
+  test.each(["ClusterSecret", "ExternalSecret", "SecretProviderClass"])(
+    "a text that cannot be read and names a %s is hidden whole",
+    (kind) => {
+      const text = `{{- if .Values.x }}\nkind: ${kind}\ndata:\n  token: S3CR3T\n{{- end }}\n`;
+      expect(shown([], [configMap(text)])).not.toContain("S3CR3T");
+    },
+  );
 
   test("what is around it is shown", () => {
     const text = shown(
