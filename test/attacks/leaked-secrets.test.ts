@@ -155,7 +155,8 @@ describe.each(HOSTS)("values of Secrets, on %s", (host) => {
     const one = await bot.open(changeOf(["web"]));
     expect(bot.lastComment(one)).toContain("could not be evaluated");
     await bot.comment(one, "svc plan");
-    const resources = [{ kind: "Secret", name: "keys", message }];
+    // What equals the message of the operation is not said again.
+    const resources = [{ kind: "Secret", name: "keys", message: `refused: ${message}` }];
     bot.argocd.failNextSync("web", { phase: "Failed", message, resources });
     bot.expectChanges("sync web");
     await bot.comment(one, "svc sync");
