@@ -40,7 +40,8 @@ async function deployed(options: BotOptions, names = MANY): Promise<Bot> {
 const REFUSED = { ...changeOf(MANY), [`apps/${LAST}/deployment.yaml`]: selecting("other") };
 
 function asked(bot: Bot): number {
-  return bot.argocd.requests.filter(({ path }) => CALL.test(path)).length;
+  return bot.argocd.requests.filter(({ path }) => path.endsWith("/application.ApplicationService/ServerSideDiff"))
+    .length;
 }
 
 /** As the host shows it, `pending: …`. */

@@ -68,23 +68,20 @@ class LateAnswers implements Asking {
   }
 
   async #ask(): Promise<Plan> {
-    const signal = AbortSignal.any([this.context.signal, this.#late.signal]);
     const asked = this.plan.applications.flatMap((one) => {
       const question = this.questions.get(one.application);
       return question === undefined || one.kind !== "evaluated" ? [] : [{ one, question }];
     });
     const first = asked.sort((left, right) => urgency(left.one) - urgency(right.one));
-    const answered = await allInTurns(first, ({ one, question }) => this.#answer(one, question, signal));
+    const answered = await allInTurns(first, ({ one, question }) => this.#answer(one, question));
     const byName = new Map(answered.map((one) => [one.application, one]));
     const applications = this.plan.applications.map((one) => byName.get(one.application) ?? one);
     return { ...this.plan, applications };
   }
 
-  async #answer(
-    planned: Extract<ApplicationPlan, Evaluated>,
-    { answer }: Question,
-    signal: AbortSignal,
-  ): Promise<ApplicationPlan> {
+  async #answer(planned: Extract<ApplicationPlan, Evaluated>, { answer }: Question): Promise<ApplicationPlan> {
+    // One for each question: Node warns of many listeners of one signal.
+    const signal = AbortSignal.any([this.context.signal, this.#late.signal]);
     try {
       signal.throwIfAborted();
       return { ...planned, ...(await answer(planned, signal)) };
