@@ -19,7 +19,7 @@ async function merged(host: HostId, defaults: object = {}): Promise<[Bot, number
 async function reverted(bot: Bot, one: number, by: string): Promise<number> {
   await bot.comment(one, "svc revert", by);
   const said = bot.forge.changeRequest(REPOSITORY, one).comments.at(-1)?.body ?? "";
-  const [, number] = /Opened [#!](\d+), which reverts/.exec(said) ?? [];
+  const [, number] = /Opened \[[PM]R [#!](\d+)\]\(<[^>]+>\), which reverts/.exec(said) ?? [];
   expect([said, number]).toEqual([expect.any(String), expect.any(String)]);
   return Number(number);
 }
