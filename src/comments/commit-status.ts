@@ -258,6 +258,7 @@ const STATUS: Readonly<Record<Gate, GateStatus | undefined>> = {
   "auto-sync": undefined,
   "locked-by-other": undefined,
   held: { first: true, text: heldText },
+  stage: undefined,
   "not-synced": undefined,
   "rules-approval": { first: false, text: (_, { missingForRules }) => rulesPending(missingForRules ?? "") },
 };
@@ -331,6 +332,7 @@ function stepText(applications: readonly string[], facts: Facts, words: HostWord
     case "checks":
     case "wait":
     case "held":
+    case "stage":
     case "none":
       return `${names(applications)}: ${plainPieces(nextStepPieces(step, facts.change, words))}`;
   }

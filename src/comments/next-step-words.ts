@@ -5,7 +5,7 @@ import { type HostWords, listed, referenceTo } from "../core/model/host-words.js
 import type { Lock } from "../core/model/lock.js";
 import type { AdvisedCommand, AdvisedMerge, AfterApproval, NeededApproval, NextStep } from "../core/model/next-step.js";
 import type { AccessRule } from "../core/model/settings.js";
-import { REPOSITORY_FILE } from "../names.js";
+import { REPOSITORY_FILE, SERVICE } from "../names.js";
 import { changeLink, code, headLink, type Links, sentence, toCopy } from "./markdown.js";
 import { capitalised, counted, joined } from "./parts.js";
 
@@ -47,6 +47,8 @@ export function nextStepPieces(step: NextStep, change: Reader, words: HostWords)
       return ["wait for ", ...listedPieces(step.locks.map((lock) => holderPieces(lock, change, words)))];
     case "held":
       return listedPieces(step.holds.map(heldPieces));
+    case "stage":
+      return stagePieces(step, words);
     case "none":
       return nothingPieces(step.because, words);
   }
@@ -244,6 +246,24 @@ function restPieces({ application, by, reason, until }: HoldOf): readonly Piece[
     whose,
     " hold",
     ...endPieces(reason),
+  ];
+}
+
+function stagePieces(step: Extract<NextStep, { kind: "stage" }>, words: HostWords): readonly Piece[] {
+  const { at, by, because, unapproved } = step;
+  const name = { code: step.stage };
+  if (at === undefined) return because === undefined ? ["wait for stage ", name] : [{ text: because }];
+  const time = endOf({ until: at });
+  const approval: readonly Piece[] =
+    unapproved === undefined ? [] : [", which needs an approval of ", { commit: unapproved }];
+  if (by !== undefined)
+    return [`${SERVICE} deploys stage `, name, ` at ${time}, as `, { text: by }, " asked", ...approval];
+  return [
+    `wait until ${time}, then comment `,
+    { code: `${words.command} sync` },
+    " to deploy stage ",
+    name,
+    ...approval,
   ];
 }
 

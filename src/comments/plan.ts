@@ -14,6 +14,7 @@ import {
   type Preview,
   type SetFailure,
 } from "../core/model/plan.js";
+import { durationText } from "../core/model/stage.js";
 import { type Packed, packed, readFirst, type Task, unpacked } from "../core/ports/compute.js";
 import { SERVICE } from "../names.js";
 import {
@@ -152,8 +153,25 @@ function openingBlocks(
   const { verdict, table } = overviewOf(plan, together, options);
   const names = together.flat().map(({ application }) => application);
   const present = options.present === undefined ? "" : presentText(options.present, names, options.links);
-  const texts = [movedText(plan), verdict, present, turn, movesText(plan), table];
+  const texts = [movedText(plan), verdict, present, turn, movesText(plan), table, stagesText(plan, options)];
   return cutBlocks(blocksOf(texts), limit / 2);
+}
+
+const MAX_IN_STAGE = 5;
+
+/** The stages in their order, each with what it waits for and whether it is deployed. */
+function stagesText({ stages = [] }: Plan, { present, words: { command } }: PlanOptions): string {
+  const done = new Set(present?.deployed.flatMap((one) => (one.outcome === "succeeded" ? [one.application] : [])));
+  const lines = stages.map(({ name, applications, wait, soak }, index) => {
+    const mark = applications.every((one) => done.has(one)) ? " ✅" : "";
+    const before = code(stages[index - 1]?.name ?? "");
+    const after =
+      soak === 0 ? `once ${before} is healthy` : `once ${before} is healthy, ${durationText(soak)} after its sync`;
+    const begins =
+      index === 0 ? "" : ` (${after}${wait === "manual" ? `, with the next ${code(`${command} sync`)}` : ""})`;
+    return `${index + 1}. ${code(name)}${mark}: ${listed(applications.map(code), MAX_IN_STAGE)}${begins}`;
+  });
+  return lines.length === 0 ? "" : ["**Stages:**", ...lines].join("\n");
 }
 
 /** Begins the notes that a push to the base branch leaves on a plan. */

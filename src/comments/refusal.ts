@@ -67,6 +67,7 @@ function isSaid({ reason }: Refusal, next: NextStep): boolean {
     case "approve-rules":
     case "checks":
     case "held":
+    case "stage":
     case "mend":
     case "merge":
     case "merging":

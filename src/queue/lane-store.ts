@@ -299,6 +299,18 @@ const hostEvent = z.discriminatedUnion("kind", [
     kind: z.literal("rollout"),
     moved: z.array(z.object({ application, line: z.string() })),
   }),
+  z.object({
+    ...origin,
+    kind: z.literal("stage-due"),
+    next: z.object({
+      id: z.string(),
+      by: user,
+      applications: z.array(application),
+      prune: z.boolean(),
+      stage: z.string(),
+      due: z.string(),
+    }),
+  }),
   z.object({ ...origin, kind: z.literal("base-moved"), branch: z.string() }),
   z.object({
     ...origin,

@@ -192,7 +192,7 @@ export function sampleFacts(
 ): Facts {
   const change = more.change ?? sampleChange();
   const stored = { change, words: WORDS[change.host], settings: sampleSettings(settings), plan, records, holds };
-  const steps = storedFacts({ ...stored, locks: locks ?? locksIn(plan) });
+  const steps = storedFacts({ ...stored, locks: locks ?? locksIn(plan), now: new Date("2026-03-01T14:00:00Z") });
   for (;;) {
     const step = steps.next();
     if (step.done === true) return { ...step.value, ...more };

@@ -124,6 +124,18 @@ export function eventQueueContract(name: string, start: StartQueue, numRuns: num
         "still-deployed": { ...origin(20), kind: "still-deployed" },
         marked: { ...origin(21), kind: "marked", turn: 3 },
         rollout: { ...origin(23), kind: "rollout", moved: [{ application: web, line: "Synced Healthy" }] },
+        "stage-due": {
+          ...origin(23),
+          kind: "stage-due",
+          next: {
+            id: "run",
+            by: user,
+            applications: [web],
+            prune: true,
+            stage: "prod",
+            due: "2026-03-01T14:05:00.000Z",
+          },
+        },
         "merge-group": {
           ...origin(22),
           kind: "merge-group",

@@ -22,6 +22,7 @@ export function sampleSettings(more: Partial<Settings> = {}): Settings {
     applicationRepositories: [],
     projectRepositories: [],
     sensitiveKinds: [],
+    stages: [],
     requirementsFor: () => ({ requireApproval: false, requireUpToDate: false }),
     accessTo: () => [],
     needsAdministrator: false,

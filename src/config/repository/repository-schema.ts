@@ -1,5 +1,6 @@
 import type * as z from "zod";
 import { ACCESS_COMMANDS, ON_FAILURE, SYNC_ON } from "../../core/model/settings.js";
+import { STAGE_WAITS } from "../../core/model/stage.js";
 import { PATTERN_FORM, patternProblem } from "../pattern.js";
 import { bareCluster, describeSelectors, SELECTORS } from "../rules/rule-match.js";
 import {
@@ -70,6 +71,11 @@ export function repositorySchema() {
       .describe(
         "where to look for Application and ApplicationSet resources; empty or omitted: all YAML and JSON files",
       ),
+    stages: stages()
+      .optional()
+      .describe(
+        "the order in which `sync` deploys applications; an application that no pattern matches is in the last one",
+      ),
     sync_requirements: syncRequirements()
       .prefault([])
       .describe("exceptions for single applications; each entry sets at least one requirement"),
@@ -83,6 +89,37 @@ function application() {
       .min(1, "at least one pattern is needed, such as <dir>/**")
       .describe("paths from the repository's root, such as `<dir>/**`"),
   });
+}
+
+const STAGE_NAME = /^[A-Za-z0-9][A-Za-z0-9._-]{0,39}$/;
+const MOST_STAGES = 20;
+
+function stages() {
+  const stage = section({
+    name: textLeaf("a name of up to 40 letters, digits, `.`, `_` and `-`", (value) =>
+      STAGE_NAME.test(value) ? value : new Wrong(),
+    )
+      .meta({ title: "text", type: "string", pattern: STAGE_NAME.source })
+      .describe("what people call it"),
+    applications: pattern().describe("its applications; of several patterns that match one, the first wins"),
+    wait: oneOf(STAGE_WAITS)
+      .prefault("healthy")
+      .describe("`healthy`: it follows the stage before by itself; `manual`: with the next `sync`"),
+    soak: duration("24h").optional().describe("for how long the stage before must have been deployed"),
+  });
+  return listOf(stage, MOST_STAGES)
+    .min(1, "at least one stage is needed")
+    .superRefine((all, context) => {
+      all.forEach(({ name, soak, wait }, index) => {
+        const wrong = (key: string, message: string) => {
+          context.addIssue({ code: "custom", path: [index, key], message });
+        };
+        if (all.findIndex((one) => one.name === name) < index) wrong("name", "an earlier stage has this name");
+        const first = "nothing comes before the first stage; set it for the stage that has to wait";
+        if (index === 0 && soak !== undefined) wrong("soak", first);
+        if (index === 0 && wait !== "healthy") wrong("wait", first);
+      });
+    });
 }
 
 /** `sync_requirements` of a repository's file, and of the server's, where they are a floor. */

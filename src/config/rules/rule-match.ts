@@ -25,6 +25,12 @@ export function checksFor(checks: readonly Check[], application: string): readon
   return checks.filter((check) => matchesName(check.applications, application));
 }
 
+/** The place of an application among stages: the first pattern that matches, or else the last stage. */
+export function placeOf(application: string, stages: readonly { readonly applications: string }[]): number {
+  const found = stages.findIndex(({ applications }) => matchesName(applications, application));
+  return found < 0 ? stages.length - 1 : found;
+}
+
 /**
  * `possible` means that it matches as far as is known, or matches only the bare name. Such rules may tighten but never
  * loosen: whoever can create an application of any name in their own namespace must not lift a rule.

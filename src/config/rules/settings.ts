@@ -1,5 +1,6 @@
 import { isDeepStrictEqual } from "node:util";
-import { type AccessRule, type OwnSettings, UPDATE_BRANCH } from "../../core/model/settings.js";
+import { type AccessRule, type OwnSettings, type RuledApplication, UPDATE_BRANCH } from "../../core/model/settings.js";
+import type { Stage } from "../../core/model/stage.js";
 import { HOST_IDS, type HostId, REPOSITORY_FILE } from "../../names.js";
 import { matchesName } from "../pattern.js";
 import {
@@ -12,7 +13,7 @@ import { DEFAULT_SENSITIVE_KINDS } from "../server/floor.js";
 import type { ServerConfig, ServerDefaults } from "../server/server.js";
 import type { ConfigProblem } from "../yaml-tree.js";
 import { accessRulesOf, requirementsOf, strictest } from "./requirements.js";
-import { describeSelectors, SELECTORS } from "./rule-match.js";
+import { describeSelectors, placeOf, SELECTORS } from "./rule-match.js";
 
 export interface Resolution {
   /** Valid even if a file is broken, for commands that still work then: unlock, rollback, help. */
@@ -69,6 +70,7 @@ export function resolveSettings(
   const floor = floorOn(host, server);
   const everywhere = (key: "skipNoChanges" | "autoMerge" | "deleteSourceBranch") =>
     policies.every((one) => one[key] ?? defaults[key]);
+  const HEALTHY = { ...defaults, requireHealthy: true };
   const broken = branches.some(({ file }) => file.kind === "invalid");
   const headConfig = head.kind === "valid" ? head.config : undefined;
   const settings: OwnSettings = {
@@ -98,13 +100,17 @@ export function resolveSettings(
       // What the server says of an application is a default for the files that say nothing, and a floor for the others.
       const syncOn = requirementsOf(application, floor, nothing).onApproval ? "approval" : "command";
       const required = strictest([
-        ...policies.map((one) => requirementsOf(application, one, { ...defaults, syncOn })),
+        ...policies.map((one) => {
+          const own = isFollowed(application, one) ? HEALTHY : defaults;
+          return requirementsOf(application, one, { ...own, syncOn });
+        }),
         requirementsOf(application, floor, { ...nothing, syncOn: "approval" }),
       ]);
       return broken ? { ...required, requireApproval: true, onApproval: undefined } : required;
     },
     accessTo: (application, command) =>
       distinct([...policies, floor].flatMap((one) => accessRulesOf(application, command, one))),
+    stages: distinct(policies.flatMap(({ stages }) => (stages === undefined ? [] : [stages.map(asStage)]))),
     needsAdministrator: branches.some(({ file, earlier }) => file.kind === "invalid" && earlier === undefined),
     rulesChange: changed ? { lists: distinct(policies.flatMap((one) => listsConcerned(one, headConfig))) } : undefined,
     notes: policyNotes(base.file.kind === "valid" ? base.file.config : base.earlier, base.file, head),
@@ -133,7 +139,16 @@ function policyOf({ file, earlier }: BranchFile): RepositoryConfig {
   return file.kind === "valid" ? file.config : (earlier ?? NO_REPOSITORY_CONFIG);
 }
 
-function distinct(rules: readonly AccessRule[]): readonly AccessRule[] {
+/** Whether a later stage waits until the application is healthy. */
+function isFollowed({ name }: RuledApplication, { stages = [] }: RepositoryConfig): boolean {
+  return stages.length > 0 && placeOf(name, stages) < stages.length - 1;
+}
+
+function asStage({ soak = 0, ...stage }: NonNullable<RepositoryConfig["stages"]>[number]): Stage {
+  return { ...stage, soak };
+}
+
+function distinct<T>(rules: readonly T[]): readonly T[] {
   return [...new Map(rules.map((rule) => [JSON.stringify(rule), rule])).values()];
 }
 

@@ -15,6 +15,7 @@ import type { CommandResult } from "../model/result.js";
 import type { AnnouncedSubject, Subject } from "../model/subject.js";
 import { byNameAlone } from "../policy/effect-rules.js";
 import { judge } from "../policy/judge.js";
+import { shownStages } from "../policy/stages.js";
 import type { CommandContext, Commits } from "../ports/context.js";
 import type { Question } from "../render/live-diff-mode.js";
 import { childPreviews, failingSets, type Parent, withChildren, withGenerated } from "../survey/child-previews.js";
@@ -219,13 +220,15 @@ async function conclude(
   const looked = new Set(applications.map(({ application }) => application));
   const left = subjects.filter(({ name }) => !looked.has(name));
   const kept = await keepEarlier(left, looked, unplanned, context);
+  const concluded = await withRecords([...settled, ...kept].sort(byName), subjects, context);
   const plan: Plan = {
     change: changeRequestRef(change),
     head: change.headRevision,
     baseBranch: change.baseBranch,
     plannedAt: context.clock.now().toISOString(),
     ...(context.turn === undefined ? {} : { turn: context.turn }),
-    applications: await withRecords([...settled, ...kept].sort(byName), subjects, context),
+    applications: concluded,
+    ...shownStages(concluded, settings),
     applicationSets,
     previews: [...(everything || !isPlanOf(earlier, change) ? [] : unlooked(earlier, asked, previewed)), ...previewed],
     notDeployed,

@@ -19,6 +19,7 @@ import type { RunNotes, StartedApplication, SyncProgress } from "../model/progre
 import type { ApplicationSync, CommandResult, SyncedResult, SyncOutcome } from "../model/result.js";
 import type { CommandContext } from "../ports/context.js";
 import { decideMerge, type MergeSource } from "./merge.js";
+import { noteNextStage } from "./next-stage.js";
 import { rollback } from "./rollback.js";
 import { releaseSkipped, sync } from "./sync.js";
 
@@ -48,6 +49,7 @@ export async function resumeDeployment(
   }
   const involved = [...started.map(({ application }) => application), ...skipped];
   const unchanged = dryRun ? skipped : await releaseSkipped(skipped, context);
+  await noteNextStage({ command, deployed: all }, context);
   const plan = await context.plans.find(context.change);
   return {
     kind: "synced",

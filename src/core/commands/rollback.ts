@@ -1,3 +1,4 @@
+import { placeOf } from "../../config/rules/rule-match.js";
 import { findWritten } from "../deploy/deploy-head.js";
 import { deployAll, type DeployContext, deployOne } from "../deploy/deploy.js";
 import { endReplacedOf, settleRollback } from "../deploy/settle.js";
@@ -10,13 +11,16 @@ import type { Command } from "../model/command.js";
 import { restoredSpec } from "../model/deployment.js";
 import { referenceTo } from "../model/host-words.js";
 import type { Lock, LockAttempt } from "../model/lock.js";
+import { isPlanOf, type Plan } from "../model/plan.js";
 import type { ApplicationSync, CommandResult, CommandResultOf } from "../model/result.js";
 import { isAnnounced } from "../policy/application-state.js";
 import type { ApplicationFacts, Facts } from "../policy/facts.js";
 import { barsOf, judge } from "../policy/judge.js";
 import { refusedInDoubt, undoing } from "../policy/next-step.js";
+import { waitsIn } from "../policy/stages.js";
 import type { CommandContext } from "../ports/context.js";
 import type { Locking } from "./locks.js";
+import { endStages } from "./next-stage.js";
 import { labelsFor, plannedIn, select } from "./selection.js";
 
 /**
@@ -47,8 +51,10 @@ export async function rollback(command: Command<"rollback">, context: CommandCon
     await releaseFresh(attempts, context);
     return heldByOthers(taken.locks, reading.facts, isNarrowed);
   }
+  if (!command.dryRun) await endStages(context.change, context);
   const kept = held.map(({ application }) => application).filter((name) => !names.includes(name));
-  return { ...(await deployTargets(reading, taken, command, context)), kept: isNarrowed ? [] : kept };
+  const order = placesIn(read.plan, context);
+  return { ...(await deployTargets(reading, taken, order, command, context)), kept: isNarrowed ? [] : kept };
 }
 
 const NONE_TAKEN: TakeOver = { kind: "taken", locks: [] };
@@ -82,9 +88,19 @@ function heldByOthers(locks: readonly Lock[], facts: Facts, isNarrowed: boolean)
   return refused;
 }
 
+/** The stage of an application, which is rolled back after those of later stages. */
+type PlaceOf = (application: ApplicationName) => number;
+
+function placesIn(plan: Plan | undefined, { change, settings }: Pick<CommandContext, "change" | "settings">): PlaceOf {
+  const [stages = []] = settings.stages;
+  const waits = isPlanOf(plan, change) ? waitsIn(plan, stages) : undefined;
+  return (name) => waits?.get(name)?.place ?? placeOf(name, stages);
+}
+
 async function deployTargets(
   { targets }: RollbackReading,
   taken: TakeOver,
+  places: PlaceOf,
   command: Command<"rollback">,
   context: DeployContext,
 ): Promise<CommandResultOf<"rolled-back">> {
@@ -95,10 +111,11 @@ async function deployTargets(
       pins: [],
       revision: context.change.baseRevision,
       destination: destinationOf(target.live === undefined ? {} : restoredSpec(target.live, target.record).spec),
-      after: targets
-        .map(({ application }) => application)
-        .filter((name) => parentsOf(target).includes(name) && name !== target.application),
-      deploy: (parents) => rollbackOne(target, parents, command, context),
+      after: targets.filter((other) => isBefore(other, target, places)).map(({ application }) => application),
+      deploy: (earlier) => {
+        const parents = earlier.filter(({ application }) => parentsOf(target).includes(application));
+        return rollbackOne(target, parents, command, context);
+      },
     })),
     context,
   );
@@ -112,6 +129,12 @@ async function deployTargets(
 
 function withNote(one: ApplicationSync, note: string | undefined): ApplicationSync {
   return note === undefined ? one : { ...one, warnings: [...one.warnings, note] };
+}
+
+/** Parents come first, whatever their stage: they write the definitions of their children. */
+function isBefore(other: RollbackTarget, target: RollbackTarget, places: PlaceOf): boolean {
+  if (other === target || parentsOf(other).includes(target.application)) return false;
+  return parentsOf(target).includes(other.application) || places(other.application) > places(target.application);
 }
 
 function parentsOf({ live, record }: RollbackTarget): readonly (ApplicationName | undefined)[] {

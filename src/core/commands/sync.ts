@@ -18,16 +18,18 @@ import { writtenBy, isAtHead, ownLocksIn } from "../policy/application-state.js"
 import { definedInOf, deployedOf, healthRuleFor } from "../policy/effect-rules.js";
 import type { Facts } from "../policy/facts.js";
 import { refusedBy, refusedInDoubt } from "../policy/next-step.js";
+import { inFirstStage } from "../policy/stages.js";
 import type { CommandContext, OpenedChange } from "../ports/context.js";
 import { behindOf } from "../survey/behind-base.js";
 import { boundNow } from "../survey/effects.js";
 import type { Locking } from "./locks.js";
 import { decideMerge } from "./merge.js";
+import { noteNextStage } from "./next-stage.js";
 import { labelsFor, plannedIn, select } from "./selection.js";
 
 /**
- * Deploys the head commit to the selected applications that this change request has locked, parents before their children;
- * one failure does not hide others. Judged before anything is rendered, with the checks, and right before the first call
+ * Deploys the head commit to the selected applications that this change request has locked, of several stages to the first alone,
+ * and parents before their children; one failure does not hide others. Judged before anything is rendered, with the checks, and right before the first call
  * that deploys.
  */
 export async function sync(
@@ -43,7 +45,8 @@ export async function sync(
   if (doubtful !== undefined) return doubtful;
   const selection = select(ownLocksIn(read.facts), command, plannedIn(plan), labelsOf);
   if (selection.kind === "refused") return selection;
-  const names = selection.items.map(({ application }) => application);
+  const wanted = selection.items.map(({ application }) => application);
+  const names = command.dryRun ? wanted : inFirstStage(wanted, read.facts);
   const announced = (plan?.applications ?? []).filter(
     ({ application, kind }) => (kind === "new" || kind === "deleted") && names.includes(application),
   );
@@ -70,6 +73,7 @@ export async function sync(
     skipped,
     context,
   });
+  await noteNextStage({ command, deployed, later: wanted.filter((name) => !names.includes(name)) }, context);
   return {
     kind: "synced",
     dryRun: command.dryRun,

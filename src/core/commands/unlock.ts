@@ -8,6 +8,7 @@ import { judge } from "../policy/judge.js";
 import type { CommandContext, CommandPorts } from "../ports/context.js";
 import type { WaitStore } from "../ports/stores.js";
 import { waitsFor } from "./locks.js";
+import { endStages } from "./next-stage.js";
 import { correctedTo, labelsFor, namesOf, plannedIn } from "./selection.js";
 
 type UnlockContext = Pick<
@@ -37,6 +38,7 @@ export async function unlock(command: Command<"unlock">, context: UnlockContext)
   const names = selected.map(({ application }) => application);
   const { refusal } = judge("unlock", await factsOfAsker("unlock", byNameAlone(names), context));
   if (refusal !== undefined) return { kind: "refused", refusal };
+  await endStages(change, context);
   const outcomes = await Promise.all(
     selected.map(async ({ application }) => ((await locks.release(application, change)) ? [application] : [])),
   );
@@ -75,8 +77,9 @@ async function nextOf(
 export async function close(
   change: ChangeRequestRef,
   merged: boolean,
-  { locks, waiting, deployments }: Pick<CommandPorts, "locks" | "waiting" | "deployments">,
+  { locks, waiting, deployments, plans }: Pick<CommandPorts, "locks" | "waiting" | "deployments" | "plans">,
 ): Promise<Extract<CommandResult, { readonly kind: "closed" }>> {
+  await endStages(change, { plans });
   const [held, waits, records] = await Promise.all([
     locks.list(change),
     waitsFor(change, waiting),

@@ -87,8 +87,13 @@ function continued(before: Streak | undefined, { health, since }: Compared, now:
 }
 
 function wordOf(health: string): Streak["word"] {
-  if (health === "Healthy" || health === "Suspended") return "good";
+  if (isWell(health)) return "good";
   return health === "Degraded" ? "bad" : "between";
+}
+
+/** Somebody paused what is Suspended on purpose. */
+export function isWell(health: string): boolean {
+  return health === "Healthy" || health === "Suspended";
 }
 
 function degraded({ health, unhealthy }: Compared): HealthEnd {

@@ -50,6 +50,7 @@ import {
   type Requires,
   settingFacts,
 } from "../policy/facts.js";
+import { waitsIn } from "../policy/stages.js";
 import type { CommandContext } from "../ports/context.js";
 import { introducing } from "../survey/driving-right.js";
 import { type AccessContext, barredFrom } from "./access.js";
@@ -63,7 +64,10 @@ import { readMissed, unseenSentence } from "./missed.js";
 import { checksOfMerge } from "./sync-checks.js";
 
 export type FactSource = ApprovalContext &
-  Pick<CommandContext, "host" | "change" | "settings" | "plans" | "locks" | "holds" | "deployments" | "checks">;
+  Pick<
+    CommandContext,
+    "host" | "change" | "settings" | "plans" | "locks" | "holds" | "deployments" | "checks" | "clock"
+  >;
 
 export interface FactOptions {
   readonly problems?: readonly string[];
@@ -111,7 +115,9 @@ export async function readStores(
   ]);
   const plan = isPlanOf(found, change) && asNow !== undefined ? await asNow(found) : found;
   const settings = await source.settings.including(definedInOf(takingEffect(plan)));
-  const stored = { change, words: hostWords[change.host], settings, plan, locks: held, records, holds: standing };
+  const words = hostWords[change.host];
+  const now = source.clock.now();
+  const stored = { change, words, settings, plan, locks: held, records, holds: standing, now };
   const facts = await finishInTurns(storedFacts(stored));
   return { facts: { ...facts, untold, problems }, plan, records, approvals: createApprovals(source) };
 }
@@ -203,6 +209,7 @@ function planFacts(plan: Plan, change: ChangeRequest): Facts["plan"] {
     notDeployed: plan.notDeployed.map(({ application }) => application),
     waitsForApproval: waitsForApproval(plan),
     ...(hasDanger(plan) ? { danger: true } : {}),
+    ...(plan.next && { next: { stage: plan.next.stage, due: plan.next.due, by: plan.next.by.login } }),
   };
 }
 
@@ -215,10 +222,13 @@ interface Stored {
   readonly locks: readonly Lock[];
   readonly records: readonly Deployment[];
   readonly holds: readonly Hold[];
+  readonly now: Date;
 }
 
 /** Makes facts of what the stores hold. A step is one application: ten thousand take a fifth of a second. */
-export function* storedFacts({ change, words, settings, plan, locks, records, holds }: Stored): Generator<void, Facts> {
+export function* storedFacts(stored: Stored): Generator<void, Facts> {
+  const { change, words, settings, plan, locks, records, holds, now } = stored;
+  const isStaged = settings.stages.length > 0;
   const planned = new Map(plan?.applications.map((one) => [one.application, one]));
   const own = records.filter((record) => sameChangeRequest(record.change, change));
   const locked = locks.filter(({ holder }) => sameChangeRequest(holder, change));
@@ -237,7 +247,7 @@ export function* storedFacts({ change, words, settings, plan, locks, records, ho
       application,
       planned: one && plannedFacts(one, reachedFrom),
       lock: lockOf.get(application),
-      record: record && recordFacts(record, change),
+      record: record && { ...recordFacts(record, change), ...(isStaged && { endedAt: endOf(record) }) },
       foreign: foreign.map((other) => recordFacts(other, change)),
       requires: requires(application),
       now: undefined,
@@ -246,6 +256,7 @@ export function* storedFacts({ change, words, settings, plan, locks, records, ho
   }
   return {
     ...blankFacts(change, words, settings),
+    ...(isStaged && { at: now.toISOString() }),
     plan: plan && planFacts(plan, change),
     applications,
     others:
@@ -260,8 +271,13 @@ type Rules = Pick<Stored, "change" | "settings" | "holds">;
 export function requirementsIn(plan: Plan | undefined, rules: Rules): (application: ApplicationName) => Requires {
   const planned = new Map(plan?.applications.map((one) => [one.application, one]));
   const deployed = deployedIn(plan, rules.change);
-  return (application) =>
-    requiresOf(deployed(application), { application, members: unmoved(planned.get(application)) }, rules);
+  const { stages } = rules.settings;
+  const waits = isPlanOf(plan, rules.change) ? stages.map((some) => waitsIn(plan, some)) : [];
+  return (application) => {
+    const back = { application, members: unmoved(planned.get(application)) };
+    const staged = waits.flatMap((some) => some.get(application) ?? []);
+    return { ...requiresOf(deployed(application), back, rules), ...(staged.length > 0 && { stages: staged }) };
+  };
 }
 
 function otherFacts(deployed: Deployed, rules: Rules): ApplicationFacts {
@@ -303,6 +319,10 @@ function recordFacts(record: Deployment, { baseRevision }: ChangeRequest): Recor
   const { change, revision, outcome, approvers, reverted } = record;
   const baseKept = record.basePinned === true && record.baseRevision === baseRevision;
   return { change, revision, outcome, approvers, reverted, baseKept };
+}
+
+function endOf({ timestamp, seconds }: Deployment): string | undefined {
+  return seconds === undefined ? undefined : new Date(Date.parse(timestamp) + seconds * 1000).toISOString();
 }
 
 /** The members of a plan as a rollback sees them: it moves nothing, so that only rules require an approval. */

@@ -1,9 +1,12 @@
+import { isWell, lookupOf } from "../deploy/health.js";
 import { type Application, syncsItself } from "../model/application.js";
 import type { ApplicationName } from "../model/brand.js";
 import { type ChangeRequest, sameChangeRequest } from "../model/change-request.js";
 import { allInTurns } from "../model/collections.js";
 import type { Command } from "../model/command.js";
+import type { Deployment } from "../model/deployment.js";
 import type { Effect, Member } from "../model/effect.js";
+import { DeployerFailure, safeMessage } from "../model/errors.js";
 import type { Hold } from "../model/hold.js";
 import type { Lock } from "../model/lock.js";
 import { isPlanOf, type Plan } from "../model/plan.js";
@@ -28,7 +31,9 @@ interface SyncReading {
   readonly subjects: readonly LiveSubject[];
 }
 
-type SyncSource = SurveySource & AccessContext & ApprovalContext;
+type SyncSource = SurveySource &
+  AccessContext &
+  ApprovalContext & { readonly deployer: Pick<CommandContext["deployer"], "healthAfter"> };
 
 /**
  * Reads what a sync has to know besides what is stored. Renders nothing.
@@ -37,7 +42,7 @@ type SyncSource = SurveySource & AccessContext & ApprovalContext;
 export async function readForSync(
   command: Command<"sync">,
   names: readonly ApplicationName[],
-  { facts, plan, approvals }: ReadFacts,
+  { facts, plan, records, approvals }: ReadFacts,
   context: SyncSource,
 ): Promise<SyncReading> {
   const { host, change, user } = context;
@@ -54,7 +59,11 @@ export async function readForSync(
     lookAtAll(chosen, found, { plan, why: createLifting(context, approvals), context }),
     missedIn(plan, { ...context, approvals }),
   ]);
-  const asker: Asker = { login: user.login, mayWrite: true, withoutApproval, barred, selected: names };
+  const { dryRun } = command;
+  const asker: Asker = {
+    ...{ login: user.login, mayWrite: true, withoutApproval, barred, selected: names },
+    ...(dryRun && { dryRun }),
+  };
   const unread = found.detection.unread.length > 0 ? found.detection.unread : undefined;
   const now = new Map(looked.map(({ application, facts: one }) => [application, one]));
   return {
@@ -66,6 +75,7 @@ export async function readForSync(
       asker,
       approval,
       missed,
+      ...(await lookAtEarlier(selected, records, context)),
       plan: facts.plan && { ...facts.plan, unread: unread ?? facts.plan.unread },
       applications: facts.applications.map((one) => ({ ...one, now: now.get(one.application) })),
     },
@@ -155,7 +165,7 @@ interface JudgedSync {
 export async function readAgain(
   { facts, subjects }: SyncReading,
   { plan, lifted, command }: JudgedSync,
-  context: SyncSource & Pick<CommandContext, "locks" | "holds" | "clock">,
+  context: SyncSource & Pick<CommandContext, "locks" | "holds" | "deployments" | "clock">,
 ): Promise<Confirmation> {
   const { host, change, deployer, user } = context;
   const untold: Partial<Record<FactName, string>> = { ...facts.untold };
@@ -193,6 +203,10 @@ export async function readAgain(
     };
     return { ...one, requires: requires(application), lock, now: is };
   };
+  const applications = facts.applications.map(again);
+  const deploying = applications.filter((one) => chosen.includes(one.application));
+  const earlier =
+    facts.unhealthy && (await lookAtEarlier(deploying, await context.deployments.ofChange(change), context));
   const moving = movingFacts(facts, change, now);
   const isBaseAlone = !moving.headMoved && now.state === "open" && now.baseRevision !== change.baseRevision;
   return {
@@ -205,9 +219,50 @@ export async function readAgain(
       asker: facts.asker && { ...facts.asker, mayWrite, barred },
       approval,
       missed,
-      applications: facts.applications.map(again),
+      ...earlier,
+      applications,
     },
   };
+}
+
+/** Whether the stages before these applications still run what was deployed, and are healthy. */
+async function lookAtEarlier(
+  deploying: readonly ApplicationFacts[],
+  records: readonly Deployment[],
+  { change, deployer }: Pick<SyncSource, "change" | "deployer">,
+): Promise<Pick<Facts, "unhealthy">> {
+  const before = deploying.flatMap(
+    ({ requires }) => requires.stages?.flatMap((one) => one.before?.applications ?? []) ?? [],
+  );
+  if (before.length === 0) return {};
+  const deployed = records.filter(
+    (record) => before.includes(record.application) && sameChangeRequest(record.change, change),
+  );
+  const ills = await allInTurns(
+    deployed,
+    async (record) => [record.application, await illOf(record, deployer)] as const,
+  );
+  return { unhealthy: Object.fromEntries(ills.flatMap(([name, ill]) => (ill === undefined ? [] : [[name, ill]]))) };
+}
+
+/** A clause about a deployed application that does not run what was deployed, or not well. */
+async function illOf(record: Deployment, deployer: SyncSource["deployer"]): Promise<string | undefined> {
+  try {
+    const live = await deployer.findApplication(record.application);
+    if (live === undefined) return "no longer exists";
+    const seen = await deployer.healthAfter(lookupOf(record, live, record.runId ?? ""), { refresh: true });
+    switch (seen.kind) {
+      case "not-compared":
+        return "was not compared by Argo CD since its sync: repeat the command";
+      case "replaced":
+        return "was synced by somebody else since: plan it and sync it again";
+      case "compared":
+        return isWell(seen.health) ? undefined : `is ${seen.health}`;
+    }
+  } catch (error) {
+    if (!(error instanceof DeployerFailure)) throw error;
+    return `could not be looked at: ${safeMessage(error)}`;
+  }
 }
 
 /** The rules of other repositories may have changed; those of this one come with its base branch. */

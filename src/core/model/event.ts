@@ -7,6 +7,7 @@ import {
   type HeadRef,
   type User,
 } from "./change-request.js";
+import type { NextStage } from "./stage.js";
 
 /** What a webhook reported, as plain JSON: a trigger, never a source of facts. */
 export type HostEvent = EventOrigin &
@@ -24,6 +25,7 @@ export type HostEvent = EventOrigin &
     | Marked
     | GroupFormed
     | RolloutMoved
+    | StageDue
   );
 
 interface EventOrigin {
@@ -117,6 +119,12 @@ export interface RolloutMoved {
   readonly kind: "rollout";
   /** `line` as `lineText`. */
   readonly moved: readonly { readonly application: ApplicationName; readonly line: string }[];
+}
+
+/** A sync that goes on by itself may begin its next stage. */
+export interface StageDue {
+  readonly kind: "stage-due";
+  readonly next: NextStage;
 }
 
 /** A branch of a repository got commits, whichever change requests it concerns. */

@@ -43,6 +43,17 @@ export type NextStep =
   | { readonly kind: "wait"; readonly locks: readonly Lock[] }
   /** An administrator, or somebody who may deploy it, keeps these applications from being deployed for a time. */
   | { readonly kind: "held"; readonly holds: readonly HoldOf[] }
+  /** A later stage is left: `at` is when it begins, if it only has to wait, and `by` who has asked svc to deploy it then. */
+  | {
+      readonly kind: "stage";
+      readonly stage: string;
+      readonly at?: string;
+      readonly by?: string;
+      /** The commit that needs an approval as well. */
+      readonly unapproved?: Revision;
+      /** A clause about the application that waits; untrusted. */
+      readonly because?: string | undefined;
+    }
   /** A fact could not be read: a sentence without a full stop, untrusted. */
   | { readonly kind: "later"; readonly because: string }
   /** What was just undone can be done again, or left. */

@@ -8,6 +8,7 @@ import type { Effect, Member } from "./effect.js";
 import type { Lock, Turn } from "./lock.js";
 import { driftOf, type ManifestDiff, type ResourceChange } from "./manifest-diff.js";
 import type { DefinedIn } from "./settings.js";
+import type { NextStage, PlannedStage } from "./stage.js";
 import type { PlannedSource } from "./subject.js";
 
 /** Whether the application is locked by this change request. */
@@ -195,6 +196,9 @@ export interface Plan {
   readonly unread: readonly UnreadFile[];
   /** Sentences about the whole plan, such as files that could not be parsed. */
   readonly notes: readonly string[];
+  /** Only if a sync deploys it in several stages. */
+  readonly stages?: readonly PlannedStage[] | undefined;
+  readonly next?: NextStage | undefined;
 }
 
 /** How long a stored plan lives, in milliseconds: 30 days. */
@@ -211,8 +215,9 @@ export function isPlanOf(plan: Plan | undefined, { headRevision, baseBranch }: P
 /** Whether there is nothing to say but that no application is affected. */
 export function affectsNothing(plan: Plan): boolean {
   const { applications, applicationSets, previews, notDeployed, released, unread, notes } = plan;
-  const told = [applications, applicationSets, previews, notDeployed, released, unread, notes];
-  return told.every(({ length }) => length === 0);
+  return [applications, applicationSets, previews, notDeployed, released, unread, notes].every(
+    (one) => one.length === 0,
+  );
 }
 
 /** Whether the plan is shown before Kubernetes has answered. */
@@ -259,16 +264,13 @@ export function shownDiff(plan: ApplicationPlan): ManifestDiff | undefined {
   }
 }
 
-/** Whether something of a plan waits for an approval of the head before it is rendered. */
-function withholds({ applications, applicationSets }: Plan): boolean {
-  return applications.some(isWithheld) || applicationSets.some(({ withheld }) => withheld === true);
-}
-
 /** Whether an approval of the head lets another plan show more than this one. */
 export function waitsForApproval(plan: Plan): boolean {
-  const { applications, previews } = plan;
+  const { applications, applicationSets, previews } = plan;
   return (
-    withholds(plan) || applications.some(isAnnouncedUnseen) || previews.some((one) => isPreviewWithheld(one.content))
+    applications.some((one) => isWithheld(one) || isAnnouncedUnseen(one)) ||
+    applicationSets.some(({ withheld }) => withheld === true) ||
+    previews.some((one) => isPreviewWithheld(one.content))
   );
 }
 

@@ -1,3 +1,5 @@
+import type { Stage } from "./stage.js";
+
 /** How a host merges a change request. */
 export const MERGE_METHODS = ["squash", "merge", "rebase"] as const;
 export type MergeMethod = (typeof MERGE_METHODS)[number];
@@ -132,6 +134,8 @@ export interface OwnSettings {
   requirementsFor(application: RuledApplication): Requirements;
   /** Rules that each must allow a person this command for this application; if none, everyone who may give commands may. */
   accessTo(application: RuledApplication, command: AccessCommand): readonly AccessRule[];
+  /** The stages of each repository file that has some, without those of a file that says the same. */
+  readonly stages: readonly (readonly Stage[])[];
   /** Only an approval by an administrator of the pages counts: no version of a broken file could be read. */
   readonly needsAdministrator: boolean;
   /** Set if the change request changes the repository's file. */

@@ -4,10 +4,11 @@ import { groupedBy } from "../model/collections.js";
 import { holdClause } from "../model/hold.js";
 import { referenceTo } from "../model/host-words.js";
 import type { Lock } from "../model/lock.js";
+import type { Names } from "../model/next-step.js";
 import type { Refusal } from "../model/result.js";
 import type { ApprovalNeed } from "./effect-rules.js";
 import type { ApplicationFacts, Facts, RecordFacts } from "./facts.js";
-import type { Barred, ChangeBar, Judged } from "./gates.js";
+import type { Bar, Barred, ChangeBar, Judged } from "./gates.js";
 
 /** Whether it is new or deleted: such applications are locked, and no sync deploys them. */
 export function isAnnounced({ planned }: Pick<ApplicationFacts, "planned">): boolean {
@@ -198,4 +199,21 @@ export function missedBars({ missed = [], asker }: Facts, command: Judged): read
     if (parent === undefined || asker?.withoutApproval === true) return [];
     return { application, reason: `a sync of ${parent} would deploy it, and ${reason}` };
   });
+}
+
+/** The refusal of a command that lacks an approval. */
+export function notApproved({ bars, applications, others }: Barred, { approval }: Facts, command: Judged): Refusal {
+  const needs = applications.flatMap((one) => approvalNeedsOf(one, command));
+  return {
+    reason: "not-approved",
+    applications: namesIn(bars),
+    needs: needs.filter(({ application, member, because }) => application !== member || because !== ""),
+    missing: approval?.missing ?? "",
+    others,
+    ...(command === "rollback" ? { command } : {}),
+  };
+}
+
+export function namesIn(bars: readonly Bar[]): Names {
+  return [...new Set(bars.flatMap(({ application }) => application ?? []))];
 }

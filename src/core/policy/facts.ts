@@ -10,6 +10,7 @@ import type { ApplicationPlan, UnreadFile } from "../model/plan.js";
 import type { BarredApplication } from "../model/result.js";
 import type { AccessCommand, AccessRule, OwnSettings } from "../model/settings.js";
 import type { ApprovalNeed } from "./effect-rules.js";
+import type { StageOf } from "./stages.js";
 
 /**
  * Everything that the gates ask about one change request, as plain JSON, so that a recorded state can be judged again.
@@ -45,6 +46,10 @@ export interface Facts {
   readonly headMoved: boolean;
   /** Applications whose sync has just failed or was refused, before their records say so. */
   readonly justFailed: readonly ApplicationName[];
+  /** When they were read; only where there are stages. ISO 8601. */
+  readonly at?: string;
+  /** What keeps a deployed stage from being followed by the next: clauses about its applications; read for a sync. Untrusted. */
+  readonly unhealthy?: Readonly<Record<string, string>>;
 }
 
 /** What was written down earlier, so that it may be out of date. */
@@ -88,6 +93,7 @@ export interface Asker {
   readonly mayWrite: boolean;
   /** Whether it is a dry run by somebody who needs no approval for that. */
   readonly withoutApproval: boolean;
+  readonly dryRun?: true;
   /** Selected applications for which the lists of `sync_requirements` do not name this person. */
   readonly barred: readonly BarredApplication[];
   readonly selected: readonly ApplicationName[];
@@ -108,6 +114,8 @@ interface PlanFacts {
   readonly waitsForApproval: boolean;
   /** It names a danger. */
   readonly danger?: true;
+  /** The stage with which svc goes on by itself, and the login of who asked for it. */
+  readonly next?: { readonly stage: string; readonly due: string; readonly by: string };
 }
 
 export interface ApplicationFacts {
@@ -128,6 +136,8 @@ export interface ApplicationFacts {
 export interface RecordFacts extends Pick<Deployment, "change" | "revision" | "outcome" | "approvers" | "reverted"> {
   /** The target branch certainly has what it had then, in everything that the application is deployed from. */
   readonly baseKept: boolean;
+  /** When the sync ended; only where there are stages, and if svc saw its end. ISO 8601. */
+  readonly endedAt?: string | undefined;
 }
 
 /** The facts about an application from the newest plan. */
@@ -166,6 +176,8 @@ export interface Requires {
   readonly obstacle?: string | undefined;
   /** What keeps it, or something that its deployment reaches, from being deployed for a time. */
   readonly holds?: readonly HoldOf[] | undefined;
+  /** Its stage in each repository file that has some. */
+  readonly stages?: readonly StageOf[] | undefined;
   /** Rules that must all allow a person the command. */
   readonly allowed: Readonly<Record<AccessCommand, readonly AccessRule[]>>;
 }

@@ -39,6 +39,7 @@ export type Gate =
   | "auto-sync"
   | "locked-by-other"
   | "held"
+  | "stage"
   | "not-synced"
   | "rules-approval";
 

@@ -8,6 +8,7 @@ import { type ApplicationFacts, DOUBTS, type Facts } from "./facts.js";
 import type { Bar, Gate, Judged } from "./gates.js";
 import { barredBy, barsOf, barsOfWhole, inOrder, judge } from "./judge.js";
 import { RULES } from "./rules.js";
+import { stepOfStage } from "./stages.js";
 import { allowedFor, approving, planning, replanning } from "./steps.js";
 
 /** The next step of a change request. Every answer, the commit status and the pages take it from here. */
@@ -127,7 +128,7 @@ function deploying(named: readonly ApplicationFacts[], facts: Facts, judged: Jud
     // What comes before an approval makes it worthless, such as a push.
     const isFirst = bars.findIndex(({ gate }) => gate === "approval") <= 0;
     const now = isFirst ? ready : free;
-    if (now.length > 0) return syncing(now, judged, facts, only);
+    if (now.length > 0) return facts.plan?.next ? stepOfStage(now, facts) : syncing(now, judged, facts, only);
   }
   const withheld = sets.length > 0 ? barsOfWhole("merge", facts) : [];
   // An approval alone does not get an application ahead that something else bars as well.
@@ -172,7 +173,9 @@ function firstStep(bars: readonly Bar[], facts: Facts, then?: AfterApproval, onl
 function syncing(ready: readonly ApplicationFacts[], judged: JudgedSync, facts: Facts, only: Names): NextStep {
   const { change, approval } = facts;
   const ours = facts.applications.filter(({ lock }) => lock !== undefined && sameChangeRequest(lock.holder, change));
-  const deployable = ours.filter((one) => !isAnnounced(one));
+  // A sync without -a leaves later stages for later.
+  const isLater = (one: ApplicationFacts) => judged.barsOf(one).some(({ gate }) => gate === "stage");
+  const deployable = ours.filter((one) => !isAnnounced(one) && !isLater(one));
   const passes = (one: ApplicationFacts) =>
     one.planned?.atMerge === undefined && judged.barsOf(one).every(({ gate }) => gate === "approval");
   const isReady = new Set(ready);

@@ -1,7 +1,6 @@
 import { REPOSITORY_FILE } from "../../names.js";
 import { applicationName, shortRevision } from "../model/brand.js";
 import { referenceTo } from "../model/host-words.js";
-import type { Names } from "../model/next-step.js";
 import type { RefusedApplication, Refusal } from "../model/result.js";
 import { ACCESS_COMMANDS } from "../model/settings.js";
 import {
@@ -15,6 +14,8 @@ import {
   isStale,
   missedBars,
   movedSince,
+  namesIn,
+  notApproved,
   refusedByLocks,
   RETARGETED,
   retargetedTo,
@@ -24,7 +25,6 @@ import {
 } from "./application-state.js";
 import type { Facts } from "./facts.js";
 import {
-  type Bar,
   type Barred,
   type ChangeBar,
   type DangerGate,
@@ -35,6 +35,7 @@ import {
   ofEach,
   type Rule,
 } from "./gates.js";
+import { barOfStage, stepOfStage } from "./stages.js";
 import { approving, passing, planning, pushing, replanning, showing } from "./steps.js";
 
 /**
@@ -294,6 +295,11 @@ export const RULES: Readonly<Record<Gate, Rule> & Record<DangerGate, DangerRule>
     bars: heldForATime,
     step: ({ applications }) => ({ kind: "held", holds: applications.flatMap(({ requires }) => requires.holds ?? []) }),
   }),
+  stage: ofEach(["sync"], "sync", 8, {
+    trusts: { plan: ["head", "base", "policy"], records: ["head", "time"] },
+    bars: barOfStage,
+    step: ({ applications }, facts) => stepOfStage(applications, facts),
+  }),
   "not-synced": ofEach(["merge"], "sync", 20, {
     trusts: { plan: ["head", "base"], records: ["head"], locks: ["time"] },
     bars: (one, facts) => {
@@ -354,18 +360,6 @@ function stale({ bars, applications, others }: Barred, facts: Facts, command: Ju
   };
 }
 
-function notApproved({ bars, applications, others }: Barred, { approval }: Facts, command: Judged): Refusal {
-  const needs = applications.flatMap((one) => approvalNeedsOf(one, command));
-  return {
-    reason: "not-approved",
-    applications: namesIn(bars),
-    needs: needs.filter(({ application, member, because }) => application !== member || because !== ""),
-    missing: approval?.missing ?? "",
-    others,
-    ...(command === "rollback" ? { command } : {}),
-  };
-}
-
 function notDeployable({ bars, applications, others }: Barred): Refusal {
   const found = new Map(applications.map((one) => [one.application, one]));
   const refused = bars.map(({ application, gate, why }): RefusedApplication => {
@@ -382,10 +376,6 @@ const MAX_PRINTED = 400;
 
 function notDone(command: "update" | "revert"): (barred: Barred) => Refusal {
   return ({ bars }) => ({ reason: "not-done", command, because: bars.map(({ why }) => why).join(", and ") });
-}
-
-function namesIn(bars: readonly Bar[]): Names {
-  return [...new Set(bars.flatMap(({ application }) => application ?? []))];
 }
 
 /** A reason that concerns no single application. */

@@ -2,6 +2,7 @@ import { presentOf } from "../../comments/present.js";
 import { publish } from "../../comments/publish.js";
 import { byApprovalText, settledText } from "../../comments/reminder.js";
 import { renderResult } from "../../comments/render.js";
+import { endStages } from "../../core/commands/next-stage.js";
 import type { ChangeRequest, User } from "../../core/model/change-request.js";
 import { LeaseLost, StoreUnavailable } from "../../core/model/errors.js";
 import { isNoted } from "../../core/model/progress.js";
@@ -76,8 +77,12 @@ function outsiderOf({ access, by }: Answerable): User | undefined {
 
 async function staySilent(outcome: Silent, asked: Answerable, change: ChangeRequest, run: Run): Promise<Silent> {
   await run.attempt.settle();
+  if (asked.kind === "command" && asked.stage !== undefined && outcome.reason !== "stage-over") {
+    await endStages(change, run);
+  }
   switch (outcome.reason) {
     case "not-planned":
+      await endStages(change, run);
       await setDetectedStatus(change, run);
       return outcome;
     case "already-answered":
@@ -102,6 +107,7 @@ async function staySilent(outcome: Silent, asked: Answerable, change: ChangeRequ
     case "settled":
     case "status-updated":
     case "nothing-to-update":
+    case "stage-over":
       return outcome;
   }
 }

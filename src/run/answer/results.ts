@@ -5,6 +5,7 @@ import { publish, publishPlan, showsPlan } from "../../comments/publish.js";
 import { hostAddresses } from "../../config/server/server.js";
 import { isDeploying } from "../../core/commands/commands.js";
 import { type ConfirmedMerge, confirmMerge } from "../../core/commands/merge.js";
+import { endStages } from "../../core/commands/next-stage.js";
 import type { Reviewed } from "../../core/facts/read-facts.js";
 import {
   type ChangeRequest,
@@ -283,7 +284,10 @@ async function replyWithRefusal({ refusal }: CommandResultOf<"refused">, answer:
   const { asked, finished, change, run } = answer;
   const { settings, settled } = finished;
   const posted = await postIfInTime(answer);
-  if (asked.kind === "autoplan") {
+  if (asked.kind === "command" && asked.stage !== undefined) {
+    await endStages(change, run);
+    await run.publisher.mark(change);
+  } else if (asked.kind === "autoplan") {
     await setCommitStatus(change, { kind: "plan-failed", reason: shortReason(refusal) }, run);
   } else if (settings !== undefined && settled.length > 0 && change.state === "open") {
     await show(change, { settings }, run);

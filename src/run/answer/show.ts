@@ -16,6 +16,7 @@ import type { Settings } from "../../core/model/settings.js";
 import { byNameAlone, needsApproval } from "../../core/policy/effect-rules.js";
 import type { Facts } from "../../core/policy/facts.js";
 import { Stopped } from "../../core/ports/event-queue.js";
+import { endOfSoak } from "../../core/policy/stages.js";
 import { surveyAfresh } from "../../core/survey/survey.js";
 import { AUTOMATIC, commandContext, NOBODY, openChange, type Run } from "../line/run.js";
 import { readChangeFacts } from "./change-facts.js";
@@ -39,7 +40,7 @@ interface Shown {
   readonly planned: boolean;
   /** Whether the host shows the status. */
   readonly written: boolean;
-  /** When a hold ends that it names, so that it is no longer true then. */
+  /** When a hold or a soak ends that it names, so that it is no longer true then. */
   readonly trueUntil?: Date | undefined;
   /** What it was read from last. */
   readonly read?: Planned;
@@ -57,7 +58,7 @@ export async function show(change: ChangeRequest, options: ShowOptions, run: Run
     for (let left = MAX_CORRECTIONS; left > 0; left -= 1) {
       const read = await readPlanned(change, options.settings, reviewed, run);
       if (read === undefined) return;
-      const trueUntil = endOfHolds(read.facts);
+      const trueUntil = trueUntilOf(read.facts);
       shown = { ...shown, planned: true, trueUntil, read };
       reviewed = undefined;
       const now = statusOf(read.facts, options, run);
@@ -208,9 +209,12 @@ async function readPlanned(
   return { ...(await readChangeFacts(change, settings, run, { plan, reviewed })), plan };
 }
 
-function endOfHolds({ applications, others }: Facts): Date | undefined {
+/** The next end of a hold or a soak. */
+function trueUntilOf(facts: Facts): Date | undefined {
+  const { applications, others } = facts;
   const holds = [...applications, ...others].flatMap(({ requires }) => requires.holds ?? []);
-  const [end] = holds.map(({ until }) => until).sort();
+  const soak = endOfSoak(facts)?.toISOString() ?? [];
+  const [end] = [...holds.map(({ until }) => until)].concat(soak).sort();
   return end === undefined ? undefined : new Date(end);
 }
 

@@ -3,7 +3,12 @@ import { type Around, endProgress, publishReminder } from "../../comments/remind
 import { isUnsettled, type Settled, settleRecords } from "../../core/deploy/settle-records.js";
 import { endReplacedOf } from "../../core/deploy/settle.js";
 import { createLifting } from "../../core/facts/approval.js";
-import type { ChangeRequest, ChangeRequestRef } from "../../core/model/change-request.js";
+import {
+  type ChangeRequest,
+  type ChangeRequestRef,
+  changeRequestRef,
+  identityKey,
+} from "../../core/model/change-request.js";
 import { type Deployment, overdueChanges } from "../../core/model/deployment.js";
 import { HeadMoved, HostFailure, LeaseLost, RepositoryFailure } from "../../core/model/errors.js";
 import type { BaseMoved, Marked, RolloutMoved } from "../../core/model/event.js";
@@ -37,7 +42,10 @@ async function showMarked(ref: ChangeRequestRef, { turn }: Marked, run: Run): Pr
   let shown: Awaited<ReturnType<typeof showAgain>> | undefined;
   try {
     const change = await run.host.getChangeRequest(ref, run.signal);
-    if (change.state === "open") shown = await showAgain(change, run);
+    if (change.state === "open") {
+      await goOnIfDue(change, run);
+      shown = await showAgain(change, run);
+    }
     if (shown?.read !== undefined) await startOnApproval(shown.read, run);
     const rollout = change.state === "merged" ? await run.rollouts.find(change) : undefined;
     if (rollout !== undefined) await showRollout(change, rollout, run);
@@ -50,8 +58,18 @@ async function showMarked(ref: ChangeRequestRef, { turn }: Marked, run: Run): Pr
     }
   }
   await run.publisher.done({ change: ref, turn });
-  if (shown?.trueUntil !== undefined) await run.publisher.mark(ref, shown.trueUntil);
+  const { trueUntil } = shown ?? {};
+  if (trueUntil !== undefined && trueUntil > run.clock.now()) await run.publisher.mark(ref, trueUntil);
   return silent(shown?.planned === true ? "status-updated" : "nothing-to-update");
+}
+
+/** Pushes the event of a stage whose time has come. However often it is marked, the queue takes it once. */
+async function goOnIfDue(change: ChangeRequest, { plans, clock, push }: Run): Promise<void> {
+  const plan = await plans.find(change);
+  const next = isPlanOf(plan, change) ? plan.next : undefined;
+  if (next === undefined || Date.parse(next.due) > clock.now().getTime()) return;
+  const delivery = `stage-${identityKey(change)}-${next.id}`;
+  await push({ kind: "stage-due", delivery, change: changeRequestRef(change), next });
 }
 
 /** Whether an approval of the planned head lifts what the plan withholds, so that it has to be planned again. */

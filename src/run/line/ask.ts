@@ -34,6 +34,11 @@ export async function ask(event: HostEvent, run: Run): Promise<Asked> {
     case "merge-group":
     case "rollout":
       return event;
+    case "stage-due": {
+      const { id, by, applications, prune } = event.next;
+      const command = { name: "sync", applications, prune, dryRun: false } as const;
+      return { kind: "command", command, by, stage: id, commentId: undefined, found: undefined, access: "unknown" };
+    }
     case "updated":
       return AUTOPLAN;
     case "plan-wanted":

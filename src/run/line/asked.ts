@@ -17,10 +17,12 @@ export interface GivenCommand {
   readonly kind: "command";
   readonly command: Command;
   readonly by: User;
-  /** Undefined if it was given by an approval. */
+  /** Undefined if it was given by an approval, or goes on by itself. */
   readonly commentId: string | undefined;
   /** The head that was approved. */
   readonly approved?: Revision;
+  /** The id of the `NextStage` with which it goes on. */
+  readonly stage?: string;
   /** Only if its webhook was lost. */
   readonly found: FoundComment | undefined;
   readonly access: EarlyAccess;

@@ -47,6 +47,8 @@ type SilentReason =
   | "turn-told"
   | "loss-told"
   | "rollout-looked-at"
+  /** Another command, a plan, a push, a close or an unlock has ended the sync that was to go on. */
+  | "stage-over"
   | "nothing-to-update";
 
 /** A result, with what its answer needs. */
@@ -114,5 +116,6 @@ const SILENT_TEXTS: Readonly<Record<SilentReason, string | undefined>> = {
   "turn-told": "told that a lock was released",
   "loss-told": "told that an administrator released a lock",
   "rollout-looked-at": "looked at what the merge brings",
+  "stage-over": "a sync does not go on with its next stage",
   "nothing-to-update": undefined,
 };

@@ -8,6 +8,7 @@ import type { ChangeRequest, User } from "../../core/model/change-request.js";
 import type { Command } from "../../core/model/command.js";
 import { HostFailure, StoreUnavailable } from "../../core/model/errors.js";
 import type { FoundComment } from "../../core/model/event.js";
+import { isPlanOf } from "../../core/model/plan.js";
 import type { Settings } from "../../core/model/settings.js";
 import type { Facts } from "../../core/policy/facts.js";
 import type { Gate } from "../../core/policy/gates.js";
@@ -110,6 +111,12 @@ async function isFoundLate(
   return (await host.listOwnComments(change)).some(({ body }) => readMarker(body)?.runId === runId);
 }
 
+/** Whether nothing has ended the sync since it noted its next stage. */
+async function goesOn(stage: string, change: ChangeRequest, { plans }: Run): Promise<boolean> {
+  const plan = await plans.find(change);
+  return isPlanOf(plan, change) && plan.next?.id === stage;
+}
+
 /** Somebody asked for the plan, or for what it follows from. */
 function isWanted({ turn, wanted }: Autoplan): boolean {
   return turn !== undefined || wanted === true;
@@ -164,6 +171,9 @@ async function permitBySettings(
 ): Promise<Permitted | Finished | Silent> {
   const { name } = asked.command;
   await run.locks.ping();
+  if (asked.kind === "command" && asked.stage !== undefined && !(await goesOn(asked.stage, change, run))) {
+    return silent("stage-over");
+  }
   const settled = await settleEarlier(change, run);
   const { settings, problems, snapshot } = await openChange(change, run);
   if (asked.kind === "autoplan" && !isWanted(asked) && !settings.autoplan) return silent("not-planned");

@@ -17,6 +17,7 @@ import {
   type PreviewContent,
   type PreviewOrigin,
 } from "../../core/model/plan.js";
+import { STAGE_WAITS } from "../../core/model/stage.js";
 import type { PlannedSource } from "../../core/model/subject.js";
 import type { PlanStore } from "../../core/ports/stores.js";
 import { PLAN_KEY_PREFIX, PLAN_NAME_KEY_PREFIX } from "../../names.js";
@@ -234,6 +235,22 @@ const applicationPlan: z.ZodType<ApplicationPlan> = z.discriminatedUnion("kind",
   z.object({ ...planned, kind: z.literal("unplanned") }),
 ]);
 
+const plannedStage = z.object({
+  name: z.string(),
+  wait: z.enum(STAGE_WAITS),
+  soak: z.number(),
+  applications: z.array(stored.application),
+});
+
+const nextStage = z.object({
+  id: z.string(),
+  by: z.object({ id: z.string(), login: z.string(), bot: z.boolean() }),
+  applications: z.array(stored.application),
+  prune: z.boolean(),
+  stage: z.string(),
+  due: stored.time,
+});
+
 const plan: z.ZodType<Plan> = z.object({
   change: stored.change,
   head: stored.revision,
@@ -274,6 +291,8 @@ const plan: z.ZodType<Plan> = z.object({
   released: z.array(stored.application),
   unread: z.array(z.object({ file: z.string(), reason: z.string() })).default([]),
   notes: z.array(z.string()),
+  stages: orUndefined(z.array(plannedStage)),
+  next: orUndefined(nextStage),
 });
 
 const planRecord = z.object({ v: z.literal(1), id: z.string(), plan });

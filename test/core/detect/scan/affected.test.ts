@@ -57,6 +57,7 @@ const SETTINGS: Settings = {
   applicationRepositories: [],
   projectRepositories: [],
   sensitiveKinds: [],
+  stages: [],
   requirementsFor: () => ({ requireApproval: false, requireUpToDate: false }),
   accessTo: () => [],
   including: () => Promise.reject(new Error("detection asks for no rules")),

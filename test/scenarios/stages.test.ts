@@ -1,0 +1,218 @@
+import { describe, expect, test } from "@jest/globals";
+import { type Bot, type BotOptions, HOSTS, REPOSITORY, startBot } from "./bot.js";
+import { changeOf } from "./resources.js";
+
+const MINUTE = 60_000;
+
+/** `api` is in the first stage and `web` in the last. */
+export function stages(more = "", rest = ""): Pick<BotOptions, "files"> {
+  return { files: () => ({ ".svc.yaml": stagesFile(more, rest) }) };
+}
+
+function stagesFile(more: string, rest = ""): string {
+  return `stages: [{name: dev, applications: api}, {name: prod, applications: web${more}}]\n${rest}`;
+}
+
+/** The comment of the newest plan. */
+const planOf = (bot: Bot, number: number) =>
+  bot.answers(number).findLast((body) => body.includes("## svc Plan") && !body.includes("Outdated plan")) ?? "";
+
+async function records(bot: Bot, number: number): Promise<readonly string[]> {
+  const found = await bot.stores.deployments.ofChange(bot.ref(number));
+  return found.map(({ application, outcome }) => `${application}: ${outcome}`).sort();
+}
+
+/** Lets the soak pass, and the service look for marks that are due. */
+async function pass(bot: Bot, minutes: number): Promise<void> {
+  bot.clock.advance(minutes * MINUTE);
+  await bot.service.reconcile();
+  await bot.idle();
+}
+
+const BOTH = changeOf(["web", "api"]);
+
+describe.each(HOSTS)("stages on %s", (host) => {
+  test("one command deploys one stage after the other, and merges after the last alone", async () => {
+    const bot = await startBot({ host, ...stages(), config: { defaults: { auto_merge: true } } });
+    const one = await bot.open(BOTH);
+    expect(planOf(bot, one)).toContain("1. `dev`: `api`\n2. `prod`: `web` (once `dev` is healthy)");
+    expect(planOf(bot, one)).toContain("comment:\n```\nsvc sync\n```");
+    bot.expectChanges("sync web", "sync api");
+    await bot.comment(one, "svc sync");
+    expect(bot.changes()).toEqual(["sync api", "sync web"]);
+    const results = bot.answers(one).filter((body) => body.includes("## svc Sync"));
+    expect(results).toHaveLength(2);
+    expect(results[0]).toMatch(/svc deploys stage `prod` at \d{4}-\d\d-\d\d \d\d:\d\d UTC, as `?ana`? asked/);
+    expect(bot.seen(one).state).toBe("merged");
+    expect(planOf(bot, one)).toContain("1. `dev` ✅: `api`\n2. `prod` ✅: `web`");
+  });
+
+  test("a stage that does not get healthy ends the run, and keeps the next one out until it is", async () => {
+    const bot = await startBot({ host, ...stages(), config: { defaults: { health_timeout: "2m" } } });
+    const one = await bot.open(BOTH);
+    bot.argocd.playHealth("api", [{ status: "Degraded" }]);
+    bot.expectChanges("sync api");
+    await bot.comment(one, "svc sync");
+    expect(bot.lastComment(one)).toContain("deployed, but not healthy: `Degraded`");
+    expect(bot.changes()).toEqual(["sync api"]);
+    expect([...(await bot.locked(one))].sort()).toEqual(["api", "web"]);
+    await bot.comment(one, "svc sync -a web");
+    expect(bot.lastComment(one)).toContain("it is in stage prod, and api of stage dev is not deployed yet");
+    bot.argocd.playHealth("api", [{ status: "Healthy" }]);
+    bot.expectChanges("sync web");
+    await bot.comment(one, "svc sync");
+    expect(bot.changes()).toEqual(["sync api", "sync api", "sync web"]);
+  });
+
+  test("a manual stage waits for the next command, which the next step names", async () => {
+    const bot = await startBot({ host, ...stages(", wait: manual") });
+    const one = await bot.open(BOTH);
+    expect(planOf(bot, one)).toContain("with the next `svc sync`");
+    bot.expectChanges("sync api");
+    await bot.comment(one, "svc sync");
+    expect(bot.lastComment(one)).toContain("omment:\n```\nsvc sync\n```");
+    expect(bot.changes()).toEqual(["sync api"]);
+    expect(await bot.locked(one)).toEqual(["web"]);
+    bot.expectChanges("sync web");
+    await bot.comment(one, "svc sync", "bo");
+    expect(bot.changes()).toEqual(["sync api", "sync web"]);
+  });
+
+  test("a soak keeps the next stage back until it has passed, says until when, and survives a restart", async () => {
+    const bot = await startBot({ host, ...stages(", soak: 10m") });
+    const one = await bot.open(BOTH);
+    expect(planOf(bot, one)).toContain("(once `dev` is healthy, 10m after its sync)");
+    bot.expectChanges("sync api");
+    await bot.comment(one, "svc sync");
+    expect(bot.lastComment(one)).toMatch(/vc deploys stage `prod` at \d{4}-\d\d-\d\d \d\d:\d\d UTC, as/);
+    expect(planOf(bot, one)).toMatch(/1\. `dev` ✅: `api`/);
+    await bot.comment(one, "svc sync", "bo");
+    expect(bot.lastComment(one)).toMatch(
+      /it is in stage prod, which begins at .* UTC, 10m after stage dev was deployed/,
+    );
+    await bot.restart();
+    await pass(bot, 5);
+    expect(bot.changes()).toEqual(["sync api"]);
+    bot.expectChanges("sync web");
+    await pass(bot, 6);
+    expect(bot.changes()).toEqual(["sync api", "sync web"]);
+    expect(bot.lastComment(one)).toContain("✅ succeeded");
+    await pass(bot, 60);
+    expect(bot.changes()).toEqual(["sync api", "sync web"]);
+  });
+
+  const ENDS: readonly (readonly [string, (bot: Bot, one: number) => Promise<unknown>])[] = [
+    ["a push", (bot, one) => bot.push(one, changeOf(["web", "api"], "3"))],
+    ["a close", (bot, one) => bot.close(one)],
+    [
+      "an unlock and a new plan",
+      async (bot, one) => {
+        await bot.comment(one, "svc unlock");
+        await bot.comment(one, "svc plan");
+      },
+    ],
+    ["a new plan", (bot, one) => bot.comment(one, "svc plan", "bo")],
+    [
+      "a rollback",
+      async (bot, one) => {
+        bot.expectChanges("rollback api", "sync api");
+        await bot.comment(one, "svc rollback");
+      },
+    ],
+  ];
+
+  test.each(ENDS)("%s in the soak ends the run", async (_, act) => {
+    const bot = await startBot({ host, ...stages(", soak: 10m") });
+    const one = await bot.open(BOTH);
+    bot.expectChanges("sync api");
+    await bot.comment(one, "svc sync");
+    await act(bot, one);
+    await pass(bot, 60);
+    expect(bot.changes().filter((change) => change.endsWith(" web"))).toEqual([]);
+    expect((await bot.stores.plans.find(bot.ref(one)))?.next).toBeUndefined();
+  });
+
+  test("health is read again at the end of the soak", async () => {
+    const bot = await startBot({ host, ...stages(", soak: 10m") });
+    const one = await bot.open(BOTH);
+    const looks = 40;
+    const healthy = Array.from({ length: looks }, () => ({ status: "Healthy" }) as const);
+    bot.argocd.playHealth("api", [...healthy, { status: "Degraded" }]);
+    bot.expectChanges("sync api");
+    await bot.comment(one, "svc sync");
+    const headers = { authorization: `Bearer ${bot.world.argocdToken}` };
+    for (let left = looks; left > 0; left -= 1) await fetch(`${bot.argocd.url}/api/v1/applications/api`, { headers });
+    await pass(bot, 11);
+    expect(bot.lastComment(one)).toContain("it is in stage prod, and api of stage dev is Degraded");
+    expect(bot.changes()).toEqual(["sync api"]);
+    expect((await bot.stores.plans.find(bot.ref(one)))?.next).toBeUndefined();
+    await pass(bot, 60);
+    expect(bot.changes()).toEqual(["sync api"]);
+  });
+
+  test("what somebody else synced in Argo CD during the soak is not taken for what was deployed", async () => {
+    const bot = await startBot({ host, ...stages(", soak: 10m"), checkChanges: false });
+    const one = await bot.open(BOTH);
+    await bot.comment(one, "svc sync");
+    await bot.argocd.deploy("api");
+    await pass(bot, 11);
+    expect(bot.lastComment(one)).toContain(
+      "api of stage dev was synced by somebody else since: plan it and sync it again",
+    );
+    expect(bot.changes()).toEqual(["sync api"]);
+  });
+
+  test("an approval that is lost before the second stage keeps it back", async () => {
+    const rules = "sync_requirements: [{name: web, require_approval: true}]\n";
+    const bot = await startBot({ host, ...stages(", soak: 10m", rules) });
+    const one = await bot.open(BOTH);
+    await bot.approve(one);
+    bot.expectChanges("sync api");
+    await bot.comment(one, "svc sync");
+    await bot.forge.review(REPOSITORY, one, "bo", "request-changes");
+    await bot.idle();
+    await pass(bot, 11);
+    expect(bot.lastComment(one)).toContain("PR must be approved before sync");
+    expect(bot.changes()).toEqual(["sync api"]);
+    expect(await bot.locked(one)).toEqual(["web"]);
+  });
+
+  test("a later stage is not synced before its earlier one, whoever names it, planned or not", async () => {
+    const bot = await startBot({ host, ...stages() });
+    const one = await bot.open(BOTH);
+    await bot.comment(one, "svc sync -a web");
+    expect(bot.lastComment(one)).toContain("it is in stage prod, and api of stage dev is not deployed yet");
+    await bot.comment(one, "svc unlock");
+    await bot.comment(one, "svc plan -a web");
+    await bot.comment(one, "svc sync");
+    expect(bot.lastComment(one)).toContain("it is in stage prod, and api of stage dev is not deployed yet");
+    expect(bot.changes()).toEqual([]);
+  });
+
+  test("a rollback takes back the last stage first", async () => {
+    const bot = await startBot({ host, ...stages() });
+    const one = await bot.open(BOTH);
+    bot.expectChanges("sync web", "sync api");
+    await bot.comment(one, "svc sync");
+    await bot.comment(one, "svc rollback");
+    expect(bot.changes()).toEqual(["sync api", "sync web", "sync web", "sync api"]);
+  });
+
+  test("a pull request does not change its own stages", async () => {
+    const bot = await startBot({ host, ...stages() });
+    const one = await bot.open({ ...BOTH, ".svc.yaml": "stages: [{name: all, applications: '*'}]\n" });
+    await bot.comment(one, "svc sync -a web");
+    expect(bot.lastComment(one)).toContain("it is in stage prod, and api of stage dev is not deployed yet");
+    expect(bot.changes()).toEqual([]);
+  });
+
+  test("a dry run tries all stages at once", async () => {
+    const bot = await startBot({ host, ...stages(", soak: 10m") });
+    const one = await bot.open(BOTH);
+    bot.expectChanges("dry-run web", "dry-run api");
+    await bot.comment(one, "svc sync --dry-run");
+    expect(bot.lastComment(one)).toContain("`web`");
+    expect(bot.lastComment(one)).toContain("`api`");
+    expect(await records(bot, one)).toEqual([]);
+  });
+});
