@@ -46,7 +46,7 @@ async function main(argv: readonly string[]): Promise<number | undefined> {
       if (commandLine.kind === "set-role") return setRole(read.files, commandLine);
       const { lines, exitCode } = checkFiles(read.files, process.env);
       (exitCode === 0 ? print : complain)(lines.join("\n").split("\n"));
-      return exitCode === 0 && commandLine.online ? checkSystems(serverFilesOf(read.files)) : exitCode;
+      return exitCode === 0 && commandLine.online ? checkSystems(read.files) : exitCode;
     }
   }
 }
@@ -54,10 +54,10 @@ async function main(argv: readonly string[]): Promise<number | undefined> {
 type Files = Parameters<typeof loadServerConfig>[0];
 
 async function checkSystems(files: Files): Promise<number> {
-  const loaded = load(files);
+  const loaded = load(serverFilesOf(files));
   if (loaded === undefined || !(await connectAsTold())) return 1;
   const { checkOnline } = await import("./service/check-online.js");
-  const { lines, exitCode } = await checkOnline(loaded.config);
+  const { lines, exitCode } = await checkOnline(loaded.config, files);
   (exitCode === 0 ? print : complain)(lines);
   return exitCode;
 }

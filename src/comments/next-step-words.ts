@@ -5,7 +5,8 @@ import { type HostWords, listed, referenceTo } from "../core/model/host-words.js
 import type { Lock } from "../core/model/lock.js";
 import type { AdvisedCommand, AdvisedMerge, AfterApproval, NeededApproval, NextStep } from "../core/model/next-step.js";
 import type { AccessRule } from "../core/model/settings.js";
-import { REPOSITORY_FILE, SERVICE } from "../names.js";
+import { timeOf } from "../core/model/stage.js";
+import { REPOSITORY_FILE } from "../names.js";
 import { changeLink, code, headLink, type Links, sentence, toCopy } from "./markdown.js";
 import { capitalised, counted, joined } from "./parts.js";
 
@@ -253,11 +254,10 @@ function stagePieces(step: Extract<NextStep, { kind: "stage" }>, words: HostWord
   const { at, by, because, unapproved } = step;
   const name = { code: step.stage };
   if (at === undefined) return because === undefined ? ["wait for stage ", name] : [{ text: because }];
-  const time = endOf({ until: at });
+  const time = timeOf(new Date(at));
   const approval: readonly Piece[] =
     unapproved === undefined ? [] : [", which needs an approval of ", { commit: unapproved }];
-  if (by !== undefined)
-    return [`${SERVICE} deploys stage `, name, ` at ${time}, as `, { text: by }, " asked", ...approval];
+  if (by !== undefined) return ["stage ", name, ` follows at ${time}, as `, { text: by }, " asked", ...approval];
   return [
     `wait until ${time}, then comment `,
     { code: `${words.command} sync` },

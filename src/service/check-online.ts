@@ -1,5 +1,5 @@
 import { pino } from "pino";
-import type { CheckResult } from "../config/check.js";
+import { type CheckResult, emptyStages } from "../config/check.js";
 import { NO_FILE } from "../config/repository/repository-schema.js";
 import { allowsOwner, allowsRepository, namesHost, withEachHost } from "../config/repository-names.js";
 import { resolveSettings } from "../config/rules/settings.js";
@@ -21,7 +21,10 @@ import { systemClock } from "./service.js";
 import { checkAtStart } from "./start-checks.js";
 
 /** Runs the checks of a start without starting, and returns a line for each finding. */
-export async function checkOnline(config: ServerConfig): Promise<CheckResult> {
+export async function checkOnline(
+  config: ServerConfig,
+  files: Parameters<typeof emptyStages>[0] = [],
+): Promise<CheckResult> {
   const log = pino({ level: "silent" });
   const telemetry = await createTelemetry({ ...config.server, metricsPort: undefined }, [], undefined, log);
   const compute = createWorkerPool();
@@ -35,6 +38,12 @@ export async function checkOnline(config: ServerConfig): Promise<CheckResult> {
     if (!found.bad) {
       const applications = await deployer.listApplications(new AbortController().signal);
       found.lines.push(...checkRules(applications, config).map((line) => `warning: ${line}`));
+      found.lines.push(
+        ...emptyStages(
+          files,
+          applications.map(({ name }) => name),
+        ),
+      );
       found.lines.push(...uncomparable(applications, await deployer.uncompared()));
       for (const host of hosts) found.lines.push(...installedOutside(host.id, await host.installedOn(), config));
       for (const host of hosts) {

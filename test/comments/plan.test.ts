@@ -58,6 +58,21 @@ describe("the shapes of a plan comment", () => {
         ),
       ]),
     ],
+    [
+      "stages",
+      samplePlan(
+        ["dev-api", "dev-web", "prod-web"].map((name) =>
+          sampleApplication(name, evaluated([resource(`apps/Deployment ${name}/web`, "update", HUNK)])),
+        ),
+        {
+          stages: [
+            { name: "dev", wait: "healthy", soak: 0, applications: ["dev-api", "dev-web"].map(applicationName) },
+            { name: "qa", wait: "healthy", soak: 600_000, applications: [applicationName("qa-web")] },
+            { name: "prod", wait: "manual", soak: 0, applications: [applicationName("prod-web")] },
+          ],
+        },
+      ),
+    ],
     ["unchanged", samplePlan([sampleApplication("web", evaluated([]))])],
     [
       "cautions-and-children",

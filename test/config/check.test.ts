@@ -1,5 +1,5 @@
 import { expect, test } from "@jest/globals";
-import { checkFiles } from "../../src/config/check.js";
+import { checkFiles, emptyStages } from "../../src/config/check.js";
 import { SMALLEST } from "./server-file.js";
 
 const server = { name: "etc/svc.yaml", text: SMALLEST };
@@ -43,4 +43,33 @@ test("an empty list of people is pointed out", () => {
     ],
     exitCode: 0,
   });
+});
+
+test.each([
+  ["dev-*", "prod-*", false],
+  ["*-dev", "*-prod", false],
+  ["{api,web}", "wiki", false],
+  ["web", "web", true],
+  ["dev-*", "*-prod", true],
+  ["*", "prod-*", true],
+  ["w*", "web", true],
+  ["dev-*", "*", false],
+])("stages %s and %s may take applications from each other: %s", (first, last, overlap) => {
+  const text = `stages: [{name: one, applications: "${first}"}, {name: two, applications: "${last}"}]`;
+  const warning = `warning: .svc.yaml: stages: an application may match both one (${first}) and two (${last}): the first wins, so it is in one`;
+  const lines = [...(overlap ? [warning] : []), ".svc.yaml: valid"];
+  expect(checkFiles([{ name: ".svc.yaml", text }], {})).toEqual({ lines, exitCode: 0 });
+});
+
+test("a stage that none of the running applications is in is pointed out", () => {
+  const text =
+    "stages: [{name: dev, applications: dev-*}, {name: canary, applications: c-*}, {name: prod, applications: p-*}]";
+  const files = [
+    { name: "a/.svc.yaml", text },
+    { name: "svc.yaml", text },
+    { name: ".svc.yaml", text: "stages: 1" },
+  ];
+  const says = "warning: a/.svc.yaml: stages: Argo CD has no application for stage";
+  expect(emptyStages(files, ["dev-web", "wiki"])).toEqual([`${says} canary (c-*)`, `${says} prod (p-*)`]);
+  expect(emptyStages(files, ["dev-web", "c-web", "p-web"])).toEqual([]);
 });

@@ -96,6 +96,21 @@ describe("mistakes are named with line, column, key and what is allowed", () => 
     ["cr_paths: a/**", "cr_paths: expected a list; found other text"],
     ["cr_paths:\n  - /a\n  - +(a)", ".svc.yaml:3:5 cr_paths[1]: patterns such as `+(…)` are not supported"],
     ["cr_paths: ['a*a*a*a*a']", "cr_paths[0]: more than 3 `*`"],
+    ["stages: []", "stages: at least one stage is needed"],
+    ["stages:\n  - {applications: a}", ".svc.yaml:2:5 stages[0].name: is required"],
+    ["stages:\n  - {name: dev}", "stages[0].applications: is required"],
+    ["stages:\n  - {name: a b, applications: a}", "stages[0].name: expected a name of up to 40 letters"],
+    [
+      "stages:\n  - {name: a, applications: a}\n  - {name: a, applications: b}",
+      "stages[1].name: an earlier stage has this name",
+    ],
+    ["stages:\n  - {name: a, applications: a, soak: 10m}", "stages[0].soak: nothing comes before the first stage"],
+    ["stages:\n  - {name: a, applications: a, wait: manual}", "stages[0].wait: nothing comes before the first stage"],
+    [
+      "stages:\n  - {name: a, applications: a}\n  - {name: b, applications: b, soak: 25h}",
+      "stages[1].soak: expected a duration such as 30s, 10m or 1h30m, 24h at most",
+    ],
+    ["stages:\n  - {name: a, applications: a, wait: never}", "stages[0].wait: expected one of healthy, manual"],
     ["sync_requirements: {a: 1}", "sync_requirements: expected a list; found a section"],
     ["sync_requirements:\n  - {name: a}", ".svc.yaml:2:5 sync_requirements[0]: the entry requires nothing"],
     [

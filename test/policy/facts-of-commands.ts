@@ -13,6 +13,7 @@ import type { Refusal } from "../../src/core/model/result.js";
 import { isAnnounced } from "../../src/core/policy/application-state.js";
 import { takingEffect } from "../../src/core/policy/effect-rules.js";
 import type { Facts } from "../../src/core/policy/facts.js";
+import { inFirstStage } from "../../src/core/policy/stages.js";
 import { judge } from "../../src/core/policy/judge.js";
 import type { CodeHost } from "../../src/core/ports/code-host.js";
 import type { CommandContext } from "../../src/core/ports/context.js";
@@ -76,7 +77,8 @@ async function readSync(command: Command<"sync">, given: Given, world: World) {
     .filter(({ holder }) => sameChangeRequest(holder, given.change));
   const selection = select(held, command, plannedIn(plan), await labelsFor(command, context));
   if (selection.kind === "refused") return { kind: "unselected", refusal: selection.refusal } as const;
-  const names = selection.items.map(({ application }) => application);
+  const wanted = selection.items.map(({ application }) => application);
+  const names = command.dryRun ? wanted : inFirstStage(wanted, read.facts);
   const first = await readForSync(command, names, read, context);
   const common = { kind: "facts", first, plan, context } as const;
   const { refusal } = judge("sync", first.facts, (gate) => gate !== "checks");

@@ -42,7 +42,7 @@ describe.each(HOSTS)("stages on %s", (host) => {
     expect(bot.changes()).toEqual(["sync api", "sync web"]);
     const results = bot.answers(one).filter((body) => body.includes("## svc Sync"));
     expect(results).toHaveLength(2);
-    expect(results[0]).toMatch(/svc deploys stage `prod` at \d{4}-\d\d-\d\d \d\d:\d\d UTC, as `?ana`? asked/);
+    expect(results[0]).toMatch(/tage `prod` follows at \d{4}-\d\d-\d\d \d\d:\d\d UTC, as `?ana`? asked/);
     expect(bot.seen(one).state).toBe("merged");
     expect(planOf(bot, one)).toContain("1. `dev` ✅: `api`\n2. `prod` ✅: `web`");
   });
@@ -84,7 +84,7 @@ describe.each(HOSTS)("stages on %s", (host) => {
     expect(planOf(bot, one)).toContain("(once `dev` is healthy, 10m after its sync)");
     bot.expectChanges("sync api");
     await bot.comment(one, "svc sync");
-    expect(bot.lastComment(one)).toMatch(/vc deploys stage `prod` at \d{4}-\d\d-\d\d \d\d:\d\d UTC, as/);
+    expect(bot.lastComment(one)).toMatch(/tage `prod` follows at \d{4}-\d\d-\d\d \d\d:\d\d UTC, as/);
     expect(planOf(bot, one)).toMatch(/1\. `dev` ✅: `api`/);
     await bot.comment(one, "svc sync", "bo");
     expect(bot.lastComment(one)).toMatch(

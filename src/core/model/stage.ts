@@ -1,5 +1,6 @@
 import type { ApplicationName } from "./brand.js";
 import type { User } from "./change-request.js";
+import { endOf } from "./hold.js";
 
 /** What begins a stage, once the one before it is deployed and healthy: svc itself, or the next sync command. */
 export const STAGE_WAITS = ["healthy", "manual"] as const;
@@ -31,6 +32,11 @@ export interface NextStage {
   readonly stage: string;
   /** ISO 8601. */
   readonly due: string;
+}
+
+/** `2026-03-01 18:00 UTC`, rounded up to the minute in which it has come. */
+export function timeOf(at: Date): string {
+  return endOf({ until: new Date(at.getTime() + 59_999).toISOString() });
 }
 
 /** `10m`, `1h30m`. */

@@ -296,7 +296,7 @@ export const RULES: Readonly<Record<Gate, Rule> & Record<DangerGate, DangerRule>
     step: ({ applications }) => ({ kind: "held", holds: applications.flatMap(({ requires }) => requires.holds ?? []) }),
   }),
   stage: ofEach(["sync"], "sync", 8, {
-    trusts: { plan: ["head", "base", "policy"], records: ["head", "time"] },
+    trusts: { plan: ["head", "base", "policy"], records: ["head", "time"], locks: ["time"] },
     bars: barOfStage,
     step: ({ applications }, facts) => stepOfStage(applications, facts),
   }),

@@ -1,11 +1,10 @@
 import { placeOf } from "../../config/rules/rule-match.js";
 import type { ApplicationName } from "../model/brand.js";
-import { endOf } from "../model/hold.js";
 import { listed } from "../model/host-words.js";
 import type { Names, NextStep } from "../model/next-step.js";
 import type { ApplicationPlan, Plan } from "../model/plan.js";
 import type { OwnSettings } from "../model/settings.js";
-import { durationText, type PlannedStage, type Stage } from "../model/stage.js";
+import { durationText, type PlannedStage, type Stage, timeOf } from "../model/stage.js";
 import { approvalNeedsOf, awaits, isAtHead } from "./application-state.js";
 import type { ApplicationFacts, Facts } from "./facts.js";
 
@@ -157,7 +156,7 @@ function unbegunOf({ stage, soak, earlier, before, circle }: StageOf, facts: Fac
     return { kind: "unknown", why, stage };
   }
   if (soaking !== undefined) {
-    const why = `it is in stage ${stage}, which begins at ${timeText(soaking)}, ${durationText(soak)} after stage ${before.stage} was deployed`;
+    const why = `it is in stage ${stage}, which begins at ${timeOf(soaking)}, ${durationText(soak)} after stage ${before.stage} was deployed`;
     return { kind: "soaking", why, stage, until: soaking };
   }
   const ill = before.applications.find((name) => facts.unhealthy?.[name] !== undefined);
@@ -246,9 +245,4 @@ export function endOfSoak(facts: Facts): Date | undefined {
   if (plan?.next !== undefined) return new Date(plan.next.due);
   const ends = applications.flatMap((one) => unbegun(one, facts)?.until ?? []);
   return ends.sort((a, b) => a.getTime() - b.getTime())[0];
-}
-
-/** `2026-03-01 18:00 UTC`: the minute in which it has come. */
-function timeText(at: Date): string {
-  return endOf({ until: new Date(at.getTime() + 59_999).toISOString() });
 }

@@ -16,6 +16,7 @@ export async function playRights(recorder: Recorder): Promise<void> {
   await playProjects(recorder);
   await playHolds(recorder);
   await playSyncOnApproval(recorder);
+  await playStages(recorder);
 }
 
 /** Applications that an approval deploys. */
@@ -29,6 +30,23 @@ async function playSyncOnApproval(recorder: Recorder): Promise<void> {
   const strict = recorder.scene({ rules: "sync_on: approval\nrequire_approval: true\n" });
   const required = await strict.open(BOTH);
   await recorder.standing("requiring-an-approval-that-deploys", strict, required);
+}
+
+/** A stage that has to wait for another one. */
+async function playStages(recorder: Recorder): Promise<void> {
+  const rules = "stages: [{name: dev, applications: api}, {name: prod, applications: web, soak: 10m}]\n";
+  const scene = recorder.scene({ rules });
+  const number = await scene.open(BOTH);
+  await recorder.standing("two-stages", scene, number);
+  await recorder.sync("two-stages-before-sync", scene, number);
+  await recorder.sync("two-stages-before-sync-of-the-later", scene, number, { only: ["web"] });
+  await recorder.sync("two-stages-before-dry-run", scene, number, { dryRun: true });
+  await scene.say(number, "svc sync");
+  await recorder.standing("first-stage-deployed", scene, number);
+  await recorder.sync("first-stage-deployed-before-sync", scene, number);
+  await recorder.merge("first-stage-deployed-before-merge", scene, number, { only: ["api"] });
+  scene.clock.advance(11 * 60_000);
+  await recorder.standing("first-stage-soaked", scene, number);
 }
 
 /** Applications that nobody may deploy for a time. */
