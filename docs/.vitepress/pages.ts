@@ -20,6 +20,7 @@ const SECTIONS: readonly { readonly title: string; readonly files: readonly stri
       "docs/checks.md",
       "docs/holds.md",
       "docs/sync-on-approval.md",
+      "docs/stages.md",
       "docs/merge-queues.md",
       "docs/after-the-merge.md",
       "docs/notifications.md",

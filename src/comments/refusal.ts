@@ -63,11 +63,12 @@ function isSaid({ reason }: Refusal, next: NextStep): boolean {
       return reason === "locked-by-other";
     case "later":
       return reason === "cannot-tell";
+    case "stage":
+      return reason === "not-deployable" && next.because !== undefined;
     case "approve":
     case "approve-rules":
     case "checks":
     case "held":
-    case "stage":
     case "mend":
     case "merge":
     case "merging":

@@ -5,7 +5,7 @@ import { changeOf } from "./resources.js";
 const MINUTE = 60_000;
 
 /** `api` is in the first stage and `web` in the last. */
-export function stages(more = "", rest = ""): Pick<BotOptions, "files"> {
+function stages(more = "", rest = ""): Pick<BotOptions, "files"> {
   return { files: () => ({ ".svc.yaml": stagesFile(more, rest) }) };
 }
 

@@ -86,17 +86,16 @@ export function waitsIn(
   );
 }
 
-/** The children whose parent is in a later stage, each with that parent. */
+/** The children that a parent in a later stage gives another definition, each with that parent. */
 function circlesIn(
   { applications }: Pick<Plan, "applications">,
   placed: ReadonlyMap<ApplicationName, number>,
 ): ReadonlyMap<ApplicationName, ApplicationName> {
-  const pairs = applications.flatMap(
-    ({ application, definedBy, effect }): readonly (readonly [ApplicationName, ApplicationName])[] => {
-      const children = effect.applies.map((child) => [child.application, application] as const);
-      return definedBy === undefined ? children : [...children, [application, definedBy.parent]];
-    },
-  );
+  const pairs = applications.flatMap(({ application, definedBy, effect }) => {
+    const given = effect.members.filter(({ reachedBy: how }) => how.kind !== "direct");
+    const children = given.map((child) => [child.application, application] as const);
+    return definedBy === undefined ? children : [...children, [application, definedBy.parent] as const];
+  });
   return new Map(
     pairs.filter(([child, parent]) => {
       const [its, after] = [placed.get(child), placed.get(parent)];
