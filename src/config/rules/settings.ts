@@ -70,7 +70,6 @@ export function resolveSettings(
   const floor = floorOn(host, server);
   const everywhere = (key: "skipNoChanges" | "autoMerge" | "deleteSourceBranch") =>
     policies.every((one) => one[key] ?? defaults[key]);
-  const HEALTHY = { ...defaults, requireHealthy: true };
   const broken = branches.some(({ file }) => file.kind === "invalid");
   const headConfig = head.kind === "valid" ? head.config : undefined;
   const settings: OwnSettings = {
@@ -100,17 +99,16 @@ export function resolveSettings(
       // What the server says of an application is a default for the files that say nothing, and a floor for the others.
       const syncOn = requirementsOf(application, floor, nothing).onApproval ? "approval" : "command";
       const required = strictest([
-        ...policies.map((one) => {
-          const own = isFollowed(application, one) ? HEALTHY : defaults;
-          return requirementsOf(application, one, { ...own, syncOn });
-        }),
+        ...policies.map((one) =>
+          requirementsOf(application, one, { ...defaultsIn(one, application, defaults), syncOn }),
+        ),
         requirementsOf(application, floor, { ...nothing, syncOn: "approval" }),
       ]);
       return broken ? { ...required, requireApproval: true, onApproval: undefined } : required;
     },
     accessTo: (application, command) =>
       distinct([...policies, floor].flatMap((one) => accessRulesOf(application, command, one))),
-    stages: distinct(policies.flatMap(({ stages }) => (stages === undefined ? [] : [stages.map(asStage)]))),
+    stages: stagesIn(policies),
     needsAdministrator: branches.some(({ file, earlier }) => file.kind === "invalid" && earlier === undefined),
     rulesChange: changed ? { lists: distinct(policies.flatMap((one) => listsConcerned(one, headConfig))) } : undefined,
     notes: policyNotes(base.file.kind === "valid" ? base.file.config : base.earlier, base.file, head),
@@ -139,9 +137,18 @@ function policyOf({ file, earlier }: BranchFile): RepositoryConfig {
   return file.kind === "valid" ? file.config : (earlier ?? NO_REPOSITORY_CONFIG);
 }
 
-/** Whether a later stage waits until the application is healthy. */
-function isFollowed({ name }: RuledApplication, { stages = [] }: RepositoryConfig): boolean {
-  return stages.length > 0 && placeOf(name, stages) < stages.length - 1;
+/** Where a later stage waits until the application is healthy, its sync does. */
+function defaultsIn(
+  { stages = [] }: RepositoryConfig,
+  { name }: RuledApplication,
+  defaults: ServerDefaults,
+): ServerDefaults {
+  const isFollowed = stages.length > 0 && placeOf(name, stages) < stages.length - 1;
+  return isFollowed ? { ...defaults, requireHealthy: true } : defaults;
+}
+
+function stagesIn(policies: readonly RepositoryConfig[]): OwnSettings["stages"] {
+  return distinct(policies.flatMap(({ stages }) => (stages === undefined ? [] : [stages.map(asStage)])));
 }
 
 function asStage({ soak = 0, ...stage }: NonNullable<RepositoryConfig["stages"]>[number]): Stage {

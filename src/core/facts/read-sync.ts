@@ -204,9 +204,6 @@ export async function readAgain(
     return { ...one, requires: requires(application), lock, now: is };
   };
   const applications = facts.applications.map(again);
-  const deploying = applications.filter((one) => chosen.includes(one.application));
-  const earlier =
-    facts.unhealthy && (await lookAtEarlier(deploying, await context.deployments.ofChange(change), context));
   const moving = movingFacts(facts, change, now);
   const isBaseAlone = !moving.headMoved && now.state === "open" && now.baseRevision !== change.baseRevision;
   return {
@@ -219,7 +216,7 @@ export async function readAgain(
       asker: facts.asker && { ...facts.asker, mayWrite, barred },
       approval,
       missed,
-      ...earlier,
+      ...(facts.unhealthy && (await lookAtEarlierAgain(applications, context))),
       applications,
     },
   };
@@ -243,6 +240,14 @@ async function lookAtEarlier(
     async (record) => [record.application, await illOf(record, deployer)] as const,
   );
   return { unhealthy: Object.fromEntries(ills.flatMap(([name, ill]) => (ill === undefined ? [] : [[name, ill]]))) };
+}
+
+async function lookAtEarlierAgain(
+  applications: readonly ApplicationFacts[],
+  context: Pick<SyncSource, "change" | "deployer"> & Pick<CommandContext, "deployments">,
+): Promise<Pick<Facts, "unhealthy">> {
+  const deploying = applications.filter(({ now }) => now !== undefined);
+  return lookAtEarlier(deploying, await context.deployments.ofChange(context.change), context);
 }
 
 /** A clause about a deployed application that does not run what was deployed, or not well. */

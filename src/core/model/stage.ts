@@ -1,6 +1,5 @@
 import type { ApplicationName } from "./brand.js";
 import type { User } from "./change-request.js";
-import { endOf } from "./hold.js";
 
 /** What begins a stage, once the one before it is deployed and healthy: svc itself, or the next sync command. */
 export const STAGE_WAITS = ["healthy", "manual"] as const;
@@ -20,6 +19,19 @@ export interface PlannedStage extends Pick<Stage, "name" | "wait" | "soak"> {
   readonly applications: readonly ApplicationName[];
 }
 
+/** What an application waits for, by the stages of one repository file. */
+export interface StageOf extends Pick<Stage, "wait" | "soak"> {
+  readonly stage: string;
+  /** Counted from 0. */
+  readonly place: number;
+  /** All applications of earlier stages. */
+  readonly earlier: readonly ApplicationName[];
+  /** Those of the last stage before it that has some. */
+  readonly before: { readonly stage: string; readonly applications: readonly ApplicationName[] } | undefined;
+  /** A parent in a later stage, which a sync deploys first all the same. */
+  readonly circle?: { readonly parent: ApplicationName; readonly stage: string } | undefined;
+}
+
 /** The stage with which a sync goes on by itself. */
 export interface NextStage {
   /** The run that deployed the stage before. */
@@ -36,7 +48,8 @@ export interface NextStage {
 
 /** `2026-03-01 18:00 UTC`, rounded up to the minute in which it has come. */
 export function timeOf(at: Date): string {
-  return endOf({ until: new Date(at.getTime() + 59_999).toISOString() });
+  const text = new Date(at.getTime() + 59_999).toISOString();
+  return `${text.slice(0, 10)} ${text.slice(11, 16)} UTC`;
 }
 
 /** `10m`, `1h30m`. */

@@ -9,8 +9,8 @@ import type { Danger } from "../model/manifest-diff.js";
 import type { ApplicationPlan, UnreadFile } from "../model/plan.js";
 import type { BarredApplication } from "../model/result.js";
 import type { AccessCommand, AccessRule, OwnSettings } from "../model/settings.js";
+import type { StageOf } from "../model/stage.js";
 import type { ApprovalNeed } from "./effect-rules.js";
-import type { StageOf } from "./stages.js";
 
 /**
  * Everything that the gates ask about one change request, as plain JSON, so that a recorded state can be judged again.

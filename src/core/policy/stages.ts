@@ -4,22 +4,9 @@ import { listed } from "../model/host-words.js";
 import type { Names, NextStep } from "../model/next-step.js";
 import type { ApplicationPlan, Plan } from "../model/plan.js";
 import type { OwnSettings } from "../model/settings.js";
-import { durationText, type PlannedStage, type Stage, timeOf } from "../model/stage.js";
+import { durationText, type PlannedStage, type Stage, type StageOf, timeOf } from "../model/stage.js";
 import { approvalNeedsOf, awaits, isAtHead } from "./application-state.js";
 import type { ApplicationFacts, Facts } from "./facts.js";
-
-/** What an application waits for, by the stages of one repository file. */
-export interface StageOf extends Pick<Stage, "wait" | "soak"> {
-  readonly stage: string;
-  /** Counted from 0. */
-  readonly place: number;
-  /** All applications of earlier stages. */
-  readonly earlier: Names;
-  /** Those of the last stage before it that has any. */
-  readonly before: { readonly stage: string; readonly applications: Names } | undefined;
-  /** A parent in a later stage, which a sync deploys first all the same. */
-  readonly circle?: { readonly parent: ApplicationName; readonly stage: string } | undefined;
-}
 
 /**
  * Puts what a sync deploys of a plan into stages. The first pattern that matches wins; without one, an application is in the
