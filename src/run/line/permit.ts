@@ -182,10 +182,10 @@ async function permitBySettings(
   if (broken !== undefined) return { ...broken, settings, problems, settled };
   if (asked.kind === "command" && name === "sync") {
     const { commentId, by } = asked;
-    if (commentId === undefined) {
+    if (asked.approved !== undefined) {
       const { facts } = await readChangeFacts(change, settings, run, { problems });
       if (!startersIn(facts).some(({ id }) => id === by.id)) return silent("approved-in-vain");
-    } else if (await isOlderThanPlan(commentId, change, run)) {
+    } else if (commentId !== undefined && (await isOlderThanPlan(commentId, change, run))) {
       return { ...refused({ reason: "plan-unseen" }), settings, settled };
     }
   }
