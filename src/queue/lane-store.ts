@@ -267,6 +267,8 @@ const change = z.object({
   number: z.int().positive(),
 });
 const user = z.object({ id: z.string(), login: z.string(), bot: z.boolean() });
+const stageNames = { id: z.string(), stage: z.string(), due: z.string() };
+const stage = z.object({ ...stageNames, by: user, applications: z.array(application), prune: z.boolean() });
 const origin = { delivery: z.string(), traceparent: z.string().exactOptional(), change };
 
 const hostEvent = z.discriminatedUnion("kind", [
@@ -302,14 +304,7 @@ const hostEvent = z.discriminatedUnion("kind", [
   z.object({
     ...origin,
     kind: z.literal("stage-due"),
-    next: z.object({
-      id: z.string(),
-      by: user,
-      applications: z.array(application),
-      prune: z.boolean(),
-      stage: z.string(),
-      due: z.string(),
-    }),
+    next: stage,
   }),
   z.object({ ...origin, kind: z.literal("base-moved"), branch: z.string() }),
   z.object({
