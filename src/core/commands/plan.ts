@@ -219,7 +219,7 @@ async function conclude(
   await leaveQueues(settled, everything ? undefined : asked, context);
   const looked = new Set(applications.map(({ application }) => application));
   const left = subjects.filter(({ name }) => !looked.has(name));
-  const kept = await keepEarlier(left, looked, unplanned, context);
+  const kept = await keepEarlier(left, looked, earlier, context);
   const concluded = await withRecords([...settled, ...kept].sort(byName), subjects, context);
   const plan: Plan = {
     change: changeRequestRef(change),
@@ -378,11 +378,9 @@ async function releaseFresh(
 async function keepEarlier(
   left: readonly Subject[],
   looked: ReadonlySet<string>,
-  unplanned: (subject: Subject) => ApplicationPlan,
-  context: Commits & LockPorts & Pick<CommandContext, "plans">,
+  earlier: Plan | undefined,
+  context: Commits & LockPorts,
 ): Promise<readonly ApplicationPlan[]> {
-  if (left.length === 0) return [];
-  const earlier = await context.plans.find(context.change);
   const known = new Map(
     isPlanOf(earlier, context.change) ? earlier.applications.map((one) => [one.application, one]) : [],
   );
@@ -392,8 +390,7 @@ async function keepEarlier(
     const now = await presentLock(one, context.change, context);
     return subject.kind === "live" ? { ...now, ...(await warningsOf(subject, context)) } : now;
   });
-  const affected = [...looked, ...left.map(({ name }) => name)];
-  const given = givenIn(earlier, affected, context.change);
+  const given = givenIn(earlier, [...looked, ...left.map(({ name }) => name)], context.change);
   const below = new Set(left.map(({ name }) => name));
   for (const parent of below) {
     for (const [name, definedBy] of given) if (definedBy.parent === parent) below.add(applicationName(name));
