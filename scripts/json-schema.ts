@@ -1,8 +1,8 @@
 import * as z from "zod";
-import { REPOSITORY_FILE, SERVER_FILE } from "../src/names.js";
 import { repositorySchema } from "../src/config/repository/repository-schema.js";
 import { OTHER_NAMES, type OtherName } from "../src/config/server/section-names.js";
 import { serverSchema } from "../src/config/server/server-schema.js";
+import { REPOSITORY_FILE, SERVER_FILE } from "../src/names.js";
 
 /** The members of a JSON Schema (draft 7) that editors and the reference use. */
 export interface JsonSchema {

@@ -1,5 +1,5 @@
-import type { JsonSchema } from "./json-schema.js";
 import { OTHER_NAMES } from "../src/config/server/section-names.js";
+import type { JsonSchema } from "./json-schema.js";
 
 /** A table of the reference: one section's keys, or the file's top level if `section` is undefined. */
 export interface Table {

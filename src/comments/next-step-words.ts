@@ -132,8 +132,9 @@ function mergePieces({ draft, by }: AdvisedMerge, { short }: HostWords): readonl
 function approvePieces({ known, commit, author, then }: NeededApproval, words: HostWords): readonly Piece[] {
   const by: readonly Piece[] = author === undefined ? [] : [" by somebody other than ", { text: author }];
   const starts = then.kind === "command" && then.onApproval !== undefined;
-  if (known || starts || then.kind === "replan")
+  if (known || starts || then.kind === "replan") {
     return ["needs an approval of ", { commit }, ...by, ...thenPieces(then, words)];
+  }
   const what = then.kind === "merge" ? mergePieces(then, words) : commandClause(then, words);
   return [...what, ", which needs an approval of ", { commit }, ...by];
 }

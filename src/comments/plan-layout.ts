@@ -1,6 +1,6 @@
 import type { ApplicationName } from "../core/model/brand.js";
-import { isDangerous } from "../core/model/dangers.js";
 import { isFailed } from "../core/model/check.js";
+import { isDangerous } from "../core/model/dangers.js";
 import { listed } from "../core/model/host-words.js";
 import { driftOf, type ResourceChange } from "../core/model/manifest-diff.js";
 import { type ApplicationPlan, checksOf, previewedDiff, shownDiff } from "../core/model/plan.js";

@@ -5,7 +5,7 @@ import { readYaml } from "../../src/config/yaml-tree.js";
 /** Why a text is refused, and how far it was read; undefined for a text that is read. */
 function refusal(text: string, limits = YAML_LIMITS): { readonly reason: string; readonly offset: number } | undefined {
   try {
-    for (const _ of composeYaml(text, limits));
+    Array.from(composeYaml(text, limits));
     return undefined;
   } catch (error) {
     if (error instanceof YamlRefused) return { reason: error.reason, offset: error.offset };

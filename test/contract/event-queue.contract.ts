@@ -125,7 +125,7 @@ export function eventQueueContract(name: string, start: StartQueue, numRuns: num
         marked: { ...origin(21), kind: "marked", turn: 3 },
         rollout: { ...origin(23), kind: "rollout", moved: [{ application: web, line: "Synced Healthy" }] },
         "stage-due": {
-          ...origin(23),
+          ...origin(24),
           kind: "stage-due",
           next: {
             id: "run",
@@ -143,7 +143,7 @@ export function eventQueueContract(name: string, start: StartQueue, numRuns: num
           baseRevision: at("b"),
           baseBranch: "main",
         },
-        approved: { ...origin(23), kind: "approved", headRevision: at("a"), by: user },
+        approved: { ...origin(25), kind: "approved", headRevision: at("a"), by: user },
       };
       for (const event of Object.values(events)) await queue.push(event);
       await runs.haveStarted(Object.keys(events).length);

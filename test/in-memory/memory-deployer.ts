@@ -11,8 +11,8 @@ import {
 import { applicationName, type ApplicationName, type Revision } from "../../src/core/model/brand.js";
 import { DeployerFailure } from "../../src/core/model/errors.js";
 import { isJsonObject, jsonText, type JsonText } from "../../src/core/model/json.js";
-import type { RolloutLine } from "../../src/core/model/rollout.js";
 import type { SyncOutcome } from "../../src/core/model/result.js";
+import type { RolloutLine } from "../../src/core/model/rollout.js";
 import type {
   Deployer,
   FollowRequest,

@@ -57,6 +57,17 @@ const unhealthy: Notification = {
 };
 const released: Notification = { ...origin, kind: "locks-released", by: "olga", applications: [web] };
 const merged: Notification = { ...origin, kind: "merged", head, applications: [web] };
+const rolledOut: Notification = {
+  ...origin,
+  kind: "rolled-out",
+  head,
+  unapproved: false,
+  applications: [
+    { application: web, end: "succeeded" },
+    { application: api, end: "waiting" },
+  ],
+};
+const notRolledOut: Notification = { ...rolledOut, applications: [{ application: web, end: "failed" }] };
 const since = "2026-03-01T09:30:00.000Z";
 const notMerged: Notification = {
   ...origin,
@@ -97,6 +108,13 @@ const all: readonly (readonly [string, Notification, readonly NotificationEvent[
   ],
   ["a released lock", released, ["lock_taken_over"], "🔓 acme/deploy#7: olga, an administrator, released its lock"],
   ["a merge", merged, ["merged"], "🔀 acme/deploy#7 was merged at aaaaaaaa"],
+  ["a rollout", rolledOut, ["rolled_out"], "✅ acme/deploy#7: what its merge brings has come at aaaaaaaa"],
+  [
+    "a failed rollout",
+    notRolledOut,
+    ["rollout_failed"],
+    "❌ acme/deploy#7: after its merge, 1 application failed at aaaaaaaa",
+  ],
   [
     "no merge",
     notMerged,

@@ -118,7 +118,7 @@ function stopsWhereItCan({ host }: CutWorld): void {
   };
 }
 
-const titles = (comments: readonly string[]) => comments.map((body) => /^## svc (.*)$/m.exec(body)?.[1] ?? body);
+const titles = (comments: readonly string[]) => comments.map((body) => /^## svc (\w+)/m.exec(body)?.[1] ?? body);
 
 test.each(["before", "after"] as const)(
   "a plan that is cut off %s it was posted is there once, and stands",

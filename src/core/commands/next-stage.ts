@@ -45,8 +45,9 @@ export async function noteNextStage(
       stage: following.stage,
       due: following.due.toISOString(),
     };
-    if (next !== undefined || plan.next !== undefined)
+    if (next !== undefined || plan.next !== undefined) {
       await retryWhileUnavailable(clock, () => plans.save({ ...plan, next }));
+    }
   } catch (error) {
     if (!(error instanceof StoreUnavailable)) throw error;
     log.error({ err: error }, "could not note the next stage of a sync");

@@ -10,9 +10,9 @@ import type {
 import type { ApplicationName, Revision } from "../model/brand.js";
 import type { ChangeRequestRef } from "../model/change-request.js";
 import type { JsonText } from "../model/json.js";
-import type { RolloutLine } from "../model/rollout.js";
 import type { SyncProgress } from "../model/progress.js";
 import type { SyncedResource, SyncOutcome } from "../model/result.js";
+import type { RolloutLine } from "../model/rollout.js";
 
 export interface RenderRequest {
   /** With the spec to render: the live one for `in-place`, the desired one for `temporary`. */

@@ -59,7 +59,7 @@ async function runVerdict(
   const [error] = errors;
   if (error !== undefined) return { kind: "failing", why: "has an error in Argo CD", message: error };
   const own = movingPositions(live.spec, change).map((position) => live.comparedRevisions[position - 1]);
-  const compared = await Promise.all(own.map((commit) => commit !== undefined && holds(commit)));
+  const compared = await Promise.all(own.map(async (commit) => commit !== undefined && holds(commit)));
   if (compared.includes(false)) return { kind: "waiting", why: `was not compared with ${short(merged)} yet` };
   const at = own[0] === undefined ? "" : ` at ${short(own[0])}`;
   if (phase === "Running" || phase === "Terminating") return { kind: "waiting", why: `is being synced${at}` };

@@ -1,5 +1,5 @@
-import { repost } from "../../comments/publish.js";
 import { remark } from "../../comments/marker.js";
+import { repost } from "../../comments/publish.js";
 import { renderRolloutFailure } from "../../comments/rollout.js";
 import { createApprovals } from "../../core/facts/approval.js";
 import { destinationOf } from "../../core/model/application.js";
@@ -151,7 +151,7 @@ export async function followRollout(ref: ChangeRequestRef, { moved }: RolloutMov
   const lines = new Map(moved.map(({ application, line }) => [application, line]));
   const looks = new RolloutLooks(before, change, now, run);
   const looked = await Promise.all(
-    before.applications.map((one) => {
+    before.applications.map(async (one) => {
       const line = lines.get(one.application);
       const isDue = hasFailed(one, now) || (isLate && !isSettled(one));
       return line === undefined && !isDue ? one : looks.at(one, line);

@@ -1,5 +1,5 @@
-import type { Hold } from "../../core/model/hold.js";
 import { type ChangeRequestRef, identityKey } from "../../core/model/change-request.js";
+import type { Hold } from "../../core/model/hold.js";
 import { type Rollout, ROLLOUT_KEPT_MS } from "../../core/model/rollout.js";
 import type { Clock } from "../../core/ports/clock.js";
 import type { HoldStore, RolloutStore } from "../../core/ports/stores.js";

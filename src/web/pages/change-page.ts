@@ -220,6 +220,7 @@ export function lastFailure(entries: readonly AuditRecord[], options: FailureOpt
         if (activityWords(entry).badge === "merge refused") return shown(entry, [], options);
         break;
       case "planned":
+      case "rolled-out":
       case "unlocked":
       case "updated":
       case "reverted":

@@ -84,10 +84,7 @@ describe("the stages of a plan", () => {
     ],
     [
       "have nothing that svc does not deploy",
-      [
-        application("dev-a", { kind: "new" } as Partial<ApplicationPlan>),
-        application("dev-b", { atMerge: "auto-sync is on" }),
-      ],
+      [application("dev-a", { kind: "new" }), application("dev-b", { atMerge: "auto-sync is on" })],
       THREE,
       {},
     ],
@@ -136,8 +133,9 @@ test("every application is in one stage; no stage has what belongs to a later on
           if (deploys) expect(at(name)).toBeGreaterThanOrEqual(["dev", "qa"].indexOf(child.split("-")[0] ?? ""));
           if (at(child) < at(name)) expect(waits.get(applicationName(child))?.circle).toBeDefined();
         }
-        for (const earlier of waits.get(applicationName(name))?.earlier ?? [])
+        for (const earlier of waits.get(applicationName(name))?.earlier ?? []) {
           expect(at(earlier)).toBeLessThan(at(name));
+        }
       });
     }),
   );

@@ -87,8 +87,9 @@ test("what follows a document, integers that are not exact, and merges that repl
   expect(told("a: 9007199254740993\n")?.inexact).toBe(true);
   expect(told("a: 1\n<<: {a: 2}\n")).toMatchObject({ value: { a: 2 }, mergeReplaces: true });
   expect(told("a: 1\n<<: {a: 1}\n")?.mergeReplaces).toBe(false);
-  for (const text of ["a: 1\na: 2\n", "<<: {a: 1}\na: 2\n"])
+  for (const text of ["a: 1\na: 2\n", "<<: {a: 1}\na: 2\n"]) {
     expect(told(text)).toMatchObject({ value: { a: 2 }, repeats: true });
+  }
 });
 
 test("texts that take a parser long are refused or read in no time", () => {
