@@ -3,7 +3,7 @@ import { type ChangeRequestRef, sameChangeRequest } from "../core/model/change-r
 import type { Deployment } from "../core/model/deployment.js";
 import { holdClause } from "../core/model/hold.js";
 import { type HostWords, listed, referenceTo } from "../core/model/host-words.js";
-import type { UnreadFile } from "../core/model/plan.js";
+import type { UnreadFile } from "../core/model/plan/plan.js";
 import { awaitingIn, isAtHead } from "../core/policy/application-state.js";
 import type { ApplicationFacts, Facts, FailedFor } from "../core/policy/facts.js";
 import type { Bar, Gate } from "../core/policy/gates.js";

@@ -1,7 +1,7 @@
 import type { ChangeRequest } from "../core/model/change-request.js";
 import type { HostWords } from "../core/model/host-words.js";
 import type { NextStep } from "../core/model/next-step.js";
-import type { NotDeployed } from "../core/model/plan.js";
+import type { NotDeployed } from "../core/model/plan/plan.js";
 import { code, sentence } from "./markdown.js";
 import { markerLine } from "./marker.js";
 import { nextStepText } from "./next-step-words.js";

@@ -1,11 +1,11 @@
 import { type ApplicationName, type Revision, shortRevision } from "../core/model/brand.js";
 import type { ChangeRequest, ChangeRequestRef } from "../core/model/change-request.js";
-import { endOf, type HoldOf } from "../core/model/hold.js";
+import type { HoldOf } from "../core/model/hold.js";
 import { type HostWords, listed, referenceTo } from "../core/model/host-words.js";
 import type { Lock } from "../core/model/lock.js";
 import type { AdvisedCommand, AdvisedMerge, AfterApproval, NeededApproval, NextStep } from "../core/model/next-step.js";
 import type { AccessRule } from "../core/model/settings.js";
-import { timeOf } from "../core/model/stage.js";
+import { fullMinuteText, minuteText } from "../core/model/time.js";
 import { REPOSITORY_FILE } from "../names.js";
 import { changeLink, code, headLink, type Links, sentence, toCopy } from "./markdown.js";
 import { capitalised, counted, joined } from "./parts.js";
@@ -235,7 +235,7 @@ function holderPieces({ application, holder, user }: Lock, change: Reader, words
 
 function heldPieces({ application, by, reason, until }: HoldOf): readonly Piece[] {
   const whose = { text: `${by}'s` };
-  return [`wait until ${endOf({ until })}, when `, whose, " hold of ", { code: application }, ...endPieces(reason)];
+  return [`wait until ${minuteText(until)}, when `, whose, " hold of ", { code: application }, ...endPieces(reason)];
 }
 
 /** Behind what can be deployed now. */
@@ -244,7 +244,7 @@ function restPieces({ application, by, reason, until }: HoldOf): readonly Piece[
   return [
     "; for ",
     { code: application },
-    `, wait until ${endOf({ until })}, when `,
+    `, wait until ${minuteText(until)}, when `,
     whose,
     " hold",
     ...endPieces(reason),
@@ -255,7 +255,7 @@ function stagePieces(step: Extract<NextStep, { kind: "stage" }>, words: HostWord
   const { at, by, because, unapproved } = step;
   const name = { code: step.stage };
   if (at === undefined) return because === undefined ? ["wait for stage ", name] : [{ text: because }];
-  const time = timeOf(new Date(at));
+  const time = fullMinuteText(new Date(at));
   const approval: readonly Piece[] =
     unapproved === undefined ? [] : [", which needs an approval of ", { commit: unapproved }];
   if (by !== undefined) return ["stage ", name, ` follows at ${time}, as `, { text: by }, " asked", ...approval];

@@ -2,7 +2,7 @@ import { changeRequestName, type ChangeRequestRef, sameRepositoryOf } from "../c
 import { type CheckResult, type FailedCheck, isFailed } from "../core/model/check.js";
 import { type HostWords } from "../core/model/host-words.js";
 import type { Lock } from "../core/model/lock.js";
-import { checksOf, type Plan, type UnreadFile } from "../core/model/plan.js";
+import { checksOf, type Plan, type UnreadFile } from "../core/model/plan/plan.js";
 import { HOST_TITLES, REPOSITORY_FILE } from "../names.js";
 import { changeLink, code, details, fence, type Links, sentence, shortened } from "./markdown.js";
 

@@ -1,10 +1,16 @@
 import { besidesSentence, commitSentence } from "../core/diff/manifest-diff.js";
 import type { ChangeRequestRef } from "../core/model/change-request.js";
-import type { ClusterCheck, UntriedObjects } from "../core/model/cluster-check.js";
-import { isDangerous } from "../core/model/dangers.js";
 import { type HostWords, listed } from "../core/model/host-words.js";
-import { type AgainstCluster, type DiffBasis, driftOf, leftIn, type ObjectNote } from "../core/model/manifest-diff.js";
-import { type ApplicationPlan, checksOf, isWithheld, type PlanLock } from "../core/model/plan.js";
+import type { ClusterCheck, UntriedObjects } from "../core/model/plan/cluster-check.js";
+import { isDangerous } from "../core/model/plan/dangers.js";
+import {
+  type AgainstCluster,
+  type DiffBasis,
+  driftOf,
+  leftIn,
+  type ObjectNote,
+} from "../core/model/plan/manifest-diff.js";
+import { type ApplicationPlan, checksOf, isWithheld, type PlanLock } from "../core/model/plan/plan.js";
 import { code, fence, type Links, sentence, shortened, warning, withReferences } from "./markdown.js";
 import { type Block, block, checkBlocks, counted, firstLines, lockedBy } from "./parts.js";
 import {

@@ -1,7 +1,7 @@
 import { secretSentences } from "../core/diff/manifest-diff.js";
 import { listed } from "../core/model/host-words.js";
-import type { AgainstCluster, ManifestDiff, NameChanges, ResourceChange } from "../core/model/manifest-diff.js";
-import type { ApplicationPlan, Evaluated, Unevaluated } from "../core/model/plan.js";
+import type { AgainstCluster, ManifestDiff, NameChanges, ResourceChange } from "../core/model/plan/manifest-diff.js";
+import type { ApplicationPlan, Evaluated, Unevaluated } from "../core/model/plan/plan.js";
 import {
   code,
   delimiterOf,

@@ -1,9 +1,9 @@
 import { shortRevision } from "../core/model/brand.js";
 import type { ChangeRequestRef } from "../core/model/change-request.js";
 import { isFailed } from "../core/model/check.js";
-import { dangersOfChange } from "../core/model/dangers.js";
 import { type HostWords, listed, referenceTo } from "../core/model/host-words.js";
-import { type Danger, driftOf, leftIn, type ManifestDiff } from "../core/model/manifest-diff.js";
+import { dangersOfChange } from "../core/model/plan/dangers.js";
+import { type Danger, driftOf, leftIn, type ManifestDiff } from "../core/model/plan/manifest-diff.js";
 import {
   checksOf,
   isAsking,
@@ -13,7 +13,7 @@ import {
   type Plan,
   previewedDiff,
   type SetFailure,
-} from "../core/model/plan.js";
+} from "../core/model/plan/plan.js";
 import {
   applicationLink,
   changeLink,

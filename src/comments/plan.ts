@@ -13,8 +13,8 @@ import {
   type Plan,
   type Preview,
   type SetFailure,
-} from "../core/model/plan.js";
-import { durationText } from "../core/model/stage.js";
+} from "../core/model/plan/plan.js";
+import { durationText } from "../core/model/time.js";
 import { type Packed, packed, readFirst, type Task, unpacked } from "../core/ports/compute.js";
 import { SERVICE } from "../names.js";
 import {

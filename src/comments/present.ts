@@ -1,8 +1,9 @@
 import type { ApplicationName } from "../core/model/brand.js";
 import { type ChangeRequest, sameChangeRequest } from "../core/model/change-request.js";
 import { type Deployment, type RunningSync, runningSync } from "../core/model/deployment.js";
-import type { Plan } from "../core/model/plan.js";
+import type { Plan } from "../core/model/plan/plan.js";
 import type { Rollout } from "../core/model/rollout.js";
+import { minuteText } from "../core/model/time.js";
 import type { Facts } from "../core/policy/facts.js";
 import { code, codes, type Links } from "./markdown.js";
 import { capitalised, counted, joined } from "./parts.js";
@@ -81,7 +82,7 @@ export function deployedText(application: ApplicationName, { deployed }: Present
 }
 
 function deploymentText({ outcome, user, timestamp, seconds }: Deployed): string {
-  const when = `by ${code(user)}, ${timestamp.slice(0, 10)} ${timestamp.slice(11, 16)} UTC`;
+  const when = `by ${code(user)}, ${minuteText(timestamp)}`;
   switch (outcome) {
     case "succeeded":
       return `✅ deployed ${when}${seconds === undefined ? "" : `, in ${lengthText(seconds)}`}`;

@@ -4,6 +4,7 @@ import type { Deployment } from "../core/model/deployment.js";
 import { HostFailure } from "../core/model/errors.js";
 import type { HostWords } from "../core/model/host-words.js";
 import type { AdvisedCommand, NextStep } from "../core/model/next-step.js";
+import { minuteText } from "../core/model/time.js";
 import type { CodeHost } from "../core/ports/code-host.js";
 import type { CommitRange } from "../core/ports/repositories.js";
 import { SERVICE } from "../names.js";
@@ -84,8 +85,7 @@ export function renderReminder({ records, around, now }: ReminderFacts, { change
 }
 
 function deployedText({ revision, outcome, user, timestamp }: Deployment): string {
-  const when = `${timestamp.slice(0, 10)} ${timestamp.slice(11, 16)} UTC`;
-  const what = `${code(revision.slice(0, 8))} by ${code(user)}, ${when}`;
+  const what = `${code(revision.slice(0, 8))} by ${code(user)}, ${minuteText(timestamp)}`;
   switch (outcome) {
     case "succeeded":
       return what;

@@ -1,8 +1,9 @@
 import { shortRevision } from "../core/model/brand.js";
-import { endOf, type Hold } from "../core/model/hold.js";
+import type { Hold } from "../core/model/hold.js";
 import { type HostWords, listed, referenceTo } from "../core/model/host-words.js";
 import type { NextStep } from "../core/model/next-step.js";
 import type { CommandResultOf, Refusal, ResultKind } from "../core/model/result.js";
+import { minuteText } from "../core/model/time.js";
 import { SERVICE } from "../names.js";
 import { changeLink, code, codes, sentence, toCopy, withReferences } from "./markdown.js";
 import { markerLine } from "./marker.js";
@@ -114,7 +115,7 @@ function revertedText({ revert, known }: CommandResultOf<"reverted">, { change, 
 
 function heldText(hold: Hold, { command }: HostWords): string {
   const what = listed(hold.applications.map(code), MAX_HELD);
-  return `Held until ${endOf(hold)}: ${what}.\n\n**Reason:** ${sentence(hold.reason)}\n\n${code(`${command} sync`)} and merges by svc wait for it, ${code(`${command} rollback`)} does not. To end it, comment ${code(`${command} release`)}.`;
+  return `Held until ${minuteText(hold.until)}: ${what}.\n\n**Reason:** ${sentence(hold.reason)}\n\n${code(`${command} sync`)} and merges by svc wait for it, ${code(`${command} rollback`)} does not. To end it, comment ${code(`${command} release`)}.`;
 }
 
 function heldIn(holds: readonly Hold[]): readonly string[] {

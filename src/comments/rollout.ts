@@ -1,5 +1,6 @@
 import type { HostWords } from "../core/model/host-words.js";
 import { type FollowedApplication, type Rollout, type RolloutState } from "../core/model/rollout.js";
+import { minuteText } from "../core/model/time.js";
 import { SERVICE } from "../names.js";
 import { applicationLink, code, codes, type Links, shortened } from "./markdown.js";
 import { markerLine } from "./marker.js";
@@ -58,9 +59,8 @@ function sentenceOf(rollout: Rollout): string {
   const of = (kind: RolloutState["kind"]) => applications.filter(({ state }) => state.kind === kind);
   const reached = of("reached").length;
   if (ended === undefined) {
-    const when = `${until.slice(0, 10)} ${until.slice(11, 16)} UTC`;
     const all = `${reached} of ${counted(applications.length, "application")}`;
-    return `⏳ **After the merge** as ${commit}: ${all} ${reached === 1 ? "has" : "have"} come. ${SERVICE} looks until ${when}.`;
+    return `⏳ **After the merge** as ${commit}: ${all} ${reached === 1 ? "has" : "have"} come. ${SERVICE} looks until ${minuteText(until)}.`;
   }
   const after = `after ${lengthText(Date.parse(ended) - Date.parse(since))}`;
   const [failed, manual] = [of("failed"), of("manual")];

@@ -12,6 +12,7 @@ import type {
   SystemChanged,
   TokenExpires,
 } from "../core/model/notification.js";
+import { minuteText } from "../core/model/time.js";
 import { SERVICE } from "../names.js";
 
 /** A notification as people read it: plain text without markup, which each format escapes. */
@@ -149,17 +150,17 @@ function notMerged({ change, closed, head, by, since, applications }: NotMerged,
     ? `To take it back, comment ${word} rollback on it.`
     : `Merge it, or comment ${word} rollback on it.`;
   return {
-    headline: `⏰ ${changeRequestName(change)} ${state}: by ${by}, since ${timeOf(since)}${atCommit(head)}`,
+    headline: `⏰ ${changeRequestName(change)} ${state}: by ${by}, since ${minuteText(since)}${atCommit(head)}`,
     lines: [cure, ...applications],
   };
 }
 
 function systemChanged({ system, available, since }: SystemChanged): Said {
   if (available) {
-    return { headline: `✅ ${SERVICE} can use ${system} again; it could not since ${timeOf(since)}`, lines: [] };
+    return { headline: `✅ ${SERVICE} can use ${system} again; it could not since ${minuteText(since)}`, lines: [] };
   }
   return {
-    headline: `⚠️ ${SERVICE} cannot use ${system} since ${timeOf(since)}`,
+    headline: `⚠️ ${SERVICE} cannot use ${system} since ${minuteText(since)}`,
     lines: ["Nothing can be deployed until it can. The status page and the log say more."],
   };
 }
@@ -167,7 +168,7 @@ function systemChanged({ system, available, since }: SystemChanged): Said {
 function tokenExpires({ system, expires, days }: TokenExpires): Said {
   const left = days === 0 ? "within a day" : days === 1 ? "in 1 day" : `in ${days} days`;
   return {
-    headline: `⏳ The token of ${SERVICE} for ${system} expires ${left}, at ${timeOf(expires)}`,
+    headline: `⏳ The token of ${SERVICE} for ${system} expires ${left}, at ${minuteText(expires)}`,
     lines: [`Make a new one and give it to ${SERVICE} before: afterwards nothing can be planned or deployed.`],
   };
 }
@@ -178,10 +179,6 @@ function counted(applications: readonly unknown[]): string {
 
 function atCommit(head: string | undefined): string {
   return head === undefined ? "" : ` at ${head.slice(0, 8)}`;
-}
-
-function timeOf(iso: string): string {
-  return `${iso.slice(0, 10)} ${iso.slice(11, 16)} UTC`;
 }
 
 function linksOf(notification: Notification, { hostPageOf, pagesUrl }: MessageParts): readonly MessageLink[] {

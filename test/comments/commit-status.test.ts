@@ -2,7 +2,7 @@ import { describe, expect, test } from "@jest/globals";
 import { commitStatusOf, type StatusFacts } from "../../src/comments/commit-status.js";
 import { applicationName, repositoryName, revision } from "../../src/core/model/brand.js";
 import type { Deployment } from "../../src/core/model/deployment.js";
-import type { ApplicationPlan, Plan } from "../../src/core/model/plan.js";
+import type { ApplicationPlan, Plan } from "../../src/core/model/plan/plan.js";
 import type { Settings } from "../../src/core/model/settings.js";
 import {
   evaluated,

@@ -2,7 +2,7 @@ import { expect, test } from "@jest/globals";
 import fc from "fast-check";
 import { pack } from "../../src/comments/parts.js";
 import { diffBlocks } from "../../src/comments/plan-diff.js";
-import type { ResourceChange } from "../../src/core/model/manifest-diff.js";
+import type { ResourceChange } from "../../src/core/model/plan/manifest-diff.js";
 
 const LIMIT = 12_000;
 

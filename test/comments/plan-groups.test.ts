@@ -1,8 +1,8 @@
 import { describe, expect, test } from "@jest/globals";
 import fc from "fast-check";
 import { renderPlan } from "../../src/comments/plan.js";
-import type { ResourceChange } from "../../src/core/model/manifest-diff.js";
-import type { ApplicationPlan } from "../../src/core/model/plan.js";
+import type { ResourceChange } from "../../src/core/model/plan/manifest-diff.js";
+import type { ApplicationPlan } from "../../src/core/model/plan/plan.js";
 import {
   evaluated,
   LINKS,

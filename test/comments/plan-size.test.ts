@@ -3,7 +3,7 @@ import fc from "fast-check";
 import { readMarker } from "../../src/comments/marker.js";
 import { MAX_PARTS } from "../../src/comments/plan-layout.js";
 import { renderPlan } from "../../src/comments/plan.js";
-import type { ApplicationPlan, Plan } from "../../src/core/model/plan.js";
+import type { ApplicationPlan, Plan } from "../../src/core/model/plan/plan.js";
 import {
   compared,
   evaluated,

@@ -1,9 +1,9 @@
 import { describe, expect, test } from "@jest/globals";
 import { renderPlan } from "../../src/comments/plan.js";
 import { applicationName } from "../../src/core/model/brand.js";
-import type { Danger } from "../../src/core/model/manifest-diff.js";
 import type { AdvisedCommand, NextStep } from "../../src/core/model/next-step.js";
-import type { ApplicationPlan, Plan } from "../../src/core/model/plan.js";
+import type { Danger } from "../../src/core/model/plan/manifest-diff.js";
+import type { ApplicationPlan, Plan } from "../../src/core/model/plan/plan.js";
 import { expectGolden } from "./golden.js";
 import {
   evaluated,

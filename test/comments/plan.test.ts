@@ -6,7 +6,7 @@ import type { Present } from "../../src/comments/present.js";
 import { markStale } from "../../src/comments/publish.js";
 import { applicationName } from "../../src/core/model/brand.js";
 import type { NextStep } from "../../src/core/model/next-step.js";
-import type { Plan } from "../../src/core/model/plan.js";
+import type { Plan } from "../../src/core/model/plan/plan.js";
 import { nextStep } from "../../src/core/policy/next-step.js";
 import { expectGolden } from "./golden.js";
 import {

@@ -7,7 +7,7 @@ import type { Deployment } from "../../src/core/model/deployment.js";
 import type { Member } from "../../src/core/model/effect.js";
 import type { Hold } from "../../src/core/model/hold.js";
 import type { Lock } from "../../src/core/model/lock.js";
-import type { ResourceChange } from "../../src/core/model/manifest-diff.js";
+import type { ResourceChange } from "../../src/core/model/plan/manifest-diff.js";
 import type {
   ApplicationPlan,
   ApplicationSetPreview,
@@ -16,7 +16,7 @@ import type {
   Preview,
   PreviewContent,
   PreviewOrigin,
-} from "../../src/core/model/plan.js";
+} from "../../src/core/model/plan/plan.js";
 import type { Settings } from "../../src/core/model/settings.js";
 import type { Facts } from "../../src/core/policy/facts.js";
 import { hostWords } from "../../src/hosts/registry.js";

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "@jest/globals";
 import { applicationName, repositoryName } from "../../src/core/model/brand.js";
 import { type ChangeRequestRef, identityKey } from "../../src/core/model/change-request.js";
-import { PLAN_LIFETIME_MS } from "../../src/core/model/plan.js";
+import { PLAN_LIFETIME_MS } from "../../src/core/model/plan/plan.js";
 import type { MarkStore } from "../../src/core/ports/stores.js";
 import type { StoresUnderTest } from "./stores-under-test.js";
 

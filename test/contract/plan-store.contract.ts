@@ -3,7 +3,7 @@ import { applicationName, repositoryName, revision } from "../../src/core/model/
 import type { ChangeRequestRef } from "../../src/core/model/change-request.js";
 import type { CheckResult } from "../../src/core/model/check.js";
 import { NO_EFFECT, type Effect, type Member } from "../../src/core/model/effect.js";
-import type { Plan, PreviewContent } from "../../src/core/model/plan.js";
+import type { Plan, PreviewContent } from "../../src/core/model/plan/plan.js";
 import type { PlanStore } from "../../src/core/ports/stores.js";
 import { sampleSet } from "../comments/samples.js";
 import type { StoresUnderTest } from "./stores-under-test.js";

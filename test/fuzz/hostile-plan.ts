@@ -1,14 +1,14 @@
 import fc from "fast-check";
 import { applicationName } from "../../src/core/model/brand.js";
-import type { ClusterCheck } from "../../src/core/model/cluster-check.js";
-import type { DiffBasis, NameChanges } from "../../src/core/model/manifest-diff.js";
+import type { ClusterCheck } from "../../src/core/model/plan/cluster-check.js";
+import type { DiffBasis, NameChanges } from "../../src/core/model/plan/manifest-diff.js";
 import type {
   ApplicationPlan,
   ApplicationSetPreview,
   Plan,
   Preview,
   PreviewContent,
-} from "../../src/core/model/plan.js";
+} from "../../src/core/model/plan/plan.js";
 import { evaluated, resource, sampleApplication, sampleLock, samplePlan } from "../comments/samples.js";
 import { hostileName, hostileText } from "./hostile-text.js";
 

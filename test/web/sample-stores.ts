@@ -1,6 +1,6 @@
 import { applicationName, repositoryName, revision } from "../../src/core/model/brand.js";
 import type { ChangeRequestRef } from "../../src/core/model/change-request.js";
-import type { Plan } from "../../src/core/model/plan.js";
+import type { Plan } from "../../src/core/model/plan/plan.js";
 import type { AuditEntry } from "../../src/core/ports/audit.js";
 import type { Stores } from "../../src/store/stores.js";
 import {

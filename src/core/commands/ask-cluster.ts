@@ -1,8 +1,8 @@
 import type { ApplicationName } from "../model/brand.js";
-import { INTERRUPTED } from "../model/cluster-check.js";
 import { allInTurns } from "../model/collections.js";
 import { safeMessage } from "../model/errors.js";
-import { type ApplicationPlan, type Evaluated, type Plan, withoutAnswer, withoutAnswers } from "../model/plan.js";
+import { INTERRUPTED } from "../model/plan/cluster-check.js";
+import { type ApplicationPlan, type Evaluated, type Plan, withoutAnswer, withoutAnswers } from "../model/plan/plan.js";
 import type { Asking } from "../model/result.js";
 import type { Clock } from "../ports/clock.js";
 import type { Stoppable } from "../ports/context.js";

@@ -10,8 +10,15 @@ import { allInTurns } from "../model/collections.js";
 import { NO_EFFECT } from "../model/effect.js";
 import { listed } from "../model/host-words.js";
 import type { LockAttempt } from "../model/lock.js";
-import type { ManifestDiff, ResourceChange } from "../model/manifest-diff.js";
-import type { ApplicationPlan, Evaluated, PlanLock, PreviewContent, Unevaluated, Unpinned } from "../model/plan.js";
+import type { ManifestDiff, ResourceChange } from "../model/plan/manifest-diff.js";
+import type {
+  ApplicationPlan,
+  Evaluated,
+  PlanLock,
+  PreviewContent,
+  Unevaluated,
+  Unpinned,
+} from "../model/plan/plan.js";
 import { type AnnouncedSubject, type LiveSubject, plannedSources, type Subject } from "../model/subject.js";
 import type { CommandContext } from "../ports/context.js";
 import type { Deployer } from "../ports/deployer.js";

@@ -8,7 +8,7 @@ import {
 } from "../model/change-request.js";
 import { allInTurns } from "../model/collections.js";
 import type { LockAttempt } from "../model/lock.js";
-import type { ApplicationPlan, Plan, PlanLock } from "../model/plan.js";
+import type { ApplicationPlan, Plan, PlanLock } from "../model/plan/plan.js";
 import type { Clock } from "../ports/clock.js";
 import type { CommandContext } from "../ports/context.js";
 import type { LockStore, WaitStore } from "../ports/stores.js";

@@ -6,7 +6,7 @@ import type { ChangeRequest } from "../model/change-request.js";
 import { type Deployment, isDeployedAt } from "../model/deployment.js";
 import { HeadMoved, LeaseLost, safeMessage } from "../model/errors.js";
 import type { NextStep } from "../model/next-step.js";
-import type { NotDeployed, Plan } from "../model/plan.js";
+import type { NotDeployed, Plan } from "../model/plan/plan.js";
 import type { ApplicationSync, MergeIntent, SyncedResult } from "../model/result.js";
 import type { Settings } from "../model/settings.js";
 import { takingEffect } from "../policy/effect-rules.js";

@@ -5,7 +5,7 @@ import type { ApplicationName } from "../model/brand.js";
 import type { ChangeRequestRef } from "../model/change-request.js";
 import type { Command } from "../model/command.js";
 import { StoreUnavailable } from "../model/errors.js";
-import { isPlanOf } from "../model/plan.js";
+import { isPlanOf } from "../model/plan/plan.js";
 import type { ApplicationSync } from "../model/result.js";
 import { ownLocksIn } from "../policy/application-state.js";
 import { followingStage } from "../policy/stages.js";

@@ -14,7 +14,7 @@ import { type Deployment, isDeployedAt } from "../model/deployment.js";
 import { withoutReview } from "../model/effect.js";
 import { StoredValueUnreadable } from "../model/errors.js";
 import { type HostWords, listed, referenceTo } from "../model/host-words.js";
-import type { ApplicationPlan, Plan, ReplacedDeployment } from "../model/plan.js";
+import type { ApplicationPlan, Plan, ReplacedDeployment } from "../model/plan/plan.js";
 import type { LiveSubject, Subject } from "../model/subject.js";
 import { computeIfLarge } from "../ports/compute.js";
 import type { CommandContext, Commits } from "../ports/context.js";

@@ -10,7 +10,7 @@ import { allInTurns } from "../model/collections.js";
 import type { Command } from "../model/command.js";
 import { NO_EFFECT } from "../model/effect.js";
 import type { LockAttempt } from "../model/lock.js";
-import { type ApplicationPlan, isPlanOf, type Plan, type Preview } from "../model/plan.js";
+import { type ApplicationPlan, isPlanOf, type Plan, type Preview } from "../model/plan/plan.js";
 import type { CommandResult } from "../model/result.js";
 import type { AnnouncedSubject, Subject } from "../model/subject.js";
 import { byNameAlone } from "../policy/effect-rules.js";

@@ -11,7 +11,7 @@ import type { Command } from "../model/command.js";
 import { restoredSpec } from "../model/deployment.js";
 import { referenceTo } from "../model/host-words.js";
 import type { Lock, LockAttempt } from "../model/lock.js";
-import { isPlanOf, type Plan } from "../model/plan.js";
+import { isPlanOf, type Plan } from "../model/plan/plan.js";
 import type { ApplicationSync, CommandResult, CommandResultOf } from "../model/result.js";
 import { isAnnounced } from "../policy/application-state.js";
 import type { ApplicationFacts, Facts } from "../policy/facts.js";

@@ -2,7 +2,7 @@ import { nearest } from "../../config/nearest.js";
 import { matchesName, patternProblem } from "../../config/pattern.js";
 import type { ApplicationName } from "../model/brand.js";
 import type { Command, CommandOptions } from "../model/command.js";
-import type { Plan } from "../model/plan.js";
+import type { Plan } from "../model/plan/plan.js";
 import type { Refusal } from "../model/result.js";
 import type { CommandContext } from "../ports/context.js";
 import { optionMeant, type OptionName, OPTIONS } from "./options.js";

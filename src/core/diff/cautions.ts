@@ -1,5 +1,5 @@
 import { isJsonObject, type Json, type JsonObject, jsonEqual } from "../model/json.js";
-import type { Danger } from "../model/manifest-diff.js";
+import type { Danger } from "../model/plan/manifest-diff.js";
 import { annotationOf, isHook, syncHookTypes, hasSyncOption } from "./hook.js";
 import { compareQuantities, defaultOf } from "./live/kubernetes-defaults.js";
 import { titleOf, type ManifestIdentity } from "./manifest-key.js";

@@ -2,7 +2,7 @@ import { structuredPatch } from "diff";
 import { stringify } from "yaml";
 import { isList, ownMember } from "../model/effect.js";
 import { canonicalJson, isJsonObject, jsonEqual, type Json, type JsonObject } from "../model/json.js";
-import type { BothSides } from "../model/manifest-diff.js";
+import type { BothSides } from "../model/plan/manifest-diff.js";
 
 const MOST_SECTIONS = 40;
 const MOST_STEPS = 16;

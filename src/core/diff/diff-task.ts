@@ -1,7 +1,7 @@
 import { matchesName } from "../../config/pattern.js";
 import type { ApplicationSpec, Manifest } from "../model/application.js";
 import { isJsonObject, type JsonObject, type JsonText, readJsonText } from "../model/json.js";
-import type { ManifestDiff, SecretChange } from "../model/manifest-diff.js";
+import type { ManifestDiff, SecretChange } from "../model/plan/manifest-diff.js";
 import type { SensitiveKind } from "../model/settings.js";
 import { readFirst, type Task } from "../ports/compute.js";
 import type { LiveState, ObjectAnswer } from "../ports/deployer.js";

@@ -3,7 +3,7 @@ import type { Revision } from "../model/brand.js";
 import { changeRequestKey } from "../model/change-request.js";
 import { listed } from "../model/host-words.js";
 import { jsonEqual, jsonText, type JsonText, readJsonText } from "../model/json.js";
-import type { ManifestDiff, NameChanges, SecretChange } from "../model/manifest-diff.js";
+import type { ManifestDiff, NameChanges, SecretChange } from "../model/plan/manifest-diff.js";
 import { computeIfLarge, type Task, tooMuch } from "../ports/compute.js";
 import type { CommandContext } from "../ports/context.js";
 import { isSecret } from "../secrets/hide-values.js";

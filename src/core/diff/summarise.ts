@@ -1,7 +1,7 @@
 import { redact, redactHunks } from "../../config/redaction.js";
 import { isList, mapMembers, ownMember } from "../model/effect.js";
 import { canonicalJson, isJsonObject, type Json, jsonEqual, type JsonObject } from "../model/json.js";
-import type { BothSides, DiffBasis, ManifestDiff, NameChanges, ResourceChange } from "../model/manifest-diff.js";
+import type { BothSides, DiffBasis, ManifestDiff, NameChanges, ResourceChange } from "../model/plan/manifest-diff.js";
 import { EmbeddedTexts } from "../secrets/embedded.js";
 import { carriesParameters, hideParameters, withoutCredentials } from "../secrets/hide-in-text.js";
 import { hideValues, isSecret } from "../secrets/hide-values.js";

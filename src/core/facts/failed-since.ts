@@ -10,7 +10,7 @@ import {
   type Plan,
   type Preview,
   type PreviewContent,
-} from "../model/plan.js";
+} from "../model/plan/plan.js";
 import type { CommandContext } from "../ports/context.js";
 
 /** Both are times of the host, which counts whole seconds: an approval in the same one may be older. */

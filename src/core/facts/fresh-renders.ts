@@ -1,6 +1,6 @@
 import type { ApplicationName } from "../model/brand.js";
 import { listed } from "../model/host-words.js";
-import { isPlanOf, type Plan, type RenderDigest, type Unpinned } from "../model/plan.js";
+import { isPlanOf, type Plan, type RenderDigest, type Unpinned } from "../model/plan/plan.js";
 import type { LiveSubject } from "../model/subject.js";
 import type { Facts } from "../policy/facts.js";
 import { differingObjects, digestOfRender, type DigestSource } from "../render/digest-render.js";

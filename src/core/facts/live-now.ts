@@ -2,7 +2,7 @@ import { type Application, isAutoSynced, sourcesOf } from "../model/application.
 import type { ApplicationName } from "../model/brand.js";
 import { type Deployment, isDeployedAt } from "../model/deployment.js";
 import type { Identity, Member } from "../model/effect.js";
-import type { ApplicationPlan, Plan } from "../model/plan.js";
+import type { ApplicationPlan, Plan } from "../model/plan/plan.js";
 import { takingEffect } from "../policy/effect-rules.js";
 import type { ApplicationFacts, Facts } from "../policy/facts.js";
 import type { CommandContext, OpenedChange } from "../ports/context.js";

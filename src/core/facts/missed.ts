@@ -4,7 +4,14 @@ import { groupedBy, mapInTurns } from "../model/collections.js";
 import type { Member } from "../model/effect.js";
 import { HostFailure } from "../model/errors.js";
 import { listed } from "../model/host-words.js";
-import { type ApplicationPlan, deployedWith, isPlanOf, isWithheld, type Plan, type Unpinned } from "../model/plan.js";
+import {
+  type ApplicationPlan,
+  deployedWith,
+  isPlanOf,
+  isWithheld,
+  type Plan,
+  type Unpinned,
+} from "../model/plan/plan.js";
 import type { PlannedSource } from "../model/subject.js";
 import { type Deployed, takingEffect } from "../policy/effect-rules.js";
 import type { Missed } from "../policy/facts.js";

@@ -2,7 +2,6 @@ import type { ApplicationName } from "../model/brand.js";
 import { type ChangeRequest, sameChangeRequest } from "../model/change-request.js";
 import { isFailed } from "../model/check.js";
 import { finishInTurns } from "../model/collections.js";
-import { hasDanger } from "../model/dangers.js";
 import { byApplication, type Deployment } from "../model/deployment.js";
 import type { Member } from "../model/effect.js";
 import {
@@ -15,6 +14,7 @@ import {
 import type { Hold } from "../model/hold.js";
 import type { HostWords } from "../model/host-words.js";
 import type { Lock } from "../model/lock.js";
+import { hasDanger } from "../model/plan/dangers.js";
 import {
   type ApplicationPlan,
   asCheckOf,
@@ -24,7 +24,7 @@ import {
   isWithheld,
   type Plan,
   waitsForApproval,
-} from "../model/plan.js";
+} from "../model/plan/plan.js";
 import type { AccessCommand, Settings } from "../model/settings.js";
 import {
   accessRulesFor,

@@ -9,7 +9,7 @@ import type { Effect, Member } from "../model/effect.js";
 import { DeployerFailure, safeMessage } from "../model/errors.js";
 import type { Hold } from "../model/hold.js";
 import type { Lock } from "../model/lock.js";
-import { isPlanOf, type Plan } from "../model/plan.js";
+import { isPlanOf, type Plan } from "../model/plan/plan.js";
 import type { LiveSubject } from "../model/subject.js";
 import { approvalNeedsOf, writtenBy, isAnnounced } from "../policy/application-state.js";
 import { definedInOf, deployedOf } from "../policy/effect-rules.js";

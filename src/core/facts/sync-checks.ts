@@ -19,7 +19,7 @@ import {
   checksOf,
   isPlanOf,
   type Plan,
-} from "../model/plan.js";
+} from "../model/plan/plan.js";
 import type { LiveSubject } from "../model/subject.js";
 import type { Facts, MergeChecks, UnliftedCheck } from "../policy/facts.js";
 import type { CommandContext } from "../ports/context.js";

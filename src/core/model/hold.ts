@@ -1,5 +1,6 @@
 import type { AccountProvider } from "./account.js";
 import type { ApplicationName } from "./brand.js";
+import { minuteText } from "./time.js";
 
 /** How long a hold stands if nobody says until when, and at most, in milliseconds: a day, and 30 days. */
 export const HOLD_MS = 24 * 60 * 60 * 1000;
@@ -29,10 +30,5 @@ export interface HoldOf extends Pick<Hold, "reason" | "until"> {
 
 /** Says who holds what, until when and why: `ana holds web until 2026-03-01 18:00 UTC: migration`. Untrusted. */
 export function holdClause(hold: HoldOf): string {
-  return `${hold.by} holds ${hold.application} until ${endOf(hold)}: ${hold.reason}`;
-}
-
-/** `2026-03-01 18:00 UTC`. */
-export function endOf({ until }: Pick<Hold, "until">): string {
-  return `${until.slice(0, 10)} ${until.slice(11, 16)} UTC`;
+  return `${hold.by} holds ${hold.application} until ${minuteText(hold.until)}: ${hold.reason}`;
 }

@@ -6,7 +6,7 @@ import type { Hold } from "./hold.js";
 import type { Sign } from "./host-words.js";
 import type { Lock } from "./lock.js";
 import type { NextStep } from "./next-step.js";
-import type { ApplicationPlan, NotDeployed, Plan, UnreadFile } from "./plan.js";
+import type { ApplicationPlan, NotDeployed, Plan, UnreadFile } from "./plan/plan.js";
 import type { AccessCommand, AccessRule, MergeMethod } from "./settings.js";
 
 /** The question that a plan is shown with. */

@@ -3,7 +3,7 @@ import type { ApplicationName, Revision } from "./brand.js";
 import type { ChangeRequestRef } from "./change-request.js";
 import type { Deployment } from "./deployment.js";
 import type { Member } from "./effect.js";
-import type { ApplicationPlan, Plan } from "./plan.js";
+import type { ApplicationPlan, Plan } from "./plan/plan.js";
 
 /** What the merge of a change request brings, followed until it has come or time is up. */
 export interface Rollout {

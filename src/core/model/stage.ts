@@ -45,25 +45,3 @@ export interface NextStage {
   /** ISO 8601. */
   readonly due: string;
 }
-
-/** `2026-03-01 18:00 UTC`, rounded up to the minute in which it has come. */
-export function timeOf(at: Date): string {
-  const text = new Date(at.getTime() + 59_999).toISOString();
-  return `${text.slice(0, 10)} ${text.slice(11, 16)} UTC`;
-}
-
-/** `10m`, `1h30m`. */
-export function durationText(milliseconds: number): string {
-  const units = [
-    ["h", 3_600_000],
-    ["m", 60_000],
-    ["s", 1000],
-  ] as const;
-  let left = milliseconds;
-  const parts = units.map(([unit, length]) => {
-    const count = Math.floor(left / length);
-    left -= count * length;
-    return count === 0 ? "" : `${count}${unit}`;
-  });
-  return parts.join("") || `${milliseconds}ms`;
-}

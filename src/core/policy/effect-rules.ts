@@ -5,7 +5,7 @@ import { groupedBy } from "../model/collections.js";
 import { type Member, movesOf, ruledAs, withoutReview } from "../model/effect.js";
 import type { Hold, HoldOf } from "../model/hold.js";
 import { listed } from "../model/host-words.js";
-import { isPlanOf, type Plan, type PlannedFor, previewedDiff, shownDiff } from "../model/plan.js";
+import { isPlanOf, type Plan, type PlannedFor, previewedDiff, shownDiff } from "../model/plan/plan.js";
 import type {
   AccessCommand,
   AccessRule,

@@ -2,9 +2,10 @@ import { placeOf } from "../../config/rules/rule-match.js";
 import type { ApplicationName } from "../model/brand.js";
 import { listed } from "../model/host-words.js";
 import type { Names, NextStep } from "../model/next-step.js";
-import type { ApplicationPlan, Plan } from "../model/plan.js";
+import type { ApplicationPlan, Plan } from "../model/plan/plan.js";
 import type { OwnSettings } from "../model/settings.js";
-import { durationText, type PlannedStage, type Stage, type StageOf, timeOf } from "../model/stage.js";
+import type { PlannedStage, Stage, StageOf } from "../model/stage.js";
+import { durationText, fullMinuteText } from "../model/time.js";
 import { approvalNeedsOf, awaits, isAtHead } from "./application-state.js";
 import type { ApplicationFacts, Facts } from "./facts.js";
 
@@ -142,7 +143,7 @@ function unbegunOf({ stage, soak, earlier, before, circle }: StageOf, facts: Fac
     return { kind: "unknown", why, stage };
   }
   if (soaking !== undefined) {
-    const why = `it is in stage ${stage}, which begins at ${timeOf(soaking)}, ${durationText(soak)} after stage ${before.stage} was deployed`;
+    const why = `it is in stage ${stage}, which begins at ${fullMinuteText(soaking)}, ${durationText(soak)} after stage ${before.stage} was deployed`;
     return { kind: "soaking", why, stage, until: soaking };
   }
   const ill = before.applications.find((name) => facts.unhealthy?.[name] !== undefined);

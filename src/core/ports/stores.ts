@@ -4,7 +4,7 @@ import type { ChangeRequestRef, HeadRef } from "../model/change-request.js";
 import type { Deployment } from "../model/deployment.js";
 import type { Hold } from "../model/hold.js";
 import type { Lock, LockAttempt, LockRequest, Waiting } from "../model/lock.js";
-import type { Plan } from "../model/plan.js";
+import type { Plan } from "../model/plan/plan.js";
 import type { Rollout } from "../model/rollout.js";
 import type { Role } from "../model/settings.js";
 import type { CommitStatus } from "./code-host.js";

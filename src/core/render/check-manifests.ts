@@ -7,7 +7,7 @@ import type { ApplicationName } from "../model/brand.js";
 import { type ChangeRequest, changeRequestKey } from "../model/change-request.js";
 import { type Check, type CheckOutcome, type CheckResult, definitionOf } from "../model/check.js";
 import { type JsonText, readJsonText } from "../model/json.js";
-import type { PreviewContent } from "../model/plan.js";
+import type { PreviewContent } from "../model/plan/plan.js";
 import type { LiveSubject } from "../model/subject.js";
 import type { CheckRunner } from "../ports/check-runner.js";
 import { type Compute, computeIfLarge, type Task, tooMuch } from "../ports/compute.js";

@@ -5,7 +5,7 @@ import { destinationOf, type Manifest } from "../model/application.js";
 import type { Revision } from "../model/brand.js";
 import { changeRequestKey } from "../model/change-request.js";
 import { type JsonText, readJsonText } from "../model/json.js";
-import type { RenderDigest } from "../model/plan.js";
+import type { RenderDigest } from "../model/plan/plan.js";
 import type { LiveSubject } from "../model/subject.js";
 import { computeIfLarge, type Task, tooMuch } from "../ports/compute.js";
 import type { CommandContext } from "../ports/context.js";

@@ -15,8 +15,8 @@ import {
 import { changeRequestKey } from "../model/change-request.js";
 import { DeployerFailure, safeMessage } from "../model/errors.js";
 import { jsonText, type JsonText, readJsonText } from "../model/json.js";
-import type { Danger } from "../model/manifest-diff.js";
-import type { PreviewContent } from "../model/plan.js";
+import type { Danger } from "../model/plan/manifest-diff.js";
+import type { PreviewContent } from "../model/plan/plan.js";
 import { pinsOf, type Side } from "../model/subject.js";
 import { type Computed, computeIfLarge, type Task, tooMuch } from "../ports/compute.js";
 import type { OpenedChange, Stoppable } from "../ports/context.js";

@@ -1,6 +1,6 @@
 import { mapMembers } from "../model/effect.js";
 import { isJsonObject, type JsonObject } from "../model/json.js";
-import type { SecretChange } from "../model/manifest-diff.js";
+import type { SecretChange } from "../model/plan/manifest-diff.js";
 import { isDataKey, isMasked, isSecret } from "./hide-values.js";
 
 /** What git tells about the Secrets of an application, whose values Argo CD hides. */

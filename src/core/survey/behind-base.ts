@@ -12,7 +12,7 @@ import { allInTurns } from "../model/collections.js";
 import { RepositoryFailure, safeMessage } from "../model/errors.js";
 import { listed } from "../model/host-words.js";
 import { ChangedPaths, type InputSet } from "../model/input-set.js";
-import type { ApplicationPlan } from "../model/plan.js";
+import type { ApplicationPlan } from "../model/plan/plan.js";
 import type { BehindBase, FixedSource, LiveSubject, PlannedSource } from "../model/subject.js";
 import type { Commits } from "../ports/context.js";
 import type { CommitRange, CommitSummary } from "../ports/repositories.js";

@@ -11,7 +11,7 @@ import {
 import type { ApplicationName } from "../model/brand.js";
 import { allInTurns } from "../model/collections.js";
 import type { JsonObject } from "../model/json.js";
-import type { Preview, PreviewOrigin } from "../model/plan.js";
+import type { Preview, PreviewOrigin } from "../model/plan/plan.js";
 import type { Subject } from "../model/subject.js";
 import type { Deployer, Naming } from "../ports/deployer.js";
 import type { DefinedChild, DefinedChildren } from "./children.js";

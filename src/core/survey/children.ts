@@ -15,7 +15,7 @@ import { isOfReplaced } from "../model/deployment.js";
 import type { DefinitionChange, Member } from "../model/effect.js";
 import { safeMessage } from "../model/errors.js";
 import type { AllHostWords } from "../model/host-words.js";
-import { isPlanOf, type NotDeployed, type Plan } from "../model/plan.js";
+import { isPlanOf, type NotDeployed, type Plan } from "../model/plan/plan.js";
 import type { LiveSubject, Subject, UnreadableSubject } from "../model/subject.js";
 import type { Commits, OpenedChange, Stoppable } from "../ports/context.js";
 import type { Deployer, Naming } from "../ports/deployer.js";

@@ -14,7 +14,7 @@ import {
   ruledAs,
 } from "../model/effect.js";
 import { DeployerFailure } from "../model/errors.js";
-import type { ApplicationSetPreview, Plan } from "../model/plan.js";
+import type { ApplicationSetPreview, Plan } from "../model/plan/plan.js";
 import type { Settings } from "../model/settings.js";
 import type { Subject } from "../model/subject.js";
 import type { Deployer } from "../ports/deployer.js";

@@ -17,7 +17,7 @@ import { allInTurns } from "../model/collections.js";
 import { byApplication, type Deployment, isDeployedAt } from "../model/deployment.js";
 import { safeMessage } from "../model/errors.js";
 import type { AllHostWords } from "../model/host-words.js";
-import type { NotDeployed } from "../model/plan.js";
+import type { NotDeployed } from "../model/plan/plan.js";
 import type { Subject, UnreadableSubject } from "../model/subject.js";
 import type { Clock } from "../ports/clock.js";
 import type { OpenedChange, Stoppable } from "../ports/context.js";

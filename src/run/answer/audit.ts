@@ -2,9 +2,8 @@ import type { ConfirmedMerge } from "../../core/commands/merge.js";
 import { applicationName, type ApplicationName, type Revision } from "../../core/model/brand.js";
 import { changeRequestName, changeRequestRef, type ChangeRequestRef } from "../../core/model/change-request.js";
 import type { OverriddenCheck } from "../../core/model/check.js";
-import { endOf } from "../../core/model/hold.js";
 import type { Lock } from "../../core/model/lock.js";
-import type { ApplicationPlan, Plan } from "../../core/model/plan.js";
+import type { ApplicationPlan, Plan } from "../../core/model/plan/plan.js";
 import type {
   ApplicationSync,
   AutomaticRollback,
@@ -13,6 +12,7 @@ import type {
   ResultKind,
 } from "../../core/model/result.js";
 import type { Rollout } from "../../core/model/rollout.js";
+import { minuteText } from "../../core/model/time.js";
 import { type AuditedApplication, type AuditEntry, recordAudit } from "../../core/ports/audit.js";
 import type { MergeOutcome } from "../../core/ports/code-host.js";
 import { SERVICE } from "../../names.js";
@@ -64,7 +64,7 @@ const AUDIT_FACTS: { readonly [K in ResultKind]: (result: CommandResultOf<K>) =>
   held: ({ hold }) => ({
     action: "held",
     applications: hold.applications.map((name) => audited(applicationName(name), "held")),
-    reason: `until ${endOf(hold)}`,
+    reason: `until ${minuteText(hold.until)}`,
   }),
   released: ({ holds }) => ({
     action: "released",

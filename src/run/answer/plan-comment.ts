@@ -9,7 +9,7 @@ import type { ApplicationName } from "../../core/model/brand.js";
 import { type ChangeRequest, changeRequestKey, identityKey } from "../../core/model/change-request.js";
 import { HostFailure } from "../../core/model/errors.js";
 import type { NextStep } from "../../core/model/next-step.js";
-import { isAsking, isPlanOf, type Plan, sizeOfPlan } from "../../core/model/plan.js";
+import { isAsking, isPlanOf, type Plan, sizeOfPlan } from "../../core/model/plan/plan.js";
 import { nextStep } from "../../core/policy/next-step.js";
 import { tooMuch } from "../../core/ports/compute.js";
 import type { Run } from "../line/run.js";

@@ -16,7 +16,7 @@ import {
 import type { Command } from "../../core/model/command.js";
 import { HostFailure, LeaseLost, safeMessage } from "../../core/model/errors.js";
 import type { Hold } from "../../core/model/hold.js";
-import { affectsNothing, type Plan } from "../../core/model/plan.js";
+import { affectsNothing, type Plan } from "../../core/model/plan/plan.js";
 import type { CommandResultOf, Refusal, ResultKind } from "../../core/model/result.js";
 import type { Settings } from "../../core/model/settings.js";
 import { matchesHold } from "../../core/policy/effect-rules.js";

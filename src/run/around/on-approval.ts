@@ -1,7 +1,7 @@
 import { isLater } from "../../core/facts/failed-since.js";
 import { type Approver, changeRequestRef, identityKey } from "../../core/model/change-request.js";
 import { HostFailure } from "../../core/model/errors.js";
-import type { Plan } from "../../core/model/plan.js";
+import type { Plan } from "../../core/model/plan/plan.js";
 import type { Facts } from "../../core/policy/facts.js";
 import { nextStep } from "../../core/policy/next-step.js";
 import type { Run } from "../line/run.js";

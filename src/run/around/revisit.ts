@@ -12,7 +12,13 @@ import {
 import { type Deployment, overdueChanges } from "../../core/model/deployment.js";
 import { HeadMoved, HostFailure, LeaseLost, RepositoryFailure } from "../../core/model/errors.js";
 import type { BaseMoved, Marked, RolloutMoved } from "../../core/model/event.js";
-import { isAnnouncedUnseen, isPlanOf, isPreviewWithheld, isWithheld, waitsForApproval } from "../../core/model/plan.js";
+import {
+  isAnnouncedUnseen,
+  isPlanOf,
+  isPreviewWithheld,
+  isWithheld,
+  waitsForApproval,
+} from "../../core/model/plan/plan.js";
 import { deployedOf } from "../../core/policy/effect-rules.js";
 import { nextStep, undoOf } from "../../core/policy/next-step.js";
 import { behindOf } from "../../core/survey/behind-base.js";

@@ -13,7 +13,7 @@ import {
 import { type Deployment, isDeployedAt } from "../../core/model/deployment.js";
 import { DeployerFailure, HeadMoved, HostFailure, RepositoryFailure, safeMessage } from "../../core/model/errors.js";
 import type { RolloutMoved } from "../../core/model/event.js";
-import { isPlanOf, type Plan } from "../../core/model/plan.js";
+import { isPlanOf, type Plan } from "../../core/model/plan/plan.js";
 import {
   expectedIn,
   type FollowedApplication,

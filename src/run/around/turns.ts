@@ -14,7 +14,7 @@ import {
 import { HostFailure } from "../../core/model/errors.js";
 import type { HostEvent, LockLost, TurnCame } from "../../core/model/event.js";
 import type { Turn } from "../../core/model/lock.js";
-import { isPlanOf } from "../../core/model/plan.js";
+import { isPlanOf } from "../../core/model/plan/plan.js";
 import { nextStep } from "../../core/policy/next-step.js";
 import type { EventQueue } from "../../core/ports/event-queue.js";
 import type { Log } from "../../core/ports/log.js";

@@ -8,7 +8,7 @@ import type { ChangeRequest, User } from "../../core/model/change-request.js";
 import type { Command } from "../../core/model/command.js";
 import { HostFailure, StoreUnavailable } from "../../core/model/errors.js";
 import type { FoundComment } from "../../core/model/event.js";
-import { isPlanOf } from "../../core/model/plan.js";
+import { isPlanOf } from "../../core/model/plan/plan.js";
 import type { Settings } from "../../core/model/settings.js";
 import type { Facts } from "../../core/policy/facts.js";
 import type { Gate } from "../../core/policy/gates.js";

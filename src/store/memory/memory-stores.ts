@@ -17,7 +17,7 @@ import {
   type Waiting,
   WAITING_LIFETIME_MS,
 } from "../../core/model/lock.js";
-import { type Plan, PLAN_LIFETIME_MS } from "../../core/model/plan.js";
+import { type Plan, PLAN_LIFETIME_MS } from "../../core/model/plan/plan.js";
 import type { Role } from "../../core/model/settings.js";
 import {
   AUDIT_CAPACITY,

@@ -10,7 +10,7 @@ import {
   sameChangeRequest,
   sameRepositoryOf,
 } from "../../core/model/change-request.js";
-import { PLAN_LIFETIME_MS } from "../../core/model/plan.js";
+import { PLAN_LIFETIME_MS } from "../../core/model/plan/plan.js";
 import type { Clock } from "../../core/ports/clock.js";
 import {
   type Mark,

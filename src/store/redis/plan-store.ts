@@ -16,7 +16,7 @@ import {
   type PlanLock,
   type PreviewContent,
   type PreviewOrigin,
-} from "../../core/model/plan.js";
+} from "../../core/model/plan/plan.js";
 import { STAGE_WAITS } from "../../core/model/stage.js";
 import type { PlannedSource } from "../../core/model/subject.js";
 import type { PlanStore } from "../../core/ports/stores.js";

@@ -14,7 +14,7 @@ import {
 } from "../../core/model/change-request.js";
 import { StoreUnavailable } from "../../core/model/errors.js";
 import { parseJson } from "../../core/model/json.js";
-import { PLAN_LIFETIME_MS } from "../../core/model/plan.js";
+import { PLAN_LIFETIME_MS } from "../../core/model/plan/plan.js";
 import {
   type Mark,
   type MarkStore,

@@ -2,8 +2,14 @@ import type { Account } from "../../core/model/account.js";
 import { changePagePath, type ChangeRequestRef } from "../../core/model/change-request.js";
 import type { CheckResult } from "../../core/model/check.js";
 import type { Lock } from "../../core/model/lock.js";
-import type { ManifestDiff, ResourceChange } from "../../core/model/manifest-diff.js";
-import type { ApplicationPlan, ApplicationSetPreview, Plan, PlanLock, PreviewContent } from "../../core/model/plan.js";
+import type { ManifestDiff, ResourceChange } from "../../core/model/plan/manifest-diff.js";
+import type {
+  ApplicationPlan,
+  ApplicationSetPreview,
+  Plan,
+  PlanLock,
+  PreviewContent,
+} from "../../core/model/plan/plan.js";
 import type { AuditRecord } from "../../core/ports/audit.js";
 import type { HostPageOf } from "../addresses.js";
 

@@ -1,4 +1,4 @@
-import type { ApplicationPlan, Evaluated } from "../../core/model/plan.js";
+import type { ApplicationPlan, Evaluated } from "../../core/model/plan/plan.js";
 import type { ApplicationSync, Refusal } from "../../core/model/result.js";
 import type { AuditedApplication, AuditRecord } from "../../core/ports/audit.js";
 import { REPOSITORY_FILE } from "../../names.js";

@@ -11,7 +11,7 @@ import {
 import { type Deployment, isDeployedAt, runningSync } from "../../core/model/deployment.js";
 import type { HostWords } from "../../core/model/host-words.js";
 import type { Lock } from "../../core/model/lock.js";
-import type { Plan } from "../../core/model/plan.js";
+import type { Plan } from "../../core/model/plan/plan.js";
 import type { AuditRecord } from "../../core/ports/audit.js";
 import type { ChangeSummary } from "../../run/answer/change-facts.js";
 import { CHANGE_ADDRESS, readChangeAddress } from "../addresses.js";

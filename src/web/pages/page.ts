@@ -1,6 +1,7 @@
 import { changePagePath, changeRequestName, type ChangeRequestRef } from "../../core/model/change-request.js";
 import type { Deployment } from "../../core/model/deployment.js";
 import type { AllHostWords } from "../../core/model/host-words.js";
+import { minuteText } from "../../core/model/time.js";
 import type { AuditEntry } from "../../core/ports/audit.js";
 import type { Clock } from "../../core/ports/clock.js";
 import type { EventQueue } from "../../core/ports/event-queue.js";
@@ -68,7 +69,7 @@ export function shownChange(change: ChangeRequestRef, hostPageOf: HostPageOf) {
 
 /** A point in time as a page shows it: to the minute, and how long ago. @param iso ISO 8601, for programs. */
 export function shownTime(iso: string, now: Date) {
-  return { iso, text: `${iso.slice(0, 10)} ${iso.slice(11, 16)} UTC`, age: ageOf(now.getTime() - Date.parse(iso)) };
+  return { iso, text: minuteText(iso), age: ageOf(now.getTime() - Date.parse(iso)) };
 }
 
 /** `just now`, `5 min ago`, `3 h ago`, `2 days ago`. */

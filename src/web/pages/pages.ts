@@ -2,9 +2,9 @@ import { type Request, type RequestHandler, type Response, Router } from "expres
 import { applicationAddress } from "../../comments/markdown.js";
 import { changeRequestKey, identityKey } from "../../core/model/change-request.js";
 import { safeMessage, StoredValueUnreadable, StoreUnavailable } from "../../core/model/errors.js";
-import { endOf } from "../../core/model/hold.js";
 import type { Lock, Waiting } from "../../core/model/lock.js";
 import { ROLES } from "../../core/model/settings.js";
+import { minuteText } from "../../core/model/time.js";
 import { AUDIT_ACTIONS, type AuditRecord } from "../../core/ports/audit.js";
 import type { QueueBacklog } from "../../core/ports/event-queue.js";
 import { type LimitWait, WAIT_REASONS } from "../../hosts/limit-waits.js";
@@ -61,7 +61,7 @@ async function locksPage(query: unknown, reader: Reader, parts: PageParts): Prom
     .map((held) => holderOf(held, { wanted: wanted.toLowerCase(), queues, hostPageOf, now }))
     .filter((holder) => holder.locks.length > 0);
   const holds = standing.map(({ id, applications, reason, by, since, until }) => {
-    return { id, applications, reason, by: by.login, since: shownTime(since, now), end: endOf({ until }) };
+    return { id, applications, reason, by: by.login, since: shownTime(since, now), end: minuteText(until) };
   });
   const data = { holders, holds, wanted, total: everyLock.length, admin: isAdmin(reader) };
   return { view: "locks", title: "Locks", active: "locks", data };

@@ -12,7 +12,7 @@ import {
   type NameChanges,
   type ObjectNote,
   type ResourceChange,
-} from "../../core/model/manifest-diff.js";
+} from "../../core/model/plan/manifest-diff.js";
 import {
   type ApplicationPlan,
   checksOf,
@@ -23,7 +23,7 @@ import {
   type PreviewContent,
   previewedDiff,
   shownDiff,
-} from "../../core/model/plan.js";
+} from "../../core/model/plan/plan.js";
 import type { HostPageOf } from "../addresses.js";
 import { shownChange } from "./page.js";
 

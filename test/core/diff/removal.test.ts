@@ -2,7 +2,7 @@ import { describe, expect, test } from "@jest/globals";
 import { identify } from "../../../src/core/diff/manifest-key.js";
 import type { Manifest } from "../../../src/core/model/application.js";
 import { jsonText } from "../../../src/core/model/json.js";
-import type { PreviewContent } from "../../../src/core/model/plan.js";
+import type { PreviewContent } from "../../../src/core/model/plan/plan.js";
 import type { LiveResource, LiveState } from "../../../src/core/ports/deployer.js";
 import { removalTask } from "../../../src/core/render/preview.js";
 import { object, withOption } from "./resource.js";

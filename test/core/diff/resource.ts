@@ -1,7 +1,7 @@
 import { diffManifests } from "../../../src/core/diff/manifest-diff.js";
 import type { Manifest } from "../../../src/core/model/application.js";
 import { revision } from "../../../src/core/model/brand.js";
-import type { ManifestDiff } from "../../../src/core/model/manifest-diff.js";
+import type { ManifestDiff } from "../../../src/core/model/plan/manifest-diff.js";
 
 export const BASE = revision("0123456789abcdef0123456789abcdef01234567");
 export const HEAD = revision("fedcba9876543210fedcba9876543210fedcba98");

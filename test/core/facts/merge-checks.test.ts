@@ -4,7 +4,7 @@ import { checksOfMerge } from "../../../src/core/facts/sync-checks.js";
 import { applicationName } from "../../../src/core/model/brand.js";
 import type { Approval } from "../../../src/core/model/change-request.js";
 import { definitionOf, type Check, type CheckOutcome, type CheckResult } from "../../../src/core/model/check.js";
-import type { ApplicationPlan, Plan, PreviewContent } from "../../../src/core/model/plan.js";
+import type { ApplicationPlan, Plan, PreviewContent } from "../../../src/core/model/plan/plan.js";
 import { nextStep } from "../../../src/core/policy/next-step.js";
 import {
   evaluated,

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "@jest/globals";
 import { applicationName } from "../../../src/core/model/brand.js";
 import type { Member } from "../../../src/core/model/effect.js";
-import type { Plan } from "../../../src/core/model/plan.js";
+import type { Plan } from "../../../src/core/model/plan/plan.js";
 import { approvalNeeds, deployedOf, requiresUpToDate } from "../../../src/core/policy/effect-rules.js";
 import { HEAD, sampleApplication, sampleMember, samplePlan } from "../../comments/samples.js";
 import { sampleSettings } from "../sample-settings.js";

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "@jest/globals";
 import { applicationName, revision } from "../../../src/core/model/brand.js";
 import type { Deployment } from "../../../src/core/model/deployment.js";
-import type { ApplicationPlan, Plan } from "../../../src/core/model/plan.js";
+import type { ApplicationPlan, Plan } from "../../../src/core/model/plan/plan.js";
 import type { Settings } from "../../../src/core/model/settings.js";
 import { type Asker, DOUBTS, type FactName } from "../../../src/core/policy/facts.js";
 import type { Bar, Gate } from "../../../src/core/policy/gates.js";

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "@jest/globals";
 import { applicationName, type ApplicationName, revision } from "../../../src/core/model/brand.js";
 import type { Lock } from "../../../src/core/model/lock.js";
-import type { Plan } from "../../../src/core/model/plan.js";
+import type { Plan } from "../../../src/core/model/plan/plan.js";
 import type { BarredApplication, Refusal } from "../../../src/core/model/result.js";
 import type { Settings } from "../../../src/core/model/settings.js";
 import { byNameAlone, needsApproval } from "../../../src/core/policy/effect-rules.js";

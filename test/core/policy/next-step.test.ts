@@ -2,7 +2,7 @@ import { describe, expect, test } from "@jest/globals";
 import { applicationName } from "../../../src/core/model/brand.js";
 import { changeRequestRef, type ChangeRequest } from "../../../src/core/model/change-request.js";
 import type { Deployment } from "../../../src/core/model/deployment.js";
-import type { Danger } from "../../../src/core/model/manifest-diff.js";
+import type { Danger } from "../../../src/core/model/plan/manifest-diff.js";
 import { nextStep } from "../../../src/core/policy/next-step.js";
 import {
   BASE,

@@ -3,7 +3,7 @@ import fc from "fast-check";
 import { applicationName } from "../../../src/core/model/brand.js";
 import type { Deployment } from "../../../src/core/model/deployment.js";
 import type { Member } from "../../../src/core/model/effect.js";
-import type { ApplicationPlan, Plan } from "../../../src/core/model/plan.js";
+import type { ApplicationPlan, Plan } from "../../../src/core/model/plan/plan.js";
 import type { Stage } from "../../../src/core/model/stage.js";
 import type { Facts } from "../../../src/core/policy/facts.js";
 import { judge } from "../../../src/core/policy/judge.js";

@@ -1,7 +1,7 @@
 import { expect, test } from "@jest/globals";
 import { applicationName, repositoryName } from "../../../src/core/model/brand.js";
 import { LOCK_LIFETIME_MS } from "../../../src/core/model/lock.js";
-import { PLAN_LIFETIME_MS } from "../../../src/core/model/plan.js";
+import { PLAN_LIFETIME_MS } from "../../../src/core/model/plan/plan.js";
 import { createMemoryStores } from "../../../src/store/memory/memory-stores.js";
 import { samplePlan } from "../../comments/samples.js";
 import { ManualClock } from "../../manual-clock.js";

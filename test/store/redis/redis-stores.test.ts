@@ -4,7 +4,7 @@ import { applicationName, repositoryName, revision } from "../../../src/core/mod
 import type { ChangeRequestRef } from "../../../src/core/model/change-request.js";
 import { StoredValueUnreadable, StoreUnavailable } from "../../../src/core/model/errors.js";
 import { LOCK_LIFETIME_MS, type LockRequest } from "../../../src/core/model/lock.js";
-import { PLAN_LIFETIME_MS } from "../../../src/core/model/plan.js";
+import { PLAN_LIFETIME_MS } from "../../../src/core/model/plan/plan.js";
 import { createRedisStores } from "../../../src/store/redis/redis-stores.js";
 import type { Stores } from "../../../src/store/stores.js";
 import { samplePlan } from "../../comments/samples.js";

@@ -6,7 +6,7 @@ import type { ApplicationName } from "../../model/brand.js";
 import { type ChangeRequest, changeRequestKey } from "../../model/change-request.js";
 import { ChangedPaths, type InputSet } from "../../model/input-set.js";
 import { canonicalJson, jsonEqual } from "../../model/json.js";
-import type { NotDeployed, UnreadFile } from "../../model/plan.js";
+import type { NotDeployed, UnreadFile } from "../../model/plan/plan.js";
 import type { Settings } from "../../model/settings.js";
 import type { Naming } from "../../ports/deployer.js";
 import type { FoundApplication, ManifestScan, ManifestScanner } from "../../ports/manifest-scanner.js";

@@ -1,5 +1,5 @@
 import { isJsonObject, jsonEqual, type JsonObject, sortedKeys } from "../../model/json.js";
-import type { AgainstCluster, ManifestDiff, ObjectNote } from "../../model/manifest-diff.js";
+import type { AgainstCluster, ManifestDiff, ObjectNote } from "../../model/plan/manifest-diff.js";
 import type { LiveState } from "../../ports/deployer.js";
 import { isDataKey, isSecret } from "../../secrets/hide-values.js";
 import { hasSyncOption } from "../hook.js";

@@ -1,9 +1,9 @@
 import { redact } from "../../../config/redaction.js";
 import type { ApplicationSpec, Manifest } from "../../model/application.js";
-import type { ClusterCheck, RefusedObject, UntriedObjects } from "../../model/cluster-check.js";
 import { isList, ownMember } from "../../model/effect.js";
 import { canonicalJson, isJsonObject, type Json, type JsonObject } from "../../model/json.js";
-import type { ManifestDiff } from "../../model/manifest-diff.js";
+import type { ClusterCheck, RefusedObject, UntriedObjects } from "../../model/plan/cluster-check.js";
+import type { ManifestDiff } from "../../model/plan/manifest-diff.js";
 import type { RefusalCause, Trial, TrialObject } from "../../ports/deployer.js";
 import { isSecret } from "../../secrets/hide-values.js";
 import { type FoundRefusal, withRefusals } from "../cautions.js";

@@ -6,7 +6,7 @@ import { allInTurns } from "../../model/collections.js";
 import type { Member } from "../../model/effect.js";
 import { DeployerFailure, safeMessage } from "../../model/errors.js";
 import { isJsonObject } from "../../model/json.js";
-import type { ApplicationSetPreview, SetFailure } from "../../model/plan.js";
+import type { ApplicationSetPreview, SetFailure } from "../../model/plan/plan.js";
 import type { Stoppable } from "../../ports/context.js";
 import { asChanged } from "../children.js";
 import { memberOf, unknownMember } from "../members.js";

@@ -14,7 +14,7 @@ import type { Check } from "../../model/check.js";
 import { allInTurns } from "../../model/collections.js";
 import { isOfReplaced } from "../../model/deployment.js";
 import { safeMessage } from "../../model/errors.js";
-import type { NotDeployed, Preview, PreviewOrigin } from "../../model/plan.js";
+import type { NotDeployed, Preview, PreviewOrigin } from "../../model/plan/plan.js";
 import type { LiveSubject, Subject } from "../../model/subject.js";
 import type { Commits } from "../../ports/context.js";
 import { uncheckedPreview } from "../../render/check-manifests.js";

@@ -14,7 +14,7 @@ import { groupedBy } from "../../model/collections.js";
 import type { ReachedBy } from "../../model/effect.js";
 import { DeployerFailure, safeMessage } from "../../model/errors.js";
 import type { JsonObject } from "../../model/json.js";
-import type { SetFailure } from "../../model/plan.js";
+import type { SetFailure } from "../../model/plan/plan.js";
 import type { Stoppable } from "../../ports/context.js";
 import type { Deployer } from "../../ports/deployer.js";
 import { asChanged, type Reached, type Surroundings } from "../children.js";

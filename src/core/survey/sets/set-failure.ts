@@ -2,8 +2,8 @@ import type { ChangedApplicationSet } from "../../detect/scan/application-sets.j
 import { type Application, type ApplicationSet, isRollingSync, type LiveApplication } from "../../model/application.js";
 import { DeployerFailure } from "../../model/errors.js";
 import { isJsonObject, type Json } from "../../model/json.js";
-import type { ManifestDiff } from "../../model/manifest-diff.js";
-import type { ApplicationPlan, SetFailure } from "../../model/plan.js";
+import type { ManifestDiff } from "../../model/plan/manifest-diff.js";
+import type { ApplicationPlan, SetFailure } from "../../model/plan/plan.js";
 
 /**
  * What follows if Argo CD cannot generate a set: its controller leaves every application as it is. Undefined if it is not

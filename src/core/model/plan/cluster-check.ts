@@ -1,5 +1,5 @@
-import { SERVICE } from "../../names.js";
-import { listed } from "./host-words.js";
+import { SERVICE } from "../../../names.js";
+import { listed } from "../host-words.js";
 
 /** What Kubernetes said when the changed objects of an application were tried in its cluster and not stored. */
 export interface ClusterCheck {

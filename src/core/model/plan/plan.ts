@@ -1,15 +1,15 @@
-import type { GivenDefinition } from "./application.js";
-import type { ApplicationName, Revision } from "./brand.js";
-import type { ChangeRequest, ChangeRequestRef } from "./change-request.js";
-import { type CheckResult, type FailedCheck, isFailed } from "./check.js";
+import type { GivenDefinition } from "../application.js";
+import type { ApplicationName, Revision } from "../brand.js";
+import type { ChangeRequest, ChangeRequestRef } from "../change-request.js";
+import { type CheckResult, type FailedCheck, isFailed } from "../check.js";
+import { groupedBy } from "../collections.js";
+import type { Effect, Member } from "../effect.js";
+import type { Lock, Turn } from "../lock.js";
+import type { DefinedIn } from "../settings.js";
+import type { NextStage, PlannedStage } from "../stage.js";
+import type { PlannedSource } from "../subject.js";
 import { type ClusterCheck, endAsking } from "./cluster-check.js";
-import { groupedBy } from "./collections.js";
-import type { Effect, Member } from "./effect.js";
-import type { Lock, Turn } from "./lock.js";
 import { driftOf, type ManifestDiff, type ResourceChange } from "./manifest-diff.js";
-import type { DefinedIn } from "./settings.js";
-import type { NextStage, PlannedStage } from "./stage.js";
-import type { PlannedSource } from "./subject.js";
 
 /** Whether the application is locked by this change request. */
 export type PlanLock =
