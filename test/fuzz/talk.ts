@@ -284,6 +284,8 @@ class Talk {
         throw new Error("there are no checks");
       case "held":
         throw new Error("nobody holds anything");
+      case "stage":
+        throw new Error("no file names stages");
       case "merging":
       case "none":
         return;
