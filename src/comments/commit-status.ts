@@ -315,11 +315,13 @@ function stepText(applications: readonly string[], facts: Facts, words: HostWord
       const named = step.applications.length === 0 ? applications : step.applications;
       const rest = applications.filter((name) => !named.some((one) => one === name));
       const barred = rest.length === 0 ? "" : `${names(rest)} cannot be synced yet`;
-      return joined([`${subject(named, "awaits", "await")} ${command}`, barred], "; ");
+      const either = step.onApproval === "awaited" ? "an approval or " : "";
+      return joined([`${subject(named, "awaits", "await")} ${either}${command}`, barred], "; ");
     }
     case "approve": {
-      const then = step.then.kind === "command" ? `, then ${commandText(step.then, words)}` : "";
-      return `${subject(applications, "needs", "need")} an approval${then}`;
+      const needs = `${subject(applications, "needs", "need")} an approval`;
+      if (step.then.kind !== "command") return needs;
+      return `${needs}, ${step.then.onApproval ? "which starts" : "then"} ${commandText(step.then, words)}`;
     }
     case "mend":
     case "later":

@@ -292,6 +292,7 @@ const hostEvent = z.discriminatedUnion("kind", [
     ...origin,
     kind: z.literal("approved"),
     headRevision: z.string().transform(revision),
+    plannedAt: z.string(),
     by: user,
   }),
   z.object({ ...origin, kind: z.literal("still-deployed") }),

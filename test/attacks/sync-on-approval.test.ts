@@ -1,5 +1,6 @@
 import { randomUUID } from "node:crypto";
 import { afterEach, describe, expect, test } from "@jest/globals";
+import { revision } from "../../src/core/model/brand.js";
 import { type Bot, type BotOptions, HOSTS, REPOSITORY, startBot } from "../scenarios/bot.js";
 import { changeOf } from "../scenarios/resources.js";
 import { interpose, stopRelays } from "./relay.js";
@@ -28,6 +29,11 @@ async function lookAgain(bot: Bot, one: number): Promise<void> {
   await bot.stores.marks.set([bot.ref(one)], bot.clock.now());
   await bot.service.reconcile();
   await bot.idle();
+}
+
+async function ownStatus(bot: Bot, one: number): Promise<string | undefined> {
+  const headRevision = revision(bot.seen(one).headRevision);
+  return (await bot.stores.statuses.ofHead({ ...bot.ref(one), headRevision }))[0]?.description;
 }
 
 async function expectNothing(bot: Bot, one: number): Promise<void> {
@@ -129,6 +135,46 @@ describe.each(HOSTS)("an approval that starts a sync on %s", (host) => {
     await bot.approve(one);
     expect(bot.changes()).toHaveLength(before);
     expect(bot.liveValue("web")).toBe("1");
+  });
+
+  test("an approval starts nothing that was planned again before its sync could run", async () => {
+    const bot = await start({ host });
+    const one = await bot.open(changeOf(["web"]));
+    bot.meanwhile("forge", { path: host === "hosta" ? /\/graphql$/ : /\/approvals$/ }, async () => {
+      await bot.forge.comment(REPOSITORY, one, "ana", "svc plan");
+    });
+    await bot.approve(one);
+    await expectNothing(bot, one);
+    expect(bot.lastComment(one)).toMatch(/To deploy .*, comment:\n```\nsvc sync\n/);
+  });
+
+  test("an approver who lost write access before the sync could run starts nothing and is told so", async () => {
+    const bot = await start({ host });
+    const one = await bot.open(changeOf(["web"]));
+    bot.meanwhile("forge", { path: host === "hosta" ? /\/app$/ : /\/user$/ }, () => {
+      bot.forge.setAccess(REPOSITORY, "bo", "read");
+    });
+    await bot.approve(one);
+    await lookAgain(bot, one);
+    expect(bot.changes()).toEqual([]);
+    expect(bot.lastComment(one)).toContain("write access");
+  });
+
+  test("once an approval was used, also if its sync was refused, no other is asked for", async () => {
+    const rules = `${RULES}sync_requirements: [{ name: web, allowed_users: [olga] }]\n`;
+    const bot = await start({ host, config: { [host]: { commit_status: true } } }, rules);
+    const one = await bot.open(changeOf(["web"]));
+    expect(bot.lastComment(one)).toMatch(/Needs an approval of .*, which deploys it/);
+    expect(await ownStatus(bot, one)).toBe("web needs an approval, which starts svc sync");
+    await bot.approve(one);
+    await bot.forge.review(REPOSITORY, one, "bo", "request-changes");
+    await bot.idle();
+    await lookAgain(bot, one);
+    const plan = () => bot.answers(one).find((text) => text.includes("svc Plan")) ?? "";
+    expect(plan()).toMatch(/Needs an approval of .*, then `svc sync`/);
+    expect(await ownStatus(bot, one)).toBe("web needs an approval, then svc sync");
+    await bot.comment(one, "svc plan");
+    expect(bot.lastComment(one)).toMatch(/Needs an approval of .*, then `svc sync`/);
   });
 
   test("the webhook of an approval starts one sync, however often it is sent", async () => {

@@ -143,7 +143,13 @@ export function eventQueueContract(name: string, start: StartQueue, numRuns: num
           baseRevision: at("b"),
           baseBranch: "main",
         },
-        approved: { ...origin(25), kind: "approved", headRevision: at("a"), by: user },
+        approved: {
+          ...origin(25),
+          kind: "approved",
+          headRevision: at("a"),
+          plannedAt: "2026-01-01T00:00:00.000Z",
+          by: user,
+        },
       };
       for (const event of Object.values(events)) await queue.push(event);
       await runs.haveStarted(Object.keys(events).length);

@@ -229,6 +229,7 @@ async function conclude(
     ...(context.turn === undefined ? {} : { turn: context.turn }),
     applications: concluded,
     ...shownStages(concluded, settings),
+    ...(earlier?.head === change.headRevision && earlier.approvalUsed ? { approvalUsed: true } : {}),
     applicationSets,
     previews: [...(everything || !isPlanOf(earlier, change) ? [] : unlooked(earlier, asked, previewed)), ...previewed],
     notDeployed,

@@ -209,6 +209,7 @@ function planFacts(plan: Plan, change: ChangeRequest): Facts["plan"] {
     notDeployed: plan.notDeployed.map(({ application }) => application),
     waitsForApproval: waitsForApproval(plan),
     ...(hasDanger(plan) ? { danger: true } : {}),
+    ...(plan.approvalUsed ? { approvalUsed: true } : {}),
     ...(plan.next && { next: { stage: plan.next.stage, due: plan.next.due, by: plan.next.by.login } }),
   };
 }

@@ -146,6 +146,8 @@ interface ReviewChanged {
 export interface HeadApproved {
   readonly kind: "approved";
   readonly headRevision: Revision;
+  /** That of the plan that was approved. */
+  readonly plannedAt: string;
   readonly by: User;
 }
 

@@ -114,6 +114,8 @@ interface PlanFacts {
   readonly waitsForApproval: boolean;
   /** It names a danger. */
   readonly danger?: true;
+  /** No further approval of the head starts a sync. */
+  readonly approvalUsed?: true;
   /** The stage with which svc goes on by itself, and the login of who asked for it. */
   readonly next?: { readonly stage: string; readonly due: string; readonly by: string };
 }

@@ -183,6 +183,8 @@ function syncing(ready: readonly ApplicationFacts[], judged: JudgedSync, facts: 
     only.length === 0 && deployable.every((one) => passes(one) && (isReady.has(one) || !awaits(one, facts)));
   const deployed = everything ? deployable : ready;
   const by = allowedFor("sync", deployed);
+  const approved = approval?.approved === true;
+  const starts = everything && startsOnApproval(deployed, facts) && (approved || !facts.plan?.approvalUsed);
   const rest = only.length > 0 || everything ? [] : awaitingIn(facts).filter((one) => !isReady.has(one));
   const held = rest.flatMap(({ requires }) => requires.holds ?? []);
   const advised: AdvisedCommand = {
@@ -191,13 +193,11 @@ function syncing(ready: readonly ApplicationFacts[], judged: JudgedSync, facts: 
     applications: everything ? [] : namesOf(ready),
     by,
     ...lossesOf(deployed, facts),
-    ...(everything && startsOnApproval(deployed, facts)
-      ? { onApproval: approval?.approved === true ? "given" : "awaited" }
-      : {}),
+    ...(starts ? { onApproval: approved ? "given" : "awaited" } : {}),
     ...(held.length === 0 ? {} : { held }),
   };
   const needs = deployed.flatMap((one) => approvalNeedsOf(one, "sync"));
-  const unapproved = needs.length > 0 && approval?.approved !== true;
+  const unapproved = needs.length > 0 && !approved;
   const then: Afterwards = unapproved ? approving(facts, advised) : afterAttempts(ready, advised, facts);
   const refused = deployed.filter((one) => RULES["refused-by-cluster"].warns(one, facts).length > 0);
   return refused.length === 0 ? then : { kind: "mend", applications: namesOf(refused), then };

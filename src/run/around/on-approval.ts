@@ -15,13 +15,12 @@ export function mayStartOnApproval({ applications }: Facts): boolean {
 }
 
 /**
- * Notes when a plan was shown, by the clock that times approvals: an earlier one has seen another plan, or none. Call it once the
- * plan is posted. A head that an approval has been used for stays so.
+ * Notes when a posted plan was shown, by the clock that times approvals: whoever approved before has seen another plan, or none.
  */
 export async function noteShown({ plan, wanted }: { plan: Plan; wanted: boolean }, run: Run): Promise<void> {
   const { publisher, host, log } = run;
-  const known = await publisher.written(plan.change, "approval");
-  if (known === undefined ? !wanted : known === usedFor(plan)) return;
+  if (plan.approvalUsed) return;
+  if (!wanted && (await publisher.written(plan.change, "approval")) === undefined) return;
   const at = wanted
     ? await host.reach().catch((error: unknown) => {
         if (!(error instanceof HostFailure)) throw error;
@@ -32,10 +31,10 @@ export async function noteShown({ plan, wanted }: { plan: Plan; wanted: boolean 
   await publisher.wrote(plan.change, "approval", at && `${shownAs(plan)} ${at.toISOString()}`);
 }
 
-/** Starts `svc sync` in the name of whoever gave the approval that was waited for: once for each head, and after its plan. */
+/** Starts `svc sync` in the name of whoever gave the approval that was waited for: once for each head, and after its plan was shown. */
 export async function startOnApproval({ plan, facts }: { plan: Plan; facts: Facts }, run: Run): Promise<void> {
   const { change } = facts;
-  if (!mayStartOnApproval(facts)) return;
+  if (plan.approvalUsed || !mayStartOnApproval(facts)) return;
   if (Object.keys(facts.untold).length > 0) return run.publisher.retry(change);
   const people = startersIn(facts);
   const known = people.length === 0 ? undefined : await run.publisher.written(change, "approval");
@@ -47,14 +46,10 @@ export async function startOnApproval({ plan, facts }: { plan: Plan; facts: Fact
   const { id, login, bot } = newest;
   const delivery = `approved-${identityKey(change)}-${change.headRevision}`;
   const { headRevision } = change;
-  await run.push({
-    kind: "approved",
-    delivery,
-    change: changeRequestRef(change),
-    headRevision,
-    by: { id, login, bot },
-  });
-  await run.publisher.wrote(change, "approval", usedFor(plan));
+  const { plannedAt } = plan;
+  const by = { id, login, bot };
+  await run.push({ kind: "approved", delivery, change: changeRequestRef(change), headRevision, plannedAt, by });
+  await run.plans.save({ ...plan, approvalUsed: true });
 }
 
 /** Whose approval starts a sync as things are; empty if none does. */
@@ -73,12 +68,6 @@ async function isRecent({ at = "" }: Approver, { host }: Run): Promise<boolean> 
   return now !== undefined && now.getTime() - Date.parse(at) < APPROVED_IN_TIME_MS;
 }
 
-type Shown = Pick<Plan, "head" | "plannedAt">;
-
-function shownAs({ head, plannedAt }: Shown): string {
+function shownAs({ head, plannedAt }: Plan): string {
   return `${head} shown ${plannedAt}`;
-}
-
-function usedFor({ head }: Shown): string {
-  return `${head} used`;
 }

@@ -79,14 +79,14 @@ async function askedInComment(
 }
 
 /** Who approves gives the command that comments give without options. */
-function askedByApproval({ by, headRevision }: HeadApproved): GivenCommand {
+function askedByApproval({ by, headRevision, plannedAt }: HeadApproved): GivenCommand {
   const command = { name: "sync", applications: [], dryRun: false, prune: false } as const;
   return {
     kind: "command",
     command,
     by,
     commentId: undefined,
-    approved: headRevision,
+    approved: { headRevision, plannedAt },
     found: undefined,
     access: "unknown",
   };

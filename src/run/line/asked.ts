@@ -1,8 +1,7 @@
 import type { Guess } from "../../core/commands/selection.js";
-import type { Revision } from "../../core/model/brand.js";
 import type { User } from "../../core/model/change-request.js";
 import type { Command } from "../../core/model/command.js";
-import type { FoundComment } from "../../core/model/event.js";
+import type { FoundComment, HeadApproved } from "../../core/model/event.js";
 import type { Sign } from "../../core/model/host-words.js";
 import type { Turn } from "../../core/model/lock.js";
 import type { UnknownOption } from "../../core/model/result.js";
@@ -19,8 +18,8 @@ export interface GivenCommand {
   readonly by: User;
   /** Undefined if it was given by an approval, or goes on by itself. */
   readonly commentId: string | undefined;
-  /** The head that was approved. */
-  readonly approved?: Revision;
+  /** The plan that was approved. */
+  readonly approved?: Pick<HeadApproved, "headRevision" | "plannedAt">;
   /** The id of the `NextStage` with which it goes on. */
   readonly stage?: string;
   /** Only if its webhook was lost. */

@@ -124,7 +124,7 @@ function isWanted({ turn, wanted }: Autoplan): boolean {
 
 /** Whether an approval gave it for what is not there any more. */
 function isInVain({ approved }: GivenCommand, { headRevision, state }: ChangeRequest): boolean {
-  return approved !== undefined && (approved !== headRevision || state !== "open");
+  return approved !== undefined && (approved.headRevision !== headRevision || state !== "open");
 }
 
 function needsToWrite({ command }: GivenCommand | InvalidComment, change: ChangeRequest, { config }: Run): boolean {
@@ -183,8 +183,9 @@ async function permitBySettings(
   if (asked.kind === "command" && name === "sync") {
     const { commentId, by } = asked;
     if (asked.approved !== undefined) {
-      const { facts } = await readChangeFacts(change, settings, run, { problems });
-      if (!startersIn(facts).some(({ id }) => id === by.id)) return silent("approved-in-vain");
+      const { facts, plan } = await readChangeFacts(change, settings, run, { problems });
+      const isSame = plan?.plannedAt === asked.approved.plannedAt;
+      if (!isSame || !startersIn(facts).some(({ id }) => id === by.id)) return silent("approved-in-vain");
     } else if (commentId !== undefined && (await isOlderThanPlan(commentId, change, run))) {
       return { ...refused({ reason: "plan-unseen" }), settings, settled };
     }

@@ -293,6 +293,7 @@ const plan: z.ZodType<Plan> = z.object({
   notes: z.array(z.string()),
   stages: orUndefined(z.array(plannedStage)),
   next: orUndefined(nextStage),
+  approvalUsed: orUndefined(z.literal(true)),
 });
 
 const planRecord = z.object({ v: z.literal(1), id: z.string(), plan });

@@ -199,6 +199,8 @@ export interface Plan {
   /** Only if a sync deploys it in several stages. */
   readonly stages?: readonly PlannedStage[] | undefined;
   readonly next?: NextStage | undefined;
+  /** An approval has started a sync of this head, however that ended: no other does. */
+  readonly approvalUsed?: true | undefined;
 }
 
 /** How long a stored plan lives, in milliseconds: 30 days. */
