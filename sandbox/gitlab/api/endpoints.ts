@@ -71,6 +71,8 @@ export const listMergeRequests = endpoint(`${project}/merge_requests`, {
   order_by: z.enum(["created_at", "updated_at"]).optional(),
   sort: z.enum(["asc", "desc"]).optional(),
   updated_after: z.iso.datetime({ offset: true }).optional(),
+  author_id: z.coerce.number().int().optional(),
+  target_branch: z.string().optional(),
   ...paging,
 });
 export const createMergeRequest = endpoint(

@@ -31,9 +31,9 @@ export function whyEarly({ knownAt }: Pick<FailedCheck, "knownAt">, members: rea
 }
 
 /**
- * Notes in a plan when failed checks and what could not be evaluated had certainly failed, by the clock that times approvals: no clock of ours is compared with
- * it. What an earlier plan of this head showed in the same way keeps its time. Call it last, so that an approval that was
- * given while the plan was made counts as earlier.
+ * Notes in a plan when failed checks and what could not be evaluated had certainly failed, by the clock that times approvals: no
+ * clock of ours is compared with it. What an earlier plan of this head showed in the same way keeps its time. It comes last in a
+ * plan: an approval that is given while svc plans has seen nothing of it, and counts as earlier.
  */
 export async function markFailed(
   plan: Plan,

@@ -104,8 +104,8 @@ function nameOf(one: MayMiss): ApplicationName {
 }
 
 /**
- * Marks the sources whose commit no approver can have seen: the head was approved already when a plan showed that commit
- * first. Call it last, so that an approval that was given while the plan was made counts as earlier.
+ * Marks the sources whose commit no approver can have seen, because the head was approved before a plan showed that commit.
+ * It reads the approvals, so it comes last in a plan: an approval that is given while svc plans has seen nothing of it.
  */
 export async function markUnseen(
   applications: readonly ApplicationPlan[],

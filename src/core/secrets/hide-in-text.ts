@@ -22,7 +22,7 @@ export function hideInMessage(message: string): string {
   return withoutCredentials(withoutData(fields), "every");
 }
 
-/** As programs escape them that write for web pages. */
+/** Quotes as HTML and JSON encoders escape them. */
 const QUOTES = /\\{1,8}u0022|&#34;|&quot;/g;
 const AUTHORIZATION =
   /(authorization["'\\]{0,4}[ \t]{0,4}[:=][ \t]{0,4}["'\\]{0,4}(?:[a-z]{1,20} )?)[^\s"',;]{1,4096}/gi;

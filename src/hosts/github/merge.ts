@@ -325,10 +325,10 @@ const listSchema = z.array(
 
 /** Finds the open revert that svc has made before. @throws {HostFailure} if too many pull requests are open to read them all. */
 async function findRevert(client: GitHubClient, change: ChangeRequest, self: string): Promise<number | undefined> {
-  const asked = `list the open pull requests of ${change.repository}`;
+  const asked = `list the open pull requests into ${change.baseBranch} of ${change.repository}`;
   for (let page = 1; page <= MOST_PAGES; page += 1) {
     const listed = await client.read(listSchema, change.repository, asked, ({ rest }, at) =>
-      rest.pulls.list({ ...at, state: "open", per_page: 100, page }),
+      rest.pulls.list({ ...at, state: "open", base: change.baseBranch, per_page: 100, page }),
     );
     const found = listed.find(
       ({ user, body, base }) =>
@@ -339,6 +339,6 @@ async function findRevert(client: GitHubClient, change: ChangeRequest, self: str
   }
   throw new HostFailure(
     "failed",
-    `${change.repository} has too many open pull requests to find out whether one reverts #${change.number} already.`,
+    `${change.repository} has too many open pull requests into ${change.baseBranch} to find out whether one reverts #${change.number} already: close some, or revert it with git.`,
   );
 }

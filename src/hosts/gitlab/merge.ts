@@ -329,14 +329,16 @@ const listSchema = z.array(
   }),
 );
 
-/** Finds the open revert that svc has made before. @throws {HostFailure} if too many merge requests are open to read them all. */
+/** Finds the open revert that svc has made before. @throws {HostFailure} if svc has too many open merge requests to read them all. */
 async function findRevert(client: GitLabClient, change: ChangeRequest, self: string): Promise<number | undefined> {
-  const asked = `list the open merge requests of ${change.repository}`;
+  const asked = `list our open merge requests of ${change.repository}`;
   for (let page = 1; page <= MOST_PAGES; page += 1) {
     const listed = await client.read(listSchema, asked, (gitlab) =>
       new MergeRequests(gitlab).all({
         projectId: change.repository,
         state: "opened",
+        authorId: Number(self),
+        targetBranch: change.baseBranch,
         perPage: 100,
         page,
       }),
@@ -350,6 +352,6 @@ async function findRevert(client: GitLabClient, change: ChangeRequest, self: str
   }
   throw new HostFailure(
     "failed",
-    `${change.repository} has too many open merge requests to find out whether one reverts !${change.number} already.`,
+    `svc has too many open merge requests in ${change.repository} to find out whether one reverts !${change.number} already: close those that nobody needs.`,
   );
 }

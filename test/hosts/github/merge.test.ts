@@ -221,3 +221,21 @@ describe("the source branch", () => {
     expect(await host.merge(change, remove)).toEqual({ kind: "merged", note });
   });
 });
+
+test("an open revert is looked for among the pull requests into the same branch alone", async () => {
+  const { host, api, installation } = githubUnderTest();
+  api.get("/app").reply(200, { slug: "svc", name: "svc" });
+  api
+    .get("/app/installations")
+    .query(true)
+    .reply(200, [{ id: installation }]);
+  api.get("/users/svc%5Bbot%5D").reply(200, { id: 7, login: "svc[bot]", type: "Bot" });
+  const body = "<!-- svc:revert of=7 by=4711 -->";
+  const one = { number: 8, body, user: { id: 7 }, base: { ref: "main" } };
+  api
+    .get("/repos/acme/deploy/pulls")
+    .query((asked) => asked.state === "open" && asked.base === "main")
+    .reply(200, [{ ...one, number: 9, user: { id: 8 } }, one]);
+  const outcome = await host.revert(change, { id: "4711", login: "bo", bot: false });
+  expect(outcome).toEqual({ kind: "opened", number: 8, known: true });
+});

@@ -196,3 +196,16 @@ describe("the source branch", () => {
     expect(await host.merge(change, remove)).toEqual({ kind: "merged", note });
   });
 });
+
+test("an open revert is looked for among the merge requests of our own account alone", async () => {
+  const { host, api } = gitlabUnderTest();
+  api.get("/user").reply(200, { id: 7, username: "svc" });
+  const ours = { state: "opened", author_id: "7", target_branch: "main" };
+  const one = { iid: 18, source_branch: "svc-revert-17-by-4711", target_branch: "main", author: { id: 7 } };
+  api
+    .get(`${PROJECT}/merge_requests`)
+    .query((asked) => Object.entries(ours).every(([key, value]) => asked[key] === value))
+    .reply(200, [{ ...one, iid: 19, author: { id: 8 } }, one]);
+  const outcome = await host.revert(change, { id: "4711", login: "bo", bot: false });
+  expect(outcome).toEqual({ kind: "opened", number: 18, known: true });
+});

@@ -22,7 +22,7 @@ const BATCH = 1000;
 /** Limit of what is remembered, in characters of files with resources. Any other file counts as `EMPTY_WEIGHT`. */
 const CACHE_LIMIT = 64 * 1024 * 1024;
 const EMPTY_WEIGHT = 100;
-/** For so long a file that took too long is not tried again; a busy machine may have been at fault. */
+/** A file that took too long is tried again after this time, since a busy machine may have been at fault. */
 const REFUSED_MS = 10 * 60_000;
 
 /** A file that holds resources or may hold some. */

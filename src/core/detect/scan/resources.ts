@@ -115,7 +115,7 @@ function isComplete(spec: JsonObject): boolean {
 /** Escapes of double-quoted YAML and of JSON that stand for a letter, a dot or a slash, and an escaped end of a line. */
 const ESCAPES =
   /\\(?:x([\dA-Fa-f]{2})|u([\dA-Fa-f]{4})|U([\dA-Fa-f]{8})|(\/)|(?:\r+\n?|[\n\u0085\u2028\u2029])[ \t]*)/g;
-/** A tag, however it is spelled, that makes Argo CD's parser decode Base64. */
+/** The tag `!!binary` in all its spellings: Argo CD's parser decodes the Base64 behind it. */
 const ENCODED = /![!<\w:.,/-]{0,40}(?:binary|%)|(?:^|[\x85\ufeff])%TAG/m;
 
 /**
