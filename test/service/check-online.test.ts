@@ -15,14 +15,18 @@ describe.each(HOSTS)("svc check --online against %s", (host) => {
       ? ["GitHub", "deployments", "the App lacks the permission `Deployments: read and write`"]
       : ["GitLab", "environments", "the token of gitlab.token lacks the scope `api`"];
 
-  async function check(setting: boolean, prepare: (world: SandboxWorld) => Promise<void> | void = () => undefined) {
+  async function check(
+    setting: boolean,
+    prepare: (world: SandboxWorld) => Promise<void> | void = () => undefined,
+    files: Parameters<typeof checkOnline>[1] = [],
+  ) {
     world = await startSandbox({ github: host === "hosta", gitlab: host === "hostb" });
     const forge = host === "hosta" ? world.github : world.gitlab;
     await forge?.createRepository(REPOSITORY, { "README.md": "hello" });
     forge?.deployments.forbid(REPOSITORY);
     world.gitlab?.deployments.setScopes("read_api");
     await prepare(world);
-    return checkOnline(configFor(world, { host, config: { [host]: { [on]: setting } } }));
+    return checkOnline(configFor(world, { host, config: { [host]: { [on]: setting } } }), files);
   }
 
   test("says which permission is missing, if it is needed", async () => {
@@ -114,6 +118,23 @@ describe.each(HOSTS)("svc check --online against %s", (host) => {
         /^warning: Argo CD cannot compare lost \(https:\/\/\(hidden\)@git\.example\.com\/acme\/gone\.git\): .*not found$/,
       ),
       expect.stringContaining("give it credentials (argocd repo add"),
+    ]);
+    expect(exitCode).toBe(0);
+  });
+
+  test("names the stages of a repository's file that no application of Argo CD is in", async () => {
+    const stages =
+      "stages: [{name: dev, applications: dev-*}, {name: qa, applications: qa-*}, {name: prod, applications: '*'}]";
+    const { lines, exitCode } = await check(
+      false,
+      ({ argocd, github, gitlab }) => {
+        const repoURL = (github ?? gitlab)?.cloneUrl(REPOSITORY) ?? "";
+        for (const name of ["dev-web", "web"]) argocd.addApplication(applicationResource(name, { repoURL, path: "." }));
+      },
+      [{ name: "shop/.svc.yaml", text: stages }],
+    );
+    expect(lines.filter((line) => line.includes("stage"))).toEqual([
+      "warning: shop/.svc.yaml: stages: Argo CD has no application for stage qa (qa-*)",
     ]);
     expect(exitCode).toBe(0);
   });
