@@ -159,17 +159,19 @@ function openingBlocks(
 
 const MAX_IN_STAGE = 5;
 
-/** The stages in their order, each with what it waits for and whether it is deployed. */
+/** Lists the stages in their order. Each says what it waits for, or has a mark once it is deployed. */
 function stagesText({ stages = [] }: Plan, { present, words: { command } }: PlanOptions): string {
   const done = new Set(present?.deployed.flatMap((one) => (one.outcome === "succeeded" ? [one.application] : [])));
   const lines = stages.map(({ name, applications, wait, soak }, index) => {
-    const mark = applications.every((one) => done.has(one)) ? " ✅" : "";
     const before = code(stages[index - 1]?.name ?? "");
     const after =
-      soak === 0 ? `once ${before} is healthy` : `once ${before} is healthy, ${durationText(soak)} after its sync`;
-    const begins =
-      index === 0 ? "" : ` (${after}${wait === "manual" ? `, with the next ${code(`${command} sync`)}` : ""})`;
-    return `${index + 1}. ${code(name)}${mark}: ${listed(applications.map(code), MAX_IN_STAGE)}${begins}`;
+      soak === 0
+        ? `once ${before} is deployed and healthy`
+        : `${durationText(soak)} after ${before} is deployed, if it is healthy then`;
+    const begins = wait === "manual" ? `with another ${code(`${command} sync`)}, ${after}` : after;
+    const waits = index === 0 ? "" : ` (${begins})`;
+    const mark = applications.every((one) => done.has(one)) ? " ✅" : waits;
+    return `${index + 1}. ${code(name)}${mark}: ${listed(applications.map(code), MAX_IN_STAGE)}`;
   });
   return lines.length === 0 ? "" : ["**Stages:**", ...lines].join("\n");
 }

@@ -1,4 +1,5 @@
 import { describe, expect, test } from "@jest/globals";
+import { applicationName } from "../../src/core/model/brand.js";
 import type { HostId } from "../../src/names.js";
 import { type Bot, type BotOptions, HOSTS, REPOSITORY, startBot } from "../scenarios/bot.js";
 import { apart, applicationResource, asYaml, changeOf } from "../scenarios/resources.js";
@@ -98,6 +99,23 @@ describe.each(HOSTS)("a later stage on %s", (host) => {
     await bot.comment(one, "svc sync -a root");
     expect(bot.lastComment(one)).toContain("it is in stage prod, and web of stage dev is not deployed yet");
     expect(bot.changes()).toEqual([]);
+  });
+
+  test("does not begin if another pull request replaces what the earlier one deployed while its sync is judged", async () => {
+    const bot = await startBot({ host, files: () => ({ [FILE]: TWO.replace("web}", "web, wait: manual}") }) });
+    const one = await bot.open(BOTH);
+    bot.expectChanges("sync api");
+    await bot.comment(one, "svc sync");
+    let isReplaced = false;
+    bot.meanwhile("argocd", { method: "GET", path: /applications\/api$/ }, async () => {
+      // As the end of the other's sync does.
+      await bot.stores.deployments.remove(applicationName("api"), bot.ref(one));
+      isReplaced = true;
+    });
+    await bot.comment(one, "svc sync");
+    expect(isReplaced).toBe(true);
+    expect(bot.lastComment(one)).toContain("it is in stage prod, and api of stage dev is not deployed yet");
+    expect(bot.changes()).toEqual(["sync api"]);
   });
 
   test("does not begin while another pull request has taken the place of what the earlier one deployed", async () => {

@@ -6,6 +6,7 @@ import { MemoryJournal } from "../../src/queue/in-process.js";
 import type { Dependencies } from "../../src/run/line/run.js";
 import { supervise } from "../../src/run/line/supervise.js";
 import { ANA, API, CommandWorld, config, definition, spec, WEB } from "../core/commands/command-world.js";
+import { withChanges } from "../in-memory/memory-repositories.js";
 import { runDependencies } from "../in-memory/run-dependencies.js";
 import { testConfig } from "../in-memory/test-config.js";
 
@@ -193,14 +194,34 @@ test("a sync that never reached Argo CD is started again, beside the one that di
   expect(await world.holders()).toEqual({});
 });
 
+const syncedIn = (world: CutWorld) => world.deployer.syncs.map(({ application }) => application.name);
+
+test.each([
+  ["everything", ""],
+  ["names", " -a api -a web"],
+  ["patterns", " -a ap* -a we*"],
+  ["a label", " -a label:team=shop"],
+])("a sync of %s that is cut off in a stage goes on with the next one", async (_what, selection) => {
+  const world = new CutWorld();
+  for (const name of [WEB, API]) world.deployer.add(name, spec(name), { labels: { team: "shop" } });
+  const stages = "stages: [{name: dev, applications: api}, {name: prod, applications: web, soak: 10m}]\n";
+  const before = { ...config("web", "1"), ...config("api", "1"), ...definition("web"), ...definition("api") };
+  world.repositories.commit("main", withChanges({}, { ...before, ".svc.yaml": stages }));
+  const number = world.open(BOTH);
+  await world.says(number, "svc plan");
+  const event = world.comment(number, `svc sync${selection}`);
+  await world.cutOff(event, { at: world.deployer, method: "sync", when: "after" });
+  expect(syncedIn(world)).toEqual([API]);
+  const plan = await world.stores.plans.find(world.host.ref(number));
+  expect(plan?.next).toMatchObject({ stage: "prod", by: ANA, applications: selection === "" ? [] : [WEB] });
+});
+
 /** A world in which `api` applies the definition of `web`. */
 function withParent(): CutWorld {
   const world = new CutWorld();
   world.deployer.add(WEB, spec(WEB), { parent: API });
   return world;
 }
-
-const syncedIn = (world: CutWorld) => world.deployer.syncs.map(({ application }) => application.name);
 
 test.each([
   ["after its parent was deployed", { saying: '"name":"api"', when: "after" }],

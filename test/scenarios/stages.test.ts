@@ -1,6 +1,6 @@
 import { describe, expect, test } from "@jest/globals";
 import { type Bot, type BotOptions, HOSTS, REPOSITORY, startBot } from "./bot.js";
-import { changeOf } from "./resources.js";
+import { apart, changeOf } from "./resources.js";
 
 const MINUTE = 60_000;
 
@@ -35,13 +35,16 @@ describe.each(HOSTS)("stages on %s", (host) => {
   test("one command deploys one stage after the other, and merges after the last alone", async () => {
     const bot = await startBot({ host, ...stages(), config: { defaults: { auto_merge: true } } });
     const one = await bot.open(BOTH);
-    expect(planOf(bot, one)).toContain("1. `dev`: `api`\n2. `prod`: `web` (once `dev` is healthy)");
+    expect(planOf(bot, one)).toContain("1. `dev`: `api`\n2. `prod` (once `dev` is deployed and healthy): `web`");
     expect(planOf(bot, one)).toContain("comment:\n```\nsvc sync\n```");
     bot.expectChanges("sync web", "sync api");
     await bot.comment(one, "svc sync");
     expect(bot.changes()).toEqual(["sync api", "sync web"]);
     const results = bot.answers(one).filter((body) => body.includes("## svc Sync"));
     expect(results).toHaveLength(2);
+    expect(results[0]).toContain("Not merged automatically:\n- `" + bot.seen(one).headRevision.slice(0, 8));
+    expect(results[0]).toContain("svc merges after the last stage");
+    expect(results[0]).not.toContain("was not synced");
     expect(results[0]).toMatch(/tage `prod` follows at \d{4}-\d\d-\d\d \d\d:\d\d UTC, as `?ana`? asked/);
     expect(bot.seen(one).state).toBe("merged");
     expect(planOf(bot, one)).toContain("1. `dev` ✅: `api`\n2. `prod` ✅: `web`");
@@ -67,7 +70,9 @@ describe.each(HOSTS)("stages on %s", (host) => {
   test("a manual stage waits for the next command, which the next step names", async () => {
     const bot = await startBot({ host, ...stages(", wait: manual") });
     const one = await bot.open(BOTH);
-    expect(planOf(bot, one)).toContain("with the next `svc sync`");
+    expect(planOf(bot, one)).toContain(
+      "2. `prod` (with another `svc sync`, once `dev` is deployed and healthy): `web`",
+    );
     bot.expectChanges("sync api");
     await bot.comment(one, "svc sync");
     expect(bot.lastComment(one)).toContain("omment:\n```\nsvc sync\n```");
@@ -81,7 +86,7 @@ describe.each(HOSTS)("stages on %s", (host) => {
   test("a soak keeps the next stage back until it has passed, says until when, and survives a restart", async () => {
     const bot = await startBot({ host, ...stages(", soak: 10m") });
     const one = await bot.open(BOTH);
-    expect(planOf(bot, one)).toContain("(once `dev` is healthy, 10m after its sync)");
+    expect(planOf(bot, one)).toContain("2. `prod` (10m after `dev` is deployed, if it is healthy then): `web`");
     bot.expectChanges("sync api");
     await bot.comment(one, "svc sync");
     expect(bot.lastComment(one)).toMatch(/tage `prod` follows at \d{4}-\d\d-\d\d \d\d:\d\d UTC, as/);
@@ -187,6 +192,55 @@ describe.each(HOSTS)("stages on %s", (host) => {
     await bot.comment(one, "svc sync");
     expect(bot.lastComment(one)).toContain("it is in stage prod, and api of stage dev is not deployed yet");
     expect(bot.changes()).toEqual([]);
+  });
+
+  test("a stage that the base branch makes manual during the soak waits for a person", async () => {
+    const bot = await startBot({ host, ...stages(", soak: 10m") });
+    const one = await bot.open(BOTH);
+    bot.expectChanges("sync api");
+    await bot.comment(one, "svc sync");
+    await bot.forge.pushToBranch(REPOSITORY, "main", { ".svc.yaml": stagesFile(", soak: 10m, wait: manual") });
+    await bot.idle();
+    await pass(bot, 11);
+    expect(bot.changes()).toEqual(["sync api"]);
+    expect(bot.lastComment(one)).toContain("it is in stage prod, which svc does not begin by itself: comment svc sync");
+    bot.expectChanges("sync web");
+    await bot.comment(one, "svc sync", "bo");
+    expect(bot.changes()).toEqual(["sync api", "sync web"]);
+  });
+
+  test("an approval does not begin a manual stage", async () => {
+    const rules = "sync_requirements: [{name: web, require_approval: true, sync_on: approval}]\n";
+    const bot = await startBot({ host, resources: () => apart("web", "api"), ...stages(", wait: manual", rules) });
+    const one = await bot.open(BOTH);
+    bot.expectChanges("sync api");
+    await bot.comment(one, "svc sync");
+    await bot.approve(one);
+    expect(bot.changes()).toEqual(["sync api"]);
+    bot.expectChanges("sync web");
+    await bot.comment(one, "svc sync");
+    expect(bot.changes()).toEqual(["sync api", "sync web"]);
+  });
+
+  test("the soak after a sync whose end svc missed begins when svc finds that it succeeded", async () => {
+    const bot = await startBot({ host, ...stages(", soak: 10m") });
+    const one = await bot.open(BOTH);
+    bot.expectChanges("sync api");
+    await bot.comment(one, "svc sync");
+    const [record] = await bot.stores.deployments.ofChange(bot.ref(one));
+    if (record === undefined) throw new Error("api was not deployed");
+    await bot.stores.deployments.save({ ...record, outcome: "started", seconds: undefined });
+    bot.clock.advance(30 * MINUTE);
+    await bot.comment(one, "svc plan -a web");
+    await bot.comment(one, "svc sync");
+    expect(bot.lastComment(one)).toMatch(
+      /it is in stage prod, which begins at .* UTC, 10m after stage dev was deployed/,
+    );
+    expect(bot.changes()).toEqual(["sync api"]);
+    bot.clock.advance(11 * MINUTE);
+    bot.expectChanges("sync web");
+    await bot.comment(one, "svc sync");
+    expect(bot.changes()).toEqual(["sync api", "sync web"]);
   });
 
   test("a rollback takes back the last stage first", async () => {

@@ -15,6 +15,7 @@ import type { Bar } from "../policy/gates.js";
 import { barsOf, judge } from "../policy/judge.js";
 import { nextStep } from "../policy/next-step.js";
 import { RULES } from "../policy/rules.js";
+import { follows } from "../policy/stages.js";
 import type { CommandContext } from "../ports/context.js";
 
 interface SyncedSoFar {
@@ -135,11 +136,24 @@ function isOfHead(record: Deployment, name: ApplicationName, { change }: Pick<Co
   return record.application === name && isDeployedAt(record, change.headRevision);
 }
 
-/** The first reason of each application, beginning with those whose sync has just failed. */
-function hindrancesIn(bars: readonly Bar[], { change, justFailed, applications }: Facts): readonly NotDeployed[] {
+/**
+ * The first reason of each application, beginning with those whose sync has just failed. Later stages are not listed: they are still
+ * to come.
+ */
+function hindrancesIn(bars: readonly Bar[], facts: Facts): readonly NotDeployed[] {
+  const { change, justFailed, applications, asker } = facts;
   const head = applicationName(shortRevision(change.headRevision));
+  const later = new Set<string | undefined>(
+    applications.flatMap((one) =>
+      follows(one) && asker?.selected.includes(one.application) !== true ? [one.application] : [],
+    ),
+  );
+  const present = bars.filter(
+    ({ gate, application, untold }) => untold || gate !== "not-synced" || !later.has(application),
+  );
+  if (present.length === 0) return [{ application: head, reason: "svc merges after the last stage" }];
   const found = new Map<string, NotDeployed>();
-  for (const { application = head, why, untold } of bars) {
+  for (const { application = head, why, untold } of present) {
     const reason = untold ? `cannot tell ${why}` : why;
     if (!found.has(application)) found.set(application, { application, reason });
   }

@@ -88,7 +88,7 @@ function heldByOthers(locks: readonly Lock[], facts: Facts, isNarrowed: boolean)
   return refused;
 }
 
-/** The stage of an application, which is rolled back after those of later stages. */
+/** The position of an application's stage. Later stages are rolled back first. */
 type PlaceOf = (application: ApplicationName) => number;
 
 function placesIn(plan: Plan | undefined, { change, settings }: Pick<CommandContext, "change" | "settings">): PlaceOf {
@@ -131,7 +131,7 @@ function withNote(one: ApplicationSync, note: string | undefined): ApplicationSy
   return note === undefined ? one : { ...one, warnings: [...one.warnings, note] };
 }
 
-/** Parents come first, whatever their stage: they write the definitions of their children. */
+/** Later stages come first. Parents come before their children whatever their stage, since they write their definitions. */
 function isBefore(other: RollbackTarget, target: RollbackTarget, places: PlaceOf): boolean {
   if (other === target || parentsOf(other).includes(target.application)) return false;
   return parentsOf(target).includes(other.application) || places(other.application) > places(target.application);

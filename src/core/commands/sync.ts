@@ -28,9 +28,9 @@ import { noteNextStage } from "./next-stage.js";
 import { labelsFor, plannedIn, select } from "./selection.js";
 
 /**
- * Deploys the head commit to the selected applications that this change request has locked, of several stages to the first alone,
- * and parents before their children; one failure does not hide others. Judged before anything is rendered, with the checks, and right before the first call
- * that deploys.
+ * Deploys the head commit to the selected applications that this change request has locked, parents before their children. If they
+ * are in several stages, it deploys the first stage only. One failure does not hide others. The rules are judged three times: before
+ * anything is rendered, together with the checks, and right before the first call that deploys.
  */
 export async function sync(
   command: Command<"sync">,

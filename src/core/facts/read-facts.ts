@@ -322,8 +322,9 @@ function recordFacts(record: Deployment, { baseRevision }: ChangeRequest): Recor
   return { change, revision, outcome, approvers, reverted, baseKept };
 }
 
-function endOf({ timestamp, seconds }: Deployment): string | undefined {
-  return seconds === undefined ? undefined : new Date(Date.parse(timestamp) + seconds * 1000).toISOString();
+/** If svc did not see the end, it has certainly ended when svc found its outcome. */
+function endOf({ timestamp, seconds, settledAt }: Deployment): string | undefined {
+  return seconds === undefined ? settledAt : new Date(Date.parse(timestamp) + seconds * 1000).toISOString();
 }
 
 /** The members of a plan as a rollback sees them: it moves nothing, so that only rules require an approval. */

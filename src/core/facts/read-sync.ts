@@ -59,10 +59,11 @@ export async function readForSync(
     lookAtAll(chosen, found, { plan, why: createLifting(context, approvals), context }),
     missedIn(plan, { ...context, approvals }),
   ]);
-  const { dryRun } = command;
+  const { dryRun, automatic } = command;
   const asker: Asker = {
     ...{ login: user.login, mayWrite: true, withoutApproval, barred, selected: names },
     ...(dryRun && { dryRun }),
+    ...(automatic && { automatic }),
   };
   const unread = found.detection.unread.length > 0 ? found.detection.unread : undefined;
   const now = new Map(looked.map(({ application, facts: one }) => [application, one]));
@@ -216,8 +217,8 @@ export async function readAgain(
       asker: facts.asker && { ...facts.asker, mayWrite, barred },
       approval,
       missed,
-      ...(facts.unhealthy && (await lookAtEarlierAgain(applications, context))),
       applications,
+      ...(facts.unhealthy && (await lookAtEarlierAgain(applications, context))),
     },
   };
 }
@@ -242,12 +243,18 @@ async function lookAtEarlier(
   return { unhealthy: Object.fromEntries(ills.flatMap(([name, ill]) => (ill === undefined ? [] : [[name, ill]]))) };
 }
 
+/** Another change request may have replaced meanwhile what an earlier stage deployed, which removes its record. */
 async function lookAtEarlierAgain(
   applications: readonly ApplicationFacts[],
   context: Pick<SyncSource, "change" | "deployer"> & Pick<CommandContext, "deployments">,
-): Promise<Pick<Facts, "unhealthy">> {
+): Promise<Pick<Facts, "unhealthy" | "applications">> {
   const deploying = applications.filter(({ now }) => now !== undefined);
-  return lookAtEarlier(deploying, await context.deployments.ofChange(context.change), context);
+  const records = await context.deployments.ofChange(context.change);
+  const left = new Set(records.map(({ application }) => application));
+  return {
+    ...(await lookAtEarlier(deploying, records, context)),
+    applications: applications.map((one) => (left.has(one.application) ? one : { ...one, record: undefined })),
+  };
 }
 
 /** A clause about a deployed application that does not run what was deployed, or not well. */

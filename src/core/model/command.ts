@@ -34,10 +34,11 @@ export type CommandName = keyof CommandOptions;
 
 /**
  * What a person can ask for in a comment. `Command<"sync">` is one of them, `Command` any. `bare`: its only application was
- * written without `-a`, and counts only if the change request has an application of exactly that name.
+ * written without `-a`, and counts only if the change request has an application of exactly that name. `automatic`: svc gives it,
+ * in somebody's name.
  */
 export type Command<N extends CommandName = CommandName> = {
-  [K in N]: { readonly name: K; readonly bare?: true } & CommandOptions[K];
+  [K in N]: { readonly name: K; readonly bare?: true; readonly automatic?: true } & CommandOptions[K];
 }[N];
 
 /** Syncs or rolls back. */

@@ -44,6 +44,8 @@ export interface Deployment {
   readonly timestamp: string;
   /** How long that took; undefined until it has ended, or if svc did not see its end. */
   readonly seconds?: number | undefined;
+  /** When svc found that it had succeeded, if it did not see its end. ISO 8601. */
+  readonly settledAt?: string | undefined;
 }
 
 /** The state of an application that did not become healthy, in Argo CD's words: untrusted. */

@@ -1,47 +1,47 @@
 import type { ApplicationName } from "./brand.js";
 import type { User } from "./change-request.js";
 
-/** What begins a stage, once the one before it is deployed and healthy: svc itself, or the next sync command. */
+/** Who begins a stage once the one before it is deployed and healthy: svc, or a person with the next sync command. */
 export const STAGE_WAITS = ["healthy", "manual"] as const;
 
-/** Applications that are deployed together, before those of the next stage. */
+/** A stage as a repository's file names it. All its applications are deployed before those of the next one. */
 export interface Stage {
   readonly name: string;
-  /** A pattern for names. */
+  /** The pattern that the names of its applications match. */
   readonly applications: string;
   readonly wait: (typeof STAGE_WAITS)[number];
-  /** For how long the stage before must have been deployed, in milliseconds. */
+  /** How long the stage before must have been deployed when this one begins, in milliseconds. */
   readonly soak: number;
 }
 
-/** A stage with those of its applications that a change request deploys. */
+/** A stage, with the applications that a change request deploys in it. */
 export interface PlannedStage extends Pick<Stage, "name" | "wait" | "soak"> {
   readonly applications: readonly ApplicationName[];
 }
 
-/** What an application waits for, by the stages of one repository file. */
+/** The stage that one repository file puts an application into, and what has to be deployed before. */
 export interface StageOf extends Pick<Stage, "wait" | "soak"> {
   readonly stage: string;
-  /** Counted from 0. */
+  /** Its position in the file; the first stage has 0. */
   readonly place: number;
-  /** All applications of earlier stages. */
+  /** What the change request deploys in all stages before this one. */
   readonly earlier: readonly ApplicationName[];
-  /** Those of the last stage before it that has some. */
+  /** The nearest stage before this one in which the change request deploys something; the first such stage has none. */
   readonly before: { readonly stage: string; readonly applications: readonly ApplicationName[] } | undefined;
-  /** A parent in a later stage, which a sync deploys first all the same. */
+  /** The parent that a later stage has, although it has to be deployed before this application. */
   readonly circle?: { readonly parent: ApplicationName; readonly stage: string } | undefined;
 }
 
-/** The stage with which a sync goes on by itself. */
+/** The stage that svc deploys next without another command. */
 export interface NextStage {
-  /** The run that deployed the stage before. */
+  /** The id of the run that deployed the stage before. */
   readonly id: string;
-  /** Who gave the command, and answers for what follows. */
+  /** Who gave the command. svc deploys the stage in this person's name. */
   readonly by: User;
-  /** What the command names of the later stages; empty if it was given without `-a`. */
+  /** The applications of later stages that the command's `-a` selected; empty for a command without `-a`. */
   readonly applications: readonly ApplicationName[];
   readonly prune: boolean;
   readonly stage: string;
-  /** ISO 8601. */
+  /** When svc begins it. ISO 8601. */
   readonly due: string;
 }

@@ -94,6 +94,8 @@ export interface Asker {
   /** Whether it is a dry run by somebody who needs no approval for that. */
   readonly withoutApproval: boolean;
   readonly dryRun?: true;
+  /** Whether svc gives the command, in their name. */
+  readonly automatic?: true;
   /** Selected applications for which the lists of `sync_requirements` do not name this person. */
   readonly barred: readonly BarredApplication[];
   readonly selected: readonly ApplicationName[];
@@ -138,7 +140,7 @@ export interface ApplicationFacts {
 export interface RecordFacts extends Pick<Deployment, "change" | "revision" | "outcome" | "approvers" | "reverted"> {
   /** The target branch certainly has what it had then, in everything that the application is deployed from. */
   readonly baseKept: boolean;
-  /** When the sync ended; only where there are stages, and if svc saw its end. ISO 8601. */
+  /** When the sync had certainly ended; only where there are stages. ISO 8601. */
   readonly endedAt?: string | undefined;
 }
 

@@ -8,7 +8,7 @@ import { type ApplicationFacts, DOUBTS, type Facts } from "./facts.js";
 import type { Bar, Gate, Judged } from "./gates.js";
 import { barredBy, barsOf, barsOfWhole, inOrder, judge } from "./judge.js";
 import { RULES } from "./rules.js";
-import { stepOfStage } from "./stages.js";
+import { follows, stepOfStage } from "./stages.js";
 import { allowedFor, approving, planning, replanning } from "./steps.js";
 
 /** The next step of a change request. Every answer, the commit status and the pages take it from here. */
@@ -205,13 +205,14 @@ function syncing(ready: readonly ApplicationFacts[], judged: JudgedSync, facts: 
 
 /**
  * Whether an approval starts a sync of these applications, where nothing else bars it: if the rules of each say so, if it deploys
- * everything that waits, and if no person has to choose or to be warned first.
+ * everything that waits, and if no person has to choose, to be warned or to begin a stage first.
  */
 function startsOnApproval(deployed: readonly ApplicationFacts[], facts: Facts): boolean {
   const { change, plan } = facts;
   if (change.draft || change.fork || plan?.danger !== undefined) return false;
   const { knowing, removes } = lossesOf(deployed, facts);
   if (knowing !== undefined || removes !== undefined) return false;
+  if (deployed.some((one) => follows(one, "manual"))) return false;
   return (
     deployed.every(({ requires }) => requires.onApproval) && awaitingIn(facts).every((one) => deployed.includes(one))
   );

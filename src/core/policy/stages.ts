@@ -10,8 +10,8 @@ import { approvalNeedsOf, awaits, isAtHead } from "./application-state.js";
 import type { ApplicationFacts, Facts } from "./facts.js";
 
 /**
- * Puts what a sync deploys of a plan into stages. The first pattern that matches wins; without one, an application is in the
- * last stage. One whose sync deploys or removes something of a later stage belongs there.
+ * Puts the applications that a plan's sync deploys into stages. An application is in the first stage whose pattern matches, or
+ * else in the last one; if its sync deploys or removes something of a later stage, it is in that later stage.
  */
 export function stagesOf(
   { applications }: Pick<Plan, "applications">,
@@ -23,7 +23,7 @@ export function stagesOf(
   });
 }
 
-/** The stages for the comment of a plan, where there are several; those of the base branch. */
+/** The stages that the comment of a plan lists: those of the base branch, if at least two have applications. */
 export function shownStages(
   applications: Plan["applications"],
   { stages: [stages = []] }: Pick<OwnSettings, "stages">,
@@ -41,7 +41,7 @@ function placesOf(applications: Plan["applications"], stages: readonly Stage[]):
   );
 }
 
-/** The application, and what its sync makes Argo CD deploy or remove at once. A mere definition waits for a sync of its own. */
+/** The application, and what its sync makes Argo CD deploy or remove at once. A child that is only redefined waits for its own sync. */
 function reachedBy({ application, effect }: ApplicationPlan): Names {
   const at = effect.members.filter(
     ({ reachedBy: how, definition, deploysItself }) =>
@@ -50,7 +50,7 @@ function reachedBy({ application, effect }: ApplicationPlan): Names {
   return [application, ...at.map((member) => member.application)];
 }
 
-/** What each application of a plan waits for. */
+/** The stage of each application of a plan. This is the one place that decides the order: gate, plan and rollback ask it. */
 export function waitsIn(
   plan: Pick<Plan, "applications">,
   stages: readonly Stage[],
@@ -74,7 +74,7 @@ export function waitsIn(
   );
 }
 
-/** The children that a parent in a later stage gives another definition, each with that parent. */
+/** The children whose parent is in a later stage although it writes their definition, each with that parent. */
 function circlesIn(
   { applications }: Pick<Plan, "applications">,
   placed: ReadonlyMap<ApplicationName, number>,
@@ -92,17 +92,17 @@ function circlesIn(
   );
 }
 
-/** Why a stage has not begun. */
+/** Why a stage may not begin yet. */
 export interface Unbegun {
-  readonly kind: "circle" | "undeployed" | "soaking" | "unknown" | "unhealthy";
+  readonly kind: "circle" | "undeployed" | "manual" | "soaking" | "unknown" | "unhealthy";
   /** A clause about the application; untrusted. */
   readonly why: string;
   readonly stage: string;
-  /** When it begins, if only time is missing. */
+  /** The end of the soak, for `soaking`. */
   readonly until?: Date;
 }
 
-/** Why the stage of an application has not begun; undefined if it has. A dry run deploys nothing, so that it tries all stages. */
+/** Why the stage of an application may not begin yet; undefined if it may. A dry run deploys nothing and may try all stages. */
 export function unbegun({ requires }: ApplicationFacts, facts: Facts): Unbegun | undefined {
   if (facts.asker?.dryRun === true) return undefined;
   for (const one of requires.stages ?? []) {
@@ -112,12 +112,16 @@ export function unbegun({ requires }: ApplicationFacts, facts: Facts): Unbegun |
   return undefined;
 }
 
-/** The bar of the gate. */
+/** Whether its stage comes after another one. @param only with this wait; without it, any */
+export function follows({ requires: { stages = [] } }: ApplicationFacts, only?: Stage["wait"]): boolean {
+  return stages.some(({ wait, before }) => before !== undefined && (only === undefined || wait === only));
+}
+
 export function barOfStage(one: ApplicationFacts, facts: Facts): string | undefined {
   return unbegun(one, facts)?.why;
 }
 
-function unbegunOf({ stage, soak, earlier, before, circle }: StageOf, facts: Facts): Unbegun | undefined {
+function unbegunOf({ stage, wait, soak, earlier, before, circle }: StageOf, facts: Facts): Unbegun | undefined {
   const known = new Map(facts.applications.map((one) => [one.application, one]));
   const isUndeployed = (name: ApplicationName) => {
     const one = known.get(name);
@@ -137,9 +141,13 @@ function unbegunOf({ stage, soak, earlier, before, circle }: StageOf, facts: Fac
     return { kind: "undeployed", why: `it is in stage ${stage}, and ${named} ${verb} not deployed yet`, stage };
   }
   if (before === undefined) return undefined;
+  if (wait === "manual" && facts.asker?.automatic === true) {
+    const why = `it is in stage ${stage}, which svc does not begin by itself: comment ${facts.words.command} sync`;
+    return { kind: "manual", why, stage };
+  }
   const soaking = soakingUntil(before.applications, soak, known, facts);
   if (soaking === "unknown") {
-    const why = `it is in stage ${stage}, and nobody knows since when stage ${before.stage} is deployed: plan and sync that again`;
+    const why = `it is in stage ${stage}, and svc did not see when the sync of stage ${before.stage} ended: plan and sync that stage again`;
     return { kind: "unknown", why, stage };
   }
   if (soaking !== undefined) {
@@ -158,7 +166,7 @@ function stageOf(one: ApplicationFacts | undefined): string {
   return one?.requires.stages?.[0]?.stage ?? "";
 }
 
-/** When the soak of a deployed stage ends; undefined if it has ended. What did not have to be deployed does not soak. */
+/** When the soak of a deployed stage ends; undefined if it has ended. Applications that needed no deployment do not soak. */
 function soakingUntil(
   names: Names,
   soak: number,
@@ -174,8 +182,8 @@ function soakingUntil(
 }
 
 /**
- * Narrows a sync to the first stage that has begun and has something to deploy. One that waits for nothing but its parent stays, so
- * that the sync is refused with both; so does everything if no stage has begun.
+ * Narrows a sync to the first stage that may begin and has something to deploy. If none may begin, the names stay as they are, and
+ * the gate refuses the sync with its reason. An application whose parent is in a later stage also stays, for the same purpose.
  */
 export function inFirstStage(names: Names, facts: Facts): Names {
   const named = new Set(names);
@@ -189,7 +197,7 @@ export function inFirstStage(names: Names, facts: Facts): Names {
   return names.filter((name) => !later.has(name));
 }
 
-/** Those of the first place in each file. */
+/** The applications that are in the earliest stage by every file. */
 function firstOf(all: readonly ApplicationFacts[]): readonly ApplicationFacts[] {
   const files = Math.max(0, ...all.map(({ requires }) => requires.stages?.length ?? 0));
   let left = all;
@@ -201,19 +209,19 @@ function firstOf(all: readonly ApplicationFacts[]): readonly ApplicationFacts[] 
   return left;
 }
 
-/** The stage that follows by itself once these applications are left, and when; undefined if somebody has to act. */
+/** The stage that svc begins by itself if these applications are left, and when; undefined if a person has to act first. */
 export function followingStage(left: Names, facts: Facts): { readonly stage: string; readonly due: Date } | undefined {
   const [first, ...others] = firstOf(facts.applications.filter(({ application }) => left.includes(application)));
   const stages = first?.requires.stages ?? [];
   const [own] = stages;
-  if (first === undefined || own === undefined || stages.some(({ wait }) => wait === "manual")) return undefined;
+  if (first === undefined || own === undefined || follows(first, "manual")) return undefined;
   const barred = [first, ...others].flatMap((one) => unbegun(one, facts) ?? []);
   const until = barred.map((one) => one.until?.getTime() ?? NaN);
   const due = new Date(Math.max(Date.parse(facts.at ?? ""), ...until));
   return Number.isNaN(due.getTime()) ? undefined : { stage: own.stage, due };
 }
 
-/** The next step where nothing but a later stage is left. */
+/** The next step if only applications of later stages are left. */
 export function stepOfStage(waiting: readonly ApplicationFacts[], facts: Facts): Extract<NextStep, { kind: "stage" }> {
   const next = facts.plan?.next;
   const [first] = waiting;
@@ -223,10 +231,10 @@ export function stepOfStage(waiting: readonly ApplicationFacts[], facts: Facts):
   if (next !== undefined) return { kind: "stage", stage: next.stage, at: next.due, by: next.by, ...approval };
   const stage = found?.stage ?? "";
   if (found?.until !== undefined) return { kind: "stage", stage, at: found.until.toISOString(), ...approval };
-  return { kind: "stage", stage, because: found?.why };
+  return { kind: "stage", stage, because: found && `${first.application}: ${found.why}` };
 }
 
-/** The next moment at which time alone changes what is shown; undefined if there is none. */
+/** When the next soak ends, or svc begins the next stage; what is shown is brought up to date then. */
 export function endOfSoak(facts: Facts): Date | undefined {
   const { plan, applications } = facts;
   if (plan?.next !== undefined) return new Date(plan.next.due);

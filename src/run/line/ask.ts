@@ -36,7 +36,7 @@ export async function ask(event: HostEvent, run: Run): Promise<Asked> {
       return event;
     case "stage-due": {
       const { id, by, applications, prune } = event.next;
-      const command = { name: "sync", applications, prune, dryRun: false } as const;
+      const command = { name: "sync", applications, prune, dryRun: false, automatic: true } as const;
       return { kind: "command", command, by, stage: id, commentId: undefined, found: undefined, access: "unknown" };
     }
     case "updated":
@@ -80,7 +80,7 @@ async function askedInComment(
 
 /** Who approves gives the command that comments give without options. */
 function askedByApproval({ by, headRevision, plannedAt }: HeadApproved): GivenCommand {
-  const command = { name: "sync", applications: [], dryRun: false, prune: false } as const;
+  const command = { name: "sync", applications: [], dryRun: false, prune: false, automatic: true } as const;
   return {
     kind: "command",
     command,

@@ -161,6 +161,7 @@ const deployment: z.ZodType<Deployment> = z.object({
   undoing: orUndefined(z.object({ health: z.string(), message: z.string() })),
   timestamp: stored.time,
   seconds: orUndefined(z.number()),
+  settledAt: orUndefined(stored.time),
 });
 
 const deploymentRecord = z.object({ v: z.literal(1), deployment });

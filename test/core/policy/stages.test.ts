@@ -200,7 +200,7 @@ describe("the gate of stages", () => {
       "does not guess since when it soaks",
       { stages: SOAKING, records: [deployed("dev-a", 60, { seconds: undefined })] },
       "qa-a",
-      "it is in stage qa, and nobody knows since when stage dev is deployed: plan and sync that again",
+      "it is in stage qa, and svc did not see when the sync of stage dev ended: plan and sync that stage again",
     ],
     [
       "bars while the stage before is not well",
