@@ -1,5 +1,4 @@
 import { changeRequestAddress, type ChangeRequestRef } from "../core/model/change-request.js";
-import type { HostWords } from "../core/model/host-words.js";
 import type { HostId } from "../names.js";
 
 /**
@@ -141,18 +140,6 @@ export function changeLink(text: string, change: ChangeRequestRef, { hosts }: Pi
   const root = hosts[change.host];
   if (root === undefined) return code(text);
   return linked(REFERENCE.test(text) ? text : code(text), changeRequestAddress(root, change));
-}
-
-/** A sentence of ours in which references to change requests of the reader's repository become links. */
-export function withReferences(
-  escaped: string,
-  reader: ChangeRequestRef,
-  { short, sigil }: HostWords,
-  links: Pick<Links, "hosts">,
-): string {
-  return escaped.replace(new RegExp(`\\b${short} ${sigil}\u200b(\\d{1,9})\\b`, "g"), (_, number: string) =>
-    changeLink(`${short} ${sigil}${number}`, { ...reader, number: Number(number) }, links),
-  );
 }
 
 /** The head commit, which leads to it on its host. */

@@ -11,7 +11,7 @@ import {
   type ObjectNote,
 } from "../core/model/plan/manifest-diff.js";
 import { type ApplicationPlan, checksOf, isWithheld, type PlanLock } from "../core/model/plan/plan.js";
-import { code, fence, type Links, sentence, shortened, warning, withReferences } from "./markdown.js";
+import { code, fence, type Links, sentence, shortened, warning } from "./markdown.js";
 import { type Block, block, checkBlocks, counted, firstLines, lockedBy } from "./parts.js";
 import {
   againstCluster,
@@ -68,7 +68,7 @@ export function applicationBlocks(
   const { words } = options;
   const heading = `### Application: ${code(plan.application)}`;
   const text = (lines: readonly string[]): Block => block(lines.join("\n\n"), heading);
-  const warnings = plan.warnings.map((text) => withReferences(warning(text), options.reader, words, options.links));
+  const warnings = plan.warnings.map(warning);
   const status = statusOf(plan, options);
   const room: DiffRoom = { ...around, open: isDangerous(plan), section: heading };
   switch (plan.kind) {
@@ -267,7 +267,7 @@ function clusterSentence({ accepted, refused, untried, asking }: ClusterCheck): 
   return [said.join(", "), ...(untried.length === 0 ? [] : [untriedText(untried)])].join("; ");
 }
 
-/** Nothing to read: Kubernetes would take every changed object, or is being asked about them, which the plan's first line says. */
+/** Whether there is nothing to say of Kubernetes here. That it is still being asked stands in the first line of the plan. */
 function isAccepted({ refused, untried }: ClusterCheck): boolean {
   return refused.length === 0 && untried.length === 0;
 }

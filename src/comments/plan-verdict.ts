@@ -14,17 +14,7 @@ import {
   previewedDiff,
   type SetFailure,
 } from "../core/model/plan/plan.js";
-import {
-  applicationLink,
-  changeLink,
-  code,
-  headLink,
-  linked,
-  type Links,
-  sentence,
-  shortened,
-  withReferences,
-} from "./markdown.js";
+import { applicationLink, changeLink, code, headLink, linked, type Links, sentence, shortened } from "./markdown.js";
 import { checksIn, checksText, counted, joined } from "./parts.js";
 import { deployedText, type Present } from "./present.js";
 
@@ -44,7 +34,7 @@ export function overviewOf(
   alike: readonly (readonly ApplicationPlan[])[],
   options: VerdictOptions,
 ): { readonly verdict: string; readonly table: string } {
-  const { pruning, links, words } = options;
+  const { pruning, links } = options;
   const shown = alike.flat();
   const table = tableOf(
     alike.flatMap((some) => rowsOf(some, plan, options)),
@@ -57,7 +47,7 @@ export function overviewOf(
     shown.length === 1 ? (isWhole ? "" : `**${some}**`) : linked(`**${some}${changes(shown, pruning)}**`, links.page);
   const details = shown.length === 1 && links.page !== undefined ? linked("details", links.page) : "";
   const verdict = [
-    withReferences(dangerText(dangersOfPlan(plan, words), pruning), plan.change, words, links),
+    dangerText(dangersOfPlan(plan, options), pruning),
     counts,
     table === "" ? namesOf(shown, links) : "",
     details,
@@ -69,10 +59,11 @@ export function overviewOf(
 }
 
 /** The first line of a plan that has no applications to plan. What ApplicationSets do is not nothing. */
-export function nothingLine(plan: Plan, next: string, { pruning, links, words }: VerdictOptions): string {
+export function nothingLine(plan: Plan, next: string, options: VerdictOptions): string {
+  const { pruning, links } = options;
   const answer =
     plan.applicationSets.length > 0 ? "" : `No applications are affected by commit ${headLink(plan.head, links)}.`;
-  const dangers = dangerText(dangersOfPlan(plan, words), pruning);
+  const dangers = dangerText(dangersOfPlan(plan, options), pruning);
   return joined([dangers, answer, setsText(plan), checksText(checksIn(plan)), next], " · ");
 }
 
@@ -84,7 +75,7 @@ function namesOf(plans: readonly ApplicationPlan[], links: Links): string {
   );
 }
 
-/** The comment is edited when the answers are there. */
+/** Stands in the verdict until the comment is edited with the answers. */
 const ASKING = "⏳ asking Kubernetes…";
 
 const MOST_NAMES = 2;
@@ -100,16 +91,29 @@ function changesOf(plan: ApplicationPlan, pruning: boolean): string {
   return joined([counts.join(", "), applicationCounts([plan])], "; ") || "no changes";
 }
 
+/** A danger as Markdown. */
+interface ToldDanger {
+  readonly text: string;
+  readonly pruning: boolean;
+}
+
+function told({ what, pruning }: Pick<Danger, "what" | "pruning">): ToldDanger {
+  return { text: sentence(shortened(what, MAX_DANGER)), pruning };
+}
+
 /** Dangers of one application, first the running commits of others that a sync replaces. @param reader reads the text. */
-function dangersOf(plan: ApplicationPlan, reader: ChangeRequestRef, words: HostWords): readonly Danger[] {
-  const replaced = (plan.replaces ?? []).map(({ change, revision, objects }): Danger => {
-    const commit = `replaces commit ${shortRevision(revision)} of ${referenceTo(change, reader, words)}, which runs`;
-    return {
-      what: objects.length === 0 ? commit : `${commit}, and reverts ${listed(objects, MOST_OBJECTS)}`,
-      pruning: false,
-    };
+function dangersOf(
+  plan: ApplicationPlan,
+  reader: ChangeRequestRef,
+  { words, links }: VerdictOptions,
+): readonly ToldDanger[] {
+  const replaced = (plan.replaces ?? []).map(({ change, revision, objects }): ToldDanger => {
+    const other = changeLink(referenceTo(change, reader, words), change, links);
+    const reverts = objects.length === 0 ? "" : `, and reverts ${listed(objects, MOST_OBJECTS)}`;
+    const text = `replaces commit ${shortRevision(revision)} of ${other}, which runs${sentence(shortened(reverts, MAX_DANGER))}`;
+    return { text, pruning: false };
   });
-  return [...replaced, ...dangersOfChange(plan)];
+  return [...replaced, ...dangersOfChange(plan).map(told)];
 }
 
 const MOST_OBJECTS = 2;
@@ -118,22 +122,26 @@ const MOST_DANGERS = 3;
 const MAX_DANGER = 150;
 
 /** Dangers by name, the most dangerous first; empty if there are none. */
-function dangerText(dangers: readonly Danger[], pruning: boolean): string {
+function dangerText(dangers: readonly ToldDanger[], pruning: boolean): string {
   if (dangers.length === 0) return "";
-  const texts = dangers.map((one) => sentence(shortened(one.what, MAX_DANGER)) + (one.pruning && !pruning ? KEPT : ""));
+  const texts = dangers.map((one) => one.text + (one.pruning && !pruning ? KEPT : ""));
   return `⚠️ ${listed([...new Set(texts)], MOST_DANGERS)}`;
 }
 
 const KEPT = " with --prune";
 
-function dangersOfPlan({ change, applications, applicationSets, previews }: Plan, words: HostWords): readonly Danger[] {
+function dangersOfPlan(
+  { change, applications, applicationSets, previews }: Plan,
+  options: VerdictOptions,
+): readonly ToldDanger[] {
   const removed = applicationSets.flatMap((set) => set.removed);
   const removals = removed.map((name) => ({ what: `removes the application ${name}`, pruning: false }));
   const previewed = previews.flatMap(({ content }) => previewedDiff(content)?.dangers ?? []);
   const failing = applicationSets.flatMap(({ name, failure }) =>
     failure === undefined ? [] : [{ what: failureOf(name, failure), pruning: false }],
   );
-  return [...applications.flatMap((one) => dangersOf(one, change, words)), ...failing, ...removals, ...previewed];
+  const others = [...failing, ...removals, ...previewed].map(told);
+  return [...applications.flatMap((one) => dangersOf(one, change, options)), ...others];
 }
 
 const MAX_SET_NAME = 30;
@@ -291,10 +299,10 @@ interface Row {
 
 /** A line for all that say the same, and one for each that is dangerous, failed a check or is locked by another. */
 function rowsOf(alike: readonly ApplicationPlan[], { change }: Plan, options: VerdictOptions): readonly Row[] {
-  const { pruning, words, links } = options;
+  const { pruning } = options;
   const rows = new Map<string, Row>();
   for (const plan of alike) {
-    const dangers = withReferences(dangerText(dangersOf(plan, change, words), pruning), change, words, links);
+    const dangers = dangerText(dangersOf(plan, change, options), pruning);
     const danger = joined([failedChecksText(plan), dangers], ", ");
     const cells = { Resources: changesOf(plan, pruning), Danger: danger, State: stateOf(plan, change, options) };
     const isAlone = danger !== "" || /^[⚠❌❓⏳]/u.test(cells.State);

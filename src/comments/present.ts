@@ -1,6 +1,7 @@
 import type { ApplicationName } from "../core/model/brand.js";
 import { type ChangeRequest, sameChangeRequest } from "../core/model/change-request.js";
 import { type Deployment, type RunningSync, runningSync } from "../core/model/deployment.js";
+import { listed } from "../core/model/host-words.js";
 import type { Plan } from "../core/model/plan/plan.js";
 import type { Rollout } from "../core/model/rollout.js";
 import { minuteText } from "../core/model/time.js";
@@ -18,7 +19,7 @@ export interface Present {
   readonly deployed: readonly Deployed[];
   /** The sync of this head that runs now. */
   readonly running?: RunningSync | undefined;
-  /** What its merge brings, where that is followed. */
+  /** The rollout of its merge, where that is followed. */
   readonly rollout?: Rollout | undefined;
 }
 
@@ -42,7 +43,7 @@ export function presentOf(
   };
 }
 
-/** What stands below the verdict and says what has happened since the plan; empty if nothing has. */
+/** What has happened since the plan, for below the verdict; empty if nothing has. */
 export function presentText(present: Present, applications: readonly ApplicationName[], links: Links): string {
   const rollout = present.rollout === undefined ? "" : rolloutText(present.rollout, links);
   return joined([presentLine(present, applications), rollout], "\n\n");
@@ -67,11 +68,17 @@ function presentLine(
   return capitalised(joined([STATES[state], deployments, approved], " · "));
 }
 
-/** By whom and when, if that is the same for all. */
-function togetherText([first, ...others]: readonly Deployed[]): string {
-  const text = first === undefined ? "" : deploymentText(first);
-  return others.every((one) => deploymentText(one) === text) ? text.replace(/^\S+ /, "") : "deployed";
+/** By whom they were deployed, and when and in how long if that is the same for all. */
+function togetherText(all: readonly Deployed[]): string {
+  const users = [...new Set(all.map(({ user }) => code(user)))];
+  const [time, ...times] = new Set(all.map(({ timestamp }) => minuteText(timestamp)));
+  const [length, ...lengths] = new Set(all.map(({ seconds }) => seconds));
+  const when = time === undefined || times.length > 0 ? "" : `, ${time}`;
+  const took = length === undefined || lengths.length > 0 ? "" : `, in ${lengthText(length)}`;
+  return `deployed by ${listed(users, MOST_USERS)}${when}${took}`;
 }
+
+const MOST_USERS = 3;
 
 const STATES = { open: "", merged: "**Merged**", closed: "**Closed without a merge**" } as const;
 

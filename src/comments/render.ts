@@ -5,10 +5,10 @@ import type { NextStep } from "../core/model/next-step.js";
 import type { CommandResultOf, Refusal, ResultKind } from "../core/model/result.js";
 import { minuteText } from "../core/model/time.js";
 import { SERVICE } from "../names.js";
-import { changeLink, code, codes, sentence, toCopy, withReferences } from "./markdown.js";
+import { changeLink, code, codes, sentence, toCopy } from "./markdown.js";
 import { markerLine } from "./marker.js";
 import { nextStepText } from "./next-step-words.js";
-import { type Block, block, blocksOf, cutBlocks, joined, listOf, pack } from "./parts.js";
+import { type Block, block, blocksOf, cutBlocks, joined, pack } from "./parts.js";
 import { renderPlan, type PlanOptions } from "./plan.js";
 import { commandList, refusalBlocks } from "./refusal.js";
 import { type ResultFacts, rollbackBlocks, signOf, syncBlocks } from "./sync-result.js";
@@ -72,13 +72,11 @@ function unlockBlocks(
       ? "Nothing was released."
       : `No applications are locked by this ${words.short}, so there was nothing to release.`;
   const released = result.released.length === 0 ? nothing : `Released: ${codes(result.released)}.`;
-  const notHeld = result.notHeld.map(({ application, lock }) => ({
-    application,
-    reason:
-      lock === undefined
-        ? "is not locked"
-        : `is locked by ${referenceTo(lock.holder, change, words)} (${lock.user}), which alone can release it here`,
-  }));
+  const notHeld = result.notHeld.map(({ application, lock }) => {
+    if (lock === undefined) return `- ${code(application)}: is not locked`;
+    const by = changeLink(`${referenceTo(lock.holder, change, words)} (${lock.user})`, lock.holder, links);
+    return `- ${code(application)}: is locked by ${by}, which alone can release it here`;
+  });
   const next = result.next.map(({ application, change: other }) => {
     return `${changeLink(referenceTo(other, change, words), other, links)} for ${code(application)}`;
   });
@@ -86,7 +84,7 @@ function unlockBlocks(
     released,
     next.length === 0 ? "" : `Next in the queue: ${next.join(", ")}.`,
     result.left.length === 0 ? "" : `No longer in the queue for: ${codes(result.left)}.`,
-    notHeld.length === 0 ? "" : withReferences(listOf("Not released:", notHeld), change, words, links),
+    notHeld.length === 0 ? "" : ["Not released:", ...notHeld].join("\n"),
     advice === undefined ? "" : nextStepText(advice.next, change, words, { links }),
   ]);
 }

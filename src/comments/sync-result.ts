@@ -21,7 +21,6 @@ import {
   type Links,
   shortened,
   warning,
-  withReferences,
 } from "./markdown.js";
 import { commandText, nextStepClause, nextStepText } from "./next-step-words.js";
 import { type Block, block, blocksOf, capitalised, counted, joined, listOf } from "./parts.js";
@@ -60,9 +59,7 @@ export function syncBlocks(result: SyncedResult, facts: ResultFacts): readonly B
       ? ""
       : `Nothing to deploy, proven unchanged by the plan${dryRun ? "" : ", lock released"}: ${codes(skipped)}.`,
     announced.length === 0 ? "" : listOf("Not deployed by a sync:", announced),
-    notMerged.length === 0
-      ? ""
-      : withReferences(listOf("Not merged automatically:", notMerged), change, words, facts.links),
+    notMerged.length === 0 ? "" : listOf("Not merged automatically:", notMerged),
     ...(merge?.overridden ?? []).map(
       ({ application, check, by }) =>
         `**Checks:** ⚠️ ${code(check)} failed for ${code(application)}, which the merge deploys; the approval of ${codes(by)} lifts that`,
@@ -109,11 +106,11 @@ interface Run extends ResultFacts {
   readonly at: string;
   readonly dryRun: boolean;
   readonly next: NextStep | undefined;
-  /** Whether it is about one application: what the verdict says of it is not repeated. */
+  /** Whether there is only one application, so that its block repeats nothing that the verdict says. */
   readonly alone: boolean;
 }
 
-/** The sign of how it ended, for the heading; none if that is not known yet, or there was nothing to do. */
+/** Shows in the heading how a command ended; empty if that is not known yet, or there was nothing to do. */
 export function signOf(all: readonly ApplicationSync[]): string {
   if (all.some(({ kind }) => kind === "failed" || kind === "rejected")) return " ❌";
   return all.length > 0 && all.every(({ kind }) => kind === "succeeded") ? " ✅" : "";
@@ -153,7 +150,7 @@ function countsText(all: readonly ApplicationSync[], { command, dryRun }: Run, u
   return `${applications}: ${counts.map(([count, end]) => `${count} ${end}`).join(", ")}`;
 }
 
-/** What is wrong although Argo CD reports success. */
+/** What is wrong with applications of which Argo CD reports success. */
 function dangers(all: readonly ApplicationSync[]): readonly string[] {
   const done = all.filter((one) => one.kind === "succeeded");
   const left = done.reduce((sum, { pruneSkipped }) => sum + pruneSkipped, 0);
@@ -168,7 +165,7 @@ function dangers(all: readonly ApplicationSync[]): readonly string[] {
 
 function syncBlock(one: ApplicationSync, run: Run): Block {
   const heading = `### Application: ${code(one.application)}`;
-  const warnings = one.warnings.map((text) => withReferences(warning(text), run.change, run.words, run.links));
+  const warnings = one.warnings.map(warning);
   const overridden = (one.overridden ?? []).map(
     ({ check, by }) => `**Checks:** ⚠️ ${code(check)} failed; the approval of ${codes(by)} lifts that`,
   );
@@ -203,6 +200,7 @@ function outcomeLines(one: ApplicationSync, run: Run): readonly string[] {
 /** The outcome, and where Argo CD shows it. */
 function resultLine(result: string, { application, kind }: ApplicationSync, { links }: Run): string {
   const address = applicationAddress(application, links);
+  // Opens the panel of the last operation (`application-details.tsx` in Argo CD).
   const operation = kind === "rejected" ? [] : [linked("operation", `${address}?operation=true`)];
   return `**Result:** ${result} · in Argo CD: ${[linked("application", address), ...operation].join(", ")}`;
 }
@@ -290,7 +288,7 @@ const MAX_MESSAGE = 4000;
 
 /** Argo CD deployed an application, and its rules ask for more. */
 function notHealthyLines(one: Failed, { health, rollback }: NotHealthy, run: Run): readonly string[] {
-  const { change, links } = run;
+  const { change } = run;
   const seen = [
     resultLine(`❌ deployed, but not healthy: ${code(health)}`, one, run),
     fence(shortened(one.message, MAX_MESSAGE)),
@@ -305,10 +303,7 @@ function notHealthyLines(one: Failed, { health, rollback }: NotHealthy, run: Run
         `↩️ svc rolled it back: ${code(change.baseBranch)} is deployed again, and its lock is released.`,
       ];
     case "skipped":
-      return [
-        ...seen,
-        withReferences(warning(`It was not rolled back: ${rollback.message}`), change, run.words, links),
-      ];
+      return [...seen, warning(`It was not rolled back: ${rollback.message}`)];
     case "failed":
       return [...seen, warning("the rollback that followed failed"), fence(shortened(rollback.message, MAX_MESSAGE))];
     case "unknown": {

@@ -132,6 +132,24 @@ describe.each(HOSTS)("texts of an attacker in our comments on %s", (host) => {
     expectHarmless(bot, one);
   });
 
+  test("a name that reads like a reference to another pull request is no link in a plan", async () => {
+    const reference = host === "hosta" ? "PR #7" : "MR !7";
+    const name = `of ${reference} (bo)`;
+    const claim = (storageClassName: string) =>
+      JSON.stringify({
+        apiVersion: "v1",
+        kind: "PersistentVolumeClaim",
+        metadata: { name },
+        spec: { storageClassName },
+      });
+    const bot = await startBot({ host, files: () => ({ "apps/web/claim.json": claim("fast") }) });
+    const one = await bot.open({ "apps/web/claim.json": claim("slow") });
+    const plan = bot.lastComment(one);
+    expect(plan).toContain("Kubernetes refuses to change PersistentVolumeClaim guestbook/of");
+    expect(plan).not.toContain(`[${reference}`);
+    expectHarmless(bot, one);
+  });
+
   test("keys, names and patterns of the repository file do nothing in its refusal", async () => {
     const bot = await startBot({ host });
     const one = await bot.open(changeOf(["web"]));

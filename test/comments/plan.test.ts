@@ -553,6 +553,22 @@ describe("the shapes of a plan comment", () => {
     expect(said("unknown")).toContain("❓ how its sync ended is not known, by `bo`");
   });
 
+  test("of deployments at several times by several people, it says by whom, and drops when and in how long", () => {
+    const plan = samplePlan([sampleApplication("api", evaluated([])), sampleApplication("web", evaluated([]))]);
+    const record = (name: string, user: string, minute: number, seconds: number) => {
+      const timestamp = `2026-03-02T10:0${minute}:00.000Z`;
+      return { application: applicationName(name), outcome: "succeeded" as const, user, timestamp, seconds };
+    };
+    const said = (...deployed: Present["deployed"]) =>
+      renderPlan(plan, { ...github, present: { state: "open", approvers: [], deployed } }).join();
+    expect(said(record("api", "bo", 2, 12), record("web", "bo", 2, 14))).toContain(
+      "\n✅ 2 of 2 applications deployed by `bo`, 2026-03-02 10:02 UTC\n",
+    );
+    expect(said(record("api", "bo", 2, 12), record("web", "ana", 4, 14))).toContain(
+      "\n✅ 2 of 2 applications deployed by `bo`, `ana`\n",
+    );
+  });
+
   test("while a sync runs, it says how far that is, and to wait for it", () => {
     const plan = samplePlan([sampleApplication("api", evaluated([])), sampleApplication("web", evaluated([]))]);
     const running = { user: "bo", done: 1, total: 2 };

@@ -128,9 +128,7 @@ describe.each(HOSTS)("a sync that has to end healthy on %s", (host) => {
       await bot.stores.deployments.save({ ...record, change: bot.ref(99), timestamp });
     });
     await bot.comment(one, "svc sync");
-    expect(bot.lastComment(one)).toMatch(
-      /⚠️ It was not rolled back: \[(PR|MR) .99\]\(<[^>]*\/99>\) was deployed to it since\./,
-    );
+    expect(bot.lastComment(one)).toMatch(/⚠️ It was not rolled back: (PR|MR) .\u200b99 was deployed to it since\./);
     expect(bot.changes()).toHaveLength(5);
     expect(await bot.locked(one)).toEqual(["web"]);
   });

@@ -12,7 +12,7 @@ describe.each(HOSTS)("unlock on %s", (host) => {
     expect(await bot.locked(one)).toEqual(["web"]);
     await bot.comment(two, "svc unlock -a web -a nope -a shop");
     expect(bot.lastComment(two)).toContain("Released: `shop`.");
-    expect(bot.lastComment(two)).toContain(`- \`web\`: is locked by [${SHORT[host]} ${SIGIL[host]}${one}](<http`);
+    expect(bot.lastComment(two)).toContain(`- \`web\`: is locked by [${SHORT[host]} ${SIGIL[host]}${one} (ana)](<http`);
     expect(bot.lastComment(two)).toContain("- `nope`: is not locked");
     expect(await bot.locked(one)).toEqual(["web"]);
     await bot.comment(one, "svc unlock");
