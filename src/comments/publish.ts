@@ -168,15 +168,16 @@ export function withPresent(body: string, rendered: readonly string[]): string {
 }
 
 /**
- * Brings every comment of a posted plan to its present text. @param first its first comment. @param parts the texts, more than before
- * perhaps; comments that it does not need any more are marked as outdated.
+ * Brings every comment of a posted plan to its present text, the first one last: until then its marker says that there is more to do.
+ * Comments that the plan does not need any more are marked as outdated.
+ * @param first its first comment.
  */
 export async function rewritePlan(
   host: CodeHost,
   change: ChangeRequestRef,
   first: OwnComment,
   parts: readonly string[],
-  posting: Posting,
+  { edit, posting }: RewriteOptions,
 ): Promise<void> {
   const runId = readMarker(first.body)?.runId;
   if (runId === undefined) return;
@@ -184,16 +185,22 @@ export async function rewritePlan(
     const marker = readMarker(one.body);
     return isCurrentPlan(one) && marker?.runId === runId && marker.head === readMarker(first.body)?.head;
   });
-  for (const [index, text] of parts.entries()) {
-    const body = remark(text, { runId, part: index + 1 });
-    const found = own.find((one) => readMarker(one.body)?.part === index + 1);
-    if (found === undefined) await postOnce(host, change, body, posting);
-    else if (found.body !== body) await host.editComment(change, found.id, body);
-  }
   for (const one of own) {
     const stale = (readMarker(one.body)?.part ?? 1) > parts.length ? markStale(one.body) : undefined;
-    if (stale !== undefined) await host.editComment(change, one.id, stale);
+    if (stale !== undefined) await edit(one.id, stale);
   }
+  for (const [index, text] of [...parts.entries()].reverse()) {
+    const body = remark(text, { runId, part: index + 1 });
+    const found = own.find((one) => readMarker(one.body)?.part === index + 1);
+    if (found?.body === body) continue;
+    if (found === undefined || !(await edit(found.id, body))) await postOnce(host, change, body, posting);
+  }
+}
+
+interface RewriteOptions {
+  /** @returns False if the comment is gone. */
+  readonly edit: (id: string, body: string) => Promise<boolean>;
+  readonly posting: Posting;
 }
 
 const SECTION = "\n### ";
@@ -316,7 +323,7 @@ export async function isHeadAnswered(
     const marker = readMarker(body);
     if (marker?.head !== head) return false;
     return (
-      (marker.kind === "plan" && marker.asking !== true) ||
+      (marker.kind === "plan" && (marker.part ?? 1) === 1 && marker.asking !== true) ||
       marker.kind === "no-applications" ||
       marker.automatic === true
     );

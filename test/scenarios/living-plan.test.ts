@@ -1,4 +1,5 @@
 import { describe, expect, test } from "@jest/globals";
+import { revision } from "../../src/core/model/brand.js";
 import { type Bot, HOSTS, REPOSITORY, SHORT, startBot } from "./bot.js";
 import { changeOf } from "./resources.js";
 
@@ -123,11 +124,11 @@ describe.each(HOSTS)("the comment of the newest plan on %s", (host) => {
     expect(seen).toMatch(/⏳ sync running, [01] of 2 applications done, by `ana`/);
     expect(seen).toContain("`ana` is syncing: wait for the result.");
     expect(planOf(bot, one)).not.toContain("running");
-    expect(planOf(bot, one)).toContain("✅ 2 of 2 applications deployed");
+    expect(planOf(bot, one)).toContain("✅ 2 of 2 applications deployed by `ana`");
   });
 
   test("is posted anew once if somebody deleted it, and edited from then on", async () => {
-    const bot = await startBot({ host, config: APPROVAL });
+    const bot = await startBot({ host, config: { ...APPROVAL, [host]: { commit_status: true } } });
     const one = await bot.open(changeOf(["web"]));
     const answers = bot.answers(one).length;
     bot.forge.faults.add({
@@ -138,6 +139,12 @@ describe.each(HOSTS)("the comment of the newest plan on %s", (host) => {
     });
     await bot.approve(one);
     expect(bot.answers(one)).toHaveLength(answers + 1);
+    const { id = "none" } = bot.seen(one).comments.findLast(({ body }) => body === planOf(bot, one)) ?? {};
+    const [status] = await bot.stores.statuses.ofHead({
+      ...bot.ref(one),
+      headRevision: revision(bot.seen(one).headRevision),
+    });
+    expect(status?.url).toMatch(new RegExp(`#(issuecomment-|note_)${id}$`));
     expect(planOf(bot, one)).toBe(bot.lastComment(one));
     expect(planOf(bot, one)).toContain("pproved by `bo`");
     bot.expectChanges("sync web");

@@ -39,6 +39,19 @@ async function deployed(options: BotOptions, names = MANY): Promise<Bot> {
 
 const REFUSED = { ...changeOf(MANY), [`apps/${LAST}/deployment.yaml`]: selecting("other") };
 
+/** Long texts of all applications, for which GitHub needs several comments. */
+function texts(seed: string): Readonly<Record<string, string>> {
+  const text = Array.from({ length: 150 }, (_, at) => `${seed}-${at}`.padEnd(60, "x")).join("\n");
+  return Object.fromEntries(MANY.map((name) => [`apps/${name}/text.yaml`, configMap(`text-${name}`, { text })]));
+}
+
+function inSeveralComments(): Partial<BotOptions> {
+  return {
+    files: () => ({ ...texts("old"), [`apps/${LAST}/deployment.yaml`]: selecting("web") }),
+    config: { ...ASKED, comments: { plan: "all" } },
+  };
+}
+
 function asked(bot: Bot): number {
   return bot.argocd.requests.filter(({ path }) => path.endsWith("/application.ApplicationService/ServerSideDiff"))
     .length;
@@ -136,16 +149,7 @@ describe.each(HOSTS)("a plan of many applications on %s", (host) => {
   });
 
   test("what Kubernetes does not refuse loses nothing but the word that it is asked, in several comments too", async () => {
-    const long = (seed: string) => Array.from({ length: 150 }, (_, at) => `${seed}-${at}`.padEnd(60, "x")).join("\n");
-    const texts = (seed: string) =>
-      Object.fromEntries(
-        MANY.map((name) => [`apps/${name}/text.yaml`, configMap(`text-${name}`, { text: long(seed) })]),
-      );
-    const bot = await deployed({
-      host,
-      files: () => ({ ...texts("old"), [`apps/${LAST}/deployment.yaml`]: selecting("web") }),
-      config: { ...ASKED, comments: { plan: "all" } },
-    });
+    const bot = await deployed({ host, ...inSeveralComments() });
     const shown: string[] = [];
     bot.meanwhile("argocd", { path: CALL }, () => void shown.push(...bot.answers(1)));
     const one = await bot.open({ ...texts("new"), ...REFUSED });
@@ -155,6 +159,28 @@ describe.each(HOSTS)("a plan of many applications on %s", (host) => {
     expect(parts.join("")).not.toContain(SHOWN);
     expect(parts.join("")).toContain("Kubernetes will refuse apps/Deployment guestbook/app-9: spec.selector");
     expect(parts.join("")).not.toContain("asking=true");
+  });
+
+  test.each([
+    ["could not be edited is brought up to date a minute later", 502],
+    ["was deleted is posted anew", 404],
+  ] as const)("a comment of it that %s", async (_what, status) => {
+    const bot = await deployed({ host, ...inSeveralComments() });
+    bot.meanwhile("argocd", { path: CALL }, () => {
+      const method = host === "hosta" ? "PATCH" : "PUT";
+      const fault = { kind: "status", status, body: "{}" } as const;
+      bot.forge.faults.add({ method, path: /\/(comments|notes)\/\d+$/, times: status === 404 ? 1 : 9, fault });
+    });
+    const one = await bot.open({ ...texts("new"), ...REFUSED });
+    const posted = bot.answers(one).length;
+    bot.forge.faults.clear();
+    bot.clock.advance(60_000);
+    await bot.approve(await bot.open({ "README.md": "the next mark wakes the publisher" }));
+    expect(bot.answers(one)).toHaveLength(posted);
+    const shown = bot.answers(one).filter((body) => !body.includes("asking=true"));
+    expect(shown.join("")).not.toContain(SHOWN);
+    expect(shown.join("")).toContain("Kubernetes will refuse apps/Deployment guestbook/app-9: spec.selector");
+    expect(posted - shown.length).toBe(status === 404 ? 1 : 0);
   });
 });
 

@@ -21,20 +21,20 @@ export type Shower = Omit<Run, "attempt">;
 
 /** What the comment of a plan shows. */
 export interface Living {
-  /** With its locks as they are now. */
+  /** The plan with its locks as they are now. */
   readonly plan: Plan;
   readonly next: NextStep | undefined;
   readonly present: Present | undefined;
 }
 
-/** Stands for the text of a plan's comment: what it is made from, but for what never changes in a stored plan. */
+/** Tells whether the text of a plan's comment has changed: it covers what the text is made from, but for what never changes in a stored plan. */
 function digestOf({ plan, next, present }: Living): string {
   const locks = plan.applications.map(({ application, lock, gaps }) => {
     const held = lock.kind === "held" ? [identityKey(lock.by.holder), lock.by.user, lock.place] : [];
     return [application, lock.kind, ...held, gaps?.behind];
   });
-  const asking = isAsking(plan) ? ["asking"] : [];
-  return hashOf([plan.head, plan.baseBranch, plan.plannedAt, plan.notes, locks, next, present, ...asking]);
+  const answers = plan.applications.map((one) => (one.kind === "evaluated" ? one.cluster : undefined));
+  return hashOf([plan.head, plan.baseBranch, plan.plannedAt, plan.notes, locks, next, present, answers]);
 }
 
 function hashOf(value: unknown): string {
@@ -43,9 +43,9 @@ function hashOf(value: unknown): string {
 
 /** What is stored of the first comment of a plan. */
 interface Written {
-  /** As `digestOf`. */
+  /** As `digestOf` writes it. */
   readonly digest: string;
-  /** Empty if there is no comment. */
+  /** The id of the comment; empty if there is none. */
   readonly id: string;
   /** Only if it is the plan's only comment: then all of it is known. */
   readonly whole?: { readonly runId: string; readonly hash: string } | undefined;
@@ -57,13 +57,12 @@ export interface Place {
   readonly planComment?: string | undefined;
   /** Whether no comment shows the plan. */
   readonly withoutComment?: boolean;
-  /** Whether the plan itself has changed since it was posted, so that each of its comments may differ. */
-  readonly everyPart?: boolean;
 }
 
 /** The first comment of a change request's plan. */
 export class PlanComment {
   #known: Promise<Written | undefined> | undefined;
+  #anew: string | undefined;
 
   constructor(
     private readonly change: ChangeRequest,
@@ -71,11 +70,17 @@ export class PlanComment {
     private readonly run: Shower,
   ) {}
 
-  /** Where people read it; the change request's own page if there is none. */
+  /** Whether the comment that `url` led to before is gone, and another one was posted. */
+  get isAnew(): boolean {
+    return this.#anew !== undefined;
+  }
+
+  /** The address of the comment, or of the change request if no comment shows the plan. */
   async url(): Promise<string> {
     const { change, options, run } = this;
     if (options.withoutComment === true) return change.webUrl;
-    const known = options.planComment ?? (await this.#written())?.id ?? (await findCurrentPlan(run.host, change))?.id;
+    const known =
+      this.#anew ?? options.planComment ?? (await this.#written())?.id ?? (await findCurrentPlan(run.host, change))?.id;
     return known === undefined || known === "" ? change.webUrl : run.host.commentUrl(change, known);
   }
 
@@ -93,13 +98,13 @@ export class PlanComment {
 
   /**
    * Writes it unless it shows this. What the host refuses is left as it is until there is something else to show; what somebody
-   * deleted is posted anew.
+   * deleted is posted anew. Kubernetes' answers change the other comments of the plan as well.
    */
   async write(now: Living): Promise<void> {
     const { change, run } = this;
     const digest = digestOf(now);
     const known = await this.#written();
-    if (known?.digest === digest && this.options.everyPart !== true) return;
+    if (known?.digest === digest) return;
     const texts = await planTexts(now, change, run);
     const [text = ""] = texts;
     if (known?.whole !== undefined && texts.length === 1) {
@@ -113,10 +118,11 @@ export class PlanComment {
     const comment = await findCurrentPlan(run.host, change);
     const wasPosted = known !== undefined && known.id !== "";
     if (comment === undefined && wasPosted) return this.#postAnew(now, texts);
-    const isPlan = comment !== undefined && readMarker(comment.body)?.head === now.plan.head;
-    if (isPlan && this.options.everyPart === true) {
-      await run.publisher.wrote(change, "plan", undefined);
-      await rewritePlan(run.host, change, comment, texts, { urgency: "plan" });
+    const marker = comment && readMarker(comment.body);
+    const isPlan = comment !== undefined && marker?.head === now.plan.head;
+    if (isPlan && marker.asking === true && !isAsking(now.plan)) {
+      const edit = (id: string, body: string) => this.#edit(id, body);
+      await rewritePlan(run.host, change, comment, texts, { edit, posting: { urgency: "plan" } });
     } else if (isPlan) {
       const body = withPresent(comment.body, texts);
       if (body !== comment.body && !(await this.#edit(comment.id, body))) return this.#postAnew(now, texts);
@@ -124,7 +130,7 @@ export class PlanComment {
     await wrotePlan(change, { digest, id: comment?.id ?? "" }, run);
   }
 
-  /** What the host refuses for good is left as it is. @returns False if the comment is gone. */
+  /** Edits a comment of the plan, and leaves it as it is if the host refuses that for good. @returns False if the comment is gone. */
   async #edit(id: string, text: string): Promise<boolean> {
     const { change, run } = this;
     await run.publisher.wrote(change, "plan", undefined);
@@ -139,7 +145,7 @@ export class PlanComment {
     }
   }
 
-  /** Once: if the host refuses that for good, nothing shows the plan. */
+  /** Posts the plan once more. If the host refuses that for good, nothing shows the plan. */
   async #postAnew(shown: Living, texts: readonly string[]): Promise<void> {
     const { change, run } = this;
     let id: string | undefined;
@@ -152,6 +158,7 @@ export class PlanComment {
       if (!isFinal(error)) throw error;
       run.log.warn({ err: error }, "the comment of a plan is gone and cannot be posted anew");
     }
+    this.#anew = id;
     await postedPlan(change, { shown, texts, id }, run);
   }
 
@@ -176,7 +183,7 @@ async function wrotePlan(
   await publisher.wrote(change, "plan", [digest, id, ...rest].join(" "));
 }
 
-/** The same for a plan that was just posted. @param id of its first comment. */
+/** Notes what the comment of a plan shows that was just posted. @param id of its first comment. */
 export async function postedPlan(
   change: ChangeRequest,
   { shown, texts, id }: { readonly shown: Living; readonly texts: readonly string[]; readonly id: string | undefined },
@@ -188,9 +195,8 @@ export async function postedPlan(
   await wrotePlan(change, { digest: digestOf(shown), id: id ?? "", whole }, run);
 }
 
-/** Milliseconds. */
 const RENDER_DEADLINE_MS = 60_000;
-/** Characters. The comments of a smaller plan are written within some tens of milliseconds. */
+/** In characters. The comments of a smaller plan are written within some tens of milliseconds. */
 const SMALL_PLAN = 512 * 1024;
 
 /** The comments of a plan; those of a large one are written in a worker thread. */

@@ -40,7 +40,7 @@ interface Shown {
   readonly planned: boolean;
   /** Whether the host shows the status. */
   readonly written: boolean;
-  /** When a hold or a soak ends that it names, so that it is no longer true then. */
+  /** When the first hold or soak that the status names ends, so that it is no longer true. */
   readonly trueUntil?: Date | undefined;
   /** What it was read from last. */
   readonly read?: Planned;
@@ -55,6 +55,14 @@ export async function show(change: ChangeRequest, options: ShowOptions, run: Run
     let text: StatusText | undefined;
     let { reviewed } = options;
     const comment = new PlanComment(change, options, run);
+    const tell = async (now: StatusText): Promise<void> => {
+      const url = await comment.url();
+      const isDecided = await whileLogging(run, async () => {
+        const written = await setStatusText(change, now, url, run, options.unlessShown);
+        shown = { ...shown, written };
+      });
+      if (!isDecided) await run.publisher.retry(change);
+    };
     for (let left = MAX_CORRECTIONS; left > 0; left -= 1) {
       const read = await readPlanned(change, options.settings, reviewed, run);
       if (read === undefined) return;
@@ -63,18 +71,15 @@ export async function show(change: ChangeRequest, options: ShowOptions, run: Run
       reviewed = undefined;
       const now = statusOf(read.facts, options, run);
       const isSame = now.state === text?.state && now.description === text.description;
-      if (!isSame && hasCommitStatus(run)) {
-        const url = await comment.url();
-        const isDecided = await whileLogging(run, async () => {
-          const written = await setStatusText(change, now, url, run, options.unlessShown);
-          shown = { ...shown, written };
-        });
-        if (!isDecided) await run.publisher.retry(change);
-      }
+      if (!isSame && hasCommitStatus(run)) await tell(now);
       // A sync of another change request may have ended a record after the stores were read: a success is checked again.
       const again = hasCommitStatus(run) && !isSame && now.state === "success";
-      if (!again || left === 1) await comment.update(read);
-      if (!again) return;
+      if (!again || left === 1) {
+        await comment.update(read);
+        // The status leads to the comment that is gone.
+        if (comment.isAnew && hasCommitStatus(run)) await tell(now);
+        return;
+      }
       text = now;
     }
   });
@@ -87,19 +92,18 @@ export async function show(change: ChangeRequest, options: ShowOptions, run: Run
 export async function showAgain(change: ChangeRequest, run: Run): Promise<Shown> {
   const plan = await run.plans.find(change);
   if (plan?.head !== change.headRevision) return NOTHING;
-  const everyPart = isAsking(plan);
-  if (everyPart) await run.plans.save(withoutAnswers(plan, INTERRUPTED));
+  if (isAsking(plan)) await run.plans.save(withoutAnswers(plan, INTERRUPTED));
   const { settings } = await openChange(change, run);
-  return show(change, { settings, unlessShown: true, everyPart }, run);
+  return show(change, { settings, unlessShown: true }, run);
 }
 
-/** Whether a run that broke, or ended with its process, left a plan that says that Kubernetes is being asked. */
+/** Whether a run left a plan behind that says that Kubernetes is being asked, because the run or its process ended early. */
 export async function isLeftAsking(change: ChangeRequestRef, { plans }: Pick<Run, "plans">): Promise<boolean> {
   const plan = await plans.find(change).catch(() => undefined);
   return plan !== undefined && isAsking(plan);
 }
 
-/** Waits for what Kubernetes says to a plan that was posted without it, and adds it with one edit of each comment that it changes. */
+/** Waits for Kubernetes' answers to a plan that was posted without them, and adds them with one edit of each comment that they change. */
 export async function addAnswers(
   asking: Asking,
   posted: Living,
@@ -124,9 +128,9 @@ export async function addAnswers(
     const plan = answered ?? withoutAnswers(posted.plan, "the plan was stopped while it asked");
     await run.plans.save(plan);
     // The status of a head that is not the newest any more is left as it is.
-    if (answered === undefined) return new PlanComment(change, { everyPart: true }, going).write({ ...posted, plan });
+    if (answered === undefined) return new PlanComment(change, {}, going).write({ ...posted, plan });
     if (settings !== undefined) {
-      await show(change, { settings, reviewed, unlessShown: true, everyPart: true }, going);
+      await show(change, { settings, reviewed, unlessShown: true }, going);
     }
   });
 }
@@ -162,13 +166,13 @@ export async function showProgress(change: ChangeRequest, run: Shower): Promise<
   }
 }
 
-/** Shows how far is what a merge brings. */
+/** Shows in the plan how far the rollout of its merge is. */
 export async function showRollout(change: ChangeRequest, rollout: Rollout, run: Run): Promise<void> {
   const next = { kind: "none", because: "merged" } as const;
   await orLater(change, run, () => writeEnd(change, next, presentAfter(change, rollout), run));
 }
 
-/** The merge has ended the records of what was deployed before. */
+/** What became of a plan once it is merged. The merge has ended the records of what was deployed before, so the rollout tells it. */
 function presentAfter({ state }: ChangeRequest, rollout: Rollout): Present {
   return { state, approvers: [], deployed: rollout.deployed, rollout };
 }
