@@ -21,7 +21,7 @@ export const HOST_PREFIXES: Readonly<Record<HostId, readonly [string, string]>> 
 /** Precedes a change request's number: `#7` or `!7`. */
 export const CHANGE_REQUEST_SIGILS: Readonly<Record<HostId, string>> = { hosta: "#", hostb: "!" };
 
-/** Between the repository's page and the change request's number. */
+/** The part of a change request's address that follows the repository's and precedes the number. */
 export const CHANGE_REQUEST_PATHS: Readonly<Record<HostId, string>> = { hosta: "pull", hostb: "-/merge_requests" };
 
 export const SERVER_FILE = `${SERVICE}.yaml`;

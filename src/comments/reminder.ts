@@ -128,7 +128,7 @@ function foldedReminder(body: string): string | undefined {
   return `${markerLine({ ...marker, stale: true })}\n${details("An earlier reminder: a newer one is below", content)}`;
 }
 
-/** Below an answer to a command that nobody wrote. */
+/** The note below the answer to a command that an approval gave. */
 export function byApprovalText({ login }: Pick<User, "login">, { command }: HostWords): string {
   return `The approval by ${code(login)} started ${code(`${command} sync`)}.`;
 }

@@ -9,7 +9,7 @@ import { counted, firstLines, joined } from "./parts.js";
 const MOST = 50;
 const LONGEST_MESSAGE = 500;
 
-/** How far is what the merge brings: a sentence, and the state of each application. */
+/** How far the rollout of a merge is: a sentence, and the state of each application. */
 export function rolloutText(rollout: Rollout, links: Links): string {
   const { applications } = rollout;
   const lines = firstLines(

@@ -14,13 +14,13 @@ const SOON_MS = 1_000;
 
 type Questions = ReadonlyMap<ApplicationName, Question>;
 
-/** Asks Kubernetes about a plan of a few applications. What it has not answered soon, or is asked about many, is left to `asking`. */
+/** Waits a moment for Kubernetes' answers to a plan of a few applications. `asking` is set if there are answers to wait for once the plan is posted. */
 export async function askSoon(
   given: Plan,
   questions: Questions,
   context: Stoppable & { readonly clock: Clock },
 ): Promise<{ readonly plan: Plan; readonly asking?: Asking }> {
-  // Of an earlier plan that this one keeps.
+  // What this plan keeps of an earlier one may still be asking, and nobody waits for those answers.
   const plan = withoutAnswers(given, INTERRUPTED, (application) => !questions.has(application));
   if (questions.size === 0) return { plan };
   const asking = new LateAnswers(plan, questions, context);
@@ -54,7 +54,7 @@ class LateAnswers implements Asking {
     return this.#answered;
   }
 
-  /** Like the time-out of a single request, this one takes real time. */
+  /** Counts real time, as the time-out of a single request does, not that of the clock. */
   async answers(withinMs: number): Promise<Plan> {
     this.#why = `Kubernetes did not answer within ${Math.round(withinMs / 1000)} s`;
     const answered = this.start();
@@ -98,7 +98,7 @@ class LateAnswers implements Asking {
   }
 }
 
-/** What our own rules already take for refused is asked about first, then other dangers: time may not be enough for all. */
+/** Sorts what is asked first: what our own rules expect to be refused, then other dangers. The time may not be enough for all. */
 function urgency({ diff }: Evaluated): number {
   if (diff.dangers.some(({ effect }) => effect === "refused")) return 0;
   return diff.dangers.length > 0 ? 1 : 2;

@@ -49,11 +49,11 @@ interface DiffOutput {
   /** Contains no value of a Secret. */
   readonly diff: ManifestDiff;
   readonly facts: RenderFacts;
-  /** Only if the input `asks`. */
+  /** Undefined unless the input `asks`. */
   readonly question: DiffQuestion | undefined;
 }
 
-/** What Kubernetes can be asked about a diff, and what tells which marks its objects get by the answers. */
+/** What Kubernetes is asked about a diff, and the sides of these objects, from which their marks follow once it has answered. */
 export interface DiffQuestion {
   readonly order: TrialOrder;
   readonly sides: readonly (readonly [key: string, sides: Sides])[];

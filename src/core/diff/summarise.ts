@@ -82,7 +82,7 @@ export function summarise(changes: readonly Sides[], { syncOptions, basis, redac
   };
 }
 
-/** Those that a sync leaves as they are do not count. */
+/** How many objects are created, updated and deleted, without those that a sync leaves as they are. */
 function countOf(resources: readonly ResourceChange[], action: ResourceChange["action"]): number {
   return resources.filter((one) => !one.hook && one.action === action && one.left !== true).length;
 }

@@ -11,7 +11,7 @@ import type { AccessCommand, AccessRule, MergeMethod } from "./settings.js";
 
 /** The question that a plan is shown with. */
 export interface Asking {
-  /** The plan with the answers that come within so many milliseconds. @throws the reason why the command is stopped. */
+  /** Waits for the answers at most this long, and adds them to the plan. @throws the reason why the command is stopped. */
   readonly answers: (withinMs: number) => Promise<Plan>;
 }
 

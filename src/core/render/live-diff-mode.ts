@@ -39,7 +39,7 @@ export interface Question {
   readonly answer: (planned: Evaluated, signal: AbortSignal) => Promise<Evaluated>;
 }
 
-/** Characters of the renders for which a plan may still keep what it asks later. */
+/** What a plan still has room for among the questions that it keeps, in characters of the renders. */
 export interface QuestionRoom {
   questions: number;
 }
@@ -135,7 +135,7 @@ async function compared(
   return { planned: { ...evaluated, cluster }, facts, question: asking };
 }
 
-/** Takes nothing that has the whole renders. */
+/** What is asked about an application later. Its parameters hold only objects that changed, so that the whole renders can be freed. */
 function questionAbout(
   { order, sides }: DiffQuestion,
   { characters, ...input }: Pick<DiffInput, "ignored" | "syncOptions"> & { readonly characters: number },

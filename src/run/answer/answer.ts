@@ -66,7 +66,7 @@ export async function reply(asked: Answerable, finished: Finished, change: Chang
   return replyTo(result, { asked, finished, change, run, parts, posting, advised, post });
 }
 
-/** Nobody wrote the command that is answered. */
+/** Whether an approval started the command, which nobody wrote. */
 function isByApproval(asked: Answerable): asked is GivenCommand {
   return asked.kind === "command" && asked.approved !== undefined;
 }

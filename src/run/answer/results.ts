@@ -343,7 +343,7 @@ export interface Advised {
   readonly advice?: Advice | undefined;
   readonly reviewed?: Reviewed | undefined;
   readonly present?: Present | undefined;
-  /** Only of a plan of which the rules may let an approval start a sync. */
+  /** Set only for a plan whose sync an approval may start by the rules. */
   readonly startsOnApproval?: boolean;
 }
 

@@ -72,7 +72,7 @@ export function shownTime(iso: string, now: Date) {
   return { iso, text: minuteText(iso), age: ageOf(now.getTime() - Date.parse(iso)) };
 }
 
-/** `just now`, `5 min ago`, `3 h ago`, `2 days ago`. */
+/** How long ago something was, for people: `just now`, `5 min ago`, `3 h ago`, `2 days ago`. */
 function ageOf(ms: number): string {
   const minutes = Math.floor(ms / 60_000);
   if (minutes < 1) return "just now";

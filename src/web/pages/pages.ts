@@ -87,7 +87,7 @@ function oldest([first, ...others]: Held): string {
 }
 
 interface LocksView {
-  /** In lower case. */
+  /** What is searched for, in lower case. */
   readonly wanted: string;
   readonly queues: readonly Waiting[];
   readonly hostPageOf: HostPageOf;

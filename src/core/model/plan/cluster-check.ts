@@ -30,10 +30,10 @@ export interface UntriedObjects {
   readonly missed?: true | undefined;
 }
 
-/** Why there is no answer where nobody waits for one any more. */
+/** The reason why an answer is missing that nobody waits for any more. */
 export const INTERRUPTED = `${SERVICE} was interrupted while it asked: plan again`;
 
-/** What was still to be answered counts as not tried. */
+/** Counts what was still to be answered as not tried. */
 export function endAsking(check: ClusterCheck, reason: string): ClusterCheck {
   const { asking, untried, ...rest } = check;
   if (asking === undefined) return check;

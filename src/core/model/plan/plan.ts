@@ -227,7 +227,7 @@ export function isAsking({ applications }: Plan): boolean {
   return applications.some((one) => one.kind === "evaluated" && one.cluster?.asking !== undefined);
 }
 
-/** The plan as it stays if Kubernetes' answers do not come. @param isOver whether they do not for this application. */
+/** Ends the question about applications whose answers do not come. @param isOver tells which; all of them by default. */
 export function withoutAnswers(
   plan: Plan,
   reason: string,
