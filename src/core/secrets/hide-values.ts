@@ -224,7 +224,7 @@ class Walk {
         if (embedded.named && this.#met === met) return this.#mark(at, text);
         // JSON with equal keys may say more than the last of them, which is all that its parser gives.
         if (this.#replaced === replaced) {
-          if (this.#met === met || !/^\s*[{[]/.test(text)) return text;
+          if (this.#met === met || !BEGINS_JSON.test(text)) return text;
           this.#replaced += 1;
         }
         return hidden.map((one) => stringify(one, { lineWidth: 0, aliasDuplicateObjects: false })).join("---\n");
@@ -232,6 +232,9 @@ class Walk {
     }
   }
 }
+
+/** In any of its documents. */
+const BEGINS_JSON = /^(?:---)?[^\S\r\n\u2028\u2029]*[{[]/m;
 
 /** OpenShift's Template fills its parameters into its objects. */
 function isTemplateOfSecrets({ objects }: JsonObject): boolean {

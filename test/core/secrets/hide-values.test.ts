@@ -84,6 +84,14 @@ const CARRIERS: readonly (readonly [string, Carrier])[] = [
     "JSON whose later keys empty it",
     (one) => configMap(`${JSON.stringify(one).replace(/\}$/, "")},"stringData":{},"data":{},"values":{},"items":[]}`),
   ],
+  [
+    "JSON whose later keys empty it, behind another document",
+    (one) => configMap(`note: 1\n---\n${JSON.stringify(one).replace(/\}$/, "")},"stringData":{},"data":{}}`),
+  ],
+  [
+    "JSON whose later keys empty it, in the line of its mark",
+    (one) => configMap(`note: 1\n--- ${JSON.stringify(one).replace(/\}$/, "")},"stringData":{},"data":{}}`),
+  ],
   ["a document whose later keys empty it", (one) => configMap(`${stringify(one)}stringData: {}\ndata: {}\n`)],
   [
     "a document that empties what it merges",
