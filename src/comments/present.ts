@@ -89,16 +89,16 @@ export function deployedText(application: ApplicationName, { deployed }: Present
 }
 
 function deploymentText({ outcome, user, timestamp, seconds }: Deployed): string {
-  const when = `by ${code(user)}, ${minuteText(timestamp)}`;
+  const [by, at] = [`by ${code(user)}`, minuteText(timestamp)];
   switch (outcome) {
     case "succeeded":
-      return `✅ deployed ${when}${seconds === undefined ? "" : `, in ${lengthText(seconds)}`}`;
+      return `✅ deployed ${by}, ${at}${seconds === undefined ? "" : `, in ${lengthText(seconds)}`}`;
     case "failed":
-      return `❌ its sync failed, ${when}`;
+      return `❌ its sync ${by} failed, ${at}`;
     case "started":
-      return `⏳ its sync began, ${when}`;
+      return `⏳ its sync ${by} began, ${at}`;
     case "unknown":
-      return `❓ how its sync ended is not known, ${when}`;
+      return `❓ how its sync ${by} ended is not known, ${at}`;
   }
 }
 

@@ -549,8 +549,8 @@ describe("the shapes of a plan comment", () => {
         ...github,
         present: { state: "open", approvers: [], deployed: [{ ...record, outcome }] },
       }).join();
-    expect(said("started")).toContain("⏳ its sync began, by `bo`, 2026-03-02 10:02 UTC");
-    expect(said("unknown")).toContain("❓ how its sync ended is not known, by `bo`");
+    expect(said("started")).toContain("⏳ its sync by `bo` began, 2026-03-02 10:02 UTC");
+    expect(said("unknown")).toContain("❓ how its sync by `bo` ended is not known, 2026-03-02 10:02 UTC");
   });
 
   test("of deployments at several times by several people, it says by whom, and drops when and in how long", () => {
