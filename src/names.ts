@@ -44,6 +44,7 @@ export const LOCK_KEY_PREFIX = `${SERVICE}:lock:`;
 export const WAITING_KEY_PREFIX = `${SERVICE}:waiting:`;
 export const HOLD_KEY_PREFIX = `${SERVICE}:hold:`;
 export const FOLLOW_KEY_PREFIX = `${SERVICE}:follow:`;
+export const FOLLOWED_KEY = `${SERVICE}:followed`;
 export const PLAN_KEY_PREFIX = `${SERVICE}:plan:`;
 /** The name of a repository when a change request was planned last. */
 export const PLAN_NAME_KEY_PREFIX = `${SERVICE}:plan-name:`;

@@ -60,24 +60,26 @@ function sentenceOf(rollout: Rollout): string {
   const reached = of("reached").length;
   if (ended === undefined) {
     const all = `${reached} of ${counted(applications.length, "application")}`;
-    return `⏳ **After the merge** as ${commit}: ${all} ${reached === 1 ? "has" : "have"} come. ${SERVICE} looks until ${minuteText(until)}.`;
+    return `⏳ **After the merge** as ${commit}: ${all} rolled out. ${SERVICE} keeps looking until ${minuteText(until)}.`;
   }
-  const after = `after ${lengthText(Date.parse(ended) - Date.parse(since))}`;
+  const length = lengthText(Date.parse(ended) - Date.parse(since));
   const [failed, manual] = [of("failed"), of("manual")];
   const waits =
-    manual.length === 0 ? "" : ` ${namesOf(manual)} ${manual.length === 1 ? "waits" : "wait"} for a sync by somebody.`;
+    manual.length === 0
+      ? ""
+      : ` ${namesOf(manual)} ${manual.length === 1 ? "has" : "have"} to be synced in Argo CD: nothing does so by itself.`;
   if (failed.length > 0) {
     const did = failed.length === 1 ? "has" : "have";
-    return `❌ **After the merge** as ${commit}, ${namesOf(failed)} ${did} not come ${after}.${waits}`;
+    return `❌ **After the merge** as ${commit}, ${namesOf(failed)} ${did} not rolled out after ${length}.${waits}`;
   }
-  if (reached === 0) return `✋ **After the merge** as ${commit}, nothing has come by itself.${waits}`;
+  if (reached === 0) return `✋ **After the merge** as ${commit}, nothing rolled out by itself.${waits}`;
   const who =
     applications.length === 1
-      ? "the application has"
+      ? "the application"
       : reached === applications.length
-        ? `all ${reached} applications have`
-        : `${counted(reached, "application")} ${reached === 1 ? "has" : "have"}`;
-  return `✅ **After the merge** as ${commit}, ${who} come ${after}.${waits}`;
+        ? `all ${reached} applications`
+        : counted(reached, "application");
+  return `✅ **After the merge** as ${commit}, ${who} rolled out in ${length}.${waits}`;
 }
 
 const MOST_NAMED = 10;
@@ -100,7 +102,7 @@ export function renderRolloutFailure(rollout: Rollout, links: Links, words: Host
     markerLine({ kind: "rollout" }),
     `## ${SERVICE} Failed after the merge`,
     "",
-    `❌ This ${words.short} was merged as ${commit}, and ${counted(failed.length, "application")} did not follow:`,
+    `❌ This ${words.short} was merged as ${commit}, and ${counted(failed.length, "application")} ${failed.length === 1 ? "has" : "have"} not rolled out:`,
     "",
     ...firstLines(
       failed.map((one) => lineOf(one, links)),

@@ -124,11 +124,15 @@ function merged({ change, head, applications }: Merged): Said {
 function rolledOut({ change, head, unapproved, applications }: RolledOut): Said {
   const name = changeRequestName(change);
   const failed = applications.filter(({ end }) => end === "failed");
-  const of = failed.length === applications.length ? "" : `${failed.length} of `;
-  const headline =
-    failed.length === 0
-      ? `✅ ${name}: what its merge brings has come${atCommit(head)}`
-      : `❌ ${name}: after its merge, ${of}${counted(applications)} failed${atCommit(head)}`;
+  const ended = applications.filter(({ end }) => end === "succeeded");
+  const [symbol, some, did] =
+    failed.length > 0
+      ? ["❌", failed, "failed"]
+      : ended.length > 0
+        ? ["✅", ended, "rolled out"]
+        : ["✋", applications, "must be synced in Argo CD"];
+  const of = some.length === applications.length ? "" : `${some.length} of `;
+  const headline = `${symbol} ${name}: after its merge, ${of}${counted(applications)} ${did}${atCommit(head)}`;
   const lines = [...failed, ...applications.filter((one) => !failed.includes(one))].map(
     ({ application, end }) => `${application}: ${ENDS[end]}`,
   );
@@ -139,9 +143,9 @@ function rolledOut({ change, head, unapproved, applications }: RolledOut): Said 
 }
 
 const ENDS: Readonly<Record<RolledOut["applications"][number]["end"], string>> = {
-  succeeded: "has come",
-  failed: "has not come",
-  waiting: "nothing syncs it by itself",
+  succeeded: "rolled out",
+  failed: "has not rolled out",
+  waiting: "has no auto-sync: sync it in Argo CD",
 };
 
 function notMerged({ change, closed, head, by, since, applications }: NotMerged, word: string): Said {

@@ -126,7 +126,7 @@ export function createChores(parts: ChoreParts) {
     try {
       if (await mayRun()) await lookAtRollouts(parts);
     } catch (error) {
-      log.warn({ err: error }, "could not look how far is what merges bring");
+      log.warn({ err: error }, "could not look at rollouts");
     }
   }
 
@@ -142,7 +142,7 @@ export function createChores(parts: ChoreParts) {
     },
     /** Deletes expired temporary Applications, even if another replica just did. */
     sweep,
-    /** Looks how far is what merges bring, even if another replica just did. Logs errors. */
+    /** Looks at the rollouts after merges, even if another replica just did. Logs errors. */
     follow: () => tryFollow(() => Promise.resolve(true)),
     /** Does both, since webhooks may have been lost while nothing ran. Logs errors. */
     async doAtStart(): Promise<void> {

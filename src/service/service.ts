@@ -81,7 +81,7 @@ export interface Service {
   reconcile(): Promise<void>;
   /** Looks what happened on the hosts that are polled; also done as often as configured. */
   poll(): Promise<void>;
-  /** Looks how far is what merges bring; also done every 15 seconds. */
+  /** Looks at the rollouts after merges; also done every 15 seconds. */
   follow(): Promise<void>;
   /** Checks whether Argo CD and the store answer; also done every minute if receivers want to know. */
   watch(): Promise<void>;

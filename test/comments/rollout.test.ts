@@ -55,13 +55,13 @@ test("a merged plan shows how far each application is", () => {
   const options = { words: WORDS.hosta, pruning: false, links: LINKS, comments: "one", next, present } as const;
   const parts = renderPlan(plan, options);
   expectGolden("plan-after-merge", parts);
-  expect(parts[0]).toContain("1 of 3 applications has come");
+  expect(parts[0]).toContain("1 of 3 applications rolled out");
 });
 
 test("a plan without applications shows it as well", () => {
   const present = { state: "merged", approvers: [], deployed: [], rollout: rollout(some) } as const;
   const options = { words: WORDS.hosta, pruning: false, links: LINKS, comments: "one", present } as const;
-  expect(renderPlan(samplePlan([]), options)[0]).toContain("1 of 3 applications has come");
+  expect(renderPlan(samplePlan([]), options)[0]).toContain("1 of 3 applications rolled out");
 });
 
 test("it ends with one sentence", () => {
@@ -69,23 +69,21 @@ test("it ends with one sentence", () => {
     rolloutText(rollout(applications, { ended: later }), LINKS).split("\n")[0];
   const [reached] = some;
   const web = reached ?? one("web", "reached", "");
-  const manual = one("api", "manual", "is synced by nothing by itself");
-  expect(ended(web)).toBe("✅ **After the merge** as `ba5eba11`, the application has come after 2 min.");
-  expect(ended(web, { ...web })).toBe(
-    "✅ **After the merge** as `ba5eba11`, all 2 applications have come after 2 min.",
-  );
+  const manual = one("api", "manual", "has no auto-sync");
+  expect(ended(web)).toBe("✅ **After the merge** as `ba5eba11`, the application rolled out in 2 min.");
+  expect(ended(web, { ...web })).toBe("✅ **After the merge** as `ba5eba11`, all 2 applications rolled out in 2 min.");
   expect(ended(web, manual)).toBe(
-    "✅ **After the merge** as `ba5eba11`, 1 application has come after 2 min. `api` waits for a sync by somebody.",
+    "✅ **After the merge** as `ba5eba11`, 1 application rolled out in 2 min. `api` has to be synced in Argo CD: nothing does so by itself.",
   );
   expect(ended(manual)).toBe(
-    "✋ **After the merge** as `ba5eba11`, nothing has come by itself. `api` waits for a sync by somebody.",
+    "✋ **After the merge** as `ba5eba11`, nothing rolled out by itself. `api` has to be synced in Argo CD: nothing does so by itself.",
   );
   expect(ended(web, { ...manual, state: hostile })).toBe(
-    "❌ **After the merge** as `ba5eba11`, `api` has not come after 2 min.",
+    "❌ **After the merge** as `ba5eba11`, `api` has not rolled out after 2 min.",
   );
 });
 
-test("a failure names what has not come, with what Argo CD says, and a way back", () => {
+test("a failure names what has not rolled out, with what Argo CD says, and a way back", () => {
   const failed = one("web", "failed", "", { state: hostile });
   const text = renderRolloutFailure(rollout([failed, ...some.slice(1)], { approval: "missing" }), LINKS, WORDS.hosta);
   expectGolden("rollout-failed", [text]);

@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "@jest/globals";
 import { applicationName, repositoryName, revision } from "../../src/core/model/brand.js";
-import { type Rollout, ROLLOUT_KEPT_MS } from "../../src/core/model/rollout.js";
+import { PLAN_LIFETIME_MS } from "../../src/core/model/plan/plan.js";
+import type { Rollout } from "../../src/core/model/rollout.js";
 import type { RolloutStore } from "../../src/core/ports/stores.js";
 import { implementations, type StoresUnderTest } from "./stores-under-test.js";
 
@@ -55,20 +56,24 @@ describe.each(implementations)("rollout store: %s", (_, start) => {
     expect(await replica.rollouts.find({ ...first.change, number: 3 })).toBeUndefined();
   });
 
-  test("what is saved again is replaced", async () => {
+  test("what is saved again is replaced; what has ended is found, and no longer listed", async () => {
     await rollouts.save(rollout(1), begin);
+    const unknown = { ...rollout(1), approval: "unknown" } as const;
+    await rollouts.save(unknown, begin);
+    expect(await rollouts.list()).toEqual([unknown]);
     const ended = { ...rollout(1), ended: after(MINUTE_MS) };
     await rollouts.save(ended, begin);
-    expect(await rollouts.list()).toEqual([ended]);
+    expect(await rollouts.find(ended.change)).toEqual(ended);
+    expect(await rollouts.list()).toEqual([]);
   });
 
-  test("it is kept for a day after its time", async () => {
-    const [short, long] = [rollout(1, { lastsMs: MINUTE_MS }), rollout(2, { lastsMs: 2 * ROLLOUT_KEPT_MS })];
+  test("it is kept after its time for as long as a plan", async () => {
+    const [short, long] = [rollout(1, { lastsMs: MINUTE_MS }), rollout(2, { lastsMs: 2 * PLAN_LIFETIME_MS })];
     await rollouts.save(short, begin);
     await rollouts.save(long, begin);
     await under.expire(MINUTE_MS);
     expect(await rollouts.list()).toHaveLength(2);
-    await under.expire(ROLLOUT_KEPT_MS);
+    await under.expire(PLAN_LIFETIME_MS);
     expect(await rollouts.find(short.change)).toBeUndefined();
     expect(await rollouts.list()).toEqual([long]);
   });

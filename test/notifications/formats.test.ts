@@ -108,7 +108,12 @@ const all: readonly (readonly [string, Notification, readonly NotificationEvent[
   ],
   ["a released lock", released, ["lock_taken_over"], "🔓 acme/deploy#7: olga, an administrator, released its lock"],
   ["a merge", merged, ["merged"], "🔀 acme/deploy#7 was merged at aaaaaaaa"],
-  ["a rollout", rolledOut, ["rolled_out"], "✅ acme/deploy#7: what its merge brings has come at aaaaaaaa"],
+  [
+    "a rollout",
+    rolledOut,
+    ["rolled_out"],
+    "✅ acme/deploy#7: after its merge, 1 of 2 applications rolled out at aaaaaaaa",
+  ],
   [
     "a failed rollout",
     notRolledOut,

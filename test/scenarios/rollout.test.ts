@@ -1,4 +1,5 @@
 import { describe, expect, test } from "@jest/globals";
+import { applicationName } from "../../src/core/model/brand.js";
 import { StoreUnavailable } from "../../src/core/model/errors.js";
 import type { RolloutStore } from "../../src/core/ports/stores.js";
 import type { HostId } from "../../src/names.js";
@@ -7,7 +8,7 @@ import { HOSTS, REPOSITORY, startBot, type Bot, type BotOptions } from "./bot.js
 import { HookReceiver } from "./hook-receiver.js";
 import { ownRedis, startReplica } from "./own-redis.js";
 import { applicationResource, asYaml, changeOf, configMap } from "./resources.js";
-import { names, shopsResource } from "./sets.js";
+import { cloneUrlOf, generatedApplication, names, runsShops, shopsResource } from "./sets.js";
 
 const redis = ownRedis();
 const SECRET = `whsec_${Buffer.alloc(32, "rollout").toString("base64")}`;
@@ -45,13 +46,13 @@ const failures = (bot: Bot, one: number) =>
 const lists = (bot: Bot) =>
   bot.argocd.requests.filter(({ query }) => String(query.fields).includes("status.operationState.phase")).length;
 
-describe.each(HOSTS)("what a merge brings, on %s", (host) => {
+describe.each(HOSTS)("the rollout after a merge, on %s", (host) => {
   test("auto-synced applications are followed until they run the merged commit", async () => {
     const bot = await start(host);
     const one = await bot.open(changeOf(["web", "api"]));
     const before = bot.answers(one).length;
     await merge(bot, one);
-    expect(plan(bot, one)).toContain("0 of 2 applications have come");
+    expect(plan(bot, one)).toContain("0 of 2 applications rolled out");
     await look(bot);
     expect(plan(bot, one)).toMatch(/- ⏳ .*web.* \(`auto-synced`\) was not compared with `?[0-9a-f]{8}`? yet/);
     await bot.argocd.pollGit();
@@ -59,7 +60,7 @@ describe.each(HOSTS)("what a merge brings, on %s", (host) => {
     await look(bot);
     expect(bot.liveValue("web")).toBe("2");
     expect(plan(bot, one)).toMatch(
-      /✅ \*\*After the merge\*\* as `[0-9a-f]{8}`, all 2 applications have come after 2 min\./,
+      /✅ \*\*After the merge\*\* as `[0-9a-f]{8}`, all 2 applications rolled out in 2 min\./,
     );
     expect(bot.answers(one)).toHaveLength(before);
     await look(bot, 60 * 60_000);
@@ -85,7 +86,7 @@ describe.each(HOSTS)("what a merge brings, on %s", (host) => {
     await rollOut(bot);
     expect(plan(bot, one)).toMatch(/- ✅ .*shop.* runs at [0-9a-f]{8}/);
     expect(plan(bot, one)).toMatch(/- ✅ .*api.* is gone/);
-    expect(plan(bot, one)).toContain("all 2 applications have come after");
+    expect(plan(bot, one)).toContain("all 2 applications rolled out in");
     const quiet = lists(bot);
     await look(bot);
     expect(lists(bot)).toBe(quiet);
@@ -105,9 +106,46 @@ describe.each(HOSTS)("what a merge brings, on %s", (host) => {
     expect(failures(bot, one)).toHaveLength(1);
     expect(failures(bot, one)[0]).toMatch(/- ❌ .*web.* could not be synced at [0-9a-f]{8}: `no room`/);
     expect(failures(bot, one)[0]).toContain("svc revert");
-    expect(plan(bot, one)).toMatch(/❌ \*\*After the merge\*\* as `[0-9a-f]{8}`, `web` has not come after/);
+    expect(plan(bot, one)).toMatch(/❌ \*\*After the merge\*\* as `[0-9a-f]{8}`, `web` has not rolled out after/);
     const [entry] = await bot.stores.audit.list({ limit: 1, filter: { action: "rolled-out" } });
     expect(entry?.applications.map(({ outcome }) => outcome).sort()).toEqual(["failed", "reached"]);
+  });
+
+  test("another application that fails later is told in another comment, since nobody is notified of an edit", async () => {
+    const bot = await start(host, { config: { defaults: { require_healthy: true } } });
+    const one = await bot.open(changeOf(["web", "api"]));
+    await merge(bot, one);
+    bot.argocd.failNextSync("web", { phase: "Failed", message: "no room" });
+    bot.argocd.playHealth("api", [{ status: "Progressing" }]);
+    await rollOut(bot);
+    await look(bot, 2 * 60_000);
+    expect(failures(bot, one)).toHaveLength(1);
+    expect(failures(bot, one)[0]).toContain("1 application has not rolled out");
+    bot.argocd.removeApplication("api");
+    await look(bot);
+    await look(bot, 2 * 60_000);
+    await look(bot);
+    expect(failures(bot, one)).toHaveLength(2);
+    expect(failures(bot, one)[0]).toContain("1 application has not rolled out");
+    expect(failures(bot, one)[1]).toContain("2 applications have not rolled out");
+    expect(failures(bot, one)[1]).toMatch(/- ❌ .*api.* is not in Argo CD any more/);
+  });
+
+  test("a merge that is reported again, even days later, starts no second rollout and says nothing twice", async () => {
+    const bot = await start(host);
+    const one = await bot.open(changeOf(["web"]));
+    await merge(bot, one);
+    bot.argocd.failNextSync("web", { phase: "Failed", message: "no room" });
+    await rollOut(bot);
+    await look(bot, 2 * 60_000);
+    const said = bot.answers(one);
+    bot.clock.advance(3 * 24 * 60 * 60_000);
+    await bot.stores.waiting.join(applicationName("api"), bot.ref(one));
+    await bot.service.reconcile();
+    await bot.idle();
+    expect(await bot.stores.waiting.list()).toEqual([]);
+    expect(await bot.stores.rollouts.list()).toEqual([]);
+    expect(bot.answers(one)).toEqual(said);
   });
 
   test("one that must get healthy and does not in time has failed, with what Argo CD says", async () => {
@@ -121,10 +159,10 @@ describe.each(HOSTS)("what a merge brings, on %s", (host) => {
     expect(failures(bot, one)).toEqual([]);
     await look(bot, 60_000);
     expect(failures(bot, one)).toHaveLength(1);
-    expect(plan(bot, one)).toContain("`web` has not come after 10 min");
+    expect(plan(bot, one)).toContain("`web` has not rolled out after 10 min");
   });
 
-  test("one that is Degraded and gets healthy in time has come", async () => {
+  test("one that is Degraded and gets healthy in time is rolled out", async () => {
     const bot = await start(host, { config: { defaults: { require_healthy: true } } });
     const one = await bot.open(changeOf(["web"]));
     await merge(bot, one);
@@ -133,7 +171,7 @@ describe.each(HOSTS)("what a merge brings, on %s", (host) => {
     expect(plan(bot, one)).toMatch(/- ⚠️ .*web.* is synced at [0-9a-f]{8}, and Degraded/);
     await look(bot, 60_000);
     await look(bot, 60_000);
-    expect(plan(bot, one)).toContain("the application has come after");
+    expect(plan(bot, one)).toContain("the application rolled out in");
     expect(failures(bot, one)).toEqual([]);
   });
 
@@ -158,7 +196,7 @@ describe.each(HOSTS)("what a merge brings, on %s", (host) => {
     await merge(bot, two);
     await rollOut(bot);
     expect(plan(bot, one)).toContain("without the approval that its rules require");
-    expect(plan(bot, one)).toContain("the application has come");
+    expect(plan(bot, one)).toContain("the application rolled out");
     expect(plan(bot, two)).not.toContain("without the approval");
     const [entry] = await bot.stores.audit.list({ limit: 1, filter: { change: bot.ref(one), action: "rolled-out" } });
     expect(entry?.reason).toContain("without the required approval");
@@ -170,9 +208,9 @@ describe.each(HOSTS)("what a merge brings, on %s", (host) => {
     await merge(bot, one);
     await rollOut(bot);
     expect(plan(bot, one)).toMatch(
-      /- ✋ .*api.* \(`not deployed before the merge`\) is synced by nothing by itself: whoever may sync it in Argo CD has to/,
+      /- ✋ .*api.* \(`not deployed before the merge`\) has no auto-sync: whoever may sync it in Argo CD has to do so/,
     );
-    expect(plan(bot, one)).toContain("`api` waits for a sync by somebody.");
+    expect(plan(bot, one)).toContain("`api` has to be synced in Argo CD: nothing does so by itself.");
     expect(failures(bot, one)).toEqual([]);
   });
 
@@ -184,8 +222,8 @@ describe.each(HOSTS)("what a merge brings, on %s", (host) => {
     const before = lists(bot);
     await rollOut(bot);
     expect(lists(bot) - before).toBe(1);
-    expect(plan(bot, one)).toContain("the application has come");
-    expect(plan(bot, two)).toContain("the application has come");
+    expect(plan(bot, one)).toContain("the application rolled out");
+    expect(plan(bot, two)).toContain("the application rolled out");
   });
 
   test("a child of an auto-synced parent and what a set generates are followed", async () => {
@@ -221,6 +259,29 @@ describe.each(HOSTS)("what a merge brings, on %s", (host) => {
     expect(plan(bot, one)).toMatch(/- ✅ .*shop-de.* \(`generated by shops`\) is gone/);
   });
 
+  test("what a set's policy keeps is not waited for", async () => {
+    const set = { namespace: "argocd", spec: AUTO, syncPolicy: { applicationsSync: "create-update" } };
+    const resource = (url: string, ...all: readonly string[]) => shopsResource(url, names(...all), set);
+    const bot = await start(host, {
+      applications: ["web"],
+      files: (url) => ({
+        "sets/shops.yaml": asYaml(resource(url, "de")),
+        "shops/de/configmap.yaml": configMap("de", { value: "1" }),
+        "shops/it/configmap.yaml": configMap("it", { value: "1" }),
+      }),
+      prepare: (world, forge) => {
+        const repoURL = cloneUrlOf(forge);
+        runsShops(world, resource(repoURL, "de"), [generatedApplication("de", { repoURL, spec: AUTO })]);
+      },
+    });
+    const url = bot.forge.cloneUrl(REPOSITORY);
+    const one = await bot.open({ "sets/shops.yaml": asYaml(resource(url, "it")) });
+    expect(plan(bot, one)).toContain("its policy create-update keeps removed applications");
+    await merge(bot, one);
+    expect(plan(bot, one)).toMatch(/- ⏳ .*shop-it/);
+    expect(plan(bot, one)).not.toMatch(/- ⏳ .*shop-de/);
+  });
+
   test("a new process goes on, and says nothing twice", async () => {
     const bot = await start(host);
     const one = await bot.open(changeOf(["web"]));
@@ -232,7 +293,7 @@ describe.each(HOSTS)("what a merge brings, on %s", (host) => {
     await bot.restart();
     await look(bot);
     expect(failures(bot, one)).toHaveLength(1);
-    expect(plan(bot, one)).toContain("`web` has not come after");
+    expect(plan(bot, one)).toContain("`web` has not rolled out after");
     expect((await bot.stores.audit.list({ limit: 10, filter: { action: "rolled-out" } })).length).toBe(1);
   });
 
@@ -296,7 +357,7 @@ describe.each(HOSTS)("what a merge brings, on %s", (host) => {
         await other.idle();
       }
       expect(failures(bot, one)).toHaveLength(1);
-      expect(plan(bot, one)).toContain("`web` has not come after");
+      expect(plan(bot, one)).toContain("`web` has not rolled out after");
       expect(await bot.stores.audit.list({ limit: 10, filter: { action: "rolled-out" } })).toHaveLength(1);
     } finally {
       await other.close();

@@ -78,7 +78,7 @@ export function afterMergeSection() {
     timeout: durationOrOff("24h", "1m")
       .prefault("30m")
       .describe(
-        "how long svc follows what takes effect at a merge, until it runs the merged commit or is gone; what has not come by then has failed. `off`: nothing is followed",
+        "how long svc follows what takes effect at a merge, until it runs the merged commit or is gone; what does neither by then has failed. `off`: nothing is followed",
       ),
   });
 }

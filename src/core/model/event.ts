@@ -114,7 +114,7 @@ export interface GroupFormed {
   readonly baseBranch: string;
 }
 
-/** Argo CD lists applications otherwise than when what the merge brings was looked at last, or time is up. */
+/** Argo CD lists applications of a rollout otherwise than at the last look, or time is up. */
 export interface RolloutMoved {
   readonly kind: "rollout";
   /** `line` as `lineText`. */

@@ -49,7 +49,7 @@ export interface Merged {
   readonly applications: readonly ApplicationName[];
 }
 
-/** What a merge brought was followed to its end. */
+/** What takes effect at a merge was followed to its end. */
 export interface RolledOut {
   readonly kind: "rolled-out";
   readonly change: ChangeRequestRef;

@@ -45,12 +45,12 @@ export interface HoldStore {
   list(): Promise<readonly Hold[]>;
 }
 
-/** What merges bring, while it is followed and a day longer. Methods throw `StoreUnavailable`. */
+/** What merges roll out. Methods throw `StoreUnavailable`. */
 export interface RolloutStore {
-  /** Keeps it until `ROLLOUT_KEPT_MS` after its time. */
+  /** Keeps it until `PLAN_LIFETIME_MS` after its time, and so no shorter than its plan: a merge that is reported again starts none. */
   save(rollout: Rollout, now: Date): Promise<void>;
   find(change: ChangeRequestRef): Promise<Rollout | undefined>;
-  /** Every one that is stored, the oldest first. @throws {StoredValueUnreadable} */
+  /** Those that have not ended, the oldest first. Logs and skips what it cannot read. */
   list(): Promise<readonly Rollout[]>;
 }
 

@@ -1,6 +1,6 @@
 import { type Branches, movingPositions } from "../detect/inputs/moving-sources.js";
 import { type LiveApplication, type Standing, syncsItself } from "../model/application.js";
-import type { Revision } from "../model/brand.js";
+import { type Revision, revision } from "../model/brand.js";
 import { type FollowedApplication, hasFailed, type RolloutState } from "../model/rollout.js";
 import { digestOf } from "./members.js";
 
@@ -9,13 +9,13 @@ export interface RolloutLook {
   readonly change: Branches;
   readonly merged: Revision;
   /** Whether a commit is the merged one, or holds it. */
-  readonly holds: (commit: string) => Promise<boolean>;
+  readonly holds: (commit: Revision) => Promise<boolean>;
   readonly now: Date;
 }
 
 type Verdict = Pick<RolloutState, "kind" | "why" | "message">;
 
-/** How far an application has come. @param live undefined if Argo CD does not have it. */
+/** The state of an application after the merge. @param live undefined if Argo CD does not have it. */
 export async function lookAtRollout(
   one: FollowedApplication,
   live: LiveApplication | undefined,
@@ -39,7 +39,7 @@ function goneVerdict(live: LiveApplication | undefined): Verdict {
 }
 
 async function runVerdict(
-  { existed, healthy, definition }: FollowedApplication,
+  { existed, healthy, definition, wasBroken = false }: FollowedApplication,
   live: LiveApplication | undefined,
   { change, merged, holds }: RolloutLook,
 ): Promise<Verdict> {
@@ -55,27 +55,45 @@ async function runVerdict(
   if (definition !== undefined && live.setStrategy !== "rolling" && digestOf(live.spec) !== definition) {
     return { kind: "waiting", why: "does not have its new definition yet: what applies it has to be synced" };
   }
-  const { sync, health, phase, message, errors } = live.standing ?? NOTHING_KNOWN;
-  const [error] = errors;
-  if (error !== undefined) return { kind: "failing", why: "has an error in Argo CD", message: error };
-  const own = movingPositions(live.spec, change).map((position) => live.comparedRevisions[position - 1]);
+  const { sync, health, phase, message: said, errors } = live.standing ?? NOTHING_KNOWN;
+  // Argo CD compares a source that follows the branch with commits of that branch alone, whatever is deployed meanwhile.
+  const own = movingPositions(live.spec, change).map((position) => commitOf(live.comparedRevisions[position - 1]));
   const compared = await Promise.all(own.map(async (commit) => commit !== undefined && holds(commit)));
-  if (compared.includes(false)) return { kind: "waiting", why: `was not compared with ${short(merged)} yet` };
+  const isCompared = !compared.includes(false);
+  const notYet = { kind: "waiting", why: `was not compared with ${short(merged)} yet` } as const;
+  // Its errors are of an earlier commit.
+  if (!isCompared && !own.includes(undefined)) return notYet;
+  const [message] = errors;
+  const asBefore = wasBroken ? ", as before the merge" : "";
+  if (message !== undefined) {
+    // Where Argo CD cannot make the manifests, it may not say of which commit.
+    if (wasBroken && !isCompared) return { kind: "waiting", why: `has an error in Argo CD${asBefore}`, message };
+    return { kind: "failing", why: "has an error in Argo CD", message };
+  }
+  if (!isCompared) return notYet;
   const at = own[0] === undefined ? "" : ` at ${short(own[0])}`;
   if (phase === "Running" || phase === "Terminating") return { kind: "waiting", why: `is being synced${at}` };
   if (sync === "Synced") {
     const isGood = health === "Healthy" || health === "Suspended";
     if (isGood || !healthy) return { kind: "reached", why: `runs${at}` };
-    return {
-      kind: health === "Degraded" ? "failing" : "waiting",
-      why: `is synced${at}, and ${health || "not healthy"}`,
-    };
+    if (health === "Degraded") {
+      return { kind: wasBroken ? "waiting" : "failing", why: `is synced${at}, and Degraded${asBefore}` };
+    }
+    return { kind: "waiting", why: `is synced${at}, and ${health || "not healthy"}` };
   }
-  if (phase === "Failed" || phase === "Error") return { kind: "failing", why: `could not be synced${at}`, message };
+  // Before its last operation, which may be of an earlier commit.
   if (sync === "OutOfSync" && !syncsItself(live)) {
-    return { kind: "manual", why: "is synced by nothing by itself: whoever may sync it in Argo CD has to" };
+    return { kind: "manual", why: "has no auto-sync: whoever may sync it in Argo CD has to do so" };
+  }
+  if (phase === "Failed" || phase === "Error") {
+    return { kind: "failing", why: `could not be synced${at}`, message: said };
   }
   return { kind: "waiting", why: `is ${sync === "" ? "not compared" : sync}${at}` };
+}
+
+/** Argo CD may have the name of the branch in its place. */
+function commitOf(compared = ""): Revision | undefined {
+  return /^[0-9a-f]{40}$/.test(compared) ? revision(compared) : undefined;
 }
 
 const NOTHING_KNOWN: Standing = { sync: "", health: "", phase: "", message: "", errors: [] };

@@ -100,7 +100,7 @@ export async function tellOfMerge(change: ChangeRequest, run: Run): Promise<void
   }
 }
 
-/** Tells receivers how what a merge brings has ended. Never rejects. */
+/** Tells receivers how a rollout ended. Never rejects. */
 export async function tellOfRollout({ applications, merged, approval }: Rollout, change: ChangeRequest, run: Run) {
   const about = { change: changeRequestRef(change), head: merged, unapproved: approval === "missing" };
   const ends = applications.map(({ application, state }) => ({ application, end: endOf(state.kind) }));

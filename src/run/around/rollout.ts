@@ -3,7 +3,7 @@ import { repost } from "../../comments/publish.js";
 import { renderRolloutFailure } from "../../comments/rollout.js";
 import { createApprovals } from "../../core/facts/approval.js";
 import { destinationOf } from "../../core/model/application.js";
-import { type ApplicationName, revision } from "../../core/model/brand.js";
+import type { ApplicationName, Revision } from "../../core/model/brand.js";
 import {
   type ChangeRequest,
   changeRequestRef,
@@ -40,22 +40,18 @@ import { EnvironmentReports } from "./environments.js";
 import { hidingInTexts } from "./hide-secrets.js";
 
 /**
- * Begins to follow what a merge brings, as the plan of the merged head has it; once, however often the end of the change request is
- * told. @param records what it had deployed. @returns What is followed; undefined if nothing is.
+ * Starts to follow what takes effect at a merge, by the plan of the merged head; once, however often the merge is reported.
+ * @param records what it had deployed.
  */
-export async function startRollout(
-  change: ChangeRequest,
-  records: readonly Deployment[],
-  run: Run,
-): Promise<Rollout | undefined> {
+export async function startRollout(change: ChangeRequest, records: readonly Deployment[], run: Run): Promise<void> {
   const { timeout } = run.config.afterMerge;
-  if (timeout === "off") return undefined;
+  if (timeout === "off") return;
   const [known, plan] = await Promise.all([run.rollouts.find(change), run.plans.find(change)]);
-  if (known !== undefined || !isPlanOf(plan, change)) return known;
+  if (known !== undefined || !isPlanOf(plan, change)) return;
   const deployed = records.filter((one) => isDeployedAt(one, plan.head));
   const expected = expectedIn(plan, new Set(deployed.map(({ application }) => application)));
-  if (expected.length === 0) return undefined;
-  const { approval, isHealthRequired } = await rulesOf(plan, change, run);
+  if (expected.length === 0) return;
+  const [{ approval, isHealthRequired }, broken] = await Promise.all([rulesOf(plan, change, run), brokenNow(run)]);
   const now = run.clock.now();
   const since = now.toISOString();
   const rollout: Rollout = {
@@ -68,6 +64,7 @@ export async function startRollout(
     applications: expected.map((one) => ({
       ...one,
       healthy: one.goal === "run" && isHealthRequired(one.application),
+      wasBroken: broken(one.application),
       state: { kind: "waiting", why: "was not looked at yet", since },
     })),
     deployed: records
@@ -81,7 +78,6 @@ export async function startRollout(
       })),
   };
   await run.rollouts.save(rollout, now);
-  return rollout;
 }
 
 interface RolloutRules {
@@ -89,7 +85,7 @@ interface RolloutRules {
   readonly isHealthRequired: (application: ApplicationName) => boolean;
 }
 
-/** What cannot be read is told so, and everything has to get healthy. */
+/** If they cannot be read, the approval is unknown, and everything has to get healthy. */
 async function rulesOf(plan: Plan, change: ChangeRequest, run: Run): Promise<RolloutRules> {
   try {
     const { snapshot, ...opened } = await openChange(change, run);
@@ -105,8 +101,23 @@ async function rulesOf(plan: Plan, change: ChangeRequest, run: Run): Promise<Rol
     };
   } catch (error) {
     if (!isOutside(error)) throw error;
-    run.log.warn({ err: error }, "could not read the rules of what a merge brings");
+    run.log.warn({ err: error }, "could not read the rules of a rollout");
     return { approval: "unknown", isHealthRequired: () => true };
+  }
+}
+
+/** What has trouble already at the merge, which may be its cure. If Argo CD does not answer, nothing has. */
+async function brokenNow({ deployer, log }: Pick<Run, "deployer" | "log">) {
+  try {
+    const lines = await deployer.rolloutLines();
+    return (application: ApplicationName) => {
+      const line = lines.get(application);
+      return line?.sync === "Unknown" || line?.health === "Degraded";
+    };
+  } catch (error) {
+    if (!isOutside(error)) throw error;
+    log.warn({ err: error }, "could not look at rollouts");
+    return () => false;
   }
 }
 
@@ -123,7 +134,7 @@ interface LookParts {
 
 /** Asks Argo CD once for all that is followed, and gives an event to every change request that something is new for. */
 export async function lookAtRollouts({ rollouts, deployer, queue, clock }: LookParts): Promise<void> {
-  const followed = (await rollouts.list()).filter(({ ended }) => ended === undefined);
+  const followed = await rollouts.list();
   if (followed.length === 0) return;
   const lines = await deployer.rolloutLines();
   const now = clock.now();
@@ -168,7 +179,7 @@ export async function followRollout(ref: ChangeRequestRef, { moved }: RolloutMov
   return silent("rollout-looked-at");
 }
 
-/** Follows no longer what ends the processes that look at it. */
+/** Ends a rollout whose looks end the process. */
 export async function abandonRollout(ref: ChangeRequestRef, { rollouts, clock }: Run): Promise<void> {
   const now = clock.now();
   const rollout = await rollouts.find(ref);
@@ -192,7 +203,7 @@ class RolloutLooks {
     const { rollout, change, now, run } = this;
     try {
       const live = line === "" ? undefined : await run.deployer.findApplication(one.application);
-      const holds = (commit: string) => this.#holds(commit);
+      const holds = (commit: Revision) => this.#holds(commit);
       const state = await lookAtRollout(one, live, { change, merged: rollout.merged, holds, now });
       const message = state.message === undefined ? undefined : await this.#hidden(state.message);
       return {
@@ -204,19 +215,17 @@ class RolloutLooks {
       };
     } catch (error) {
       if (!isOutside(error)) throw error;
-      run.log.warn({ application: one.application, err: error }, "could not look at what a merge brings");
+      run.log.warn({ application: one.application, err: error }, "could not look at a rollout of an application");
       const why = "could not be looked at";
       return { ...one, state: { ...one.state, why, message: await this.#hidden(safeMessage(error)) } };
     }
   }
 
   /** Whether every commit that leads to the merged one leads to this one as well. */
-  async #holds(commit: string): Promise<boolean> {
+  async #holds(commit: Revision): Promise<boolean> {
     const { merged } = this.rollout;
     if (commit === merged) return true;
-    // With a chart, Argo CD has a version in its place.
-    if (!/^[0-9a-f]{40}$/.test(commit)) return false;
-    const { commits, complete } = await (await this.#open()).commitsBetween(revision(commit), merged);
+    const { commits, complete } = await (await this.#open()).commitsBetween(commit, merged);
     return complete && commits.length === 0;
   }
 
@@ -243,16 +252,22 @@ class RolloutLooks {
 async function tell(before: Rollout, rollout: Rollout, change: ChangeRequest, given: Run): Promise<void> {
   const run = { ...given, runId: given.newRunId(`rollout ${identityKey(change)}`) };
   await showRollout(change, rollout, run);
-  const failed = (one: Rollout) => one.applications.filter(({ state }) => state.kind === "failed");
-  if (failed(rollout).length > 0 && JSON.stringify(failed(rollout)) !== JSON.stringify(failed(before))) {
+  const [known, failed] = [failedIn(before), failedIn(rollout)];
+  if (failed.some((name) => !known.includes(name))) {
     const text = renderRolloutFailure(rollout, linksOf(change, run), run.hostWords[change.host]);
-    await repost(run.host, change, remark(text, { runId: run.runId }), { urgency: "result" });
+    // Nobody is notified of an edit, so each set of failures has its own comment, whichever attempt posts it.
+    const runId = run.newRunId(`rollout ${identityKey(change)} ${failed.join(" ")}`);
+    await repost(run.host, change, remark(text, { runId }), { urgency: "result" });
   }
   await showEnvironments(before, rollout, change, run);
   if (rollout.ended === undefined) return;
   await tellOfRollout(rollout, change, run);
   const [told] = await run.audit.list({ limit: 1, filter: { change, action: "rolled-out" } });
   if (told === undefined) await auditRun(auditFactsOfRollout(rollout), { change, asked: undefined }, run);
+}
+
+function failedIn({ applications }: Rollout): readonly ApplicationName[] {
+  return applications.filter(({ state }) => state.kind === "failed").map(({ application }) => application);
 }
 
 /** Shows in the environments of the host what runs now, and what has failed for good. */

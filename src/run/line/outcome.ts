@@ -115,7 +115,7 @@ const SILENT_TEXTS: Readonly<Record<SilentReason, string | undefined>> = {
   "turn-over": undefined,
   "turn-told": "told that a lock was released",
   "loss-told": "told that an administrator released a lock",
-  "rollout-looked-at": "looked at what the merge brings",
+  "rollout-looked-at": "looked at the rollout after the merge",
   "stage-over": "a sync does not go on with its next stage",
   "nothing-to-update": undefined,
 };

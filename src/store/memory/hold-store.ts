@@ -1,6 +1,7 @@
 import { type ChangeRequestRef, identityKey } from "../../core/model/change-request.js";
 import type { Hold } from "../../core/model/hold.js";
-import { type Rollout, ROLLOUT_KEPT_MS } from "../../core/model/rollout.js";
+import { PLAN_LIFETIME_MS } from "../../core/model/plan/plan.js";
+import type { Rollout } from "../../core/model/rollout.js";
 import type { Clock } from "../../core/ports/clock.js";
 import type { HoldStore, RolloutStore } from "../../core/ports/stores.js";
 import { byBegin, bySince } from "../stores.js";
@@ -39,16 +40,20 @@ export class MemoryRolloutStore implements RolloutStore {
     return Promise.resolve();
   }
 
-  async find(change: ChangeRequestRef): Promise<Rollout | undefined> {
-    await this.list();
-    return this.#rollouts.get(identityKey(change));
+  find(change: ChangeRequestRef): Promise<Rollout | undefined> {
+    return Promise.resolve(this.#present().get(identityKey(change)));
   }
 
   list(): Promise<readonly Rollout[]> {
+    const followed = [...this.#present().values()].filter(({ ended }) => ended === undefined);
+    return Promise.resolve(followed.sort(bySince));
+  }
+
+  #present(): ReadonlyMap<string, Rollout> {
     const now = this.clock.now().getTime();
     for (const [key, { until }] of this.#rollouts) {
-      if (Date.parse(until) + ROLLOUT_KEPT_MS <= now) this.#rollouts.delete(key);
+      if (Date.parse(until) + PLAN_LIFETIME_MS <= now) this.#rollouts.delete(key);
     }
-    return Promise.resolve([...this.#rollouts.values()].sort(bySince));
+    return this.#rollouts;
   }
 }

@@ -263,6 +263,7 @@ const plan: z.ZodType<Plan> = z.object({
       sourceFile: orUndefined(z.string()),
       added: z.array(stored.application),
       removed: z.array(stored.application),
+      keepsRemoved: orUndefined(z.boolean()),
       changed: z.array(stored.application),
       members: z.array(storedMember),
       notes: z.array(z.string()).default([]),

@@ -60,7 +60,7 @@ export function createRedisStores(config: RedisConfig, parts: { readonly log: Lo
     locks,
     waiting: new RedisWaitStore(connection),
     holds: new RedisHoldStore(connection),
-    rollouts: new RedisRolloutStore(connection),
+    rollouts: new RedisRolloutStore(connection, parts.log),
     plans: new RedisPlanStore(connection),
     deployments: new RedisDeploymentStore(connection),
     statuses: new RedisStatusStore(connection),

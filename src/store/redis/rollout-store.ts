@@ -1,11 +1,14 @@
 import * as z from "zod";
 import { type ChangeRequestRef, identityKey } from "../../core/model/change-request.js";
-import { type Rollout, ROLLOUT_KEPT_MS } from "../../core/model/rollout.js";
+import { StoredValueUnreadable } from "../../core/model/errors.js";
+import { PLAN_LIFETIME_MS } from "../../core/model/plan/plan.js";
+import type { Rollout } from "../../core/model/rollout.js";
+import type { Log } from "../../core/ports/log.js";
 import type { RolloutStore } from "../../core/ports/stores.js";
-import { FOLLOW_KEY_PREFIX } from "../../names.js";
+import { FOLLOW_KEY_PREFIX, FOLLOWED_KEY } from "../../names.js";
 import { bySince } from "../stores.js";
 import type { RedisConnection } from "./connection.js";
-import { orUndefined, readKeys, readStored, scanKeys, stored } from "./stored-value.js";
+import { orUndefined, readKeys, readStored, stored } from "./stored-value.js";
 
 const followed = z.object({
   application: stored.application,
@@ -13,6 +16,7 @@ const followed = z.object({
   origin: z.string(),
   healthy: z.boolean(),
   existed: z.boolean(),
+  wasBroken: z.boolean().optional(),
   definition: z.string().optional(),
   seen: z.string().optional(),
   destination: z.object({ cluster: z.string(), namespace: z.string() }).optional(),
@@ -46,15 +50,28 @@ const rolloutRecord = z.object({
   }),
 });
 
-/** Rollouts under `svc:follow:<change request>`, by the ids of repositories. */
+/**
+ * Rollouts under `svc:follow:<change request>`, by the ids of repositories. The sorted set `svc:followed` has the keys of those
+ * that have not ended, by when they expire, so that a look without any costs one call.
+ */
 export class RedisRolloutStore implements RolloutStore {
-  constructor(private readonly connection: RedisConnection) {}
+  constructor(
+    private readonly connection: RedisConnection,
+    private readonly log: Log,
+  ) {}
 
   async save(rollout: Rollout, now: Date): Promise<void> {
-    const leftMs = Date.parse(rollout.until) + ROLLOUT_KEPT_MS - now.getTime();
+    const expires = Date.parse(rollout.until) + PLAN_LIFETIME_MS;
+    const leftMs = expires - now.getTime();
     if (leftMs <= 0) return;
-    const record = JSON.stringify({ v: 1, rollout });
-    await this.connection.run((redis) => redis.set(keyOf(rollout.change), record, "PX", leftMs));
+    const [key, record] = [keyOf(rollout.change), JSON.stringify({ v: 1, rollout })];
+    await this.connection.run(async (redis) => {
+      // The set first, and last at the end: a record that it lacks would never be looked at.
+      if (rollout.ended === undefined) await redis.zadd(FOLLOWED_KEY, expires, key);
+      await redis.set(key, record, "PX", leftMs);
+      if (rollout.ended !== undefined) await redis.zrem(FOLLOWED_KEY, key);
+      await redis.zremrangebyscore(FOLLOWED_KEY, "-inf", String(now.getTime()));
+    });
   }
 
   async find(change: ChangeRequestRef): Promise<Rollout | undefined> {
@@ -65,9 +82,22 @@ export class RedisRolloutStore implements RolloutStore {
 
   async list(): Promise<readonly Rollout[]> {
     const entries = await this.connection.run(async (redis) =>
-      readKeys(redis, await scanKeys(redis, FOLLOW_KEY_PREFIX)),
+      readKeys(redis, await redis.zrange(FOLLOWED_KEY, "0", "-1")),
     );
-    return entries.map(([key, record]) => readRollout(record, key)).sort(bySince);
+    return entries
+      .flatMap(([key, record]) => this.#readOrSkip(record, key))
+      .filter(({ ended }) => ended === undefined)
+      .sort(bySince);
+  }
+
+  #readOrSkip(record: string, key: string): readonly Rollout[] {
+    try {
+      return [readRollout(record, key)];
+    } catch (error) {
+      if (!(error instanceof StoredValueUnreadable)) throw error;
+      this.log.warn({ key, err: error }, "could not read what is followed after a merge");
+      return [];
+    }
   }
 }
 

@@ -5,6 +5,7 @@ import type { ChangeRequestRef } from "../../../src/core/model/change-request.js
 import { StoredValueUnreadable, StoreUnavailable } from "../../../src/core/model/errors.js";
 import { LOCK_LIFETIME_MS, type LockRequest } from "../../../src/core/model/lock.js";
 import { PLAN_LIFETIME_MS } from "../../../src/core/model/plan/plan.js";
+import type { Rollout } from "../../../src/core/model/rollout.js";
 import { createRedisStores } from "../../../src/store/redis/redis-stores.js";
 import type { Stores } from "../../../src/store/stores.js";
 import { samplePlan } from "../../comments/samples.js";
@@ -33,6 +34,17 @@ const record = {
   timestamp: "2026-03-02T10:00:00.000Z",
   plan_revision: "1".repeat(40),
 };
+
+const followed = (number: number): Rollout => ({
+  change: { ...holder, number },
+  merged: revision("1".repeat(40)),
+  since: now.toISOString(),
+  until: now.toISOString(),
+  ended: undefined,
+  approval: "given",
+  applications: [],
+  deployed: [],
+});
 
 describe("what stands in Redis", () => {
   let server: RedisServer;
@@ -119,6 +131,34 @@ describe("what stands in Redis", () => {
     await raw.mset(...entries.flat());
     await raw.set("svc:lock", "not ours");
     expect(new Set((await stores.locks.list()).map((lock) => lock.application)).size).toBe(3000);
+  });
+
+  test("a record of what is followed that cannot be read leaves the others followed, and is logged with its key", async () => {
+    const log = recordingLog();
+    const logged = createRedisStores({ address: server.address, db: 0, tls: false }, { log });
+    try {
+      for (const number of [7, 8]) await logged.rollouts.save(followed(number), now);
+      const damaged = "svc:follow:hosta/acme/deploy/7";
+      await raw.set(damaged, JSON.stringify({ v: 2 }));
+      expect((await logged.rollouts.list()).map(({ change }) => change.number)).toEqual([8]);
+      await expect(logged.rollouts.find(holder)).rejects.toThrow(StoredValueUnreadable);
+      const lines = log.lines.filter(({ text }) => text === "could not read what is followed after a merge");
+      expect(lines.map(({ fields }) => fields.key)).toEqual([damaged]);
+    } finally {
+      await logged.close();
+    }
+  });
+
+  test("a look while nothing is followed costs Redis one call, whatever else is stored", async () => {
+    await stores.rollouts.save(followed(7), now);
+    await stores.rollouts.save({ ...followed(7), ended: now.toISOString() }, now);
+    await raw.config("RESETSTAT");
+    expect(await stores.rollouts.list()).toEqual([]);
+    const calls = [...(await raw.info("commandstats")).matchAll(/^cmdstat_(\w+):calls=(\d+)/gm)];
+    const ours = calls
+      .map(([, command, count]) => `${command} ${count}`)
+      .filter((one) => !/^(?:config|info)/.test(one));
+    expect(ours).toEqual(["zrange 1"]);
   });
 
   test.each([

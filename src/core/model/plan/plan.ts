@@ -144,6 +144,8 @@ export interface ApplicationSetPreview {
   readonly sourceFile: string | undefined;
   readonly added: readonly ApplicationName[];
   readonly removed: readonly ApplicationName[];
+  /** Its policy does not delete those. */
+  readonly keepsRemoved?: boolean | undefined;
   readonly changed: readonly ApplicationName[];
   /** The applications that it would add, remove or change. */
   readonly members: readonly Member[];

@@ -12,7 +12,7 @@ import { asChanged } from "../children.js";
 import { memberOf, unknownMember } from "../members.js";
 import { readsOnlyKnown } from "../new-reads.js";
 import { type Survey, withMissing } from "../survey.js";
-import { type Expansion, notesOf, type NoteSurroundings } from "./application-set-notes.js";
+import { type Expansion, notesOf, type NoteSurroundings, policyOf } from "./application-set-notes.js";
 import {
   type AppliedSource,
   applyExpansions,
@@ -109,7 +109,10 @@ async function previewOf(attempt: Attempt, around: Surroundings): Promise<Applic
   const notes = notesOf(attempt, around);
   const members = withReads(await generatedMembers(attempt, around), attempt.set, around.change);
   const failure = failureToCreate(attempt.head);
-  return { name, sourceFile, ...attempt.comparison, members, notes, problem: undefined, failure, owned: [] };
+  const { head } = attempt.set;
+  const keepsRemoved = head !== undefined && !policyOf(head).deletes;
+  const changes = { ...attempt.comparison, keepsRemoved, members };
+  return { name, sourceFile, ...changes, notes, problem: undefined, failure, owned: [] };
 }
 
 /** The applications that the controller adds, changes or removes; where the set's settings change, all that it owns. */
