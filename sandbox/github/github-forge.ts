@@ -255,6 +255,7 @@ export class GitHubForge implements Forge {
     for (const number of numbers) entries.push(await enqueue(this.#world, this.#pull(repository, number)));
     const [first, last] = [entries[0], entries.at(-1)];
     if (first === undefined || last === undefined) throw new Error("nothing is queued");
+    for (const entry of entries) await this.#announce(entry.pull, { action: "enqueued" }, entry.pull.author);
     if (lie.hidden === true) dequeue(first.pull);
     const pull = lie.named === undefined ? last.pull : this.#pull(repository, lie.named);
     await tellGroup(this.#world, this.#parts.webhooks, first.baseSha, { ...last, pull });
@@ -268,8 +269,10 @@ export class GitHubForge implements Forge {
   }
 
   /** GitHub merges the group that ends with this pull request, or takes it out of the queue. True if it merged. */
-  async endGroup(repository: string, number: number): Promise<boolean> {
-    const merged = await endGroup(this.#world, this.#pull(repository, number), "svc/sync");
+  async endGroup(repository: string, number: number, required = "svc/sync"): Promise<boolean> {
+    const last = this.#pull(repository, number);
+    const merged = await endGroup(this.#world, last, required);
+    if (merged.length === 0) await this.#announce(last, { action: "dequeued" }, last.author);
     for (const pull of merged) await this.#announce(pull, { action: "closed" }, pull.merged?.by ?? pull.author);
     return merged.length > 0;
   }

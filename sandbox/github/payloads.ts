@@ -18,14 +18,16 @@ import {
 
 export type PullAction =
   | { readonly action: "opened" | "reopened" | "closed" | "ready_for_review" | "converted_to_draft" }
+  | { readonly action: "enqueued" | "dequeued" }
   | { readonly action: "synchronize"; readonly before: string; readonly after: string }
   | { readonly action: "edited"; readonly changes: JsonObject }
   | { readonly action: "labeled"; readonly label: string };
 
 /** Body of a `pull_request` event. */
 export async function pullPayload(world: World, pull: Pull, what: PullAction, sender: Person): Promise<JsonObject> {
-  // There is no example of an edited pull request. It has the members of an opened one, and `changes`.
-  const example = examplePayload("pull_request", what.action === "edited" ? "opened" : what.action);
+  // There are no examples of these. They have the members of an opened one, and an edited one has `changes`.
+  const hasNone = ["edited", "enqueued", "dequeued"].includes(what.action);
+  const example = examplePayload("pull_request", hasNone ? "opened" : what.action);
   const details = what.action === "labeled" ? { label: renderLabel(world, pull, what.label) } : what;
   return {
     ...example,

@@ -85,9 +85,10 @@ export async function startGitHub({ store, app }: GitHubOptions): Promise<GitHub
       .send("pull_request", () => pullPayload(world, pull, { action: "opened" }, world.bot))
       .catch((error: unknown) => violated(`could not create a webhook: ${String(error)}`));
   const queued = (entry: QueueEntry): void =>
-    void tellGroup(world, webhooks, entry.baseSha, entry).catch((error: unknown) =>
-      violated(`could not create a webhook: ${String(error)}`),
-    );
+    void webhooks
+      .send("pull_request", () => pullPayload(world, entry.pull, { action: "enqueued" }, world.bot))
+      .then(() => tellGroup(world, webhooks, entry.baseSha, entry))
+      .catch((error: unknown) => violated(`could not create a webhook: ${String(error)}`));
   server.post("/api/graphql", graphqlEndpoint({ world, tokens, violated, opened, queued }));
   server.use((request, response) => {
     violated(`${request.method} ${request.path}: not served by this sandbox`);

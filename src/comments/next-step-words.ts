@@ -64,9 +64,11 @@ export function commandText(
 
 function nothingPieces(
   because: Extract<NextStep, { kind: "none" }>["because"],
-  { short, command }: HostWords,
+  { title, short, command }: HostWords,
 ): readonly Piece[] {
   switch (because) {
+    case "queued":
+      return [`nothing is left to do here: ${title} merges this ${short} when its turn in the merge queue has come`];
     case "merged":
       return ["nothing is left to do here; to undo it, comment ", { code: `${command} revert` }];
     case "closed":

@@ -3,8 +3,11 @@ import type { GitHubForge } from "../../sandbox/github/github-forge.js";
 import { type Bot, REPOSITORY, startBot } from "./bot.js";
 import { changeOf } from "./resources.js";
 
-async function start(needsWrite = false): Promise<{ readonly bot: Bot; readonly github: GitHubForge }> {
-  const config = { hosta: { commit_status: true }, defaults: { auto_merge: true } };
+async function start({ needsWrite = false, requireApproval = false } = {}): Promise<{
+  readonly bot: Bot;
+  readonly github: GitHubForge;
+}> {
+  const config = { hosta: { commit_status: true }, defaults: { auto_merge: true, require_approval: requireApproval } };
   const bot = await startBot({ host: "hosta", config });
   const { github } = bot.world;
   if (github === undefined) throw new Error("the sandbox has no GitHub");
@@ -32,6 +35,22 @@ describe("auto_merge where the base branch has GitHub's merge queue", () => {
     const actions = (await bot.stores.audit.list({ limit: 10 })).map(({ action }) => action);
     expect(actions).toContain("queued");
     expect(actions).not.toContain("merged");
+  });
+
+  test("the plan says that it is queued, and to merge it once it is taken out again", async () => {
+    const { bot, github } = await start({ requireApproval: true });
+    const one = await bot.open(changeOf(["web"]));
+    await bot.approve(one);
+    await bot.comment(one, "svc sync");
+    const plan = () => bot.answers(one).find((text) => text.includes("## svc Plan"));
+    bot.clock.advance(2_000);
+    await bot.idle();
+    expect(plan()).toContain("GitHub merges this PR when its turn in the merge queue has come");
+    expect(await github.endGroup(REPOSITORY, one, "another check that is required")).toBe(false);
+    await bot.idle();
+    bot.clock.advance(2_000);
+    await bot.idle();
+    expect(plan()).toMatch(/Merge this PR/);
   });
 
   test("what is pushed right before it is queued is not queued", async () => {
@@ -70,7 +89,7 @@ describe("auto_merge where the base branch has GitHub's merge queue", () => {
   });
 
   test("without the right to queue it says what to try", async () => {
-    const { bot, github } = await start(true);
+    const { bot, github } = await start({ needsWrite: true });
     const one = await bot.open(changeOf(["web"]));
     await bot.comment(one, "svc sync");
     expect(bot.lastComment(one)).toContain("The GitHub App may not put this pull request into the merge queue.");

@@ -54,8 +54,10 @@ export function createApprovals(context: ApprovalContext): Approvals {
  * the host's rules are met. Where no readable rules say who may approve, only administrators of the pages may.
  */
 async function approvalOf(context: ApprovalContext): Promise<Approval> {
-  const { change, settings, hostWords, isAdministrator } = context;
-  const approval = await independentApproval(context);
+  const { host, change, settings, hostWords, isAdministrator } = context;
+  const given = await host.reviews(change);
+  const { queued } = given;
+  const approval = { ...(await independentApproval(given, context)), ...(queued && { queued }) };
   if (!approval.approved || !settings.needsAdministrator) return approval;
   const administrators = await Promise.all(approval.people.map((person) => isAdministrator(change.host, person)));
   if (administrators.includes(true)) return approval;
@@ -66,9 +68,8 @@ function administratorNeeded(host: string): string {
   return `${REPOSITORY_FILE} is broken, and none of its versions in the last 200 commits can be read, so nobody knows its rules: an administrator of svc's pages, who is logged in there with ${host}, has to approve the head commit.`;
 }
 
-async function independentApproval(context: ApprovalContext): Promise<Approval> {
+async function independentApproval(given: Reviews, context: ApprovalContext): Promise<Approval> {
   const { host, change, settings, snapshot } = context;
-  const given = await host.reviews(change);
   if (!given.approved) return given;
   const isOurs = change.author?.id === (await host.self()).id;
   if (settings.approvalFromCommitters && !isOurs) return given;

@@ -123,6 +123,8 @@ export interface Approval {
   readonly people: readonly Approver[];
   /** A sentence for people; undefined if approved. */
   readonly missing: string | undefined;
+  /** It is in a merge queue, whose turn merges it. */
+  readonly queued?: true;
 }
 
 export interface Approver extends User {

@@ -59,7 +59,7 @@ export type NextStep =
   /** What was just undone can be done again, or left. */
   | { readonly kind: "undone"; readonly by: "rollback" | "unlock"; readonly again: AdvisedCommand }
   /** Nothing can be done here. */
-  | { readonly kind: "none"; readonly because: "merged" | "closed" | "fork" };
+  | { readonly kind: "none"; readonly because: "merged" | "closed" | "fork" | "queued" };
 
 /** A command that would not be refused now. */
 export interface AdvisedCommand {

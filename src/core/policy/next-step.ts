@@ -98,7 +98,8 @@ function finishing(facts: Facts): NextStep {
   const barred = firstStep(barsOf(judge("merge", facts)), facts, merge);
   if (barred !== undefined) return barred;
   const unseen = plan?.waitsForApproval === true && approval?.approved !== true;
-  return unseen ? approving(facts, replanning(facts)) : merge;
+  if (unseen) return approving(facts, replanning(facts));
+  return approval?.queued ? { kind: "none", because: "queued" } : merge;
 }
 
 interface JudgedSync {

@@ -142,6 +142,7 @@ export const APPROVAL_QUERY = `query ($owner: String!, $name: String!, $number: 
     pullRequest(number: $number) {
       headRefOid
       baseRefName
+      isInMergeQueue
       reviewDecision
       timelineItems(last: 100, itemTypes: [BASE_REF_CHANGED_EVENT, AUTOMATIC_BASE_CHANGE_SUCCEEDED_EVENT]) {
         pageInfo { hasPreviousPage }
@@ -173,6 +174,7 @@ const baseChangeSchema = z.object({ createdAt: timeField, from: z.string(), to: 
 const approvalSchema = z.object({
   headRefOid: z.string(),
   baseRefName: z.string(),
+  isInMergeQueue: z.boolean().nullish(),
   reviewDecision: z.string().nullish(),
   timelineItems: z.object({
     pageInfo: z.object({ hasPreviousPage: z.boolean() }),
@@ -188,7 +190,8 @@ type BaseChange = z.output<typeof baseChangeSchema>;
 
 export async function getReviews(client: GitHubClient, change: ChangeRequest): Promise<Reviews> {
   const asked = `read the reviews of ${change.repository}#${change.number}`;
-  const verdict = judgeReviews(change, await client.queryPullRequest(approvalSchema, change, asked, APPROVAL_QUERY));
+  const pull = await client.queryPullRequest(approvalSchema, change, asked, APPROVAL_QUERY);
+  const verdict = { ...judgeReviews(change, pull), ...(pull.isInMergeQueue ? { queued: true as const } : {}) };
   if (verdict.missing === undefined) return verdict;
   return { ...verdict, missing: `${verdict.missing}${await describeAwaited(client, change)}` };
 }

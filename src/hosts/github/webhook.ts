@@ -70,6 +70,8 @@ function translatePullRequest(delivery: string, payload: unknown): Translation {
     case "ready_for_review":
       return { ...origin, kind: "updated", reason: "ready" };
     case "converted_to_draft":
+    case "enqueued":
+    case "dequeued":
       return { ...origin, kind: "reviewed" };
     case "edited":
       if (changes?.base === undefined || changes.base === null) return { ignored: "the base branch did not change" };

@@ -42,6 +42,8 @@ describe("GitHub's events", () => {
       { ...origin, kind: "closed", merged: true },
     ],
     ["made a draft", "pull_request", pull(CONVERTED_TO_DRAFT), { kind: "reviewed" }],
+    ["queued", "pull_request", pull(OPENED, { action: "enqueued" }), { kind: "reviewed" }],
+    ["taken out of a queue", "pull_request", pull(OPENED, { action: "dequeued" }), { kind: "reviewed" }],
     ["labeled", "pull_request", pull(OPENED, { action: "labeled" }), ignored],
     ["opened from a deleted fork", "pull_request", pull(OPENED, { pull_request: { head: { repo: null } } }), origin],
     ["review submitted", "pull_request_review", review(2), { kind: "reviewed" }],
