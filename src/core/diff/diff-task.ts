@@ -150,8 +150,11 @@ function renderedTwice({ base, head, baseNamespace, destinationNamespace }: Diff
 
 /** Characters of foreign content in a comparison. */
 export function sizeOf({ base, head, live, answers }: DiffInput): number {
-  const answered = Object.values(answers).reduce((sum, { before, whole }) => sum + before.length + whole.length, 0);
-  return base.length + head.length + (live?.state.length ?? 0) + answered;
+  return base.length + head.length + (live?.state.length ?? 0) + sizeOfAnswers(answers);
+}
+
+export function sizeOfAnswers(answers: ObjectAnswers): number {
+  return Object.values(answers).reduce((sum, { before, whole }) => sum + before.length + whole.length, 0);
 }
 
 /** What the renders of an application say about others. It stays in memory, since it holds whole definitions. */

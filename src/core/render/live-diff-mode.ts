@@ -5,6 +5,7 @@ import {
   markTask,
   type RenderFacts,
   sizeOf,
+  sizeOfAnswers,
   trialOrderTask,
 } from "../diff/diff-task.js";
 import { applicationSyncOptions } from "../diff/hook.js";
@@ -147,10 +148,9 @@ function questionAbout(
       const { compute, change, redact } = context;
       const tried = await tryInOrder(order, subject, { ...context, signal });
       const answers = answersOf(tried);
-      const answered = Object.values(answers).reduce((sum, { before, whole }) => sum + before.length + whole.length, 0);
       const limits = { owner: changeRequestKey(change), deadlineMs: DEADLINE_MS, signal };
       const marks = { ...input, sides, answers };
-      const computed = await computeIfLarge(compute, markTask, marks, characters + answered, limits);
+      const computed = await computeIfLarge(compute, markTask, marks, characters + sizeOfAnswers(answers), limits);
       const diff = computed.kind === "done" ? remarked(planned.diff, computed.output) : planned.diff;
       return { ...planned, ...withTrials(diff, { ...tried, spec: subject.head.spec, redact }) };
     },

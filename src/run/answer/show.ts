@@ -128,10 +128,10 @@ export async function addAnswers(
     const plan = answered ?? withoutAnswers(posted.plan, "the plan was stopped while it asked");
     await run.plans.save(plan);
     // The status of a head that is not the newest any more is left as it is.
-    if (answered === undefined) return new PlanComment(change, {}, going).write({ ...posted, plan });
-    if (settings !== undefined) {
-      await show(change, { settings, reviewed, unlessShown: true }, going);
+    if (answered === undefined || settings === undefined) {
+      return new PlanComment(change, {}, going).write({ ...posted, plan });
     }
+    await show(change, { settings, reviewed, unlessShown: true }, going);
   });
 }
 
