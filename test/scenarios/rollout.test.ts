@@ -175,6 +175,25 @@ describe.each(HOSTS)("the rollout after a merge, on %s", (host) => {
     expect(failures(bot, one)).toEqual([]);
   });
 
+  test("one that was Degraded at the merge already has until the time-out, and is told with that", async () => {
+    const bot = await start(host, { config: { defaults: { require_healthy: true }, after_merge: { timeout: "10m" } } });
+    const earlier = await bot.open(changeOf(["web"]));
+    await merge(bot, earlier);
+    bot.argocd.playHealth("web", [{ status: "Degraded" }]);
+    await rollOut(bot);
+    await look(bot, 2 * 60_000);
+    expect(failures(bot, earlier)[0]).toMatch(/- ❌ .*web.* is synced at [0-9a-f]{8}, and Degraded\n/);
+    const one = await bot.open({ "apps/web/configmap.yaml": configMap("web", { value: "3" }) });
+    await merge(bot, one);
+    await rollOut(bot);
+    await look(bot, 2 * 60_000);
+    await look(bot, 2 * 60_000);
+    expect(failures(bot, one)).toEqual([]);
+    expect(plan(bot, one)).toMatch(/- ⏳ .*web.* is synced at [0-9a-f]{8}, and Degraded, as before the merge/);
+    await look(bot, 6 * 60_000);
+    expect(failures(bot, one)[0]).toMatch(/- ❌ .*web.* and Degraded, as before the merge/);
+  });
+
   test("one that is deleted or renamed meanwhile is named with that", async () => {
     const bot = await start(host);
     const one = await bot.open(changeOf(["web"]));
