@@ -69,8 +69,7 @@ export async function plan(command: Command<"plan">, context: CommandContext): P
     context.signal.throwIfAborted();
     return { kind: "planned", ...asked, pruning: context.settings.prune };
   } catch (error) {
-    // The survey may still be reading other applications: no lock is taken after the answer, and one that is being taken
-    // is released as well.
+    // The survey may still be reading: no lock is taken after the answer, and one that is being taken is released as well.
     await start.end();
     if (context.signal.aborted) await releaseFresh(locks, context);
     throw error;

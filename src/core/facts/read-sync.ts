@@ -62,8 +62,7 @@ export async function readForSync(
   const { dryRun, automatic } = command;
   const asker: Asker = {
     ...{ login: user.login, mayWrite: true, withoutApproval, barred, selected: names },
-    ...(dryRun && { dryRun }),
-    ...(automatic && { automatic }),
+    ...{ ...(dryRun && { dryRun }), ...(automatic && { automatic }) },
   };
   const unread = found.detection.unread.length > 0 ? found.detection.unread : undefined;
   const now = new Map(looked.map(({ application, facts: one }) => [application, one]));
@@ -349,7 +348,6 @@ export function differingFrom(
   live: readonly Application[] | undefined,
   change: ChangeRequest,
 ): ReadonlyMap<ApplicationName, string> {
-  // A plan of another commit or target branch is stale in any case.
   if (!isPlanOf(plan, change)) return new Map();
   const planned = new Map(plan.applications.map(({ application, effect }) => [application, effect]));
   const running = live && new Map(live.map((one) => [one.name, one]));
