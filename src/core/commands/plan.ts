@@ -381,9 +381,8 @@ async function keepEarlier(
   earlier: Plan | undefined,
   context: Commits & LockPorts,
 ): Promise<readonly ApplicationPlan[]> {
-  const known = new Map(
-    isPlanOf(earlier, context.change) ? earlier.applications.map((one) => [one.application, one]) : [],
-  );
+  const planned = isPlanOf(earlier, context.change) ? earlier.applications : [];
+  const known = new Map(planned.map((one) => [one.application, one]));
   const kept = await allInTurns(left, async (subject) => {
     const one = known.get(subject.name);
     if (one === undefined || one.kind === "unplanned") return unplanned(subject);
