@@ -250,10 +250,8 @@ async function lookAtEarlierAgain(
   const deploying = applications.filter(({ now }) => now !== undefined);
   const records = await context.deployments.ofChange(context.change);
   const left = new Set(records.map(({ application }) => application));
-  return {
-    ...(await lookAtEarlier(deploying, records, context)),
-    applications: applications.map((one) => (left.has(one.application) ? one : { ...one, record: undefined })),
-  };
+  const found = applications.map((one) => (left.has(one.application) ? one : { ...one, record: undefined }));
+  return { ...(await lookAtEarlier(deploying, records, context)), applications: found };
 }
 
 /** A clause about a deployed application that does not run what was deployed, or not well. */
