@@ -196,17 +196,39 @@ test("a sync that never reached Argo CD is started again, beside the one that di
 
 const syncedIn = (world: CutWorld) => world.deployer.syncs.map(({ application }) => application.name);
 
+/** `api` is deployed ten minutes before `web`. */
+function withStages(): CutWorld {
+  const world = new CutWorld();
+  for (const name of [WEB, API]) world.deployer.add(name, spec(name), { labels: { team: "shop" } });
+  const stages = "stages: [{name: dev, applications: api}, {name: prod, applications: web, soak: 10m}]\n";
+  const before = { ...config("web", "1"), ...config("api", "1"), ...definition("web"), ...definition("api") };
+  world.repositories.commit("main", withChanges({}, { ...before, ".svc.yaml": stages }));
+  return world;
+}
+
+test("a stage whose event waits behind a plan is not deployed, since the plan has ended the run", async () => {
+  const world = withStages();
+  const number = world.open(BOTH);
+  const change = world.host.ref(number);
+  await world.says(number, "svc plan");
+  await world.says(number, "svc sync");
+  const next = (await world.stores.plans.find(change))?.next;
+  if (next === undefined) throw new Error("no stage follows");
+  await world.clock.sleep(11 * 60_000);
+  await world.says(number, "svc plan");
+  const before = world.host.commentsOf(number).length;
+  await world.handle({ kind: "stage-due", delivery: "due", change, next });
+  expect(syncedIn(world)).toEqual([API]);
+  expect(world.host.commentsOf(number)).toHaveLength(before);
+});
+
 test.each([
   ["everything", ""],
   ["names", " -a api -a web"],
   ["patterns", " -a ap* -a we*"],
   ["a label", " -a label:team=shop"],
 ])("a sync of %s that is cut off in a stage goes on with the next one", async (_what, selection) => {
-  const world = new CutWorld();
-  for (const name of [WEB, API]) world.deployer.add(name, spec(name), { labels: { team: "shop" } });
-  const stages = "stages: [{name: dev, applications: api}, {name: prod, applications: web, soak: 10m}]\n";
-  const before = { ...config("web", "1"), ...config("api", "1"), ...definition("web"), ...definition("api") };
-  world.repositories.commit("main", withChanges({}, { ...before, ".svc.yaml": stages }));
+  const world = withStages();
   const number = world.open(BOTH);
   await world.says(number, "svc plan");
   const event = world.comment(number, `svc sync${selection}`);

@@ -137,6 +137,22 @@ describe.each(HOSTS)("stages on %s", (host) => {
     expect((await bot.stores.plans.find(bot.ref(one)))?.next).toBeUndefined();
   });
 
+  test("a stage that Argo CD refuses to deploy again ends the run", async () => {
+    const bot = await startBot({ host, ...stages(", wait: manual") });
+    const one = await bot.open(BOTH);
+    bot.expectChanges("sync api");
+    await bot.comment(one, "svc sync");
+    await bot.forge.pushToBranch(REPOSITORY, "main", { ".svc.yaml": stagesFile("") });
+    await bot.comment(one, "svc plan");
+    const path = /applications\/api\/sync$/;
+    const body = JSON.stringify({ error: "no", code: 3, message: "no" });
+    bot.argocd.faults.add({ method: "POST", path, fault: { kind: "status", status: 400, body } });
+    await bot.comment(one, "svc sync");
+    expect(bot.lastComment(one)).toContain("❌");
+    expect((await bot.stores.plans.find(bot.ref(one)))?.next).toBeUndefined();
+    expect(bot.changes()).toEqual(["sync api"]);
+  });
+
   test("health is read again at the end of the soak", async () => {
     const bot = await startBot({ host, ...stages(", soak: 10m") });
     const one = await bot.open(BOTH);

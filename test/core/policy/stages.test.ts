@@ -133,9 +133,11 @@ test("every application is in one stage; no stage has what belongs to a later on
           if (deploys) expect(at(name)).toBeGreaterThanOrEqual(["dev", "qa"].indexOf(child.split("-")[0] ?? ""));
           if (at(child) < at(name)) expect(waits.get(applicationName(child))?.circle).toBeDefined();
         }
-        for (const earlier of waits.get(applicationName(name))?.earlier ?? []) {
-          expect(at(earlier)).toBeLessThan(at(name));
-        }
+        const before = all.filter((one) => at(one) < at(name));
+        expect([...(waits.get(applicationName(name))?.earlier ?? [])].sort()).toEqual(before.sort());
+        const nearest = Math.max(-1, ...before.map(at));
+        const { before: last } = waits.get(applicationName(name)) ?? {};
+        expect([...(last?.applications ?? [])].sort()).toEqual(before.filter((one) => at(one) === nearest).sort());
       });
     }),
   );
@@ -192,6 +194,16 @@ describe("the gate of stages", () => {
     [
       "waits for the soak from the end of the sync",
       { stages: SOAKING, records: [deployed("dev-a", 4)] },
+      "qa-a",
+      "it is in stage qa, which begins at 2026-03-01 14:06 UTC, 10m after stage dev was deployed",
+    ],
+    [
+      "waits for the soak from the last sync of the stage",
+      {
+        stages: SOAKING,
+        applications: ["dev-a", "dev-b", "qa-a"].map((name) => application(name)),
+        records: [deployed("dev-a", 40), deployed("dev-b", 4)],
+      },
       "qa-a",
       "it is in stage qa, which begins at 2026-03-01 14:06 UTC, 10m after stage dev was deployed",
     ],
