@@ -217,6 +217,7 @@ describe.each(HOSTS)("stages on %s", (host) => {
     await bot.comment(one, "svc sync");
     await bot.forge.pushToBranch(REPOSITORY, "main", { ".svc.yaml": stagesFile(", soak: 10m, wait: manual") });
     await bot.idle();
+    expect(planOf(bot, one)).toContain("2. `prod` (with another `svc sync`, 10m after `dev` is deployed");
     await pass(bot, 11);
     expect(bot.changes()).toEqual(["sync api"]);
     expect(bot.lastComment(one)).toContain("it is in stage prod, which svc does not begin by itself: comment svc sync");

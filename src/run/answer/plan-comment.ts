@@ -34,7 +34,7 @@ function digestOf({ plan, next, present }: Living): string {
     return [application, lock.kind, ...held, gaps?.behind];
   });
   const answers = plan.applications.map((one) => (one.kind === "evaluated" ? one.cluster : undefined));
-  return hashOf([plan.head, plan.baseBranch, plan.plannedAt, plan.notes, locks, next, present, answers]);
+  return hashOf([plan.head, plan.baseBranch, plan.plannedAt, plan.notes, plan.stages, locks, next, present, answers]);
 }
 
 function hashOf(value: unknown): string {

@@ -15,7 +15,7 @@ import type { Rollout } from "../../core/model/rollout.js";
 import type { Settings } from "../../core/model/settings.js";
 import { byNameAlone, needsApproval } from "../../core/policy/effect-rules.js";
 import type { Facts } from "../../core/policy/facts.js";
-import { endOfSoak } from "../../core/policy/stages.js";
+import { endOfSoak, shownStages } from "../../core/policy/stages.js";
 import { Stopped } from "../../core/ports/event-queue.js";
 import { surveyAfresh } from "../../core/survey/survey.js";
 import { AUTOMATIC, commandContext, NOBODY, openChange, type Run } from "../line/run.js";
@@ -210,7 +210,9 @@ async function readPlanned(
 ): Promise<Planned | undefined> {
   const plan = await run.plans.find(change);
   if (plan?.head !== change.headRevision) return undefined;
-  return { ...(await readChangeFacts(change, settings, run, { plan, reviewed })), plan };
+  const read = await readChangeFacts(change, settings, run, { plan, reviewed });
+  // The base branch may have got other stages since the plan.
+  return { ...read, plan: { ...plan, stages: shownStages(plan.applications, settings).stages } };
 }
 
 /** The next end of a hold or a soak. */
