@@ -44,12 +44,11 @@ describe.each(HOSTS)("what svc shows on %s follows what happens elsewhere", (hos
     const bot = await start(host);
     const one = await bot.open(changeOf(["web"]));
     const two = await bot.open(changeOf(["web"], "3"), { by: "bo" });
-    const before = written(bot, two).length;
     await bot.comment(one, "svc unlock");
     await bot.comment(two, "svc unlock", "bo");
-    const after = written(bot, two).length;
-    // GitLab has a pending one already.
-    expect(after).toBe(host === "hosta" ? before + 1 : before);
+    const texts = written(bot, two).map(({ state, description }) => `${state}: ${description}`);
+    expect(texts.filter((text, index) => text === texts[index - 1])).toEqual([]);
+    const after = texts.length;
     await bot.stores.marks.set([bot.ref(two)], bot.clock.now());
     await bot.approve(two, "ana");
     expect(written(bot, two)).toHaveLength(after);
