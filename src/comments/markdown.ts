@@ -1,4 +1,5 @@
 import { changeRequestAddress, type ChangeRequestRef } from "../core/model/change-request.js";
+import type { Message } from "../core/model/host-words.js";
 import type { HostId } from "../names.js";
 
 /**
@@ -72,9 +73,23 @@ export function sentence(text: string): string {
     .replaceAll("`", "&#96;");
 }
 
+/** A message as Markdown: escaped, and the reference in it leads to the other change request. */
+export function messageText(message: Message, links: Pick<Links, "hosts">): string {
+  if (typeof message === "string") return sentence(message);
+  const { before, reference, change, after } = message;
+  return `${sentence(before)}${changeLink(reference, change, links)}${sentence(after)}`;
+}
+
 /** A warning on a line of its own. It must not begin with a name: its first letter becomes a capital. */
 export function warning(text: string): string {
-  const escaped = sentence(text);
+  return warningLine(sentence(text));
+}
+
+export function messageWarning(message: Message, links: Pick<Links, "hosts">): string {
+  return warningLine(messageText(message, links));
+}
+
+function warningLine(escaped: string): string {
   const ended = /[.!?]$/.test(escaped) ? escaped : `${escaped}.`;
   return `⚠️ ${ended.charAt(0).toUpperCase()}${ended.slice(1)}`;
 }

@@ -1,22 +1,24 @@
 import type { ChangeRequest } from "../core/model/change-request.js";
 import type { HostWords } from "../core/model/host-words.js";
 import type { NextStep } from "../core/model/next-step.js";
-import type { NotDeployed } from "../core/model/plan/plan.js";
-import { code, sentence } from "./markdown.js";
+import type { Hindrance } from "../core/model/result.js";
+import { code, type Links, sentence } from "./markdown.js";
 import { markerLine } from "./marker.js";
 import { nextStepText } from "./next-step-words.js";
 import { listOf } from "./parts.js";
 
 /** What holds now bars the merge, although nothing did when the sync ended. */
 export function renderBarredMerge(
-  { notMerged, next }: { readonly notMerged: readonly NotDeployed[]; readonly next: NextStep },
+  { notMerged, next }: { readonly notMerged: readonly Hindrance[]; readonly next: NextStep },
   change: ChangeRequest,
   words: HostWords,
+  links: Links,
 ): string {
   const marker = markerLine({ kind: "merge", head: change.headRevision });
   const bars = listOf(
     `Everything is deployed, but this ${words.short} was not merged, because of what changed meanwhile:`,
     notMerged,
+    links,
   );
   return `${marker}\n${bars}\n\n${nextStepText(next, change, words)}`;
 }

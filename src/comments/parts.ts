@@ -1,10 +1,10 @@
 import { changeRequestName, type ChangeRequestRef, sameRepositoryOf } from "../core/model/change-request.js";
 import { type CheckResult, type FailedCheck, isFailed } from "../core/model/check.js";
-import { type HostWords } from "../core/model/host-words.js";
+import { type HostWords, type Message, plainText } from "../core/model/host-words.js";
 import type { Lock } from "../core/model/lock.js";
 import { checksOf, type Plan, type UnreadFile } from "../core/model/plan/plan.js";
 import { HOST_TITLES, REPOSITORY_FILE } from "../names.js";
-import { changeLink, code, details, fence, type Links, sentence, shortened } from "./markdown.js";
+import { changeLink, code, details, fence, type Links, messageText, sentence, shortened } from "./markdown.js";
 
 /** A piece of Markdown with every fence and collapsible closed. */
 export interface Block {
@@ -122,14 +122,14 @@ export function capitalised(text: string): string {
 
 interface ListedApplication {
   readonly application: string;
-  readonly reason: string;
+  readonly reason: Message;
   readonly printed?: string | undefined;
 }
 
-export function listOf(title: string, items: readonly ListedApplication[]): string {
+export function listOf(title: string, items: readonly ListedApplication[], links?: Pick<Links, "hosts">): string {
   const lines = items.map(({ application, reason, printed }) => {
-    const text = printed === undefined ? reason : `${reason}. It printed: ${printed}`;
-    return `- ${code(application)}: ${sentence(text)}`;
+    const output = printed === undefined ? "" : sentence(`. It printed: ${printed}`);
+    return `- ${code(application)}: ${links === undefined ? sentence(plainText(reason)) : messageText(reason, links)}${output}`;
   });
   return [title, ...lines].join("\n");
 }

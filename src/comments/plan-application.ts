@@ -11,7 +11,7 @@ import {
   type ObjectNote,
 } from "../core/model/plan/manifest-diff.js";
 import { type ApplicationPlan, checksOf, isWithheld, type PlanLock } from "../core/model/plan/plan.js";
-import { code, fence, type Links, sentence, shortened, warning } from "./markdown.js";
+import { code, fence, type Links, sentence, shortened, messageWarning, warning } from "./markdown.js";
 import { type Block, block, checkBlocks, counted, firstLines, lockedBy } from "./parts.js";
 import {
   againstCluster,
@@ -68,7 +68,7 @@ export function applicationBlocks(
   const { words } = options;
   const heading = `### Application: ${code(plan.application)}`;
   const text = (lines: readonly string[]): Block => block(lines.join("\n\n"), heading);
-  const warnings = plan.warnings.map(warning);
+  const warnings = plan.warnings.map((one) => messageWarning(one, options.links));
   const status = statusOf(plan, options);
   const room: DiffRoom = { ...around, open: isDangerous(plan), section: heading };
   switch (plan.kind) {

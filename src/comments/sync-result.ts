@@ -19,6 +19,7 @@ import {
   headLink,
   linked,
   type Links,
+  messageWarning,
   shortened,
   warning,
 } from "./markdown.js";
@@ -59,7 +60,7 @@ export function syncBlocks(result: SyncedResult, facts: ResultFacts): readonly B
       ? ""
       : `Nothing to deploy, proven unchanged by the plan${dryRun ? "" : ", lock released"}: ${codes(skipped)}.`,
     announced.length === 0 ? "" : listOf("Not deployed by a sync:", announced),
-    notMerged.length === 0 ? "" : listOf("Not merged automatically:", notMerged),
+    notMerged.length === 0 ? "" : listOf("Not merged automatically:", notMerged, facts.links),
     ...(merge?.overridden ?? []).map(
       ({ application, check, by }) =>
         `**Checks:** ⚠️ ${code(check)} failed for ${code(application)}, which the merge deploys; the approval of ${codes(by)} lifts that`,
@@ -165,7 +166,7 @@ function dangers(all: readonly ApplicationSync[]): readonly string[] {
 
 function syncBlock(one: ApplicationSync, run: Run): Block {
   const heading = `### Application: ${code(one.application)}`;
-  const warnings = one.warnings.map(warning);
+  const warnings = one.warnings.map((text) => messageWarning(text, run.links));
   const overridden = (one.overridden ?? []).map(
     ({ check, by }) => `**Checks:** ⚠️ ${code(check)} failed; the approval of ${codes(by)} lifts that`,
   );

@@ -354,7 +354,7 @@ describe("the answers to commands", () => {
     const merge = { kind: "merge", draft: false, by: [] } as const;
     const { headRevision: commit } = change;
     const next = { kind: "approve", known: true, commit, author: "ana", then: merge } as const;
-    expectGolden("result-merge-barred", [renderBarredMerge({ notMerged, next }, change, WORDS.hosta)]);
+    expectGolden("result-merge-barred", [renderBarredMerge({ notMerged, next }, change, WORDS.hosta, LINKS)]);
   });
 });
 

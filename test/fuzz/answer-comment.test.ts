@@ -38,7 +38,7 @@ test("no text from outside breaks out of an answer, and every part of it is whol
       notMerged: [{ application: applicationName(branch), reason }],
       next: { kind: "later", because: reason },
     } as const;
-    expectHarmless(renderBarredMerge(barred, change, WORDS[host]), host, "merge");
+    expectHarmless(renderBarredMerge(barred, change, WORDS[host], LINKS), host, "merge");
     for (const command of ["sync", "rollback"] as const) {
       expectHarmless(renderProgress(command, reached, change, LINKS), host, "progress");
     }

@@ -6,9 +6,10 @@ import type { ChangeRequest } from "../model/change-request.js";
 import { type Deployment, isDeployedAt } from "../model/deployment.js";
 import { HeadMoved, LeaseLost, safeMessage } from "../model/errors.js";
 import type { NextStep } from "../model/next-step.js";
-import type { NotDeployed, Plan } from "../model/plan/plan.js";
-import type { ApplicationSync, MergeIntent, SyncedResult } from "../model/result.js";
+import type { Plan } from "../model/plan/plan.js";
+import type { ApplicationSync, Hindrance, MergeIntent, SyncedResult } from "../model/result.js";
 import type { Settings } from "../model/settings.js";
+import { lockOfOthers } from "../policy/application-state.js";
 import { takingEffect } from "../policy/effect-rules.js";
 import type { Facts } from "../policy/facts.js";
 import type { Bar } from "../policy/gates.js";
@@ -48,7 +49,7 @@ export async function decideMerge(
 /** What holds right before a merge. */
 export type ConfirmedMerge =
   | { readonly kind: "merge"; readonly intent: MergeIntent }
-  | { readonly kind: "barred"; readonly notMerged: readonly NotDeployed[]; readonly next: NextStep }
+  | { readonly kind: "barred"; readonly notMerged: readonly Hindrance[]; readonly next: NextStep }
   /** Somebody else merged it. */
   | { readonly kind: "merged" };
 
@@ -140,7 +141,7 @@ function isOfHead(record: Deployment, name: ApplicationName, { change }: Pick<Co
  * The first reason of each application, beginning with those whose sync has just failed. Later stages are not listed: they are still
  * to come.
  */
-function hindrancesIn(bars: readonly Bar[], facts: Facts): readonly NotDeployed[] {
+function hindrancesIn(bars: readonly Bar[], facts: Facts): readonly Hindrance[] {
   const { change, justFailed, applications, asker } = facts;
   const head = applicationName(shortRevision(change.headRevision));
   const later = new Set<string | undefined>(
@@ -152,9 +153,11 @@ function hindrancesIn(bars: readonly Bar[], facts: Facts): readonly NotDeployed[
     ({ gate, application, untold }) => untold || gate !== "not-synced" || !later.has(application),
   );
   if (present.length === 0) return [{ application: head, reason: "svc merges after the last stage" }];
-  const found = new Map<string, NotDeployed>();
-  for (const { application = head, why, untold } of present) {
-    const reason = untold ? `cannot tell ${why}` : why;
+  const found = new Map<string, Hindrance>();
+  for (const { gate, application = head, why, untold } of present) {
+    const locked = applications.filter((one) => gate === "locked-by-other" && one.application === application);
+    const [lock] = locked.flatMap((one) => lockOfOthers(one, facts, "merge") ?? []);
+    const reason = untold ? `cannot tell ${why}` : (lock ?? why);
     if (!found.has(application)) found.set(application, { application, reason });
   }
   const inOrder = new Set([...justFailed, ...applications.map(({ application }) => application), ...found.keys()]);

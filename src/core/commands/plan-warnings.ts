@@ -13,7 +13,7 @@ import { allInTurns } from "../model/collections.js";
 import { type Deployment, isDeployedAt } from "../model/deployment.js";
 import { withoutReview } from "../model/effect.js";
 import { StoredValueUnreadable } from "../model/errors.js";
-import { type HostWords, listed, referenceTo } from "../model/host-words.js";
+import { type HostWords, listed, type Message, referenceTo } from "../model/host-words.js";
 import type { ApplicationPlan, Plan, ReplacedDeployment } from "../model/plan/plan.js";
 import type { LiveSubject, Subject } from "../model/subject.js";
 import { computeIfLarge } from "../ports/compute.js";
@@ -145,9 +145,14 @@ function deployedElsewhere(
   { change: other, revision, objects }: ReplacedDeployment,
   change: ChangeRequest,
   words: HostWords,
-): string {
+): Message {
   const changed = objects.length === 0 ? "" : `, with what it changed: ${listed(objects, MOST_NAMED)}`;
-  return `runs commit ${revision.slice(0, 8)} of ${referenceTo(other, change, words)}, which is deployed and not merged: a sync from here replaces it${changed}`;
+  return {
+    before: `runs commit ${revision.slice(0, 8)} of `,
+    reference: referenceTo(other, change, words),
+    change: other,
+    after: `, which is deployed and not merged: a sync from here replaces it${changed}`,
+  };
 }
 
 const MOST_NAMED = 5;

@@ -9,7 +9,7 @@ import type { ApplicationName } from "../model/brand.js";
 import { changeRequestRef, sameChangeRequest } from "../model/change-request.js";
 import type { Command } from "../model/command.js";
 import { restoredSpec } from "../model/deployment.js";
-import { referenceTo } from "../model/host-words.js";
+import { type Message, referenceTo } from "../model/host-words.js";
 import type { Lock, LockAttempt } from "../model/lock.js";
 import { isPlanOf, type Plan } from "../model/plan/plan.js";
 import type { ApplicationSync, CommandResult, CommandResultOf } from "../model/result.js";
@@ -127,7 +127,7 @@ async function deployTargets(
   };
 }
 
-function withNote(one: ApplicationSync, note: string | undefined): ApplicationSync {
+function withNote(one: ApplicationSync, note: Message | undefined): ApplicationSync {
   return note === undefined ? one : { ...one, warnings: [...one.warnings, note] };
 }
 
@@ -240,8 +240,13 @@ function takenOverSentence(
   application: ApplicationName,
   taken: readonly Lock[],
   { change, hostWords }: Pick<DeployContext, "change" | "hostWords">,
-): string | undefined {
+): Message | undefined {
   const lock = taken.find((one) => one.application === application);
   if (lock === undefined) return undefined;
-  return `its lock was taken over from ${referenceTo(lock.holder, change, hostWords[change.host])} (${lock.user}), which had only planned it and is the first to get it back`;
+  return {
+    before: "its lock was taken over from ",
+    reference: referenceTo(lock.holder, change, hostWords[change.host]),
+    change: lock.holder,
+    after: ` (${lock.user}), which had only planned it and is the first to get it back`,
+  };
 }

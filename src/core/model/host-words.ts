@@ -56,6 +56,24 @@ export function referenceTo(
   return neighbours ? `${short} ${sigil}${other.number}` : changeRequestName(other);
 }
 
+/**
+ * A sentence of ours. The reference to another change request stands apart, so that comments make a link of it alone; the words
+ * around it may be a stranger's.
+ */
+export type Message =
+  | string
+  | {
+      readonly before: string;
+      readonly reference: string;
+      readonly change: ChangeRequestRef;
+      readonly after: string;
+    };
+
+/** Where nothing can be a link. */
+export function plainText(message: Message): string {
+  return typeof message === "string" ? message : `${message.before}${message.reference}${message.after}`;
+}
+
 /** Names the first `most` texts and counts the rest: `a, b and 3 more`. */
 export function listed(texts: readonly string[], most: number): string {
   const more = texts.length - most;

@@ -3,7 +3,7 @@ import type { ChangeRequestRef } from "./change-request.js";
 import type { OverriddenCheck, OverriddenOf } from "./check.js";
 import type { Command, CommandName } from "./command.js";
 import type { Hold } from "./hold.js";
-import type { Sign } from "./host-words.js";
+import type { Message, Sign } from "./host-words.js";
 import type { Lock } from "./lock.js";
 import type { NextStep } from "./next-step.js";
 import type { ApplicationPlan, NotDeployed, Plan, UnreadFile } from "./plan/plan.js";
@@ -33,7 +33,7 @@ interface CommandResults {
     /** Set if auto-merge is on and every condition holds. */
     readonly merge: MergeIntent | undefined;
     /** Why auto-merge is on and does not apply; otherwise empty. */
-    readonly notMerged: readonly NotDeployed[];
+    readonly notMerged: readonly Hindrance[];
     /** Change requests whose deployment this sync replaced. */
     readonly replaced: readonly ChangeRequestRef[];
   };
@@ -149,10 +149,16 @@ export interface AutomaticRollback {
   readonly message: string;
 }
 
+/** Why an application keeps svc from merging. */
+export interface Hindrance {
+  readonly application: ApplicationName;
+  readonly reason: Message;
+}
+
 /** What a sync or rollback did to one application. `rejected`: nothing was started. */
 export type ApplicationSync = {
   readonly application: ApplicationName;
-  readonly warnings: readonly string[];
+  readonly warnings: readonly Message[];
   /** Failed checks that did not keep it from being deployed. */
   readonly overridden?: readonly OverriddenCheck[] | undefined;
 } & (SyncOutcome | { readonly kind: "rejected"; readonly message: string });

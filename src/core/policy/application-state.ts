@@ -2,7 +2,7 @@ import type { ApplicationName } from "../model/brand.js";
 import { sameChangeRequest, type ChangeRequest } from "../model/change-request.js";
 import { groupedBy } from "../model/collections.js";
 import { holdClause } from "../model/hold.js";
-import { referenceTo } from "../model/host-words.js";
+import { type Message, plainText, referenceTo } from "../model/host-words.js";
 import type { Lock } from "../model/lock.js";
 import type { Names } from "../model/next-step.js";
 import type { Refusal } from "../model/result.js";
@@ -71,12 +71,18 @@ export function refusedByLocks({ applications }: Barred, facts: Facts, command: 
 }
 
 /** Why locks of others bar a command for an application; undefined if none does. */
-export function heldByOthers(one: ApplicationFacts, facts: Facts, command: Judged): string | undefined {
+export function lockOfOthers(one: ApplicationFacts, facts: Facts, command: Judged): Message | undefined {
   const [lock] = foreignLocksOf([one], facts, command);
   if (lock === undefined) return undefined;
-  const by = `locked by ${referenceTo(lock.holder, facts.change, facts.words)}`;
-  if (lock.application === one.application) return `it is ${by}`;
-  return `its sync writes the definition of ${lock.application}, which is ${by}`;
+  const reference = referenceTo(lock.holder, facts.change, facts.words);
+  const isOwn = lock.application === one.application;
+  const subject = isOwn ? "it" : `its sync writes the definition of ${lock.application}, which`;
+  return { before: `${subject} is locked by `, reference, change: lock.holder, after: "" };
+}
+
+export function heldByOthers(one: ApplicationFacts, facts: Facts, command: Judged): string | undefined {
+  const message = lockOfOthers(one, facts, command);
+  return message && plainText(message);
 }
 
 /** Who holds it for a time. The merge does nothing to what the head leaves as it is, and a dry run deploys nothing. */

@@ -2,6 +2,7 @@ import type { ConfirmedMerge } from "../../core/commands/merge.js";
 import { applicationName, type ApplicationName, type Revision } from "../../core/model/brand.js";
 import { changeRequestName, changeRequestRef, type ChangeRequestRef } from "../../core/model/change-request.js";
 import type { OverriddenCheck } from "../../core/model/check.js";
+import { plainText } from "../../core/model/host-words.js";
 import type { Lock } from "../../core/model/lock.js";
 import type { ApplicationPlan, Plan } from "../../core/model/plan/plan.js";
 import type {
@@ -100,7 +101,7 @@ export function auditFactsOfMerge(outcome: MergeOutcome, confirmed: ConfirmedMer
     case "refused":
       return { action: "refused", applications: [], reason: cut(`merge: ${outcome.reason}`) };
     case "barred": {
-      const applications = barred.map(({ application, reason }) => audited(application, "refused", reason));
+      const applications = barred.map(({ application, reason }) => audited(application, "refused", plainText(reason)));
       return { action: "refused", applications, reason: "merge" };
     }
   }

@@ -27,6 +27,7 @@ import type { Answerable } from "../line/asked.js";
 import type { Finished } from "../line/outcome.js";
 import { NOBODY, openChange, plansAutomatically, type Run } from "../line/run.js";
 import { auditFactsOfMerge, auditRun } from "./audit.js";
+import { linksOf } from "./links.js";
 import { postedPlan } from "./plan-comment.js";
 import { addAnswers, show, showEnd } from "./show.js";
 import { setCommitStatus } from "./status.js";
@@ -126,7 +127,9 @@ async function merge({ applications, skipped }: CommandResultOf<"synced">, answe
   }
   const isBarred = tried.kind === "barred" && last?.kind === "barred";
   const reason = tried.kind === "refused" ? tried.reason : "its base branch changed for a moment.";
-  const body = isBarred ? renderBarredMerge(last, change, words) : renderMergeRefusal(reason, change, words);
+  const body = isBarred
+    ? renderBarredMerge(last, change, words, linksOf(change, run))
+    : renderMergeRefusal(reason, change, words);
   await publish(run.host, change, [body], { runId: run.runId, posting });
   if (isBarred) await run.publisher.mark(change);
 }

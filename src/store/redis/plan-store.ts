@@ -17,6 +17,7 @@ import {
   type PreviewContent,
   type PreviewOrigin,
 } from "../../core/model/plan/plan.js";
+import type { Message } from "../../core/model/host-words.js";
 import { STAGE_WAITS } from "../../core/model/stage.js";
 import type { PlannedSource } from "../../core/model/subject.js";
 import type { PlanStore } from "../../core/ports/stores.js";
@@ -162,13 +163,18 @@ const checkResult = z.object({
 
 const checks = orUndefined(z.array(checkResult));
 
+const message: z.ZodType<Message> = z.union([
+  z.string(),
+  z.object({ before: z.string(), reference: z.string(), change: stored.change, after: z.string() }),
+]);
+
 const planned = {
   application: stored.application,
   lock: planLock,
   sourceFile: orUndefined(z.string()),
   atMerge: orUndefined(z.string()),
   effect: storedEffect,
-  warnings: z.array(z.string()),
+  warnings: z.array(message),
   gaps: orUndefined(z.object({ behind: z.boolean(), uncovered: z.boolean() })),
   replaces: orUndefined(
     z.array(z.object({ change: stored.change, revision: stored.revision, objects: z.array(z.string()) })),

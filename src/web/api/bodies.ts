@@ -1,6 +1,7 @@
 import type { Account } from "../../core/model/account.js";
 import { changePagePath, type ChangeRequestRef } from "../../core/model/change-request.js";
 import type { CheckResult } from "../../core/model/check.js";
+import { plainText } from "../../core/model/host-words.js";
 import type { Lock } from "../../core/model/lock.js";
 import type { ManifestDiff, ResourceChange } from "../../core/model/plan/manifest-diff.js";
 import type {
@@ -89,7 +90,7 @@ function applicationBody(plan: ApplicationPlan, hostPageOf: HostPageOf) {
     lock: planLockBody(plan.lock, hostPageOf),
     source_file: plan.sourceFile,
     at_merge: plan.atMerge,
-    warnings: plan.warnings,
+    warnings: plan.warnings.map(plainText),
     ...evaluationBody(plan),
   };
 }

@@ -2,7 +2,7 @@ import { checkSentences, failureTitle } from "../../comments/parts.js";
 import { clusterSentences } from "../../comments/plan-application.js";
 import { besidesSentence, commitSentence, secretSentences } from "../../core/diff/manifest-diff.js";
 import { type CheckResult, isFailed } from "../../core/model/check.js";
-import type { HostWords } from "../../core/model/host-words.js";
+import { type HostWords, plainText } from "../../core/model/host-words.js";
 import {
   type AgainstCluster,
   type DiffBasis,
@@ -108,7 +108,7 @@ function applicationView(plan: ApplicationPlan, { withDiff, words, hostPageOf }:
     sentences: [
       ...checkSentences(checks),
       ...sentencesOf(plan, withDiff, words),
-      ...plan.warnings,
+      ...plan.warnings.map(plainText),
       ...(plan.atMerge === undefined ? [] : [`Not deployed by a sync: ${plan.atMerge}`]),
     ],
     reason: withDiff ? reasonOf(plan) : undefined,

@@ -4,6 +4,7 @@ import type { ChangeRequest, ChangeRequestRef } from "../change-request.js";
 import { type CheckResult, type FailedCheck, isFailed } from "../check.js";
 import { groupedBy } from "../collections.js";
 import type { Effect, Member } from "../effect.js";
+import type { Message } from "../host-words.js";
 import type { Lock, Turn } from "../lock.js";
 import type { DefinedIn } from "../settings.js";
 import type { NextStage, PlannedStage } from "../stage.js";
@@ -34,8 +35,7 @@ interface ApplicationPlanBase {
   readonly autoSynced?: true;
   /** What deploying it would change, or what the merge does to it; empty if `-a` left it out. */
   readonly effect: Effect;
-  /** Sentences for people. */
-  readonly warnings: readonly string[];
+  readonly warnings: readonly Message[];
   /** What a sync may be refused for although it was planned. */
   readonly gaps?: PlanGaps | undefined;
   /** Deployments of other change requests that run, and that a sync replaces. */
