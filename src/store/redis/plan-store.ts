@@ -9,6 +9,7 @@ import {
 } from "../../core/model/change-request.js";
 import type { CheckOutcome } from "../../core/model/check.js";
 import type { Effect, Member } from "../../core/model/effect.js";
+import type { Message } from "../../core/model/host-words.js";
 import {
   type ApplicationPlan,
   type Plan,
@@ -17,7 +18,6 @@ import {
   type PreviewContent,
   type PreviewOrigin,
 } from "../../core/model/plan/plan.js";
-import type { Message } from "../../core/model/host-words.js";
 import { STAGE_WAITS } from "../../core/model/stage.js";
 import type { PlannedSource } from "../../core/model/subject.js";
 import type { PlanStore } from "../../core/ports/stores.js";
