@@ -98,6 +98,7 @@ export const REPLIES: Readonly<Record<string, string>> = {
   "refusal-fork": "The pull request comes from a fork",
   "refusal-not-done": "The branch cannot be updated",
   "refusal-not-done-revert": "There is nothing to revert",
+  "refusal-not-done-revert-conflicts": "A revert does not apply cleanly",
   "refusal-not-done-hold": "What is asked for cannot be held",
   "refusal-not-done-release": "There is nothing to release",
   "refusal-no-write-access": "The person has no write access",

@@ -8,7 +8,7 @@ import { readChangedPaths, type ChangedPath } from "./changed-paths.js";
 import { CommitGraph } from "./commit-graph.js";
 import { readCommit, type CommitFacts } from "./commit-log.js";
 import { ObjectFolder } from "./object-folder.js";
-import { mergedTree, replay, takenBack } from "./replay.js";
+import { conflictsOfTakingBack, mergedTree, replay, takenBack } from "./replay.js";
 import { runGit, type GitRun } from "./run-git.js";
 import { readEntries, type TreeEntry } from "./tree-entries.js";
 import { writeCommit, type CommitOptions, type NewCommit } from "./write-commit.js";
@@ -217,6 +217,15 @@ export class GitStore {
       if (taken?.empty !== false) throw new CannotRevert(taken === undefined ? "conflict" : "empty");
       return dryRun ? undefined : this.#write(name, branch, { ...commit, parents: [tip], tree: taken.tree });
     });
+  }
+
+  /** The files that conflict if what changed between two commits is taken back on a third. */
+  revertConflicts(
+    name: string,
+    changed: { readonly from: string; readonly to: string },
+    onto: string,
+  ): Promise<readonly string[]> {
+    return this.#alone(name, () => conflictsOfTakingBack(this.directory(name), changed.from, changed.to, onto));
   }
 
   branches(name: string): Promise<string[]> {

@@ -48,9 +48,31 @@ async function pick(
   onto: string,
 ): Promise<string | undefined> {
   if (before === onto) return tree;
+  return mergedTree(folder, ...(await sidesOf(folder, before, tree, onto)));
+}
+
+async function sidesOf(
+  folder: string,
+  before: string | undefined,
+  tree: string,
+  onto: string,
+): Promise<[string, string]> {
   const ancestor = before === undefined ? [] : ["-p", await commitTree(folder, before, [])];
-  const [ours, theirs] = await Promise.all([commitTree(folder, onto, ancestor), commitTree(folder, tree, ancestor)]);
-  return mergedTree(folder, ours, theirs);
+  return Promise.all([commitTree(folder, onto, ancestor), commitTree(folder, tree, ancestor)]);
+}
+
+/** The files in which `takenBack` finds a conflict, sorted. */
+export async function conflictsOfTakingBack(
+  folder: string,
+  from: string,
+  to: string,
+  onto: string,
+): Promise<readonly string[]> {
+  const [before = "", after, now = ""] = await Promise.all([from, to, onto].map((one) => treeOf(folder, one)));
+  const sides = await sidesOf(folder, after, before, now);
+  const args = ["merge-tree", "--write-tree", "--no-messages", "--name-only", "-z", ...sides];
+  const { stdout } = await runGit(folder, args, { expected: [1] });
+  return stdout.split("\0").slice(1, -1).sort();
 }
 
 /** The tree of `onto` without what changed between two commits; undefined if that conflicts. */

@@ -25,6 +25,16 @@ import { type Block, blocksOf, capitalised, joined, listOf, lockedBy, unreadText
 
 const MAX_REASON = 4000;
 
+const MAX_FILES = 20;
+const MAX_PATH = 200;
+
+/** What git says of a revert that cannot be made. */
+function conflictText(files: readonly string[] | undefined): string {
+  if (files === undefined) return "";
+  const named = files.map((path) => code(shortened(path, MAX_PATH)));
+  return ` There are conflicts in ${listed(named, MAX_FILES)}. Revert it with git, and resolve them.`;
+}
+
 /** The commands that a person can write, as a list. */
 export function commandList({ command }: Pick<HostWords, "command">): string {
   return COMMAND_NAMES.map((name) => `- ${code(usageOf(name, command))}: ${COMMANDS[name].summary}`).join("\n");
@@ -185,7 +195,7 @@ function paragraphsOf(refusal: Refusal, { change, words, links, advice }: Refusa
         case "update":
           return `The branch was not updated: ${because}. Bring the target branch into it with git and push.`;
         case "revert":
-          return `No revert was opened: ${because}.`;
+          return `No revert was opened: ${because}.${conflictText(refusal.files)}`;
         case "hold":
           return `Nothing was held: ${because}.`;
         case "release":

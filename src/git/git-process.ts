@@ -182,6 +182,8 @@ interface GitCommand {
   /** Bytes of standard output; a command that prints more is stopped. */
   readonly maxOutput: number;
   readonly signal: AbortSignal;
+  /** Exit statuses other than 0 that are answers as well. */
+  readonly expected?: readonly number[];
   /** Called four times a second while the command runs; false stops it. */
   readonly mayContinue?: () => Promise<boolean>;
 }
@@ -226,7 +228,7 @@ export async function runGitProcess(start: StartGit, command: GitCommand): Promi
       throw new GitFailure("not-started", "", { cause });
     });
     throwStopped(failure);
-    if (status !== 0) throw new GitFailure("exit", stderr);
+    if (status !== 0 && command.expected?.includes(status ?? -1) !== true) throw new GitFailure("exit", stderr);
     return Buffer.concat(output);
   } finally {
     clearTimeout(timer);

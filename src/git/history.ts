@@ -1,5 +1,5 @@
 import { revision, type Revision } from "../core/model/brand.js";
-import type { CloneSource } from "../core/ports/code-host.js";
+import type { CloneSource, RevertedCommits } from "../core/ports/code-host.js";
 import type { CommitRange, CommitSummary } from "../core/ports/repositories.js";
 import { GitFailure, remoteProblem } from "./git-process.js";
 import type { MirrorRepository } from "./mirror-repository.js";
@@ -78,6 +78,45 @@ async function mergedTree({ folder, source, signal }: History, one: Revision, ot
     if (error instanceof GitFailure && error.kind === "exit" && remoteProblem(error) === undefined) return undefined;
     throw error;
   }
+}
+
+/** git 2.39's merge-tree takes no merge base, so this makes three commits, of which one is the only common ancestor of the others. */
+export async function revertConflicts(
+  history: History,
+  { newest, oldest }: RevertedCommits,
+  onto: Revision,
+): Promise<readonly string[] | undefined> {
+  const { folder, source, signal } = history;
+  const before = await parentWithTree(history, oldest);
+  if (before === undefined || !(await folder.hasCommits([newest, onto], signal))) return undefined;
+  const made = async (of: string, ...parents: readonly string[]): Promise<string> => {
+    const args = ["commit-tree", ...parents.flatMap((parent) => ["-p", parent]), "-m", "revert", `${of}^{tree}`];
+    return (await folder.local([...AS_NOBODY, ...args], signal)).toString("latin1").trim();
+  };
+  try {
+    const base = await made(newest);
+    const [ours, theirs] = [await made(onto, base), await made(before, base)];
+    const args = ["merge-tree", "--write-tree", "--name-only", "--no-messages", "-z", "--end-of-options", ours, theirs];
+    const [, ...files] = fieldsOf(await folder.remote(args, source, signal, { expected: [1] }));
+    return files.sort();
+  } catch (error) {
+    if (error instanceof GitFailure && error.kind !== "not-started") return undefined;
+    throw error;
+  }
+}
+
+/** Makes git write commits that nobody is named in. */
+const AS_NOBODY = ["-c", "user.name=none", "-c", "user.email=none"];
+
+/** The first parent of a commit, which is fetched unless it is here. */
+async function parentWithTree(history: History, commit: Revision): Promise<Revision | undefined> {
+  const { folder, signal } = history;
+  for (const depth of [0, ...DEPTHS]) {
+    if (depth > 0 && !(await couldDeepen(history, [commit], depth))) return undefined;
+    const [, parent] = /^parent ([0-9a-f]+)$/m.exec(await headerOf(history, commit)) ?? [];
+    if (parent !== undefined && (await folder.hasCommits([revision(parent)], signal))) return revision(parent);
+  }
+  return undefined;
 }
 
 const MAX_COMMITS = 200;

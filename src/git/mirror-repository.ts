@@ -155,7 +155,7 @@ export class MirrorRepository {
   async fetchBlobs(source: CloneSource, ids: readonly string[], signal: AbortSignal): Promise<void> {
     // With any other negotiation the host assumes that we have the file contents of the commits that we have.
     const args = ["-c", "fetch.negotiationAlgorithm=noop", ...FETCH, ...FETCH_OPTIONS, NO_CONTENTS, "--stdin", REMOTE];
-    await this.remote(args, source, signal, linesOf(ids));
+    await this.remote(args, source, signal, { input: linesOf(ids) });
   }
 
   /** Runs a command that only reads what is here, and returns what it prints. @throws {GitFailure} */
@@ -168,10 +168,15 @@ export class MirrorRepository {
   }
 
   /** Runs a command that may fetch from the host. @throws {GitFailure} */
-  async remote(args: readonly string[], source: CloneSource, signal: AbortSignal, input = ""): Promise<Buffer> {
+  async remote(
+    args: readonly string[],
+    source: CloneSource,
+    signal: AbortSignal,
+    options: Pick<RunOptions, "input" | "expected"> = {},
+  ): Promise<Buffer> {
     await this.#removeUnfinishedPacks();
     const mayContinue = async () => (await this.size()).bytes <= this.limits.maxBytes;
-    const output = await this.#run(args, source, { input, signal, mayContinue });
+    const output = await this.#run(args, source, { ...options, signal, mayContinue });
     if (!(await mayContinue())) throw new GitFailure("too-big", "");
     return output;
   }
@@ -195,6 +200,7 @@ interface RunOptions {
   readonly signal: AbortSignal;
   readonly input?: string;
   readonly maxOutput?: number;
+  readonly expected?: readonly number[];
   readonly mayContinue?: () => Promise<boolean>;
 }
 

@@ -1,10 +1,10 @@
 import { extname } from "node:path";
 import type { LRUCache } from "lru-cache";
 import { type Revision, revision as toRevision } from "../core/model/brand.js";
-import type { CloneSource } from "../core/ports/code-host.js";
+import type { CloneSource, RevertedCommits } from "../core/ports/code-host.js";
 import type { CommitRange, RepositorySnapshot, TreeEntry } from "../core/ports/repositories.js";
 import { GitFailure } from "./git-process.js";
-import { commitsBetween, fileVersions, type History, isCleanMerge } from "./history.js";
+import { commitsBetween, fileVersions, type History, isCleanMerge, revertConflicts } from "./history.js";
 import type { MirrorRepository } from "./mirror-repository.js";
 import type { GitObject } from "./object-reader.js";
 import { type TreeNode, TreeReader } from "./tree-reader.js";
@@ -91,6 +91,13 @@ export class MirrorSnapshot implements RepositorySnapshot {
 
   isCleanMerge(commit: Revision): Promise<boolean> {
     return this.alone(() => isCleanMerge(this.#history, commit));
+  }
+
+  revertConflicts(reverted: RevertedCommits, onto: Revision): Promise<readonly string[] | undefined> {
+    return this.alone(async () => {
+      await this.#provide(reverted.newest, onto);
+      return revertConflicts(this.#history, reverted, onto);
+    });
   }
 
   async *pastTexts(revision: Revision, path: string): AsyncGenerator<string | undefined> {

@@ -446,6 +446,15 @@ describe("the refusals", () => {
     ["not-done", { reason: "not-done", command: "update", because: "it has merge conflicts" }],
     ["not-done-revert", { reason: "not-done", command: "revert", because: "it is open, and not merged" }],
     [
+      "not-done-revert-conflicts",
+      {
+        reason: "not-done",
+        command: "revert",
+        because: "it does not apply cleanly to main any more",
+        files: ["apps/web/values.yaml", "a`b @acme/all.yaml", ...Array.from({ length: 20 }, (_, at) => `${at}.yaml`)],
+      },
+    ],
+    [
       "not-done-hold",
       { reason: "not-done", command: "hold", because: "--until must not be past: it is 2026-03-01 19:12 in UTC" },
     ],

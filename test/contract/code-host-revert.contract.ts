@@ -89,6 +89,7 @@ export function revertContract(under: () => CodeHostUnderTest): void {
     expect(await host.revert(change, BO)).toEqual({
       kind: "refused",
       reason: expect.stringMatching(/^Git(?:Hub|Lab) says ".*cannot.*"/),
+      tried: { newest: change.mergedAs, oldest: change.mergedAs },
     });
     expect(await branches()).toEqual(before);
   });

@@ -207,6 +207,23 @@ export function repositoriesContract(name: string, start: (host: GitHost) => Pro
       expect(await snapshot.isCleanMerge(revision(side))).toBe(false);
     });
 
+    test("a revert conflicts in the files that have changed since, as git sees it", async () => {
+      const { store } = host;
+      const start = await host.tip("main");
+      const side = await store.commit("acme/deploy", "side", { "a.yaml": "2", "d/b.yaml": "2" }, { from: start });
+      await commits({ "other.yaml": "1" });
+      const merge = revision(await store.commit("acme/deploy", "main", {}, { merging: side }));
+      const [one, two] = await commits({ "c.yaml": "1" }, { "a.yaml": "3" }, { "d/b.yaml": "3", "free.yaml": "1" });
+      const tip = revision(await host.tip("main"));
+      const snapshot = await under.repositories.open(await host.change(1, {}), host.source(1));
+      const reverted = (newest: string, oldest = newest) => ({ newest: revision(newest), oldest: revision(oldest) });
+      expect(await snapshot.revertConflicts(reverted(merge), tip)).toEqual(["a.yaml", "d/b.yaml"]);
+      expect(await snapshot.revertConflicts(reverted(merge), revision(one ?? ""))).toEqual([]);
+      expect(await snapshot.revertConflicts(reverted(two ?? "", one), tip)).toEqual([]);
+      expect(await snapshot.revertConflicts(reverted(two ?? "", merge), tip)).toEqual(["d/b.yaml"]);
+      expect(await snapshot.revertConflicts(reverted(start), tip)).toBe(undefined);
+    });
+
     test("past texts of a path come newest first, each once, along first parents", async () => {
       const ids = await commits(
         { "a.yaml": "1" },

@@ -134,6 +134,7 @@ export class MemoryRepositories implements Repositories {
         return { commits: this.between(from, to), complete: true };
       },
       isCleanMerge: () => Promise.resolve(false),
+      revertConflicts: () => Promise.resolve(undefined),
       pastTexts: (at, path) => this.#pastTexts(at, path),
     };
   }

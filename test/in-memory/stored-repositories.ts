@@ -4,7 +4,7 @@ import type { StoredRepository } from "../../sandbox/world.js";
 import { revision, type Revision } from "../../src/core/model/brand.js";
 import type { ChangeRequest } from "../../src/core/model/change-request.js";
 import { HeadMoved, RepositoryFailure } from "../../src/core/model/errors.js";
-import type { CloneSource } from "../../src/core/ports/code-host.js";
+import type { CloneSource, RevertedCommits } from "../../src/core/ports/code-host.js";
 import type {
   CommitRange,
   CommitSummary,
@@ -119,6 +119,13 @@ class StoredSnapshot implements RepositorySnapshot {
     const behind = new Set(common.flatMap((ancestor) => ancestor.parents));
     if (common.filter(({ id }) => !behind.has(id)).length !== 1) return false;
     return (await this.stored.store.mergedTree(this.stored.name, one, other)) === tree;
+  }
+
+  async revertConflicts({ newest, oldest }: RevertedCommits, onto: Revision): Promise<readonly string[] | undefined> {
+    this.signal?.throwIfAborted();
+    const [before] = this.#commit(oldest).parents;
+    if (before === undefined) return undefined;
+    return this.stored.store.revertConflicts(this.stored.name, { from: before, to: newest }, onto);
   }
 
   async *pastTexts(at: Revision, path: string): AsyncGenerator<string | undefined> {

@@ -68,11 +68,21 @@ describe.each(HOSTS)("svc revert on %s", (host) => {
     const [bot, one] = await merged(host);
     await bot.forge.pushToBranch(REPOSITORY, "main", changeOf(["web"], "3"));
     await bot.comment(one, "svc revert");
-    expect(bot.lastComment(one)).toMatch(/No revert was opened: Git(?:Hub|Lab) says "[^"]+"\. Revert it with git\./);
+    expect(bot.lastComment(one)).toContain(
+      "No revert was opened: it does not apply cleanly to main any more. There are conflicts in `apps/web/configmap.yaml`. Revert it with git, and resolve them.",
+    );
     expect(() => bot.seen(one + 1)).toThrow();
     await bot.forge.pushToBranch(REPOSITORY, "main", changeOf(["web"], "2"));
     await bot.comment(one, "svc revert");
     made(bot, one);
+  });
+
+  test("says what the host says where git finds no conflict, and if it cannot be asked", async () => {
+    const [bot, one] = await merged(host);
+    await bot.forge.pushToBranch(REPOSITORY, "main", changeOf(["web"], "1"));
+    const hosts = /No revert was opened: Git(?:Hub|Lab) says "[^"]+"\. Revert it with git\./;
+    await bot.comment(one, "svc revert");
+    expect(bot.lastComment(one)).toMatch(hosts);
   });
 
   test.each(["open", "closed"] as const)("is refused on one that is %s", async (state) => {

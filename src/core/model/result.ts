@@ -255,6 +255,8 @@ export type Refusal =
       readonly reason: "not-done";
       readonly command: "update" | "revert" | "hold" | "release";
       readonly because: string;
+      /** Files in which git finds a conflict: `because` ends with them. Untrusted. */
+      readonly files?: readonly string[] | undefined;
     }
   | { readonly reason: "no-write-access"; readonly login: string }
   /** The lists of `sync_requirements` do not allow this person the command for these applications. */

@@ -248,10 +248,17 @@ export type UpdateOutcome =
   /** The head is another one by now. `rewritten`: the host rebased, so that all commits of the branch are new ones. */
   { readonly kind: "moved"; readonly rewritten: boolean } | { readonly kind: "refused"; readonly reason: string };
 
+/** Commits along the first parents of a branch, or one: what a merge brought. */
+export interface RevertedCommits {
+  readonly newest: Revision;
+  readonly oldest: Revision;
+}
+
 /** `refused` gives the host's reason: a clause or a sentence, untrusted. */
 export type RevertOutcome =
   | { readonly kind: "opened"; readonly number: number; readonly known: boolean }
-  | { readonly kind: "refused"; readonly reason: string };
+  /** `tried`: the commits that it could not take back; absent if they are not known, or the reason is another. */
+  | { readonly kind: "refused"; readonly reason: string; readonly tried?: RevertedCommits | undefined };
 
 /** `note` says what went wrong after the merge, such as a branch that could not be deleted. */
 export type MergeOutcome =

@@ -1,6 +1,6 @@
 import type { Revision } from "../model/brand.js";
 import type { ChangeRequest } from "../model/change-request.js";
-import type { CloneSource } from "./code-host.js";
+import type { CloneSource, RevertedCommits } from "./code-host.js";
 
 /** Reads repositories without a checkout. Methods throw `RepositoryFailure`. */
 export interface Repositories {
@@ -26,6 +26,11 @@ export interface RepositorySnapshot {
   commitsBetween(from: Revision, to: Revision): Promise<CommitRange>;
   /** Whether git merges the two parents of this commit to just its tree: it adds nothing. False if that is not certain. */
   isCleanMerge(commit: Revision): Promise<boolean>;
+  /**
+   * The files, sorted, in which git finds a conflict if the changes of these commits are taken back from the tree of `onto`; none
+   * if they can be. Undefined where git cannot tell.
+   */
+  revertConflicts(reverted: RevertedCommits, onto: Revision): Promise<readonly string[] | undefined>;
   /**
    * The regular files that a path was at a commit and along its first parents, newest first, each content once, up to 200
    * commits back. Undefined if it is binary or over 1 MiB. Fetches as much history as that takes.

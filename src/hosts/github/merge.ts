@@ -304,7 +304,9 @@ export async function revert(
     return { kind: "opened", number: made.revertPullRequest.number, known: false };
   } catch (error) {
     if (error instanceof HostRefusal && error.status === 200 && error.reason === "failed") {
-      return { kind: "refused", reason: `GitHub says "${error.hostMessage}". Revert it with git` };
+      const { mergedAs } = change;
+      const tried = mergedAs === undefined ? undefined : { newest: mergedAs, oldest: mergedAs };
+      return { kind: "refused", reason: `GitHub says "${error.hostMessage}". Revert it with git`, tried };
     }
     if (!(error instanceof HostFailure)) throw error;
     const made = await findRevert(client, change, self);

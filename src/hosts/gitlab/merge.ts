@@ -1,5 +1,6 @@
 import { Branches, Commits, MergeRequests } from "@gitbeaker/rest";
 import * as z from "zod";
+import type { Revision } from "../../core/model/brand.js";
 import type { ChangeRequest, Reverts, User } from "../../core/model/change-request.js";
 import { HostFailure } from "../../core/model/errors.js";
 import type { MergeIntent } from "../../core/model/result.js";
@@ -230,7 +231,7 @@ export async function revert(
     const refusal = await revertAll(client, change, commits, branch);
     if (refusal !== undefined) {
       await removeBranch(client, change, branch);
-      return { kind: "refused", reason: refusal };
+      return refusal;
     }
     return { kind: "opened", number: await open(client, change, branch, asker), known: false };
   } catch (error) {
@@ -264,18 +265,20 @@ async function commitsOf(client: GitLabClient, { repository, number }: ChangeReq
 async function revertAll(
   client: GitLabClient,
   change: ChangeRequest,
-  commits: readonly string[],
+  commits: readonly Revision[],
   branch: string,
-): Promise<string | undefined> {
-  const [first = ""] = commits;
-  const tried = await revertCommit(client, change, first, branch, true);
-  if (tried !== undefined) return tried;
-  for (const commit of commits) {
-    const failed = await revertCommit(client, change, commit, branch, false);
-    if (failed !== undefined) return failed;
+): Promise<RevertRefusal | undefined> {
+  for (const dryRun of [true, false]) {
+    for (const commit of dryRun ? commits.slice(0, 1) : commits) {
+      const reason = await revertCommit(client, change, commit, branch, dryRun);
+      const newest = commits[0] ?? commit;
+      if (reason !== undefined) return { kind: "refused", reason, tried: { newest, oldest: commit } };
+    }
   }
   return undefined;
 }
+
+type RevertRefusal = Extract<RevertOutcome, { readonly kind: "refused" }>;
 
 /** @returns Why it cannot be reverted there. */
 async function revertCommit(

@@ -80,6 +80,9 @@ export function memorySnapshot(
     async isCleanMerge() {
       return false;
     },
+    async revertConflicts() {
+      return undefined;
+    },
     async *pastTexts(at, path) {
       const content = filesAt(at)[path];
       if (content !== undefined) yield typeof content === "string" ? content : undefined;

@@ -42,6 +42,7 @@ export function openSnapshot(
     // A failure is remembered too: a history that cannot be fetched is asked for once, not for each application.
     commitsBetween: (from, to) => once(ranges, `${from} ${to}`, () => repository.commitsBetween(from, to)),
     isCleanMerge: (commit) => repository.isCleanMerge(commit),
+    revertConflicts: (reverted, onto) => repository.revertConflicts(reverted, onto),
     pastTexts: (revision, path) => repository.pastTexts(revision, path),
     tree(revision) {
       const tree = once(trees, revision, () => listTree(repository, revision, files));
