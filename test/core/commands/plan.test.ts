@@ -1,5 +1,6 @@
 import { expect, test } from "@jest/globals";
 import { DeployerFailure } from "../../../src/core/model/errors.js";
+import { plainText } from "../../../src/core/model/host-words.js";
 import { Stopped } from "../../../src/core/ports/event-queue.js";
 import type { LockStore } from "../../../src/core/ports/stores.js";
 import { wrapPort } from "../../../src/observe/wrap-port.js";
@@ -146,7 +147,7 @@ test("the base side is rendered from the base branch's resource while another ch
   expect(world.deployer.specOf(WEB)).toEqual(spec(WEB, "other"));
   world.deployer.renders.length = 0;
   const [web] = planned(await world.run(reader, PLAN)).applications;
-  expect(web?.warnings.join()).toMatch(new RegExp(`MR !${writer}, which is deployed and not`));
+  expect(web?.warnings.map(plainText).join()).toMatch(new RegExp(`MR !${writer}, which is deployed and not`));
   const namespaces = world.deployer.renders.map(({ side, mode, application }) => [side, mode, application.spec]);
   expect(namespaces).toEqual([
     ["head", "temporary", spec(WEB)],

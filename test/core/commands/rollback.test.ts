@@ -2,6 +2,7 @@ import { beforeEach, expect, test } from "@jest/globals";
 import type { ApplicationName } from "../../../src/core/model/brand.js";
 import { changeRequestRef } from "../../../src/core/model/change-request.js";
 import { StoredValueUnreadable } from "../../../src/core/model/errors.js";
+import { plainText } from "../../../src/core/model/host-words.js";
 import type { CommandContext } from "../../../src/core/ports/context.js";
 import type { DeploymentStore, LockStore } from "../../../src/core/ports/stores.js";
 import { wrapPort } from "../../../src/observe/wrap-port.js";
@@ -224,7 +225,7 @@ test("leaves a definition alone that is no longer the one that was written", asy
   const number = await deploy(definition(WEB, "other"));
   world.deployer.add(WEB, spec(WEB, "by-hand"));
   const [web] = synced(await world.run(number, ROLLBACK));
-  expect(web?.warnings.join()).toMatch(/not the one that this MR wrote/);
+  expect(web?.warnings.map(plainText).join()).toMatch(/not the one that this MR wrote/);
   expect(world.deployer.specOf(WEB)).toEqual(spec(WEB, "by-hand"));
 });
 

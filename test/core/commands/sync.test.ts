@@ -4,6 +4,7 @@ import { applicationName } from "../../../src/core/model/brand.js";
 import type { Command } from "../../../src/core/model/command.js";
 import { DeployerFailure, StoredValueUnreadable, StoreUnavailable } from "../../../src/core/model/errors.js";
 import type { Hold } from "../../../src/core/model/hold.js";
+import { plainText } from "../../../src/core/model/host-words.js";
 import type { DeploymentStore, HoldStore } from "../../../src/core/ports/stores.js";
 import { wrapPort } from "../../../src/observe/wrap-port.js";
 import { applicationResource, asYaml } from "../../scenarios/resources.js";
@@ -213,7 +214,7 @@ describe("the definition", () => {
       return FAILED;
     };
     const [web] = synced(await world.run(number, SYNC));
-    expect(web?.warnings.join()).toMatch(/could not be put back .* run the rollback command/);
+    expect(web?.warnings.map(plainText).join()).toMatch(/could not be put back .* run the rollback command/);
     expect(await world.stores.deployments.list()).toMatchObject([
       { outcome: "failed", specWritten: spec(WEB, "other") },
     ]);
