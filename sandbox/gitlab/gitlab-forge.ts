@@ -1,7 +1,7 @@
 import type { FaultSwitch } from "../faults.js";
 import type { AccessLevel, FileChanges, Forge, OpenRequest, Push, SeenChangeRequest, SeenStatus } from "../forge.js";
 import { addLabel, closeMergeRequest, reopenMergeRequest, setDraft, setTarget, setTitle } from "./acts/edits.js";
-import { runPipeline } from "./acts/heads.js";
+import { leaveTrain, runPipeline } from "./acts/heads.js";
 import { mergeNow } from "./acts/merge.js";
 import { addIssueNote, addNote, addSystemNote, commentOf, editNote } from "./acts/notes.js";
 import { newProject, openMergeRequest } from "./acts/open.js";
@@ -248,6 +248,23 @@ export class GitLabForge implements Forge {
 
   fastForward(repository: string, on: boolean): void {
     this.#instance.project(repository).fastForward = on;
+  }
+
+  /** A project of Premium that merges in trains. */
+  useMergeTrain(repository: string): void {
+    this.#instance.project(repository).mergeTrain = [];
+  }
+
+  /** The numbers of the merge requests on the train, in their order. */
+  onTrain(repository: string): readonly number[] {
+    return (this.#instance.project(repository).mergeTrain ?? []).map(({ iid }) => iid);
+  }
+
+  /** The train's pipeline for this merge request ends; GitLab merges it if it passed. */
+  async endTrain(repository: string, number: number, passed: boolean): Promise<void> {
+    const merge = this.#merge(repository, number);
+    if (!leaveTrain(merge)) throw new Error(`!${number} is not on the merge train`);
+    if (passed) await this.#told(mergeNow(this.#instance, merge, this.#instance.bot));
   }
 
   describe(repository: string, number: number, text: string): void {

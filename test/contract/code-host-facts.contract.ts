@@ -238,8 +238,8 @@ export function factsContract(under: () => CodeHostUnderTest): void {
 
   test("recent activity: tells a merge, and changes its mark with each comment and review", async () => {
     const { host, forge, repository } = under();
-    const { number } = await under().open({ "recent/5.txt": "5" });
     const since = new Date(Date.now() - 1000);
+    const { number } = await under().open({ "recent/5.txt": "5" });
     const marks: (string | undefined)[] = [];
     const look = async () => {
       const { heads } = await host.recentActivity(repository, since);

@@ -26,6 +26,9 @@ const ELSEWHERE: Readonly<Record<string, readonly string[]>> = {
     "POST /projects/{id}/repository/commits/{sha}/revert",
     "GET /projects/{id}/merge_requests/{merge_request_iid}/commits",
     "POST /projects/{id}/merge_requests",
+    // Merge trains (test/scenarios/auto-merge-train.test.ts).
+    "POST /projects/{id}/merge_trains/merge_requests/{merge_request_iid}",
+    "GET /projects/{id}/merge_trains/merge_requests/{merge_request_iid}",
     // The trial, and `svc update`.
     "GET /projects",
     "PUT /projects/{id}/merge_requests/{merge_request_iid}/rebase",

@@ -3,7 +3,7 @@ import { hookTime, labelBody } from "../hooks/project-body.js";
 import type { Instance } from "../model/instance.js";
 import { draftTitle, isDraft, type MergeRequest } from "../model/merge-request.js";
 import type { Person } from "../model/people.js";
-import { addVersion, readHead } from "./heads.js";
+import { addVersion, leaveTrain, readHead } from "./heads.js";
 
 export async function closeMergeRequest(
   instance: Instance,
@@ -12,6 +12,7 @@ export async function closeMergeRequest(
 ): Promise<void> {
   if (merge.state !== "opened") throw new Error(`!${merge.iid} is ${merge.state} and cannot be closed`);
   merge.state = "closed";
+  leaveTrain(merge);
   merge.closedBy = by;
   merge.closedAt = instance.now();
   await changed(instance, merge, by, "close", { state_id: { previous: stateIds.opened, current: stateIds.closed } });
@@ -53,6 +54,7 @@ export async function setTarget(instance: Instance, merge: MergeRequest, branch:
     throw new Error(`${merge.project.path} has no branch ${branch}`);
   }
   merge.targetBranch = branch;
+  leaveTrain(merge);
   await addVersion(instance, merge);
   await changed(instance, merge, by, "update", { target_branch: { previous, current: branch } });
 }

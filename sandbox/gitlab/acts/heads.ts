@@ -33,9 +33,18 @@ export async function branchMoved(
   }
 }
 
+/** New commits, and a close, take a merge request off its train: https://docs.gitlab.com/ci/pipelines/merge_trains/ */
+export function leaveTrain(merge: MergeRequest): boolean {
+  const train = merge.project.mergeTrain;
+  const place = train?.indexOf(merge) ?? -1;
+  if (place >= 0) train?.splice(place, 1);
+  return place >= 0;
+}
+
 async function headMoved(instance: Instance, merge: MergeRequest, move: BranchMove): Promise<void> {
   const before = merge.head;
   if (!(await readHead(instance, merge))) return;
+  leaveTrain(merge);
   const by = move.by ?? merge.author;
   const previous = merge.updatedAt;
   merge.updatedAt = instance.now();

@@ -31,6 +31,7 @@ export function newProject(
     pushes: [],
     approvalsRequired: undefined,
     fastForward: false,
+    mergeTrain: undefined,
     codeOwners: [],
     mergeRequestCount: 0,
     issueCount: 0,

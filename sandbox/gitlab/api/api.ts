@@ -10,6 +10,7 @@ import { deploymentRoutes } from "./deployment-routes.js";
 import { graphqlEndpoint } from "./graphql.js";
 import { hookRoutes } from "./hook-routes.js";
 import { mergeRequestRoutes } from "./merge-request-routes.js";
+import { mergeTrainRoutes } from "./merge-train-routes.js";
 import { noteRoutes } from "./note-routes.js";
 import { repositoryRoutes } from "./repository-routes.js";
 import { statusRoutes } from "./status-routes.js";
@@ -21,6 +22,7 @@ export function apiRouter(instance: Instance): Router {
   router.post("/api/graphql", authenticate(instance), express.json({ limit: "10mb" }), graphqlEndpoint(instance));
   accountRoutes(router, instance);
   mergeRequestRoutes(router, instance);
+  mergeTrainRoutes(router, instance);
   approvalRoutes(router, instance);
   noteRoutes(router, instance);
   awardRoutes(router, instance);

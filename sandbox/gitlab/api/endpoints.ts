@@ -103,6 +103,18 @@ export const acceptMergeRequest = endpoint(
     squash: z.boolean().optional(),
   },
 );
+const trainPlace = `${project}/merge_trains/merge_requests/:iid`;
+export const showTrainPlace = endpoint(trainPlace);
+export const joinTrain = endpoint(
+  trainPlace,
+  {},
+  {
+    sha: z.string().optional(),
+    squash: z.boolean().optional(),
+    auto_merge: z.boolean().optional(),
+    when_pipeline_succeeds: z.boolean().optional(),
+  },
+);
 export const showApprovals = endpoint(`${mergeRequest}/approvals`);
 export const showApprovalState = endpoint(`${mergeRequest}/approval_state`);
 export const listReviewers = endpoint(`${mergeRequest}/reviewers`);

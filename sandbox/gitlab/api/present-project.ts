@@ -19,6 +19,8 @@ type ShownProject = ShownReference &
     | "remove_source_branch_after_merge"
     | "only_allow_merge_if_pipeline_succeeds"
   > & {
+    /** Premium alone has it. */
+    readonly merge_trains_enabled?: boolean;
     readonly forked_from_project?: ShownReference;
     readonly repository_access_level: string;
     readonly merge_requests_access_level: string;
@@ -43,6 +45,7 @@ export function showProject(instance: Instance, project: Project): ShownProject 
     squash_option: "default_off",
     remove_source_branch_after_merge: false,
     only_allow_merge_if_pipeline_succeeds: false,
+    ...(project.mergeTrain === undefined ? {} : { merge_trains_enabled: true }),
     permissions: {
       project_access: access_level === undefined ? null : { access_level, notification_level: 3 },
       group_access: null,

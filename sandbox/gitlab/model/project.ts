@@ -1,5 +1,6 @@
 import type { AccessLevel } from "../../forge.js";
 import type { Deployment, Environment } from "./environment.js";
+import type { MergeRequest } from "./merge-request.js";
 import type { Person } from "./people.js";
 import type { CommitStatus } from "./pipeline.js";
 
@@ -30,6 +31,8 @@ export interface Project {
   /** One of them must approve, on Premium; empty for no such rule. */
   /** Merges make no commit of their own. */
   fastForward: boolean;
+  /** Premium merges one after the other, each after a pipeline upon those before it; undefined without merge trains. */
+  mergeTrain: MergeRequest[] | undefined;
   codeOwners: readonly Person[];
   /** Merge requests and issues have separate sequences. */
   mergeRequestCount: number;

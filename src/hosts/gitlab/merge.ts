@@ -20,13 +20,15 @@ import { revertBody, revertTitle } from "../revert-marker.js";
 import { deleteSourceBranch } from "../source-branch.js";
 import { findBranch, getMergeRequest, mergeabilityOf, type MergeRequest } from "./change-request.js";
 import type { GitLabClient } from "./client.js";
+import { hasMergeTrains, joinMergeTrain } from "./merge-train.js";
 
 /** Pauses between tries while GitLab computes whether the merge is possible: 30 seconds in total. */
 const PAUSES_MS = [5_000, 10_000, 15_000];
 
 /**
  * Merges only at the head commit of `change` and into its target branch, which GitLab's call does not guard. The project's setting decides between merge commit, semi-linear and
- * fast-forward; we only decide on squashing. Never rebases, which would change the deployed head.
+ * fast-forward; we only decide on squashing. Never rebases, which would change the deployed head. Where the project has merge trains,
+ * it joins the train.
  */
 export async function merge(
   client: GitLabClient,
@@ -34,6 +36,7 @@ export async function merge(
   confirm: () => Promise<MergeIntent | undefined>,
   clock: Clock,
 ): Promise<MergeOutcome> {
+  if (await hasMergeTrains(client, change)) return joinMergeTrain(client, change, confirm, clock);
   let mayHaveComputed = true;
   let intent: MergeIntent | undefined;
   for (let attempt = 0; ; attempt += 1) {

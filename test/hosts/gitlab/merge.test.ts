@@ -5,6 +5,13 @@ import { HEAD, MERGE_REQUEST, OTHER, PROJECT, change, gitlabUnderTest, mergeRequ
 
 interceptRequests();
 
+/** The project has no merge trains. */
+function mergeUnderTest() {
+  const under = gitlabUnderTest();
+  under.api.get(PROJECT).optionally().times(5).reply(200, {});
+  return under;
+}
+
 const MERGE = `${MERGE_REQUEST}/merge`;
 const BRANCH = `${PROJECT}/repository/branches/feat%2Fx`;
 const intent: MergeIntent = { method: "squash", deleteSourceBranch: false, protectedBranches: ["main"] };
@@ -19,7 +26,7 @@ test.each([
   ["merge", false],
   ["rebase", false],
 ] as const)("merges by %s with the head as guard", async (method, squash) => {
-  const { host, api } = gitlabUnderTest();
+  const { host, api } = mergeUnderTest();
   api.get(MERGE_REQUEST).reply(200, mergeRequest());
   api.put(MERGE, { sha: HEAD, squash, should_remove_source_branch: false }).reply(200, merged);
   api.get(MERGE_REQUEST).reply(200, merged);
@@ -27,14 +34,14 @@ test.each([
 });
 
 test("is not tried unless it is confirmed, nor into another target branch", async () => {
-  const { host, api } = gitlabUnderTest();
+  const { host, api } = mergeUnderTest();
   expect(await host.merge(change, () => Promise.resolve(undefined))).toEqual({ kind: "barred" });
   api.get(MERGE_REQUEST).reply(200, mergeRequest({ target_branch: "release" }));
   expect(await host.merge(change, keep)).toEqual({ kind: "barred" });
 });
 
 test("is confirmed again before each further try", async () => {
-  const { host, api } = gitlabUnderTest();
+  const { host, api } = mergeUnderTest();
   api
     .get(MERGE_REQUEST)
     .times(2)
@@ -46,7 +53,7 @@ test("is confirmed again before each further try", async () => {
 });
 
 test("waits until the merge is carried out", async () => {
-  const { host, api, clock } = gitlabUnderTest();
+  const { host, api, clock } = mergeUnderTest();
   api.get(MERGE_REQUEST).reply(200, mergeRequest());
   api.put(MERGE).reply(200, locked);
   api.get(MERGE_REQUEST).times(2).reply(200, locked);
@@ -56,7 +63,7 @@ test("waits until the merge is carried out", async () => {
 });
 
 test("tells GitLab's error when the merge was accepted and failed", async () => {
-  const { host, api } = gitlabUnderTest();
+  const { host, api } = mergeUnderTest();
   api.get(MERGE_REQUEST).reply(200, mergeRequest());
   api.put(MERGE).reply(200, locked);
   api.get(MERGE_REQUEST).reply(200, mergeRequest({ merge_error: "Something went\nwrong" }));
@@ -65,7 +72,7 @@ test("tells GitLab's error when the merge was accepted and failed", async () => 
 });
 
 test("a merge that is only scheduled is not called done", async () => {
-  const { host, api } = gitlabUnderTest();
+  const { host, api } = mergeUnderTest();
   api.get(MERGE_REQUEST).reply(200, mergeRequest());
   api.put(MERGE).reply(200, mergeRequest());
   api.get(MERGE_REQUEST).times(6).reply(200, mergeRequest());
@@ -73,7 +80,7 @@ test("a merge that is only scheduled is not called done", async () => {
 });
 
 test("another head that was merged is not ours", async () => {
-  const { host, api } = gitlabUnderTest();
+  const { host, api } = mergeUnderTest();
   api.get(MERGE_REQUEST).reply(200, mergeRequest());
   api.put(MERGE).reply(409, { message: "SHA does not match HEAD of source branch" });
   api.get(MERGE_REQUEST).reply(200, mergeRequest({ state: "merged", sha: OTHER }));
@@ -89,7 +96,7 @@ test.each<[number, object, RegExp]>([
   [409, {}, /head commit changed/],
   [422, {}, /"said".*by hand/],
 ])("%d is a refusal that says what to do", async (status, changes, reason) => {
-  const { host, api } = gitlabUnderTest();
+  const { host, api } = mergeUnderTest();
   api.get(MERGE_REQUEST).reply(200, mergeRequest());
   api.put(MERGE).reply(status, { message: "said" });
   api.get(MERGE_REQUEST).reply(200, mergeRequest(changes as Record<string, unknown>));
@@ -97,7 +104,7 @@ test.each<[number, object, RegExp]>([
 });
 
 test("401 with a token that may not read either is a failure of the token", async () => {
-  const { host, api } = gitlabUnderTest();
+  const { host, api } = mergeUnderTest();
   api.get(MERGE_REQUEST).reply(200, mergeRequest());
   api.put(MERGE).reply(401, { message: "401 Unauthorized" });
   api.get(MERGE_REQUEST).reply(401, { message: "401 Unauthorized" });
@@ -105,7 +112,7 @@ test("401 with a token that may not read either is a failure of the token", asyn
 });
 
 test("405 is tried again while GitLab computes the mergeability, for 30 seconds", async () => {
-  const { host, api, clock } = gitlabUnderTest();
+  const { host, api, clock } = mergeUnderTest();
   api.get(MERGE_REQUEST).reply(200, mergeRequest());
   api.put(MERGE).times(4).reply(405, { message: "405 Method Not Allowed" });
   api
@@ -118,7 +125,7 @@ test("405 is tried again while GitLab computes the mergeability, for 30 seconds"
 });
 
 test("405 is tried once more when GitLab has computed the mergeability since, and no more than once", async () => {
-  const { host, api, clock } = gitlabUnderTest();
+  const { host, api, clock } = mergeUnderTest();
   api.get(MERGE_REQUEST).reply(200, mergeRequest());
   api.put(MERGE).times(2).reply(405, { message: "405 Method Not Allowed" });
   api.get(MERGE_REQUEST).times(3).reply(200, mergeRequest());
@@ -132,12 +139,12 @@ test("405 is tried once more when GitLab has computed the mergeability since, an
 });
 
 test("an unknown outcome is sent once and looked up", async () => {
-  const { host, api } = gitlabUnderTest();
+  const { host, api } = mergeUnderTest();
   api.get(MERGE_REQUEST).reply(200, mergeRequest());
   api.put(MERGE).reply(502, "<html>");
   api.get(MERGE_REQUEST).times(2).reply(200, merged);
   expect(await host.merge(change, keep)).toMatchObject({ kind: "merged" });
-  const other = gitlabUnderTest();
+  const other = mergeUnderTest();
   other.api.put(MERGE).reply(502, "<html>");
   other.api.get(MERGE_REQUEST).times(7).reply(200, mergeRequest());
   await expect(other.host.merge(change, keep)).rejects.toMatchObject({ name: "HostFailure", reason: "failed" });
@@ -145,7 +152,7 @@ test("an unknown outcome is sent once and looked up", async () => {
 
 describe("the source branch", () => {
   function answerMerge() {
-    const { host, api } = gitlabUnderTest();
+    const { host, api } = mergeUnderTest();
     api.get(MERGE_REQUEST).reply(200, mergeRequest());
     api.put(MERGE).reply(200, merged);
     api.get(MERGE_REQUEST).reply(200, merged);
@@ -198,7 +205,7 @@ describe("the source branch", () => {
 });
 
 test("an open revert is looked for among the merge requests of our own account alone", async () => {
-  const { host, api } = gitlabUnderTest();
+  const { host, api } = mergeUnderTest();
   api.get("/user").reply(200, { id: 7, username: "svc" });
   const ours = { state: "opened", author_id: "7", target_branch: "main" };
   const one = { iid: 18, source_branch: "svc-revert-17-by-4711", target_branch: "main", author: { id: 7 } };

@@ -1,0 +1,105 @@
+import { MergeTrains, Projects } from "@gitbeaker/rest";
+import * as z from "zod";
+import type { ChangeRequest } from "../../core/model/change-request.js";
+import { HostFailure } from "../../core/model/errors.js";
+import type { MergeIntent } from "../../core/model/result.js";
+import type { Clock } from "../../core/ports/clock.js";
+import type { MergeOutcome } from "../../core/ports/code-host.js";
+import { HostRefusal, ifFound, oneLine } from "../host-answer.js";
+import { getMergeRequest, mergeabilityOf, type MergeRequest } from "./change-request.js";
+import type { GitLabClient } from "./client.js";
+
+/** Pauses between tries while GitLab computes whether the merge is possible: 30 seconds in total. */
+const PAUSES_MS = [5_000, 10_000, 15_000];
+
+const QUEUED = { kind: "queued", in: "GitLab's merge train" } as const;
+
+/** Without the feature, below Premium, GitLab leaves the field out: https://docs.gitlab.com/api/projects/ */
+const projectSchema = z.object({ merge_trains_enabled: z.boolean().nullish() });
+
+/** Whether the project merges in trains. `PUT …/merge` would merge at once, past what is on the train. */
+export async function hasMergeTrains(client: GitLabClient, { repository }: ChangeRequest): Promise<boolean> {
+  const project = await client.read(projectSchema, `look for merge trains in ${repository}`, (gitlab) =>
+    new Projects(gitlab).show(repository),
+  );
+  return project.merge_trains_enabled === true;
+}
+
+/**
+ * Puts it on the merge train of its target branch, now or once its own pipeline has passed (202). `sha` is more than a guard: without
+ * it GitLab takes the merge request off again at the end of the train (https://gitlab.com/gitlab-org/gitlab/-/issues/409339).
+ * `auto_merge` came with GitLab 17.11; earlier ones ignore it: https://docs.gitlab.com/api/merge_trains/
+ */
+export async function joinMergeTrain(
+  client: GitLabClient,
+  change: ChangeRequest,
+  confirm: () => Promise<MergeIntent | undefined>,
+  clock: Clock,
+): Promise<MergeOutcome> {
+  const { repository, number, headRevision: sha, baseBranch } = change;
+  for (let attempt = 0; ; attempt += 1) {
+    const intent = await confirm();
+    if (intent === undefined || (await getMergeRequest(client, change)).target_branch !== baseBranch) {
+      return { kind: "barred" };
+    }
+    const options = { sha, squash: intent.method === "squash", autoMerge: true };
+    const refusal = await refusedBy(
+      client.ask(`put ${repository}!${number} on the merge train`, (gitlab) =>
+        new MergeTrains(gitlab).addMergeRequest(repository, number, options),
+      ),
+    );
+    if (refusal === undefined) return QUEUED;
+    const read = await getMergeRequest(client, change);
+    if (read.sha === sha && read.state === "merged") return { kind: "merged", note: undefined };
+    if (read.sha === sha && (await isOnTrain(client, change))) return QUEUED;
+    if (!(refusal instanceof HostRefusal)) throw refusal;
+    const pause = PAUSES_MS[attempt];
+    const isComputing = refusal.status === 400 && read.state === "opened" && mergeabilityOf(read) === "unknown";
+    if (!isComputing || pause === undefined) return { kind: "refused", reason: reasonOf(refusal, read) };
+    await clock.sleep(pause);
+  }
+}
+
+/** Why GitLab did not take it, or a failure after which it may have; undefined if it did. @throws any other error */
+async function refusedBy(asked: Promise<unknown>): Promise<HostFailure | undefined> {
+  try {
+    await asked;
+    return undefined;
+  } catch (error) {
+    if (error instanceof HostRefusal && [400, 401, 403, 404, 409].includes(error.status)) return error;
+    if (error instanceof HostFailure && error.maybeDone) return error;
+    throw error;
+  }
+}
+
+const carSchema = z.object({ status: z.string() });
+
+/** https://docs.gitlab.com/api/merge_trains/#get-the-status-of-a-merge-request-on-a-merge-train */
+const WAITING = ["idle", "stale", "fresh", "merging"];
+
+async function isOnTrain(client: GitLabClient, { repository, number }: ChangeRequest): Promise<boolean> {
+  const asked = `look for ${repository}!${number} on the merge train`;
+  const car = client.read(carSchema, asked, (gitlab) => new MergeTrains(gitlab).showStatus(repository, number));
+  const found = await ifFound(car).catch((error: unknown) => {
+    // The refusal of the merge says more than that this cannot be read.
+    if (error instanceof HostFailure) return undefined;
+    throw error;
+  });
+  return found !== undefined && WAITING.includes(found.status);
+}
+
+function reasonOf({ status, hostMessage }: HostRefusal, read: MergeRequest): string {
+  const said = hostMessage === "" ? "" : ` GitLab says: "${hostMessage}".`;
+  switch (status) {
+    case 401:
+    case 403:
+      return `The account of gitlab.token may not put merge requests on the merge train of ${read.target_branch}.${said} Allow it to merge into that branch, or put the merge request on the train by hand.`;
+    case 409:
+      return `The head commit changed before it was put on the merge train.${said} Plan and sync the new head.`;
+    default: {
+      const mergeStatus = read.detailed_merge_status;
+      const now = mergeStatus ? ` Its merge status is "${oneLine(mergeStatus, 60)}".` : "";
+      return `GitLab did not put this merge request on the merge train.${now}${said} Look at the merge request, then put it on the train by hand.`;
+    }
+  }
+}

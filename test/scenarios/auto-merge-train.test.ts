@@ -1,0 +1,102 @@
+import { describe, expect, test } from "@jest/globals";
+import type { GitLabForge } from "../../sandbox/gitlab/gitlab-forge.js";
+import { type Bot, REPOSITORY, startBot } from "./bot.js";
+import { changeOf } from "./resources.js";
+
+const JOIN = { method: "POST", path: /\/merge_trains\/merge_requests\/\d+$/ } as const;
+
+async function start(): Promise<{ readonly bot: Bot; readonly gitlab: GitLabForge }> {
+  const bot = await startBot({ host: "hostb", config: { defaults: { auto_merge: true } } });
+  const { gitlab } = bot.world;
+  if (gitlab === undefined) throw new Error("the sandbox has no GitLab");
+  gitlab.useMergeTrain(REPOSITORY);
+  bot.expectChanges("sync web");
+  return { bot, gitlab };
+}
+
+describe("auto_merge where the project has merge trains", () => {
+  test("a deployed merge request is put on the train and said to be, and the train merges it", async () => {
+    const { bot, gitlab } = await start();
+    const one = await bot.open(changeOf(["web"]));
+    await bot.comment(one, "svc sync");
+    expect(bot.lastComment(one)).toContain(
+      "Queued: this MR is in GitLab's merge train, and GitLab merges it into `main`",
+    );
+    expect(bot.seen(one).state).toBe("open");
+    expect(gitlab.onTrain(REPOSITORY)).toEqual([one]);
+    expect(await bot.deployed(one)).toEqual(["web"]);
+    await gitlab.endTrain(REPOSITORY, one, true);
+    await bot.idle();
+    expect(bot.seen(one).state).toBe("merged");
+    expect(await bot.deployed(one)).toEqual([]);
+    const actions = (await bot.stores.audit.list({ limit: 10 })).map(({ action }) => action);
+    expect(actions).toContain("queued");
+    expect(actions).not.toContain("merged");
+  });
+
+  test("one whose pipeline on the train fails keeps its locks and is not put back", async () => {
+    const { bot, gitlab } = await start();
+    const one = await bot.open(changeOf(["web"]));
+    await bot.comment(one, "svc sync");
+    await gitlab.endTrain(REPOSITORY, one, false);
+    await bot.idle();
+    expect(bot.seen(one).state).toBe("open");
+    expect(gitlab.onTrain(REPOSITORY)).toEqual([]);
+    expect(await bot.deployed(one)).toEqual(["web"]);
+  });
+
+  test("what is pushed right before it is put on the train is neither queued nor merged", async () => {
+    const { bot, gitlab } = await start();
+    const one = await bot.open(changeOf(["web"]));
+    bot.meanwhile("forge", JOIN, async () => {
+      await bot.forge.pushSilently(REPOSITORY, one, changeOf(["web"], "9"));
+    });
+    await bot.comment(one, "svc sync");
+    expect(gitlab.onTrain(REPOSITORY)).toEqual([]);
+    expect(bot.seen(one).state).toBe("open");
+    expect(bot.lastComment(one)).toContain("The head commit changed before it was put on the merge train.");
+  });
+
+  test("a push takes it off the train, and the new head needs a sync of its own", async () => {
+    const { bot, gitlab } = await start();
+    const one = await bot.open(changeOf(["web"]));
+    await bot.comment(one, "svc sync");
+    await bot.push(one, changeOf(["web"], "9"));
+    expect(gitlab.onTrain(REPOSITORY)).toEqual([]);
+    expect(bot.seen(one).state).toBe("open");
+  });
+
+  test("a target branch that is chosen while the sync runs is not merged into", async () => {
+    const { bot, gitlab } = await start();
+    await bot.forge.pushToBranch(REPOSITORY, "release", { "notes.md": "1\n" });
+    const one = await bot.open(changeOf(["web"]));
+    bot.meanwhile("argocd", { method: "POST", path: /\/sync$/ }, async () => {
+      await bot.forge.retarget(REPOSITORY, one, "release");
+    });
+    await bot.comment(one, "svc sync");
+    expect(gitlab.onTrain(REPOSITORY)).toEqual([]);
+    expect(bot.seen(one).state).toBe("open");
+  });
+
+  test("one that is on the train already is said to be queued", async () => {
+    const { bot, gitlab } = await start();
+    const one = await bot.open(changeOf(["web"]));
+    // The answer is lost after GitLab has done it.
+    bot.forge.faults.add({ ...JOIN, fault: { kind: "lost-answer" } });
+    await bot.comment(one, "svc sync");
+    expect(bot.lastComment(one)).toContain("Queued: this MR is in GitLab's merge train");
+    expect(gitlab.onTrain(REPOSITORY)).toEqual([one]);
+    bot.forge.faults.clear();
+  });
+
+  test("without the right to merge it says who has to allow what", async () => {
+    const { bot, gitlab } = await start();
+    bot.forge.faults.add({ ...JOIN, fault: { kind: "status", status: 401, body: '{"message":"401 Unauthorized"}' } });
+    const one = await bot.open(changeOf(["web"]));
+    await bot.comment(one, "svc sync");
+    expect(bot.lastComment(one)).toContain("may not put merge requests on the merge train of main.");
+    expect(bot.lastComment(one)).toContain("Allow it to merge into that branch");
+    expect(gitlab.onTrain(REPOSITORY)).toEqual([]);
+    bot.forge.faults.clear();
+  });
+});
