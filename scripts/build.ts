@@ -1,8 +1,8 @@
-import { copyFileSync, readdirSync, renameSync, rmSync, writeFileSync } from "node:fs";
+import { copyFileSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { basename, join, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
 import { parseArgs } from "node:util";
-import { build as bundleWith, type Plugin } from "esbuild";
+import { build as bundleWith, type BuildOptions, type Plugin } from "esbuild";
 import { bundledPackages } from "./bundled-packages.js";
 import { sbomOf } from "./sbom.js";
 import { thirdPartyLicenses } from "./third-party-licenses.js";
@@ -49,40 +49,112 @@ const undiciConnections: Plugin = {
 };
 
 /**
+ * Each is bundled without regard to the others: what threads load on demand would cut the modules of a start into half as many
+ * files again, and finding these is what a start would do most.
+ */
+const ENTRIES = {
+  main: "src/main.ts",
+  // As `worker-pool.ts` names it.
+  entry: "src/workers/entry.ts",
+  healthcheck: "src/config/healthcheck.ts",
+};
+
+/**
+ * Packages of which a start uses nothing. Each has a file of its own that is read when something of it is used first, since
+ * what V8 has read takes memory, used or not.
+ */
+const ON_DEMAND = ["markdown-it", "openid-client", "pino-pretty", "re2js"];
+
+/** Puts in place of these packages what loads them when a member is read, or when what they export by default is called. */
+const loadedOnDemand: Plugin = {
+  name: "packages on demand",
+  setup(build) {
+    build.onResolve({ filter: new RegExp(`^(?:${ON_DEMAND.join("|")})$`) }, ({ path }) => ({
+      path,
+      namespace: "on-demand",
+    }));
+    build.onLoad({ filter: /./, namespace: "on-demand" }, async ({ path }) => {
+      const members = (await import(path)) as Readonly<Record<string, unknown>>;
+      if (!["function", "undefined"].includes(typeof members.default)) throw new Error(`${path} exports no function`);
+      const names = Object.keys(members).filter((name) => name !== "default");
+      const getters = names.map((name) => `${name}: { get: () => load().${name}, enumerable: true }`);
+      return {
+        contents: `const load = () => require("./${path}.cjs");
+          module.exports = Object.defineProperties(function (...args) {
+            return new.target ? new (load().default)(...args) : load().default(...args);
+          }, { ${getters.join(", ")} });`,
+      };
+    });
+    build.onResolve({ filter: /\.cjs$/, namespace: "on-demand" }, ({ path }) => ({ path, external: true }));
+  },
+};
+
+const OPTIONS = {
+  absWorkingDir: ROOT,
+  outdir: TARGET,
+  bundle: true,
+  platform: "node",
+  target: "node20.19",
+  // Names stay and lines stay short, so that a stack trace can be read without a source map.
+  minifyWhitespace: true,
+  lineLimit: 160,
+  legalComments: "none",
+  metafile: true,
+} satisfies BuildOptions;
+
+/** A package with what it uses, as a file that `require` reads. */
+async function bundleOnDemand(name: string) {
+  const members = (await import(name)) as object;
+  const contents = `export * from "${name}";${"default" in members ? ` export { default } from "${name}";` : ""}`;
+  return bundleWith({
+    ...OPTIONS,
+    stdin: { contents, resolveDir: ROOT, sourcefile: "on-demand" },
+    outdir: undefined,
+    outfile: join(TARGET, `${name}.cjs`),
+    format: "cjs",
+  });
+}
+
+/**
  * Bundles the service and the packages that it uses into dist/, or a new `--outdir`, as `npm start`, the image and the npm package run it. What
  * is loaded on demand keeps a file of its own. Types are not checked here, but by `npm run check`.
  */
 async function bundle(): Promise<void> {
   if (values.outdir === undefined) rmSync(TARGET, { recursive: true, force: true });
-  const { metafile } = await bundleWith({
-    absWorkingDir: ROOT,
-    entryPoints: {
-      main: "src/main.ts",
-      // As `worker-pool.ts` names it.
-      entry: "src/workers/entry.ts",
-      healthcheck: "src/config/healthcheck.ts",
-    },
-    outdir: TARGET,
-    bundle: true,
-    splitting: true,
-    format: "esm",
-    platform: "node",
-    target: "node20.19",
-    banner: { js: REQUIRE },
-    // Names stay and lines stay short, so that a stack trace can be read without a source map.
-    minifyWhitespace: true,
-    lineLimit: 160,
-    legalComments: "none",
-    plugins: [withoutCharacterSets, undiciConnections],
-    metafile: true,
-  });
+  const bundles = await Promise.all(
+    Object.entries(ENTRIES).map(([name, path]) =>
+      bundleWith({
+        ...OPTIONS,
+        entryPoints: { [name]: path },
+        splitting: true,
+        format: "esm",
+        banner: { js: REQUIRE },
+        plugins: [withoutCharacterSets, undiciConnections, loadedOnDemand],
+      }),
+    ),
+  );
+  const onDemand = await Promise.all(ON_DEMAND.map(bundleOnDemand));
+  escapeRegularExpressions();
   placeScripts();
-  const packages = bundledPackages(ROOT, Object.keys(metafile.inputs));
+  const inputs = [...bundles, ...onDemand].flatMap(({ metafile }) => Object.keys(metafile.inputs));
+  const packages = bundledPackages(ROOT, inputs);
   writeFileSync(join(TARGET, "THIRD-PARTY-LICENSES.txt"), thirdPartyLicenses(ROOT, packages));
   writeFileSync(join(TARGET, "sbom.cyclonedx.json"), sbomOf(ROOT, packages));
   if (values.outdir !== undefined) return;
   rmSync(DIST, { recursive: true, force: true });
   renameSync(TARGET, DIST);
+}
+
+/**
+ * V8 keeps a source in two bytes per character as soon as one of them is beyond Latin-1. esbuild escapes those in texts and
+ * leaves them in regular expressions.
+ */
+function escapeRegularExpressions(): void {
+  for (const name of readdirSync(TARGET).filter((each) => /\.c?js$/.test(each))) {
+    const path = join(TARGET, name);
+    const escaped = (letter: string) => `\\u${letter.charCodeAt(0).toString(16).padStart(4, "0")}`;
+    writeFileSync(path, readFileSync(path, "utf8").replace(/[\u0100-\uffff]/g, escaped));
+  }
 }
 
 /** The scripts for Redis, beside the code that reads them. */

@@ -181,8 +181,17 @@ const BEFORE = new Set([
 
 // Without definitions of links: one is shown as nothing by CommonMark and as a footnote by the hosts, so as a paragraph it
 // ends the search.
-const blocks = new MarkdownIt("commonmark").disable(["reference", "inline"]);
-const whole = new MarkdownIt("commonmark").disable("reference");
+const createReaders = () => ({
+  blocks: new MarkdownIt("commonmark").disable(["reference", "inline"]),
+  whole: new MarkdownIt("commonmark").disable("reference"),
+});
+
+let created: ReturnType<typeof createReaders> | undefined;
+
+/** The readers of comments, which the first comment creates. */
+function readers() {
+  return (created ??= createReaders());
+}
 
 /** One host's quote of several lines; to CommonMark an empty quote that ends at once. */
 const FENCED_QUOTE = /^ {0,3}>{3,}[ \t]*(?:$|\[!)/;
@@ -204,7 +213,7 @@ interface FirstLine {
  */
 function firstLine(text: string, complete: boolean): FirstLine | undefined {
   const lines = text.split(/\r\n?|\n/);
-  for (const { level, nesting, type, map, markup } of blocks.parse(text, {})) {
+  for (const { level, nesting, type, map, markup } of readers().blocks.parse(text, {})) {
     if (level > 0 || nesting < 0) continue;
     if (type === "paragraph_open" && map !== null) {
       const [start, end] = map;
@@ -219,8 +228,8 @@ function firstLine(text: string, complete: boolean): FirstLine | undefined {
 /** Whether something before the paragraph can hide it: an element that is open, even in a quote that ends, or such a quote. */
 function isHidden(before: readonly string[]): boolean {
   if (before.some((line) => FENCED_QUOTE.test(line))) return true;
-  return whole
-    .parse(before.join("\n"), {})
+  return readers()
+    .whole.parse(before.join("\n"), {})
     .some(({ type, children }) => type === "html_block" || children?.some((child) => child.type === "html_inline"));
 }
 
