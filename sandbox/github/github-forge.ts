@@ -249,6 +249,12 @@ export class GitHubForge implements Forge {
     place.queueNeedsWrite = needsWrite;
   }
 
+  /** The App was registered before it asked for merge queues. */
+  forbidMergeQueues(): void {
+    const left = Object.entries(this.#world.app.permissions).filter(([name]) => name !== "merge_queues");
+    this.#world.app.permissions = Object.fromEntries(left);
+  }
+
   /** People press "Merge when ready"; GitHub makes one group of them. Returns its head. */
   async queue(repository: string, numbers: readonly number[], lie: GroupLie = {}): Promise<string> {
     const entries: QueueEntry[] = [];

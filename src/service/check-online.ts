@@ -46,6 +46,7 @@ export async function checkOnline(
       );
       found.lines.push(...uncomparable(applications, await deployer.uncompared()));
       for (const host of hosts) found.lines.push(...installedOutside(host.id, await host.installedOn(), config));
+      for (const host of hosts) found.lines.push(...(await queueWarnings(host, config)));
       for (const host of hosts) {
         if (!isPolled(host, config)) found.lines.push(...(await webhookWarnings(host, config)));
         else if (await findsNothing(host, config)) found.warn(noRepository(host.id), NOTHING_TO_POLL);
@@ -74,6 +75,11 @@ function isPolled({ id }: CodeHost, config: ServerConfig): boolean {
 /** Only the host knows whether its webhooks arrive. They cannot before svc runs, so this is no mistake. */
 async function webhookWarnings(host: CodeHost, { defaults }: ServerConfig): Promise<readonly string[]> {
   const problems = await host.webhookProblems((name) => allowsRepository(defaults.allowedRepos, host.id, name));
+  return problems.map((problem) => `warning: ${problem}`);
+}
+
+async function queueWarnings(host: CodeHost, { defaults }: ServerConfig): Promise<readonly string[]> {
+  const problems = await host.queueProblems((name) => allowsRepository(defaults.allowedRepos, host.id, name));
   return problems.map((problem) => `warning: ${problem}`);
 }
 

@@ -382,6 +382,10 @@ export class MemoryHost implements CodeHost {
     return [];
   }
 
+  async queueProblems(): Promise<readonly string[]> {
+    return [];
+  }
+
   async missingPermissions(): Promise<readonly string[]> {
     return [];
   }

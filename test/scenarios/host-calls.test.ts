@@ -19,6 +19,7 @@ const ELSEWHERE: Readonly<Record<string, readonly string[]>> = {
     "POST /app-manifests/{code}/conversions",
     // `svc check --online` (test/service/check-online.test.ts).
     "GET /app/hook/deliveries",
+    "GET /repos/{owner}/{repo}/rules/branches/{branch}",
   ],
   GitLab: [
     // `svc revert` (test/scenarios/revert.test.ts, test/contract).

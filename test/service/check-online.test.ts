@@ -61,6 +61,29 @@ describe.each(HOSTS)("svc check --online against %s", (host) => {
     expect(await look(REPOSITORY)).toMatchObject({ exitCode: 0 });
   });
 
+  test("says what svc lacks for the queue or the trains of a repository, as a warning", async () => {
+    const { lines, exitCode } = await check(false, async ({ github, gitlab }) => {
+      await (github ?? gitlab)?.createRepository("acme/other", { "README.md": "hello" });
+      github?.useMergeQueue(REPOSITORY);
+      github?.forbidMergeQueues();
+      gitlab?.useMergeTrain(REPOSITORY);
+      gitlab?.webhooks.setProjectLevel(REPOSITORY, 30);
+    });
+    const about = lines.filter((line) => /merge (?:queue|trains)/.test(line));
+    expect(about).toEqual(
+      host === "hosta"
+        ? [
+            `warning: the App lacks the permission "Merge queues: read", and these repositories have a merge queue: ${REPOSITORY}. A queue that requires svc/sync merges nothing there. Add it in the App's settings, and accept it in the installations`,
+          ]
+        : [
+            `warning: ${REPOSITORY} has merge trains, and GitLab puts on them what svc has not deployed: tick "Pipelines must succeed" in its merge request settings`,
+            `warning: ${REPOSITORY} has merge trains, and auto_merge cannot use them unless the account of gitlab.token may merge into main: give it the role Maintainer, or list it under "allowed to merge" of that branch`,
+          ],
+    );
+    expect(exitCode).toBe(0);
+    expect([world?.github?.violations ?? [], world?.gitlab?.violations ?? []]).toEqual([[], []]);
+  });
+
   test("says why no webhook arrives, and what to do, as a warning", async () => {
     const sent = async (status: number | undefined, level = 30) => {
       world = await startSandbox({ github: host === "hosta", gitlab: host === "hostb" });

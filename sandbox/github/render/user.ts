@@ -74,7 +74,7 @@ export function renderApp(world: World): JsonObject {
     created_at: "2026-01-01T00:00:00Z",
     updated_at: "2026-01-01T00:00:00Z",
     permissions: { ...permissions },
-    events: ["issue_comment", "pull_request", "pull_request_review"],
+    events: ["issue_comment", "pull_request", "pull_request_review", "push", "merge_group"],
     installations_count: world.installations().length,
   };
 }

@@ -25,6 +25,12 @@ export const repositoryRoutes: readonly Route[] = [
     handle: getBranch,
   },
   {
+    method: "get",
+    template: "/repos/{owner}/{repo}/rules/branches/{branch}",
+    caller: "installation",
+    handle: getRules,
+  },
+  {
     method: "delete",
     template: "/repos/{owner}/{repo}/git/refs/{ref}",
     caller: "installation",
@@ -87,6 +93,22 @@ async function getBranch({ world, repository, params }: Call): Promise<Answer> {
       protection_url: `${self}/protection`,
     },
   };
+}
+
+/** The rules of rulesets; metadata: read is enough. */
+function getRules({ repository, params }: Call): Answer {
+  const from = { ruleset_source_type: "Repository", ruleset_source: repository.fullName, ruleset_id: repository.id };
+  const parameters = {
+    check_response_timeout_minutes: 60,
+    grouping_strategy: "ALLGREEN",
+    max_entries_to_build: 5,
+    max_entries_to_merge: 5,
+    merge_method: "MERGE",
+    min_entries_to_merge: 1,
+    min_entries_to_merge_wait_minutes: 5,
+  };
+  const queue = { type: "merge_queue", parameters, ...from };
+  return { status: 200, body: repository.mergeQueues.has(params.branch ?? "") ? [queue] : [] };
 }
 
 /** Newest first unless asked otherwise. Pages are found by a cursor, here the id before which they begin. */

@@ -117,6 +117,8 @@ export interface CodeHost {
   installedOn(): Promise<readonly string[]>;
   /** Why webhooks may not reach svc, and what to do, a line each; what the host does not tell is one as well. */
   webhookProblems(serves: (repository: RepositoryName) => boolean): Promise<readonly string[]>;
+  /** What keeps merge queues and trains of served repositories from working with svc, and what to do, a line each. */
+  queueProblems(serves: (repository: RepositoryName) => boolean): Promise<readonly string[]>;
   /** What our credentials lack for what is switched on in the configuration, a sentence each. */
   missingPermissions(): Promise<readonly string[]>;
 }

@@ -73,6 +73,7 @@ export const PORT_REACH: { readonly [Name in keyof RunPorts]: ReachOf<RunPorts[N
     shownDeployment: "read",
     missingPermissions: "read",
     webhookProblems: "read",
+    queueProblems: "read",
     installedOn: "read",
     openWithHead: "read",
     mergeGroup: "read",

@@ -1,6 +1,8 @@
 import * as z from "zod";
+import type { RepositoryName } from "../../core/model/brand.js";
 import type { ChangeRequest, ChangeRequestRef, HeadRef, User } from "../../core/model/change-request.js";
 import { HostFailure } from "../../core/model/errors.js";
+import { listed } from "../../core/model/host-words.js";
 import { parseJson } from "../../core/model/json.js";
 import type {
   CodeHost,
@@ -68,6 +70,49 @@ export async function mergeGroup(client: GitHubClient, group: MergeGroup): Promi
     members: refsOf(upToLast.filter((entry) => inGroup.has(entry))),
     ahead: refsOf(upToLast.filter((entry) => !inGroup.has(entry))),
   };
+}
+
+const appSchema = z.object({
+  permissions: z.record(z.string(), z.string()).nullish(),
+  events: z.array(z.string()).nullish(),
+});
+const repositorySchema = z.object({ default_branch: z.string().min(1) });
+const rulesSchema = z.array(z.object({ type: z.string() }));
+
+/** Two calls for each. */
+const MOST_ASKED = 20;
+const MOST_NAMED = 5;
+
+/**
+ * What the App lacks for merge queues, if rulesets give one to the default branch of one of these repositories. A queue by classic
+ * branch protection is not told: https://docs.github.com/rest/repos/rules#get-rules-for-a-branch
+ */
+export async function findQueueProblems(
+  client: GitHubClient,
+  repositories: readonly RepositoryName[],
+): Promise<readonly string[]> {
+  const asked = "read the App's permissions and events";
+  const read = await client.asApp(asked, ({ rest }) => rest.apps.getAuthenticated());
+  const { permissions, events } = decodeAnswer(appSchema, read, GITHUB, asked);
+  const lacks = [
+    ...(permissions?.merge_queues === undefined ? ['the permission "Merge queues: read"'] : []),
+    ...(events?.includes("merge_group") === true ? [] : ['the event "Merge group"']),
+  ].join(" and ");
+  if (lacks === "") return [];
+  const queued: RepositoryName[] = [];
+  for (const repository of repositories.slice(0, MOST_ASKED)) {
+    const look = `look for a merge queue in ${repository}`;
+    const found = await client.read(repositorySchema, repository, look, ({ rest }, at) => rest.repos.get({ ...at }));
+    const { default_branch: branch } = found;
+    const rules = await client.read(rulesSchema, repository, look, ({ rest }, at) =>
+      rest.repos.getBranchRules({ ...at, branch, per_page: 100 }),
+    );
+    if (rules.some(({ type }) => type === "merge_queue")) queued.push(repository);
+  }
+  if (queued.length === 0) return [];
+  return [
+    `the App lacks ${lacks}, and these repositories have a merge queue: ${listed(queued, MOST_NAMED)}. A queue that requires ${STATUS_NAME} merges nothing there. Add it in the App's settings, and accept it in the installations`,
+  ];
 }
 
 /** Leaves most of the limit to comments, and is skipped rather than late. */

@@ -26,7 +26,7 @@ import { getAuthorship, getReviews } from "./approval.js";
 import { getChangeRequest, getMergeability, getState, withPresentName } from "./change-request.js";
 import { createGitHubClient, type GitHubClient } from "./client.js";
 import { createComments, createRecentActivity } from "./comments.js";
-import { createDeployments, createSetStatus, mergeGroup, openWithHead } from "./commit-reports.js";
+import { createDeployments, createSetStatus, findQueueProblems, mergeGroup, openWithHead } from "./commit-reports.js";
 import { merge, revert, updateBranch } from "./merge.js";
 import { GITHUB } from "./words.js";
 
@@ -97,6 +97,8 @@ export function createGitHubHost(config: GitHubConfig, parts: HostParts): CodeHo
     installedOn: async () => (await findInstalled(client)).map(({ owner }) => owner),
     repositories: (servesOwner) => findRepositories(client, servesOwner),
     webhookProblems: () => findWebhookProblems(client),
+    queueProblems: async (serves) =>
+      findQueueProblems(client, (await findRepositories(client, () => true)).filter(serves)),
     statusPerChange: false,
     openWithHead: (head) => openWithHead(client, head),
     mergeGroup: (group) => mergeGroup(client, group),

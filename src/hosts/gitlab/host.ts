@@ -27,6 +27,7 @@ import { getChangeRequest, getMergeRequest, getState, mergeabilityOf, withPresen
 import { createGitLabClient, type GitLabClient } from "./client.js";
 import { createDeployments, openWithHead, setStatus } from "./commit-reports.js";
 import { merge, revert, updateBranch } from "./merge.js";
+import { findTrainProblems } from "./merge-train.js";
 import { createNotes, createRecentActivity } from "./notes.js";
 import { isBot } from "./webhook.js";
 import { GITLAB } from "./words.js";
@@ -93,6 +94,7 @@ export function createGitLabHost(config: GitLabConfig, parts: GitLabParts): Code
     installedOn: () => Promise.resolve([]),
     repositories: () => findProjects(client),
     webhookProblems: (serves) => findWebhookProblems(client, serves),
+    queueProblems: async (serves) => findTrainProblems(client, (await findProjects(client)).filter(serves)),
     statusPerChange: true,
     openWithHead: (head) => openWithHead(client, head),
     // A merge train asks nobody: its pipelines run for the merge requests themselves.

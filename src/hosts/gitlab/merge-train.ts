@@ -1,5 +1,6 @@
-import { MergeTrains, Projects } from "@gitbeaker/rest";
+import { Branches, MergeTrains, Projects } from "@gitbeaker/rest";
 import * as z from "zod";
+import type { RepositoryName } from "../../core/model/brand.js";
 import type { ChangeRequest } from "../../core/model/change-request.js";
 import { HostFailure } from "../../core/model/errors.js";
 import type { MergeIntent } from "../../core/model/result.js";
@@ -16,6 +17,49 @@ const QUEUED = { kind: "queued", in: "GitLab's merge train" } as const;
 
 /** Without the feature, below Premium, GitLab leaves the field out: https://docs.gitlab.com/api/projects/ */
 const projectSchema = z.object({ merge_trains_enabled: z.boolean().nullish() });
+
+const MAINTAINER = 40;
+const roleField = z.object({ access_level: z.number() }).nullish();
+const checkedSchema = projectSchema.extend({
+  default_branch: z.string().nullish(),
+  only_allow_merge_if_pipeline_succeeds: z.boolean().nullish(),
+  permissions: z.object({ project_access: roleField, group_access: roleField }).nullish(),
+});
+const branchSchema = z.object({ protected: z.boolean().nullish(), developers_can_merge: z.boolean().nullish() });
+
+/** Two calls for each. */
+const MOST_ASKED = 20;
+
+/**
+ * What is missing where a project merges in trains. Who else may merge into a protected branch is for Maintainers to see, so a Developer
+ * is told of the role: https://docs.gitlab.com/api/branches/#get-single-repository-branch
+ */
+export async function findTrainProblems(
+  client: GitLabClient,
+  projects: readonly RepositoryName[],
+): Promise<readonly string[]> {
+  const problems: string[] = [];
+  for (const path of projects.slice(0, MOST_ASKED)) {
+    const asked = `look for merge trains in ${path}`;
+    const project = await client.read(checkedSchema, asked, (gitlab) => new Projects(gitlab).show(path));
+    if (project.merge_trains_enabled !== true) continue;
+    if (project.only_allow_merge_if_pipeline_succeeds !== true) {
+      problems.push(
+        `${path} has merge trains, and GitLab puts on them what svc has not deployed: tick "Pipelines must succeed" in its merge request settings`,
+      );
+    }
+    const { project_access: own, group_access: inherited } = project.permissions ?? {};
+    const level = Math.max(own?.access_level ?? 0, inherited?.access_level ?? 0);
+    const { default_branch: branch } = project;
+    if (level >= MAINTAINER || !branch) continue;
+    const found = await client.read(branchSchema, asked, (gitlab) => new Branches(gitlab).show(path, branch));
+    if (found.protected !== true || found.developers_can_merge === true) continue;
+    problems.push(
+      `${path} has merge trains, and auto_merge cannot use them unless the account of gitlab.token may merge into ${branch}: give it the role Maintainer, or list it under "allowed to merge" of that branch`,
+    );
+  }
+  return problems;
+}
 
 /** Whether the project merges in trains. `PUT …/merge` would merge at once, past what is on the train. */
 export async function hasMergeTrains(client: GitLabClient, { repository }: ChangeRequest): Promise<boolean> {
