@@ -22,6 +22,11 @@ export function runTool(tool: Tool, args: readonly string[], input = ""): ToolRe
   return { ok: status === 0, stdout, stderr };
 }
 
+/** Whether the program is on the PATH or where install-tools.sh puts programs. */
+export function hasTool(tool: Tool): boolean {
+  return candidates(tool).some((each) => existsSync(each));
+}
+
 const found = new Map<string, string>();
 
 /** Where the program is. Throws, saying how to install it, when it is nowhere. */
