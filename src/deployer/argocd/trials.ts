@@ -16,6 +16,7 @@ import { getManagedResources, type Parts } from "./application-api.js";
 import { ArgoCdFailure, GRPC, parseObjectText, readLarge } from "./argocd-failure.js";
 import { liveKey, type LiveTexts, readLiveTextsTask, type RecentAnswers } from "./live-resources.js";
 import { createSemaphore } from "./semaphore.js";
+import type * as Messages from "./server-side-diff.js";
 import type { AnsweredObject, AskedObject } from "./server-side-diff.js";
 
 /** Argo CD's own client sends as much at once. */
@@ -36,6 +37,7 @@ export function createTrials(
 ): Deployer["tryObjects"] {
   const semaphore = createSemaphore(config.renderConcurrency);
   const pauses = new Map<string, { readonly until: number; readonly reason: string }>();
+  let messages: Promise<typeof Messages> | undefined;
 
   async function ask({ application, objects, change }: TrialRequest, signal: AbortSignal): Promise<readonly Trial[]> {
     const deadline = performance.now() + config.requestTimeoutMs;
@@ -94,8 +96,8 @@ export function createTrials(
     signal: AbortSignal,
   ): Promise<ReadonlyMap<string, AnsweredObject>> {
     const query = { appName: resourceName, appNamespace: namespace, project };
-    // Loaded on demand: protobuf is needed for nothing else.
-    const { readObjects, SERVER_SIDE_DIFF, writeQuery } = await import("./server-side-diff.js");
+    // Loaded on demand, and once: protobuf is needed for nothing else.
+    const { readObjects, SERVER_SIDE_DIFF, writeQuery } = await (messages ??= import("./server-side-diff.js"));
     const message = writeQuery(
       query,
       batch.map(({ asked, placed }) => ({ ...asked, target: JSON.stringify(placed) })),

@@ -275,7 +275,9 @@ async function replyWithPlan({ plan, asking }: CommandResultOf<"planned">, answe
   const { settings, settled, earlier } = finished;
   const automatic = asked.kind === "autoplan";
   const quiet = automatic && settled.length === 0 && plan.turn === undefined;
-  await postPlan(plan, { parts, quiet, automatic, settings, advised, earlier, posting }, change, run);
+  // Kubernetes works on the first questions while the commit status follows. Whoever adds the answers gets the failure.
+  const onPosted = () => void asking?.answers(run.config.deployer.requestTimeout).catch(() => undefined);
+  await postPlan(plan, { parts, quiet, automatic, settings, advised, earlier, posting, onPosted }, change, run);
   if (asking !== undefined) {
     const { advice, present, reviewed } = advised;
     await addAnswers(asking, { plan, next: advice?.next, present }, { change, settings, reviewed }, run);
@@ -316,12 +318,13 @@ interface PlanPosting {
   /** Our own comments on the change request, if they are known already. */
   readonly earlier: readonly OwnComment[] | undefined;
   readonly posting: Posting;
+  readonly onPosted: () => void;
 }
 
 /** Posts a plan and sets the commit status, which alone says that nothing is affected where the host shows it. */
 async function postPlan(
   plan: Plan,
-  { parts, quiet, settings, advised, earlier, ...how }: PlanPosting,
+  { parts, quiet, settings, advised, earlier, onPosted, ...how }: PlanPosting,
   change: ChangeRequest,
   run: Run,
 ): Promise<void> {
@@ -335,6 +338,7 @@ async function postPlan(
     if (written) return;
   }
   const planComment = await publishPlan(host, change, parts, { ...how, runId, earlier: own, log });
+  onPosted();
   const { advice, present, reviewed } = advised;
   await noteShown({ plan, wanted: advised.startsOnApproval === true }, run);
   await postedPlan(change, { shown: { plan, next: advice?.next, present }, texts: parts, id: planComment }, run);
