@@ -23,6 +23,7 @@ const SECTIONS: readonly { readonly title: string; readonly files: readonly stri
       "docs/stages.md",
       "docs/merge-queues.md",
       "docs/after-the-merge.md",
+      "docs/reverts.md",
       "docs/notifications.md",
     ],
   },

@@ -1,13 +1,16 @@
 import { describe, expect, test } from "@jest/globals";
+import type { Push } from "../../sandbox/forge.js";
 import type { HostId } from "../../src/names.js";
 import { type Bot, HOSTS, REPOSITORY, startBot } from "../scenarios/bot.js";
 import { changeOf } from "../scenarios/resources.js";
 
 /** `ana` wrote what is merged, `bo` approved and merged it; `olga` and `mia` may approve, too. */
-async function merged(host: HostId, defaults: object = {}): Promise<[Bot, number]> {
+async function merged(host: HostId, defaults: object = {}, push?: Push): Promise<[Bot, number]> {
   const bot = await startBot({ host, git: true, config: { defaults: { require_approval: true, ...defaults } } });
   for (const login of ["olga", "mia"]) bot.forge.setAccess(REPOSITORY, login, "write");
   const one = await bot.open(changeOf(["web"]));
+  if (push !== undefined) await bot.forge.push(REPOSITORY, one, changeOf(["web"], "3"), push);
+  await bot.idle();
   await bot.approve(one, "bo");
   bot.expectChanges("sync web");
   await bot.comment(one, "svc sync");
@@ -47,6 +50,18 @@ describe.each(HOSTS)("a revert that svc opens on %s", (host) => {
     await expectRefused(bot, two, AUTHORS);
     await bot.approve(two, "bo");
     await bot.comment(two, "svc sync", "olga");
+    expect(bot.lastComment(two)).toContain("✅ succeeded");
+  });
+
+  test("is approved neither by who wrote a commit of what it reverts, nor by who pushed one", async () => {
+    const [bot, one] = await merged(host, {}, { by: "olga", author: "mia" });
+    const two = await reverted(bot, one, "ana");
+    for (const login of ["mia", "olga"]) {
+      await bot.approve(two, login);
+      await expectRefused(bot, two, AUTHORS);
+    }
+    await bot.approve(two, "bo");
+    await bot.comment(two, "svc sync", "bo");
     expect(bot.lastComment(two)).toContain("✅ succeeded");
   });
 

@@ -4,7 +4,7 @@ import { z } from "zod";
 import { FOLDER_MODE } from "../../git/tree-entries.js";
 import type { CommitFacts } from "../model/commit-reader.js";
 import type { Instance } from "../model/instance.js";
-import type { MergeRequest } from "../model/merge-request.js";
+import { type MergeRequest, newestVersion } from "../model/merge-request.js";
 import type { Person } from "../model/people.js";
 import type { Project } from "../model/project.js";
 
@@ -130,10 +130,10 @@ function mergeRequest(instance: Instance, merge: MergeRequest): Resolved {
   };
 }
 
+/** Those of the newest diff version: GitLab keeps them, also once the target branch has them. */
 async function commitsOf({ store, commits }: Instance, merge: MergeRequest): Promise<readonly CommitFacts[]> {
   const { path } = merge.project;
-  const target = await store.resolve(path, `refs/heads/${merge.targetBranch}`);
-  const base = target === undefined ? undefined : await store.mergeBase(path, target, merge.head);
+  const base = await store.mergeBase(path, newestVersion(merge).start, merge.head);
   return commits.between(path, base ?? merge.head, merge.head);
 }
 
