@@ -123,11 +123,11 @@ function finalsOf(run: string, { comments }: SeenChangeRequest): readonly SeenCo
   return distinct ? answers.filter((one) => !isPlan(one) || one === last) : answers;
 }
 
-/** Whether a push came after it, which a plan gives way to. */
+/** Whether a push was accepted after it came, which a plan gives way to. */
 function isReplaced(event: Passed, passed: readonly Passed[]): boolean {
   const number = numberOf(event.payload);
   return passed.some((later) => {
-    if (later.host !== event.host || numberOf(later.payload) !== number || later.from < event.from) return false;
+    if (later.host !== event.host || numberOf(later.payload) !== number || later.until < event.from) return false;
     return headOf(later.payload) !== undefined;
   });
 }

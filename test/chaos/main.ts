@@ -19,6 +19,8 @@ const { values } = parseArgs({
     seed: { type: "string" },
     /** Of how many rounds one has a stranger with hostile change requests: 1 for all, 0 for none. */
     hostile: { type: "string", default: "4" },
+    /** Of how many rounds one has stages, a followed rollout and a revert, which take minutes: 1 for all, 0 for none. */
+    long: { type: "string", default: "9" },
     /** How many rounds are played at a time: they mostly wait. */
     parallel: { type: "string", default: "1" },
     /** Folder that `npm run build:modules` made. */
@@ -27,6 +29,7 @@ const { values } = parseArgs({
 });
 const { build } = values;
 const hostileEvery = Number(values.hostile);
+const longEvery = Number(values.long);
 const nextBuild = `${build}-next`;
 const rounds = Number(values.rounds);
 // The second of the random rounds is a rolling update.
@@ -61,15 +64,16 @@ async function playOne(seed: number): Promise<void> {
   const rolls = Math.floor(seed / SEED_STEP) % ROLL_EVERY === ROLL_EVERY - 1;
   // Not always together with a rolling update.
   const hostile = hostileEvery > 0 && Math.floor(seed / SEED_STEP / ROLL_EVERY) % hostileEvery === 0;
+  const long = longEvery > 0 && Math.floor(seed / SEED_STEP) % longEvery === 0;
   const began = Date.now();
   const seconds = (): string => ((Date.now() - began) / 1000).toFixed(1);
   try {
-    const result = await playRound({ seed, build, spares, hostile, ...(rolls ? { nextBuild } : {}) });
+    const result = await playRound({ seed, build, spares, hostile, long, ...(rolls ? { nextBuild } : {}) });
     done += 1;
     const passes = result.violations.length === 0;
     if (!passes) failed += 1;
     print(
-      `${passes ? "ok" : "FAILED"} ${done}/${seeds.length} seed ${seed} (${summaryOf(result, rolls, hostile)}; ${seconds()} s)`,
+      `${passes ? "ok" : "FAILED"} ${done}/${seeds.length} seed ${seed} (${summaryOf(result, { rolls, hostile, long })}; ${seconds()} s)`,
     );
     if (!passes) print(detailsOf(result));
   } catch (error) {
@@ -79,10 +83,16 @@ async function playOne(seed: number): Promise<void> {
   }
 }
 
-function summaryOf({ counts }: RoundResult, rolls: boolean, hostile: boolean): string {
+interface Kind {
+  readonly rolls: boolean;
+  readonly hostile: boolean;
+  readonly long: boolean;
+}
+
+function summaryOf({ counts }: RoundResult, { rolls, hostile, long }: Kind): string {
   const { commands, syncs, merged, refused, kills, cuts, restarts } = counts;
   const weather = rolls ? "rolling update" : `storm: ${kills} kills, ${cuts} cuts, ${restarts} restarts of Redis`;
-  const who = hostile ? "; a stranger" : "";
+  const who = `${hostile ? "; a stranger" : ""}${long ? "; the long way" : ""}`;
   return `${weather}${who}; ${commands} commands, ${syncs} syncs, ${merged} merged, ${refused} events refused`;
 }
 

@@ -2,7 +2,7 @@ import { Redis } from "ioredis";
 import type { Exchange } from "../../sandbox/argocd/exchanges.js";
 import type { Forge } from "../../sandbox/forge.js";
 import type { SandboxWorld } from "../../sandbox/world.js";
-import { LOCK_KEY_PREFIX, SYNC_INFO_CHANGE_REQUEST, SYNC_INFO_RUN, type HostId } from "../../src/names.js";
+import { AUDIT_KEY, LOCK_KEY_PREFIX, SYNC_INFO_CHANGE_REQUEST, SYNC_INFO_RUN, type HostId } from "../../src/names.js";
 
 export const REPOSITORY = "acme/deploy";
 
@@ -26,6 +26,8 @@ interface Read {
 /** A sync that Argo CD took. */
 export interface SeenSync {
   readonly at: number;
+  /** Milliseconds since 1970. */
+  readonly time: number;
   readonly application: string;
   readonly run: string;
   /** Key of the change request for which it was asked. */
@@ -100,6 +102,15 @@ export class Observer {
     return new Map(entries.map(([key, holder]) => [key.slice(LOCK_KEY_PREFIX.length), holder ?? ""]));
   }
 
+  /** What the audit trail says of a change request: the applications of each entry with this action. */
+  async audited(change: string, action: string): Promise<readonly unknown[]> {
+    const entries = await this.#redis.xrange(AUDIT_KEY, "-", "+").catch(() => []);
+    const all = entries.map(([, [, record = "{}"]]) => (JSON.parse(record) as { readonly entry: AuditedEntry }).entry);
+    return all
+      .filter((one) => one.action === action && keyOfRecord(one.change) === change)
+      .map(({ applications }) => applications);
+  }
+
   /** Straight to the server, past every proxy. */
   get redis(): Redis {
     return this.#redis;
@@ -165,6 +176,7 @@ export class Observer {
     const read = this.#reads.get(change);
     this.syncs.push({
       at,
+      time: Date.now(),
       application,
       run: info(SYNC_INFO_RUN),
       change,
@@ -196,13 +208,26 @@ export class Observer {
     if (state?.phase !== "Running") return undefined;
     const infos = state.operation.info ?? [];
     const info = (wanted: string): string => infos.find(({ name }) => name === wanted)?.value ?? "";
-    return { run: info(SYNC_INFO_RUN), change: info(SYNC_INFO_CHANGE_REQUEST) };
+    // Argo CD's own, by auto-sync, has no run.
+    return info(SYNC_INFO_RUN) === ""
+      ? undefined
+      : { run: info(SYNC_INFO_RUN), change: info(SYNC_INFO_CHANGE_REQUEST) };
   }
 
   #tick(): number {
     this.#clock += 1;
     return this.#clock;
   }
+}
+
+interface AuditedEntry {
+  readonly action: string;
+  readonly applications: readonly unknown[];
+  readonly change: { readonly host: string; readonly repository: string; readonly number: number };
+}
+
+function keyOfRecord({ host, repository, number }: AuditedEntry["change"]): string {
+  return `${host}/${repository}/${number}`;
 }
 
 function holderOf(record: string | null): string | undefined {

@@ -19,17 +19,17 @@ const lines = createInterface({ input: process.stdin });
 lines.once("close", () => process.kill(process.pid, "SIGKILL"));
 lines.once("line", (line) => void run(JSON.parse(line)));
 
-async function run({ file, timing }) {
+async function run({ file, timing, followsForMs }) {
   const loaded = loadServerConfig([{ name: file, text: readFileSync(file, "utf8") }], {});
   if (loaded.kind === "invalid") throw new Error(JSON.stringify(loaded.problems));
   const log = await createLogger(loaded.config.server.logLevel, { terminal: false });
-  const service = await startService(loaded.config, log, { queueTiming: timing });
+  const config = { ...loaded.config, afterMerge: { timeout: followsForMs } };
+  const service = await startService(config, log, { queueTiming: timing });
   log.info({ url: service.url }, "listening");
-  // What it does by itself every few minutes, now.
-  lines.on("line", () => {
-    Promise.all([service.reconcile(), service.sweep()]).catch((error) =>
-      log.warn({ err: error }, "cleaning up failed"),
-    );
+  // What it does by itself every few minutes, or seconds, now.
+  lines.on("line", (line) => {
+    const work = line === "follow" ? [service.follow()] : [service.reconcile(), service.sweep()];
+    Promise.all(work).catch((error) => log.warn({ err: error }, "cleaning up failed"));
   });
   process.on("SIGTERM", () => {
     service.close().then(

@@ -14,6 +14,8 @@ const TIMING = {
   retryAfterMs: [300, 1_000, 2_000],
   undoubtedMs: 4_000,
 };
+/** What has not rolled out so long after its merge has failed. */
+const FOLLOWS_FOR_MS = 12_000;
 /** Only for what hangs: a start may take long on a busy machine. */
 const STARTS_WITHIN_MS = 300_000;
 /** The log message of a refused event. */
@@ -91,7 +93,7 @@ export class Replica {
     this.#process = child;
     child.stderr.on("data", (chunk: Buffer) => void this.log.write(chunk));
     child.stdin.on("error", () => undefined); // its exit tells
-    child.stdin.write(`${JSON.stringify({ file: this.file, timing: TIMING })}\n`);
+    child.stdin.write(`${JSON.stringify({ file: this.file, timing: TIMING, followsForMs: FOLLOWS_FOR_MS })}\n`);
     const listening = new Promise<string>((resolve, reject) => {
       let output = "";
       const timer = setTimeout(() => reject(new Error(`${this.name} did not start: ${output}`)), STARTS_WITHIN_MS);
@@ -118,6 +120,11 @@ export class Replica {
   /** Lets it do what it does by itself every few minutes. */
   cleanUp(): void {
     this.#process?.stdin.write("clean up\n");
+  }
+
+  /** Lets it look at the rollouts now, as it does every 15 seconds. */
+  follow(): void {
+    this.#process?.stdin.write("follow\n");
   }
 
   /** SIGKILL; what it had sent and what has not arrived is lost. */

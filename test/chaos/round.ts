@@ -2,12 +2,14 @@ import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
-import { HOST_IDS, QUEUE_KEY_PREFIX } from "../../src/names.js";
+import { HOST_IDS, type HostId, QUEUE_KEY_PREFIX } from "../../src/names.js";
 import { RedisServer } from "../redis-server.js";
 import { Entrance } from "./entrance.js";
 import { keptAfterClosing, leftBehind, violations, type Aftermath } from "./invariants.js";
+import { wrongOnLongWays } from "./long-way-invariants.js";
+import { type Blows, goLongWay, type LongStage } from "./long-way.js";
 import { Observer, REPOSITORY } from "./observer.js";
-import { APPLICATIONS, SECRET, sectionsOf, startOutside, type Outside } from "./outside.js";
+import { APPLICATIONS, SECRET, sectionsOf, STAGED, startOutside, type Outside } from "./outside.js";
 import { Random } from "./random.js";
 import { Replica, type Peers } from "./replica.js";
 import { roll } from "./roll.js";
@@ -15,7 +17,7 @@ import type { SpareProcesses } from "./spare-processes.js";
 import { play, type Told } from "./story.js";
 import { intrude, wrongForStrangers } from "./stranger.js";
 import { Trouble } from "./trouble.js";
-import { storm, type Damage } from "./weather.js";
+import { createBlows, storm, type Damage } from "./weather.js";
 
 const REDIS_OPTIONS = ["--appendonly", "yes", "--appendfsync", "always", "--maxmemory-policy", "noeviction"];
 /** People on each host, and on how many change requests each of them works. */
@@ -33,6 +35,8 @@ export interface RoundOptions {
   readonly nextBuild?: string;
   /** A stranger opens hostile change requests. */
   readonly hostile: boolean;
+  /** On each host, somebody deploys in stages, follows a rollout and reverts. */
+  readonly long: boolean;
   readonly spares: SpareProcesses;
 }
 
@@ -50,14 +54,14 @@ export async function playRound(options: RoundOptions): Promise<RoundResult> {
   const folder = await mkdtemp(join(tmpdir(), `svc-chaos-${options.seed}-`));
   const redis = await RedisServer.start(REDIS_OPTIONS);
   const outside = await startOutside();
-  const { world, forges } = outside;
+  const { world, forges, receiver } = outside;
   const peers = {
     github: portOf(forges.hosta.url),
     gitlab: portOf(forges.hostb.url),
     argocd: portOf(world.argocd.url),
     redis: redis.port,
   };
-  const parts = { folder, spares: options.spares, sections: (ports: Peers) => sectionsOf(world, ports) };
+  const parts = { folder, spares: options.spares, sections: (ports: Peers) => sectionsOf(outside, ports) };
   const replicas = await Promise.all(["one", "two", "three"].map((name) => Replica.create(name, peers, parts)));
   const observer = new Observer(world, redis.port);
   const entrance = await Entrance.start(replicas);
@@ -73,6 +77,7 @@ export async function playRound(options: RoundOptions): Promise<RoundResult> {
     await entrance.stop();
     await Promise.all(replicas.map((replica) => replica.remove()));
     await world.stop();
+    await receiver.stop();
     await redis.stop();
   }
 }
@@ -100,16 +105,20 @@ async function disturbedStory(scene: Scene): Promise<Omit<RoundResult, "folder">
   const damage: Damage = { kills: 0, cuts: 0, restarts: 0 };
   const calm = new AbortController();
   const land = { random: new Random(seed + 1), replicas, redis, trouble, buildOf, note };
-  const told = stories(scene, trouble, note).finally(() => calm.abort());
+  // A replica that is replaced is not killed as well.
+  const blows = nextBuild === undefined ? createBlows(land, damage) : NO_BLOWS;
+  const longWays = allEnded((scene.long ? HOST_IDS : []).map((host) => goLongWay(longStage(scene, host, blows, note))));
+  const told = allEnded([stories(scene, trouble, note), longWays] as const).finally(() => calm.abort());
   const weather = nextBuild === undefined ? storm(land, damage, calm.signal) : roll(replicas, builds, nextBuild, note);
   const intruded = scene.hostile ? intrude(outside, new Random(seed + 9), note, calm.signal) : [];
-  const [people, , strange] = await allEnded([told, weather, intruded] as const);
+  const [[people, long], , strange] = await allEnded([told, weather, intruded] as const);
+  await blows.over();
   note("calm again");
   const after: Aftermath = {
     world,
     passed: entrance.passed,
-    asked: people.flatMap(({ asked }) => asked),
-    opened: people.flatMap(({ opened }) => opened),
+    asked: [...people, ...long].flatMap(({ asked }) => asked),
+    opened: [...people, ...long].flatMap(({ opened }) => opened),
     observer,
     trouble,
     isRefused: (delivery) => isRefused(delivery, replicas),
@@ -122,6 +131,13 @@ async function disturbedStory(scene: Scene): Promise<Omit<RoundResult, "folder">
   wrong.push(...(await stopAll(replicas)));
   note("stopped");
   wrong.push(...(await violations(after)), ...(await wrongForStrangers(strange, outside, after)));
+  wrong.push(
+    ...(await wrongOnLongWays(
+      long.map(({ gone }) => gone),
+      outside,
+      after,
+    )),
+  );
   const merged = after.opened.filter(
     ({ host, number }) => forges[host].changeRequest(REPOSITORY, number).state === "merged",
   );
@@ -139,6 +155,28 @@ async function disturbedStory(scene: Scene): Promise<Omit<RoundResult, "folder">
 async function allEnded<T extends readonly unknown[]>(all: T): Promise<{ -readonly [K in keyof T]: Awaited<T[K]> }> {
   await Promise.allSettled(all);
   return Promise.all(all);
+}
+
+const NO_BLOWS = {
+  strike: () => Promise.resolve(),
+  lieInWait: () => undefined,
+  over: () => Promise.resolve(),
+};
+
+function longStage(scene: Scene, host: HostId, blows: Blows, note: (what: string) => void): LongStage {
+  const { outside, replicas, observer } = scene;
+  return {
+    host,
+    forge: outside.forges[host],
+    applications: STAGED[host],
+    observer,
+    blows,
+    rollsOut: new Random(scene.seed + HOST_IDS.indexOf(host)).chance(0.6),
+    pollGit: () => outside.world.argocd.pollGit(),
+    follow: () => replicas.forEach((replica) => replica.follow()),
+    cleanUp: () => replicas[0]?.cleanUp(),
+    note,
+  };
 }
 
 /** What everybody did, on both hosts at once. */

@@ -9,7 +9,7 @@ test("what is on its way when a slow spell ends is not overtaken by what comes a
   const proxy = await TcpProxy.start((server.address() as AddressInfo).port);
   const client = connect(proxy.port, "127.0.0.1");
   proxy.weather = { delayMs: 50, closed: false };
-  proxy.ambush = {
+  proxy.ambushes.add({
     on: /first/,
     act: () => {
       setImmediate(() => {
@@ -18,7 +18,7 @@ test("what is on its way when a slow spell ends is not overtaken by what comes a
       });
       return true;
     },
-  };
+  });
   client.write("first ");
   let heard = "";
   client.on("data", (chunk: Buffer) => (heard += chunk.toString()));

@@ -10,8 +10,8 @@ export interface Weather {
 }
 
 const FAIR: Weather = { delayMs: 0, closed: false };
-/** As much of a piece as is looked at: a request's first line stands at its beginning. */
-const LOOKED_AT = 200;
+/** As much of a piece as is looked at: a request's first line stands at its beginning, that of a query behind its headers. */
+const LOOKED_AT = 2_000;
 
 /** Waits for a piece from the client and acts at that very moment, once. */
 export interface Ambush {
@@ -24,7 +24,7 @@ export interface Ambush {
 /** A TCP proxy on loopback that can be slow, cut, reset, and that forgets what a dead client had on the way. */
 export class TcpProxy {
   weather: Weather = FAIR;
-  ambush: Ambush | undefined;
+  readonly ambushes = new Set<Ambush>();
   readonly #pairs = new Set<readonly [Socket, Socket]>();
   readonly #server: Server;
 
@@ -92,10 +92,10 @@ export class TcpProxy {
   }
 
   #mayPass(chunk: Buffer): boolean {
-    const { ambush } = this;
     const piece = chunk.toString("latin1", 0, LOOKED_AT);
-    if (ambush?.on.test(piece) !== true) return true;
-    this.ambush = undefined;
+    const ambush = [...this.ambushes].find(({ on }) => on.test(piece));
+    if (ambush === undefined) return true;
+    this.ambushes.delete(ambush);
     return ambush.act(piece);
   }
 }

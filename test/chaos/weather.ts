@@ -1,8 +1,10 @@
 import { once } from "node:events";
 import { setTimeout as delay } from "node:timers/promises";
 import type { RedisServer } from "../redis-server.js";
+import type { Blows } from "./long-way.js";
 import type { Random } from "./random.js";
 import type { Lines, Replica } from "./replica.js";
+import type { Ambush } from "./tcp-proxy.js";
 import type { Trouble } from "./trouble.js";
 
 /** ioredis connects again within a second. */
@@ -82,7 +84,7 @@ export async function storm(land: Land, damage: Damage, signal: AbortSignal): Pr
     else begin(disturbLine(land, damage));
   }
   await calm;
-  for (const line of replicas.flatMap(({ lines }) => Object.values(lines))) line.ambush = undefined;
+  for (const line of replicas.flatMap(({ lines }) => Object.values(lines))) line.ambushes.clear();
   // One that broke must not let the others go on behind the round.
   await Promise.allSettled(going);
   await Promise.all(going);
@@ -97,23 +99,74 @@ async function laterUnless(signal: AbortSignal, ms: number, act: () => void): Pr
 
 /** Whichever replica makes such a call next is hit at that moment: before the call arrives, or a little later. */
 function layAmbush(land: Land, damage: Damage, begin: Begin, onSprung: () => void): void {
-  const { random, replicas } = land;
+  const { random } = land;
   const [, peer, on] = random.pick(AMBUSHES.flatMap((one) => Array.from({ length: one[0] }, () => one)));
   const kills = random.chance(0.6);
   const loses = random.chance(0.3);
   const afterMs = loses ? 0 : random.pick([0, 20, 60, 150]);
-  const ambush = (replica: Replica) => ({
-    on,
-    act: (piece: string): boolean => {
-      for (const { lines } of replicas) lines[peer].ambush = undefined;
-      land.note(`ambush on ${replica.name} - ${peer} ${loses ? "before" : `${afterMs} ms after`} ${titleOf(piece)}`);
-      if (kills) begin(killReplica(replica, land, damage, afterMs));
-      else begin(cutLine(replica, peer, land, damage, afterMs));
-      onSprung();
-      return !loses;
-    },
+  lieInWait(land, peer, on, (replica, piece) => {
+    land.note(`ambush on ${replica.name} - ${peer} ${loses ? "before" : `${afterMs} ms after`} ${titleOf(piece)}`);
+    if (kills) begin(killReplica(replica, land, damage, afterMs));
+    else begin(cutLine(replica, peer, land, damage, afterMs));
+    onSprung();
+    return !loses;
   });
-  for (const replica of replicas) replica.lines[peer].ambush = ambush(replica);
+}
+
+/** Waits on the lines of all replicas for one such piece. @returns Gives up. */
+function lieInWait(
+  { replicas }: Pick<Land, "replicas">,
+  peer: keyof Lines,
+  on: RegExp,
+  act: (replica: Replica, piece: string) => boolean,
+): () => void {
+  const laid = replicas.map((replica) => {
+    const ambush: Ambush = {
+      on,
+      act(piece) {
+        giveUp();
+        return act(replica, piece);
+      },
+    };
+    replica.lines[peer].ambushes.add(ambush);
+    return [replica.lines[peer], ambush] as const;
+  });
+  const giveUp = (): void => {
+    for (const [line, ambush] of laid) line.ambushes.delete(ambush);
+  };
+  return giveUp;
+}
+
+/** Blows at the moments that a story names. */
+export function createBlows(land: Land, damage: Damage): Blows & { readonly over: () => Promise<unknown> } {
+  const { random, replicas, note } = land;
+  const going: Promise<void>[] = [];
+  return {
+    async strike(when) {
+      const hit = random.chance(0.5) ? replicas : [random.pick(replicas)];
+      note(`${when}: kill ${hit.map(({ name }) => name).join(", ")}`);
+      await Promise.all(hit.map((replica) => killReplica(replica, land, damage)));
+    },
+    lieInWait(when, { peer, on, count }, until) {
+      const loses = random.chance(0.4);
+      const afterMs = loses ? 0 : random.pick([0, 10, 40, 100]);
+      let left = random.between(0, count - 1);
+      const lay = (): (() => void) =>
+        lieInWait(land, peer, on, (replica, piece) => {
+          left -= 1;
+          if (left >= 0) {
+            giveUp = lay();
+            return true;
+          }
+          note(`${when}: ambush on ${replica.name} ${loses ? "before" : `${afterMs} ms after`} ${titleOf(piece)}`);
+          going.push(killReplica(replica, land, damage, afterMs));
+          return !loses;
+        });
+      let giveUp = lay();
+      void until.then(() => giveUp());
+    },
+    over: () => Promise.all(going),
+  };
 }
 
 /** The first line of a request; Redis has none. */
