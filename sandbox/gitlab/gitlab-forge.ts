@@ -260,6 +260,13 @@ export class GitLabForge implements Forge {
     return (this.#instance.project(repository).mergeTrain ?? []).map(({ iid }) => iid);
   }
 
+  /** The pipeline of its head passes, so that it joins the train if it waited for that. */
+  passPipeline(repository: string, number: number): void {
+    const merge = this.#merge(repository, number);
+    if (merge.joinsTrain) merge.project.mergeTrain?.push(merge);
+    merge.joinsTrain = false;
+  }
+
   /** The train's pipeline for this merge request ends; GitLab merges it if it passed. */
   async endTrain(repository: string, number: number, passed: boolean): Promise<void> {
     const merge = this.#merge(repository, number);

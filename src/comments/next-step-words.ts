@@ -68,7 +68,7 @@ function nothingPieces(
 ): readonly Piece[] {
   switch (because) {
     case "queued":
-      return [`nothing is left to do here: ${title} merges this ${short} when its turn in the merge queue has come`];
+      return [`nothing is left to do here: ${title} merges this ${short} when its turn has come`];
     case "merged":
       return ["nothing is left to do here; to undo it, comment ", { code: `${command} revert` }];
     case "closed":

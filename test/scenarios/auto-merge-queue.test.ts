@@ -45,7 +45,7 @@ describe("auto_merge where the base branch has GitHub's merge queue", () => {
     const plan = () => bot.answers(one).find((text) => text.includes("## svc Plan"));
     bot.clock.advance(2_000);
     await bot.idle();
-    expect(plan()).toContain("GitHub merges this PR when its turn in the merge queue has come");
+    expect(plan()).toContain("GitHub merges this PR when its turn has come");
     expect(await github.endGroup(REPOSITORY, one, "another check that is required")).toBe(false);
     await bot.idle();
     bot.clock.advance(2_000);

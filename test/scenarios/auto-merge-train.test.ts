@@ -5,8 +5,11 @@ import { changeOf } from "./resources.js";
 
 const JOIN = { method: "POST", path: /\/merge_trains\/merge_requests\/\d+$/ } as const;
 
-async function start(): Promise<{ readonly bot: Bot; readonly gitlab: GitLabForge }> {
-  const bot = await startBot({ host: "hostb", config: { defaults: { auto_merge: true } } });
+async function start({ requireApproval = false } = {}): Promise<{ readonly bot: Bot; readonly gitlab: GitLabForge }> {
+  const bot = await startBot({
+    host: "hostb",
+    config: { defaults: { auto_merge: true, require_approval: requireApproval } },
+  });
   const { gitlab } = bot.world;
   if (gitlab === undefined) throw new Error("the sandbox has no GitLab");
   gitlab.useMergeTrain(REPOSITORY);
@@ -32,6 +35,33 @@ describe("auto_merge where the project has merge trains", () => {
     const actions = (await bot.stores.audit.list({ limit: 10 })).map(({ action }) => action);
     expect(actions).toContain("queued");
     expect(actions).not.toContain("merged");
+  });
+
+  test("while its own pipeline runs it is in line, also for a second sync, and joins the train once that has passed", async () => {
+    const { bot, gitlab } = await start();
+    const one = await bot.open(changeOf(["web"]));
+    gitlab.runPipeline(REPOSITORY, one);
+    await bot.comment(one, "svc sync");
+    const inLine = "Queued: this MR is in line for GitLab's merge train, which it joins once its checks pass";
+    expect(bot.lastComment(one)).toContain(inLine);
+    expect(gitlab.onTrain(REPOSITORY)).toEqual([]);
+    await bot.comment(one, "svc sync");
+    expect(bot.lastComment(one)).not.toContain("did not put");
+    gitlab.passPipeline(REPOSITORY, one);
+    expect(gitlab.onTrain(REPOSITORY)).toEqual([one]);
+  });
+
+  test("the plan says that it is on the train, and to merge it once it has fallen off", async () => {
+    const { bot, gitlab } = await start({ requireApproval: true });
+    const one = await bot.open(changeOf(["web"]));
+    await bot.approve(one);
+    await bot.comment(one, "svc sync");
+    await bot.comment(one, "svc plan");
+    const plan = () => bot.answers(one).findLast((text) => text.includes("## svc Plan"));
+    expect(plan()).toContain("GitLab merges this MR when its turn has come");
+    await gitlab.endTrain(REPOSITORY, one, false);
+    await bot.comment(one, "svc plan");
+    expect(plan()).toMatch(/Merge this MR/);
   });
 
   test("one whose pipeline on the train fails keeps its locks and is not put back", async () => {

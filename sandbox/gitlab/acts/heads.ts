@@ -35,6 +35,7 @@ export async function branchMoved(
 
 /** New commits, and a close, take a merge request off its train: https://docs.gitlab.com/ci/pipelines/merge_trains/ */
 export function leaveTrain(merge: MergeRequest): boolean {
+  merge.joinsTrain = false;
   const train = merge.project.mergeTrain;
   const place = train?.indexOf(merge) ?? -1;
   if (place >= 0) train?.splice(place, 1);

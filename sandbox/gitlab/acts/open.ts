@@ -125,6 +125,7 @@ function newMergeRequest(
     squashCommit: undefined,
     conflicts: undefined,
     pipeline: undefined,
+    joinsTrain: false,
     pendingReads: 0,
     syncingReads: 0,
     rebasing: undefined,

@@ -24,7 +24,7 @@ export function mergeTrainRoutes(router: Router, instance: Instance): void {
     serve(instance, endpoints.joinTrain, async (call) => {
       const merge = call.mergeRequest();
       const train = trainOf(call.project());
-      const { sha } = call.body;
+      const { sha, auto_merge: waits = false } = call.body;
       if (sha === undefined) {
         instance.violations.push("a merge request was put on the merge train without the commit that is meant");
       }
@@ -34,9 +34,17 @@ export function mergeTrainRoutes(router: Router, instance: Instance): void {
       if (!mayMerge(instance, merge)) throw new ApiFailure(401, "401 Unauthorized");
       if (merge.state === "opened" && merge.pendingReads === 0) await checkConflicts(instance, merge);
       const { detailed_merge_status: status } = mergeStatus(instance, merge);
-      if (status !== "mergeable" || train.includes(merge)) throw new ApiFailure(400, "Failed to merge");
-      train.push(merge);
-      return { status: 201, body: await Promise.all(train.map((one) => showCar(instance, one))) };
+      if (train.includes(merge) || merge.joinsTrain) {
+        throw new ApiFailure(400, "400 Bad request - Merge request is already set to Auto-Merge");
+      }
+      if (status !== "mergeable") throw new ApiFailure(400, "400 Bad request - No available merge train strategy");
+      // Pipelines of the sandbox run until they are said to have passed.
+      merge.joinsTrain = waits && merge.pipeline !== undefined;
+      if (!merge.joinsTrain) train.push(merge);
+      return {
+        status: merge.joinsTrain ? 202 : 201,
+        body: await Promise.all(train.map((one) => showCar(instance, one))),
+      };
     }),
   );
 }

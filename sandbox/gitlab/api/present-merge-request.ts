@@ -73,7 +73,7 @@ export async function showMergeRequest(
     imported_from: "none",
     work_in_progress: isDraft(merge),
     milestone: null,
-    merge_when_pipeline_succeeds: false,
+    merge_when_pipeline_succeeds: merge.joinsTrain || project.mergeTrain?.includes(merge) === true,
     merge_status: status.merge_status,
     detailed_merge_status: status.detailed_merge_status,
     merge_after: null,

@@ -43,6 +43,8 @@ export interface MergeRequest {
   mergeError: string | null;
   /** The newest pipeline of its head branch. */
   pipeline: Pipeline | undefined;
+  /** Joins the merge train once its pipeline has passed. */
+  joinsTrain: boolean;
   /** How many more reads find the check pending. */
   pendingReads: number;
   /** How many more reads see old approvals that a push will reset. */

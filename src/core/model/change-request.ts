@@ -123,7 +123,7 @@ export interface Approval {
   readonly people: readonly Approver[];
   /** A sentence for people; undefined if approved. */
   readonly missing: string | undefined;
-  /** It is in a merge queue, whose turn merges it. */
+  /** It is in a merge queue or train, which merges it when its turn comes. */
   readonly queued?: true;
 }
 

@@ -37,6 +37,8 @@ const mergeRequestSchema = z.object({
   merge_status: z.string().nullish(),
   has_conflicts: z.boolean().nullish(),
   merge_error: z.string().nullish(),
+  /** Any kind of auto-merge, the merge train included. */
+  merge_when_pipeline_succeeds: z.boolean().nullish(),
   /** Only if it was asked for. */
   rebase_in_progress: z.boolean().nullish(),
   /** `start_sha` is the tip of the target branch at the time of the diff. */

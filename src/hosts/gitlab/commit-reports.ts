@@ -196,6 +196,8 @@ function pipelineOfHead(merge: MergeRequest, change: HeadRef) {
   const pipeline = merge.head_pipeline;
   if (!pipeline || merge.sha !== change.headRevision) return undefined;
   if (pipeline.project_id && pipeline.project_id !== merge.target_project_id) return undefined;
+  // A status that svc leaves pending there would hold up the train.
+  if (pipeline.ref === `refs/merge-requests/${change.number}/train`) return undefined;
   const merged = pipeline.ref === `refs/merge-requests/${change.number}/merge`;
   return merged || pipeline.sha === change.headRevision ? pipeline : undefined;
 }

@@ -13,7 +13,8 @@ import type { GitLabClient } from "./client.js";
 /** Pauses between tries while GitLab computes whether the merge is possible: 30 seconds in total. */
 const PAUSES_MS = [5_000, 10_000, 15_000];
 
-const QUEUED = { kind: "queued", in: "GitLab's merge train" } as const;
+const ON_TRAIN = { kind: "queued", in: "GitLab's merge train" } as const;
+const IN_LINE = { kind: "queued", in: "line for GitLab's merge train, which it joins once its checks pass" } as const;
 
 /** Without the feature, below Premium, GitLab leaves the field out: https://docs.gitlab.com/api/projects/ */
 const projectSchema = z.object({ merge_trains_enabled: z.boolean().nullish() });
@@ -92,10 +93,13 @@ export async function joinMergeTrain(
         new MergeTrains(gitlab).addMergeRequest(repository, number, options),
       ),
     );
-    if (refusal === undefined) return QUEUED;
     const read = await getMergeRequest(client, change);
     if (read.sha === sha && read.state === "merged") return { kind: "merged", note: undefined };
-    if (read.sha === sha && (await isOnTrain(client, change))) return QUEUED;
+    if (read.sha === sha && read.state !== "closed" && read.target_branch === baseBranch) {
+      if (await isOnTrain(client, change, read)) return ON_TRAIN;
+      if (read.merge_when_pipeline_succeeds === true) return IN_LINE;
+    }
+    if (refusal === undefined) return { kind: "refused", reason: NOT_TAKEN };
     if (!(refusal instanceof HostRefusal)) throw refusal;
     const pause = PAUSES_MS[attempt];
     const isComputing = refusal.status === 400 && read.state === "opened" && mergeabilityOf(read) === "unknown";
@@ -116,12 +120,21 @@ async function refusedBy(asked: Promise<unknown>): Promise<HostFailure | undefin
   }
 }
 
+const NOT_TAKEN =
+  "GitLab accepted this merge request for the merge train, but it is not on the train, nor in line for it. Look at the merge request, then put it on the train by hand.";
+
 const carSchema = z.object({ status: z.string() });
 
 /** https://docs.gitlab.com/api/merge_trains/#get-the-status-of-a-merge-request-on-a-merge-train */
 const WAITING = ["idle", "stale", "fresh", "merging"];
 
-async function isOnTrain(client: GitLabClient, { repository, number }: ChangeRequest): Promise<boolean> {
+/** GitLab shows what is on a train as set to auto-merge, so the others cost no call. */
+export async function isOnTrain(
+  client: GitLabClient,
+  { repository, number }: ChangeRequest,
+  read: MergeRequest,
+): Promise<boolean> {
+  if (read.merge_when_pipeline_succeeds !== true) return false;
   const asked = `look for ${repository}!${number} on the merge train`;
   const car = client.read(carSchema, asked, (gitlab) => new MergeTrains(gitlab).showStatus(repository, number));
   const found = await ifFound(car).catch((error: unknown) => {
