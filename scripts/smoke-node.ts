@@ -14,7 +14,7 @@ import { converse, WEBHOOK_SECRET } from "./smoke-conversation.js";
 const MOST_MS = 300_000;
 
 /**
- * Starts the built service on another version of Node.js against the sandbox and a Redis, checks its health and its pages, has it
+ * Starts the built service on another version of Node.js against the sandbox and a Redis, checks its health, its pages and its logins, has it
  * plan, deploy and merge a change request on each host, and stops it.
  */
 async function smoke(version: string): Promise<void> {
@@ -50,6 +50,17 @@ async function smoke(version: string): Promise<void> {
     const { code, output } = await service.ended;
     if (code !== 0) throw new Error(`the service exited with ${String(code)}: ${output}`);
     say("ended when asked to");
+    await writeFile(file, stringify({ ...settings(world, redis.address), auth: logins(world) }));
+    const guarded = start("-c", file);
+    const guardedAt = await guarded.printed(/"url":"(http:[^"]+)","version"/);
+    for (const provider of ["hosta", "hostb"]) {
+      const answer = await fetch(`${guardedAt}/auth/${provider}/login`, { redirect: "manual" });
+      const to = answer.headers.get("location") ?? "";
+      if (!to.includes("code_challenge=")) throw new Error(`the login of ${provider} led to ${answer.status} ${to}`);
+      say(`the login of ${provider} leads to ${new URL(to).pathname}`);
+    }
+    guarded.process.kill("SIGTERM");
+    await guarded.ended;
   } finally {
     for (const child of started) child.kill("SIGKILL");
     await world.stop();
@@ -94,13 +105,25 @@ class Program {
   }
 }
 
+function logins({ gitlab }: SandboxWorld): object {
+  const client = { client_id: "smoke-client", client_secret: "smoke-client-secret" };
+  return {
+    enabled: true,
+    session_secret: "0".repeat(64),
+    cookie_secure: false,
+    hosta: { ...client, allowed_orgs: ["acme"] },
+    hostb: { ...client, url: gitlab?.url, allowed_groups: ["acme"] },
+  };
+}
+
 function settings({ github, gitlab, argocd, argocdToken }: SandboxWorld, redisAddress: string): object {
   if (github === undefined || gitlab === undefined) throw new Error("the sandbox has no hosts");
   return {
-    server: { host: "127.0.0.1", port: 0, shutdown_grace: "3s" },
+    server: { host: "127.0.0.1", port: 0, base_url: "http://svc.example.com", shutdown_grace: "3s" },
     kvstore: { address: redisAddress },
     deployer: { server_url: argocd.url, token: argocdToken },
     defaults: { auto_merge: true },
+    redact: ["password-[0-9]+"],
     hosta: {
       app_id: GITHUB_APP.id,
       private_key: appKeys().privateKey,
