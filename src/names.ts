@@ -57,6 +57,7 @@ export const STATUS_LEASE_KEY_PREFIX = `${SERVICE}:status-lease:`;
 /** Marks of change requests whose texts may be out of date, what these show, and whom an application concerns. The braces as below. */
 export const MARKS_KEY_PREFIX = `${SERVICE}:shown:{marks}:`;
 export const WRITTEN_KEY_PREFIX = `${SERVICE}:shown:written:`;
+export const CHANGE_NOTE_KEY_PREFIX = `${SERVICE}:shown:change:`;
 export const CONCERNED_KEY_PREFIX = `${SERVICE}:shown:concerned:`;
 /** The braces keep all people in one slot of a Redis Cluster, since one script reads several of them. */
 export const USER_KEY_PREFIX = `${SERVICE}:{user}:`;

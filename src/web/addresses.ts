@@ -67,6 +67,7 @@ export function auditQueryOf({ limit, before, ...filter }: ActivityQuery, defaul
 export const PAGE_PATHS = [
   "/",
   "/applications",
+  "/timeline",
   "/activity",
   "/users",
   "/status",

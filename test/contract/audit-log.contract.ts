@@ -67,6 +67,9 @@ export function auditLogContract(name: string, start: () => Promise<StoresUnderT
       for (const entry of [synced, planned, failed, unlocked]) await audit.record(entry);
       const records = await audit.list({ limit: 10 });
       const newestFirst = [unlocked, failed, planned, synced];
+      await audit.record({ ...synced, seconds: 12 });
+      const [timed] = await audit.list({ limit: 1 });
+      expect(timed).toMatchObject({ runId: "run-1", seconds: 12 });
       expect(records).toEqual(newestFirst.map((entry) => ({ ...entry, id: expect.any(String) })));
       expect(new Set(records.map(({ id }) => id)).size).toBe(4);
     });
@@ -106,6 +109,7 @@ export function auditLogContract(name: string, start: () => Promise<StoresUnderT
       ["an application", { application: "web" }, ["run-2", "run-1"]],
       ["a login in any case", { login: "aNA" }, ["run-3", "run-1"]],
       ["an action", { action: "planned" }, ["run-2"]],
+      ["any of several actions", { action: ["planned", "synced"] }, ["run-2", "run-1"]],
       ["several at once", { login: "ana", action: "synced", application: "web", change }, ["run-1"]],
     ])("looked for by %s", async (_by, filter, expected) => {
       for (const entry of [synced, planned, failed]) await audit.record(entry);

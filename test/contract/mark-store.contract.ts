@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "@jest/globals";
 import { applicationName, repositoryName } from "../../src/core/model/brand.js";
-import { type ChangeRequestRef, identityKey } from "../../src/core/model/change-request.js";
+import { type ChangeNote, type ChangeRequestRef, identityKey } from "../../src/core/model/change-request.js";
 import { PLAN_LIFETIME_MS } from "../../src/core/model/plan/plan.js";
 import type { MarkStore } from "../../src/core/ports/stores.js";
 import type { StoresUnderTest } from "./stores-under-test.js";
@@ -104,6 +104,24 @@ export function markStoreContract(name: string, start: () => Promise<StoresUnder
       expect(await marks.concernedBy(applicationName("nobody"))).toEqual([]);
       await under.expire(PLAN_LIFETIME_MS);
       expect(await marks.concernedBy(web)).toEqual([]);
+    });
+
+    test("what the host said of a change request last is known for 30 days, under every name of the repository", async () => {
+      const known = { ...one, repositoryId: "11" };
+      const note = { title: 'Scale "web" to 3', state: "open", draft: true } as const;
+      expect(await marks.described([])).toEqual([]);
+      await marks.describe(known, note);
+      await marks.describe(two, { ...note, state: "merged", draft: false, body: "much more" } as ChangeNote);
+      const renamed = { ...known, repository: repositoryName("acme/renamed") };
+      expect(await others.described([two, { ...one, repositoryId: "22" }, renamed])).toEqual([
+        { ...note, state: "merged", draft: false },
+        undefined,
+        note,
+      ]);
+      await others.describe(known, { ...note, draft: false });
+      expect(await marks.described([known])).toEqual([{ ...note, draft: false }]);
+      await under.expire(PLAN_LIFETIME_MS);
+      expect(await marks.described([known, two])).toEqual([undefined, undefined]);
     });
 
     test("what a surface shows is known for 30 days, under every name of the repository, until it is not known any more", async () => {

@@ -70,15 +70,29 @@ export function waitStoreContract(name: string, start: () => Promise<StoresUnder
       await waiting.join(web, one);
       await waiting.join(api, two);
       await waiting.join(api, one);
-      expect(await waiting.list()).toEqual([
+      expect(await waiting.list()).toMatchObject([
         { application: api, changes: [two, one] },
         { application: web, changes: [one] },
       ]);
       expect(await waiting.leave(web, two)).toBe(false);
       await waiting.leave(web, one);
-      expect(await waiting.list()).toEqual([{ application: api, changes: [two, one] }]);
+      expect(await waiting.list()).toMatchObject([{ application: api, changes: [two, one] }]);
       expect(await waiting.of(web)).toEqual([]);
       expect(await waiting.of(applicationName("team"))).toEqual([]);
+    });
+
+    test("each waits since it joined, also if it asks again, becomes the first or gets an id", async () => {
+      const sinceOf = async (): Promise<readonly (string | undefined)[]> => (await waiting.list())[0]?.since ?? [];
+      await waiting.join(web, one);
+      const [first] = await sinceOf();
+      expect(Date.parse(first ?? "")).toBeGreaterThan(0);
+      await under.expire(60_000);
+      await waiting.join(web, two);
+      const [, second] = await sinceOf();
+      expect(Date.parse(second ?? "")).toBeGreaterThan(Date.parse(first ?? ""));
+      await waiting.join(web, { ...one, repositoryId: "11" });
+      await waiting.join(web, two, "first");
+      expect(await sinceOf()).toEqual([second, first]);
     });
 
     test("only what identifies the change request counts", async () => {

@@ -94,7 +94,11 @@ export async function startSite(options: SiteOptions = {}): Promise<SiteUnderTes
     hosts: options.hosts ?? [],
     hostWords: WORDS,
     hostPageOf: (change) => HOSTS[change.host].configured(config)?.changeRequestUrl(change),
-    deployer: { check: async () => ({ version: "v2.13.1", account: "svc" }), ...options.deployer } as Deployer,
+    deployer: {
+      check: async () => ({ version: "v2.13.1", account: "svc" }),
+      listApplications: async () => [],
+      ...options.deployer,
+    } as Partial<Deployer> as Deployer,
     live,
     push,
     publisher,

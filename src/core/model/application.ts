@@ -263,6 +263,8 @@ export interface Application {
   readonly spec: ApplicationSpec;
   /** The parent application that tracks it (app of apps); undefined if there is none, and for one from a file. */
   readonly parent?: ApplicationName | undefined;
+  /** As the list of applications had it; never read to decide anything. */
+  readonly listed?: Pick<Standing, "sync" | "health"> | undefined;
 }
 
 /** A definition among the manifests of a parent's head. */

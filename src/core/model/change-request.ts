@@ -56,6 +56,9 @@ export interface ChangeRequest extends ChangeRequestRef {
 /** Whether a merge would conflict; hosts compute it in the background. */
 export type Mergeability = "mergeable" | "conflicts" | "unknown";
 
+/** What pages say of a change request besides its name. The title is a stranger's text. */
+export type ChangeNote = Pick<ChangeRequest, "title" | "state" | "draft">;
+
 /** A unique text for the keys of a commit in a repository: `<host>/acme/deploy@<commit>`. */
 export function headKey({ host, repository, headRevision }: HeadRef): string {
   return `${host}/${repository}@${headRevision}`;

@@ -14,6 +14,8 @@ export const WAITING_LIFETIME_MS = 30 * 24 * 60 * 60 * 1000;
 export interface Waiting {
   readonly application: ApplicationName;
   readonly changes: readonly ChangeRequestRef[];
+  /** Since when each of them waits, in their order. ISO 8601; undefined where an older version stored it. */
+  readonly since: readonly (string | undefined)[];
 }
 
 /** Locks that a change request waited for and that were released. */

@@ -45,6 +45,8 @@ export interface AuditEntry {
   readonly applications: readonly AuditedApplication[];
   /** Why it was refused or failed, or how it was done, such as `dry run`. */
   readonly reason: string | undefined;
+  /** How long a command took; undefined for anything else, and if an earlier attempt began it. */
+  readonly seconds?: number | undefined;
 }
 
 interface AuditPerson {
@@ -75,7 +77,8 @@ export interface AuditFilter {
   readonly application?: string;
   /** The person's login, compared without regard to case. */
   readonly login?: string;
-  readonly action?: AuditAction;
+  /** One, or any of several. */
+  readonly action?: AuditAction | readonly AuditAction[];
 }
 
 export interface AuditQuery {
@@ -99,7 +102,7 @@ export function matchesAudit(entry: AuditEntry, { change, application, login, ac
     (change === undefined || sameChangeRequest(entry.change, change)) &&
     (application === undefined || entry.applications.some((one) => one.application === application)) &&
     (login === undefined || (typeof who === "object" && who.login.toLowerCase() === login.toLowerCase())) &&
-    (action === undefined || entry.action === action)
+    (action === undefined || [action].flat().includes(entry.action))
   );
 }
 

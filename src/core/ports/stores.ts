@@ -1,6 +1,6 @@
 import type { Account } from "../model/account.js";
 import type { ApplicationName, Revision } from "../model/brand.js";
-import type { ChangeRequestRef, HeadRef } from "../model/change-request.js";
+import type { ChangeNote, ChangeRequestRef, HeadRef } from "../model/change-request.js";
 import type { Deployment } from "../model/deployment.js";
 import type { Hold } from "../model/hold.js";
 import type { Lock, LockAttempt, LockRequest, Waiting } from "../model/lock.js";
@@ -123,6 +123,10 @@ export interface MarkStore {
   /** The digest of what a surface shows; undefined if that is not known, or 30 days old. */
   written(change: ChangeRequestRef, surface: Surface): Promise<string | undefined>;
   wrote(change: ChangeRequestRef, surface: Surface, digest: string | undefined): Promise<void>;
+  /** Notes what the host says of a change request, for 30 days. */
+  describe(change: ChangeRequestRef, note: ChangeNote): Promise<void>;
+  /** What the host said last of each, in their order; undefined where that is not known. */
+  described(changes: readonly ChangeRequestRef[]): Promise<readonly (ChangeNote | undefined)[]>;
 }
 
 /** For how long the own status of an open change request is known without an event. */

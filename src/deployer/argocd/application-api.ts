@@ -58,7 +58,7 @@ export async function getItems(client: Client, what: string, options: ReadOption
 /** Reduces the answer to a fifteenth. Old versions select `spec` only as a whole; Argo CD silently ignores unknown names. */
 export const LIST_FIELDS = ["name", "namespace", "labels", "annotations", "deletionTimestamp"]
   .map((member) => `items.metadata.${member}`)
-  .concat("items.spec")
+  .concat("items.spec", "items.status.sync.status", "items.status.health")
   .join(",");
 
 export async function getApplication(client: Client, target: Target, signal?: AbortSignal): Promise<WholeApplication> {
@@ -152,6 +152,18 @@ export const metadata = z.object({
 /** The part that list items, generated and whole Applications share. A member that `fields` selects is null if it is absent. */
 export const applicationItem = z.object({ metadata, spec: json });
 type ApplicationItem = z.infer<typeof applicationItem>;
+
+const listedStatus = z.object({ status: z.string().nullish() }).nullish().catch(undefined);
+
+/** As the list of applications has them, where `fields` selects only these members of the status. */
+export const listedItem = applicationItem.extend({
+  status: z.object({ sync: listedStatus, health: listedStatus }).nullish().catch(undefined),
+});
+
+export function toListed(item: z.infer<typeof listedItem>, settings: ServerSettings): Application {
+  const { sync, health } = item.status ?? {};
+  return { ...toApplication(item, settings), listed: { sync: sync?.status ?? "", health: health?.status ?? "" } };
+}
 
 /** `{"items": null}` if nothing is visible, `{}` if nothing is generated. */
 const applicationList = z.object({ items: z.array(z.unknown()).nullish() });

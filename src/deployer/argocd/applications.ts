@@ -7,16 +7,16 @@ import type { RolloutLine } from "../../core/model/rollout.js";
 import type { Clock } from "../../core/ports/clock.js";
 import type { Deployer } from "../../core/ports/deployer.js";
 import {
-  applicationItem,
   getApplication,
   getItems,
   LIST_FIELDS,
+  listedItem,
   nameOfResource,
   ownNamespace,
   type Parts,
   type ResourceId,
   type ServerSettings,
-  toApplication,
+  toListed,
   toLiveApplication,
 } from "./application-api.js";
 import { ifVisible, parseAnswer } from "./argocd-failure.js";
@@ -53,9 +53,9 @@ export function createApplications(
     const settings = await serverSettings();
     const items = await getItems(client, "the list of applications", { query: { fields: LIST_FIELDS } });
     const list = items.flatMap((item) => {
-      const parsed = applicationItem.safeParse(item);
+      const parsed = listedItem.safeParse(item);
       if (!parsed.success) log.warn({ problem: parsed.error.message }, "skipped an unreadable application");
-      return parsed.success && !isTemporary(parsed.data) ? [toApplication(parsed.data, settings)] : [];
+      return parsed.success && !isTemporary(parsed.data) ? [toListed(parsed.data, settings)] : [];
     });
     for (const application of list) projects.set(application.name, application.project);
     return list;

@@ -41,7 +41,9 @@ export async function answer(
   run.attempt.ended(result);
   if (!recorded) {
     await writeToJournal(result, run);
-    await auditRun(auditFactsOf(result), { change, asked }, run);
+    const facts = auditFactsOf(result);
+    const took = TIMED.has(result.kind) ? { seconds: run.attempt.seconds } : {};
+    await auditRun(facts && { ...facts, ...took }, { change, asked }, run);
   }
   // What is known of an earlier attempt does not say whom it answers.
   const outsider =
@@ -51,6 +53,9 @@ export async function answer(
   await told;
   return posted ? { kind: "answered", result } : silent("left-out");
 }
+
+/** Other commands take a moment. */
+const TIMED: ReadonlySet<ResultKind> = new Set<ResultKind>(["planned", "synced", "rolled-back"]);
 
 /** Posts the answer to a finished command and does what follows from it; returns whether it was posted. */
 export async function reply(asked: Answerable, finished: Finished, change: ChangeRequest, run: Run): Promise<boolean> {

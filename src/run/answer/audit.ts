@@ -24,6 +24,7 @@ interface AuditFacts {
   readonly action: AuditEntry["action"];
   readonly applications: readonly AuditedApplication[];
   readonly reason: string | undefined;
+  readonly seconds?: number | undefined;
 }
 
 const MAX_TEXT = 500;

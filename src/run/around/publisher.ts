@@ -1,5 +1,6 @@
 import type { ApplicationName } from "../../core/model/brand.js";
 import {
+  type ChangeNote,
   changeRequestKey,
   type ChangeRequestRef,
   changeRequestRef,
@@ -112,6 +113,11 @@ export class Publisher {
   /** Notes what a surface shows, or that it is not known any more: before it is written. Never throws. */
   async wrote(change: ChangeRequestRef, surface: Surface, digest: string | undefined): Promise<void> {
     await this.#do(`${surface} ${identityKey(change)}`, () => this.parts.marks.wrote(change, surface, digest));
+  }
+
+  /** Notes what the host says of a change request, for the pages. Never throws. */
+  async describe(change: ChangeRequestRef & ChangeNote): Promise<void> {
+    await this.#do(`note ${identityKey(change)}`, () => this.parts.marks.describe(change, change));
   }
 
   /** It shows what was stored when its run began. Never throws. */

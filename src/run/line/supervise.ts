@@ -27,8 +27,7 @@ import { answer, reply } from "../answer/answer.js";
 import { auditFactsOf, auditRun } from "../answer/audit.js";
 import { tellReceivers } from "../answer/notify.js";
 import { didAsAsked, setsStatus } from "../answer/results.js";
-import { isLeftAsking } from "../answer/show.js";
-import { showProgress } from "../answer/show.js";
+import { isLeftAsking, showProgress } from "../answer/show.js";
 import { abandonRollout } from "../around/rollout.js";
 import { callNext, passTurn } from "../around/turns.js";
 import { ask, heedingStops } from "./ask.js";
@@ -43,8 +42,7 @@ import { type Dependencies, openChange, plansAutomatically, type Run } from "./r
 /** Handles an event: logs it, fences it, marks its comment and answers failures. Never throws. */
 export async function supervise(event: HostEvent, deps: Dependencies, given: RunTicket): Promise<RunEnd> {
   // A comment that was found may have been answered before the store forgot it.
-  const found = event.kind === "commented" && event.found !== undefined;
-  const ticket = found ? { ...given, again: true } : given;
+  const ticket = event.kind === "commented" && event.found !== undefined ? { ...given, again: true } : given;
   const connected = deps.hosts[event.change.host];
   if (connected === undefined || !isAllowed(event.change, deps)) {
     if (event.kind === "turn") await passTurn(event.change, { after: undefined, ...event }, event.delivery, deps);
@@ -55,7 +53,7 @@ export async function supervise(event: HostEvent, deps: Dependencies, given: Run
   // A close releases what was locked under the old name, wherever the repository is by now.
   const isServed = event.kind === "closed" ? () => true : (change: ChangeRequest) => isAllowed(change, deps);
   const host = wrapPort(connected, {
-    getChangeRequest: (call, ref) => (sameChangeRequest(ref, event.change) ? ifServed(call(), isServed) : call()),
+    getChangeRequest: (call, ref) => (sameChangeRequest(ref, event.change) ? ifServed(call(), isServed, deps) : call()),
   });
   const marking = marksConcerned(deps, event.change, freed);
   const startedAt = deps.clock.now().getTime();
@@ -144,9 +142,11 @@ function isAllowed({ host, repository }: ChangeRequestRef, { config }: Pick<Depe
 async function ifServed(
   reading: Promise<ChangeRequest>,
   isServed: (change: ChangeRequest) => boolean,
+  { publisher }: Pick<Dependencies, "publisher">,
 ): Promise<ChangeRequest> {
   const change = await reading;
   if (!isServed(change)) throw new NotServed(change.repository);
+  await publisher.describe(change);
   return change;
 }
 

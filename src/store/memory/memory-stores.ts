@@ -242,7 +242,7 @@ class MemoryLockStore implements LockStore {
 }
 
 interface Queue {
-  readonly changes: ChangeRequestRef[];
+  readonly places: { readonly change: ChangeRequestRef; readonly since: string }[];
   /** Milliseconds since 1970. */
   expires: number;
 }
@@ -254,35 +254,36 @@ class MemoryWaitStore implements WaitStore {
   constructor(private readonly clock: Clock) {}
 
   join(application: ApplicationName, change: ChangeRequestRef, where?: "first"): Promise<number | undefined> {
-    const queue = this.#current(application) ?? { changes: [], expires: 0 };
-    const found = queue.changes.findIndex((one) => sameChangeRequest(one, change));
-    if (found === -1 && where === undefined && queue.changes.length >= MAX_WAITING) return Promise.resolve(undefined);
-    const known = found === -1 ? [] : queue.changes.splice(found, 1);
-    const index = where === "first" ? 0 : found === -1 ? queue.changes.length : found;
-    queue.changes.splice(index, 0, changeRequestRef({ ...known[0], ...changeRequestRef(change) }));
-    queue.expires = this.clock.now().getTime() + WAITING_LIFETIME_MS;
-    this.#queues.set(application, queue);
+    const now = this.clock.now();
+    const { places } = this.#current(application) ?? { places: [] };
+    const found = places.findIndex((one) => sameChangeRequest(one.change, change));
+    if (found === -1 && where === undefined && places.length >= MAX_WAITING) return Promise.resolve(undefined);
+    const [known] = found === -1 ? [] : places.splice(found, 1);
+    const index = where === "first" ? 0 : found === -1 ? places.length : found;
+    const whose = changeRequestRef({ ...known?.change, ...changeRequestRef(change) });
+    places.splice(index, 0, { change: whose, since: known?.since ?? now.toISOString() });
+    this.#queues.set(application, { places, expires: now.getTime() + WAITING_LIFETIME_MS });
     return Promise.resolve(index + 1);
   }
 
   leave(application: ApplicationName, change: ChangeRequestRef): Promise<boolean> {
     const queue = this.#current(application);
-    const index = queue?.changes.findIndex((one) => sameChangeRequest(one, change)) ?? -1;
-    if (index !== -1) queue?.changes.splice(index, 1);
-    if (queue?.changes.length === 0) this.#queues.delete(application);
+    const index = queue?.places.findIndex((one) => sameChangeRequest(one.change, change)) ?? -1;
+    if (index !== -1) queue?.places.splice(index, 1);
+    if (queue?.places.length === 0) this.#queues.delete(application);
     return Promise.resolve(index !== -1);
   }
 
   of(application: ApplicationName): Promise<readonly ChangeRequestRef[]> {
-    return Promise.resolve([...(this.#current(application)?.changes ?? [])]);
+    return Promise.resolve((this.#current(application)?.places ?? []).map(({ change }) => change));
   }
 
   list(): Promise<readonly Waiting[]> {
-    const queues = [...this.#queues.keys()].flatMap((application): readonly Waiting[] => {
-      const queue = this.#current(application);
-      return queue === undefined ? [] : [{ application, changes: [...queue.changes] }];
+    const queues = [...this.#queues.keys()].map((application) => {
+      const places = this.#current(application)?.places ?? [];
+      return { application, changes: places.map(({ change }) => change), since: places.map(({ since }) => since) };
     });
-    return Promise.resolve(queues.sort(byApplication));
+    return Promise.resolve(queues.filter(({ changes }) => changes.length > 0).sort(byApplication));
   }
 
   #current(application: ApplicationName): Queue | undefined {

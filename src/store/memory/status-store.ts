@@ -1,5 +1,6 @@
 import type { ApplicationName, Revision } from "../../core/model/brand.js";
 import {
+  type ChangeNote,
   changeRequestKey,
   changeRequestRef,
   type ChangeRequestRef,
@@ -113,6 +114,7 @@ export class MemoryMarkStore implements MarkStore {
   readonly #marks = new Map<string, { readonly mark: Mark; readonly due: number }>();
   readonly #concerned = new Map<string, Concerned>();
   readonly #written = new Map<string, { readonly digest: string; readonly expires: number }>();
+  readonly #notes = new Map<string, { readonly note: ChangeNote; readonly expires: number }>();
   #turns = 0;
 
   constructor(private readonly clock: Clock) {}
@@ -175,11 +177,31 @@ export class MemoryMarkStore implements MarkStore {
     const key = `${surface} ${identityKey(change)}`;
     const now = this.clock.now().getTime();
     this.#written.delete(key);
-    for (const [oldest, { expires }] of this.#written) {
-      if (expires > now) break;
-      this.#written.delete(oldest);
-    }
+    dropExpired(this.#written, now);
     if (digest !== undefined) this.#written.set(key, { digest, expires: now + PLAN_LIFETIME_MS });
     return Promise.resolve();
+  }
+
+  describe(change: ChangeRequestRef, { title, state, draft }: ChangeNote): Promise<void> {
+    const now = this.clock.now().getTime();
+    const key = identityKey(change);
+    this.#notes.delete(key);
+    dropExpired(this.#notes, now);
+    this.#notes.set(key, { note: { title, state, draft }, expires: now + PLAN_LIFETIME_MS });
+    return Promise.resolve();
+  }
+
+  described(changes: readonly ChangeRequestRef[]): Promise<readonly (ChangeNote | undefined)[]> {
+    const now = this.clock.now().getTime();
+    const notes = changes.map((one) => this.#notes.get(identityKey(one)));
+    return Promise.resolve(notes.map((one) => (one !== undefined && one.expires > now ? one.note : undefined)));
+  }
+}
+
+/** @param kept in the order in which its entries expire. */
+function dropExpired(kept: Map<string, { readonly expires: number }>, now: number): void {
+  for (const [oldest, { expires }] of kept) {
+    if (expires > now) break;
+    kept.delete(oldest);
   }
 }

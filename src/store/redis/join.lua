@@ -6,7 +6,7 @@ ARGV[1]  host of the change request
 ARGV[2]  its repository
 ARGV[3]  its number
 ARGV[4]  id of its repository, which counts instead of the name where the record has one as well; empty: not known
-ARGV[5]  its record
+ARGV[5]  its record, without the closing brace: the time since when it waits is added, in ms since 1970
 ARGV[6]  how many records the queue may have
 ARGV[7]  how long the queue is kept from now, in ms
 ARGV[8]  "first": before all others, also in a full queue; otherwise "last"
@@ -14,7 +14,8 @@ ARGV[8]  "first": before all others, also in a full queue; otherwise "last"
 Returns its place, counted from 1; 0 if the queue is full: nothing was written
 ]]
 local records = redis.call("ZRANGE", KEYS[1], 0, -1)
-local own = ARGV[5]
+local time = redis.call("TIME")
+local own = ARGV[5] .. string.format(',"since":%.0f}', time[1] * 1000 + math.floor(time[2] / 1000))
 local place
 local function is_same(change)
   if type(change) ~= "table" or change.host ~= ARGV[1] or change.number ~= tonumber(ARGV[3]) then return false end
@@ -26,6 +27,8 @@ for i, text in ipairs(records) do
   local readable, record = pcall(cjson.decode, text)
   if readable and type(record) == "table" and is_same(record.change) then
     place = i
+    -- It has waited since it joined; an older version has not stored when that was.
+    own = ARGV[5] .. (type(record.since) == "number" and string.format(',"since":%.0f}', record.since) or "}")
     -- A record with an id keeps it.
     if ARGV[4] == "" then own = text end
     if text ~= own then

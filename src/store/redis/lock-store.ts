@@ -133,7 +133,7 @@ function describeLock(key: string): string {
 const JOIN = new RedisScript(new URL("join.lua", import.meta.url));
 const LEAVE = new RedisScript(new URL("leave.lua", import.meta.url));
 
-const record = z.object({ v: z.literal(1), change: stored.change });
+const place = z.object({ v: z.literal(1), change: stored.change, since: orUndefined(z.int().nonnegative()) });
 
 /**
  * One sorted set per application, `svc:waiting:<application>`: a record for each change request, scored by the order in
@@ -143,10 +143,16 @@ export class RedisWaitStore implements WaitStore {
   constructor(private readonly connection: RedisConnection) {}
 
   async join(application: ApplicationName, change: ChangeRequestRef, where?: "first"): Promise<number | undefined> {
-    const args = [...ownerArguments(change), recordOf(change), MAX_WAITING, WAITING_LIFETIME_MS, where ?? "last"];
+    const args = [
+      ...ownerArguments(change),
+      beginningOfPlace(change),
+      MAX_WAITING,
+      WAITING_LIFETIME_MS,
+      where ?? "last",
+    ];
     const answer = await this.connection.run((redis) => JOIN.run(redis, [waitingKey(application)], args));
-    const place = z.int().nonnegative().parse(answer);
-    return place === 0 ? undefined : place;
+    const number = z.int().nonnegative().parse(answer);
+    return number === 0 ? undefined : number;
   }
 
   async leave(application: ApplicationName, change: ChangeRequestRef): Promise<boolean> {
@@ -156,7 +162,8 @@ export class RedisWaitStore implements WaitStore {
 
   async of(application: ApplicationName): Promise<readonly ChangeRequestRef[]> {
     const key = waitingKey(application);
-    return readQueue(await this.connection.run((redis) => redis.zrange(key, "0", "-1")), key);
+    const records = await this.connection.run((redis) => redis.zrange(key, "0", "-1"));
+    return readPlaces(records, key).map(({ change }) => change);
   }
 
   async list(): Promise<readonly Waiting[]> {
@@ -166,10 +173,14 @@ export class RedisWaitStore implements WaitStore {
     });
     return queues
       .filter(({ records }) => records.length > 0)
-      .map(({ key, records }) => ({
-        application: applicationName(key.slice(WAITING_KEY_PREFIX.length)),
-        changes: readQueue(records, key),
-      }))
+      .map(({ key, records }) => {
+        const places = readPlaces(records, key);
+        return {
+          application: applicationName(key.slice(WAITING_KEY_PREFIX.length)),
+          changes: places.map(({ change }) => change),
+          since: places.map(({ since }) => (since === undefined ? undefined : new Date(since).toISOString())),
+        };
+      })
       .sort(byApplication);
   }
 }
@@ -178,13 +189,14 @@ function waitingKey(application: ApplicationName): string {
   return WAITING_KEY_PREFIX + application;
 }
 
-function recordOf(change: ChangeRequestRef): string {
-  return JSON.stringify({ v: 1, change: changeRequestRef(change) });
+/** The record without its time: a JSON object without its closing brace. */
+function beginningOfPlace(change: ChangeRequestRef): string {
+  return JSON.stringify({ v: 1, change: changeRequestRef(change) }).slice(0, -1);
 }
 
 /** @throws {StoredValueUnreadable} */
-function readQueue(records: readonly string[], key: string): readonly ChangeRequestRef[] {
-  return records.map((text) => readStored(record, text, "the queue for a lock", key).change);
+function readPlaces(records: readonly string[], key: string): readonly z.infer<typeof place>[] {
+  return records.map((text) => readStored(place, text, "the queue for a lock", key));
 }
 
 const holdRecord = z.object({

@@ -243,6 +243,7 @@ const auditEntry: z.ZodType<AuditEntry> = z.object({
     }),
   ),
   reason: orUndefined(z.string()),
+  seconds: orUndefined(z.number().nonnegative()),
 });
 
 const auditRecord = z.object({ v: z.literal(1), entry: auditEntry });

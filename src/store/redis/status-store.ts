@@ -2,6 +2,7 @@ import { randomUUID } from "node:crypto";
 import * as z from "zod";
 import { applicationName, type ApplicationName, type Revision } from "../../core/model/brand.js";
 import {
+  type ChangeNote,
   changeRequestKey,
   changeRequestRef,
   type ChangeRequestRef,
@@ -26,6 +27,7 @@ import {
 } from "../../core/ports/stores.js";
 import { RedisScript } from "../../http/redis.js";
 import {
+  CHANGE_NOTE_KEY_PREFIX,
   CONCERNED_KEY_PREFIX,
   HEAD_KEY_PREFIX,
   MARKS_KEY_PREFIX,
@@ -35,7 +37,7 @@ import {
   WRITTEN_KEY_PREFIX,
 } from "../../names.js";
 import type { RedisConnection } from "./connection.js";
-import { orUndefined, readStored, scanKeys, stored, takeDue } from "./stored-value.js";
+import { orUndefined, readKeys, readStored, scanKeys, stored, takeDue } from "./stored-value.js";
 
 const END_LEASE = new RedisScript(new URL("end-lease.lua", import.meta.url));
 
@@ -190,6 +192,10 @@ const COUNT_KEY = `${MARKS_KEY_PREFIX}count`;
 const markRecord = z.object({ v: z.literal(1), turn: z.int(), change: stored.change });
 const concernedRecord = z.object({ v: z.literal(1), change: stored.change });
 
+const noteRecord = z
+  .object({ v: z.literal(1), title: z.string(), state: z.enum(["open", "closed", "merged"]), draft: z.boolean() })
+  .transform(({ title, state, draft }): ChangeNote => ({ title, state, draft }));
+
 const writtenRecord = z.object({ v: z.literal(1), digest: z.string() });
 
 /** So many marks are set in one call: Redis does nothing else meanwhile. */
@@ -265,6 +271,21 @@ export class RedisMarkStore implements MarkStore {
       digest === undefined ? redis.del(key) : redis.set(key, JSON.stringify({ v: 1, digest }), "PX", PLAN_LIFETIME_MS),
     );
   }
+
+  async describe(change: ChangeRequestRef, { title, state, draft }: ChangeNote): Promise<void> {
+    const record = JSON.stringify({ v: 1, title, state, draft });
+    await this.connection.run((redis) => redis.set(noteKey(change), record, "PX", PLAN_LIFETIME_MS));
+  }
+
+  /** What another version wrote is not known. */
+  async described(changes: readonly ChangeRequestRef[]): Promise<readonly (ChangeNote | undefined)[]> {
+    const found = new Map(await this.connection.run((redis) => readKeys(redis, [...new Set(changes.map(noteKey))])));
+    return changes.map((one) => noteRecord.safeParse(parseJson(found.get(noteKey(one)) ?? "")).data);
+  }
+}
+
+function noteKey(change: ChangeRequestRef): string {
+  return CHANGE_NOTE_KEY_PREFIX + identityKey(change);
 }
 
 function writtenKey(change: ChangeRequestRef, surface: Surface): string {

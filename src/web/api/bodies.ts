@@ -43,7 +43,7 @@ export function lockBody(
 }
 
 export function activityBody(record: AuditRecord, hostPageOf: HostPageOf) {
-  const { id, at, runId, who, change, head, action, command, applications, reason } = record;
+  const { id, at, runId, who, change, head, action, command, applications, reason, seconds } = record;
   return {
     id,
     at,
@@ -55,6 +55,7 @@ export function activityBody(record: AuditRecord, hostPageOf: HostPageOf) {
     command,
     applications: applications.map(({ application, outcome, detail }) => ({ application, outcome, detail })),
     reason,
+    seconds,
   };
 }
 

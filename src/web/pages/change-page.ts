@@ -3,7 +3,6 @@ import { withPresentLocks } from "../../core/commands/locks.js";
 import type { ApplicationName, Revision } from "../../core/model/brand.js";
 import {
   changePagePath,
-  type ChangeRequest,
   changeRequestName,
   type ChangeRequestRef,
   sameChangeRequest,
@@ -16,6 +15,7 @@ import type { AuditRecord } from "../../core/ports/audit.js";
 import type { ChangeSummary } from "../../run/answer/change-facts.js";
 import { CHANGE_ADDRESS, readChangeAddress } from "../addresses.js";
 import { activityWords, outcomeWords } from "./activity-words.js";
+import { changeState } from "./change-notes.js";
 import {
   deploymentState,
   isAdmin,
@@ -58,8 +58,8 @@ export async function changePage(
   const { hostPageOf, clock } = parts;
   const right = plan && (await parts.readers.ask(reader, change));
   const withDiff = right?.kind === "shown";
-  const known = { planned: [plan?.head, plan?.plannedAt], locks, records: everyRecord };
-  const answer = withDiff ? await parts.summaries.ask(change, known) : undefined;
+  const known = [plan?.head, plan?.plannedAt, locks, everyRecord];
+  const answer = withDiff ? await summaryOf(change, known, parts) : undefined;
   const now = clock.now();
   return {
     view: "change",
@@ -89,6 +89,12 @@ export async function changePage(
       })),
     },
   };
+}
+
+/** As cached until the stores say something else, or svc shows something else on the host: approvals are in no store. */
+async function summaryOf(change: ChangeRequestRef, stored: readonly unknown[], { marks, summaries }: PageParts) {
+  const written = await Promise.all([marks.written(change, "status"), marks.written(change, "plan")]);
+  return summaries.ask(change, [...stored, written]);
 }
 
 function unknownChange(change: ChangeRequestRef, { command, title }: HostWords): Page {
@@ -154,22 +160,11 @@ function changeHead(summary: ChangeSummary, records: readonly Deployment[], word
     title: change.title,
     author: change.author?.login,
     branches: { head: change.headBranch, base: change.baseBranch },
-    state: stateOf(change),
+    state: changeState(change),
     // Once it is closed, nothing can be approved any more.
     approval: change.state === "open" ? approvalOf(summary) : undefined,
     next: (waitForSync(records, change.headRevision) ?? nextStepPieces(next, change, words)).map(shownPiece),
   };
-}
-
-function stateOf({ state, draft }: ChangeRequest) {
-  switch (state) {
-    case "open":
-      return draft ? { tone: "attention", text: "draft" } : { tone: "good", text: "open" };
-    case "merged":
-      return { tone: "", text: "merged" };
-    case "closed":
-      return { tone: "bad", text: "closed" };
-  }
 }
 
 function approvalOf({ approval, missingForRules, planned }: ChangeSummary) {

@@ -4,6 +4,7 @@ import type { AllHostWords } from "../../core/model/host-words.js";
 import { minuteText } from "../../core/model/time.js";
 import type { AuditEntry } from "../../core/ports/audit.js";
 import type { Clock } from "../../core/ports/clock.js";
+import type { Deployer } from "../../core/ports/deployer.js";
 import type { EventQueue } from "../../core/ports/event-queue.js";
 import type { LimitWaits } from "../../hosts/limit-waits.js";
 import { HOST_TITLES, SERVICE } from "../../names.js";
@@ -41,11 +42,12 @@ export function problemPage(status: number, title: string, sentences: readonly s
 /** What the pages need of the service. */
 export interface PageParts extends Pick<
   Stores,
-  "locks" | "waiting" | "holds" | "plans" | "deployments" | "audit" | "users"
+  "locks" | "waiting" | "holds" | "plans" | "deployments" | "marks" | "audit" | "users"
 > {
   readonly streams: LiveStreams;
   readonly readers: DiffReaders;
   readonly summaries: HostSummaries;
+  readonly deployer: Pick<Deployer, "listApplications">;
   readonly status: StatusProbe;
   readonly backlog: EventQueue["backlog"];
   readonly limitWaits: LimitWaits["current"];
@@ -99,4 +101,11 @@ export function deploymentState({ outcome }: Pick<Deployment, "outcome">) {
     case "unknown":
       return { tone: "bad", text: "outcome unknown: look in Argo CD" };
   }
+}
+
+/** One text of a page's query; empty if it is missing, repeated or longer than 300 characters. */
+export function readText(query: unknown, name: string): string {
+  if (typeof query !== "object" || query === null) return "";
+  const value: unknown = Object.getOwnPropertyDescriptor(query, name)?.value;
+  return typeof value === "string" && value.length <= 300 ? value : "";
 }

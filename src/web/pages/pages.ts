@@ -1,37 +1,29 @@
 import { type Request, type RequestHandler, type Response, Router } from "express";
-import { applicationAddress } from "../../comments/markdown.js";
+import type { ApplicationName } from "../../core/model/brand.js";
 import { changeRequestKey, identityKey } from "../../core/model/change-request.js";
 import { safeMessage, StoredValueUnreadable, StoreUnavailable } from "../../core/model/errors.js";
 import type { Lock, Waiting } from "../../core/model/lock.js";
 import { ROLES } from "../../core/model/settings.js";
 import { minuteText } from "../../core/model/time.js";
-import { AUDIT_ACTIONS, type AuditRecord } from "../../core/ports/audit.js";
 import type { QueueBacklog } from "../../core/ports/event-queue.js";
 import { type LimitWait, WAIT_REASONS } from "../../hosts/limit-waits.js";
 import { HOST_IDS, HOST_TITLES, type HostId, SERVICE } from "../../names.js";
-import { activityQuery, auditQueryOf, type HostPageOf, PAGE_PATHS, readChangeAddress } from "../addresses.js";
+import { PAGE_PATHS, readChangeAddress } from "../addresses.js";
 import { type Viewer, viewerOf } from "../viewer.js";
-import { activityWords, outcomeWords } from "./activity-words.js";
+import { activityPage, timelinePage } from "./activity-page.js";
+import { applicationsPage } from "./applications-page.js";
+import { nameChanges } from "./change-notes.js";
 import { changePage } from "./change-page.js";
-import {
-  deploymentState,
-  isAdmin,
-  type Page,
-  type PageParts,
-  problemPage,
-  type Reader,
-  shownChange,
-  shownTime,
-  whoName,
-} from "./page.js";
+import { isAdmin, type Page, type PageParts, problemPage, type Reader, readText, shownTime } from "./page.js";
 
 /** The pages. `viewerOf` says who reads; with authentication off, no diff is shown. */
 export function pagesRouter(parts: PageParts): Router {
   const router = Router();
   const handlers: Readonly<Record<(typeof PAGE_PATHS)[number], RequestHandler>> = {
     "/": page((reader, { query }) => locksPage(query, reader, parts)),
-    "/applications": page((_reader, { query }) => applicationsPage(query, parts)),
-    "/activity": page((_reader, { query }) => activityPage(query, parts)),
+    "/applications": page((reader, { query }) => applicationsPage(query, reader, parts)),
+    "/timeline": page((reader, { query }) => timelinePage(query, reader, parts)),
+    "/activity": page((reader, { query }) => activityPage(query, reader, parts)),
     "/users": page((reader) => usersPage(reader, parts)),
     "/status": page((reader) => statusPage(reader, parts)),
     "/changes/:host/:owner/:repo/:number": page((reader, { params }) => changePage(params, reader, parts)),
@@ -49,7 +41,7 @@ const NO_PAGE = problemPage(404, "No such page", ["There is nothing at this addr
 
 /** What is held for a time, and which change request has which locks, filtered by `q`; the longest held come first. */
 async function locksPage(query: unknown, reader: Reader, parts: PageParts): Promise<Page> {
-  const { hostPageOf, clock } = parts;
+  const { clock } = parts;
   const wanted = readText(query, "q").trim();
   const [everyLock, standing, queues] = await Promise.all([
     parts.locks.list(),
@@ -57,8 +49,11 @@ async function locksPage(query: unknown, reader: Reader, parts: PageParts): Prom
     parts.waiting.list(),
   ]);
   const now = clock.now();
+  const queueOf = new Map(queues.map((one) => [one.application, one]));
+  const next = everyLock.flatMap(({ application }) => queueOf.get(application)?.changes.slice(0, MOST_NEXT) ?? []);
+  const nameOf = await nameChanges([...everyLock.map(({ holder }) => holder), ...next], reader, parts);
   const holders = byHolder(everyLock)
-    .map((held) => holderOf(held, { wanted: wanted.toLowerCase(), queues, hostPageOf, now }))
+    .map((held) => holderOf(held, { wanted: wanted.toLowerCase(), queueOf, nameOf, now }))
     .filter((holder) => holder.locks.length > 0);
   const holds = standing.map(({ id, applications, reason, by, since, until }) => {
     return { id, applications, reason, by: by.login, since: shownTime(since, now), end: minuteText(until) };
@@ -86,132 +81,36 @@ function oldest([first, ...others]: Held): string {
   return `${times[0] ?? ""} ${changeRequestKey(first.holder)}`;
 }
 
+/** How many of those who wait for a lock are named. */
+const MOST_NEXT = 3;
+
 interface LocksView {
   /** What is searched for, in lower case. */
   readonly wanted: string;
-  readonly queues: readonly Waiting[];
-  readonly hostPageOf: HostPageOf;
+  readonly queueOf: ReadonlyMap<ApplicationName, Waiting>;
+  readonly nameOf: Awaited<ReturnType<typeof nameChanges>>;
   readonly now: Date;
 }
 
 /** The change request and those of its locks that the filter leaves; `path` is where the API releases them all. */
-function holderOf(held: Held, { wanted, queues, hostPageOf, now }: LocksView) {
+function holderOf(held: Held, { wanted, queueOf, nameOf, now }: LocksView) {
   const [{ holder }] = held;
-  const change = shownChange(holder, hostPageOf);
+  const change = nameOf(holder);
   const locks = held.map(({ application, user, timestamp, planRevision: commit }) => {
-    const queue = queues.find((one) => one.application === application)?.changes ?? [];
-    const waiting = queue.map((one) => shownChange(one, hostPageOf));
-    return { application, user, since: shownTime(timestamp, now), commit, waiting };
+    const { changes = [], since = [] } = queueOf.get(application) ?? {};
+    const next = changes.slice(0, MOST_NEXT).map((one, index) => {
+      const joined = since[index];
+      return { change: nameOf(one), since: joined === undefined ? undefined : shownTime(joined, now) };
+    });
+    return { application, user, since: shownTime(timestamp, now), commit, next, more: changes.length - next.length };
   });
   return {
     change,
     path: `/api/v1/locks?${new URLSearchParams({ change: changeRequestKey(holder) }).toString()}`,
     total: held.length,
     locks: locks.filter(({ application, user, commit = "" }) =>
-      [application, change.name, user, commit].some((text) => text.toLowerCase().includes(wanted)),
+      [application, change.name, change.title ?? "", user, commit].some((text) => text.toLowerCase().includes(wanted)),
     ),
-  };
-}
-
-/** Audit entries read to find the last deployment of each application. */
-const MOST_ENTRIES = 500;
-
-/** The last deployment of each application, and what is not merged yet. */
-async function applicationsPage(query: unknown, parts: PageParts): Promise<Page> {
-  const { audit, deployments, locks, hostPageOf, deployerUrl, clock } = parts;
-  const [records, held, synced, rolledBack] = await Promise.all([
-    deployments.list(),
-    locks.list(),
-    audit.list({ limit: MOST_ENTRIES, filter: { action: "synced" } }),
-    audit.list({ limit: MOST_ENTRIES, filter: { action: "rolled-back" } }),
-  ]);
-  const wanted = readText(query, "q").trim();
-  const onlyOpen = readText(query, "state") === "open";
-  const now = clock.now();
-  const open = records.map((record) => {
-    const { application, change, revision: commit, user, timestamp: at } = record;
-    return { application, state: deploymentState(record), change, commit, user, at };
-  });
-  const known = new Set(open.map(({ application }) => application));
-  const last = onlyOpen ? [] : lastDeployments([...synced, ...rolledBack]);
-  const settled = last.filter(({ application }) => !known.has(application));
-  const rows = [...open, ...settled]
-    .filter(({ application }) => application.toLowerCase().includes(wanted.toLowerCase()))
-    .sort((left, right) => (left.application < right.application ? -1 : 1))
-    .map((row) => {
-      const lock = held.find(({ application }) => application === row.application);
-      const [change, at] = [shownChange(row.change, hostPageOf), shownTime(row.at, now)];
-      const argocd = applicationAddress(row.application, { deployer: deployerUrl });
-      return { ...row, change, at, argocd, lockedBy: lock && shownChange(lock.holder, hostPageOf) };
-    });
-  const data = { rows, wanted, onlyOpen, total: open.length + settled.length };
-  return { view: "applications", title: "Applications", active: "applications", data };
-}
-
-/** The newest successful deployment of each application in the audit trail. */
-function lastDeployments(entries: readonly AuditRecord[]) {
-  const newest = [...entries].sort((left, right) => (left.at < right.at ? 1 : -1));
-  const known = new Set<string>();
-  return newest.flatMap(({ applications, reason, action, change, head, who, at }) => {
-    // A dry run deploys nothing.
-    const deployed = reason === undefined ? applications.filter(({ outcome }) => outcome === "succeeded") : [];
-    const first = deployed.filter(({ application }) => !known.has(application));
-    for (const { application } of first) known.add(application);
-    // A rollback deploys the target revision.
-    const commit = action === "synced" ? head : undefined;
-    return first.map(({ application }) => ({ application, state: undefined, change, commit, user: whoName(who), at }));
-  });
-}
-
-const PAGE_LENGTH = 50;
-
-/** The audit trail, newest first, with filters and paging. */
-async function activityPage(query: unknown, { audit, hostPageOf, clock }: PageParts): Promise<Page> {
-  const given = filled(query);
-  const parsed = activityQuery.safeParse(given);
-  if (!parsed.success) {
-    const [issue] = parsed.error.issues;
-    const what = issue === undefined ? "" : `${issue.path.join(".")}: ${issue.message}`;
-    return problemPage(400, "This filter does not work", [what, "Go back to Activity and change it."]);
-  }
-  const asked = auditQueryOf(parsed.data, PAGE_LENGTH);
-  const entries = await audit.list(asked);
-  const now = clock.now();
-  const { before, ...rest } = given;
-  const last = entries.length === asked.limit ? entries.at(-1)?.id : undefined;
-  return {
-    view: "activity",
-    title: "Activity",
-    active: "activity",
-    data: {
-      rows: entries.map((entry) => rowOf(entry, now, hostPageOf)),
-      actions: AUDIT_ACTIONS,
-      filter: { application: "", login: "", action: "", change: "", ...given },
-      filtered: Object.keys(given).some((name) => name !== "before" && name !== "limit"),
-      older: last && `/activity?${new URLSearchParams({ ...given, before: last }).toString()}`,
-      newest: before && `/activity?${new URLSearchParams(rest).toString()}`,
-    },
-  };
-}
-
-/** The query without the empty fields that forms send. */
-function filled(query: unknown): Readonly<Record<string, string>> {
-  const entries = Object.entries(typeof query === "object" && query !== null ? query : {});
-  return Object.fromEntries(
-    entries.filter((entry): entry is [string, string] => typeof entry[1] === "string" && entry[1].trim() !== ""),
-  );
-}
-
-function rowOf(entry: AuditRecord, now: Date, hostPageOf: PageParts["hostPageOf"]) {
-  return {
-    at: shownTime(entry.at, now),
-    who: whoName(entry.who),
-    ...activityWords(entry),
-    change: shownChange(entry.change, hostPageOf),
-    commit: entry.head,
-    applications: entry.applications.map((one) => {
-      return { application: one.application, outcome: outcomeWords(one, entry), detail: one.detail };
-    }),
   };
 }
 
@@ -360,11 +259,4 @@ async function attempt(work: () => Promise<Page> | Page): Promise<Page> {
     }
     throw error;
   }
-}
-
-/** One text of a page's query; empty if it is missing, repeated or longer than 300 characters. */
-function readText(query: unknown, name: string): string {
-  if (typeof query !== "object" || query === null) return "";
-  const value: unknown = Object.getOwnPropertyDescriptor(query, name)?.value;
-  return typeof value === "string" && value.length <= 300 ? value : "";
 }

@@ -68,6 +68,7 @@ function unseenViews(previews: readonly Preview[]) {
 
 const NOTHING = {
   counts: [],
+  warnings: [],
   cautions: [],
   failedChecks: [],
   reason: undefined,
@@ -108,9 +109,9 @@ function applicationView(plan: ApplicationPlan, { withDiff, words, hostPageOf }:
     sentences: [
       ...checkSentences(checks),
       ...sentencesOf(plan, withDiff, words),
-      ...plan.warnings.map(plainText),
       ...(plan.atMerge === undefined ? [] : [`Not deployed by a sync: ${plan.atMerge}`]),
     ],
+    warnings: plan.warnings.map(plainText),
     reason: withDiff ? reasonOf(plan) : undefined,
     sourceFile: plan.sourceFile,
     heldBy: lock.kind === "held" ? { change: shownChange(lock.by.holder, hostPageOf), user: lock.by.user } : undefined,

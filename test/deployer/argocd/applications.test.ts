@@ -8,7 +8,7 @@ withArgoCd();
 
 const FIELDS =
   "items.metadata.name,items.metadata.namespace,items.metadata.labels,items.metadata.annotations," +
-  "items.metadata.deletionTimestamp,items.spec";
+  "items.metadata.deletionTimestamp,items.spec,items.status.sync.status,items.status.health";
 const DENIED = { code: 7, message: "permission denied", error: "permission denied" };
 
 function list(answer: unknown) {
@@ -41,6 +41,29 @@ test("the recorded list, with its null members, is read with few fields", async 
     annotations: {},
   });
   expect(found.find((one) => one.name === "team-a/outer")?.namespace).toBe("team-a");
+});
+
+test("the list says how healthy each is and whether it is in sync; what cannot be read is unknown and hides nothing", async () => {
+  settings();
+  const item = (name: string, status: unknown) => ({ metadata: { name }, spec: {}, status });
+  const standing = (health: unknown, sync: unknown) => ({ health: { status: health }, sync: { status: sync } });
+  const items = [
+    item("web", standing("Degraded", "OutOfSync")),
+    item("new", { health: {}, sync: null }),
+    item("odd", standing(7, ["Synced"])),
+    item("none", null),
+    item("text", "Healthy"),
+  ];
+  list({ items });
+  const found = await underTest().deployer.listApplications();
+  const unknown = { health: "", sync: "" };
+  expect(found.map(({ name, listed }) => [name, listed])).toEqual([
+    ["web", { health: "Degraded", sync: "OutOfSync" }],
+    ["new", unknown],
+    ["odd", unknown],
+    ["none", unknown],
+    ["text", unknown],
+  ]);
 });
 
 test.each([

@@ -151,3 +151,14 @@ async function planOf({ stores }: SiteUnderTest) {
   if (plan === undefined) throw new Error("no plan is stored");
   return plan;
 }
+
+test("what svc has shown elsewhere since, such as an approval, is on the next page, not when the cached answer expires", async () => {
+  const { asked, lookUp } = answering();
+  const site = await start({ lookUp });
+  await text(site);
+  await text(site);
+  expect(asked.times).toBe(1);
+  await site.stores.marks.wrote(PULL, "status", "digest of the status with the approval");
+  await text(site);
+  expect(asked.times).toBe(2);
+});

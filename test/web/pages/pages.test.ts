@@ -9,7 +9,16 @@ import { SESSION_TTL_MS, startSite, type Person, type SiteOptions, type SiteUnde
 import type { Visitor } from "../visitor.js";
 
 const CHANGE = "/changes/github/acme/deploy/7";
-const PAGES = ["/", "/applications", "/activity", "/users", "/status", CHANGE, "/changes/gitlab/acme%2Fshop/deploy/3"];
+const PAGES = [
+  "/",
+  "/applications",
+  "/timeline?application=web",
+  "/activity",
+  "/users",
+  "/status",
+  CHANGE,
+  "/changes/gitlab/acme%2Fshop/deploy/3",
+];
 
 describe.each(["memory", "redis"] as const)("over the store %s", (store) => {
   const running = new Set<SiteUnderTest>();
@@ -319,7 +328,7 @@ describe.each(["memory", "redis"] as const)("over the store %s", (store) => {
     test("lead to what was done with each, and to it and its history in Argo CD", async () => {
       const [visitor] = await filled();
       const { text } = await visitor.ask("/applications?q=docs");
-      expect(text).toContain('<a href="/activity?application=docs"');
+      expect(text).toContain('<a href="/timeline?application=docs"');
       expect(text).toMatch(/href="https?:\/\/[^"]+\/applications\/docs" aria-label="docs in Argo CD"/);
       expect(text).toMatch(/href="https?:\/\/[^"]+\/applications\/docs\?rollback=0" aria-label="History of docs/);
     });
