@@ -1,7 +1,9 @@
 import { afterAll, beforeAll, expect, test } from "@jest/globals";
 import type { Browser } from "playwright-core";
+import { applicationName } from "../../../src/core/model/brand.js";
 import { sampleChange } from "../../comments/samples.js";
-import { failedSync, fillStores } from "../sample-stores.js";
+import { sampleApplication } from "../../core/sample-application.js";
+import { failedSync, fillStores, PULL } from "../sample-stores.js";
 import { startSite, type SiteUnderTest } from "../site-under-test.js";
 import { expectAccessible, keepScreenshot, openWindow, overflow, signIn, type Look } from "./browser.js";
 import { startBrowser } from "./start-browser.js";
@@ -11,6 +13,7 @@ const PAGES = [
   ["locks", "/"],
   ["change", "/changes/github/acme/deploy/7"],
   ["applications", "/applications"],
+  ["timeline", "/timeline?application=web"],
   ["activity", "/activity"],
   ["users", "/users"],
   ["status", "/status"],
@@ -34,10 +37,31 @@ export function looksOf(looks: readonly Look[], others: readonly ("empty" | "ung
       missingForRules: undefined,
       next: NEXT,
     });
-    [site, empty, unguarded] = await Promise.all([startSite({ lookUp }), startSite(), startSite({ auth: false })]);
+    const standings = [
+      ["web", "Degraded", "OutOfSync"],
+      ["docs", "Healthy", "Synced"],
+      ["payments", "Progressing", "Synced"],
+    ] as const;
+    const listApplications = async () =>
+      standings.map(([name, health, sync]) => ({
+        ...sampleApplication(name, { destination: {}, project: "default" }),
+        listed: { health, sync },
+      }));
+    const deployer = { listApplications };
+    [site, empty, unguarded] = await Promise.all([
+      startSite({ lookUp, deployer }),
+      startSite(),
+      startSite({ auth: false }),
+    ]);
     await fillStores(site.stores, site.clock);
+    const title = "Scale the shop to three replicas before the sale, and give each of them twice the memory";
+    await site.stores.marks.describe(PULL, { title, state: "open", draft: true });
+    for (const number of [21, 22]) {
+      await site.stores.waiting.join(applicationName("web"), { ...PULL, number });
+      await site.stores.marks.describe({ ...PULL, number }, { title: "The next one", state: "open", draft: false });
+    }
     const message = 'one or more objects failed to apply, reason: namespaces "shop" not found';
-    await site.stores.audit.record(failedSync(site.clock, message));
+    await site.stores.audit.record({ ...failedSync(site.clock, message), seconds: 42 });
     await fillStores(unguarded.stores, unguarded.clock);
   });
   afterAll(async () => {
