@@ -64,7 +64,7 @@ describe("the applications", () => {
     }
     expect(rowOf(text, "docs")).toContain("settled");
     for (const shown of [
-      "none by svc",
+      "no recent one by svc",
       "Progressing",
       "/applications/team/never",
       "timeline?application=team%2Fnever",
