@@ -18,11 +18,11 @@ import {
   consequenceLines,
   definitionBlocks,
   diffBlocks,
+  type Diffing,
   type DiffRoom,
   type EvaluatedPlan,
   namesIn,
   quiet,
-  sameDiffBlock,
   secretLines,
 } from "./plan-diff.js";
 import { previewBlocks } from "./plan-previews.js";
@@ -46,7 +46,7 @@ const ENDINGS: Readonly<Record<number, string>> = { 1: "st", 2: "nd", 3: "rd" };
 export interface Placed {
   readonly plan: ApplicationPlan;
   /** The application before it whose diff is the same. */
-  readonly sameAs: EvaluatedPlan | undefined;
+  readonly sameAs: Diffing | undefined;
 }
 
 export interface ApplicationOptions {
@@ -63,14 +63,14 @@ const MAX_REASON = 4000;
 export function applicationBlocks(
   { plan, sameAs }: Placed,
   options: ApplicationOptions,
-  around: Omit<DiffRoom, "section" | "open">,
+  around: Omit<DiffRoom, "section" | "open" | "sameAs">,
 ): readonly Block[] {
   const { words } = options;
   const heading = `### Application: ${code(plan.application)}`;
   const text = (lines: readonly string[]): Block => block(lines.join("\n\n"), heading);
   const warnings = plan.warnings.map((one) => messageWarning(one, options.links));
   const status = statusOf(plan, options);
-  const room: DiffRoom = { ...around, open: isDangerous(plan), section: heading };
+  const room: DiffRoom = { ...around, sameAs, open: isDangerous(plan), section: heading };
   switch (plan.kind) {
     case "new":
     case "deleted":
@@ -93,9 +93,7 @@ export function applicationBlocks(
         text([heading, ...summaryLines(plan, options), ...warnings]),
         ...checkBlocks(checksOf(plan), room),
         ...definitionBlocks(plan, room),
-        ...(sameAs === undefined
-          ? diffBlocks(resources, room, "change")
-          : [text([sameDiffBlock(sameAs, resources, room.open)])]),
+        ...diffBlocks(resources, room, "change"),
         ...diffBlocks(driftOf(diff), room, "drift"),
         text([...verdictLines(plan), status]),
       ];

@@ -1,4 +1,5 @@
 import { secretSentences } from "../core/diff/manifest-diff.js";
+import type { ApplicationName } from "../core/model/brand.js";
 import { listed } from "../core/model/host-words.js";
 import type { AgainstCluster, ManifestDiff, NameChanges, ResourceChange } from "../core/model/plan/manifest-diff.js";
 import type { ApplicationPlan, Evaluated, Unevaluated } from "../core/model/plan/plan.js";
@@ -15,7 +16,15 @@ import {
 } from "./markdown.js";
 import { type Block, block, capitalised, counted, firstLines } from "./parts.js";
 
+/** An application and its diff. */
+export interface Diffing {
+  readonly application: ApplicationName;
+  readonly diff: ManifestDiff;
+}
+
 export interface DiffRoom {
+  /** The application before it whose diff is the same, so that it is not repeated. */
+  readonly sameAs?: Diffing | undefined;
   /** How many characters of a diff are shown; one that is absent is left out. */
   readonly rooms: DiffRooms;
   /** Characters for the names of what is left out. */
@@ -37,8 +46,11 @@ export type DiffRooms = ReadonlyMap<Diffed, number>;
 /** A change against the target branch, or a difference that the cluster already has. */
 type DiffOf = "change" | "drift";
 
-/** The diffs of resources in a collapsible, and the names of those without room. */
+/** The diffs of resources in a collapsible, or which application has the same, and the names of those without room. */
 export function diffBlocks(resources: readonly ResourceChange[], room: DiffRoom, of: DiffOf): readonly Block[] {
+  if (of === "change" && room.sameAs !== undefined) {
+    return [block(sameDiff(room.sameAs, resources, room.open), room.section)];
+  }
   const { rooms, names, page, open, section } = room;
   const texts: Fenced[] = [];
   const left: string[] = [];
@@ -139,11 +151,7 @@ function titleOf(count: number, of: DiffOf): string {
 const MAX_TITLES = 2000;
 
 /** Stands for a diff that an earlier application has too: names that one, and the resources here if they differ. */
-export function sameDiffBlock(
-  { diff, application }: EvaluatedPlan,
-  resources: readonly ResourceChange[],
-  open: boolean,
-): string {
+function sameDiff({ diff, application }: Diffing, resources: readonly ResourceChange[], open: boolean): string {
   const titles = resources.map(({ title }) => title).join("\n");
   const known = diff.resources.map(({ title }) => title).join("\n");
   const here = titles === known ? "." : `, here in:\n\n${fence(shortened(titles, MAX_TITLES))}`;

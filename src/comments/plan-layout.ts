@@ -3,11 +3,17 @@ import { isFailed } from "../core/model/check.js";
 import { listed } from "../core/model/host-words.js";
 import { isDangerous } from "../core/model/plan/dangers.js";
 import { driftOf, type ResourceChange } from "../core/model/plan/manifest-diff.js";
-import { type ApplicationPlan, checksOf, previewedDiff, shownDiff } from "../core/model/plan/plan.js";
+import {
+  type ApplicationPlan,
+  checksOf,
+  type PreviewContent,
+  previewedDiff,
+  shownDiff,
+} from "../core/model/plan/plan.js";
 import { code, details, shortened } from "./markdown.js";
 import { type Block, block, counted, pack } from "./parts.js";
 import { applicationBlocks, type ApplicationOptions, type Placed } from "./plan-application.js";
-import { type Diffed, diffKey, type DiffRooms, type EvaluatedPlan } from "./plan-diff.js";
+import { type Diffed, type Diffing, diffKey, type DiffRooms } from "./plan-diff.js";
 import { isUrgent, type PreviewGroup, previewsBlocks } from "./plan-previews.js";
 
 /** The most comments of one plan. What does not fit is counted, and its first names are listed. */
@@ -17,10 +23,12 @@ export const MAX_PARTS = 8;
 export interface Arranged {
   readonly title: string | undefined;
   readonly placed: readonly Placed[];
+  /** The application before the collapsible, whose row tells of these as well. */
+  readonly like?: ApplicationName | undefined;
 }
 
 /**
- * Puts dangerous applications and those with failed checks first. Folds applications that repeat an earlier diff, and
+ * Puts dangerous applications and those with failed checks first. Folds applications that are like an earlier one, and
  * unchanged ones, unless there is more to say about them.
  */
 export function arrange(applications: readonly ApplicationPlan[]): readonly Arranged[] {
@@ -28,38 +36,87 @@ export function arrange(applications: readonly ApplicationPlan[]): readonly Arra
   const safe = applications.filter((one) => !comesFirst(one));
   const unchanged = safe.filter(isQuiet);
   const others = unchanged.length < 2 ? safe : safe.filter((one) => !isQuiet(one));
-  const firsts = new Map<string, EvaluatedPlan>();
-  const repeated = new Map<ApplicationName, Placed[]>();
-  const place = (plan: ApplicationPlan): readonly Placed[] => {
-    const key = plan.kind === "evaluated" ? diffKey(plan.diff.resources) : undefined;
-    const sameAs = key === undefined ? undefined : firsts.get(key);
-    if (key !== undefined && sameAs === undefined && plan.kind === "evaluated") firsts.set(key, plan);
-    if (sameAs === undefined || isDangerous(plan) || tellsMore(plan)) return [{ plan, sameAs }];
-    repeated.set(sameAs.application, [...(repeated.get(sameAs.application) ?? []), { plan, sameAs }]);
-    return [];
-  };
-  const [first, rest] = [dangerous.flatMap(place), others.flatMap(place)];
+  const place = new Likeness();
+  const [first, rest] = [dangerous, others].map((some) => some.flatMap((plan) => place.of(plan)));
   const alone = (placed: Placed): Arranged => ({ title: undefined, placed: [placed] });
-  const repeating = ({ plan: { application } }: Placed): readonly Arranged[] => {
-    const placed = repeated.get(application) ?? [];
-    return placed.length === 0 ? [] : [{ title: `${placed.length} more with the same change`, placed }];
+  const repeating = ({ plan: { application, kind } }: Placed): readonly Arranged[] => {
+    const placed = place.like(application);
+    if (placed.length === 0) return [];
+    const more = counted(placed.length, "more new application");
+    return [{ title: kind === "new" ? more : `${placed.length} more with the same change`, placed, like: application }];
   };
   const quiet = unchanged.map((plan): Placed => ({ plan, sameAs: undefined }));
   return [
-    ...first.map(alone),
-    ...first.flatMap(repeating),
-    ...rest.flatMap((one) => [alone(one), ...repeating(one)]),
+    ...(first ?? []).map(alone),
+    ...(first ?? []).flatMap(repeating),
+    ...(rest ?? []).flatMap((one) => [alone(one), ...repeating(one)]),
     ...(quiet.length < 2 ? [] : [{ title: `${quiet.length} without changes`, placed: quiet }]),
   ];
 }
 
-/** Applications that one line of an overview may stand for: their blocks stand together, and say nothing but the same diff. */
+/** Tells which applications are like one before them: those that change in the same way, and new ones with resources of the same kinds. */
+class Likeness {
+  readonly #diffs = new Map<string, Diffing>();
+  readonly #shapes = new Map<string, ApplicationName>();
+  readonly #like = new Map<ApplicationName, Placed[]>();
+
+  /** @returns Where it stands by itself; empty if it is folded below the one that it is like. */
+  of(plan: ApplicationPlan): readonly Placed[] {
+    const sameAs = this.#sameAs(plan);
+    const leader = isDangerous(plan) || tellsMore(plan) ? undefined : this.#leader(plan, sameAs);
+    if (leader === undefined) return [{ plan, sameAs }];
+    this.#like.set(leader, [...(this.#like.get(leader) ?? []), { plan, sameAs }]);
+    return [];
+  }
+
+  like(application: ApplicationName): readonly Placed[] {
+    return this.#like.get(application) ?? [];
+  }
+
+  #sameAs(plan: ApplicationPlan): Diffing | undefined {
+    const diff = shownDiff(plan);
+    const text = diff === undefined || plan.kind === "deleted" ? undefined : diffKey(diff.resources);
+    if (diff === undefined || text === undefined) return undefined;
+    const key = `${plan.kind} ${text}`;
+    const found = this.#diffs.get(key);
+    if (found === undefined) this.#diffs.set(key, { application: plan.application, diff });
+    return found;
+  }
+
+  #leader(plan: ApplicationPlan, sameAs: Diffing | undefined): ApplicationName | undefined {
+    if (plan.kind !== "new") return sameAs?.application;
+    const shape = shapeOf(plan.preview);
+    const found = shape === undefined ? undefined : this.#shapes.get(shape);
+    if (found === undefined && shape !== undefined) this.#shapes.set(shape, plan.application);
+    return found;
+  }
+}
+
+/** Equal for new applications of which a plan says the same but for the diffs; undefined if they are not alike. */
+function shapeOf(preview: PreviewContent | undefined): string | undefined {
+  switch (preview?.kind) {
+    case "compared": {
+      const { resources, children, sets } = preview.diff;
+      const kinds = resources.map(({ action, kind, hook }) => JSON.stringify([action, kind, hook])).sort();
+      return JSON.stringify([kinds, children, sets]);
+    }
+    case "failed":
+      return preview.withheld === true ? JSON.stringify(preview.reason) : undefined;
+    case "beyond-limit":
+      return preview.kind;
+    case "left-behind":
+    case undefined:
+      return undefined;
+  }
+}
+
+/** Applications that one line of an overview may stand for: their blocks stand together, and there is nothing to warn of. */
 export function alike(arranged: readonly Arranged[]): readonly (readonly ApplicationPlan[])[] {
   const groups = new Map<string, ApplicationPlan[]>();
-  for (const { title, placed } of arranged) {
-    for (const { plan, sameAs } of placed) {
+  for (const { title, placed, like } of arranged) {
+    for (const { plan } of placed) {
       const isAlone = comesFirst(plan) || tellsMore(plan);
-      const first = title === undefined ? plan.application : sameAs?.application;
+      const first = title === undefined ? plan.application : like;
       const key = JSON.stringify([isAlone ? plan.application : undefined, first]);
       const group = groups.get(key);
       if (group === undefined) groups.set(key, [plan]);
@@ -82,9 +139,12 @@ function isQuiet(plan: ApplicationPlan): boolean {
 
 /** Whether there is something to read besides the diff, which must not stand folded. */
 function tellsMore(plan: ApplicationPlan): boolean {
-  if (plan.warnings.length > 0 || plan.lock.kind === "held") return true;
+  if (plan.warnings.length > 0 || plan.lock.kind === "held" || hasFailedCheck(plan)) return true;
+  if (plan.kind === "new") {
+    const { preview } = plan;
+    return preview?.kind === "failed" ? preview.withheld !== true : (previewedDiff(preview)?.cautions.length ?? 0) > 0;
+  }
   if (plan.kind !== "evaluated") return false;
-  if (hasFailedCheck(plan)) return true;
   const { cautions, secrets } = plan.diff;
   return plan.definition !== undefined || cautions.length + secrets.length + driftOf(plan.diff).length > 0;
 }

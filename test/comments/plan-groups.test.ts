@@ -1,9 +1,10 @@
 import { describe, expect, test } from "@jest/globals";
 import fc from "fast-check";
 import { renderPlan } from "../../src/comments/plan.js";
-import type { ResourceChange } from "../../src/core/model/plan/manifest-diff.js";
+import type { ManifestDiff, ResourceChange } from "../../src/core/model/plan/manifest-diff.js";
 import type { ApplicationPlan } from "../../src/core/model/plan/plan.js";
 import {
+  compared,
   evaluated,
   LINKS,
   resource,
@@ -68,6 +69,45 @@ describe("applications with the same change", () => {
     const [left, right] = [sampleApplication("a", evaluated([one])), sampleApplication("b", evaluated([other]))];
     expect(shown(left, right)).not.toContain("Same as");
     expect(shown(right, left)).not.toContain("Same as");
+  });
+});
+
+describe("new applications", () => {
+  const added = (name: string, text: string, more: Partial<ManifestDiff> = {}): ApplicationPlan => {
+    const diff = resource("apps/Deployment web", "create", `@@ -0,0 +1 @@\n+image: ${text}`);
+    return sampleApplication(name, {
+      kind: "new",
+      sourceFile: `apps/${name}.yaml`,
+      preview: compared([diff], more),
+    });
+  };
+
+  test("that are alike are told in one row and folded below the first, each with its block", () => {
+    const comment = shown(added("a", "1"), added("b", "1"), added("c", "2"), added("d", "1"), changed("e", 2));
+    expect(comment).toContain("\n| `a`, `b` and 2 more | new with 1 resource |");
+    expect(comment).toContain("<details><summary>3 more new applications</summary>\n\n### Application: `b` (new)");
+    for (const name of ["a", "b", "c", "d"]) expect(comment).toContain(`\n### Application: \`${name}\` (new)\n`);
+    expect(comment.match(/Same as `a`/g)).toHaveLength(2);
+    expect(comment).toContain("+image: 2");
+  });
+
+  test.each<[string, ApplicationPlan]>([
+    ["has a caution", added("b", "1", { cautions: ["creates Namespace b"] })],
+    ["is dangerous", added("b", "1", { dangers: [{ what: "takes over ConfigMap a", pruning: false }] })],
+    ["is warned about", { ...added("b", "1"), warnings: ["look"] }],
+    ["is locked by another", { ...added("b", "1"), lock: { kind: "held", by: sampleLock("b", 9, "bo") } }],
+    [
+      "could not be previewed",
+      sampleApplication("b", {
+        kind: "new",
+        sourceFile: undefined,
+        preview: { kind: "failed", reason: "no such chart" },
+      }),
+    ],
+  ])("stand open in a row of their own if one %s", (_, special) => {
+    const comment = shown(added("a", "1"), special, added("c", "1"), changed("e", 2));
+    expect(comment).toMatch(/\n\| `b` \|/);
+    expect(comment).toContain("<details><summary>1 more new application</summary>\n\n### Application: `c` (new)");
   });
 });
 
