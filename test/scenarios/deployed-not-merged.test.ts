@@ -11,7 +11,7 @@ describe.each(HOSTS)("deployed, not merged, seen from outside on %s", (host) => 
     const commit = bot.seen(one).headRevision.slice(0, 8);
     const two = await bot.open(changeOf(["web"], "3"), { by: "bo" });
     expect(bot.lastComment(two)).toContain(`replaces commit ${commit} of [${SHORT[host]} `);
-    expect(bot.lastComment(two)).toContain(`Runs commit ${commit} of ${SHORT[host]} `);
+    expect(bot.lastComment(two)).toContain(`Runs commit ${commit} of [${SHORT[host]} `);
     await bot.comment(two, "svc unlock", "bo");
     await bot.close(one);
     expect(bot.lastComment(one)).toContain("these applications still run its commit: `web`");
