@@ -30,6 +30,19 @@ describe("GitLab's merge trains", () => {
     expect(merges(gitlab)).toEqual([]);
   });
 
+  test("a target branch that is chosen between the judgement and the train is not merged into", async () => {
+    const { bot, gitlab } = await start();
+    await bot.forge.pushToBranch(REPOSITORY, "release", { "notes.md": "1\n" });
+    const one = await bot.open(changeOf(["web"]));
+    bot.meanwhile("forge", JOIN, async () => {
+      await bot.forge.retarget(REPOSITORY, one, "release");
+    });
+    await bot.comment(one, "svc sync");
+    expect(gitlab.onTrain(REPOSITORY)).toEqual([]);
+    expect(bot.lastComment(one)).not.toContain("Queued");
+    expect(merges(gitlab)).toEqual([]);
+  });
+
   test("an unapproved head that is pushed while the approved one waits for its pipeline does not join", async () => {
     const { bot, gitlab } = await start(true);
     const one = await bot.open(changeOf(["web"]));

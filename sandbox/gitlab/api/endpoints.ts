@@ -103,6 +103,7 @@ export const acceptMergeRequest = endpoint(
     squash: z.boolean().optional(),
   },
 );
+export const cancelAutoMerge = endpoint(`${mergeRequest}/cancel_merge_when_pipeline_succeeds`);
 const trainPlace = `${project}/merge_trains/merge_requests/:iid`;
 export const showTrainPlace = endpoint(trainPlace);
 export const joinTrain = endpoint(

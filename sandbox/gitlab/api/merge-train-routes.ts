@@ -1,4 +1,5 @@
 import type { Router } from "express";
+import { leaveTrain } from "../acts/heads.js";
 import type { Instance } from "../model/instance.js";
 import type { MergeRequest } from "../model/merge-request.js";
 import { checkConflicts, mergeStatus } from "../model/mergeability.js";
@@ -45,6 +46,16 @@ export function mergeTrainRoutes(router: Router, instance: Instance): void {
         status: merge.joinsTrain ? 202 : 201,
         body: await Promise.all(train.map((one) => showCar(instance, one))),
       };
+    }),
+  );
+  router.post(
+    endpoints.cancelAutoMerge.path,
+    serve(instance, endpoints.cancelAutoMerge, async (call) => {
+      const merge = call.mergeRequest();
+      if (!mayMerge(instance, merge)) throw new ApiFailure(401, "401 Unauthorized");
+      const waits = merge.joinsTrain;
+      if (!leaveTrain(merge) && !waits) throw new ApiFailure(406, "406 Not Acceptable");
+      return { status: 201, body: await showMergeRequest(instance, merge, mergeStatus(instance, merge)) };
     }),
   );
 }

@@ -1,4 +1,4 @@
-import { Branches, MergeTrains, Projects } from "@gitbeaker/rest";
+import { Branches, MergeRequests, MergeTrains, Projects } from "@gitbeaker/rest";
 import * as z from "zod";
 import type { RepositoryName } from "../../core/model/brand.js";
 import type { ChangeRequest } from "../../core/model/change-request.js";
@@ -99,6 +99,10 @@ export async function joinMergeTrain(
       if (await isOnTrain(client, change, read)) return ON_TRAIN;
       if (read.merge_when_pipeline_succeeds === true) return IN_LINE;
     }
+    if (!(refusal instanceof HostRefusal) && read.target_branch !== baseBranch) {
+      await leaveOtherTrain(client, change, read);
+      return { kind: "barred" };
+    }
     if (refusal === undefined) return { kind: "refused", reason: NOT_TAKEN };
     if (!(refusal instanceof HostRefusal)) throw refusal;
     const pause = PAUSES_MS[attempt];
@@ -106,6 +110,18 @@ export async function joinMergeTrain(
     if (!isComputing || pause === undefined) return { kind: "refused", reason: reasonOf(refusal, read) };
     await clock.sleep(pause);
   }
+}
+
+/**
+ * Takes it off the train of a target branch that was chosen in the moment of the call, which guards the head alone:
+ * https://docs.gitlab.com/api/merge_requests/#cancel-merge-when-pipeline-succeeds
+ */
+async function leaveOtherTrain(client: GitLabClient, change: ChangeRequest, read: MergeRequest): Promise<void> {
+  const { repository, number } = change;
+  if (read.merge_when_pipeline_succeeds !== true) return;
+  await client.ask(`take ${repository}!${number} off the merge train of ${read.target_branch}`, (gitlab) =>
+    new MergeRequests(gitlab).cancelOnPipelineSuccess(repository, number),
+  );
 }
 
 /** Why GitLab did not take it, or a failure after which it may have; undefined if it did. @throws any other error */
