@@ -26,7 +26,7 @@ export function renderBarredMerge(
 /** The host merges later, or takes it out again. */
 export function renderQueued(queue: string, change: ChangeRequest, { short, title }: HostWords): string {
   const marker = markerLine({ kind: "merge", head: change.headRevision });
-  return `${marker}\nQueued: this ${short} is in ${queue}, and ${title} merges it into ${code(change.baseBranch)} when its turn has come. If it is taken out again, its locks stay, and it can be queued again.`;
+  return `${marker}\nQueued: this ${short} is in ${queue}, and ${title} merges it into ${code(change.baseBranch)} when its turn has come. If it is taken out again, it stays deployed, and it can be queued again.`;
 }
 
 /** The host refused to merge. A merge that succeeds needs no comment. */

@@ -257,6 +257,9 @@ export function pauseAskedFor({ status, headers }: LimitedAnswer, now: Date): nu
   return isRateLimited({ status, headers }) ? Math.max(0, Number(reset) * 1000 - now.getTime()) : undefined;
 }
 
+/** Pauses between tries of a merge while the host computes whether it is possible: 30 seconds in total. */
+export const MERGE_PAUSES_MS = [5_000, 10_000, 15_000];
+
 const READ_PAUSES_MS = [500, 1000, 2000, 4000, 8000];
 
 /** A minute. */

@@ -5,7 +5,7 @@ import { allowsOwner, allowsRepository, namesHost, withEachHost } from "../confi
 import { resolveSettings } from "../config/rules/settings.js";
 import type { ServerConfig } from "../config/server/server.js";
 import { type Application, destinationOf, projectOf, sourcesOf } from "../core/model/application.js";
-import type { ApplicationName } from "../core/model/brand.js";
+import type { ApplicationName, RepositoryName } from "../core/model/brand.js";
 import { groupedBy } from "../core/model/collections.js";
 import { listed } from "../core/model/host-words.js";
 import type { AccessRule, Settings } from "../core/model/settings.js";
@@ -46,10 +46,11 @@ export async function checkOnline(
       );
       found.lines.push(...uncomparable(applications, await deployer.uncompared()));
       for (const host of hosts) found.lines.push(...installedOutside(host.id, await host.installedOn(), config));
-      for (const host of hosts) found.lines.push(...(await queueWarnings(host, config)));
       for (const host of hosts) {
+        const served = await servedBy(host, config);
+        found.lines.push(...(await queueWarnings(host, served)));
         if (!isPolled(host, config)) found.lines.push(...(await webhookWarnings(host, config)));
-        else if (await findsNothing(host, config)) found.warn(noRepository(host.id), NOTHING_TO_POLL);
+        else if (served.length === 0) found.warn(noRepository(host.id), NOTHING_TO_POLL);
       }
     }
   } finally {
@@ -78,9 +79,15 @@ async function webhookWarnings(host: CodeHost, { defaults }: ServerConfig): Prom
   return problems.map((problem) => `warning: ${problem}`);
 }
 
-async function queueWarnings(host: CodeHost, { defaults }: ServerConfig): Promise<readonly string[]> {
-  const problems = await host.queueProblems((name) => allowsRepository(defaults.allowedRepos, host.id, name));
-  return problems.map((problem) => `warning: ${problem}`);
+/** Each costs a call or two. */
+const MOST_LOOKED_AT = 20;
+
+async function queueWarnings(host: CodeHost, served: readonly RepositoryName[]): Promise<readonly string[]> {
+  const problems = await host.queueProblems(served.slice(0, MOST_LOOKED_AT));
+  const rest = served.length - MOST_LOOKED_AT;
+  const more =
+    rest > 0 ? [`${rest} more repositories on ${HOSTS[host.id].title} were not looked at for merge queues`] : [];
+  return [...problems, ...more].map((problem) => `warning: ${problem}`);
 }
 
 /** Applications whose plans would fail as Argo CD's own comparison does. */
@@ -100,11 +107,11 @@ function uncomparable(
   return [...failed.slice(0, MOST_NAMED), ...more, cure];
 }
 
-/** Whether svc can read none of the repositories that it should poll on this host. */
-async function findsNothing(host: CodeHost, config: ServerConfig): Promise<boolean> {
+/** The repositories on this host that svc can read and that it serves. */
+async function servedBy(host: CodeHost, config: ServerConfig): Promise<readonly RepositoryName[]> {
   const { allowedRepos } = config.defaults;
   const listed = await host.repositories((owner) => allowsOwner(allowedRepos, host.id, owner));
-  return !listed.some((name) => allowsRepository(allowedRepos, host.id, name));
+  return listed.filter((name) => allowsRepository(allowedRepos, host.id, name));
 }
 
 const NOTHING_TO_POLL = "there is nothing to poll";

@@ -28,6 +28,7 @@ describe("GitLab's merge trains", () => {
     await bot.comment(one, "svc sync");
     expect(gitlab.onTrain(REPOSITORY)).toEqual([]);
     expect(merges(gitlab)).toEqual([]);
+    expect(bot.lastComment(one)).toContain("The head commit changed before it was put on the merge train.");
   });
 
   test("a target branch that is chosen between the judgement and the train is not merged into", async () => {
@@ -49,7 +50,7 @@ describe("GitLab's merge trains", () => {
     await bot.approve(one);
     gitlab.runPipeline(REPOSITORY, one);
     await bot.comment(one, "svc sync");
-    expect(bot.lastComment(one)).toContain("in line for GitLab's merge train");
+    expect(bot.lastComment(one)).toContain("GitLab's merge train, or in line for it");
     await bot.push(one, changeOf(["web"], "9"));
     gitlab.passPipeline(REPOSITORY, one);
     await bot.comment(one, "svc sync");

@@ -5,11 +5,8 @@ import { changeOf } from "./resources.js";
 
 const JOIN = { method: "POST", path: /\/merge_trains\/merge_requests\/\d+$/ } as const;
 
-async function start({ requireApproval = false } = {}): Promise<{ readonly bot: Bot; readonly gitlab: GitLabForge }> {
-  const bot = await startBot({
-    host: "hostb",
-    config: { defaults: { auto_merge: true, require_approval: requireApproval } },
-  });
+async function start(): Promise<{ readonly bot: Bot; readonly gitlab: GitLabForge }> {
+  const bot = await startBot({ host: "hostb", config: { defaults: { auto_merge: true } } });
   const { gitlab } = bot.world;
   if (gitlab === undefined) throw new Error("the sandbox has no GitLab");
   gitlab.useMergeTrain(REPOSITORY);
@@ -18,73 +15,20 @@ async function start({ requireApproval = false } = {}): Promise<{ readonly bot: 
 }
 
 describe("auto_merge where the project has merge trains", () => {
-  test("a deployed merge request is put on the train and said to be, and the train merges it", async () => {
-    const { bot, gitlab } = await start();
-    const one = await bot.open(changeOf(["web"]));
-    await bot.comment(one, "svc sync");
-    expect(bot.lastComment(one)).toContain(
-      "Queued: this MR is in GitLab's merge train, and GitLab merges it into `main`",
-    );
-    expect(bot.seen(one).state).toBe("open");
-    expect(gitlab.onTrain(REPOSITORY)).toEqual([one]);
-    expect(await bot.deployed(one)).toEqual(["web"]);
-    await gitlab.endTrain(REPOSITORY, one, true);
-    await bot.idle();
-    expect(bot.seen(one).state).toBe("merged");
-    expect(await bot.deployed(one)).toEqual([]);
-    const actions = (await bot.stores.audit.list({ limit: 10 })).map(({ action }) => action);
-    expect(actions).toContain("queued");
-    expect(actions).not.toContain("merged");
-  });
-
   test("while its own pipeline runs it is in line, also for a second sync, and joins the train once that has passed", async () => {
     const { bot, gitlab } = await start();
     const one = await bot.open(changeOf(["web"]));
     gitlab.runPipeline(REPOSITORY, one);
     await bot.comment(one, "svc sync");
-    const inLine = "Queued: this MR is in line for GitLab's merge train, which it joins once its checks pass";
+    const inLine = "Queued: this MR is in GitLab's merge train, or in line for it";
     expect(bot.lastComment(one)).toContain(inLine);
     expect(gitlab.onTrain(REPOSITORY)).toEqual([]);
+    // The lock went with the first one. GitLab refuses what is set to auto-merge already.
+    await bot.comment(one, "svc plan");
     await bot.comment(one, "svc sync");
-    expect(bot.lastComment(one)).not.toContain("did not put");
+    expect(bot.lastComment(one)).toContain(inLine);
     gitlab.passPipeline(REPOSITORY, one);
     expect(gitlab.onTrain(REPOSITORY)).toEqual([one]);
-  });
-
-  test("the plan says that it is on the train, and to merge it once it has fallen off", async () => {
-    const { bot, gitlab } = await start({ requireApproval: true });
-    const one = await bot.open(changeOf(["web"]));
-    await bot.approve(one);
-    await bot.comment(one, "svc sync");
-    await bot.comment(one, "svc plan");
-    const plan = () => bot.answers(one).findLast((text) => text.includes("## svc Plan"));
-    expect(plan()).toContain("GitLab merges this MR when its turn has come");
-    await gitlab.endTrain(REPOSITORY, one, false);
-    await bot.comment(one, "svc plan");
-    expect(plan()).toMatch(/Merge this MR/);
-  });
-
-  test("one whose pipeline on the train fails keeps its locks and is not put back", async () => {
-    const { bot, gitlab } = await start();
-    const one = await bot.open(changeOf(["web"]));
-    await bot.comment(one, "svc sync");
-    await gitlab.endTrain(REPOSITORY, one, false);
-    await bot.idle();
-    expect(bot.seen(one).state).toBe("open");
-    expect(gitlab.onTrain(REPOSITORY)).toEqual([]);
-    expect(await bot.deployed(one)).toEqual(["web"]);
-  });
-
-  test("what is pushed right before it is put on the train is neither queued nor merged", async () => {
-    const { bot, gitlab } = await start();
-    const one = await bot.open(changeOf(["web"]));
-    bot.meanwhile("forge", JOIN, async () => {
-      await bot.forge.pushSilently(REPOSITORY, one, changeOf(["web"], "9"));
-    });
-    await bot.comment(one, "svc sync");
-    expect(gitlab.onTrain(REPOSITORY)).toEqual([]);
-    expect(bot.seen(one).state).toBe("open");
-    expect(bot.lastComment(one)).toContain("The head commit changed before it was put on the merge train.");
   });
 
   test("a push takes it off the train, and the new head needs a sync of its own", async () => {

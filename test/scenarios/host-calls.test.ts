@@ -30,7 +30,6 @@ const ELSEWHERE: Readonly<Record<string, readonly string[]>> = {
     // Merge trains (test/scenarios/auto-merge-train.test.ts).
     "POST /projects/{id}/merge_trains/merge_requests/{merge_request_iid}",
     "POST /projects/{id}/merge_requests/{merge_request_iid}/cancel_merge_when_pipeline_succeeds",
-    "GET /projects/{id}/merge_trains/merge_requests/{merge_request_iid}",
     // The trial, and `svc update`.
     "GET /projects",
     "PUT /projects/{id}/merge_requests/{merge_request_iid}/rebase",

@@ -104,10 +104,8 @@ export const acceptMergeRequest = endpoint(
   },
 );
 export const cancelAutoMerge = endpoint(`${mergeRequest}/cancel_merge_when_pipeline_succeeds`);
-const trainPlace = `${project}/merge_trains/merge_requests/:iid`;
-export const showTrainPlace = endpoint(trainPlace);
 export const joinTrain = endpoint(
-  trainPlace,
+  `${project}/merge_trains/merge_requests/:iid`,
   {},
   {
     sha: z.string().optional(),

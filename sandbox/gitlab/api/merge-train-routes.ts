@@ -12,14 +12,6 @@ import { showUser } from "./present-user.js";
 
 /** Merge trains, of Premium: https://docs.gitlab.com/api/merge_trains/ */
 export function mergeTrainRoutes(router: Router, instance: Instance): void {
-  router.get(
-    endpoints.showTrainPlace.path,
-    serve(instance, endpoints.showTrainPlace, async (call) => {
-      const merge = call.mergeRequest();
-      if (!trainOf(call.project()).includes(merge)) throw new ApiFailure(404, "404 Not found");
-      return { body: await showCar(instance, merge) };
-    }),
-  );
   router.post(
     endpoints.joinTrain.path,
     serve(instance, endpoints.joinTrain, async (call) => {

@@ -117,8 +117,8 @@ export interface CodeHost {
   installedOn(): Promise<readonly string[]>;
   /** Why webhooks may not reach svc, and what to do, a line each; what the host does not tell is one as well. */
   webhookProblems(serves: (repository: RepositoryName) => boolean): Promise<readonly string[]>;
-  /** What keeps merge queues and trains of served repositories from working with svc, and what to do, a line each. */
-  queueProblems(serves: (repository: RepositoryName) => boolean): Promise<readonly string[]>;
+  /** What keeps the merge queues or trains of these repositories from working with svc, and what to do, a line each. */
+  queueProblems(repositories: readonly RepositoryName[]): Promise<readonly string[]>;
   /** What our credentials lack for what is switched on in the configuration, a sentence each. */
   missingPermissions(): Promise<readonly string[]>;
 }
@@ -250,7 +250,7 @@ export type UpdateOutcome =
   /** The head is another one by now. `rewritten`: the host rebased, so that all commits of the branch are new ones. */
   { readonly kind: "moved"; readonly rewritten: boolean } | { readonly kind: "refused"; readonly reason: string };
 
-/** Commits along the first parents of a branch, or one: what a merge brought. */
+/** The first and the last of the commits that a merge brought, along first parents; they may be one. */
 export interface RevertedCommits {
   readonly newest: Revision;
   readonly oldest: Revision;

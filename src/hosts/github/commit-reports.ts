@@ -1,6 +1,7 @@
 import * as z from "zod";
 import type { RepositoryName } from "../../core/model/brand.js";
 import type { ChangeRequest, ChangeRequestRef, HeadRef, User } from "../../core/model/change-request.js";
+import { allInTurns } from "../../core/model/collections.js";
 import { HostFailure } from "../../core/model/errors.js";
 import { listed } from "../../core/model/host-words.js";
 import { parseJson } from "../../core/model/json.js";
@@ -79,13 +80,11 @@ const appSchema = z.object({
 const repositorySchema = z.object({ default_branch: z.string().min(1) });
 const rulesSchema = z.array(z.object({ type: z.string() }));
 
-/** Two calls for each. */
-const MOST_ASKED = 20;
 const MOST_NAMED = 5;
 
 /**
- * What the App lacks for merge queues, if rulesets give one to the default branch of one of these repositories. A queue by classic
- * branch protection is not told: https://docs.github.com/rest/repos/rules#get-rules-for-a-branch
+ * What the App lacks for merge queues, if a ruleset gives the default branch of one of these repositories a queue. To read classic
+ * branch protection an App needs more rights than svc asks for: https://docs.github.com/rest/repos/rules#get-rules-for-a-branch
  */
 export async function findQueueProblems(
   client: GitHubClient,
@@ -99,16 +98,16 @@ export async function findQueueProblems(
     ...(events?.includes("merge_group") === true ? [] : ['the event "Merge group"']),
   ].join(" and ");
   if (lacks === "") return [];
-  const queued: RepositoryName[] = [];
-  for (const repository of repositories.slice(0, MOST_ASKED)) {
+  const found = await allInTurns(repositories, async (repository) => {
     const look = `look for a merge queue in ${repository}`;
-    const found = await client.read(repositorySchema, repository, look, ({ rest }, at) => rest.repos.get({ ...at }));
-    const { default_branch: branch } = found;
+    const read = await client.read(repositorySchema, repository, look, ({ rest }, at) => rest.repos.get({ ...at }));
+    const { default_branch: branch } = read;
     const rules = await client.read(rulesSchema, repository, look, ({ rest }, at) =>
       rest.repos.getBranchRules({ ...at, branch, per_page: 100 }),
     );
-    if (rules.some(({ type }) => type === "merge_queue")) queued.push(repository);
-  }
+    return rules.some(({ type }) => type === "merge_queue") ? [repository] : [];
+  });
+  const queued = found.flat();
   if (queued.length === 0) return [];
   return [
     `the App lacks ${lacks}, and these repositories have a merge queue: ${listed(queued, MOST_NAMED)}. A queue that requires ${STATUS_NAME} merges nothing there. Add it in the App's settings, and accept it in the installations`,

@@ -97,8 +97,7 @@ export function createGitHubHost(config: GitHubConfig, parts: HostParts): CodeHo
     installedOn: async () => (await findInstalled(client)).map(({ owner }) => owner),
     repositories: (servesOwner) => findRepositories(client, servesOwner),
     webhookProblems: () => findWebhookProblems(client),
-    queueProblems: async (serves) =>
-      findQueueProblems(client, (await findRepositories(client, () => true)).filter(serves)),
+    queueProblems: (repositories) => findQueueProblems(client, repositories),
     statusPerChange: false,
     openWithHead: (head) => openWithHead(client, head),
     mergeGroup: (group) => mergeGroup(client, group),

@@ -10,6 +10,7 @@ import {
   idField,
   ifFound,
   LONG_READ_PAUSES_MS,
+  MERGE_PAUSES_MS,
   numberField,
   readUntil,
 } from "../host-answer.js";
@@ -18,9 +19,6 @@ import { deleteSourceBranch } from "../source-branch.js";
 import { findBranch, getPull } from "./change-request.js";
 import type { GitHubClient } from "./client.js";
 import { GITHUB } from "./words.js";
-
-/** Pauses between tries while GitHub computes whether the merge is possible: 30 seconds in total. */
-const PAUSES_MS = [5_000, 10_000, 15_000];
 
 /**
  * Nothing blocks the merge, so GitHub may have refused because it had not computed that yet. If the refusal had another
@@ -47,7 +45,7 @@ export async function merge(
     }
     const attempted = await tryMerge(client, change, intent, clock);
     if (attempted === "merged") break;
-    const pause = PAUSES_MS[attempt];
+    const pause = MERGE_PAUSES_MS[attempt];
     if (attempted.status !== 405) return { kind: "refused", reason: attempted.reason };
     const pull = await getPull(client, change);
     if (pull.merged && pull.head.sha === change.headRevision) break;
@@ -133,7 +131,7 @@ async function enqueue(
         if ((await queueOf(client, change))?.isInMergeQueue === true) return QUEUED;
         throw error;
       }
-      const pause = PAUSES_MS[attempt];
+      const pause = MERGE_PAUSES_MS[attempt];
       if (error.reason === "forbidden" || pause === undefined) return { kind: "refused", reason: whyNotQueued(error) };
       await clock.sleep(pause);
     }

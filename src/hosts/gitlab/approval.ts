@@ -7,7 +7,6 @@ import { idField, ifFound, loginField, oneLine, readUntil, revisionField } from 
 import { mayWrite, type Person } from "./access.js";
 import { getMergeRequest } from "./change-request.js";
 import type { GitLabClient } from "./client.js";
-import { isOnTrain } from "./merge-train.js";
 import { isBot } from "./webhook.js";
 
 const userSchema = z.object({ id: idField, username: loginField });
@@ -106,7 +105,6 @@ export async function getReviews(
     else lapsed.push(person.login);
   }
   const met = approvals.approved === true && (approvals.approvals_left ?? 0) === 0;
-  const queued = await isOnTrain(client, change, merge);
   const judged = judgeApprovals(change, {
     headRevision: merge.sha,
     mergeStatus: merge.detailed_merge_status,
@@ -118,7 +116,7 @@ export async function getReviews(
     unclear,
     openRules: met ? "" : await describeOpenRules(client, change),
   });
-  return { ...judged, ...(queued && { queued }) };
+  return { ...judged, ...(merge.merge_when_pipeline_succeeds === true && { queued: true as const }) };
 }
 
 /** Takes times that GitLab does not report from its notes: the approval came before its note, by an unknown delay. */

@@ -37,7 +37,7 @@ const mergeRequestSchema = z.object({
   merge_status: z.string().nullish(),
   has_conflicts: z.boolean().nullish(),
   merge_error: z.string().nullish(),
-  /** Any kind of auto-merge, the merge train included. */
+  /** GitLab merges it by itself: on a merge train, or once its checks pass. */
   merge_when_pipeline_succeeds: z.boolean().nullish(),
   /** Only if it was asked for. */
   rebase_in_progress: z.boolean().nullish(),

@@ -94,7 +94,7 @@ export function createGitLabHost(config: GitLabConfig, parts: GitLabParts): Code
     installedOn: () => Promise.resolve([]),
     repositories: () => findProjects(client),
     webhookProblems: (serves) => findWebhookProblems(client, serves),
-    queueProblems: async (serves) => findTrainProblems(client, (await findProjects(client)).filter(serves)),
+    queueProblems: (repositories) => findTrainProblems(client, repositories),
     statusPerChange: true,
     openWithHead: (head) => openWithHead(client, head),
     // A merge train asks nobody: its pipelines run for the merge requests themselves.

@@ -1,25 +1,22 @@
-import { Branches, MergeRequests, MergeTrains, Projects } from "@gitbeaker/rest";
+import { AccessLevel, Branches, MergeRequests, MergeTrains, Projects } from "@gitbeaker/rest";
 import * as z from "zod";
 import type { RepositoryName } from "../../core/model/brand.js";
 import type { ChangeRequest } from "../../core/model/change-request.js";
+import { allInTurns } from "../../core/model/collections.js";
 import { HostFailure } from "../../core/model/errors.js";
 import type { MergeIntent } from "../../core/model/result.js";
 import type { Clock } from "../../core/ports/clock.js";
 import type { MergeOutcome } from "../../core/ports/code-host.js";
-import { HostRefusal, ifFound, oneLine } from "../host-answer.js";
+import { HostRefusal, MERGE_PAUSES_MS, oneLine, readUntil } from "../host-answer.js";
 import { getMergeRequest, mergeabilityOf, type MergeRequest } from "./change-request.js";
 import type { GitLabClient } from "./client.js";
 
-/** Pauses between tries while GitLab computes whether the merge is possible: 30 seconds in total. */
-const PAUSES_MS = [5_000, 10_000, 15_000];
-
-const ON_TRAIN = { kind: "queued", in: "GitLab's merge train" } as const;
-const IN_LINE = { kind: "queued", in: "line for GitLab's merge train, which it joins once its checks pass" } as const;
+const QUEUED = { kind: "queued", in: "GitLab's merge train, or in line for it until its own checks pass" } as const;
 
 /** Without the feature, below Premium, GitLab leaves the field out: https://docs.gitlab.com/api/projects/ */
 const projectSchema = z.object({ merge_trains_enabled: z.boolean().nullish() });
 
-const MAINTAINER = 40;
+const MAINTAINER: number = AccessLevel.MAINTAINER;
 const roleField = z.object({ access_level: z.number() }).nullish();
 const checkedSchema = projectSchema.extend({
   default_branch: z.string().nullish(),
@@ -28,33 +25,34 @@ const checkedSchema = projectSchema.extend({
 });
 const branchSchema = z.object({ protected: z.boolean().nullish(), developers_can_merge: z.boolean().nullish() });
 
-/** Two calls for each. */
-const MOST_ASKED = 20;
-
-/**
- * What is missing where a project merges in trains. Who else may merge into a protected branch is for Maintainers to see, so a Developer
- * is told of the role: https://docs.gitlab.com/api/branches/#get-single-repository-branch
- */
+/** What is missing where one of these projects merges in trains. */
 export async function findTrainProblems(
   client: GitLabClient,
   projects: readonly RepositoryName[],
 ): Promise<readonly string[]> {
+  return (await allInTurns(projects, (path) => problemsOf(client, path))).flat();
+}
+
+/**
+ * Only Maintainers see who else may merge into a protected branch, so any lower role gets the warning:
+ * https://docs.gitlab.com/api/branches/#get-single-repository-branch
+ */
+async function problemsOf(client: GitLabClient, path: RepositoryName): Promise<readonly string[]> {
+  const asked = `look for merge trains in ${path}`;
+  const project = await client.read(checkedSchema, asked, (gitlab) => new Projects(gitlab).show(path));
+  if (project.merge_trains_enabled !== true) return [];
   const problems: string[] = [];
-  for (const path of projects.slice(0, MOST_ASKED)) {
-    const asked = `look for merge trains in ${path}`;
-    const project = await client.read(checkedSchema, asked, (gitlab) => new Projects(gitlab).show(path));
-    if (project.merge_trains_enabled !== true) continue;
-    if (project.only_allow_merge_if_pipeline_succeeds !== true) {
-      problems.push(
-        `${path} has merge trains, and GitLab puts on them what svc has not deployed: tick "Pipelines must succeed" in its merge request settings`,
-      );
-    }
-    const { project_access: own, group_access: inherited } = project.permissions ?? {};
-    const level = Math.max(own?.access_level ?? 0, inherited?.access_level ?? 0);
-    const { default_branch: branch } = project;
-    if (level >= MAINTAINER || !branch) continue;
-    const found = await client.read(branchSchema, asked, (gitlab) => new Branches(gitlab).show(path, branch));
-    if (found.protected !== true || found.developers_can_merge === true) continue;
+  if (project.only_allow_merge_if_pipeline_succeeds !== true) {
+    problems.push(
+      `${path} has merge trains, and GitLab puts on them what svc has not deployed: tick "Pipelines must succeed" in its merge request settings`,
+    );
+  }
+  const { project_access: own, group_access: inherited } = project.permissions ?? {};
+  const level = Math.max(own?.access_level ?? 0, inherited?.access_level ?? 0);
+  const { default_branch: branch } = project;
+  if (level >= MAINTAINER || !branch) return problems;
+  const found = await client.read(branchSchema, asked, (gitlab) => new Branches(gitlab).show(path, branch));
+  if (found.protected === true && found.developers_can_merge !== true) {
     problems.push(
       `${path} has merge trains, and auto_merge cannot use them unless the account of gitlab.token may merge into ${branch}: give it the role Maintainer, or list it under "allowed to merge" of that branch`,
     );
@@ -93,19 +91,20 @@ export async function joinMergeTrain(
         new MergeTrains(gitlab).addMergeRequest(repository, number, options),
       ),
     );
-    const read = await getMergeRequest(client, change);
+    const read = await readUntil(
+      () => getMergeRequest(client, change),
+      (now) => refusal instanceof HostRefusal || now.state !== "opened" || isQueued(now),
+      clock,
+    );
     if (read.sha === sha && read.state === "merged") return { kind: "merged", note: undefined };
-    if (read.sha === sha && read.state !== "closed" && read.target_branch === baseBranch) {
-      if (await isOnTrain(client, change, read)) return ON_TRAIN;
-      if (read.merge_when_pipeline_succeeds === true) return IN_LINE;
-    }
     if (!(refusal instanceof HostRefusal) && read.target_branch !== baseBranch) {
       await leaveOtherTrain(client, change, read);
       return { kind: "barred" };
     }
+    if (read.sha === sha && read.target_branch === baseBranch && isQueued(read)) return QUEUED;
     if (refusal === undefined) return { kind: "refused", reason: NOT_TAKEN };
     if (!(refusal instanceof HostRefusal)) throw refusal;
-    const pause = PAUSES_MS[attempt];
+    const pause = MERGE_PAUSES_MS[attempt];
     const isComputing = refusal.status === 400 && read.state === "opened" && mergeabilityOf(read) === "unknown";
     if (!isComputing || pause === undefined) return { kind: "refused", reason: reasonOf(refusal, read) };
     await clock.sleep(pause);
@@ -113,18 +112,21 @@ export async function joinMergeTrain(
 }
 
 /**
- * Takes it off the train of a target branch that was chosen in the moment of the call, which guards the head alone:
- * https://docs.gitlab.com/api/merge_requests/#cancel-merge-when-pipeline-succeeds
+ * Takes the merge request off the train of another target branch, which somebody chose while it joined: the call that joins names
+ * the head alone. https://docs.gitlab.com/api/merge_requests/#cancel-merge-when-pipeline-succeeds
  */
 async function leaveOtherTrain(client: GitLabClient, change: ChangeRequest, read: MergeRequest): Promise<void> {
   const { repository, number } = change;
-  if (read.merge_when_pipeline_succeeds !== true) return;
+  if (!isQueued(read)) return;
   await client.ask(`take ${repository}!${number} off the merge train of ${read.target_branch}`, (gitlab) =>
     new MergeRequests(gitlab).cancelOnPipelineSuccess(repository, number),
   );
 }
 
-/** Why GitLab did not take it, or a failure after which it may have; undefined if it did. @throws any other error */
+/**
+ * Waits for the answer. @returns GitLab's refusal, or a failure after which it may have accepted; undefined if it accepted.
+ * @throws any other error
+ */
 async function refusedBy(asked: Promise<unknown>): Promise<HostFailure | undefined> {
   try {
     await asked;
@@ -137,28 +139,11 @@ async function refusedBy(asked: Promise<unknown>): Promise<HostFailure | undefin
 }
 
 const NOT_TAKEN =
-  "GitLab accepted this merge request for the merge train, but it is not on the train, nor in line for it. Look at the merge request, then put it on the train by hand.";
+  "GitLab accepted this merge request for the merge train, but it is neither on it nor in line for it. Look at the merge request, then put it on the train by hand.";
 
-const carSchema = z.object({ status: z.string() });
-
-/** https://docs.gitlab.com/api/merge_trains/#get-the-status-of-a-merge-request-on-a-merge-train */
-const WAITING = ["idle", "stale", "fresh", "merging"];
-
-/** GitLab shows what is on a train as set to auto-merge, so the others cost no call. */
-export async function isOnTrain(
-  client: GitLabClient,
-  { repository, number }: ChangeRequest,
-  read: MergeRequest,
-): Promise<boolean> {
-  if (read.merge_when_pipeline_succeeds !== true) return false;
-  const asked = `look for ${repository}!${number} on the merge train`;
-  const car = client.read(carSchema, asked, (gitlab) => new MergeTrains(gitlab).showStatus(repository, number));
-  const found = await ifFound(car).catch((error: unknown) => {
-    // The refusal of the merge says more than that this cannot be read.
-    if (error instanceof HostFailure) return undefined;
-    throw error;
-  });
-  return found !== undefined && WAITING.includes(found.status);
+/** GitLab shows what is on a train, and what joins it once its pipeline passes, as set to auto-merge. */
+function isQueued({ state, merge_when_pipeline_succeeds: queued }: MergeRequest): boolean {
+  return state === "opened" && queued === true;
 }
 
 function reasonOf({ status, hostMessage }: HostRefusal, read: MergeRequest): string {

@@ -11,6 +11,7 @@ import {
   idField,
   ifFound,
   LONG_READ_PAUSES_MS,
+  MERGE_PAUSES_MS,
   numberField,
   oneLine,
   readUntil,
@@ -21,9 +22,6 @@ import { deleteSourceBranch } from "../source-branch.js";
 import { findBranch, getMergeRequest, mergeabilityOf, type MergeRequest } from "./change-request.js";
 import type { GitLabClient } from "./client.js";
 import { hasMergeTrains, joinMergeTrain } from "./merge-train.js";
-
-/** Pauses between tries while GitLab computes whether the merge is possible: 30 seconds in total. */
-const PAUSES_MS = [5_000, 10_000, 15_000];
 
 /**
  * Merges only at the head commit of `change` and into its target branch, which GitLab's call does not guard. The project's setting decides between merge commit, semi-linear and
@@ -48,7 +46,7 @@ export async function merge(
     if (attempted === undefined) break;
     const read = await getMergeRequest(client, change);
     if (isMergedHead(read, change)) break;
-    const pause = PAUSES_MS[attempt];
+    const pause = MERGE_PAUSES_MS[attempt];
     const computing = attempted.status === 405 && read.state === "opened" && mergeabilityOf(read) === "unknown";
     // GitLab may have finished computing after it refused: worth one more try.
     const computed = mayHaveComputed && attempted.status === 405 && read.detailed_merge_status === "mergeable";

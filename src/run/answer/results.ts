@@ -123,6 +123,7 @@ async function merge({ applications, skipped }: CommandResultOf<"synced">, answe
   const posting = postingOf("result", run);
   if (tried.kind === "queued") {
     await publish(run.host, change, [renderQueued(tried.in, change, words)], { runId: run.runId, posting });
+    await run.publisher.mark(change);
     return;
   }
   const isBarred = tried.kind === "barred" && last?.kind === "barred";

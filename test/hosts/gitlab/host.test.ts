@@ -319,3 +319,16 @@ describe("the open merge requests with a head", () => {
     expect(cutOff).toBe("300 or more have it");
   });
 });
+
+test.each([
+  ["train", false],
+  ["merge", true],
+  ["head", true],
+] as const)("the status of a head whose pipeline runs for refs/merge-requests/17/%s is set: %s", async (of, isSet) => {
+  const { host, api } = gitlabUnderTest();
+  const pipeline = { id: 5, sha: HEAD, ref: `refs/merge-requests/17/${of}`, project_id: 42 };
+  api.get(MERGE_REQUEST).reply(200, mergeRequest({ head_pipeline: pipeline }));
+  if (isSet) api.post(`${PROJECT}/statuses/${HEAD}`).reply(201, {});
+  const status = { state: "success", description: "ready to merge", url: undefined } as const;
+  expect(await host.setStatus(change, status)).toBe(isSet);
+});
