@@ -49,8 +49,8 @@ const undiciConnections: Plugin = {
 };
 
 /**
- * Each is bundled without regard to the others: what threads load on demand would cut the modules of a start into half as many
- * files again, and finding these is what a start would do most.
+ * Each entry is bundled on its own. Bundled together, the modules that they share would be split into half as many files again, and
+ * finding files is the costliest part of a start.
  */
 const ENTRIES = {
   main: "src/main.ts",
@@ -65,7 +65,7 @@ const ENTRIES = {
  */
 const ON_DEMAND = ["markdown-it", "openid-client", "pino-pretty", "re2js"];
 
-/** Puts in place of these packages what loads them when a member is read, or when what they export by default is called. */
+/** Replaces each of these packages by a stand-in, which loads it when a member is read or the default export is called. */
 const loadedOnDemand: Plugin = {
   name: "packages on demand",
   setup(build) {

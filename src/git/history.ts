@@ -80,7 +80,10 @@ async function mergedTree({ folder, source, signal }: History, one: Revision, ot
   }
 }
 
-/** git 2.39's merge-tree takes no merge base, so this makes three commits, of which one is the only common ancestor of the others. */
+/**
+ * Merges the tree of `onto` with the one before the reverted commits, upon the one after them. The merge-tree of git 2.39 takes no merge
+ * base, so this writes three commits of which one is the only common ancestor of the other two.
+ */
 export async function revertConflicts(
   history: History,
   { newest, oldest }: RevertedCommits,
@@ -105,10 +108,10 @@ export async function revertConflicts(
   }
 }
 
-/** Makes git write commits that nobody is named in. */
+/** Commits need an author, and these are never published. */
 const AS_NOBODY = ["-c", "user.name=none", "-c", "user.email=none"];
 
-/** The first parent of a commit, which is fetched unless it is here. */
+/** Returns the first parent of a commit, after fetching it if it is missing; undefined if there is none or it cannot be fetched. */
 async function parentWithTree(history: History, commit: Revision): Promise<Revision | undefined> {
   const { folder, signal } = history;
   for (const depth of [0, ...DEPTHS]) {

@@ -108,8 +108,8 @@ interface DirectRequest {
 
 const unpackInThread = promisify(gunzip);
 /**
- * Of a packed answer: so few are unpacked at once, which costs less than to hand them to a thread and back. They hold at most
- * 4 MiB (https://zlib.net/zlib_tech.html), which takes some milliseconds.
+ * A packed answer of this size or less is unpacked right here, since handing it to a thread and back costs more. It holds at most
+ * 4 MiB (https://zlib.net/zlib_tech.html), which take some milliseconds.
  */
 const FEW_BYTES = 4 * 1024;
 

@@ -65,6 +65,10 @@ describe.each(HOSTS)("server.command on %s", (host) => {
     await ana.ask("/auth/basic/login", { json: { username: "ana", password: PASSWORD } });
     const page = async (path: string) => (await ana.ask(path)).text;
     expect(await page("/")).toContain("<code>argo plan</code>");
+    // Who is not logged in sees what svc deployed, which is nothing yet.
+    const open = await startBot({ host, config: CONFIG });
+    const applications = await fetch(`${open.service.url}/applications`);
+    expect(await applications.text()).toContain("<code>argo sync</code>");
     expect(await page(`/changes/${host}/${REPOSITORY}/7`)).toContain("<code>argo plan</code>");
     expect(await page(`/api/v1/plans/${host}/${REPOSITORY}/7`)).toContain("comment `argo plan` on it");
     const one = await bot.open(changeOf(["web"]));

@@ -155,8 +155,8 @@ function hindrancesIn(bars: readonly Bar[], facts: Facts): readonly Hindrance[] 
   if (present.length === 0) return [{ application: head, reason: "svc merges after the last stage" }];
   const found = new Map<string, Hindrance>();
   for (const { gate, application = head, why, untold } of present) {
-    const locked = applications.filter((one) => gate === "locked-by-other" && one.application === application);
-    const [lock] = locked.flatMap((one) => lockOfOthers(one, facts, "merge") ?? []);
+    const locked = gate === "locked-by-other" && applications.find((one) => one.application === application);
+    const lock = locked ? lockOfOthers(locked, facts, "merge") : undefined;
     const reason = untold ? `cannot tell ${why}` : (lock ?? why);
     if (!found.has(application)) found.set(application, { application, reason });
   }

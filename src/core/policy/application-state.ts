@@ -80,6 +80,7 @@ export function lockOfOthers(one: ApplicationFacts, facts: Facts, command: Judge
   return { before: `${subject} is locked by `, reference, change: lock.holder, after: "" };
 }
 
+/** `lockOfOthers` as plain text. */
 export function heldByOthers(one: ApplicationFacts, facts: Facts, command: Judged): string | undefined {
   const message = lockOfOthers(one, facts, command);
   return message && plainText(message);

@@ -27,8 +27,8 @@ export interface RepositorySnapshot {
   /** Whether git merges the two parents of this commit to just its tree: it adds nothing. False if that is not certain. */
   isCleanMerge(commit: Revision): Promise<boolean>;
   /**
-   * The files, sorted, in which git finds a conflict if the changes of these commits are taken back from the tree of `onto`; none
-   * if they can be. Undefined where git cannot tell.
+   * The files, sorted, in which git finds a conflict when it takes the changes of these commits back from the tree of `onto`; empty
+   * if it finds none, undefined if git cannot tell.
    */
   revertConflicts(reverted: RevertedCommits, onto: Revision): Promise<readonly string[] | undefined>;
   /**

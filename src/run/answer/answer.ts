@@ -54,7 +54,7 @@ export async function answer(
   return posted ? { kind: "answered", result } : silent("left-out");
 }
 
-/** Other commands take a moment. */
+/** The commands whose duration is audited; the others are quick. */
 const TIMED: ReadonlySet<ResultKind> = new Set<ResultKind>(["planned", "synced", "rolled-back"]);
 
 /** Posts the answer to a finished command and does what follows from it; returns whether it was posted. */

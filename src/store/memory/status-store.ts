@@ -198,7 +198,7 @@ export class MemoryMarkStore implements MarkStore {
   }
 }
 
-/** @param kept in the order in which its entries expire. */
+/** Deletes what has expired. @param kept Its entries are in the order in which they expire. */
 function dropExpired(kept: Map<string, { readonly expires: number }>, now: number): void {
   for (const [oldest, { expires }] of kept) {
     if (expires > now) break;

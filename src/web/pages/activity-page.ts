@@ -98,12 +98,12 @@ function shortOf(applications: readonly { readonly application: ApplicationName;
 
 const MOST_NAMED = 3;
 
-/** What deploys an application, or says how its deployment by a merge ended. */
+/** Actions that deploy an application, or that report how the rollout after a merge ended. */
 const DEPLOYING = ["synced", "rolled-back", "rolled-out"] as const;
-/** What became of an application that an entry names although nothing of it was deployed. */
+/** Outcomes of applications of which nothing was deployed. */
 const UNTOUCHED: ReadonlySet<string> = new Set(["skipped", "new", "deleted"]);
 
-/** What was deployed of one application by whom and from where, newest first, and how it is now. */
+/** Who deployed one application and from which change request, newest first, and the state that it is in now. */
 export async function timelinePage(query: unknown, reader: Reader, parts: PageParts): Promise<Page> {
   const name = readText(query, "application").trim();
   const { before, limit } = filled(query);

@@ -104,7 +104,7 @@ function timelineAddress(application: ApplicationName): string {
 /** How long a page waits for Argo CD; a later answer serves the next page. */
 const TIMEOUT_MS = 5_000;
 
-/** How Argo CD lists the applications; nobody who is not logged in has it asked. */
+/** The applications as Argo CD lists them. It is asked only for people who are logged in. */
 type DeployerRows =
   | { readonly kind: "known"; readonly rows: ReadonlyMap<ApplicationName, Listed> }
   | { readonly kind: "unavailable"; readonly why: string }
@@ -161,7 +161,7 @@ function rowsOf({ listed, records, locks, entries }: Sources): readonly Row[] {
   ].map((row) => ({ ...row, standing: listed.get(row.application), lockedBy: holders.get(row.application) }));
 }
 
-/** What runs in the cluster without being merged. */
+/** A deployment that is not merged, as a row. */
 export function rowOfRecord(record: Deployment): LastDeployment {
   const { application, change, revision: commit, user, timestamp: at } = record;
   return { application, state: deploymentState(record), change, commit, user, at };

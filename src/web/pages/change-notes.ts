@@ -29,7 +29,7 @@ export async function nameChanges(
   };
 }
 
-/** A repository that got the name of another one is another repository. */
+/** The id tells a repository from an earlier one of the same name. */
 function repositoryOf({ host, repository, repositoryId }: ChangeRequestRef): string {
   return JSON.stringify([host, repository, repositoryId]);
 }

@@ -91,7 +91,10 @@ export async function changePage(
   };
 }
 
-/** As cached until the stores say something else, or svc shows something else on the host: approvals are in no store. */
+/**
+ * Reads what the host says, or takes it from the cache until the stores hold something else or svc has written another status or plan
+ * to the host. The texts stand for the approvals, which are in no store.
+ */
 async function summaryOf(change: ChangeRequestRef, stored: readonly unknown[], { marks, summaries }: PageParts) {
   const written = await Promise.all([marks.written(change, "status"), marks.written(change, "plan")]);
   return summaries.ask(change, [...stored, written]);
