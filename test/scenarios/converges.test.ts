@@ -6,8 +6,10 @@ import { type Bot, HOSTS, REPOSITORY, startBot } from "./bot.js";
 import { changeOf } from "./resources.js";
 
 const MINUTE_MS = 60_000;
+const RECONCILE_EVERY_MS = 5 * MINUTE_MS;
 /** A sequence takes two seconds: the nightly plays two hundred. */
-const SEQUENCES = process.env.SVC_NIGHTLY === "1" ? 100 : 25;
+const { SVC_NIGHTLY, SVC_SEQUENCES } = process.env;
+const SEQUENCES = Number(SVC_SEQUENCES ?? (SVC_NIGHTLY === "1" ? 100 : 25));
 const LONGEST_MS = 30 * MINUTE_MS;
 const CHANGES = [["web"], ["api"], ["web", "api"]];
 
@@ -108,8 +110,15 @@ async function perform(act: Act, numbers: readonly number[], bot: Bot): Promise<
     case "restart":
       return bot.restart();
     case "later":
-      bot.clock.advance(act.minutes * MINUTE_MS);
+      await pass(act.minutes * MINUTE_MS, bot);
   }
+}
+
+/** Time passes as in a service that runs: with a look of the reconciler in it, if it is long enough for one. */
+async function pass(milliseconds: number, bot: Bot): Promise<void> {
+  bot.clock.advance(milliseconds / 2);
+  if (milliseconds > RECONCILE_EVERY_MS) await bot.service.reconcile();
+  bot.clock.advance(milliseconds / 2);
 }
 
 async function play({ act, lost, failing, refused }: Step, numbers: readonly number[], bot: Bot): Promise<void> {
