@@ -179,6 +179,11 @@ export class GitHubForge implements Forge {
     return this.#discussion.edit(this.#pull(repository, number), commentId, by, body);
   }
 
+  deleteComment(repository: string, number: number, commentId: string): void {
+    const { comments } = this.#pull(repository, number);
+    comments.splice(0, comments.length, ...comments.filter(({ id }) => String(id) !== commentId));
+  }
+
   commentOnIssue(repository: string, by: string, body: string): Promise<void> {
     return this.#discussion.commentOnIssue(repository, by, body);
   }

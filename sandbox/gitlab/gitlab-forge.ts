@@ -200,6 +200,11 @@ export class GitLabForge implements Forge {
     );
   }
 
+  deleteComment(repository: string, number: number, commentId: string): void {
+    const merge = this.#merge(repository, number);
+    merge.notes.splice(merge.notes.indexOf(commentOf(merge, commentId)), 1);
+  }
+
   async commentOnIssue(repository: string, by: string, body: string): Promise<void> {
     addIssueNote(this.#instance, this.#instance.project(repository), this.#instance.people.named(by), body);
     await this.#instance.hooks.answered();

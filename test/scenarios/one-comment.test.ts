@@ -1,8 +1,9 @@
 import { describe, expect, test } from "@jest/globals";
+import type { SeenComment } from "../../sandbox/forge.js";
 import type { HostId } from "../../src/names.js";
 import { PASSWORD } from "../web/site-under-test.js";
 import { Visitor } from "../web/visitor.js";
-import { HOSTS, startBot, type Bot } from "./bot.js";
+import { HOSTS, REPOSITORY, startBot, type Bot } from "./bot.js";
 import { asYaml, changeOf, configMap } from "./resources.js";
 
 type Settings = Readonly<Record<string, string>>;
@@ -20,13 +21,16 @@ async function pageOf(bot: Bot, number: number): Promise<string> {
   return (await olga.ask(`/changes/${bot.host}/acme/deploy/${number}`)).text;
 }
 
-/** Three new ConfigMaps of more than half a comment. */
-const LONG = Object.fromEntries(
-  ["a", "b", "c"].map((name) => {
-    const values = Array.from({ length: 450 }, (_, at) => [`k${at}`, "x".repeat(90)] as const);
-    return [`apps/web/${name}.yaml`, configMap(name, Object.fromEntries(values))];
-  }),
-);
+/** New ConfigMaps of 45,000 characters each. */
+function longConfigMaps(count: number): Record<string, string> {
+  const values = Array.from({ length: 450 }, (_, at) => [`k${at}`, "x".repeat(90)] as const);
+  const names = Array.from({ length: count }, (_, at) => `long-${at}`);
+  return Object.fromEntries(
+    names.map((name) => [`apps/web/${name}.yaml`, configMap(name, Object.fromEntries(values))]),
+  );
+}
+
+const LONG = longConfigMaps(3);
 
 describe.each(HOSTS)("how many comments a plan has on %s", (host) => {
   test.each<[string, Settings, boolean, number]>([
@@ -46,6 +50,33 @@ describe.each(HOSTS)("how many comments a plan has on %s", (host) => {
     if (count > 1 || !short) return;
     expect(said).toMatch(/1 more changed resource is too long to show here|more lines are not shown/);
     if (login) expect((await pageOf(bot, one)).match(/>k449</g)).toHaveLength(3);
+  });
+});
+
+describe.each(HOSTS)("a plan of several comments on %s", (host) => {
+  test("whose first one was deleted is posted anew once, and what is left of it is outdated", async () => {
+    const config = { comments: { plan: "all" }, defaults: { require_approval: true } };
+    const bot = await startBot({ host, config });
+    const one = await bot.open({ ...longConfigMaps(host === "hosta" ? 3 : 8), ...changeOf(["web"]) });
+    const plans = () => bot.seen(one).comments.filter(({ body }) => body.startsWith("<!-- svc:plan "));
+    const before = plans();
+    const parts = before.length;
+    expect(parts).toBeGreaterThan(1);
+    bot.forge.deleteComment(REPOSITORY, one, before[0]?.id ?? "");
+    await bot.approve(one);
+    const [old, anew] = [plans().slice(0, parts - 1), plans().slice(parts - 1)];
+    expect(old.map(({ id }) => id)).toEqual(before.slice(1).map(({ id }) => id));
+    const stateOf = ({ body, minimised }: SeenComment) => ({
+      stale: body.includes("Outdated plan of commit"),
+      minimised,
+    });
+    expect(old.map(stateOf)).toEqual(old.map(() => ({ stale: true, minimised: host === "hosta" })));
+    expect(anew.map(stateOf)).toEqual(before.map(() => ({ stale: false, minimised: false })));
+    expect(anew[0]?.body).toContain("pproved by `bo`");
+    bot.expectChanges("sync web");
+    await bot.comment(one, "svc sync");
+    expect(plans()).toHaveLength(2 * parts - 1);
+    expect(plans()[parts - 1]?.body).toContain("✅ deployed by `ana`");
   });
 });
 

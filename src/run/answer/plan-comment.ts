@@ -2,7 +2,7 @@ import { createHash } from "node:crypto";
 import { readMarker, remark } from "../../comments/marker.js";
 import { packedPlan, renderPlan, renderPlanTask } from "../../comments/plan.js";
 import { type Present, presentOf } from "../../comments/present.js";
-import { findCurrentPlan, publish, rewritePlan, withPresent } from "../../comments/publish.js";
+import { findCurrentPlan, publishAnew, rewritePlan, withPresent } from "../../comments/publish.js";
 import { withPresentLocks } from "../../core/commands/locks.js";
 import type { ReadFacts } from "../../core/facts/read-facts.js";
 import type { ApplicationName } from "../../core/model/brand.js";
@@ -150,10 +150,8 @@ export class PlanComment {
     const { change, run } = this;
     let id: string | undefined;
     try {
-      id = await publish(run.host, change, texts, {
-        runId: run.runId,
-        posting: { urgency: "plan", signal: run.signal },
-      });
+      const posting = { urgency: "plan", signal: run.signal } as const;
+      id = await publishAnew(run.host, change, texts, { runId: run.runId, posting, log: run.log });
     } catch (error) {
       if (!isFinal(error)) throw error;
       run.log.warn({ err: error }, "the comment of a plan is gone and cannot be posted anew");
