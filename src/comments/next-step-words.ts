@@ -33,7 +33,12 @@ export function nextStepPieces(step: NextStep, change: Reader, words: HostWords)
     case "merge":
       return mergePieces(step, words);
     case "merging":
-      return [`svc merges this ${words.short} into `, { code: step.into }];
+      // Read long after the merge, or after it failed, this is still true.
+      return [
+        `svc merges this ${words.short} into `,
+        { code: step.into },
+        " next, unless a comment below says otherwise",
+      ];
     case "approve":
       return approvePieces(step, words);
     case "approve-rules":

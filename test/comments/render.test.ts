@@ -251,7 +251,12 @@ describe("the answers to commands", () => {
   });
 
   test.each<[string, CommandResult, string, RegExp]>([
-    ["with auto-merge", synced({ merge: MERGE }), "**1 application deployed**", /svc merges this PR into `main`$/],
+    [
+      "with auto-merge",
+      synced({ merge: MERGE }),
+      "**1 application deployed**",
+      /svc merges this PR into `main` next, unless a comment below says otherwise$/,
+    ],
     ["without auto-merge", synced({}), "**1 application deployed**", /merge this PR$/],
     [
       "that fails",

@@ -15,7 +15,9 @@ describe.each(HOSTS)("auto-merge on %s", (host) => {
     const bot = await startBot({ host, config: ON });
     const one = await bot.open(changeOf(["api", "web"]));
     await syncAll(bot, one);
-    expect(bot.lastComment(one)).toContain(`svc merges this ${SHORT[host]} into \`main\``);
+    expect(bot.lastComment(one)).toContain(
+      `svc merges this ${SHORT[host]} into \`main\` next, unless a comment below says otherwise`,
+    );
     expect(bot.seen(one).state).toBe("merged");
     expect(await bot.deployed(one)).toEqual([]);
     expect(await bot.forge.branches(REPOSITORY)).toContain(bot.seen(one).headBranch);

@@ -28,7 +28,9 @@ describe.each(HOSTS)("the next step on %s", (host) => {
     bot.expectChanges("sync web");
     await bot.comment(one, "svc sync");
     const said = bot.lastComment(one);
-    expect(said).toContain(`⚠️ 1 resource not pruned · svc merges this ${SHORT[host]} into \`main\``);
+    expect(said).toContain(
+      `⚠️ 1 resource not pruned · svc merges this ${SHORT[host]} into \`main\` next, unless a comment below says otherwise`,
+    );
     expect(said).toContain("1 resource was left in the cluster. To remove them, sync with prune in Argo CD.");
     expect(said).not.toMatch(/`svc /);
     expect(bot.seen(one).state).toBe("merged");

@@ -46,7 +46,9 @@ describe.each(HOSTS)("the store on %s", (host) => {
     expect(await bot.locked(one)).toEqual(["web"]);
     bot.expectChanges("sync web");
     await bot.comment(one, "svc sync");
-    expect(bot.lastComment(one)).toContain(`svc merges this ${SHORT[host]} into \`main\``);
+    expect(bot.lastComment(one)).toContain(
+      `svc merges this ${SHORT[host]} into \`main\` next, unless a comment below says otherwise`,
+    );
     expect(bot.liveValue("web")).toBe("2");
     expect(bot.seen(one).state).toBe("merged");
     expect(await bot.locked(one)).toEqual([]);
