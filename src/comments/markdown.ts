@@ -1,5 +1,12 @@
-import { changeRequestAddress, type ChangeRequestRef } from "../core/model/change-request.js";
+import { hostAddresses, type ServerConfig } from "../config/server/server.js";
+import {
+  changePagePath,
+  type ChangeRequest,
+  changeRequestAddress,
+  type ChangeRequestRef,
+} from "../core/model/change-request.js";
 import type { Message } from "../core/model/host-words.js";
+import type { CodeHost } from "../core/ports/code-host.js";
 import type { HostId } from "../names.js";
 
 /**
@@ -164,4 +171,21 @@ export function headLink(head: string, links: Links): string {
 
 export function linked(text: string, address: string | undefined): string {
   return address === undefined ? text : `[${text}](<${address}>)`;
+}
+
+interface LinkParts {
+  readonly host: Pick<CodeHost, "commitUrl">;
+  readonly config: ServerConfig;
+}
+
+/** The links of a comment on a change request. A page is linked only if the service has logins. */
+export function linksOf(change: ChangeRequest, { host, config }: LinkParts): Links {
+  const { server, auth, deployer } = config;
+  const { baseUrl } = server;
+  return {
+    deployer: deployer.uiUrl ?? deployer.serverUrl,
+    hosts: hostAddresses(config),
+    head: host.commitUrl(change, change.headRevision),
+    page: baseUrl === undefined || !auth.enabled ? undefined : baseUrl + changePagePath(change),
+  };
 }

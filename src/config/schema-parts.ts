@@ -1,8 +1,9 @@
+import { LRUCache } from "lru-cache";
+import { RE2JS } from "re2js";
 import * as z from "zod";
 import { COMMAND_ACCESS, MERGE_METHODS, ON_FAILURE, UPDATE_BRANCH } from "../core/model/settings.js";
 import { nearest } from "./nearest.js";
 import { PATTERN_FORM, patternProblem } from "./pattern.js";
-import { redactionProblem } from "./redaction.js";
 import { ADDRESS_FORM, isRepositoryAddress, REPOSITORY_FORM, repositoryProblem } from "./repository-names.js";
 import { OTHER_NAMES } from "./server/section-names.js";
 
@@ -311,4 +312,56 @@ export function repositoryOfHost() {
     title: "<host>:<org>/<repo>",
     anyOf: [REPOSITORY_FORM, ADDRESS_FORM],
   });
+}
+
+const LONGEST_PATTERN = 512;
+const MARK = "(redacted)";
+/** Longer lines are data that nobody reads, and matching them takes long. */
+const LONGEST_LINE = 16 * 1024;
+
+const compiled = new LRUCache<string, RE2JS>({ max: 1000 });
+
+/**
+ * Explains why a text is not a pattern of `redact`; undefined if it is one. RE2's syntax
+ * (https://github.com/google/re2/wiki/Syntax) matches in linear time.
+ */
+export function redactionProblem(pattern: string): string | undefined {
+  if (pattern.trim() === "") return "the expression is empty";
+  if (pattern.length > LONGEST_PATTERN) return `the expression is longer than ${LONGEST_PATTERN} characters`;
+  try {
+    return compile(pattern).matcher("").find() ? "the expression matches the empty text" : undefined;
+  } catch {
+    return "not a regular expression as RE2 takes it, which has neither look-around nor back-references";
+  }
+}
+
+/** Replaces what the patterns match in each line. Lines too long to match are left out. */
+export function redact(text: string, patterns: readonly string[]): string {
+  if (patterns.length === 0) return text;
+  return text
+    .split("\n")
+    .map((line) => redactLine(line, patterns))
+    .join("\n");
+}
+
+/** Redacts unified hunks: keeps each line's first character, and the sentences behind `#`. */
+export function redactHunks(hunks: string, patterns: readonly string[]): string {
+  if (patterns.length === 0) return hunks;
+  return hunks
+    .split("\n")
+    .map((line) => (/^(?:@@ |#(?! {2}))/.test(line) ? line : line.slice(0, 1) + redactLine(line.slice(1), patterns)))
+    .join("\n");
+}
+
+function redactLine(line: string, patterns: readonly string[]): string {
+  if (line.length > LONGEST_LINE) return `(a line of ${line.length} characters, too long to look for what to redact)`;
+  return patterns.reduce((left, pattern) => compile(pattern).matcher(left).replaceAll(MARK), line);
+}
+
+function compile(pattern: string): RE2JS {
+  const known = compiled.get(pattern);
+  if (known !== undefined) return known;
+  const fresh = RE2JS.compile(pattern);
+  compiled.set(pattern, fresh);
+  return fresh;
 }

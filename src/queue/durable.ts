@@ -4,9 +4,8 @@ import type { HostEvent } from "../core/model/event.js";
 import type { EventQueue, QueueBacklog } from "../core/ports/event-queue.js";
 import { type RedisClient, responsiveTimeout, type StoreConnection } from "../http/redis.js";
 import { EventRun } from "./event-run.js";
-import { createInProcessQueue } from "./in-process.js";
+import { createInProcessQueue, fieldsOf, MAX_ASIDE, type QueueOptions, type QueueTiming } from "./in-process.js";
 import { BELL_CHANNEL, LaneStore, type Pushed, type Taken } from "./lane-store.js";
-import { fieldsOf, MAX_ASIDE, type QueueOptions, type QueueTiming } from "./queue-options.js";
 
 /** The events of a killed replica resume after its lease and at most two looks: within 20 seconds. */
 const QUEUE_TIMING: QueueTiming = {

@@ -1,8 +1,8 @@
 import { LeaseLost, StoreUnavailable } from "../core/model/errors.js";
 import { type RunEnd, Stopped, type StopReason } from "../core/ports/event-queue.js";
 import type { StoreConnection } from "../http/redis.js";
+import { fieldsOf, type QueueOptions, type QueueTiming } from "./in-process.js";
 import { type LaneStore, RedisJournal, type Taken } from "./lane-store.js";
-import { fieldsOf, type QueueOptions, type QueueTiming } from "./queue-options.js";
 
 interface EventRunParts extends Pick<QueueOptions, "run" | "log"> {
   readonly connection: StoreConnection;

@@ -8,7 +8,7 @@ import { isNoted, type NotedResult, type RunNotes } from "../core/model/progress
 import type { QueueBacklog, RunJournal } from "../core/ports/event-queue.js";
 import { RedisScript, type StoreConnection } from "../http/redis.js";
 import { HOST_IDS, QUEUE_KEY_PREFIX, STORE_TITLE } from "../names.js";
-import { IDS_KEPT_MS, idsOf } from "./queue-options.js";
+import { IDS_KEPT_MS, idsOf } from "./in-process.js";
 
 interface EventRecord {
   readonly event: HostEvent;

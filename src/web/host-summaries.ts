@@ -3,7 +3,7 @@ import { changeRequestKey, type ChangeRequestRef } from "../core/model/change-re
 import { safeMessage } from "../core/model/errors.js";
 import type { Clock } from "../core/ports/clock.js";
 import type { Log } from "../core/ports/log.js";
-import type { ChangeSummary } from "../run/answer/change-facts.js";
+import type { ChangeSummary } from "../run/line/run.js";
 import { TooSlow, within } from "./time-limit.js";
 
 /** Where a change request stands. `why` is a sentence for people. */

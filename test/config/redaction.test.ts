@@ -1,6 +1,6 @@
 import { describe, expect, test } from "@jest/globals";
 import fc from "fast-check";
-import { redact, redactHunks, redactionProblem } from "../../src/config/redaction.js";
+import { redact, redactHunks, redactionProblem } from "../../src/config/schema-parts.js";
 
 describe("what the patterns match is replaced", () => {
   test.each<[string, readonly string[], string]>([

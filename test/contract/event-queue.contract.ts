@@ -4,7 +4,7 @@ import { applicationName, repositoryName, revision } from "../../src/core/model/
 import { changeRequestKey } from "../../src/core/model/change-request.js";
 import type { HostEvent } from "../../src/core/model/event.js";
 import { type EventQueue, type RunEnd, type RunTicket, Stopped } from "../../src/core/ports/event-queue.js";
-import type { QueueOptions } from "../../src/queue/queue-options.js";
+import type { QueueOptions } from "../../src/queue/in-process.js";
 import type { ManualClock } from "../manual-clock.js";
 import type { LogLine } from "../recording-log.js";
 

@@ -2,8 +2,7 @@ import { afterAll, afterEach, beforeAll, describe, expect, test } from "@jest/gl
 import { Redis } from "ioredis";
 import { type EventQueue, Stopped } from "../../src/core/ports/event-queue.js";
 import { createDurableQueue } from "../../src/queue/durable.js";
-import { createInProcessQueue } from "../../src/queue/in-process.js";
-import type { QueueOptions } from "../../src/queue/queue-options.js";
+import { createInProcessQueue, type QueueOptions } from "../../src/queue/in-process.js";
 import { RedisConnection } from "../../src/store/redis/connection.js";
 import { ManualClock } from "../manual-clock.js";
 import { recordingLog } from "../recording-log.js";

@@ -1,7 +1,7 @@
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "@jest/globals";
 import { pino } from "pino";
 import { repositoryName } from "../../src/core/model/brand.js";
-import { MemoryLiveFeed } from "../../src/store/memory/live-feed.js";
+import { MemoryLiveFeed } from "../../src/store/memory/memory-stores.js";
 import { createRedisStores } from "../../src/store/redis/redis-stores.js";
 import type { Stores } from "../../src/store/stores.js";
 import { RedisServer } from "../redis-server.js";

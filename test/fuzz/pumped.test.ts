@@ -13,8 +13,7 @@ import {
 import { readMarker } from "../../src/comments/marker.js";
 import { matchesName, matchesPath, patternProblem } from "../../src/config/pattern.js";
 import { parseComment } from "../../src/core/commands/parse-command.js";
-import { matchesGlob } from "../../src/core/detect/tree/path-glob.js";
-import { cleanPath } from "../../src/core/detect/tree/repository-path.js";
+import { cleanPath, matchesGlob } from "../../src/core/detect/tree/repository-path.js";
 import { canonicalRepository, redactUserInfo } from "../../src/core/detect/tree/repository-url.js";
 import { canonicalJson, isNestedDeeper, type Json, parseJson } from "../../src/core/model/json.js";
 import { MAX_DEPTH } from "../../src/deployer/argocd/argocd-failure.js";

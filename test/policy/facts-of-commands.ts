@@ -17,8 +17,7 @@ import { judge } from "../../src/core/policy/judge.js";
 import { inFirstStage } from "../../src/core/policy/stages.js";
 import type { CodeHost } from "../../src/core/ports/code-host.js";
 import type { CommandContext } from "../../src/core/ports/context.js";
-import { readChangeFacts } from "../../src/run/answer/change-facts.js";
-import { type Dependencies, openChange } from "../../src/run/line/run.js";
+import { type Dependencies, openChange, readChangeFacts } from "../../src/run/line/run.js";
 
 /** Where facts are read. */
 export interface World {

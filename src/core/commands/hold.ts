@@ -9,8 +9,7 @@ import { listed } from "../model/host-words.js";
 import type { CommandResult } from "../model/result.js";
 import { judge } from "../policy/judge.js";
 import type { CommandContext } from "../ports/context.js";
-import { definedElsewhere } from "../survey/definition-sources.js";
-import { drivenFrom } from "../survey/driving-right.js";
+import { definedElsewhere, drivenFrom } from "../survey/driving-right.js";
 import { isSelecting, namesOf } from "./selection.js";
 
 const LONGEST_REASON = 300;

@@ -1,7 +1,6 @@
 import type { RenderFacts } from "../diff/diff-task.js";
 import { createLifting, type WhyWithheld } from "../facts/approval.js";
-import { markFailed } from "../facts/failed-since.js";
-import { markUnseen } from "../facts/missed.js";
+import { markFailed, markUnseen } from "../facts/missed.js";
 import { factsOfAsker } from "../facts/read-facts.js";
 import { type GivenDefinition, specEqual } from "../model/application.js";
 import { applicationName, type ApplicationName } from "../model/brand.js";
@@ -27,10 +26,9 @@ import { type SurveyWithSets, withApplicationSets } from "../survey/sets/applica
 import { type HasRoom, previewGenerated } from "../survey/sets/generated-applications.js";
 import { withFailing } from "../survey/sets/set-failure.js";
 import { type Survey, surveyAfresh, type SurveyOptions } from "../survey/survey.js";
-import { askSoon } from "./ask-cluster.js";
 import { contentWithin, createPlanStart, evaluate, newPlanRoom, type PlanStart } from "./evaluate.js";
 import { leaveQueues, type LockPorts, presentLock, releaseOthers, settleLocks } from "./locks.js";
-import { otherWordNotes, warningsOf, withRecords } from "./plan-warnings.js";
+import { askSoon, otherWordNotes, warningsOf, withRecords } from "./plan-warnings.js";
 import { correctedTo, labelsFor, type LabelsOf, namesOf } from "./selection.js";
 
 interface Planning {

@@ -9,7 +9,7 @@ import { isSecret } from "../secrets/hide-values.js";
 import { type ComparedSecrets, compareSecrets, secretName, type SecretsInGit } from "../secrets/secret-changes.js";
 import type { TwoSides } from "./cautions.js";
 import { hasSyncOption } from "./hook.js";
-import type { FieldPath } from "./list-rules.js";
+import type { FieldPath } from "./kubernetes-rules.js";
 import {
   ignoredOf,
   type IgnoreRules,

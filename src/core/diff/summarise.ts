@@ -1,4 +1,4 @@
-import { redact, redactHunks } from "../../config/redaction.js";
+import { redact, redactHunks } from "../../config/schema-parts.js";
 import { isList, mapMembers, ownMember } from "../model/effect.js";
 import { canonicalJson, isJsonObject, type Json, jsonEqual, type JsonObject } from "../model/json.js";
 import type { BothSides, DiffBasis, ManifestDiff, NameChanges, ResourceChange } from "../model/plan/manifest-diff.js";
@@ -7,7 +7,7 @@ import { carriesParameters, hideParameters, withoutCredentials } from "../secret
 import { hideValues, isSecret } from "../secrets/hide-values.js";
 import { cautionsOf, isDangerous, isNeverPruned, type TwoSides } from "./cautions.js";
 import { type CompareObjects, objectComparer } from "./changed-sections.js";
-import { hasListRules, keyed, listRule, type ListRule, rollsPods, type ValuePath } from "./list-rules.js";
+import { hasListRules, keyed, listRule, type ListRule, rollsPods, type ValuePath } from "./kubernetes-rules.js";
 import { type ManifestIdentity, titleOf } from "./manifest-key.js";
 
 /** One object before and after, and whether it is a hook on both sides. */

@@ -26,7 +26,7 @@ import type { CommandPorts, OpenedChange } from "../ports/context.js";
 import type { Snapshot } from "../ports/snapshot.js";
 import { projectObstacle } from "../survey/driving-right.js";
 import { directMember } from "../survey/members.js";
-import { newReadsOf } from "../survey/new-reads.js";
+import { newReadsOf } from "../survey/previews.js";
 import { type AccessContext, allowsAny, barredFrom } from "./access.js";
 
 export interface ApprovalContext {

@@ -1,5 +1,6 @@
 import { type ApplicationName, applicationName } from "../model/brand.js";
 import type { Approver } from "../model/change-request.js";
+import { type CheckResult, type FailedCheck, isFailed } from "../model/check.js";
 import { groupedBy, mapInTurns } from "../model/collections.js";
 import type { Member } from "../model/effect.js";
 import { HostFailure } from "../model/errors.js";
@@ -11,6 +12,10 @@ import {
   isWithheld,
   type Plan,
   type Unpinned,
+  type ApplicationSetPreview,
+  checksOf,
+  type Preview,
+  type PreviewContent,
 } from "../model/plan/plan.js";
 import type { PlannedSource } from "../model/subject.js";
 import { type Deployed, takingEffect } from "../policy/effect-rules.js";
@@ -18,7 +23,6 @@ import type { Missed } from "../policy/facts.js";
 import type { CommandContext } from "../ports/context.js";
 import { type AccessContext, barredFrom } from "./access.js";
 import type { Approvals } from "./approval.js";
-import { isLater, type MayMiss, missOf, nameIn, whyEarly } from "./failed-since.js";
 
 /**
  * What the merge, or the sync of a parent, would deploy unseen: not evaluated, and not approved since a plan named it by somebody who may deploy it. The
@@ -160,3 +164,173 @@ export function unseenSentence(planned: ApplicationPlan | undefined): string | u
   if (unpinned?.unseen !== true) return undefined;
   return `what it reads (${listed(unpinned.reads, MOST_READS)}) was planned like this only after the head was approved. ${APPROVE_AGAIN}`;
 }
+
+/** Both are times of the host, which counts whole seconds: an approval in the same one may be older. */
+export function isLater(approvedAt: string | undefined, knownAt: string | undefined): boolean {
+  if (approvedAt === undefined || knownAt === undefined) return false;
+  return Math.floor(Date.parse(approvedAt) / 1000) > Math.floor(Date.parse(knownAt) / 1000);
+}
+
+export function whyEarly({ knownAt }: Pick<FailedCheck, "knownAt">, members: readonly Approver[]): string {
+  if (knownAt === undefined) {
+    return " (which approvals came after it failed is not known: run the plan command, then approve)";
+  }
+  const untold = members.filter(({ at }) => at === undefined).map(({ login }) => login);
+  if (untold.length > 0) {
+    return ` (the host does not tell when ${untold.join(", ")} approved, so it may have been before it failed)`;
+  }
+  return ` (${members.map(({ login }) => login).join(", ")} approved before svc knew that it failed: approve again)`;
+}
+
+/**
+ * Notes in a plan when failed checks and what could not be evaluated had certainly failed, by the clock that times approvals: no
+ * clock of ours is compared with it. What an earlier plan of this head showed in the same way keeps its time. It comes last in a
+ * plan: an approval that is given while svc plans has seen nothing of it, and counts as earlier.
+ */
+export async function markFailed(
+  plan: Plan,
+  earlier: Plan | undefined,
+  { host, change }: Pick<CommandContext, "host" | "change">,
+): Promise<Plan> {
+  const known = isPlanOf(earlier, change) ? earlier : undefined;
+  const [applications, applicationSets, previews] = [
+    groupedBy(known?.applications ?? [], nameIn),
+    groupedBy(known?.applicationSets ?? [], nameIn),
+    groupedBy(known?.previews ?? [], nameIn),
+  ];
+  const keep = <T extends ApplicationPlan | Preview>(one: T, before: ReadonlyMap<string, readonly T[]>) => {
+    const same = before.get(nameIn(one)) ?? [];
+    return keepMissed(keepTimes(one, same), same);
+  };
+  const kept = {
+    ...plan,
+    applications: await mapInTurns(plan.applications, (one) => keep(one, applications)),
+    applicationSets: plan.applicationSets.map((one) => keepMissed(one, applicationSets.get(one.name) ?? [])),
+    previews: await mapInTurns(plan.previews, (one) => keep(one, previews)),
+  };
+  const all = [...kept.applications.flatMap(checksOf), ...kept.previews.flatMap(({ content }) => content.checks ?? [])];
+  const missed = [...kept.applications, ...kept.applicationSets, ...kept.previews];
+  if (!all.some(isUntimed) && !missed.some(isUntimedMiss)) return kept;
+  const at = await host.reach().catch((error: unknown) => {
+    if (error instanceof HostFailure) return undefined;
+    throw error;
+  });
+  const knownAt = at?.toISOString();
+  const timed = (one: CheckResult): CheckResult => (isUntimed(one) ? { ...one, knownAt } : one);
+  const noted = <T extends MayMiss>(one: T): T => (isUntimedMiss(one) ? { ...one, missedAt: knownAt } : one);
+  return {
+    ...kept,
+    applications: kept.applications.map((one) => noted(mapChecks(one, timed))),
+    applicationSets: kept.applicationSets.map(noted),
+    previews: kept.previews.map((one) => noted(mapChecks(one, timed))),
+  };
+}
+
+/** The parts of a plan that may take effect at the merge without anybody knowing what they do. */
+type MayMiss = ApplicationPlan | ApplicationSetPreview | Preview;
+
+/** What is not known: what failed, or what svc renders only after an approval. A removal is known as one. */
+function missOf(one: MayMiss): "failed" | "withheld" | undefined {
+  if ("origin" in one) return one.origin.change === "removed" ? undefined : missIn(one.content);
+  if ("members" in one) return one.problem === undefined || one.withheld === true ? undefined : "failed";
+  if (one.kind === "new") return missIn(one.preview);
+  return one.kind === "unevaluated" && one.withheld !== true && one.atMerge !== undefined ? "failed" : undefined;
+}
+
+function missIn(content: PreviewContent | undefined): "failed" | "withheld" | undefined {
+  switch (content?.kind) {
+    case undefined:
+    case "beyond-limit":
+      return "failed";
+    case "failed":
+      return content.withheld === true ? "withheld" : "failed";
+    case "compared":
+    case "left-behind":
+      return undefined;
+  }
+}
+
+function isUntimedMiss(one: MayMiss): boolean {
+  return one.missedAt === undefined && missOf(one) !== undefined;
+}
+
+/**
+ * The same with the time that an earlier plan noted, if that shows the same.
+ * @param known what the earlier plan has under its name.
+ */
+function keepMissed<T extends MayMiss>(one: T, known: readonly T[]): T {
+  if (missOf(one) === undefined) return one.missedAt === undefined ? one : { ...one, missedAt: undefined };
+  const same = known.find((before) => before.missedAt !== undefined && shownText(before) === shownText(one));
+  return { ...one, missedAt: same?.missedAt };
+}
+
+/** Whether an approval might lift it, if it were known when it failed. */
+function isUntimed(one: CheckResult): boolean {
+  return isFailed(one) && one.overridableBy.length > 0 && one.knownAt === undefined;
+}
+
+function nameIn(one: MayMiss): string {
+  return "members" in one ? one.name : one.application;
+}
+
+function keepTimes<T extends ApplicationPlan | Preview>(one: T, known: readonly T[]): T {
+  if (!("content" in one ? (one.content.checks ?? []) : checksOf(one)).some(isUntimed)) return one;
+  const [before] = known;
+  if (before === undefined || shownText(before) !== shownText(one)) return one;
+  const checks = "content" in before ? (before.content.checks ?? []) : checksOf(before);
+  return mapChecks(one, (check) => timedAs(check, checks));
+}
+
+/** A result with the time of the same failure in `known`. */
+export function timedAs(one: CheckResult, known: readonly CheckResult[]): CheckResult {
+  if (!isUntimed(one)) return one;
+  const same = known.find(
+    ({ name, definition, outcome }) =>
+      name === one.name && definition === one.definition && JSON.stringify(outcome) === JSON.stringify(one.outcome),
+  );
+  return same?.knownAt === undefined ? one : { ...one, knownAt: same.knownAt };
+}
+
+function mapChecks<T extends ApplicationPlan | Preview>(one: T, change: (check: CheckResult) => CheckResult): T {
+  if ("content" in one) {
+    const { content } = one;
+    return content.checks === undefined ? one : { ...one, content: { ...content, checks: content.checks.map(change) } };
+  }
+  if ("checks" in one && one.checks !== undefined) return { ...one, checks: one.checks.map(change) };
+  if (!("preview" in one) || one.preview?.checks === undefined) return one;
+  return { ...one, preview: { ...one.preview, checks: one.preview.checks.map(change) } };
+}
+
+/** What a plan says of an application's objects and definition, to be compared: not its locks, checks and warnings. */
+function shownText(one: MayMiss): string {
+  return JSON.stringify(one, (key, value: unknown) => {
+    if (NOT_COMPARED.has(key)) return undefined;
+    if (FAILURES.has(key) && typeof value === "string") return kindOfFailure(value);
+    const isPlain = typeof value === "object" && value !== null && !Array.isArray(value);
+    return isPlain
+      ? Object.fromEntries(Object.entries(value).sort(([left], [right]) => (left < right ? -1 : 1)))
+      : value;
+  });
+}
+
+const FAILURES: ReadonlySet<string> = new Set(["reason", "problem"]);
+
+/**
+ * A failure without what differs each time that it happens: temporary paths, and words with digits in them (ports, times, ids,
+ * hashes). Whoever approved it has seen nothing of what is behind it, and the commit is the same.
+ */
+function kindOfFailure(text: string): string {
+  const known = text.replace(/\/tmp\/[^\s:;,'"`)\]}]*/g, "#");
+  return known.replace(/[\w-]+/g, (word) => (/\d/.test(word) ? "#" : word));
+}
+
+const NOT_COMPARED: ReadonlySet<string> = new Set([
+  "lock",
+  "checks",
+  "warnings",
+  "unseen",
+  "cluster",
+  "replaces",
+  "gaps",
+  "missedAt",
+]);

@@ -27,7 +27,7 @@ import { brokenChecks, checkManifests, type CheckSource } from "../render/check-
 import { createRenderLine, renderInputs, type RenderSource } from "../render/render.js";
 import { allowsAny } from "./access.js";
 import type { Approvals } from "./approval.js";
-import { isLater, timedAs, whyEarly } from "./failed-since.js";
+import { isLater, timedAs, whyEarly } from "./missed.js";
 
 /** The required checks of what a sync deploys. */
 export interface SyncChecks {

@@ -3,13 +3,22 @@ import { sameChangeRequest } from "../model/change-request.js";
 import type { Deployment } from "../model/deployment.js";
 import type { AdvisedCommand, AdvisedMerge, AfterApproval, Afterwards, Names, NextStep } from "../model/next-step.js";
 import type { ApplicationSync, CommandResultOf, ResultKind } from "../model/result.js";
-import { approvalNeedsOf, awaitingIn, awaits, isAnnounced, isAtHead } from "./application-state.js";
+import {
+  allowedFor,
+  approvalNeedsOf,
+  approving,
+  awaitingIn,
+  awaits,
+  isAnnounced,
+  isAtHead,
+  planning,
+  replanning,
+} from "./application-state.js";
 import { type ApplicationFacts, DOUBTS, type Facts } from "./facts.js";
 import type { Bar, Gate, Judged } from "./gates.js";
 import { barredBy, barsOf, barsOfWhole, inOrder, judge } from "./judge.js";
 import { RULES } from "./rules.js";
 import { follows, stepOfStage } from "./stages.js";
-import { allowedFor, approving, planning, replanning } from "./steps.js";
 
 /** The next step of a change request. Every answer, the commit status and the pages take it from here. */
 export function nextStep(given: Facts): NextStep {

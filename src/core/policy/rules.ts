@@ -5,6 +5,7 @@ import type { RefusedApplication, Refusal } from "../model/result.js";
 import { ACCESS_COMMANDS } from "../model/settings.js";
 import {
   approvalNeedsOf,
+  approving,
   awaits,
   foreignLocksOf,
   hasEndedAtHead,
@@ -16,10 +17,15 @@ import {
   movedSince,
   namesIn,
   notApproved,
+  passing,
+  planning,
+  pushing,
   refusedByLocks,
+  replanning,
   RETARGETED,
   retargetedTo,
   selectedOf,
+  showing,
   syncedInSteps,
   whatMoved,
 } from "./application-state.js";
@@ -36,7 +42,6 @@ import {
   type Rule,
 } from "./gates.js";
 import { barOfStage, stepOfStage } from "./stages.js";
-import { approving, passing, planning, pushing, replanning, showing } from "./steps.js";
 
 /**
  * Every gate, in the order in which people should clear them: what makes other work worthless comes first, such as a

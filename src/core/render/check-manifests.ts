@@ -1,7 +1,7 @@
 import { stripVTControlCharacters } from "node:util";
 import { stringify } from "yaml";
-import { redact } from "../../config/redaction.js";
 import { checksFor } from "../../config/rules/rule-match.js";
+import { redact } from "../../config/schema-parts.js";
 import { type Application, destinationOf, type Manifest } from "../model/application.js";
 import type { ApplicationName } from "../model/brand.js";
 import { type ChangeRequest, changeRequestKey } from "../model/change-request.js";

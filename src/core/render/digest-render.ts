@@ -1,6 +1,6 @@
 import { createHash } from "node:crypto";
+import { normalise } from "../diff/manifest-diff.js";
 import { byIdentity, titleOf } from "../diff/manifest-key.js";
-import { normalise } from "../diff/normalise.js";
 import { destinationOf, type Manifest } from "../model/application.js";
 import type { Revision } from "../model/brand.js";
 import { changeRequestKey } from "../model/change-request.js";

@@ -1,6 +1,6 @@
 import { readsOnlyPinned, touchedPaths } from "../detect/inputs/input-set.js";
 import { inputsOf } from "../detect/inputs/inputs.js";
-import { hasKustomization } from "../detect/inputs/kustomize-inputs.js";
+import { hasKustomization } from "../detect/inputs/tool-inputs.js";
 import { mayHoldSecret } from "../detect/scan/resources.js";
 import { cleanPath, isAttributesFile, parentOf } from "../detect/tree/repository-path.js";
 import {

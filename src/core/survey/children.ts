@@ -19,8 +19,7 @@ import { isPlanOf, type NotDeployed, type Plan } from "../model/plan/plan.js";
 import type { LiveSubject, Subject, UnreadableSubject } from "../model/subject.js";
 import type { Commits, OpenedChange, Stoppable } from "../ports/context.js";
 import type { Deployer, Naming } from "../ports/deployer.js";
-import { definedElsewhere } from "./definition-sources.js";
-import { definitionObstacle } from "./driving-right.js";
+import { definedElsewhere, definitionObstacle } from "./driving-right.js";
 import { isOwnedBy, syncingSetOf, unreadSet } from "./sets/set-failure.js";
 import type { Survey } from "./survey.js";
 

@@ -20,7 +20,7 @@ import type { Subject } from "../model/subject.js";
 import type { Deployer } from "../ports/deployer.js";
 import type { Log } from "../ports/log.js";
 import { asChanged, type Reached, type Surroundings } from "./children.js";
-import { reachedFrom } from "./definition-sources.js";
+import { reachedFrom } from "./driving-right.js";
 import { BEFORE, digestOf, directMember, identityOf, memberOf } from "./members.js";
 import type { SurveyWithSets } from "./sets/application-sets.js";
 import { type ExpansionSource, reachedBySet } from "./sets/rendered-sets.js";

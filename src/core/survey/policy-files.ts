@@ -4,12 +4,23 @@ import {
   type RepositoryConfig,
   type RepositoryConfigResult,
 } from "../../config/repository/repository-schema.js";
+import { accessRulesOf, type RequirementDefaults, requirementsOf, strictest } from "../../config/rules/requirements.js";
 import type { BranchFile, PolicyFiles } from "../../config/rules/settings.js";
 import { REPOSITORY_FILE } from "../../names.js";
+import { canonicalRepository } from "../detect/tree/repository-url.js";
 import { type Reading, TextReader } from "../detect/tree/yaml-documents.js";
 import type { Revision } from "../model/brand.js";
 import type { ChangeRequest } from "../model/change-request.js";
-import { RepositoryFailure } from "../model/errors.js";
+import { RepositoryFailure, HostFailure, safeMessage } from "../model/errors.js";
+import type {
+  AccessRule,
+  DefinedIn,
+  OwnSettings,
+  Requirements,
+  RuledApplication,
+  Settings,
+} from "../model/settings.js";
+import type { CodeHost } from "../ports/code-host.js";
 import type { Task } from "../ports/compute.js";
 import type { RepositorySnapshot } from "../ports/repositories.js";
 
@@ -116,4 +127,159 @@ export async function readRepositoryFile(file: RepositoryFile, reading: Reading)
   if (read.kind === "done") return read.output;
   const message = `reading it takes too much ${read.limit}: simplify it`;
   return { kind: "invalid", problems: [{ file: file.name, line: 1, column: 1, key: "", message }] };
+}
+
+/** Where the rules of other repositories are read. */
+interface DefinitionSource {
+  readonly change: Pick<ChangeRequest, "host">;
+  readonly hosts: readonly Pick<CodeHost, "id" | "readFile">[];
+  readonly defaults: RequirementDefaults;
+  readonly reading: Reading;
+}
+
+/** The rules in a repository's file at one revision. Rules that are `unknown` require an approval. */
+type Definition =
+  { readonly kind: "rules"; readonly config: RepositoryConfig } | { readonly kind: "unknown"; readonly reason: string };
+
+type Read = ReadonlyMap<string, readonly Definition[]>;
+
+/** One change request asks for no more other repositories than this. */
+const MOST_REPOSITORIES = 20;
+
+/** Settings that can include the rules of other repositories. Each is read once, unless it is to be read again. */
+export function withDefinitions(own: OwnSettings, source: DefinitionSource): Settings {
+  const known = new Map<string, Promise<readonly Definition[]>>();
+
+  function read(place: DefinedIn, again: boolean): Promise<readonly Definition[]> {
+    if (place.kind === "unknown") return Promise.resolve([place]);
+    const key = keyOf(place);
+    const before = again ? undefined : known.get(key);
+    if (before !== undefined) return before;
+    if (!known.has(key) && known.size >= MOST_REPOSITORIES) return Promise.resolve([TOO_MANY]);
+    const reading = definitionsIn(place, source);
+    known.set(key, reading);
+    return reading;
+  }
+
+  function including(files: Read): Settings {
+    return {
+      ...own,
+      requirementsFor: (application) => allRequirements(application, files, own, source.defaults),
+      accessTo: (application, command) => [
+        ...own.accessTo(application, command),
+        ...definitionsOf(application, files).flatMap(({ place, one }) =>
+          one.kind === "rules"
+            ? accessRulesOf(application, command, one.config).map((rule) => ({ ...rule, from: nameOf(place) }))
+            : [],
+        ),
+      ],
+      async including(places, again) {
+        const wanted = new Map(places.map((one) => [keyOf(one), one]));
+        const added = await Promise.all(
+          [...wanted].map(async ([key, one]) => [key, await read(one, again !== undefined)] as const),
+        );
+        return including(new Map([...files, ...added]));
+      },
+    };
+  }
+
+  return including(new Map());
+}
+
+const TOO_MANY: Definition = {
+  kind: "unknown",
+  reason: `svc reads the rules of at most ${MOST_REPOSITORIES} other repositories at once, and this is a further one`,
+};
+
+function keyOf(place: DefinedIn): string {
+  return JSON.stringify(place);
+}
+
+interface Placed {
+  readonly place: DefinedIn;
+  readonly one: Definition;
+}
+
+function definitionsOf({ definedIn = [] }: RuledApplication, files: Read): readonly Placed[] {
+  return definedIn.flatMap((place) => (files.get(keyOf(place)) ?? [UNREAD]).map((one) => ({ place, one })));
+}
+
+const UNREAD: Definition = { kind: "unknown", reason: "svc did not read them for this plan, so plan again" };
+
+/** The strictest of the change request's own requirements and those of the other files. A file adds only what it names. */
+function allRequirements(
+  application: RuledApplication,
+  files: Read,
+  own: OwnSettings,
+  defaults: RequirementDefaults,
+): Requirements {
+  const required = own.requirementsFor(application);
+  const others = definitionsOf(application, files);
+  if (others.length === 0) return required;
+  const nothing = {
+    ...defaults,
+    requireApproval: false,
+    requireUpToDate: false,
+    requireHealthy: false,
+    syncOn: "approval" as const,
+  };
+  const requirements = others.map(({ place, one }): Requirements => {
+    const found = one.kind === "rules" ? requirementsOf(application, one.config, nothing) : UNKNOWN;
+    return found.requireApproval ? { ...found, because: reasonFor(place, one) } : found;
+  });
+  const because = required.requireApproval ? undefined : requirements.find((one) => one.requireApproval)?.because;
+  return { ...strictest([required, ...requirements]), ...(because === undefined ? {} : { because }) };
+}
+
+const UNKNOWN: Requirements = { requireApproval: true, requireUpToDate: false };
+
+function reasonFor(place: DefinedIn, definition: Definition): string {
+  if (place.kind === "unknown") return `the rules of the repository that defines it are not known: ${place.reason}`;
+  return definition.kind === "rules"
+    ? `the rules of ${nameOf(place)}, which defines it, require one`
+    : `the rules of ${nameOf(place)}, which defines it, could not be read: ${definition.reason}`;
+}
+
+function nameOf(place: DefinedIn): string {
+  if (place.kind === "unknown") return "another repository";
+  return canonicalRepository(place.repoURL) ?? place.repoURL;
+}
+
+async function definitionsIn(
+  { repoURL, follows }: Extract<DefinedIn, { readonly kind: "repository" }>,
+  { change, hosts, reading }: DefinitionSource,
+): Promise<readonly Definition[]> {
+  for (const host of hosts) {
+    try {
+      const found = await host.readFile({ repoURL, path: REPOSITORY_FILE, follows });
+      if (found === undefined) continue;
+      const read = await Promise.all(
+        found.map(async (content): Promise<readonly Definition[]> => {
+          if (content.kind !== "text") {
+            const reason = `its ${REPOSITORY_FILE} is not a text file`;
+            return content.kind === "absent" ? [] : [{ kind: "unknown", reason }];
+          }
+          const file = await readRepositoryFile({ text: content.text, name: REPOSITORY_FILE }, reading);
+          if (file.kind === "invalid") return [{ kind: "unknown", reason: `its ${REPOSITORY_FILE} cannot be used` }];
+          return [{ kind: "rules", config: host.id === change.host ? file.config : withoutPeople(file.config) }];
+        }),
+      );
+      return read.flat();
+    } catch (error) {
+      if (!(error instanceof HostFailure)) throw error;
+      return [{ kind: "unknown", reason: safeMessage(error) }];
+    }
+  }
+  return [{ kind: "unknown", reason: "it is on no code host that svc is configured for" }];
+}
+
+/** Whoever has a name of its lists on this host is somebody else. */
+function withoutPeople(config: RepositoryConfig): RepositoryConfig {
+  const nobody: AccessRule["users"] = [];
+  const syncRequirements = config.syncRequirements.map((entry) =>
+    entry.allowedUsers === undefined && entry.allowedTeams === undefined
+      ? entry
+      : { ...entry, allowedUsers: nobody, allowedTeams: nobody },
+  );
+  return { ...config, syncRequirements: [...syncRequirements] };
 }

@@ -24,8 +24,8 @@ import type { OpenedChange, Stoppable } from "../ports/context.js";
 import type { Deployer, Naming } from "../ports/deployer.js";
 import type { ManifestScanner } from "../ports/manifest-scanner.js";
 import type { DeploymentStore } from "../ports/stores.js";
-import { definedElsewhere } from "./definition-sources.js";
 import {
+  definedElsewhere,
   definitionObstacle,
   definitionOwner,
   type DrivingClaim,

@@ -31,7 +31,7 @@ import {
   type Target,
   toApplication,
 } from "./application-api.js";
-import { createApplications, createServerSettings, keep, rolloutLines } from "./applications.js";
+import { createApplications, createServerSettings, isTemporary, keep, rolloutLines, sweep } from "./applications.js";
 import {
   ArgoCdFailure,
   ifVisible,
@@ -46,7 +46,6 @@ import { type ArgoCdConfig, type Call, type Client, createClient } from "./clien
 import { createLiveResources, type RecentAnswers } from "./live-resources.js";
 import { createRender } from "./render.js";
 import { createSync } from "./sync.js";
-import { isTemporary, sweep } from "./temporary-application.js";
 import { createTrials } from "./trials.js";
 
 const versionAnswer = z.object({ Version: z.string().nullish() });

@@ -18,6 +18,7 @@ import {
   type Target,
   TRACKING_ANNOTATION,
 } from "./application-api.js";
+import { removeTemporary, temporaryApplication, temporaryName } from "./applications.js";
 import {
   ArgoCdFailure,
   GRPC,
@@ -31,7 +32,6 @@ import {
 } from "./argocd-failure.js";
 import type { Client, Query } from "./client.js";
 import { createSemaphore } from "./semaphore.js";
-import { removeTemporary, temporaryApplication, temporaryName } from "./temporary-application.js";
 
 /** Another replica of Argo CD's API server may not know a new Application yet; 10 seconds in total. */
 const APPEARANCE_WAITS_MS = [250, 750, 1500, 2500, 5000] as const;

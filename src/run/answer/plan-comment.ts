@@ -1,4 +1,5 @@
 import { createHash } from "node:crypto";
+import { linksOf } from "../../comments/markdown.js";
 import { readMarker, remark } from "../../comments/marker.js";
 import { packedPlan, renderPlan, renderPlanTask } from "../../comments/plan.js";
 import { type Present, presentOf } from "../../comments/present.js";
@@ -13,7 +14,6 @@ import { isAsking, isPlanOf, type Plan, sizeOfPlan } from "../../core/model/plan
 import { nextStep } from "../../core/policy/next-step.js";
 import { tooMuch } from "../../core/ports/compute.js";
 import type { Run } from "../line/run.js";
-import { linksOf } from "./links.js";
 import { isFinal } from "./status.js";
 
 /** What a plan's comment is written with. */

@@ -1,3 +1,4 @@
+import { linksOf } from "../../comments/markdown.js";
 import { renderBarredMerge, renderMergeRefusal, renderQueued } from "../../comments/merge.js";
 import { renderTakenOver } from "../../comments/plan.js";
 import type { Present } from "../../comments/present.js";
@@ -22,12 +23,11 @@ import type { Settings } from "../../core/model/settings.js";
 import { matchesHold } from "../../core/policy/effect-rules.js";
 import type { Advice } from "../../core/policy/next-step.js";
 import type { MergeOutcome, OwnComment, Posting, Urgency } from "../../core/ports/code-host.js";
-import { noteShown } from "../around/on-approval.js";
+import { noteShown } from "../around/revisit.js";
 import type { Answerable } from "../line/asked.js";
 import type { Finished } from "../line/outcome.js";
 import { NOBODY, openChange, plansAutomatically, type Run } from "../line/run.js";
 import { auditFactsOfMerge, auditRun } from "./audit.js";
-import { linksOf } from "./links.js";
 import { postedPlan } from "./plan-comment.js";
 import { addAnswers, show, showEnd } from "./show.js";
 import { setCommitStatus } from "./status.js";

@@ -18,8 +18,7 @@ import type { Facts } from "../../core/policy/facts.js";
 import { endOfSoak, shownStages } from "../../core/policy/stages.js";
 import { Stopped } from "../../core/ports/event-queue.js";
 import { surveyAfresh } from "../../core/survey/survey.js";
-import { AUTOMATIC, commandContext, NOBODY, openChange, type Run } from "../line/run.js";
-import { readChangeFacts } from "./change-facts.js";
+import { AUTOMATIC, commandContext, NOBODY, openChange, readChangeFacts, type Run } from "../line/run.js";
 import { type Living, type Place, PlanComment, type Shower } from "./plan-comment.js";
 import { hasCommitStatus, setCommitStatus, setStatusText, whileLogging } from "./status.js";
 

@@ -1,5 +1,5 @@
 import { posix } from "node:path";
-import { redact } from "../../config/redaction.js";
+import { redact } from "../../config/schema-parts.js";
 import type { Revision } from "../../core/model/brand.js";
 import type { ChangeRequest } from "../../core/model/change-request.js";
 import { isList } from "../../core/model/effect.js";

@@ -1,3 +1,4 @@
+import { linksOf } from "../../comments/markdown.js";
 import { remark } from "../../comments/marker.js";
 import { repost } from "../../comments/publish.js";
 import { renderRolloutFailure } from "../../comments/rollout.js";
@@ -31,7 +32,6 @@ import type { Snapshot } from "../../core/ports/snapshot.js";
 import type { RolloutStore } from "../../core/ports/stores.js";
 import { atEnd, lookAtRollout } from "../../core/survey/rollout.js";
 import { auditFactsOfRollout, auditRun } from "../answer/audit.js";
-import { linksOf } from "../answer/links.js";
 import { tellOfRollout } from "../answer/notify.js";
 import { showRollout } from "../answer/show.js";
 import { silent, type Silent } from "../line/outcome.js";

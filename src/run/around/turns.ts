@@ -1,3 +1,4 @@
+import { linksOf } from "../../comments/markdown.js";
 import { renderLockLost, renderTurn } from "../../comments/plan.js";
 import { publish } from "../../comments/publish.js";
 import { renderResult } from "../../comments/render.js";
@@ -20,12 +21,10 @@ import type { EventQueue } from "../../core/ports/event-queue.js";
 import type { Log } from "../../core/ports/log.js";
 import type { LockStore, WaitStore } from "../../core/ports/stores.js";
 import { auditFactsOf, auditRun } from "../answer/audit.js";
-import { readChangeFacts } from "../answer/change-facts.js";
-import { linksOf } from "../answer/links.js";
 import { planUpdated } from "../answer/results.js";
 import { AUTOPLAN, type Autoplan } from "../line/asked.js";
 import { type Outcome, silent } from "../line/outcome.js";
-import { AUTOMATIC, commandContext, openChange, plansAutomatically, type Run } from "../line/run.js";
+import { AUTOMATIC, commandContext, openChange, plansAutomatically, readChangeFacts, type Run } from "../line/run.js";
 
 interface TurnParts {
   readonly locks: Pick<LockStore, "find">;

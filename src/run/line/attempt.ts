@@ -1,3 +1,4 @@
+import { linksOf } from "../../comments/markdown.js";
 import {
   type CommandMarks,
   createProgressComment,
@@ -17,7 +18,6 @@ import type { CodeHost } from "../../core/ports/code-host.js";
 import type { RunTicket } from "../../core/ports/event-queue.js";
 import type { LiveFeed, LiveRun } from "../../core/ports/live-feed.js";
 import type { Log } from "../../core/ports/log.js";
-import { linksOf } from "../answer/links.js";
 import type { Complaints } from "../around/complaints.js";
 import { EnvironmentReports } from "../around/environments.js";
 import type { Answerable } from "./asked.js";

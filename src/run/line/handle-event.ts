@@ -7,10 +7,9 @@ import { bringUpToDate, markMovedPlan, liftsWithheld, revisit, remind } from "..
 import { takeTurn, tellOfLoss } from "../around/turns.js";
 import { ask, heedingStops, withPresentAccess } from "./ask.js";
 import { AUTOPLAN, type Answerable } from "./asked.js";
-import { closeChangeRequest, execute, withFreshFacts } from "./execute.js";
+import { closeChangeRequest, execute, recover, withFreshFacts } from "./execute.js";
 import type { CarriedOut, Outcome } from "./outcome.js";
 import { permit } from "./permit.js";
-import { recover } from "./recover.js";
 import type { Run } from "./run.js";
 
 /** The whole way of an event. Throws what broke; `supervise` answers that. */

@@ -15,12 +15,10 @@ import type { Gate } from "../../core/policy/gates.js";
 import { judge } from "../../core/policy/judge.js";
 import { RULES } from "../../core/policy/rules.js";
 import type { Snapshot } from "../../core/ports/snapshot.js";
-import { readChangeFacts } from "../answer/change-facts.js";
-import { startersIn } from "../around/on-approval.js";
-import { settleEarlier } from "../around/revisit.js";
+import { settleEarlier, startersIn } from "../around/revisit.js";
 import type { Answerable, Autoplan, GivenCommand, InvalidComment } from "./asked.js";
 import { type Finished, refused, silent, type Silent } from "./outcome.js";
-import { openChange, plansAutomatically, type Run } from "./run.js";
+import { openChange, plansAutomatically, readChangeFacts, type Run } from "./run.js";
 
 /** A command that deploys is run if its lost comment is younger than this. */
 const FOUND_IN_TIME_MS = 10 * 60_000;

@@ -1,22 +1,13 @@
+import { Store, type SessionData } from "express-session";
 import { type Account, USER_KEPT_MS } from "../../core/model/account.js";
 import type { ApplicationName } from "../../core/model/brand.js";
 import {
   changeRequestKey,
   type ChangeRequestRef,
-  changeRequestRef,
   identityKey,
   sameChangeRequest,
 } from "../../core/model/change-request.js";
 import type { Deployment } from "../../core/model/deployment.js";
-import {
-  type Lock,
-  LOCK_LIFETIME_MS,
-  type LockAttempt,
-  type LockRequest,
-  MAX_WAITING,
-  type Waiting,
-  WAITING_LIFETIME_MS,
-} from "../../core/model/lock.js";
 import { type Plan, PLAN_LIFETIME_MS } from "../../core/model/plan/plan.js";
 import type { Role } from "../../core/model/settings.js";
 import {
@@ -28,21 +19,20 @@ import {
   matchesAudit,
 } from "../../core/ports/audit.js";
 import type { Clock } from "../../core/ports/clock.js";
+import type { LiveFeed, LiveRun } from "../../core/ports/live-feed.js";
 import type {
   AttemptCounter,
+  ContentBudget,
+  ContentLimit,
   DeploymentStore,
-  LockStore,
   PlanStore,
   RoleChange,
   Standing,
+  Taken,
   UserStore,
-  WaitStore,
 } from "../../core/ports/stores.js";
 import { byApplication, byUsername, type Stores } from "../stores.js";
-import { MemoryContentBudget } from "./content-budget.js";
-import { MemoryHoldStore, MemoryRolloutStore } from "./hold-store.js";
-import { MemoryLiveFeed } from "./live-feed.js";
-import { MemorySessionStore } from "./session-store.js";
+import { MemoryHoldStore, MemoryLockStore, MemoryRolloutStore, MemoryWaitStore } from "./lock-store.js";
 import { MemoryMarkStore, MemoryStatusStore } from "./status-store.js";
 
 const MAX_WINDOWS = 10_000;
@@ -180,120 +170,6 @@ class MemoryAttemptCounter implements AttemptCounter {
   }
 }
 
-interface Entry {
-  readonly lock: Lock;
-  /** Milliseconds since 1970. */
-  readonly expires: number;
-}
-
-/** Every method is atomic, since none of them awaits anything. */
-class MemoryLockStore implements LockStore {
-  readonly #entries = new Map<ApplicationName, Entry>();
-
-  constructor(private readonly clock: Clock) {}
-
-  acquire(request: LockRequest, now: Date, from?: ChangeRequestRef): Promise<LockAttempt> {
-    const found = this.#current(request.application);
-    const takesOver = found !== undefined && from !== undefined && sameChangeRequest(found.holder, from);
-    const current = takesOver && !sameChangeRequest(from, request.holder) ? undefined : found;
-    if (current !== undefined && !sameChangeRequest(current.holder, request.holder)) {
-      return Promise.resolve({ kind: "held", lock: current });
-    }
-    const lock: Lock = {
-      application: request.application,
-      holder: changeRequestRef({ ...current?.holder, ...changeRequestRef(request.holder) }),
-      user: request.user,
-      timestamp: current?.timestamp ?? now.toISOString(),
-      planRevision: request.planRevision ?? current?.planRevision,
-      sourceFile: request.sourceFile ?? (request.planRevision === undefined ? current?.sourceFile : undefined),
-    };
-    this.#entries.set(lock.application, { lock, expires: this.clock.now().getTime() + LOCK_LIFETIME_MS });
-    return Promise.resolve({ kind: "acquired", lock, fresh: current === undefined });
-  }
-
-  release(application: ApplicationName, by: ChangeRequestRef | "anyone"): Promise<boolean> {
-    const current = this.#current(application);
-    if (current === undefined) return Promise.resolve(false);
-    if (by !== "anyone" && !sameChangeRequest(current.holder, by)) return Promise.resolve(false);
-    return Promise.resolve(this.#entries.delete(application));
-  }
-
-  find(application: ApplicationName): Promise<Lock | undefined> {
-    return Promise.resolve(this.#current(application));
-  }
-
-  list(holder?: ChangeRequestRef): Promise<readonly Lock[]> {
-    const locks = [...this.#entries.keys()].flatMap((application) => this.#current(application) ?? []);
-    const wanted = locks.filter((lock) => holder === undefined || sameChangeRequest(lock.holder, holder));
-    return Promise.resolve(wanted.sort(byApplication));
-  }
-
-  ping(): Promise<void> {
-    return Promise.resolve();
-  }
-
-  #current(application: ApplicationName): Lock | undefined {
-    const entry = this.#entries.get(application);
-    if (entry === undefined) return undefined;
-    if (entry.expires > this.clock.now().getTime()) return entry.lock;
-    this.#entries.delete(application);
-    return undefined;
-  }
-}
-
-interface Queue {
-  readonly places: { readonly change: ChangeRequestRef; readonly since: string }[];
-  /** Milliseconds since 1970. */
-  expires: number;
-}
-
-/** Every method is atomic, since none of them awaits anything. */
-class MemoryWaitStore implements WaitStore {
-  readonly #queues = new Map<ApplicationName, Queue>();
-
-  constructor(private readonly clock: Clock) {}
-
-  join(application: ApplicationName, change: ChangeRequestRef, where?: "first"): Promise<number | undefined> {
-    const now = this.clock.now();
-    const { places } = this.#current(application) ?? { places: [] };
-    const found = places.findIndex((one) => sameChangeRequest(one.change, change));
-    if (found === -1 && where === undefined && places.length >= MAX_WAITING) return Promise.resolve(undefined);
-    const [known] = found === -1 ? [] : places.splice(found, 1);
-    const index = where === "first" ? 0 : found === -1 ? places.length : found;
-    const whose = changeRequestRef({ ...known?.change, ...changeRequestRef(change) });
-    places.splice(index, 0, { change: whose, since: known?.since ?? now.toISOString() });
-    this.#queues.set(application, { places, expires: now.getTime() + WAITING_LIFETIME_MS });
-    return Promise.resolve(index + 1);
-  }
-
-  leave(application: ApplicationName, change: ChangeRequestRef): Promise<boolean> {
-    const queue = this.#current(application);
-    const index = queue?.places.findIndex((one) => sameChangeRequest(one.change, change)) ?? -1;
-    if (index !== -1) queue?.places.splice(index, 1);
-    if (queue?.places.length === 0) this.#queues.delete(application);
-    return Promise.resolve(index !== -1);
-  }
-
-  of(application: ApplicationName): Promise<readonly ChangeRequestRef[]> {
-    return Promise.resolve((this.#current(application)?.places ?? []).map(({ change }) => change));
-  }
-
-  list(): Promise<readonly Waiting[]> {
-    const queues = [...this.#queues.keys()].map((application) => {
-      const places = this.#current(application)?.places ?? [];
-      return { application, changes: places.map(({ change }) => change), since: places.map(({ since }) => since) };
-    });
-    return Promise.resolve(queues.filter(({ changes }) => changes.length > 0).sort(byApplication));
-  }
-
-  #current(application: ApplicationName): Queue | undefined {
-    const queue = this.#queues.get(application);
-    if (queue === undefined || queue.expires > this.clock.now().getTime()) return queue;
-    this.#queues.delete(application);
-    return undefined;
-  }
-}
-
 interface KnownUser {
   readonly profile: Account | undefined;
   readonly given: Role | undefined;
@@ -397,4 +273,125 @@ function effective(profile: Account, given: Role | undefined): Account {
 function isSame(standing: Standing | undefined, other: Standing): boolean {
   const { sealed, askedAt, provenAt } = other;
   return standing?.sealed === sealed && standing.askedAt === askedAt && standing.provenAt === provenAt;
+}
+
+const MAX_SESSIONS = 10_000;
+
+type Callback<T = void> = (error: unknown, value?: T) => void;
+
+/** Web sessions. Beyond `MAX_SESSIONS` the oldest are dropped, sessions without a login first. */
+class MemorySessionStore extends Store {
+  /** Sessions as JSON, so that a caller cannot change a stored one by accident; oldest first. */
+  readonly #sessions = new Map<string, { readonly json: string; readonly endsAt: number; readonly guest: boolean }>();
+
+  constructor(private readonly clock: Clock) {
+    super();
+  }
+
+  override get(sid: string, callback: Callback<SessionData | null>): void {
+    const found = this.#sessions.get(sid);
+    if (found === undefined || !this.#isLive(found)) {
+      this.#sessions.delete(sid);
+      callback(null, null);
+      return;
+    }
+    callback(null, JSON.parse(found.json) as SessionData);
+  }
+
+  override set(sid: string, session: SessionData, callback?: Callback): void {
+    this.#sessions.delete(sid);
+    if (this.#sessions.size >= MAX_SESSIONS) this.#makeRoom();
+    const endsAt = this.clock.now().getTime() + (session.lifetimeMs ?? 0);
+    this.#sessions.set(sid, { json: JSON.stringify(session), endsAt, guest: session.accountId === undefined });
+    callback?.(null);
+  }
+
+  override destroy(sid: string, callback?: Callback): void {
+    this.#sessions.delete(sid);
+    callback?.(null);
+  }
+
+  accountIds(): ReadonlySet<string> {
+    const live = [...this.#sessions.values()].filter((entry) => !entry.guest && this.#isLive(entry));
+    return new Set(live.flatMap(({ json }) => (JSON.parse(json) as SessionData).accountId ?? []));
+  }
+
+  #isLive({ endsAt }: { readonly endsAt: number }): boolean {
+    return endsAt > this.clock.now().getTime();
+  }
+
+  #makeRoom(): void {
+    for (const [sid, entry] of this.#sessions) if (!this.#isLive(entry)) this.#sessions.delete(sid);
+    if (this.#sessions.size < MAX_SESSIONS) return;
+    const [oldest] = this.#sessions.keys();
+    const guest = [...this.#sessions].find(([, entry]) => entry.guest)?.[0];
+    const leaving = guest ?? oldest;
+    if (leaving !== undefined) this.#sessions.delete(leaving);
+  }
+}
+
+interface Write {
+  /** Milliseconds since 1970. */
+  readonly at: number;
+  readonly rank: number;
+}
+
+export class MemoryContentBudget implements ContentBudget {
+  readonly #writes = new Map<string, readonly Write[]>();
+
+  /** @param now Milliseconds since 1970. */
+  constructor(private readonly now: () => number) {}
+
+  take(account: string, rank: number, limits: readonly ContentLimit[]): Promise<Taken> {
+    const now = this.now();
+    const writes = this.#recent(account, limits);
+    const freeAt = Math.max(now, ...limits.map((limit) => freeAtOf(writes, limit, now)));
+    if (freeAt > now) return Promise.resolve({ kind: "full", freeInMs: freeAt - now });
+    this.#writes.set(account, [...writes, { at: now, rank }]);
+    return Promise.resolve({ kind: "taken" });
+  }
+
+  add(account: string, rank: number, limits: readonly ContentLimit[]): void {
+    this.#writes.set(account, [...this.#recent(account, limits), { at: this.now(), rank }]);
+  }
+
+  #recent(account: string, limits: readonly ContentLimit[]): readonly Write[] {
+    const since = this.now() - Math.max(0, ...limits.map(({ windowMs }) => windowMs));
+    return (this.#writes.get(account) ?? []).filter(({ at }) => at > since);
+  }
+}
+
+/** When the oldest of the newest `max` writes leaves the window; 0 if there are fewer. */
+function freeAtOf(writes: readonly Write[], { windowMs, max, rank }: ContentLimit, now: number): number {
+  const counted = writes.filter((write) => write.rank <= rank && write.at > now - windowMs);
+  const oldest = counted.at(-max);
+  return oldest === undefined ? 0 : oldest.at + windowMs;
+}
+
+type Listener = (run: LiveRun) => void;
+
+/** Publishes the runs of this process to the pages that it serves. */
+export class MemoryLiveFeed implements LiveFeed {
+  readonly #running = new Map<string, LiveRun>();
+  readonly #listeners = new Map<string, Set<Listener>>();
+
+  publish(change: ChangeRequestRef, run: LiveRun): void {
+    const key = changeRequestKey(change);
+    if (run.ended) this.#running.delete(key);
+    else this.#running.set(key, run);
+    for (const listener of this.#listeners.get(key) ?? []) listener(run);
+  }
+
+  subscribe(change: ChangeRequestRef, listener: Listener): () => void {
+    const key = changeRequestKey(change);
+    const listeners = this.#listeners.get(key) ?? new Set();
+    this.#listeners.set(key, listeners);
+    listeners.add(listener);
+    const running = this.#running.get(key);
+    if (running !== undefined) listener(running);
+    return () => {
+      listeners.delete(listener);
+      if (listeners.size === 0 && this.#listeners.get(key) === listeners) this.#listeners.delete(key);
+    };
+  }
 }

@@ -38,8 +38,7 @@ import {
   SERVICE,
   SESSION_KEY_PREFIX,
 } from "../../names.js";
-import { MemoryContentBudget } from "../memory/content-budget.js";
-import { MemoryLiveFeed } from "../memory/live-feed.js";
+import { MemoryContentBudget, MemoryLiveFeed } from "../memory/memory-stores.js";
 import { byApplication, type Stores } from "../stores.js";
 import { RedisConnection } from "./connection.js";
 import { RedisHoldStore, RedisLockStore, RedisWaitStore } from "./lock-store.js";

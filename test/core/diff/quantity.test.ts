@@ -1,5 +1,5 @@
 import { expect, test } from "@jest/globals";
-import { compareQuantities } from "../../../src/core/diff/live/kubernetes-defaults.js";
+import { compareQuantities } from "../../../src/core/diff/kubernetes-rules.js";
 import type { Json } from "../../../src/core/model/json.js";
 
 test.each<[Json | undefined, Json | undefined, number | undefined]>([

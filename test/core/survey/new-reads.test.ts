@@ -3,8 +3,7 @@ import type { Application, ApplicationSpec } from "../../../src/core/model/appli
 import { applicationName } from "../../../src/core/model/brand.js";
 import type { JsonObject } from "../../../src/core/model/json.js";
 import { definedHere } from "../../../src/core/survey/driving-right.js";
-import { runningReads } from "../../../src/core/survey/new-reads.js";
-import { readsBeyondRunning } from "../../../src/core/survey/previews.js";
+import { readsBeyondRunning, runningReads } from "../../../src/core/survey/previews.js";
 import { CHANGE } from "../detect/memory-snapshot.js";
 import { sampleApplication } from "../sample-application.js";
 import { sampleSettings } from "../sample-settings.js";

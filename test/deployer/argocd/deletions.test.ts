@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, test } from "@jest/globals";
 import fc from "fast-check";
 import { applicationName } from "../../../src/core/model/brand.js";
-import { deleteTemporary } from "../../../src/deployer/argocd/temporary-application.js";
+import { deleteTemporary } from "../../../src/deployer/argocd/applications.js";
 import { localServer, type LocalServer } from "../../local-server.js";
 import { application, failureOf, live, renderRequest, SHA, syncRequest, underTest } from "./under-test.js";
 

@@ -1,6 +1,6 @@
 import { expect, test } from "@jest/globals";
 import { applicationName } from "../../../src/core/model/brand.js";
-import { temporaryApplication, temporaryName } from "../../../src/deployer/argocd/temporary-application.js";
+import { temporaryApplication, temporaryName } from "../../../src/deployer/argocd/applications.js";
 import { application, CHANGE, MULTI_SPEC, renderRequest, SHA } from "./under-test.js";
 
 const NAME = temporaryName(renderRequest({ mode: "temporary" }));

@@ -5,7 +5,7 @@ import express from "express";
 import { applicationName } from "../../../src/core/model/brand.js";
 import { SESSION_COOKIE } from "../../../src/names.js";
 import { publishProgress } from "../../../src/run/line/attempt.js";
-import { MemoryLiveFeed } from "../../../src/store/memory/live-feed.js";
+import { MemoryLiveFeed } from "../../../src/store/memory/memory-stores.js";
 import { LiveStreams, type LiveStreamsOptions } from "../../../src/web/live-streams.js";
 import { LiveReader } from "../live-reader.js";
 import { fillStores, MERGE, PULL } from "../sample-stores.js";

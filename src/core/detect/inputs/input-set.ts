@@ -11,8 +11,7 @@ import { ChangedPaths, type InputPart, type InputSet } from "../../model/input-s
 import { isJsonObject, type Json } from "../../model/json.js";
 import type { TreeEntry } from "../../ports/repositories.js";
 import type { OpenedTree, RepositoryTree } from "../../ports/snapshot.js";
-import { hasGlob, matchesGlob } from "../tree/path-glob.js";
-import { cleanPath, isWithin, parentOf } from "../tree/repository-path.js";
+import { cleanPath, hasGlob, isWithin, matchesGlob, parentOf } from "../tree/repository-path.js";
 import { mayBeAddress, redactUserInfo } from "../tree/repository-url.js";
 
 /** Collects a part. The first reason of `addWhole` counts. */

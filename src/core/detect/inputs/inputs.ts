@@ -3,9 +3,7 @@ import type { Revision } from "../../model/brand.js";
 import type { ChangedPaths, FoundInputs, InputPart, InputSet } from "../../model/input-set.js";
 import { isJsonObject, type Json } from "../../model/json.js";
 import type { RepositoryTree, Snapshot } from "../../ports/snapshot.js";
-import { hasGlob } from "../tree/path-glob.js";
-import { ATTRIBUTES_FILE, checkoutFilesOf, cleanPath, parentOf } from "../tree/repository-path.js";
-import { addChartDependencies } from "./chart-dependencies.js";
+import { ATTRIBUTES_FILE, checkoutFilesOf, cleanPath, hasGlob, parentOf } from "../tree/repository-path.js";
 import {
   addGeneratePaths,
   collectInputs,
@@ -15,8 +13,7 @@ import {
   isPathIn,
   kustomizeEntries,
 } from "./input-set.js";
-import { addJsonnetInputs } from "./jsonnet-inputs.js";
-import { addKustomizeInputs, hasKustomization } from "./kustomize-inputs.js";
+import { addChartDependencies, addJsonnetInputs, addKustomizeInputs, hasKustomization } from "./tool-inputs.js";
 
 /** Parameter files that Argo CD applies to a source with this path, for all applications and for this one. */
 export function overrideFilesOf(application: Pick<Application, "name">, sourcePath: string): readonly [string, string] {

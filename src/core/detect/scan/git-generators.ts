@@ -5,8 +5,7 @@ import { isJsonObject, type Json, type JsonObject } from "../../model/json.js";
 import type { RepositoryTree } from "../../ports/snapshot.js";
 import { fixedPart } from "../inputs/input-set.js";
 import { type Branches, followsBase, isOwnSource, nameAside } from "../inputs/moving-sources.js";
-import { matchesGlob } from "../tree/path-glob.js";
-import { cleanPath, decidesCheckoutOf, isWithin, parentOf, SUBMODULES } from "../tree/repository-path.js";
+import { cleanPath, decidesCheckoutOf, isWithin, matchesGlob, parentOf, SUBMODULES } from "../tree/repository-path.js";
 import { isOwnRepository } from "../tree/repository-url.js";
 
 /**

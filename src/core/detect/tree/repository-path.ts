@@ -67,3 +67,129 @@ export function decidesCheckoutOf(path: string, file: string): boolean {
   const decides = isAttributesFile(file) || OF_THE_REPOSITORY.some((one) => one === file);
   return decides && (isWithin(path, parentOf(file)) || isWithin(file, path));
 }
+
+/** The longest pattern or path, in characters: Linux opens no longer path. */
+const MAX_LENGTH = 4096;
+
+/**
+ * Matches a repository path against a pattern of `*`, `?` and `[...]`, each within one path component, in time
+ * proportional to the product of the two lengths. With `doubleStar` a component `**` stands for any number of
+ * components and `[!...]` negates like `[^...]` (as in Argo CD's globs for Helm value files). Without it the rules are
+ * those of Go's `filepath.Match`.
+ *
+ * What is too long to compare counts as a match with `doubleStar`, which says what an application reads, and as none
+ * without it, which says that a change is covered.
+ */
+export function matchesGlob(pattern: string, path: string, { doubleStar }: { doubleStar: boolean }): boolean {
+  if (pattern.length > MAX_LENGTH || path.length > MAX_LENGTH) return doubleStar;
+  const parts = path.split("/").map((part) => Array.from(part));
+  // reached[i]: the patterns so far match the first i parts.
+  let reached: readonly boolean[] = [true, ...parts.map(() => false)];
+  for (const component of pattern.split("/")) {
+    if (doubleStar && component === "**") {
+      let open = false;
+      reached = reached.map((at) => (open ||= at));
+    } else {
+      const before = reached;
+      const units = readUnits(component, doubleStar);
+      if (units === undefined) return false;
+      reached = [false, ...parts.map((part, index) => before[index] === true && matchesUnits(units, part))];
+    }
+    if (!reached.includes(true)) return false;
+  }
+  return reached.at(-1) === true;
+}
+
+/** Whether a path contains a special character of globs. */
+export function hasGlob(path: string): boolean {
+  return /[*?[\\]/.test(path);
+}
+
+function matchesUnits(units: readonly Unit[], characters: readonly string[]): boolean {
+  let [unit, at] = [0, 0];
+  let retry: { readonly unit: number; at: number } | undefined;
+  while (at < characters.length) {
+    const current = units[unit];
+    if (current === "*") {
+      retry = { unit: unit + 1, at };
+      unit += 1;
+    } else if (current?.(characters[at] ?? "") === true) {
+      unit += 1;
+      at += 1;
+    } else if (retry !== undefined) {
+      retry.at += 1;
+      [unit, at] = [retry.unit, retry.at];
+    } else {
+      return false;
+    }
+  }
+  return units.slice(unit).every((rest) => rest === "*");
+}
+
+type Unit = "*" | ((character: string) => boolean);
+
+/** Undefined for a malformed pattern, which matches nothing in Go. */
+function readUnits(pattern: string, bang: boolean): readonly Unit[] | undefined {
+  const characters = Array.from(pattern);
+  const units: Unit[] = [];
+  for (let index = 0; index < characters.length; index += 1) {
+    const character = characters[index] ?? "";
+    if (character === "*") {
+      units.push("*");
+    } else if (character === "?") {
+      units.push(() => true);
+    } else if (character === "[") {
+      const end = classEnd(characters, index, bang);
+      const unit = end === undefined ? undefined : readClass(characters.slice(index + 1, end), bang);
+      if (end === undefined || unit === undefined) return undefined;
+      units.push(unit);
+      index = end;
+    } else {
+      if (character === "\\") index += 1;
+      const literal = characters[index];
+      if (literal === undefined) return undefined;
+      units.push((other) => other === literal);
+    }
+  }
+  return units;
+}
+
+function negates(character: string | undefined, bang: boolean): boolean {
+  return character === "^" || (bang && character === "!");
+}
+
+/** Undefined where Go finds no end: in Go a class has at least one member, and `]` as a member needs a backslash. */
+function classEnd(characters: readonly string[], start: number, bang: boolean): number | undefined {
+  const first = start + (negates(characters[start + 1], bang) ? 2 : 1);
+  if (!bang && characters[first] === "]") return undefined;
+  for (let index = first; index < characters.length; index += 1) {
+    if (characters[index] === "\\") index += 1;
+    else if (characters[index] === "]" && index > first) return index;
+  }
+  return undefined;
+}
+
+/** Undefined where Go finds a literal `-` without a backslash. */
+function readClass(content: readonly string[], bang: boolean): Unit | undefined {
+  const negated = negates(content[0], bang);
+  const members = negated ? content.slice(1) : [...content];
+  const ranges: (readonly [string, string])[] = [];
+  let malformed = false;
+  const next = (): string => {
+    const character = members.shift() ?? "";
+    malformed ||= !bang && character === "-";
+    return character === "\\" ? (members.shift() ?? "") : character;
+  };
+  while (members.length > 0) {
+    const low = next();
+    if (members[0] === "-" && (members.length > 1 || !bang)) {
+      malformed ||= members.length === 1;
+      members.shift();
+      ranges.push([low, next()]);
+    } else {
+      ranges.push([low, low]);
+    }
+  }
+  if (malformed) return undefined;
+  return (character) => ranges.some(([low, high]) => low <= character && character <= high) !== negated;
+}

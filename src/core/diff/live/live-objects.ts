@@ -5,8 +5,8 @@ import { isJsonObject, type Json, jsonEqual, type JsonObject, type JsonText, rea
 import type { LiveResource, LiveState, ObjectAnswer } from "../../ports/deployer.js";
 import { isSecret } from "../../secrets/hide-values.js";
 import { applicationSyncOptions, isHook } from "../hook.js";
+import { normalise } from "../manifest-diff.js";
 import { keyOf, type ManifestIdentity } from "../manifest-key.js";
-import { normalise } from "../normalise.js";
 import type { Sides } from "../summarise.js";
 import type { Answered } from "./three-way-merge.js";
 

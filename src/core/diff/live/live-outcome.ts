@@ -3,11 +3,10 @@ import type { AgainstCluster, ManifestDiff, ObjectNote } from "../../model/plan/
 import type { LiveState } from "../../ports/deployer.js";
 import { isDataKey, isSecret } from "../../secrets/hide-values.js";
 import { hasSyncOption } from "../hook.js";
-import { FieldPath } from "../list-rules.js";
+import { FieldPath, mayDefaultOtherwise } from "../kubernetes-rules.js";
 import { differingPairs, diffManifests, type DiffRequest, pairManifests } from "../manifest-diff.js";
 import { inNamespace, keyOf, type ManifestIdentity, titleOf } from "../manifest-key.js";
 import { meanTheSame, type Sides, summarise } from "../summarise.js";
-import { mayDefaultOtherwise } from "./kubernetes-defaults.js";
 import {
   type Ignored,
   ignoredOf,

@@ -1,9 +1,16 @@
 import { isList, ownMember } from "../../model/effect.js";
 import { canonicalJson, isJsonObject, jsonEqual, type Json, type JsonObject } from "../../model/json.js";
-import { keyed, listRule, type ListRule, podPath, type ValuePath } from "../list-rules.js";
+import {
+  compareQuantities,
+  defaultOf,
+  keyed,
+  listRule,
+  type ListRule,
+  podPath,
+  type ValuePath,
+} from "../kubernetes-rules.js";
+import { matchesCommit } from "../manifest-diff.js";
 import type { ManifestIdentity } from "../manifest-key.js";
-import { matchesCommit } from "../normalise.js";
-import { compareQuantities, defaultOf } from "./kubernetes-defaults.js";
 
 type Maybe = Json | undefined;
 type List = readonly Json[];

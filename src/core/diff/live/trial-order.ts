@@ -1,4 +1,4 @@
-import { redact } from "../../../config/redaction.js";
+import { redact } from "../../../config/schema-parts.js";
 import type { ApplicationSpec, Manifest } from "../../model/application.js";
 import { isList, ownMember } from "../../model/effect.js";
 import { canonicalJson, isJsonObject, type Json, type JsonObject } from "../../model/json.js";
@@ -8,10 +8,9 @@ import type { RefusalCause, Trial, TrialObject } from "../../ports/deployer.js";
 import { isSecret } from "../../secrets/hide-values.js";
 import { type FoundRefusal, withRefusals } from "../cautions.js";
 import { applicationSyncOptions, hasSyncOption, isHook } from "../hook.js";
-import { keyed, listRule, type ValuePath } from "../list-rules.js";
-import type { DiffRequest } from "../manifest-diff.js";
+import { keyed, listRule, type ValuePath } from "../kubernetes-rules.js";
+import { type DiffRequest, normalise } from "../manifest-diff.js";
 import { byIdentity, inNamespace, keyOf, type ManifestIdentity, titleOf } from "../manifest-key.js";
-import { normalise } from "../normalise.js";
 import { meanTheSame, type Sides } from "../summarise.js";
 import { normaliseLive, type ObjectAnswers } from "./live-objects.js";
 

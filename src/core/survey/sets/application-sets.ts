@@ -10,7 +10,7 @@ import type { ApplicationSetPreview, SetFailure } from "../../model/plan/plan.js
 import type { Stoppable } from "../../ports/context.js";
 import { asChanged } from "../children.js";
 import { memberOf, unknownMember } from "../members.js";
-import { readsOnlyKnown } from "../new-reads.js";
+import { readsOnlyKnown } from "../previews.js";
 import { type Survey, withMissing } from "../survey.js";
 import { type Expansion, notesOf, type NoteSurroundings, policyOf } from "./application-set-notes.js";
 import {

@@ -1,6 +1,6 @@
 import { expect, test } from "@jest/globals";
 import fc from "fast-check";
-import { hasGlob, matchesGlob } from "../../../../src/core/detect/tree/path-glob.js";
+import { hasGlob, matchesGlob } from "../../../../src/core/detect/tree/repository-path.js";
 
 test.each([
   ["a/b.yaml", "a/b.yaml", true],

@@ -1,0 +1,356 @@
+import * as z from "zod";
+import type { JsonnetOptions } from "../../model/application.js";
+import { isJsonObject, type Json, type JsonObject } from "../../model/json.js";
+import type { RepositoryTree } from "../../ports/snapshot.js";
+import { cleanPath, parentOf } from "../tree/repository-path.js";
+import { type InputCollector, isExactVersion, isPathIn } from "./input-set.js";
+
+const MAX_CHARTS = 200;
+const text = z.string().catch("");
+const chartSchema = z.object({
+  dependencies: z
+    .array(z.object({ repository: text, version: text }).catch({ repository: "", version: "" }))
+    .nullish()
+    .transform((dependencies) => dependencies ?? []),
+});
+
+/**
+ * Adds the directories of `file://` dependencies of every chart in a directory, recursively, with subcharts and targets of
+ * links. Names, aliases and conditions are ignored: everything that may be read counts.
+ */
+export async function addChartDependencies(
+  directory: string,
+  tree: RepositoryTree,
+  into: InputCollector,
+): Promise<void> {
+  const waiting = [directory];
+  const seen = new Set(waiting);
+  for (let next = waiting.pop(); next !== undefined; next = waiting.pop()) {
+    const found = [...tree.linksIn(next)];
+    for (const file of chartFilesIn(next, tree)) {
+      const dependencies = await dependenciesIn(file, tree);
+      if (dependencies === undefined) {
+        into.addWhole(`the dependencies in ${file} cannot be read`);
+        return;
+      }
+      if (dependencies.remote) into.addRemote();
+      if (dependencies.versions) into.addVersion();
+      for (const path of dependencies.local) {
+        found.push(path);
+        into.addPath(path);
+      }
+    }
+    for (const one of found.filter((path) => !seen.has(path))) {
+      seen.add(one);
+      waiting.push(one);
+    }
+    if (seen.size > MAX_CHARTS) {
+      into.addWhole(`${directory} depends on more than ${MAX_CHARTS} charts`);
+      return;
+    }
+  }
+}
+
+/** Both the link's path and its target's, since `..` may be relative to either. */
+function chartFilesIn(directory: string, tree: RepositoryTree): readonly string[] {
+  const real = tree.follow(directory).path;
+  const files = tree.entriesIn(directory).filter(({ path }) => /(?:^|\/)(?:Chart|requirements)\.yaml$/.test(path));
+  return [...new Set(files.flatMap(({ path }) => [path, cleanPath(directory, path.slice(real?.length ?? 0))]))];
+}
+
+interface Dependencies {
+  readonly local: readonly string[];
+  /** Some come from a chart repository without an exact version. */
+  readonly remote: boolean;
+  /** Some come from a chart repository with one. */
+  readonly versions: boolean;
+}
+
+/** Undefined when the file cannot be read. */
+async function dependenciesIn(path: string, tree: RepositoryTree): Promise<Dependencies | undefined> {
+  const documents = await tree.readYaml(path);
+  if (documents === undefined) return undefined;
+  const chart = chartSchema.safeParse(documents[0] ?? {});
+  if (!chart.success) return undefined;
+  const { dependencies } = chart.data;
+  const fetched = dependencies.filter(({ repository }) => repository !== "" && !repository.startsWith("file://"));
+  return {
+    local: dependencies.flatMap(({ repository }) =>
+      repository.startsWith("file://") ? [cleanPath(path, "..", repository.slice("file://".length))] : [],
+    ),
+    remote: fetched.some(({ version }) => !isExactVersion(version)),
+    versions: fetched.some(({ version }) => isExactVersion(version)),
+  };
+}
+
+const KUSTOMIZATION_FILES = ["kustomization.yaml", "kustomization.yml", "Kustomization"] as const;
+
+/** Where `helmCharts` looks without `helmGlobals.chartHome`. */
+const DEFAULT_CHART_HOME = "charts";
+const MAX_DEPTH = 20;
+const MAX_FILES = 2000;
+
+export function hasKustomization(directory: string, tree: RepositoryTree): boolean {
+  return KUSTOMIZATION_FILES.some((name) => tree.hasFile(cleanPath(directory, name)));
+}
+
+/**
+ * Adds everything that the kustomizations in these directories read, in whatever field: every string that names a path
+ * counts, be it a resource, base, component, generator, patch, replacement, `key=path` or chart. Directories are followed.
+ * A path inside the kustomization's directory is covered by that directory. As in Kustomize, paths are relative to the
+ * target of a linked directory.
+ */
+export async function addKustomizeInputs(
+  directories: readonly string[],
+  tree: RepositoryTree,
+  into: InputCollector,
+): Promise<void> {
+  const seen = new Set(directories.map(realPath));
+  let files = 0;
+  let level = [...seen];
+  for (let depth = 0; level.length > 0; depth += 1) {
+    if (depth > MAX_DEPTH) {
+      into.addWhole(`its kustomizations are nested more than ${MAX_DEPTH} deep`);
+      return;
+    }
+    const next: string[] = [];
+    for (const directory of level) {
+      into.addPath(directory);
+      for (const name of KUSTOMIZATION_FILES) {
+        const file = cleanPath(directory, name);
+        if (!tree.hasFile(file)) continue;
+        const reads = await readsOf(file, directory, tree);
+        if (reads === undefined) {
+          into.addWhole(`the kustomization ${file} cannot be read`);
+          return;
+        }
+        if (reads.remote) into.addRemote();
+        if (reads.versions) into.addVersion();
+        files += 1 + reads.paths.length;
+        if (files > MAX_FILES) {
+          into.addWhole(`its kustomizations name more than ${MAX_FILES} files`);
+          return;
+        }
+        for (const path of reads.paths) {
+          into.addPath(path);
+          const real = realPath(path);
+          if (!tree.hasDirectory(path) || seen.has(real)) continue;
+          seen.add(real);
+          if (hasKustomization(real, tree)) next.push(real);
+          else await addChartDependencies(path, tree, into);
+        }
+      }
+    }
+    level = next;
+  }
+
+  function realPath(path: string): string {
+    return tree.follow(path).path ?? path;
+  }
+}
+
+interface Reads {
+  readonly paths: readonly string[];
+  /** It also fetches something from elsewhere. */
+  readonly remote: boolean;
+  /** It also fetches charts of fixed versions. */
+  readonly versions: boolean;
+}
+
+/** Undefined if the file, or a plugin configuration that it names, cannot be read. */
+async function readsOf(file: string, directory: string, tree: RepositoryTree): Promise<Reads | undefined> {
+  const kustomization = await tree.readYaml(file);
+  if (kustomization === undefined) return undefined;
+  const texts = [DEFAULT_CHART_HOME, ...kustomization.flatMap(textsOf)];
+  const objects = kustomization.filter(isJsonObject);
+  let remote = objects.some((object) => fetchesRemotes(object, directory, tree));
+  for (const plugin of objects.flatMap((object) => PLUGIN_FIELDS.flatMap((field) => textsOf(object[field])))) {
+    const path = cleanPath(directory, plugin);
+    const documents = plugin.includes("\n")
+      ? await tree.parseYaml(plugin)
+      : tree.hasFile(path)
+        ? await tree.readYaml(path)
+        : [];
+    if (documents === undefined) return undefined;
+    remote ||= documents.some(namesUrl);
+    for (const text of documents.flatMap(textsOf)) texts.push(text);
+  }
+  const named = texts.filter((text) => !text.includes("\n") && !text.includes("://"));
+  if (named.some((text) => text.includes("{{"))) return undefined;
+  const paths = [...new Set(named.flatMap((text) => [text, text.slice(text.indexOf("=") + 1)]))]
+    .map((text) => ({ text, path: cleanPath(directory, text) }))
+    .filter(({ text, path }) => text.split("/").includes("..") || tree.hasDirectory(path))
+    .map(({ path }) => path)
+    .filter((path) => path !== directory);
+  return { paths, remote, versions: objects.flatMap(chartsIn).some(isFromRepository) };
+}
+
+/** Their entries are plugin configurations, as files or inline, which can name further files. */
+const PLUGIN_FIELDS = ["generators", "transformers", "validators"] as const;
+
+/** Every text in a value, at any depth. */
+function textsOf(value: Json | undefined): readonly string[] {
+  if (typeof value === "string") return value === "" ? [] : [value];
+  if (Array.isArray(value)) return (value as readonly Json[]).flatMap(textsOf);
+  return isJsonObject(value) ? Object.values(value).flatMap(textsOf) : [];
+}
+
+/** Their entries are files, directories, or repositories to clone. */
+const GRAPH_FIELDS = ["resources", "bases", "components", "generators", "transformers", "validators"] as const;
+/** Members whose strings are values, not paths. */
+const VALUES = new Set([
+  ...["annotations", "commonAnnotations", "commonLabels", "images", "labels", "literals", "metadata", "patch"],
+  "valuesInline",
+]);
+
+/**
+ * Whether a kustomization fetches something that no commit of this repository determines: a file or a repository by URL, a
+ * chart without an exact version, or an entry that is no path in the tree (a repository's short form, or broken).
+ */
+function fetchesRemotes(kustomization: JsonObject, directory: string, tree: RepositoryTree): boolean {
+  const charts = chartsIn(kustomization);
+  if (charts.some(fetchesChart)) return true;
+  const read = { ...kustomization, helmCharts: charts.map(withoutRepository), helmChartInflationGenerator: undefined };
+  if (namesUrl(read)) return true;
+  return GRAPH_FIELDS.flatMap((field) => textsIn(kustomization[field])).some(
+    (entry) => !isPathIn(tree, directory, entry),
+  );
+}
+
+/** Whether any text in a value is a URL or an SSH address. */
+function namesUrl(value: Json | undefined): boolean {
+  return textsIn(value).some((text) => text.includes("://") || /^(?:git::|[\w.-]+@[^/]+:)/.test(text));
+}
+
+function chartsIn({ helmCharts, helmChartInflationGenerator }: JsonObject): readonly JsonObject[] {
+  return [helmCharts, helmChartInflationGenerator].flatMap(objectsIn);
+}
+
+function fetchesChart(chart: JsonObject): boolean {
+  const exact = chart.version ?? chart.chartVersion ?? "";
+  return isFromRepository(chart) && !(typeof exact === "string" && isExactVersion(exact));
+}
+
+function isFromRepository({ repo, chartRepoUrl }: JsonObject): boolean {
+  return (repo ?? chartRepoUrl ?? "") !== "";
+}
+
+function withoutRepository(chart: JsonObject): JsonObject {
+  return { ...chart, repo: undefined, chartRepoUrl: undefined };
+}
+
+function objectsIn(value: Json | undefined): readonly JsonObject[] {
+  return Array.isArray(value) ? value.filter(isJsonObject) : [];
+}
+
+/** Strings of one line; longer ones are inline content. */
+function textsIn(value: Json | undefined): readonly string[] {
+  if (typeof value === "string") return value === "" || value.includes("\n") ? [] : [value];
+  if (Array.isArray(value)) return (value as readonly Json[]).flatMap(textsIn);
+  if (!isJsonObject(value)) return [];
+  return Object.entries(value).flatMap(([key, member]) => (VALUES.has(key) ? [] : textsIn(member)));
+}
+
+const MAX_IMPORT_DEPTH = 20;
+const MAX_JSONNET_FILES = 2000;
+
+/**
+ * Adds what the Jsonnet files in a directory import, recursively: each import relative to the importing file, the directory
+ * and every library root, whether it exists there or not. Library roots are clean paths from the repository's root and
+ * count as a whole. Arguments that are Jsonnet code are read like files.
+ */
+export async function addJsonnetInputs(
+  directory: string,
+  { libraries, code: snippets }: JsonnetOptions,
+  tree: RepositoryTree,
+  into: InputCollector,
+): Promise<void> {
+  const files = tree.entriesIn(directory).filter(({ path, kind }) => kind !== "submodule" && isCode(path));
+  if (files.length === 0) return;
+  for (const library of libraries) into.addPath(library);
+  const problem = await followImports();
+  if (problem !== undefined) into.addWhole(problem);
+
+  /** Returns why the imports are unknown, or undefined. */
+  async function followImports(): Promise<string | undefined> {
+    const named = snippets.map((snippet) => importedBy(snippet, []));
+    if (named.includes(undefined)) return "an import in its Jsonnet arguments cannot be read";
+    let level = [...new Set([...files.map(({ path }) => path), ...named.flatMap((paths) => paths ?? [])])];
+    const seen = new Set(level);
+    for (let depth = 0; level.length > 0; depth += 1) {
+      if (depth > MAX_IMPORT_DEPTH) return `its Jsonnet imports are nested more than ${MAX_IMPORT_DEPTH} deep`;
+      if (seen.size > MAX_JSONNET_FILES) return `it reads more than ${MAX_JSONNET_FILES} Jsonnet files`;
+      const texts = await tree.readTexts(level);
+      const next = new Set<string>();
+      for (const file of level) {
+        const text = texts.get(file);
+        if (text === undefined) return `the Jsonnet file ${file} cannot be read`;
+        const imported = importedBy(text, [parentOf(file), parentOf(tree.follow(file).path ?? file)]);
+        if (imported === undefined) return `an import in the Jsonnet file ${file} cannot be read`;
+        for (const one of imported) if (!seen.has(one)) next.add(one);
+      }
+      for (const one of next) seen.add(one);
+      level = [...next];
+    }
+    return undefined;
+  }
+
+  /** Adds everything that a text imports and returns the Jsonnet files; undefined if an import is unknown. */
+  function importedBy(text: string, ownPlaces: readonly string[]): readonly string[] | undefined {
+    const imports = jsonnetImports(text);
+    const found: string[] = [];
+    for (const { path, code } of imports) {
+      if (path === undefined) return undefined;
+      // An absolute path is outside the repository.
+      if (path.startsWith("/")) continue;
+      for (const root of new Set([...ownPlaces, directory, ...libraries])) {
+        const place = cleanPath(root, path);
+        into.addPath(place);
+        if (code && tree.hasFile(place) && !place.endsWith(".json")) found.push(place);
+      }
+    }
+    return found;
+  }
+}
+
+function isCode(path: string): boolean {
+  return /\.(?:jsonnet|libsonnet)$/.test(path);
+}
+
+/** An import as a Jsonnet file names it. */
+interface JsonnetImport {
+  /** Undefined if unknown: a comment comes before the literal, or it has escapes other than of quotes and slashes. */
+  readonly path: string | undefined;
+  /** Imported as Jsonnet, not as text or bytes. */
+  readonly code: boolean;
+}
+
+/** No file's path is longer. The limit also bounds the cost of hostile texts. */
+const ESCAPED = String.raw`"((?:[^"\\]|\\[\s\S]){0,4096})"|'((?:[^'\\]|\\[\s\S]){0,4096})'`;
+const VERBATIM = String.raw`@"((?:[^"]|""){0,4096})"(?!")|@'((?:[^']|''){0,4096})'(?!')`;
+const COMMENT = String.raw`#|/[/*]`;
+const IMPORT = String.raw`(?<![\w$])import(str|bin)?(?!\w)\s*(?:${ESCAPED}|${VERBATIM}|${COMMENT})`;
+
+/**
+ * Every `import`, `importstr` and `importbin` of a Jsonnet text. Those in comments and strings count too: that finds too
+ * much and never too little, since Jsonnet allows only a literal after these words
+ * (https://jsonnet.org/ref/spec.html).
+ */
+export function jsonnetImports(text: string): readonly JsonnetImport[] {
+  const imports: JsonnetImport[] = [];
+  const pattern = new RegExp(IMPORT, "g");
+  for (let match = pattern.exec(text); match !== null; match = pattern.exec(text)) {
+    const [, kind, double, single, verbatimDouble, verbatimSingle] = match;
+    const escaped = double ?? single;
+    const verbatim = verbatimDouble?.replaceAll('""', '"') ?? verbatimSingle?.replaceAll("''", "'");
+    imports.push({ path: escaped === undefined ? verbatim : unescaped(escaped), code: kind === undefined });
+    // The text of one in a comment may hold another.
+    pattern.lastIndex = match.index + "import".length;
+  }
+  return imports;
+}
+
+function unescaped(text: string): string | undefined {
+  if (/\\[^"'\\/]/.test(text.replaceAll("\\\\", ""))) return undefined;
+  return text.replace(/\\(["'\\/])/g, "$1");
+}
