@@ -134,7 +134,7 @@ function paragraphsOf(refusal: Refusal, { change, words, links, advice }: Refusa
           : "Nothing was deployed.",
       ];
     case "unread-files":
-      return [unreadText(refusal.files, words), "Nothing was deployed."];
+      return unreadText(refusal.files, words);
     case "conflicts":
       return "PR has merge conflicts, please resolve before syncing";
     case "mergeability-unknown":
@@ -211,7 +211,7 @@ function paragraphsOf(refusal: Refusal, { change, words, links, advice }: Refusa
       }));
       return [
         listOf(`${code(refusal.login)} may not run ${code(`${word} ${refusal.command}`)} for:`, items),
-        `Nothing was run. Ask someone who may. ${whereRulesAre(refusal.applications)}`,
+        `${refusal.others.length === 0 ? "Nothing was run. " : ""}Ask someone who may. ${whereRulesAre(refusal.applications)}`,
         narrower(refusal.others, words, refusal.command),
       ];
     }

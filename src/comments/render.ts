@@ -5,7 +5,7 @@ import type { NextStep } from "../core/model/next-step.js";
 import type { CommandResultOf, Refusal, ResultKind } from "../core/model/result.js";
 import { minuteText } from "../core/model/time.js";
 import { SERVICE } from "../names.js";
-import { changeLink, code, codes, sentence, toCopy } from "./markdown.js";
+import { changeLink, code, codes, linked, sentence, toCopy } from "./markdown.js";
 import { markerLine } from "./marker.js";
 import { nextStepText } from "./next-step-words.js";
 import { type Block, block, blocksOf, cutBlocks, joined, pack } from "./parts.js";
@@ -63,10 +63,8 @@ function titled(title: string, blocks: readonly Block[], { change, words }: Answ
   });
 }
 
-function unlockBlocks(
-  result: CommandResultOf<"unlocked">,
-  { change, words, links, advice }: AnswerFacts,
-): readonly Block[] {
+function unlockBlocks(result: CommandResultOf<"unlocked">, facts: AnswerFacts): readonly Block[] {
+  const { change, words, links } = facts;
   const nothing =
     result.notHeld.length > 0
       ? "Nothing was released."
@@ -85,15 +83,22 @@ function unlockBlocks(
     next.length === 0 ? "" : `Next in the queue: ${next.join(", ")}.`,
     result.left.length === 0 ? "" : `No longer in the queue for: ${codes(result.left)}.`,
     notHeld.length === 0 ? "" : ["Not released:", ...notHeld].join("\n"),
-    advice === undefined ? "" : nextStepText(advice.next, change, words, { links }),
+    stepAfter(result.released.length > 0, facts),
   ]);
 }
 
-function updateText({ done }: CommandResultOf<"updated">, { change, words, advice }: AnswerFacts): string {
+/** What comes next; the address of the plan if that says nothing else. @param changed whether the command did anything. */
+function stepAfter(changed: boolean, { plan, advice, change, words, links }: AnswerFacts): string {
+  if (plan !== undefined && (!changed || advice?.next.kind === "undone")) return linked("Plan", plan);
+  return advice === undefined ? "" : nextStepText(advice.next, change, words, { links });
+}
+
+function updateText({ done }: CommandResultOf<"updated">, facts: AnswerFacts): string {
+  const { change } = facts;
   const base = code(change.baseBranch);
   if (done === undefined) {
-    const next = advice === undefined ? "" : nextStepText(advice.next, change, words);
-    return joined([`The branch has every commit of ${base}: there is nothing to update.`, next], "\n\n");
+    const nothing = `The branch has every commit of ${base}: there is nothing to update.`;
+    return joined([nothing, stepAfter(false, facts)], "\n\n");
   }
   const [was, head] = [change.headRevision, done.head].map((commit) => code(shortRevision(commit)));
   const how = done.rewritten
@@ -103,12 +108,10 @@ function updateText({ done }: CommandResultOf<"updated">, { change, words, advic
 }
 
 function revertedText({ revert, known }: CommandResultOf<"reverted">, { change, words, links }: AnswerFacts): string {
-  const { short, command } = words;
+  const { short } = words;
   const number = changeLink(referenceTo(revert, change, words), revert, links);
-  const what = known
-    ? `${number} is open already, and reverts this ${short}.`
-    : `Opened ${number}, which reverts this ${short}.`;
-  return `${what} It is planned like any other; ${code(`${command} sync`)} there deploys ${code(change.baseBranch)} without this change. Where an approval is required, somebody has to give it who neither asked for the revert nor wrote what it reverts.`;
+  const what = known ? `${number} is open already: it` : `Opened ${number}, which`;
+  return `${what} reverts this ${short}, and is planned there. Where an approval is required, somebody has to give it who neither asked for the revert nor wrote what it reverts.`;
 }
 
 function heldText(hold: Hold, { command }: HostWords): string {

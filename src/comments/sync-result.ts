@@ -36,6 +36,8 @@ export interface ResultFacts {
   /** Who gave the command, and how long it took; undefined if that is not known. */
   readonly by?: string | undefined;
   readonly seconds?: number | undefined;
+  /** The address of the comment with the plan of the head, which says what comes next; undefined if that is not known. */
+  readonly plan?: string | undefined;
 }
 
 const MAX_RESOURCES = 30;
@@ -46,20 +48,14 @@ const MAX_DEGRADED = 5;
 export function syncBlocks(result: SyncedResult, facts: ResultFacts): readonly Block[] {
   const { change, words, advice } = facts;
   const { dryRun, applications, skipped, merge, notMerged } = result;
-  const announced = result.announced.map(({ application, kind }) => ({
-    application,
-    reason:
-      kind === "new"
-        ? "Argo CD creates it when its Application resource is applied"
-        : "Argo CD deletes it when its Application resource is removed",
-  }));
+  const announced = result.announced.map(({ application, kind }) => `${code(application)} (${kind})`);
   // A failed application has its own advice.
   const isDeployed = !dryRun && applications.length > 0 && applications.every(({ kind }) => kind === "succeeded");
   const texts = [
     skipped.length === 0
       ? ""
       : `Nothing to deploy, proven unchanged by the plan${dryRun ? "" : ", lock released"}: ${codes(skipped)}.`,
-    announced.length === 0 ? "" : listOf("Not deployed by a sync:", announced),
+    announced.length === 0 ? "" : `Not deployed by a sync: ${announced.join(", ")}.`,
     notMerged.length === 0 ? "" : listOf("Not merged automatically:", notMerged, facts.links),
     ...(merge?.overridden ?? []).map(
       ({ application, check, by }) =>
@@ -126,13 +122,20 @@ const ENDED = {
 } as const;
 
 function verdictBlocks(all: readonly ApplicationSync[], run: Run, unchanged = 0): readonly Block[] {
-  const { command, at, change, words, links, next, by, seconds } = run;
+  const { command, at, dryRun, change, words, links, by, seconds, plan } = run;
+  const next = plan !== undefined && (dryRun || run.next?.kind === "undone") ? undefined : run.next;
   const isCommand = next?.kind === "command";
   const step = next === undefined || isCommand ? [] : [nextStepClause(next, change, words, links)];
+  const shown = plan === undefined ? [] : [linked("plan", plan)];
   const commit = command === "sync" ? headLink(change.headRevision, links) : code(at);
   const who = by === undefined ? "" : ` by ${code(by)}`;
   const length = seconds === undefined ? "" : ` in ${lengthText(seconds)}`;
-  const verdict = [`**${countsText(all, run, unchanged)}** at ${commit}${who}${length}`, ...dangers(all), ...step];
+  const verdict = [
+    `**${countsText(all, run, unchanged)}** at ${commit}${who}${length}`,
+    ...dangers(all),
+    ...step,
+    ...shown,
+  ];
   return blocksOf([verdict.join(" · "), isCommand ? nextStepText(next, change, words, { links }) : ""]);
 }
 
@@ -231,7 +234,7 @@ function saidOnce(failed: Failed): Failed {
 }
 
 function againLines({ application, kind }: ApplicationSync, run: Run): readonly string[] {
-  const { advice, change, words, links, next, alone } = run;
+  const { advice, change, words, links } = run;
   const step = advice?.each.get(application);
   if (step === undefined) return [];
   const untouched = kind === "rejected" ? "Nothing was deployed" : "";
@@ -240,8 +243,19 @@ function againLines({ application, kind }: ApplicationSync, run: Run): readonly 
   const state = joined([untouched, lock], " and ");
   const clause = nextStepClause(step, change, words, links);
   const again = step.kind === "command" && !isLost ? `Once the cause is gone, ${clause}` : capitalised(clause);
-  const said = alone && step.kind === next?.kind ? [] : [again];
+  const said = isSaid(step, application, run) ? [] : [again];
   return [[...(state === "" ? [] : [capitalised(state)]), ...said].map((text) => `${text}.`).join(" ")];
+}
+
+/** Whether the verdict says already what to do with an application. */
+function isSaid(step: NextStep, application: ApplicationName, { next, alone }: Run): boolean {
+  if (alone) return step.kind === next?.kind;
+  return (
+    step.kind === "retry" &&
+    next?.kind === "retry" &&
+    step.after === next.after &&
+    next.applications.includes(application)
+  );
 }
 
 type Succeeded = Extract<ApplicationSync, { kind: "succeeded" }>;

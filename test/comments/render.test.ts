@@ -34,6 +34,8 @@ import {
 const web = applicationName("web");
 const api = applicationName("api");
 const change = sampleChange();
+const PLAN = "https://host.example.com/acme/deploy/pull/7#issuecomment-1";
+const PLAN_LINK = / · \[plan\]\(<[^>]*>\)$/;
 const facts = { change, words: WORDS.hosta, links: LINKS, comments: "all" } as const;
 
 const succeeded: ApplicationSync = {
@@ -130,7 +132,7 @@ function factsAfter(result: CommandResult, more: SampleFacts = {}): Facts {
 /** The answer as `reply` posts it. */
 function answered(result: CommandResult, more: SampleFacts = {}): readonly string[] {
   const advice = adviceAfter(result, factsAfter(result, more));
-  return renderResult(result, { ...facts, change: more.change ?? change, advice });
+  return renderResult(result, { ...facts, change: more.change ?? change, advice, plan: PLAN });
 }
 
 const HOLD: Hold = {
@@ -277,7 +279,7 @@ describe("the answers to commands", () => {
       const lines = first.split("\n").slice(0, 4);
       expect(lines[1]).toMatch(/^## svc Sync [✅❌]$/u);
       expect(lines[3]).toContain(counts);
-      expect(lines[3]).toMatch(step);
+      expect(lines[3]?.replace(PLAN_LINK, "")).toMatch(step);
     },
   );
 
@@ -306,7 +308,7 @@ describe("the answers to commands", () => {
       { kind: "rolled-back", dryRun: false, applications: [succeeded], takenOver: [] },
       {},
       "**1 application rolled back** at `main`",
-      /nothing is left to do: the target branch runs again\. To deploy this PR after all, comment `svc plan`; to drop it, close this PR$/,
+      /^\*\*1 application rolled back\*\* at `main`$/,
     ],
     [
       "of a closed PR",
@@ -327,7 +329,31 @@ describe("the answers to commands", () => {
     const lines = first.split("\n").slice(0, 4);
     expect(lines[1]).toMatch(/^## svc Rollback [✅❌]$/u);
     expect(lines[3]).toContain(counts);
-    expect(lines[3]).toMatch(step);
+    expect(lines[3]?.replace(PLAN_LINK, "")).toMatch(step);
+  });
+
+  test.each<[CommandResult, string, RegExp]>([
+    [
+      { kind: "rolled-back", dryRun: false, applications: [succeeded], takenOver: [] },
+      "**1 application rolled back** at `main`",
+      / · nothing is left to do: the target branch runs again\. To deploy this PR after all, comment `svc plan`; to drop it, close this PR\n/,
+    ],
+    [synced({ dryRun: true }), "**1 application would succeed**", /\n\nComment:\n```\nsvc sync\n```\n/],
+    [
+      { kind: "unlocked", released: [web], notHeld: [], left: [], next: [] },
+      "Released: `web`.",
+      /\n\nNothing is left to do: the locks are released\. To deploy this PR after all, comment `svc plan`; to drop it, close this PR\.$/,
+    ],
+    [{ kind: "updated", done: undefined }, "nothing to update.", /\n\nMerge this PR\.$/],
+  ])("%j says what comes next only where it cannot lead to the plan, which does", (result, said, step) => {
+    const advice = adviceAfter(result, factsAfter(result));
+    const [without = ""] = renderResult(result, { ...facts, advice });
+    expect(without).toContain(said);
+    expect(without).toMatch(step);
+    const [text = ""] = renderResult(result, { ...facts, advice, plan: PLAN });
+    expect(text).toContain(said);
+    expect(text).not.toMatch(step);
+    expect(text).toMatch(/\[[Pp]lan\]\(<[^>]*#issuecomment-1>\)/);
   });
 
   test("a close with nothing left deployed says nothing", () => {

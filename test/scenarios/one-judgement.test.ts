@@ -118,13 +118,27 @@ describe.each(HOSTS)("one judgement on %s", (host) => {
     );
   });
 
-  test("after an unlock nothing is left to do, with the choices", async () => {
+  test("after an unlock nothing is left to do, with the choices, where no comment shows the plan", async () => {
     const bot = await startBot({ host });
     const one = await bot.open(changeOf(["web"]));
+    await bot.stores.marks.wrote(bot.ref(one), "plan", undefined);
     await bot.comment(one, "svc unlock");
     expect(bot.lastComment(one)).toContain(
       `Nothing is left to do: the locks are released. To deploy this ${SHORT[host]} after all, comment \`svc plan\`; to drop it, close this ${SHORT[host]}.`,
     );
+  });
+
+  test("an answer leads to the comment of the plan, which says what comes next", async () => {
+    const bot = await startBot({ host });
+    const one = await bot.open(changeOf(["web"]));
+    const [plan] = bot.seen(one).comments;
+    const link = new RegExp(`\\[[Pp]lan\\]\\(<[^>]*#(?:issuecomment-|note_)${plan?.id ?? "none"}>\\)`);
+    bot.expectChanges("dry-run web");
+    for (const command of ["svc sync --dry-run", "svc update", "svc unlock"]) {
+      await bot.comment(one, command);
+      expect(bot.lastComment(one)).toMatch(link);
+      expect(bot.lastComment(one)).not.toMatch(/Comment:|is left to do/);
+    }
   });
 
   test("a host that does not tell who approved refuses the sync with what nobody can tell", async () => {

@@ -51,7 +51,7 @@ describe.each(HOSTS)("what a result says on %s", (host) => {
     await bot.comment(one, "svc sync");
     expect(bot.lastComment(one)).toContain("ConfigMap guestbook/web: SyncFailed: denied:");
     expect(bot.lastComment(one)).not.toMatch(/^\/close/m);
-    expect(bot.lastComment(one)).toContain(" · fix the cause, then `svc sync`, or `svc rollback -a web`\n");
+    expect(bot.lastComment(one)).toContain(" · fix the cause, then `svc sync`, or `svc rollback -a web` · [plan](");
     await bot.comment(one, "svc rollback -a web");
     expect(bot.lastComment(one)).toContain("✅ succeeded, `main` is deployed");
   });

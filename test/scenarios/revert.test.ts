@@ -48,7 +48,7 @@ describe.each(HOSTS)("svc revert on %s", (host) => {
     await bot.comment(one, "svc revert");
     const two = made(bot, one);
     await bot.comment(one, "svc revert", "bo");
-    expect(bot.lastComment(one)).toContain(`${two}>) is open already, and reverts this`);
+    expect(bot.lastComment(one)).toContain(`${two}>) is open already: it reverts this`);
     expect(() => bot.seen(two + 1)).toThrow();
   });
 

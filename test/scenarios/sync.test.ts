@@ -76,7 +76,7 @@ describe.each(HOSTS)("sync on %s", (host) => {
     expect(bot.changes()).toEqual(["sync web"]);
   });
 
-  test("new and deleted applications are left out of a sync, and it says what Argo CD does with them", async () => {
+  test("new and deleted applications are left out of a sync, and it names them", async () => {
     const bot = await startBot({ host });
     const one = await bot.open({
       ...changeOf(["web"]),
@@ -87,8 +87,7 @@ describe.each(HOSTS)("sync on %s", (host) => {
     expect(await bot.locked(one)).toEqual(["api", "fresh", "web"]);
     bot.expectChanges("sync web");
     await bot.comment(one, "svc sync");
-    expect(bot.lastComment(one)).toContain("- `fresh`: Argo CD creates it when its Application resource is applied");
-    expect(bot.lastComment(one)).toContain("- `api`: Argo CD deletes it when its Application resource is removed");
+    expect(bot.lastComment(one)).toContain("Not deployed by a sync: `api` (deleted), `fresh` (new).");
     expect(bot.changes()).toEqual(["sync web"]);
     expect(bot.argocd.application("api")).toBeDefined();
     expect(bot.argocd.application("fresh")).toBeUndefined();

@@ -67,7 +67,7 @@ describe.each(HOSTS)("svc update on %s", (host) => {
     const head = bot.seen(one).headRevision;
     await bot.comment(one, "svc update");
     expect(bot.lastComment(one)).toContain(
-      "The branch has every commit of `main`: there is nothing to update.\n\nComment:\n```\nsvc sync\n```",
+      "The branch has every commit of `main`: there is nothing to update.\n\n[Plan](<http",
     );
     expect([sent(bot), bot.seen(one).headRevision]).toEqual([0, head]);
   });

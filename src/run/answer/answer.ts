@@ -18,7 +18,7 @@ import { outsiderIn } from "../line/permit.js";
 import { openChange, readChangeFacts, type Run, type SettingsSource } from "../line/run.js";
 import { auditFactsOf, auditRun } from "./audit.js";
 import { tellReceivers } from "./notify.js";
-import { planTexts } from "./plan-comment.js";
+import { PlanComment, planTexts } from "./plan-comment.js";
 import { type Advised, postingOf, replyTo, setsStatus, urgencyOf } from "./results.js";
 import { setDetectedStatus } from "./show.js";
 import { setCommitStatus } from "./status.js";
@@ -144,11 +144,12 @@ async function advise(
     const review = followed ? ("required" as const) : ("rules" as const);
     const { facts, records } = await readChangeFacts(change, known, asking, { ...planned, problems, review });
     const advice = adviceAfter(result, facts);
-    if (!followed) return { advice };
+    const planUrl = facts.plan?.current === true ? await new PlanComment(change, {}, run).storedUrl() : undefined;
+    if (!followed) return { advice, planUrl };
     const { approval, missingForRules } = facts;
     const reviewed = facts.untold.approval === undefined ? { approval, missingForRules } : undefined;
     const present = result.kind === "planned" ? presentOf(result.plan, change, approval, records) : undefined;
-    return { advice, reviewed, present, startsOnApproval: mayStartOnApproval(facts) };
+    return { advice, planUrl, reviewed, present, startsOnApproval: mayStartOnApproval(facts) };
   } catch (error) {
     if (error instanceof LeaseLost) throw error;
     asking.signal?.throwIfAborted();
@@ -177,11 +178,11 @@ async function settingsOfClosed(change: ChangeRequest, run: SettingsSource): Pro
 async function renderAnswer(
   { result, settled, by }: Pick<Finished, "result" | "settled"> & { readonly by: string | undefined },
   change: ChangeRequest,
-  { advice, present }: Advised,
+  { advice, present, planUrl }: Advised,
   run: Run,
 ): Promise<readonly string[]> {
   const words = run.hostWords[change.host];
-  const facts = { by, seconds: run.attempt.seconds };
+  const facts = { by, seconds: run.attempt.seconds, plan: planUrl };
   const parts =
     result.kind === "planned"
       ? await planTexts({ plan: result.plan, next: advice?.next, present }, change, run)

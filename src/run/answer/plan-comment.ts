@@ -84,6 +84,12 @@ export class PlanComment {
     return known === undefined || known === "" ? change.webUrl : run.host.commentUrl(change, known);
   }
 
+  /** The address of the comment, if it is stored. */
+  async storedUrl(): Promise<string | undefined> {
+    const { id = "" } = (await this.#written()) ?? {};
+    return id === "" ? undefined : this.run.host.commentUrl(this.change, id);
+  }
+
   /** Edits it if it does not say what was read. */
   async update({ plan, facts, records }: ReadFacts & { readonly plan: Plan }): Promise<void> {
     if (this.options.withoutComment === true || !isPlanOf(plan, this.change)) return;

@@ -349,6 +349,8 @@ async function postPlan(
 /** The advice, and the host's answers behind it, which what is shown needs as well. */
 export interface Advised {
   readonly advice?: Advice | undefined;
+  /** Where the plan of the head is shown, if that is stored. */
+  readonly planUrl?: string | undefined;
   readonly reviewed?: Reviewed | undefined;
   readonly present?: Present | undefined;
   /** Set only for a plan whose sync an approval may start by the rules. */
