@@ -69,10 +69,12 @@ export interface Answer extends Pick<Response, "status" | "headers"> {
   readonly text: string;
 }
 
-interface BinaryAnswer {
+export interface BinaryAnswer {
   readonly status: number;
   readonly headers: Pick<Headers, "get">;
   readonly bytes: Buffer;
+  /** Whether the bytes are still gzip; see `leavePacked`. */
+  readonly packed: boolean;
 }
 
 /**
@@ -104,6 +106,8 @@ interface DirectRequest {
   readonly method: "GET" | "POST" | "PUT" | "DELETE";
   readonly headers: Readonly<Record<string, string>>;
   readonly body: string | Uint8Array | undefined;
+  /** A successful answer of more than a few KiB stays in gzip. Its limit then is that of the packed bytes. */
+  readonly leavePacked?: boolean;
 }
 
 const unpackInThread = promisify(gunzip);
@@ -126,8 +130,10 @@ export async function requestBytes(
   const { maxBytes } = limits;
   return within(limits, async (signal) => {
     const answer = await received(connections, request, maxBytes, signal);
-    if (answer.bytes.length === 0 || answer.headers.get("content-encoding")?.toLowerCase() !== "gzip") return answer;
-    return { ...answer, bytes: await unpacked(answer.bytes, maxBytes) };
+    const { status, headers, bytes } = answer;
+    if (bytes.length === 0 || headers.get("content-encoding")?.toLowerCase() !== "gzip") return answer;
+    const isLeft = request.leavePacked === true && status >= 200 && status <= 299 && bytes.length > FEW_BYTES;
+    return isLeft ? { ...answer, packed: true } : { ...answer, bytes: await unpacked(bytes, maxBytes) };
   });
 }
 
@@ -170,7 +176,7 @@ function received(
         if (size > maxBytes) controller.abort(tooLarge(maxBytes));
         else chunks.push(chunk);
       },
-      onResponseEnd: () => resolve({ ...head, bytes: Buffer.concat(chunks) }),
+      onResponseEnd: () => resolve({ ...head, bytes: Buffer.concat(chunks), packed: false }),
       onResponseError: (_controller, error) => reject(error),
     });
   });

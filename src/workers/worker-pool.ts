@@ -162,7 +162,7 @@ type TaskEnd = Computed<unknown> | { readonly kind: "failed"; readonly error: un
 const SLICES = 10;
 
 /** A thread with a larger heap is ended after its task: V8 gives back little of it to the next one, or to the machine. */
-const LARGE_HEAP = 48 * 1024 * 1024;
+const LARGE_HEAP = 32 * 1024 * 1024;
 
 /** One thread. It does one task at a time. Once it has `ended` it does no more. */
 class WorkerThread {

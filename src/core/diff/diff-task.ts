@@ -3,7 +3,7 @@ import type { ApplicationSpec, Manifest } from "../model/application.js";
 import { isJsonObject, type JsonObject, type JsonText, readJsonText } from "../model/json.js";
 import type { ManifestDiff, SecretChange } from "../model/plan/manifest-diff.js";
 import type { SensitiveKind } from "../model/settings.js";
-import { readFirst, type Task } from "../ports/compute.js";
+import { kept, type Kept, readFirst, readKept, type Task } from "../ports/compute.js";
 import type { LiveState, ObjectAnswer } from "../ports/deployer.js";
 import { isSecret } from "../secrets/hide-values.js";
 import { type ComparedSecrets, compareSecrets, secretName, type SecretsInGit } from "../secrets/secret-changes.js";
@@ -56,7 +56,7 @@ interface DiffOutput {
 /** What Kubernetes is asked about a diff, and the sides of these objects, from which their marks follow once it has answered. */
 export interface DiffQuestion {
   readonly order: TrialOrder;
-  readonly sides: readonly (readonly [key: string, sides: Sides])[];
+  readonly sides: Kept<readonly [key: string, sides: Sides]>;
 }
 
 /** What Kubernetes can be asked about the changed objects. */
@@ -74,14 +74,20 @@ export const diffTask = readFirst("diff", parsed, (input): DiffOutput => {
   const sensitive = sensitiveChanges(differing.values(), input.sensitiveKinds, secrets);
   const diff = withSensitive(diffOf(input, renders), sensitive);
   const onlyCommit = input.mayHoldCommit ? differingByCommit(request, pairs, differing) : [];
-  const question = input.asks === true ? questionOf(renders) : undefined;
+  const question = input.asks === true ? questionOf(renders, input.characters) : undefined;
   return { diff: { ...diff, secrets, onlyCommit }, facts, question };
 });
 
-function questionOf({ request, differing }: Renders): DiffQuestion {
+function questionOf({ request, differing }: Renders, characters: number): DiffQuestion {
   const order = trialOrder(request, differing, new Map());
   const keys = new Set(order.objects.map(({ object }) => keyOf({ ...object, generateName: "" })));
-  return { order, sides: [...differing].filter(([key]) => keys.has(key)) };
+  return {
+    order,
+    sides: kept(
+      [...differing].filter(([key]) => keys.has(key)),
+      characters,
+    ),
+  };
 }
 
 interface MarkInput extends Pick<DiffInput, "answers" | "ignored" | "syncOptions"> {
@@ -94,7 +100,7 @@ export const markTask: Task<MarkInput, Marks> = {
   run({ sides, answers, ignored, syncOptions }) {
     // Secrets, whose keys may stay, are never asked about.
     const applying = { ignored, syncOptions, stayingKeys: () => undefined };
-    const differing = new Map(sides);
+    const differing = new Map(readKept(sides));
     const before = withMarks(differing, {}, applying);
     return [...withMarks(differing, answers, applying)].map(([key, { identity, mark }]) => {
       return { title: titleOf(identity), before: before.get(key)?.mark, after: mark };
@@ -103,6 +109,8 @@ export const markTask: Task<MarkInput, Marks> = {
 };
 
 interface Parsed extends DiffRequest, Omit<DiffInput, keyof DiffRequest> {
+  /** Of both renders. */
+  readonly characters: number;
   /** Whether an id of the head's commit may be in its render. */
   readonly mayHoldCommit: boolean;
 }
@@ -110,7 +118,8 @@ interface Parsed extends DiffRequest, Omit<DiffInput, keyof DiffRequest> {
 function parsed({ base, head, ...rest }: DiffInput): Parsed {
   // Hardly any render has a commit in it, and the texts are searched quickly.
   const mayHoldCommit = head.includes(rest.placeholders.head.slice(0, 7));
-  return { ...rest, base: readJsonText(base), head: readJsonText(head), mayHoldCommit };
+  const characters = base.length + head.length;
+  return { ...rest, base: readJsonText(base), head: readJsonText(head), characters, mayHoldCommit };
 }
 
 interface Renders extends Pick<ComparedSecrets<Sides>, "secrets" | "stayingKeys"> {

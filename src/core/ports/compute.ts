@@ -1,5 +1,6 @@
 import { setImmediate } from "node:timers/promises";
 import { deserialize, serialize } from "node:v8";
+import { gunzipSync, gzipSync } from "node:zlib";
 
 /** Every task; `src/workers/serve-tasks.ts` has the table. */
 export type TaskName =
@@ -89,6 +90,34 @@ export interface Packed<T> {
 
 export function unpacked<T>({ pieces }: Packed<T>): readonly T[] {
   return pieces.flatMap((piece) => deserialize(piece) as readonly T[]);
+}
+
+/** Items that only tasks read; in gzip if they are large. */
+export type Kept<T> = { readonly items: readonly T[] } | KeptPacked<T>;
+
+interface KeptPacked<T> {
+  /** Each item by itself, so that no more than one is unpacked at a time. */
+  readonly gzip: readonly Uint8Array[];
+  /** Never set: it keeps the type of what is packed. */
+  readonly item?: T;
+}
+
+/** Characters. Packing so many takes some hundredths of a second. */
+const WORTH_PACKING = 1024 * 1024;
+
+export function kept<T>(items: readonly T[], characters: number): Kept<T> {
+  if (characters < WORTH_PACKING) return { items };
+  return { gzip: items.map((item) => gzipSync(serialize(item), { level: 1 })) };
+}
+
+export function readKept<T>(from: Kept<T>): readonly T[] {
+  return "items" in from ? from.items : from.gzip.map((item) => deserialize(unzipped(item)) as T);
+}
+
+/** Into one buffer, since the length is known. */
+function unzipped(gzip: Uint8Array): Buffer {
+  const length = new DataView(gzip.buffer, gzip.byteOffset, gzip.byteLength).getUint32(gzip.byteLength - 4, true);
+  return gunzipSync(gzip, { chunkSize: Math.max(64, length) });
 }
 
 /** A thread would cost more than it saves; the worst content of this size takes some tens of milliseconds. */

@@ -72,7 +72,7 @@ export async function refreshApplication(client: Client, target: Target, limits:
 }
 
 export function getManagedResources(client: Client, target: Target, limits: Omit<ReadOptions, "query">) {
-  return client.text(readCall([target.resourceName, "managed-resources"], { query: identity(target), ...limits }));
+  return client.unread(readCall([target.resourceName, "managed-resources"], { query: identity(target), ...limits }));
 }
 
 /** Refuses `Project` beside `project`, which Argo CD reads as the same. @throws {ArgoCdFailure} before a request is made. */

@@ -1,7 +1,6 @@
 import * as z from "zod";
 import { DeployerFailure, type DeployerFailureReason } from "../../core/model/errors.js";
-import { isNestedDeeper, type JsonText, jsonText, parseJson } from "../../core/model/json.js";
-import { type Compute, computeIfLarge, type ComputeLimits, type Task, tooMuch } from "../../core/ports/compute.js";
+import { isNestedDeeper, parseJson } from "../../core/model/json.js";
 import { hideInMessage } from "../../core/secrets/hide-in-text.js";
 import { parseRetryAfter, proxyHint } from "../../http/fetch-text.js";
 
@@ -289,38 +288,4 @@ export function parseObjectText(text: string, what: string): unknown {
   }
   if (!isNestedDeeper(MAX_DEPTH, value)) return value;
   throw new ArgoCdFailure("failed", `Argo CD ${what} that is nested deeper than ${MAX_DEPTH} levels`);
-}
-
-/** What a task read in an answer, or why it could not: errors lose their class on the way between threads. */
-export type Read<T> =
-  { readonly kind: "read"; readonly text: JsonText<T> } | { readonly kind: "failed"; readonly message: string };
-
-/** Reading 64 MiB takes some seconds. */
-const READ_DEADLINE_MS = 60_000;
-
-/** Turns an `ArgoCdFailure` of a task into a value, without its cause, which may quote the answer. */
-export function reading<T>(read: () => T): Read<T> {
-  try {
-    return { kind: "read", text: jsonText(read()) };
-  } catch (error) {
-    if (error instanceof ArgoCdFailure) return { kind: "failed", message: error.message };
-    throw error;
-  }
-}
-
-/** Reads an answer, in a thread of its own if it is large; `what` completes "reading". @throws {ArgoCdFailure} */
-export async function readLarge<I extends { readonly answer: string }, T>(
-  compute: Compute,
-  task: Task<I, Read<T>>,
-  input: I,
-  { what, ...limits }: Omit<ComputeLimits, "deadlineMs"> & { readonly what: string },
-): Promise<JsonText<T>> {
-  const computed = await computeIfLarge(compute, task, input, input.answer.length, {
-    ...limits,
-    deadlineMs: READ_DEADLINE_MS,
-  });
-  if (computed.kind === "exceeded") throw new ArgoCdFailure("failed", `reading ${what} ${tooMuch(computed.limit)}`);
-  const { output } = computed;
-  if (output.kind === "failed") throw new ArgoCdFailure("failed", output.message);
-  return output.text;
 }

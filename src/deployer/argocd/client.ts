@@ -5,6 +5,7 @@ import {
   type AnswerLimits,
   AnswerTimedOut,
   AnswerTooLarge,
+  type BinaryAnswer,
   createDispatcher,
   requestBytes,
 } from "../../http/fetch-text.js";
@@ -17,6 +18,7 @@ import {
   readAnswer,
   redirectProblem,
 } from "./argocd-failure.js";
+import { beginningOf, MAXIMUM_BODY, tooLarge, type UnreadAnswer } from "./unread-answer.js";
 
 /** How to reach Argo CD. Times are in milliseconds. */
 export interface ArgoCdConfig {
@@ -34,8 +36,6 @@ export interface ArgoCdConfig {
 }
 
 const MEBIBYTE = 1024 * 1024;
-/** Larger answers are refused: 3,000 whole applications are 22 MB. */
-const MAXIMUM_BODY = 64 * MEBIBYTE;
 /** One over gRPC-Web answers a question of some hundred KiB. */
 const MAXIMUM_GRPC_BODY = 16 * MEBIBYTE;
 /** An error over gRPC-Web is a header, and Kubernetes quotes whole templates of Pods. */
@@ -87,8 +87,8 @@ interface GrpcCall extends Pick<Call, "permission" | "signal"> {
 /** Argo CD's API. Calls throw an `ArgoCdFailure`. */
 export interface Client {
   call(call: Call): Promise<unknown>;
-  /** Resolves with the answer unread, for those that may be too large to be read here; see `readLarge`. */
-  text(call: Call): Promise<string>;
+  /** For answers that may be too large to be read here; see `readLarge`. */
+  unread(call: Call): Promise<UnreadAnswer>;
   grpc(call: GrpcCall): Promise<Uint8Array>;
   close(): Promise<void>;
 }
@@ -105,12 +105,12 @@ export function createClient(config: ArgoCdConfig, parts: { clock: Clock; log: L
     connectTimeout: config.requestTimeoutMs,
   });
 
-  async function text(asked: Call): Promise<string> {
+  async function answerOf(asked: Call, leavePacked: boolean): Promise<BinaryAnswer> {
     const deadline = performance.now() + (asked.timeoutMs ?? config.requestTimeoutMs);
     const waits = asked.method === "GET" || asked.repeatable === true ? [...RETRY_WAITS_MS] : [];
     for (;;) {
       try {
-        return await once(asked, deadline - performance.now());
+        return await once(asked, leavePacked, deadline - performance.now());
       } catch (error) {
         const wait = waits.shift();
         if (!(error instanceof ArgoCdFailure) || !error.transient || wait === undefined) throw error;
@@ -121,19 +121,16 @@ export function createClient(config: ArgoCdConfig, parts: { clock: Clock; log: L
     }
   }
 
-  async function once(asked: Call, timeoutMs: number): Promise<string> {
+  async function once(asked: Call, leavePacked: boolean, timeoutMs: number): Promise<BinaryAnswer> {
     asked.signal?.throwIfAborted();
     const path = `${prefix}/${asked.path.map(encodeSegment).join("/")}`;
     const url = new URL(path + queryText(asked.query ?? {}), base.origin);
     const started = performance.now();
     const limits = { timeoutMs: Math.max(1, timeoutMs), maxBytes: MAXIMUM_BODY, signal: asked.signal };
     const whole = asked.timeoutMs ?? config.requestTimeoutMs;
-    const { status, headers, bytes } = await explained(
-      requestBytes(connections, requestOf(url, asked), limits),
-      limits,
-      whole,
-    );
-    const text = bytes.toString();
+    const request = { ...requestOf(url, asked), leavePacked };
+    const answer = await explained(requestBytes(connections, request, limits), limits, whole);
+    const { status, headers, bytes } = answer;
     const durationMs = Math.round(performance.now() - started);
     parts.log.debug({ method: asked.method, path, status, durationMs }, "called Argo CD");
     if (status >= 300 && status < 400) throw redirectProblem(url, headers.get("location"), path.slice(prefix.length));
@@ -142,7 +139,7 @@ export function createClient(config: ArgoCdConfig, parts: { clock: Clock; log: L
       const retryAfter = headers.get("retry-after");
       throw interpretError({
         status,
-        body: withoutToken(text),
+        body: withoutToken(bytes.toString()),
         retryAfter,
         now: parts.clock.now(),
         method,
@@ -150,12 +147,12 @@ export function createClient(config: ArgoCdConfig, parts: { clock: Clock; log: L
         permission,
       });
     }
-    if (isHtml(text)) {
+    if (isHtml(beginningOf(answer))) {
       const where = `${base.origin}${base.pathname}`;
       const message = `Argo CD at ${where} answered with an HTML page instead of JSON: check argocd.server_url`;
       throw new ArgoCdFailure("failed", message, { maybeDone: true });
     }
-    return text;
+    return answer;
   }
 
   async function grpc({ path, message, permission, timeoutMs, signal }: GrpcCall): Promise<Uint8Array> {
@@ -200,10 +197,7 @@ export function createClient(config: ArgoCdConfig, parts: { clock: Clock; log: L
       return await fetched;
     } catch (error) {
       limits.signal?.throwIfAborted();
-      if (error instanceof AnswerTooLarge) {
-        const size = `${limits.maxBytes / MEBIBYTE} MiB`;
-        throw new ArgoCdFailure("failed", `Argo CD's answer is larger than ${size} and was not read`, { cause: error });
-      }
+      if (error instanceof AnswerTooLarge) throw tooLarge(limits.maxBytes, error);
       if (!(error instanceof AnswerTimedOut)) throw connectionProblem(error);
       const seconds = Math.max(1, Math.round(wholeMs / 1000));
       const message = `failed to connect to Argo CD: no answer within ${seconds} s`;
@@ -228,7 +222,15 @@ export function createClient(config: ArgoCdConfig, parts: { clock: Clock; log: L
     return { url, method, headers, body: body === undefined ? undefined : JSON.stringify(body) };
   }
 
-  return { text, call: async (asked) => readAnswer(await text(asked)), grpc, close: () => connections.close() };
+  return {
+    call: async (asked) => readAnswer((await answerOf(asked, false)).bytes.toString()),
+    async unread(asked) {
+      const { bytes, packed } = await answerOf(asked, true);
+      return packed ? { gzip: bytes } : bytes.toString();
+    },
+    grpc,
+    close: () => connections.close(),
+  };
 }
 
 function queryText(query: Query): string {

@@ -32,21 +32,13 @@ import {
   toApplication,
 } from "./application-api.js";
 import { createApplications, createServerSettings, isTemporary, keep, rolloutLines, sweep } from "./applications.js";
-import {
-  ArgoCdFailure,
-  ifVisible,
-  parseAnswer,
-  type Read,
-  readableText,
-  readAnswer,
-  reading,
-  readLarge,
-} from "./argocd-failure.js";
+import { ArgoCdFailure, ifVisible, parseAnswer, readableText } from "./argocd-failure.js";
 import { type ArgoCdConfig, type Call, type Client, createClient } from "./client.js";
 import { createLiveResources, type RecentAnswers } from "./live-resources.js";
 import { createRender } from "./render.js";
 import { createSync } from "./sync.js";
 import { createTrials } from "./trials.js";
+import { type Read, reading, readLarge, readWhole, type UnreadAnswer } from "./unread-answer.js";
 
 const versionAnswer = z.object({ Version: z.string().nullish() });
 const userAnswer = z.object({ loggedIn: z.boolean().nullish(), username: z.string().nullish() });
@@ -73,7 +65,7 @@ export function createArgoCd(
   const applications = createApplications(parts, sets.listApplicationSets);
   const recent: RecentAnswers = new LRUCache({
     maxSize: MAX_RECENT,
-    sizeCalculation: (answer) => answer.length + 1,
+    sizeCalculation: (answer) => (typeof answer === "string" ? answer.length : answer.gzip.length) + 1,
     ttl: RECENT_MS,
     ttlAutopurge: true,
   });
@@ -340,7 +332,7 @@ async function applicationsOfSet(
 }
 
 interface GeneratedAnswer {
-  readonly answer: string;
+  readonly answer: UnreadAnswer;
   readonly set: SetId;
   readonly settings: ServerSettings;
 }
@@ -349,8 +341,8 @@ interface GeneratedAnswer {
 export const readGeneratedTask: Task<GeneratedAnswer, Read<readonly Application[]>> = {
   name: "read-generated",
   run: ({ answer, set, settings }) =>
-    reading(() => {
-      const { applications } = parseAnswer(generatedList, readAnswer(answer), `the ApplicationSet ${set.name}`);
+    reading(async () => {
+      const { applications } = parseAnswer(generatedList, await readWhole(answer), `the ApplicationSet ${set.name}`);
       const count = applications?.length ?? 0;
       if (count > MAX_GENERATED) {
         const message = `it generates ${count} applications, and svc reads at most ${MAX_GENERATED}: check what its generators yield`;
@@ -373,7 +365,7 @@ async function generate(client: Client, set: ApplicationSet, options: Pick<Call,
   const metadata = isJsonObject(set.resource.metadata) ? set.resource.metadata : { name: set.name };
   requireExactKeys({ spec: set.resource.spec });
   try {
-    return await client.text({
+    return await client.unread({
       method: "POST",
       path: [...SETS, "generate"],
       body: { applicationSet: { metadata, spec: set.resource.spec } },

@@ -7,17 +7,9 @@ import type { Task } from "../../core/ports/compute.js";
 import type { Deployer, LiveResource, LiveState } from "../../core/ports/deployer.js";
 import { getManagedResources, type Parts, refreshApplication } from "./application-api.js";
 import { keep } from "./applications.js";
-import {
-  ArgoCdFailure,
-  MAX_DEPTH,
-  parseAnswer,
-  parseObjectText,
-  type Read,
-  readAnswer,
-  reading,
-  readLarge,
-} from "./argocd-failure.js";
+import { ArgoCdFailure, MAX_DEPTH, parseAnswer, parseObjectText } from "./argocd-failure.js";
 import { createSemaphore } from "./semaphore.js";
+import { arrayAnswer, type Read, readArray, reading, readLarge, type UnreadAnswer } from "./unread-answer.js";
 
 /** Time for a refresh: the call answers when the controller has compared the application. */
 const REFRESH_MS = 60_000;
@@ -32,13 +24,13 @@ const itemSchema = z.object({ group: text, kind: text, namespace: text, name: te
 type Item = z.infer<typeof itemSchema>;
 
 const comparedSchema = itemSchema.extend({ normalizedLiveState: text, hook: z.boolean().nullish() });
-const answerSchema = z.object({ items: z.array(comparedSchema).nullish() });
+const comparedAnswer = arrayAnswer("items", comparedSchema);
 
 /** Answers that the same plan may soon need again, by the application that it read. */
-export type RecentAnswers = LRUCache<LiveApplication, string>;
+export type RecentAnswers = LRUCache<LiveApplication, UnreadAnswer>;
 
 interface LiveAnswer extends Pick<LiveState, "stale" | "kubernetes"> {
-  readonly answer: string;
+  readonly answer: UnreadAnswer;
   readonly application: ApplicationName;
 }
 
@@ -46,9 +38,9 @@ interface LiveAnswer extends Pick<LiveState, "stale" | "kubernetes"> {
 export const readLiveTask: Task<LiveAnswer, Read<LiveState>> = {
   name: "read-live",
   run: ({ answer, application, stale, kubernetes }) =>
-    reading(() => {
-      const { items } = parseAnswer(answerSchema, readAnswer(answer), `the live resources of ${application}`);
-      return { resources: (items ?? []).map(toResource), stale, kubernetes };
+    reading(async () => {
+      const what = `the live resources of ${application}`;
+      return { resources: await readArray(comparedAnswer, answer, what, toResource), stale, kubernetes };
     }),
 };
 
@@ -174,25 +166,26 @@ export function liveKey({ group, kind, namespace, name }: Omit<Item, "liveState"
   return JSON.stringify([group, kind, namespace, name]);
 }
 
-const textsSchema = z.object({ items: z.array(itemSchema).nullish() });
+const textsAnswer = arrayAnswer("items", itemSchema);
 
 export const readLiveTextsTask: Task<
-  { readonly answer: string; readonly wanted: readonly string[] },
+  { readonly answer: UnreadAnswer; readonly wanted: readonly string[] },
   Read<LiveTexts>
 > = {
   name: "read-live-texts",
   run: ({ answer, wanted }) =>
-    reading(() => {
-      const items = parseAnswer(textsSchema, readAnswer(answer), "its live resources").items ?? [];
-      const present = items.filter(({ liveState }) => liveState !== "" && liveState !== "null");
+    reading(async () => {
       const keys = new Set(wanted);
-      const found = present
-        .filter((item) => keys.has(liveKey(item)))
-        .map((item) => [
-          liveKey(item),
-          { text: item.liveState, lastApplied: lastAppliedOf(readState(item.liveState)) },
-        ]);
-      const namespaces = [...new Set(present.map(({ namespace }) => namespace))].filter((one) => one !== "");
-      return { objects: Object.fromEntries(found) as LiveTexts["objects"], namespaces };
+      const objects: Record<string, LiveText> = {};
+      const namespaces = new Set<string>();
+      await readArray(textsAnswer, answer, "its live resources", (item) => {
+        const { liveState, namespace } = item;
+        if (liveState === "" || liveState === "null") return;
+        if (namespace !== "") namespaces.add(namespace);
+        const key = liveKey(item);
+        if (!keys.has(key)) return;
+        objects[key] = { text: liveState, lastApplied: lastAppliedOf(readState(liveState)) };
+      });
+      return { objects, namespaces: [...namespaces] };
     }),
 };

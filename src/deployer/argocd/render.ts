@@ -19,19 +19,18 @@ import {
   TRACKING_ANNOTATION,
 } from "./application-api.js";
 import { removeTemporary, temporaryApplication, temporaryName } from "./applications.js";
-import {
-  ArgoCdFailure,
-  GRPC,
-  isAbsent,
-  parseAnswer,
-  parseObjectText,
-  type Read,
-  readAnswer,
-  reading,
-  readLarge,
-} from "./argocd-failure.js";
+import { ArgoCdFailure, GRPC, isAbsent, parseObjectText } from "./argocd-failure.js";
 import type { Client, Query } from "./client.js";
 import { createSemaphore } from "./semaphore.js";
+import {
+  arrayAnswer,
+  type Read,
+  readArray,
+  reading,
+  readLarge,
+  sizeOfAnswer,
+  type UnreadAnswer,
+} from "./unread-answer.js";
 
 /** Another replica of Argo CD's API server may not know a new Application yet; 10 seconds in total. */
 const APPEARANCE_WAITS_MS = [250, 750, 1500, 2500, 5000] as const;
@@ -40,7 +39,7 @@ const APPEARANCE_WAITS_MS = [250, 750, 1500, 2500, 5000] as const;
 const LARGE_ANSWER = 4 * 1024 * 1024;
 
 interface Rendered extends Pick<RenderedAs, "rendered" | "settings"> {
-  readonly answer: string;
+  readonly answer: UnreadAnswer;
 }
 
 /** Renders at most `renderConcurrency` applications at a time, in the order of the calls. */
@@ -55,9 +54,9 @@ export function createRender({
   const semaphore = createSemaphore(renderConcurrency);
   const largeAnswers = createSemaphore(1);
 
-  function getManifests(target: Target, pins: PinsQuery, fresh: boolean, signal: AbortSignal): Promise<string> {
+  function getManifests(target: Target, pins: PinsQuery, fresh: boolean, signal: AbortSignal): Promise<UnreadAnswer> {
     const query = { ...identity(target), ...pins, ...(fresh ? { noCache: true } : {}) };
-    return client.text(readCall([target.resourceName, "manifests"], { query, timeoutMs, signal }));
+    return client.unread(readCall([target.resourceName, "manifests"], { query, timeoutMs, signal }));
   }
 
   async function inPlace(request: RenderRequest, signal: AbortSignal): Promise<Rendered> {
@@ -101,7 +100,7 @@ export function createRender({
     }
   }
 
-  async function whenItAppears(ask: () => Promise<string>, signal: AbortSignal): Promise<string> {
+  async function whenItAppears(ask: () => Promise<UnreadAnswer>, signal: AbortSignal): Promise<UnreadAnswer> {
     for (const wait of APPEARANCE_WAITS_MS) {
       try {
         return await ask();
@@ -131,7 +130,7 @@ export function createRender({
       const real = { resourceName: request.application.resourceName, namespace: request.application.namespace };
       const limits = { owner: changeRequestKey(request.change), signal, what: "what Argo CD rendered" };
       const read = () => readLarge(compute, readManifestsTask, { answer, as: { ...of, real } }, limits);
-      return await (answer.length > LARGE_ANSWER ? largeAnswers.run(read, signal) : read());
+      return await (sizeOfAnswer(answer) > LARGE_ANSWER ? largeAnswers.run(read, signal) : read());
     } catch (error) {
       throw renderFailure(error);
     }
@@ -183,7 +182,7 @@ const INSTALLATION_ANNOTATION = "argocd.argoproj.io/installation-id";
 /** Kubernetes' limit for the value of a label; Argo CD cuts the instance name there. */
 const LABEL_LIMIT = 63;
 
-const manifestsAnswer = z.object({ manifests: z.array(z.string()).nullish() });
+const manifestsAnswer = arrayAnswer("manifests", z.string());
 
 interface RenderedAs {
   readonly rendered: ResourceId;
@@ -192,22 +191,23 @@ interface RenderedAs {
 }
 
 export const readManifestsTask: Task<
-  { readonly answer: string; readonly as: RenderedAs },
+  { readonly answer: UnreadAnswer; readonly as: RenderedAs },
   Read<readonly Manifest[]>
 > = {
   name: "read-manifests",
-  run: ({ answer, as }) => reading(() => normaliseManifests(readAnswer(answer), as)),
+  run: ({ answer, as }) =>
+    reading(async () => {
+      const read = (text: string) => normaliseManifests(text, as);
+      return (await readArray(manifestsAnswer, answer, "rendered manifests", read)).flat();
+    }),
 };
 
 /**
  * Removes what tracking and a temporary name add, so that two renders differ only where a sync would change something. Argo CD
  * has masked the values of Secrets. @throws {ArgoCdFailure} if a manifest cannot be read: skipping it would hide its changes.
  */
-function normaliseManifests(answer: unknown, as: RenderedAs): readonly Manifest[] {
-  const { manifests } = parseAnswer(manifestsAnswer, answer, "rendered manifests");
-  return (manifests ?? [])
-    .flatMap((text) => objectsIn(parseObjectText(text, "rendered a manifest")))
-    .map((manifest) => normalise(manifest, as));
+function normaliseManifests(text: string, as: RenderedAs): readonly Manifest[] {
+  return objectsIn(parseObjectText(text, "rendered a manifest")).map((manifest) => normalise(manifest, as));
 }
 
 function objectsIn(value: unknown): readonly JsonObject[] {

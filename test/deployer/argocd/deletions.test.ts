@@ -110,7 +110,7 @@ async function act(
 
 test("a deletion by any other name stops before a request", async () => {
   const called = () => Promise.reject(new Error("called"));
-  const never = { call: called, text: called, grpc: called, close: () => Promise.resolve() };
+  const never = { call: called, unread: called, grpc: called, close: () => Promise.resolve() };
   const target = { resourceName: "plain", namespace: undefined, project: "default" };
   expect((await failureOf(deleteTemporary(never, target))).message).toBe(
     "plain is not a temporary Application and is not deleted",
