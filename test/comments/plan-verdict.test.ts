@@ -4,6 +4,8 @@ import { applicationName } from "../../src/core/model/brand.js";
 import type { AdvisedCommand, NextStep } from "../../src/core/model/next-step.js";
 import type { Danger } from "../../src/core/model/plan/manifest-diff.js";
 import type { ApplicationPlan, Plan } from "../../src/core/model/plan/plan.js";
+import type { HostId } from "../../src/names.js";
+import { wordsOfOthers } from "../scenarios/host-words.js";
 import { expectGolden } from "./golden.js";
 import {
   evaluated,
@@ -11,6 +13,7 @@ import {
   LINKS,
   resource,
   sampleApplication,
+  sampleChange,
   sampleLock,
   samplePlan,
   sampleSet,
@@ -117,9 +120,10 @@ describe("the first lines of a plan say how much changes and what is dangerous, 
       },
     ],
   ])("%s", (name, plan, next, { counts, danger = "", who, command }) => {
-    const parts = renderPlan(plan, { ...options, next });
-    expectGolden(`plan-${name}`, parts);
-    const [comment = ""] = parts;
+    const write = (host: HostId) =>
+      renderPlan({ ...plan, change: sampleChange(host) }, { ...options, words: WORDS[host], next });
+    expectGolden(`plan-${name}`, write);
+    const [comment = ""] = write("hosta");
     const [, heading, ...lines] = comment.split("\n", 5);
     expect(heading).toBe("## svc Plan");
     for (const text of [counts, danger]) expect(`\n${lines.join("\n")}`).toContain(text);
@@ -162,9 +166,10 @@ describe.each(["hosta", "hostb"] as const)("on %s", (host) => {
 
   test("a plan of 24 alike applications takes at most 40 lines outside of what is folded, and each keeps its block", () => {
     const all = [...COUNTRIES, "mt", "nl", "no", "pl"].map(shop);
-    const parts = renderPlan(samplePlan(all), { ...here, next: SYNC });
+    const parts = renderPlan(samplePlan(all, { change: sampleChange(host) }), { ...here, next: SYNC });
     expect(parts).toHaveLength(1);
-    if (host === "hosta") expectGolden("plan-of-24-alike", parts);
+    if (host === "hosta") expectGolden("plan-of-24-alike", () => parts);
+    else expect(wordsOfOthers(host, parts)).toEqual([]);
     const [comment = ""] = parts;
     expect(linesOf(comment).length).toBeLessThanOrEqual(40);
     for (const { application } of all) expect(comment.split(`\n### Application: \`${application}\`\n`)).toHaveLength(2);

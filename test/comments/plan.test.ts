@@ -1,13 +1,14 @@
 import { describe, expect, test } from "@jest/globals";
 import fc from "fast-check";
 import { readMarker } from "../../src/comments/marker.js";
-import { renderPlan } from "../../src/comments/plan.js";
+import { type PlanOptions, renderPlan } from "../../src/comments/plan.js";
 import type { Present } from "../../src/comments/present.js";
 import { markStale } from "../../src/comments/publish.js";
 import { applicationName } from "../../src/core/model/brand.js";
 import type { NextStep } from "../../src/core/model/next-step.js";
 import type { Plan } from "../../src/core/model/plan/plan.js";
 import { nextStep } from "../../src/core/policy/next-step.js";
+import type { HostId } from "../../src/names.js";
 import { expectGolden } from "./golden.js";
 import {
   compared,
@@ -17,6 +18,7 @@ import {
   preview,
   resource,
   sampleApplication,
+  sampleChange,
   sampleCheck,
   sampleLock,
   samplePlan,
@@ -31,6 +33,11 @@ const SECRET_HUNK =
 const AGAINST = { approximate: [], alreadyThere: [], kept: [] } as const;
 const LIVE = { kind: "live", ...AGAINST, drifted: [] } as const;
 const github = { words: WORDS.hosta, pruning: false, links: LINKS, comments: "all" } as const;
+
+/** The comments of a plan on a host. */
+function on(host: HostId, plan: Plan, more: Partial<PlanOptions> = {}): readonly string[] {
+  return renderPlan({ ...plan, change: sampleChange(host) }, { ...github, words: WORDS[host], ...more });
+}
 
 describe("the shapes of a plan comment", () => {
   test.each<[string, Plan]>([
@@ -467,7 +474,7 @@ describe("the shapes of a plan comment", () => {
         sampleApplication("web", {
           ...evaluated([resource("ConfigMap guestbook/web", "update", HUNK)]),
           atMerge: "auto-sync is enabled: Argo CD deploys it by itself at the merge",
-          warnings: ["runs commit abc of change request acme/deploy 3 by @team, closes #12"],
+          warnings: ["runs commit abc of change request acme/deploy 3 by @team (#12)"],
         }),
       ]),
     ],
@@ -512,7 +519,7 @@ describe("the shapes of a plan comment", () => {
       }),
     ],
   ])("%s", (name, plan) => {
-    expectGolden(`plan-${name}`, renderPlan(plan, { ...github, next: nextStep(sampleFacts(plan)) }));
+    expectGolden(`plan-${name}`, (host) => on(host, plan, { next: nextStep(sampleFacts(plan)) }));
   });
 
   test("your-turn: names what it has the lock of, and not what somebody else took meanwhile", () => {
@@ -521,7 +528,7 @@ describe("the shapes of a plan comment", () => {
     const planned = [sampleApplication("api", { ...changes, lock }), sampleApplication("web", changes)];
     const applications = [applicationName("api"), applicationName("web")];
     const turn = { applications, after: sampleLock("web", 1, "ana").holder };
-    expectGolden("plan-your-turn", renderPlan(samplePlan(planned, { turn }), github));
+    expectGolden("plan-your-turn", (host) => on(host, samplePlan(planned, { turn })));
     const lost = samplePlan([sampleApplication("api", { ...changes, lock })], { turn });
     expect(renderPlan(lost, github).join()).not.toContain("Your turn");
   });
@@ -538,7 +545,7 @@ describe("the shapes of a plan comment", () => {
       { ...record, application: applicationName("web"), outcome: "succeeded", seconds: 12 } as const,
     ];
     const present: Present = { state: "open", approvers: ["bo"], deployed };
-    expectGolden("plan-living", renderPlan(plan, { ...github, present }));
+    expectGolden("plan-living", (host) => on(host, plan, { present }));
   });
 
   test("a sync without an end is neither deployed nor failed", () => {
@@ -605,7 +612,7 @@ describe("the shapes of a plan comment", () => {
     const record = { user: "bo", timestamp: "2026-03-02T10:02:00.000Z", outcome: "succeeded", seconds: 300 } as const;
     const present: Present = { state: "merged", approvers: ["bo"], deployed: [{ ...record, application }] };
     const next = { kind: "none", because: "merged" } as const;
-    expectGolden("plan-merged", renderPlan(plan, { ...github, present, next }));
+    expectGolden("plan-merged", (host) => on(host, plan, { present, next }));
   });
 
   test("with-page", () => {
@@ -614,7 +621,7 @@ describe("the shapes of a plan comment", () => {
     ]);
     const page = "https://svc.example.com/changes/github/acme/deploy/7";
     const next = nextStep(sampleFacts(plan));
-    expectGolden("plan-with-page", renderPlan(plan, { ...github, links: { ...LINKS, page }, next }));
+    expectGolden("plan-with-page", (host) => on(host, plan, { links: { ...LINKS, page }, next }));
   });
 });
 

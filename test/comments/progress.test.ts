@@ -27,7 +27,7 @@ const PHASES: readonly (readonly [string, Phase])[] = [
 ];
 
 test("a line with a bar per application", () => {
-  expectGolden("progress-sync", [renderProgress("sync", new Map(PHASES), sampleChange(), LINKS)]);
+  expectGolden("progress-sync", (host) => [renderProgress("sync", new Map(PHASES), sampleChange(host), LINKS)]);
 });
 
 test("a rollback, and no more lines than a person reads", () => {

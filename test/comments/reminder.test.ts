@@ -3,6 +3,7 @@ import { renderReminder, type ReminderFacts } from "../../src/comments/reminder.
 import { revision } from "../../src/core/model/brand.js";
 import { undoOf } from "../../src/core/policy/next-step.js";
 import { nextStep } from "../../src/core/policy/next-step.js";
+import type { HostId } from "../../src/names.js";
 import { expectGolden } from "./golden.js";
 import {
   evaluated,
@@ -21,19 +22,19 @@ const commit = { id: revision("d".repeat(40)), parents: [], subject: "Raise the 
 const gained = { commits: [commit], complete: true };
 const plan = samplePlan([sampleApplication("web", evaluated([resource("ConfigMap web", "update", "-a\n+b")]))]);
 
-function reminder(records: ReminderFacts["records"], read = true): string {
+function reminder(records: ReminderFacts["records"], read = true, host: HostId = "hosta"): string {
   const facts = sampleFacts(plan, { records });
   const undo = undoOf(
     records.map(({ application }) => application),
     facts,
   );
   const around = read ? { gained, next: nextStep(facts), undo } : undefined;
-  return renderReminder({ records, around, now }, { change: sampleChange(), words: WORDS.hosta, links: LINKS });
+  return renderReminder({ records, around, now }, { change: sampleChange(host), words: WORDS[host], links: LINKS });
 }
 
 test("names what is deployed, the next step, what the target branch got since, and the way back", () => {
   const text = reminder([sampleDeployment("web")]);
-  expectGolden("reminder", [text]);
+  expectGolden("reminder", (host) => [reminder([sampleDeployment("web")], true, host)]);
   expect(text).toContain("**Deployed and not merged for 25 hours** · merge this PR");
   expect(text).toContain("To deploy `main` again, comment `svc rollback`.");
 });

@@ -16,6 +16,7 @@ import type {
 } from "../../src/core/model/result.js";
 import type { Facts } from "../../src/core/policy/facts.js";
 import { adviceAfter } from "../../src/core/policy/next-step.js";
+import type { HostId } from "../../src/names.js";
 import { expectGolden } from "./golden.js";
 import {
   evaluated,
@@ -130,15 +131,16 @@ function factsAfter(result: CommandResult, more: SampleFacts = {}): Facts {
 }
 
 /** The answer as `reply` posts it. */
-function answered(result: CommandResult, more: SampleFacts = {}): readonly string[] {
-  const advice = adviceAfter(result, factsAfter(result, more));
-  return renderResult(result, { ...facts, change: more.change ?? change, advice, plan: PLAN });
+function answered(result: CommandResult, more: SampleFacts = {}, host: HostId = "hosta"): readonly string[] {
+  const asked = { ...(more.change ?? change), host };
+  const advice = adviceAfter(result, factsAfter(result, { ...more, change: asked }));
+  return renderResult(result, { ...facts, change: asked, words: WORDS[host], advice, plan: PLAN });
 }
 
 const HOLD: Hold = {
   id: "1",
   applications: ["prod-api", "prod-web"],
-  reason: "database migration, see #12",
+  reason: "database migration (#12)",
   by: { provider: "hosta", id: "7", login: "olga" },
   since: "2026-03-01T16:00:00.000Z",
   until: "2026-03-01T18:00:00.000Z",
@@ -155,7 +157,7 @@ describe("the answers to commands", () => {
         applications: [
           notHealthy("api", "Degraded", undefined),
           notHealthy("shop", "Degraded", { kind: "succeeded", message: "" }),
-          notHealthy("slow", "Progressing", { kind: "skipped", message: "PR #7 was deployed to it since" }),
+          notHealthy("slow", "Progressing", { kind: "skipped", message: "another was deployed to it since" }),
           notHealthy("web", "Missing", { kind: "failed", message: "permission denied @all" }),
         ],
       }),
@@ -249,7 +251,7 @@ describe("the answers to commands", () => {
     ["closed", { kind: "closed", released: [web], stillDeployed: [web] }],
     ["help", { kind: "help" }],
   ])("%s", (name, result) => {
-    expectGolden(`result-${name}`, answered(result));
+    expectGolden(`result-${name}`, (host) => answered(result, {}, host));
   });
 
   test.each<[string, CommandResult, string, RegExp]>([
@@ -362,8 +364,9 @@ describe("the answers to commands", () => {
 
   test("one whose turn has come, and that is not planned by itself, is told in one line and a command", () => {
     const after = { ...changeRequestRef(change), number: 9 };
-    const text = renderTurn({ applications: [web], after }, change, WORDS.hosta, LINKS);
-    expectGolden("turn", [text]);
+    const on = (host: HostId) => renderTurn({ applications: [web], after }, { ...change, host }, WORDS[host], LINKS);
+    const text = on("hosta");
+    expectGolden("turn", (host) => [on(host)]);
     expect(text.split("\n")).toHaveLength(5);
     const both = renderTurn(
       { applications: [api, web], after: undefined },
@@ -375,17 +378,19 @@ describe("the answers to commands", () => {
   });
 
   test("a merge that was refused says what to do", () => {
-    expectGolden("result-merge-refused", [
-      renderMergeRefusal("GitHub answered 405: Squash merges are not allowed", change, WORDS.hosta),
+    expectGolden("result-merge-refused", (host) => [
+      renderMergeRefusal("GitHub answered 405: Squash merges are not allowed", change, WORDS[host]),
     ]);
   });
 
   test("a merge that is barred by what changed meanwhile names that and the next step", () => {
-    const notMerged = [{ application: web, reason: "PR must be approved before it is merged" }];
     const merge = { kind: "merge", draft: false, by: [] } as const;
     const { headRevision: commit } = change;
     const next = { kind: "approve", known: true, commit, author: "ana", then: merge } as const;
-    expectGolden("result-merge-barred", [renderBarredMerge({ notMerged, next }, change, WORDS.hosta, LINKS)]);
+    expectGolden("result-merge-barred", (host) => {
+      const notMerged = [{ application: web, reason: `${WORDS[host].short} must be approved before it is merged` }];
+      return [renderBarredMerge({ notMerged, next }, sampleChange(host), WORDS[host], LINKS)];
+    });
   });
 });
 
@@ -551,7 +556,8 @@ describe("the refusals", () => {
     ["failure", { reason: "failure", message: "failed to connect to Argo CD: connection refused" }],
   ])("%s", (name, refusal) => {
     const state = refusal.reason === "closed" ? refusal.state : "open";
-    expectGolden(`refusal-${name}`, answered({ kind: "refused", refusal }, { change: { ...change, state } }));
+    const asked = { change: { ...change, state } } as const;
+    expectGolden(`refusal-${name}`, (host) => answered({ kind: "refused", refusal }, asked, host));
   });
 
   const SYNC = { kind: "command", command: "sync", applications: [web], by: [] } as const;

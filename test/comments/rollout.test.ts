@@ -3,6 +3,7 @@ import { renderPlan } from "../../src/comments/plan.js";
 import { renderRolloutFailure, rolloutText } from "../../src/comments/rollout.js";
 import { applicationName } from "../../src/core/model/brand.js";
 import type { FollowedApplication, Rollout, RolloutState } from "../../src/core/model/rollout.js";
+import type { HostId } from "../../src/names.js";
 import { expectGolden } from "./golden.js";
 import { BASE, evaluated, LINKS, resource, sampleApplication, sampleChange, samplePlan, WORDS } from "./samples.js";
 
@@ -52,10 +53,12 @@ const plan = samplePlan([
 test("a merged plan shows how far each application is", () => {
   const present = { state: "merged", approvers: [], deployed: [], rollout: rollout(some) } as const;
   const next = { kind: "none", because: "merged" } as const;
-  const options = { words: WORDS.hosta, pruning: false, links: LINKS, comments: "one", next, present } as const;
-  const parts = renderPlan(plan, options);
-  expectGolden("plan-after-merge", parts);
-  expect(parts[0]).toContain("1 of 3 applications rolled out");
+  const write = (host: HostId) => {
+    const options = { words: WORDS[host], pruning: false, links: LINKS, comments: "one", next, present } as const;
+    return renderPlan({ ...plan, change: sampleChange(host) }, options);
+  };
+  expectGolden("plan-after-merge", write);
+  expect(write("hosta")[0]).toContain("1 of 3 applications rolled out");
 });
 
 test("a plan without applications shows it as well", () => {
@@ -85,8 +88,9 @@ test("it ends with one sentence", () => {
 
 test("a failure names what has not rolled out, with what Argo CD says, and a way back", () => {
   const failed = one("web", "failed", "", { state: hostile });
-  const text = renderRolloutFailure(rollout([failed, ...some.slice(1)], { approval: "missing" }), LINKS, WORDS.hosta);
-  expectGolden("rollout-failed", [text]);
+  const failure = rollout([failed, ...some.slice(1)], { approval: "missing" });
+  const text = renderRolloutFailure(failure, LINKS, WORDS.hosta);
+  expectGolden("rollout-failed", (host) => [renderRolloutFailure(failure, LINKS, WORDS[host])]);
   expect(text).not.toMatch(/api|shop-de/);
   expect(text.length).toBeLessThan(2000);
 });

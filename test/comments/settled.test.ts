@@ -27,7 +27,7 @@ test("the progress comment of an interrupted run says how it ended; those of oth
   expect(ended).toContain("- `web`: ✅ it succeeded, and its lock was released");
   expect(ended).toContain("- `api`: ❌ it failed, and its lock is kept");
   expect(ended).not.toContain("running");
-  expectGolden("result-interrupted", [ended?.replace(/head=\w+/, "head=0") ?? ""]);
+  expectGolden("result-interrupted", () => [ended?.replace(/head=\w+/, "head=0") ?? ""]);
   expect(other).toBe(bodies[1]);
   const before = world.host.commentsOf(number);
   await endProgress(world.host, change, [{ application: WEB, runId: "cut", outcome: "succeeded" }], WORDS[change.host]);

@@ -3,6 +3,8 @@ import { renderLockLost, renderPlan, renderTakenOver } from "../../src/comments/
 import type { Present } from "../../src/comments/present.js";
 import { markStale, withPresent } from "../../src/comments/publish.js";
 import { applicationName } from "../../src/core/model/brand.js";
+import type { Plan } from "../../src/core/model/plan/plan.js";
+import type { HostId } from "../../src/names.js";
 import { expectGolden } from "./golden.js";
 import {
   evaluated,
@@ -17,22 +19,21 @@ import {
 
 const UPDATE = "@@ -4,3 +4,3 @@\n   name: web\n-  replicas: 2\n+  replicas: 3\n";
 const options = { words: WORDS.hosta, pruning: false, links: LINKS, comments: "all" } as const;
+const on = (host: HostId, more: Partial<Plan> = {}) =>
+  renderPlan(samplePlan(applications, { change: sampleChange(host), ...more }), { ...options, words: WORDS[host] });
 const applications = [
   sampleApplication("web", evaluated([resource("apps/Deployment guestbook/web", "update", UPDATE)])),
 ];
-const plan = renderPlan(samplePlan(applications), options);
+const plan = on("hosta");
 
 test("a plan that a newer one replaced", () => {
-  expectGolden(
-    "plan-outdated",
-    plan.map((body) => markStale(body) ?? ""),
-  );
+  expectGolden("plan-outdated", (host) => on(host).map((body) => markStale(body) ?? ""));
 });
 
 test("a plan whose target branch moved says so under its heading, and not among its notes", () => {
   const moved = "the base branch moved: in web, main changed apps/web/more.yaml since this branch left it";
   const notes = [moved, "apps/template.yaml: not YAML"];
-  expectGolden("plan-base-moved", renderPlan(samplePlan(applications, { notes }), options));
+  expectGolden("plan-base-moved", (host) => on(host, { notes }));
 });
 
 test("of a plan of several comments only what stands before the first application is edited", () => {
@@ -47,13 +48,14 @@ test("of a plan of several comments only what stands before the first applicatio
 });
 
 test("a lock that a rollback of another change request took over", () => {
-  const rolledBack = { ...sampleChange(), number: 9 };
-  expectGolden("result-lock-taken-over", [
-    renderTakenOver([sampleLock("web")], { change: rolledBack, login: "bo" }, WORDS.hosta, LINKS),
-  ]);
+  expectGolden("result-lock-taken-over", (host) => {
+    const rolledBack = { ...sampleChange(host), number: 9 };
+    return [renderTakenOver([sampleLock("web")], { change: rolledBack, login: "bo" }, WORDS[host], LINKS)];
+  });
 });
 
 test("locks that an administrator released, of which others have waited for one", () => {
   const [api, web] = [applicationName("api"), applicationName("web")];
-  expectGolden("lock-released", [renderLockLost({ applications: [api, web], by: "olga", waits: [web] }, WORDS.hosta)]);
+  const lost = { applications: [api, web], by: "olga", waits: [web] };
+  expectGolden("lock-released", (host) => [renderLockLost(lost, WORDS[host])]);
 });

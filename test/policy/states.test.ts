@@ -6,6 +6,7 @@ import type { Gate, Judged } from "../../src/core/policy/gates.js";
 import { barsOf } from "../../src/core/policy/judge.js";
 import { RULES } from "../../src/core/policy/rules.js";
 import { HOST_IDS } from "../../src/names.js";
+import { wordsOfOthers } from "../scenarios/host-words.js";
 import { sortedJson } from "./sorted-json.js";
 import { judgedAs, textOfState } from "./state-text.js";
 
@@ -35,6 +36,7 @@ test("svc makes of each recorded state what it made of it before", () => {
     const text = textOfState(facts);
     if (updating) writeFileSync(`${FOLDER}${name}.md`, text);
     expect({ name, text }).toEqual({ name, text: goldenOf(name) });
+    expect({ name, ofOthers: wordsOfOthers(facts.change.host, [text]) }).toEqual({ name, ofOthers: [] });
   }
 });
 
