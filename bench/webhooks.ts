@@ -11,7 +11,7 @@ import { setTimeout as delay } from "node:timers/promises";
 import { parseArgs } from "node:util";
 import { Redis } from "ioredis";
 import { appKeys } from "../sandbox/world.js";
-import { HOST_IDS, HOST_TITLES, QUEUE_KEY_PREFIX, WEBHOOK_PATHS, type HostId } from "../src/names.js";
+import { HOST_IDS, HOST_TITLES, type HostId, KEYS, WEBHOOK_PATHS } from "../src/names.js";
 import { RedisServer } from "../test/redis-server.js";
 import { cpuSecondsOf, startBuiltService, startProgram, type Program } from "./built-service.js";
 import { quantile, sendAll, sendAtRate } from "./send-events.js";
@@ -161,7 +161,7 @@ async function drained(url: string, redis: Redis): Promise<number> {
   const events = signedEvents("hosta", BURST, CHANGE_REQUESTS);
   const started = performance.now();
   await sendAll(url, events);
-  while ((await redis.zcard(`${QUEUE_KEY_PREFIX}:lanes`)) > 0) await delay(20);
+  while ((await redis.zcard(`${KEYS.queue}:lanes`)) > 0) await delay(20);
   return (performance.now() - started) / 1000;
 }
 

@@ -7,7 +7,7 @@ import { isJsonObject, parseJson } from "../core/model/json.js";
 import { isNoted, type NotedResult, type RunNotes } from "../core/model/progress.js";
 import type { QueueBacklog, RunJournal } from "../core/ports/event-queue.js";
 import { RedisScript, type StoreConnection } from "../http/redis.js";
-import { HOST_IDS, QUEUE_KEY_PREFIX, STORE_TITLE } from "../names.js";
+import { HOST_IDS, KEYS, STORE_TITLE } from "../names.js";
 import { IDS_KEPT_MS, idsOf } from "./in-process.js";
 
 interface EventRecord {
@@ -32,10 +32,10 @@ const STATE_KEPT_MS = 24 * 60 * 60 * 1000;
 const CONFIRMED_KEPT_MS = 60_000;
 const MAX_LANES = 1000;
 
-const LANES_KEY = `${QUEUE_KEY_PREFIX}:lanes`;
-const READY_KEY = `${QUEUE_KEY_PREFIX}:ready`;
+const LANES_KEY = `${KEYS.queue}:lanes`;
+const READY_KEY = `${KEYS.queue}:ready`;
 /** Rung when a change request is announced: all replicas listen. */
-export const BELL_CHANNEL = `${QUEUE_KEY_PREFIX}:bell`;
+export const BELL_CHANNEL = `${KEYS.queue}:bell`;
 
 /** `isFirst`: the change request had no events, so the caller announces it. */
 export type Pushed =
@@ -240,14 +240,14 @@ export class LaneStore {
 /** The keys of a change request: its events in order, its state, and the lease of the running event. */
 function laneKeys(change: string) {
   return {
-    events: `${QUEUE_KEY_PREFIX}:events:${change}`,
-    state: `${QUEUE_KEY_PREFIX}:state:${change}`,
-    lease: `${QUEUE_KEY_PREFIX}:lease:${change}`,
+    events: `${KEYS.queue}:events:${change}`,
+    state: `${KEYS.queue}:state:${change}`,
+    lease: `${KEYS.queue}:lease:${change}`,
   } as const;
 }
 
 function idKey(id: string): string {
-  return `${QUEUE_KEY_PREFIX}:delivery:${id}`;
+  return `${KEYS.queue}:delivery:${id}`;
 }
 
 function idValue(state: "accepted" | "done" | "failed"): string {
@@ -255,7 +255,7 @@ function idValue(state: "accepted" | "done" | "failed"): string {
 }
 
 function confirmedKey(delivery: string): string {
-  return `${QUEUE_KEY_PREFIX}:confirmed:${delivery}`;
+  return `${KEYS.queue}:confirmed:${delivery}`;
 }
 
 const application = z.string().min(1).transform(applicationName);
@@ -394,5 +394,5 @@ export class RedisJournal implements RunJournal {
 }
 
 function journalKey(delivery: string): string {
-  return `${QUEUE_KEY_PREFIX}:journal:${delivery}`;
+  return `${KEYS.queue}:journal:${delivery}`;
 }

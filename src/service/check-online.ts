@@ -13,7 +13,7 @@ import type { CodeHost } from "../core/ports/code-host.js";
 import type { Log } from "../core/ports/log.js";
 import { withoutCredentials } from "../core/secrets/hide-in-text.js";
 import { HOSTS } from "../hosts/registry.js";
-import { ANNOTATION_REPOSITORY, HOST_IDS, type HostId } from "../names.js";
+import { HOST_IDS, type HostId, LABELS } from "../names.js";
 import { createTelemetry } from "../observe/telemetry.js";
 import { createWorkerPool } from "../workers/worker-pool.js";
 import { createAdapters } from "./adapters.js";
@@ -177,10 +177,10 @@ export function checkRules(applications: readonly Application[], config: ServerC
 }
 
 function annotationWithoutHost({ name, annotations }: Application): readonly string[] {
-  const named = annotations[ANNOTATION_REPOSITORY]?.trim();
+  const named = annotations[LABELS.repository]?.trim();
   if (named === undefined || namesHost(named)) return [];
   return [
-    `${name}: the annotation ${ANNOTATION_REPOSITORY} names no host, so it gives no right: write ${withEachHost(HOST_IDS, named)}`,
+    `${name}: the annotation ${LABELS.repository} names no host, so it gives no right: write ${withEachHost(HOST_IDS, named)}`,
   ];
 }
 

@@ -19,7 +19,7 @@ import type { Log } from "../core/ports/log.js";
 import type { Notifications } from "../core/ports/notifications.js";
 import type { DeploymentStore, LockStore, RolloutStore, StatusStore, WaitStore } from "../core/ports/stores.js";
 import type { Push } from "../hosts/webhook-route.js";
-import { HOST_IDS, type HostId, QUEUE_KEY_PREFIX } from "../names.js";
+import { HOST_IDS, type HostId, KEYS } from "../names.js";
 import { lookAtRollouts } from "../run/around/rollout.js";
 import { callNext } from "../run/around/turns.js";
 import { claimsInterval } from "../store/shared-records.js";
@@ -252,7 +252,7 @@ export class Reminders {
    */
   async isTime(changeRequestKey: string): Promise<boolean> {
     if (this.connection !== undefined) {
-      const key = `${QUEUE_KEY_PREFIX}:reminded:${changeRequestKey}`;
+      const key = `${KEYS.queue}:reminded:${changeRequestKey}`;
       return (await this.connection.run((redis) => redis.set(key, "1", "PX", REMIND_EVERY_MS, "NX"))) === "OK";
     }
     const now = this.clock.now().getTime();

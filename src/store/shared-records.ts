@@ -1,7 +1,7 @@
 import * as z from "zod";
 import { parseJson } from "../core/model/json.js";
 import type { StoreConnection } from "../http/redis.js";
-import { QUEUE_KEY_PREFIX } from "../names.js";
+import { KEYS } from "../names.js";
 
 const DAY_MS = 24 * 60 * 60 * 1000;
 /** No search for lost webhooks reaches further back. */
@@ -60,7 +60,7 @@ export class SharedRecords<T extends object> {
   }
 
   #key(name: string): string {
-    return `${QUEUE_KEY_PREFIX}:${this.kind}:${name}`;
+    return `${KEYS.queue}:${this.kind}:${name}`;
   }
 }
 
@@ -75,6 +75,6 @@ export async function claimsInterval(
 ): Promise<boolean> {
   if (connection === undefined) return true;
   const heldMs = Math.round(intervalMs * SHARE_OF_INTERVAL);
-  const key = `${QUEUE_KEY_PREFIX}:turn:${work}`;
+  const key = `${KEYS.queue}:turn:${work}`;
   return (await connection.run((redis) => redis.set(key, "1", "PX", heldMs, "NX"))) === "OK";
 }

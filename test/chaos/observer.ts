@@ -2,7 +2,7 @@ import { Redis } from "ioredis";
 import type { Exchange } from "../../sandbox/argocd/exchanges.js";
 import type { Forge } from "../../sandbox/forge.js";
 import type { SandboxWorld } from "../../sandbox/world.js";
-import { AUDIT_KEY, LOCK_KEY_PREFIX, SYNC_INFO_CHANGE_REQUEST, SYNC_INFO_RUN, type HostId } from "../../src/names.js";
+import { type HostId, KEYS, SYNC_INFO } from "../../src/names.js";
 
 export const REPOSITORY = "acme/deploy";
 
@@ -97,14 +97,14 @@ export class Observer {
 
   /** Locks in Redis: application and key of its holder. */
   async locks(): Promise<ReadonlyMap<string, string>> {
-    const keys = await this.#redis.keys(`${LOCK_KEY_PREFIX}*`);
+    const keys = await this.#redis.keys(`${KEYS.lock}*`);
     const entries = await Promise.all(keys.map(async (key) => [key, holderOf(await this.#redis.get(key))] as const));
-    return new Map(entries.map(([key, holder]) => [key.slice(LOCK_KEY_PREFIX.length), holder ?? ""]));
+    return new Map(entries.map(([key, holder]) => [key.slice(KEYS.lock.length), holder ?? ""]));
   }
 
   /** What the audit trail says of a change request: the applications of each entry with this action. */
   async audited(change: string, action: string): Promise<readonly unknown[]> {
-    const entries = await this.#redis.xrange(AUDIT_KEY, "-", "+").catch(() => []);
+    const entries = await this.#redis.xrange(KEYS.audit, "-", "+").catch(() => []);
     const all = entries.map(([, [, record = "{}"]]) => (JSON.parse(record) as { readonly entry: AuditedEntry }).entry);
     return all
       .filter((one) => one.action === action && keyOfRecord(one.change) === change)
@@ -151,7 +151,7 @@ export class Observer {
   }
 
   async #noteHolder(application: string): Promise<void> {
-    const record = await this.#redis.get(LOCK_KEY_PREFIX + application).catch(() => "unknown" as const);
+    const record = await this.#redis.get(KEYS.lock + application).catch(() => "unknown" as const);
     this.#holders.set(application, record === "unknown" ? record : holderOf(record));
   }
 
@@ -172,13 +172,13 @@ export class Observer {
       readonly infos: readonly { readonly name: string; readonly value: string }[];
     };
     const info = (wanted: string): string => body.infos.find(({ name }) => name === wanted)?.value ?? "";
-    const change = info(SYNC_INFO_CHANGE_REQUEST);
+    const change = info(SYNC_INFO.changeRequest);
     const read = this.#reads.get(change);
     this.syncs.push({
       at,
       time: Date.now(),
       application,
-      run: info(SYNC_INFO_RUN),
+      run: info(SYNC_INFO.run),
       change,
       revision: body.revision ?? "",
       dryRun: body.dryRun ?? false,
@@ -194,7 +194,7 @@ export class Observer {
   async #lookAtLock(application: string): Promise<void> {
     const before = this.#running(application);
     if (before === undefined) return;
-    const record = await this.#redis.get(LOCK_KEY_PREFIX + application).catch(() => "unknown" as const);
+    const record = await this.#redis.get(KEYS.lock + application).catch(() => "unknown" as const);
     if (record === "unknown" || this.#running(application)?.run !== before.run) return;
     const holder = holderOf(record) ?? "nobody";
     if (holder === before.change) return;
@@ -209,9 +209,7 @@ export class Observer {
     const infos = state.operation.info ?? [];
     const info = (wanted: string): string => infos.find(({ name }) => name === wanted)?.value ?? "";
     // Argo CD's own, by auto-sync, has no run.
-    return info(SYNC_INFO_RUN) === ""
-      ? undefined
-      : { run: info(SYNC_INFO_RUN), change: info(SYNC_INFO_CHANGE_REQUEST) };
+    return info(SYNC_INFO.run) === "" ? undefined : { run: info(SYNC_INFO.run), change: info(SYNC_INFO.changeRequest) };
   }
 
   #tick(): number {

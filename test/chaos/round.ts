@@ -2,7 +2,7 @@ import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
-import { HOST_IDS, type HostId, QUEUE_KEY_PREFIX } from "../../src/names.js";
+import { HOST_IDS, type HostId, KEYS } from "../../src/names.js";
 import { RedisServer } from "../redis-server.js";
 import { Entrance } from "./entrance.js";
 import { keptAfterClosing, leftBehind, violations, type Aftermath } from "./invariants.js";
@@ -218,7 +218,7 @@ async function atRest({ outside: { forges }, observer: { redis }, replicas }: Sc
   let until = Date.now() + STUCK_AFTER_MS;
   while (Date.now() < until) {
     await Promise.all(HOST_IDS.map((host) => forges[host].idle()));
-    const waiting = await redis.zcard(`${QUEUE_KEY_PREFIX}:lanes`).catch(() => 1);
+    const waiting = await redis.zcard(`${KEYS.queue}:lanes`).catch(() => 1);
     quiet = waiting === 0 ? quiet + 1 : 0;
     if (quiet >= 3) return true;
     if (handledByAll() > handled) {

@@ -1,7 +1,7 @@
 import type { ArgoCd } from "../../sandbox/argocd/argocd.js";
 import type { Exchange } from "../../sandbox/argocd/exchanges.js";
 import { isObject, listAt, objectAt, stringAt, type JsonObject } from "../../sandbox/argocd/json.js";
-import { ANNOTATION_FOR } from "../../src/names.js";
+import { LABELS } from "../../src/names.js";
 
 /** Names of the case's commits by commit id; other revisions stand for themselves. */
 export type RevisionNames = ReadonlyMap<string, string>;
@@ -78,7 +78,7 @@ function bodyOf({ requestBody }: Exchange): JsonObject {
 }
 
 function realName(temporary: JsonObject): string {
-  return stringAt(temporary, "metadata", "annotations", ANNOTATION_FOR) ?? "";
+  return stringAt(temporary, "metadata", "annotations", LABELS.for) ?? "";
 }
 
 /** Argo CD's own namespace is `argocd` here, and then is not said. */

@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { ANNOTATION_FOR, LABEL_TEMPORARY } from "../../src/names.js";
+import { LABELS } from "../../src/names.js";
 import { ArgoCdProblem, type ArgoCdApi } from "./argocd-api.js";
 import { anything, projects, RUN_LABEL, runName } from "./own-objects.js";
 import { waitFor, type Waiting } from "./waiting.js";
@@ -110,8 +110,8 @@ async function foundOf(api: ArgoCdApi, id: string): Promise<readonly Found[]> {
   const mine = (await ask(`${RUN_LABEL}=${id}`))
     .filter(({ metadata }) => metadata.name.startsWith(`${runName(id)}-`))
     .map(({ metadata, spec }) => ({ name: metadata.name, project: spec.project, temporary: false }));
-  const temporary = (await ask(`${LABEL_TEMPORARY}=true`))
-    .filter(({ metadata }) => (metadata.annotations?.[ANNOTATION_FOR] ?? "").startsWith(`${runName(id)}-`))
+  const temporary = (await ask(`${LABELS.temporary}=true`))
+    .filter(({ metadata }) => (metadata.annotations?.[LABELS.for] ?? "").startsWith(`${runName(id)}-`))
     .map(({ metadata, spec }) => ({ name: metadata.name, project: spec.project, temporary: true }));
   return [...mine, ...temporary];
 }

@@ -1,5 +1,5 @@
 import { stringify } from "yaml";
-import { LABEL_TEMPORARY } from "../../src/names.js";
+import { LABELS } from "../../src/names.js";
 import { mustBe, mustHold, quoted, Unexpected, type Conversation } from "./conversation.js";
 import {
   configMap,
@@ -212,7 +212,7 @@ export function chainsOf(talk: Conversation, own: OwnObjects, setting: Setting):
         const answer = await open("new", files);
         mustHold(answer, `\`${name("new")}\` (new)`, "**Creates:** 1 resource", "+  value: one");
         // Lists lag a little behind.
-        const look = async () => ((await own.named(`${LABEL_TEMPORARY}=true`)).length === 0 ? true : undefined);
+        const look = async () => ((await own.named(`${LABELS.temporary}=true`)).length === 0 ? true : undefined);
         await waitFor(look, "svc's temporary Application was not removed", NOTICED_MS, own.waiting);
         await talk.close(the("new"));
       },

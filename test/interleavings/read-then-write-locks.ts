@@ -2,7 +2,7 @@ import type { Redis } from "ioredis";
 import { changeRequestRef, sameChangeRequest } from "../../src/core/model/change-request.js";
 import { LOCK_LIFETIME_MS, type Lock, type LockAttempt, type LockRequest } from "../../src/core/model/lock.js";
 import type { LockStore } from "../../src/core/ports/stores.js";
-import { LOCK_KEY_PREFIX } from "../../src/names.js";
+import { KEYS } from "../../src/names.js";
 import type { Delay } from "../in-memory/delay.js";
 
 /** The mistake that the interleavings must find: an acquire that reads, waits and writes. All else is the true store's. */
@@ -21,7 +21,7 @@ export function readThenWriteLocks(store: LockStore, redis: Redis, delay: Delay)
         planRevision: request.planRevision ?? current?.planRevision,
         sourceFile: request.sourceFile ?? current?.sourceFile,
       };
-      await redis.set(`${LOCK_KEY_PREFIX}${lock.application}`, recordOf(lock), "PX", LOCK_LIFETIME_MS);
+      await redis.set(`${KEYS.lock}${lock.application}`, recordOf(lock), "PX", LOCK_LIFETIME_MS);
       return { kind: "acquired", lock, fresh: current === undefined };
     },
     release: (application, by) => store.release(application, by),

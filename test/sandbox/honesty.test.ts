@@ -1,6 +1,6 @@
 import { describe, expect, test } from "@jest/globals";
 import { GITLAB_TOKEN } from "../../sandbox/world.js";
-import { LABEL_TEMPORARY, TEMPORARY_NAME_PREFIX, type HostId } from "../../src/names.js";
+import { type HostId, LABELS, TEMPORARY_NAME_PREFIX } from "../../src/names.js";
 import { HOSTS, REPOSITORY, startBot, type Bot } from "../scenarios/bot.js";
 import { changeOf } from "../scenarios/resources.js";
 
@@ -134,7 +134,7 @@ describe("a scenario", () => {
   test("fails by a temporary Application that nobody deletes", async () => {
     const bot = await begin("hosta");
     bot.argocd.addApplication({
-      metadata: { name: `${TEMPORARY_NAME_PREFIX}1-left`, labels: { [LABEL_TEMPORARY]: "true" } },
+      metadata: { name: `${TEMPORARY_NAME_PREFIX}1-left`, labels: { [LABELS.temporary]: "true" } },
       spec: { destination: {}, source: { repoURL: bot.forge.cloneUrl(REPOSITORY), path: "apps/web" } },
     });
     await expect(bot.end()).rejects.toThrow(`${TEMPORARY_NAME_PREFIX}1-left`);

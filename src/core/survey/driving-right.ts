@@ -1,6 +1,6 @@
 import { matchesName } from "../../config/pattern.js";
-import { withHost, withEachHost } from "../../config/repository-names.js";
-import { ANNOTATION_REPOSITORY, SERVER_FILE } from "../../names.js";
+import { withEachHost, withHost } from "../../config/repository-names.js";
+import { LABELS, SERVER_FILE } from "../../names.js";
 import { isOwnSource, movingPositions, ownSources } from "../detect/inputs/moving-sources.js";
 import { gitGenerators, readsRepository } from "../detect/scan/git-generators.js";
 import { isOwnRepository } from "../detect/tree/repository-url.js";
@@ -93,16 +93,16 @@ function rendersBase({ spec }: Application, change: ChangeRequest): boolean {
 function cure({ change, settings }: NamedClaim): string {
   const name = settings.namesNeedHost ? withEachHost([change.host], change.repository) : change.repository;
   return (
-    `set the annotation ${ANNOTATION_REPOSITORY}: ${name} on the live Application in Argo CD, or list the repository ` +
+    `set the annotation ${LABELS.repository}: ${name} on the live Application in Argo CD, or list the repository ` +
     "under application_repositories in the server's configuration"
   );
 }
 
 /** Why an annotation that seems to name this repository gives no right: whoever has that name on another host has it, too. */
 function unclearAnnotation({ live, change, settings }: NamedClaim): string {
-  const annotated = (live.annotations[ANNOTATION_REPOSITORY] ?? "").trim();
+  const annotated = (live.annotations[LABELS.repository] ?? "").trim();
   if (!settings.namesNeedHost || !sameName(annotated, change)) return "";
-  return `Its annotation ${ANNOTATION_REPOSITORY} names no host, and svc serves several, so it gives no right. `;
+  return `Its annotation ${LABELS.repository} names no host, and svc serves several, so it gives no right. `;
 }
 
 function ownsDefinition(claim: Claim): boolean {
@@ -151,7 +151,7 @@ function parentOf({ live, everyApplication }: Claim): Application | undefined {
 function isNamed({ live, change, settings }: NamedClaim): boolean {
   const means = (text: string, matches: (name: string) => boolean) =>
     meansRepository(text, change, settings.namesNeedHost, matches);
-  const annotated = live.annotations[ANNOTATION_REPOSITORY]?.trim();
+  const annotated = live.annotations[LABELS.repository]?.trim();
   if (annotated !== undefined && means(annotated, (name) => sameName(name, change))) return true;
   return settings.applicationRepositories.some(
     (entry) =>

@@ -14,13 +14,7 @@ import { canonicalJson, isJsonObject, type JsonObject } from "../../core/model/j
 import type { RolloutLine } from "../../core/model/rollout.js";
 import type { Clock } from "../../core/ports/clock.js";
 import type { Deployer, RenderRequest } from "../../core/ports/deployer.js";
-import {
-  ANNOTATION_EXPIRES,
-  ANNOTATION_FOR,
-  LABEL_CHANGE_REQUEST,
-  LABEL_TEMPORARY,
-  TEMPORARY_NAME_PREFIX,
-} from "../../names.js";
+import { LABELS, TEMPORARY_NAME_PREFIX } from "../../names.js";
 import {
   applicationItem,
   APPLICATIONS,
@@ -262,11 +256,11 @@ export function temporaryApplication(request: RenderRequest, expires: Date): Jso
     metadata: {
       name: temporaryName(request),
       ...(application.namespace === undefined ? {} : { namespace: application.namespace }),
-      labels: { [LABEL_TEMPORARY]: "true", [LABEL_CHANGE_REQUEST]: `${change.host}-${change.number}` },
+      labels: { [LABELS.temporary]: "true", [LABELS.changeRequest]: `${change.host}-${change.number}` },
       annotations: {
         "argocd.argoproj.io/skip-reconcile": "true",
-        [ANNOTATION_FOR]: application.name,
-        [ANNOTATION_EXPIRES]: expires.toISOString(),
+        [LABELS.for]: application.name,
+        [LABELS.expires]: expires.toISOString(),
       },
     },
     spec: temporarySpec(request),
@@ -332,7 +326,7 @@ async function attempt(client: Client, removal: Removal): Promise<"gone" | "kept
   try {
     const found = await getApplication(client, removal.target);
     if (!isTemporary(found) || found.metadata.name !== removal.target.resourceName) {
-      const message = `${removal.target.resourceName} does not have the label ${LABEL_TEMPORARY} and is not deleted`;
+      const message = `${removal.target.resourceName} does not have the label ${LABELS.temporary} and is not deleted`;
       throw new ArgoCdFailure("refused", message);
     }
     if (removal.only !== undefined && !removal.only(found)) return "kept";
@@ -366,7 +360,7 @@ export async function deleteTemporary(client: Client, target: Target): Promise<v
 
 /** Requires both the name and the label: a real Application may have one of them by mistake. */
 export function isTemporary({ metadata: { name, labels } }: Labelled): boolean {
-  return name.startsWith(TEMPORARY_NAME_PREFIX) && labels[LABEL_TEMPORARY] === "true";
+  return name.startsWith(TEMPORARY_NAME_PREFIX) && labels[LABELS.temporary] === "true";
 }
 
 /**
@@ -375,7 +369,7 @@ export function isTemporary({ metadata: { name, labels } }: Labelled): boolean {
  */
 export async function sweep({ client, clock, log, serverSettings }: Parts, now: Date): Promise<number> {
   const settings = await serverSettings();
-  const query = { selector: `${LABEL_TEMPORARY}=true`, fields: LIST_FIELDS };
+  const query = { selector: `${LABELS.temporary}=true`, fields: LIST_FIELDS };
   const isLeftOver = (item: Labelled) => isTemporary(item) && isExpired(item, now);
   let deleted = 0;
   for (const item of await getItems(client, "temporary Applications", { query })) {
@@ -394,6 +388,6 @@ export async function sweep({ client, clock, log, serverSettings }: Parts, now: 
 
 /** An Application without a readable expiry was not created by svc, and stays. */
 function isExpired({ metadata }: Labelled, now: Date): boolean {
-  const expires = Date.parse(metadata.annotations[ANNOTATION_EXPIRES] ?? "");
+  const expires = Date.parse(metadata.annotations[LABELS.expires] ?? "");
   return expires <= now.getTime();
 }

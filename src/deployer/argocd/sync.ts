@@ -5,7 +5,7 @@ import type { Json } from "../../core/model/json.js";
 import type { SyncProgress } from "../../core/model/progress.js";
 import type { SyncedResource, SyncOutcome } from "../../core/model/result.js";
 import type { Deployer, FollowRequest, HealthReport, SyncLookup, SyncRequest } from "../../core/ports/deployer.js";
-import { SYNC_INFO_CHANGE_REQUEST, SYNC_INFO_RUN } from "../../names.js";
+import { SYNC_INFO } from "../../names.js";
 import {
   APPLICATIONS,
   getApplication,
@@ -148,8 +148,8 @@ function syncBody(request: SyncRequest): Readonly<Record<string, Json | undefine
     dryRun: request.dryRun,
     prune: request.prune,
     infos: [
-      { name: SYNC_INFO_RUN, value: request.runId },
-      { name: SYNC_INFO_CHANGE_REQUEST, value: changeRequestKey(request.change) },
+      { name: SYNC_INFO.run, value: request.runId },
+      { name: SYNC_INFO.changeRequest, value: changeRequestKey(request.change) },
     ],
     retryStrategy: { limit: 0 },
   };
@@ -244,7 +244,7 @@ function lastDeployed(application: WholeApplication): string {
 }
 
 function isOurs(operation: OperationState["operation"], run: string): boolean {
-  return operation?.info.some((entry) => entry.name === SYNC_INFO_RUN && entry.value === run) ?? false;
+  return operation?.info.some((entry) => entry.name === SYNC_INFO.run && entry.value === run) ?? false;
 }
 
 /** A success counts only for the requested commits: Argo CD can deploy others and still succeed. */

@@ -13,7 +13,7 @@ import {
 } from "../../core/model/lock.js";
 import type { HoldStore, LockStore, WaitStore } from "../../core/ports/stores.js";
 import { RedisScript } from "../../http/redis.js";
-import { HOLD_KEY_PREFIX, HOST_IDS, LOCK_KEY_PREFIX, WAITING_KEY_PREFIX } from "../../names.js";
+import { HOST_IDS, KEYS } from "../../names.js";
 import { byApplication, byBegin } from "../stores.js";
 import type { RedisConnection } from "./connection.js";
 import { readKeys, scanKeys, orUndefined, readStored, stored, unreadable } from "./stored-value.js";
@@ -64,7 +64,7 @@ export class RedisLockStore implements LockStore {
   }
 
   async list(holder?: ChangeRequestRef): Promise<readonly Lock[]> {
-    const entries = await this.connection.run(async (redis) => readKeys(redis, await scanKeys(redis, LOCK_KEY_PREFIX)));
+    const entries = await this.connection.run(async (redis) => readKeys(redis, await scanKeys(redis, KEYS.lock)));
     return entries
       .map(([key, record]) => readLock(record, key))
       .filter((lock) => holder === undefined || sameChangeRequest(lock.holder, holder))
@@ -99,7 +99,7 @@ const lockRecord = z.object({
 });
 
 function lockKey(application: string): string {
-  return LOCK_KEY_PREFIX + application;
+  return KEYS.lock + application;
 }
 
 /** The part of the record that the stored one does not affect: a JSON object without its closing brace. */
@@ -127,7 +127,7 @@ function readLock(text: string, key: string): Lock {
 }
 
 function describeLock(key: string): string {
-  return `the lock of application ${key.slice(LOCK_KEY_PREFIX.length)}`;
+  return `the lock of application ${key.slice(KEYS.lock.length)}`;
 }
 
 const JOIN = new RedisScript(new URL("join.lua", import.meta.url));
@@ -168,7 +168,7 @@ export class RedisWaitStore implements WaitStore {
 
   async list(): Promise<readonly Waiting[]> {
     const queues = await this.connection.run(async (redis) => {
-      const keys = await scanKeys(redis, WAITING_KEY_PREFIX);
+      const keys = await scanKeys(redis, KEYS.waiting);
       return Promise.all(keys.map(async (key) => ({ key, records: await redis.zrange(key, "0", "-1") })));
     });
     return queues
@@ -176,7 +176,7 @@ export class RedisWaitStore implements WaitStore {
       .map(({ key, records }) => {
         const places = readPlaces(records, key);
         return {
-          application: applicationName(key.slice(WAITING_KEY_PREFIX.length)),
+          application: applicationName(key.slice(KEYS.waiting.length)),
           changes: places.map(({ change }) => change),
           since: places.map(({ since }) => (since === undefined ? undefined : new Date(since).toISOString())),
         };
@@ -186,7 +186,7 @@ export class RedisWaitStore implements WaitStore {
 }
 
 function waitingKey(application: ApplicationName): string {
-  return WAITING_KEY_PREFIX + application;
+  return KEYS.waiting + application;
 }
 
 /** The record without its time: a JSON object without its closing brace. */
@@ -223,17 +223,17 @@ export class RedisHoldStore implements HoldStore {
     const leftMs = Date.parse(hold.until) - now.getTime();
     if (leftMs <= 0) return;
     const record = JSON.stringify({ v: 1, hold });
-    await this.connection.run((redis) => redis.set(HOLD_KEY_PREFIX + hold.id, record, "PX", leftMs));
+    await this.connection.run((redis) => redis.set(KEYS.hold + hold.id, record, "PX", leftMs));
   }
 
   async remove(id: string): Promise<Hold | undefined> {
-    const key = HOLD_KEY_PREFIX + id;
+    const key = KEYS.hold + id;
     const found = await this.connection.run((redis) => redis.getdel(key));
     return found === null ? undefined : readHold(found, key);
   }
 
   async list(): Promise<readonly Hold[]> {
-    const entries = await this.connection.run(async (redis) => readKeys(redis, await scanKeys(redis, HOLD_KEY_PREFIX)));
+    const entries = await this.connection.run(async (redis) => readKeys(redis, await scanKeys(redis, KEYS.hold)));
     return entries.map(([key, record]) => readHold(record, key)).sort(byBegin);
   }
 }

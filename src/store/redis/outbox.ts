@@ -10,7 +10,7 @@ import {
   type ReceiverState,
 } from "../../core/ports/notifications.js";
 import { type RedisClient, RedisScript, type StoreConnection, within } from "../../http/redis.js";
-import { OUTBOX_KEY_PREFIX } from "../../names.js";
+import { KEYS } from "../../names.js";
 import { takeDue } from "./stored-value.js";
 
 const ADD = new RedisScript(new URL("add-message.lua", import.meta.url));
@@ -20,7 +20,7 @@ const ADD_WITHIN_MS = 500;
 const CLOSE_WITHIN_MS = 1_000;
 const IDS_KEPT_MS = 7 * 24 * 60 * 60 * 1000;
 /** A hash: why the newest attempt failed, by receiver. */
-const BROKEN_KEY = `${OUTBOX_KEY_PREFIX}:broken`;
+const BROKEN_KEY = `${KEYS.outbox}:broken`;
 /** An attempt takes at most half of the lease, so that no other replica delivers the same message meanwhile. */
 const OUTBOX_TIMING = { leaseMs: 30_000, lookEveryMs: 5_000 };
 
@@ -104,7 +104,7 @@ class DurableOutbox implements Outbox {
     const { due, messages } = keysOf(receiver);
     const record: StoredMessage = { v: 1, id, body, attempts: 0 };
     const args = [id, JSON.stringify(record), Date.now(), IDS_KEPT_MS];
-    await ADD.run(this.#redis, [`${OUTBOX_KEY_PREFIX}:${receiver}:id:${id}`, due, messages], args);
+    await ADD.run(this.#redis, [`${KEYS.outbox}:${receiver}:id:${id}`, due, messages], args);
     this.#deliver(receiver, line);
   }
 
@@ -194,7 +194,7 @@ class Line {
 
 /** A sorted set of the ids of messages, scored by when each may be taken, and a hash of their records. */
 function keysOf(receiver: string) {
-  const prefix = `${OUTBOX_KEY_PREFIX}:${receiver}`;
+  const prefix = `${KEYS.outbox}:${receiver}`;
   return { due: `${prefix}:due`, messages: `${prefix}:messages` } as const;
 }
 

@@ -21,7 +21,7 @@ import {
 import { STAGE_WAITS } from "../../core/model/stage.js";
 import type { PlannedSource } from "../../core/model/subject.js";
 import type { PlanStore } from "../../core/ports/stores.js";
-import { PLAN_KEY_PREFIX, PLAN_NAME_KEY_PREFIX } from "../../names.js";
+import { KEYS } from "../../names.js";
 import type { RedisConnection } from "./connection.js";
 import { orUndefined, readStored, stored } from "./stored-value.js";
 
@@ -377,9 +377,9 @@ export class RedisPlanStore implements PlanStore {
 }
 
 function planKey(change: ChangeRequestRef): string {
-  return PLAN_KEY_PREFIX + changeRequestKey(change);
+  return KEYS.plan + changeRequestKey(change);
 }
 
 function placeKey(change: ChangeRequestRef): string {
-  return PLAN_NAME_KEY_PREFIX + identityKey(change);
+  return KEYS.planName + identityKey(change);
 }

@@ -27,17 +27,7 @@ import type { LiveFeed, LiveRun } from "../../core/ports/live-feed.js";
 import type { Log } from "../../core/ports/log.js";
 import type { AttemptCounter, ContentBudget, ContentLimit, DeploymentStore, Taken } from "../../core/ports/stores.js";
 import { type RedisClient, RedisScript, type StoreConnection } from "../../http/redis.js";
-import {
-  AUDIT_KEY,
-  CONTENT_KEY_PREFIX,
-  DEPLOYMENT_KEY_PREFIX,
-  HOST_IDS,
-  LIVE_CHANNEL,
-  LIVE_KEY_PREFIX,
-  LOGIN_ATTEMPT_KEY_PREFIX,
-  SERVICE,
-  SESSION_KEY_PREFIX,
-} from "../../names.js";
+import { HOST_IDS, KEYS, SERVICE } from "../../names.js";
 import { MemoryContentBudget, MemoryLiveFeed } from "../memory/memory-stores.js";
 import { byApplication, type Stores } from "../stores.js";
 import { RedisConnection } from "./connection.js";
@@ -90,7 +80,7 @@ function createRedisSessions(connection: RedisConnection): SessionStore {
   };
   return new RedisStore({
     client,
-    prefix: SESSION_KEY_PREFIX,
+    prefix: KEYS.session,
     ttl: ({ lifetimeMs = 0 }) => Math.max(1, Math.ceil(lifetimeMs / 1000)),
     // Otherwise every request would prolong the session.
     disableTouch: true,
@@ -104,7 +94,7 @@ class RedisAttemptCounter implements AttemptCounter {
   constructor(private readonly connection: RedisConnection) {}
 
   async add(key: string, windowMs: number): ReturnType<AttemptCounter["add"]> {
-    const name = LOGIN_ATTEMPT_KEY_PREFIX + key;
+    const name = KEYS.loginAttempt + key;
     return this.connection.run(async (redis) => {
       // In one transaction: a number that never expires would lock the address out for good.
       const answer = await redis.multi().set(name, 0, "PX", windowMs, "NX").incr(name).pttl(name).exec();
@@ -125,7 +115,7 @@ class RedisContentBudget implements ContentBudget {
   constructor(private readonly connection: RedisConnection) {}
 
   async take(account: string, rank: number, limits: readonly ContentLimit[]): Promise<Taken> {
-    const keys = [CONTENT_KEY_PREFIX + account];
+    const keys = [KEYS.content + account];
     const args = [rank, randomUUID(), ...limits.flatMap((limit) => [limit.windowMs, limit.max, limit.rank])];
     try {
       const [kind, freeInMs] = answer.parse(await this.connection.run((redis) => TAKE.run(redis, keys, args)));
@@ -204,7 +194,7 @@ class RedisDeploymentStore implements DeploymentStore {
   }
 
   async list(): Promise<readonly Deployment[]> {
-    return this.#read(await this.connection.run((redis) => scanKeys(redis, DEPLOYMENT_KEY_PREFIX)));
+    return this.#read(await this.connection.run((redis) => scanKeys(redis, KEYS.deployment)));
   }
 
   async #read(keys: readonly string[]): Promise<readonly Deployment[]> {
@@ -218,7 +208,7 @@ class RedisDeploymentStore implements DeploymentStore {
 }
 
 function deploymentKey(application: ApplicationName): string {
-  return DEPLOYMENT_KEY_PREFIX + application;
+  return KEYS.deployment + application;
 }
 
 const auditEntry: z.ZodType<AuditEntry> = z.object({
@@ -249,8 +239,8 @@ const auditRecord = z.object({ v: z.literal(1), entry: auditEntry });
 
 /** @param id of the entry in the stream. @throws {StoredValueUnreadable} */
 function readAuditEntry(text: string, id: string): AuditEntry {
-  const cure = `remove this entry: XDEL ${AUDIT_KEY} ${id}`;
-  return readStored(auditRecord, text, `the entry ${id} of the audit trail`, AUDIT_KEY, cure).entry;
+  const cure = `remove this entry: XDEL ${KEYS.audit} ${id}`;
+  return readStored(auditRecord, text, `the entry ${id} of the audit trail`, KEYS.audit, cure).entry;
 }
 
 /** The only field of a stream entry; its value is the record as JSON. */
@@ -263,7 +253,7 @@ class RedisAuditLog implements AuditLog {
 
   async record(entry: AuditEntry): Promise<void> {
     const record = JSON.stringify({ v: 1, entry });
-    await this.connection.run((redis) => redis.xadd(AUDIT_KEY, "MAXLEN", "~", AUDIT_CAPACITY, "*", FIELD, record));
+    await this.connection.run((redis) => redis.xadd(KEYS.audit, "MAXLEN", "~", AUDIT_CAPACITY, "*", FIELD, record));
   }
 
   async list({ limit, before, filter }: AuditQuery): Promise<readonly AuditRecord[]> {
@@ -271,7 +261,7 @@ class RedisAuditLog implements AuditLog {
     let end = before;
     for (;;) {
       const from = end === undefined ? "+" : `(${end}`;
-      const chunk = await this.connection.run((redis) => redis.xrevrange(AUDIT_KEY, from, "-", "COUNT", CHUNK));
+      const chunk = await this.connection.run((redis) => redis.xrevrange(KEYS.audit, from, "-", "COUNT", CHUNK));
       for (const [id, [, record = ""]] of chunk) {
         if (found.length === limit) return found;
         const entry = readAuditEntry(record, id);
@@ -316,11 +306,11 @@ class RedisLiveFeed implements LiveFeed {
   publish(change: ChangeRequestRef, run: LiveRun): void {
     this.#show(change, run);
     const text = JSON.stringify({ v: 1, from: this.#self, change: changeRequestRef(change), run });
-    const key = LIVE_KEY_PREFIX + changeRequestKey(change);
+    const key = KEYS.live + changeRequestKey(change);
     this.connection
       .run(async (redis) => {
         const kept = run.ended ? redis.del(key) : redis.set(key, text, "PX", KEPT_MS);
-        await Promise.all([kept, redis.publish(LIVE_CHANNEL, text)]);
+        await Promise.all([kept, redis.publish(KEYS.liveChannel, text)]);
       })
       .catch(() => undefined);
   }
@@ -342,13 +332,13 @@ class RedisLiveFeed implements LiveFeed {
     this.#subscriber = redis;
     redis.on("error", () => undefined); // reported by the connection for commands
     redis.on("message", (_channel: string, text: string) => this.#receive(text));
-    this.#subscribed = redis.subscribe(LIVE_CHANNEL).catch(() => undefined);
+    this.#subscribed = redis.subscribe(KEYS.liveChannel).catch(() => undefined);
   }
 
   /** Shows a run that another replica published before this one subscribed. */
   async #lookUp(change: ChangeRequestRef): Promise<void> {
     await this.#subscribed;
-    const key = LIVE_KEY_PREFIX + changeRequestKey(change);
+    const key = KEYS.live + changeRequestKey(change);
     const text = await this.connection.run((redis) => redis.get(key)).catch(() => null);
     if (text !== null) this.#receive(text);
   }

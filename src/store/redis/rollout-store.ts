@@ -5,7 +5,7 @@ import { PLAN_LIFETIME_MS } from "../../core/model/plan/plan.js";
 import type { Rollout } from "../../core/model/rollout.js";
 import type { Log } from "../../core/ports/log.js";
 import type { RolloutStore } from "../../core/ports/stores.js";
-import { FOLLOW_KEY_PREFIX, FOLLOWED_KEY } from "../../names.js";
+import { KEYS } from "../../names.js";
 import { bySince } from "../stores.js";
 import type { RedisConnection } from "./connection.js";
 import { orUndefined, readKeys, readStored, stored } from "./stored-value.js";
@@ -67,10 +67,10 @@ export class RedisRolloutStore implements RolloutStore {
     const [key, record] = [keyOf(rollout.change), JSON.stringify({ v: 1, rollout })];
     await this.connection.run(async (redis) => {
       // The set first, and last at the end: a record that it lacks would never be looked at.
-      if (rollout.ended === undefined) await redis.zadd(FOLLOWED_KEY, expires, key);
+      if (rollout.ended === undefined) await redis.zadd(KEYS.followed, expires, key);
       await redis.set(key, record, "PX", leftMs);
-      if (rollout.ended !== undefined) await redis.zrem(FOLLOWED_KEY, key);
-      await redis.zremrangebyscore(FOLLOWED_KEY, "-inf", String(now.getTime()));
+      if (rollout.ended !== undefined) await redis.zrem(KEYS.followed, key);
+      await redis.zremrangebyscore(KEYS.followed, "-inf", String(now.getTime()));
     });
   }
 
@@ -82,7 +82,7 @@ export class RedisRolloutStore implements RolloutStore {
 
   async list(): Promise<readonly Rollout[]> {
     const entries = await this.connection.run(async (redis) =>
-      readKeys(redis, await redis.zrange(FOLLOWED_KEY, "0", "-1")),
+      readKeys(redis, await redis.zrange(KEYS.followed, "0", "-1")),
     );
     return entries
       .flatMap(([key, record]) => this.#readOrSkip(record, key))
@@ -102,7 +102,7 @@ export class RedisRolloutStore implements RolloutStore {
 }
 
 function keyOf(change: ChangeRequestRef): string {
-  return FOLLOW_KEY_PREFIX + identityKey(change);
+  return KEYS.follow + identityKey(change);
 }
 
 /** @throws {StoredValueUnreadable} */

@@ -26,16 +26,7 @@ import {
   WRITES_LIFETIME_MS,
 } from "../../core/ports/stores.js";
 import { RedisScript } from "../../http/redis.js";
-import {
-  CHANGE_NOTE_KEY_PREFIX,
-  CONCERNED_KEY_PREFIX,
-  HEAD_KEY_PREFIX,
-  MARKS_KEY_PREFIX,
-  STATUS_LEASE_KEY_PREFIX,
-  STATUS_WRITES_KEY_PREFIX,
-  STATUSES_KEY_PREFIX,
-  WRITTEN_KEY_PREFIX,
-} from "../../names.js";
+import { KEYS } from "../../names.js";
 import type { RedisConnection } from "./connection.js";
 import { orUndefined, readKeys, readStored, scanKeys, stored, takeDue } from "./stored-value.js";
 
@@ -101,12 +92,12 @@ export class RedisStatusStore implements StatusStore {
   /** What cannot be read is told by key and field: it must not hinder what the others need. */
   async listShared(): Promise<readonly ChangeRequestRef[]> {
     const found = await this.connection.run(async (redis) => {
-      const keys = await scanKeys(redis, STATUSES_KEY_PREFIX);
+      const keys = await scanKeys(redis, KEYS.statuses);
       return Promise.all(keys.map(async (key) => ({ key, texts: Object.entries(await redis.hgetall(key)) })));
     });
     const shared = found.filter(({ texts }) => texts.length > 1);
     return shared.flatMap(({ key, texts }) => {
-      const [, host, repository] = /^([^/]+)\/(.+)@[^@]+$/.exec(key.slice(STATUSES_KEY_PREFIX.length)) ?? [];
+      const [, host, repository] = /^([^/]+)\/(.+)@[^@]+$/.exec(key.slice(KEYS.statuses.length)) ?? [];
       return texts.flatMap(([number, text]) => {
         const read = statusRecord.safeParse(parseJson(text)).data?.status.change;
         const change = stored.change.safeParse(read ?? { host, repository, number: Number(number) }).data;
@@ -116,7 +107,7 @@ export class RedisStatusStore implements StatusStore {
   }
 
   async countWrite(head: HeadRef): Promise<number> {
-    const key = STATUS_WRITES_KEY_PREFIX + headKey(head);
+    const key = KEYS.statusWrites + headKey(head);
     return this.connection.run(async (redis) => {
       const answer = await redis.multi().incr(key).pexpire(key, WRITES_LIFETIME_MS).exec();
       return z.int().parse(answersOf(answer)[0]);
@@ -124,7 +115,7 @@ export class RedisStatusStore implements StatusStore {
   }
 
   async exclusively<T>(head: HeadRef, work: (isOurs: () => Promise<boolean>) => Promise<T>): Promise<T> {
-    const [key, token] = [STATUS_LEASE_KEY_PREFIX + headKey(head), randomUUID()];
+    const [key, token] = [KEYS.statusLease + headKey(head), randomUUID()];
     await this.#awaitTurn(key, token);
     try {
       return await work(async () => (await this.connection.run((redis) => redis.get(key))) === token);
@@ -175,19 +166,19 @@ function answersOf(answer: readonly (readonly [Error | null, unknown])[] | null)
 }
 
 function statusesKey(head: HeadRef): string {
-  return STATUSES_KEY_PREFIX + headKey(head);
+  return KEYS.statuses + headKey(head);
 }
 
 function pointerKey(change: ChangeRequestRef): string {
-  return HEAD_KEY_PREFIX + changeRequestKey(change);
+  return KEYS.head + changeRequestKey(change);
 }
 
 const SET = new RedisScript(new URL("set-marks.lua", import.meta.url));
 const REMOVE = new RedisScript(new URL("remove-mark.lua", import.meta.url));
 
-const DUE_KEY = `${MARKS_KEY_PREFIX}due`;
-const RECORDS_KEY = `${MARKS_KEY_PREFIX}records`;
-const COUNT_KEY = `${MARKS_KEY_PREFIX}count`;
+const DUE_KEY = `${KEYS.marks}due`;
+const RECORDS_KEY = `${KEYS.marks}records`;
+const COUNT_KEY = `${KEYS.marks}count`;
 
 const markRecord = z.object({ v: z.literal(1), turn: z.int(), change: stored.change });
 const concernedRecord = z.object({ v: z.literal(1), change: stored.change });
@@ -233,7 +224,7 @@ export class RedisMarkStore implements MarkStore {
     await this.connection.run((redis) =>
       Promise.all(
         applications.map(async (application) => {
-          const key = CONCERNED_KEY_PREFIX + application;
+          const key = KEYS.concerned + application;
           await redis.hset(key, identityKey(change), record);
           await redis.pexpire(key, PLAN_LIFETIME_MS);
         }),
@@ -243,7 +234,7 @@ export class RedisMarkStore implements MarkStore {
 
   async forget(change: ChangeRequestRef): Promise<void> {
     const field = identityKey(change);
-    const keys = await this.connection.run((redis) => scanKeys(redis, CONCERNED_KEY_PREFIX));
+    const keys = await this.connection.run((redis) => scanKeys(redis, KEYS.concerned));
     for (let start = 0; start < keys.length; start += CHUNK) {
       const part = keys.slice(start, start + CHUNK);
       await this.connection.run((redis) => Promise.all(part.map((key) => redis.hdel(key, field))));
@@ -251,13 +242,13 @@ export class RedisMarkStore implements MarkStore {
   }
 
   async concernedBy(application: ApplicationName): Promise<readonly ChangeRequestRef[]> {
-    const records = await this.connection.run((redis) => redis.hvals(CONCERNED_KEY_PREFIX + application));
+    const records = await this.connection.run((redis) => redis.hvals(KEYS.concerned + application));
     return records.flatMap((text) => concernedRecord.safeParse(parseJson(text)).data?.change ?? []);
   }
 
   async applications(): Promise<readonly ApplicationName[]> {
-    const keys = await this.connection.run((redis) => scanKeys(redis, CONCERNED_KEY_PREFIX));
-    return keys.map((key) => applicationName(key.slice(CONCERNED_KEY_PREFIX.length)));
+    const keys = await this.connection.run((redis) => scanKeys(redis, KEYS.concerned));
+    return keys.map((key) => applicationName(key.slice(KEYS.concerned.length)));
   }
 
   async written(change: ChangeRequestRef, surface: Surface): Promise<string | undefined> {
@@ -285,9 +276,9 @@ export class RedisMarkStore implements MarkStore {
 }
 
 function noteKey(change: ChangeRequestRef): string {
-  return CHANGE_NOTE_KEY_PREFIX + identityKey(change);
+  return KEYS.changeNote + identityKey(change);
 }
 
 function writtenKey(change: ChangeRequestRef, surface: Surface): string {
-  return `${WRITTEN_KEY_PREFIX}${surface}:${identityKey(change)}`;
+  return `${KEYS.written}${surface}:${identityKey(change)}`;
 }

@@ -5,7 +5,7 @@ import { parseJson } from "../../core/model/json.js";
 import { type Role, ROLES } from "../../core/model/settings.js";
 import type { RoleChange, Standing, UserStore } from "../../core/ports/stores.js";
 import { RedisScript } from "../../http/redis.js";
-import { HOST_IDS, SESSION_KEY_PREFIX, STANDING_KEY_PREFIX, USER_KEY_PREFIX } from "../../names.js";
+import { HOST_IDS, KEYS } from "../../names.js";
 import { byUsername } from "../stores.js";
 import type { RedisConnection } from "./connection.js";
 import { orUndefined, readKeys, readStored, scanKeys } from "./stored-value.js";
@@ -69,9 +69,7 @@ export class RedisUserStore implements UserStore {
   }
 
   async list(): Promise<readonly Account[]> {
-    const sessions = await this.connection.run(async (redis) =>
-      readKeys(redis, await scanKeys(redis, SESSION_KEY_PREFIX)),
-    );
+    const sessions = await this.connection.run(async (redis) => readKeys(redis, await scanKeys(redis, KEYS.session)));
     const ids = new Set(
       sessions.flatMap(([, session]) => sessionData.safeParse(parseJson(session)).data?.accountId ?? []),
     );
@@ -115,7 +113,7 @@ export class RedisUserStore implements UserStore {
   }
 
   async #otherAdmins(key: string): Promise<readonly string[]> {
-    const keys = await this.connection.run((redis) => scanKeys(redis, USER_KEY_PREFIX));
+    const keys = await this.connection.run((redis) => scanKeys(redis, KEYS.user));
     const found: string[] = [];
     for (let start = 0; start < keys.length; start += AT_ONCE) {
       const part = keys.slice(start, start + AT_ONCE).filter((one) => one !== key);
@@ -145,9 +143,9 @@ function standingText({ sealed, askedAt, provenAt }: Standing): string {
 }
 
 function userKey(id: string): string {
-  return USER_KEY_PREFIX + id;
+  return KEYS.user + id;
 }
 
 function standingKey(id: string): string {
-  return STANDING_KEY_PREFIX + id;
+  return KEYS.standing + id;
 }

@@ -1,6 +1,6 @@
 import { setImmediate } from "node:timers/promises";
 import { matchesName, matchesPath } from "../../../config/pattern.js";
-import { LABEL_TEMPORARY, TEMPORARY_NAME_PREFIX } from "../../../names.js";
+import { LABELS, TEMPORARY_NAME_PREFIX } from "../../../names.js";
 import { type Application, type ApplicationSet, specText } from "../../model/application.js";
 import type { ApplicationName } from "../../model/brand.js";
 import { type ChangeRequest, changeRequestKey } from "../../model/change-request.js";
@@ -174,7 +174,7 @@ function distinct(applications: readonly Application[]): readonly Application[] 
 }
 
 function isTemporary({ resourceName, labels }: Application): boolean {
-  return resourceName.startsWith(TEMPORARY_NAME_PREFIX) && labels[LABEL_TEMPORARY] !== undefined;
+  return resourceName.startsWith(TEMPORARY_NAME_PREFIX) && labels[LABELS.temporary] !== undefined;
 }
 
 /** The head's alone: what was there before is fixed or removed. */
