@@ -38,7 +38,7 @@ const ROWS: readonly (readonly string[])[] = [
 /** Longer than 60 lines: factories that wire or return functions over shared variables, and switches with a text a case. */
 const LONG_FUNCTIONS = new Set([
   "src/comments/refusal.ts: paragraphsOf",
-  "src/core/detect/tree/repository-tree.ts: listTree",
+  "src/core/detect/inputs/snapshot.ts: listTree",
   "src/deployer/argocd/client.ts: createClient",
   "src/deployer/argocd/render.ts: createRender",
   "src/deployer/argocd/semaphore.ts: createSemaphore",

@@ -2,7 +2,6 @@ import { besidesSentence, commitSentence } from "../core/diff/manifest-diff.js";
 import type { ChangeRequestRef } from "../core/model/change-request.js";
 import { type HostWords, listed } from "../core/model/host-words.js";
 import type { ClusterCheck, UntriedObjects } from "../core/model/plan/cluster-check.js";
-import { isDangerous } from "../core/model/plan/dangers.js";
 import {
   type AgainstCluster,
   type DiffBasis,
@@ -11,6 +10,7 @@ import {
   type ObjectNote,
 } from "../core/model/plan/manifest-diff.js";
 import { type ApplicationPlan, checksOf, isWithheld, type PlanLock } from "../core/model/plan/plan.js";
+import { isDangerous } from "../core/policy/application-state.js";
 import { code, fence, type Links, sentence, shortened, messageWarning, warning } from "./markdown.js";
 import { type Block, block, checkBlocks, counted, firstLines, lockedBy } from "./parts.js";
 import {

@@ -1,7 +1,6 @@
 import type { ApplicationName } from "../core/model/brand.js";
 import { isFailed } from "../core/model/check.js";
 import { listed } from "../core/model/host-words.js";
-import { isDangerous } from "../core/model/plan/dangers.js";
 import { driftOf, type ResourceChange } from "../core/model/plan/manifest-diff.js";
 import {
   type ApplicationPlan,
@@ -10,6 +9,7 @@ import {
   previewedDiff,
   shownDiff,
 } from "../core/model/plan/plan.js";
+import { isDangerous } from "../core/policy/application-state.js";
 import { code, details, shortened } from "./markdown.js";
 import { type Block, block, counted, pack } from "./parts.js";
 import { applicationBlocks, type ApplicationOptions, type Placed } from "./plan-application.js";

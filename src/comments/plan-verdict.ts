@@ -2,7 +2,6 @@ import { shortRevision } from "../core/model/brand.js";
 import type { ChangeRequestRef } from "../core/model/change-request.js";
 import { isFailed } from "../core/model/check.js";
 import { type HostWords, listed, referenceTo } from "../core/model/host-words.js";
-import { dangersOfChange } from "../core/model/plan/dangers.js";
 import { type Danger, driftOf, leftIn, type ManifestDiff } from "../core/model/plan/manifest-diff.js";
 import {
   checksOf,
@@ -14,6 +13,7 @@ import {
   previewedDiff,
   type SetFailure,
 } from "../core/model/plan/plan.js";
+import { dangersOfChange } from "../core/policy/application-state.js";
 import { applicationLink, changeLink, code, headLink, linked, type Links, sentence, shortened } from "./markdown.js";
 import { checksIn, checksText, counted, joined } from "./parts.js";
 import { deployedText, type Present } from "./present.js";

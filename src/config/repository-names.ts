@@ -1,5 +1,5 @@
 import { HOST_IDS, HOST_PREFIXES, type HostId } from "../names.js";
-import { matchesName, PATTERN_FORM, patternProblem } from "./pattern.js";
+import { matchesName, patternProblem } from "./pattern.js";
 
 /** A repository, person or team as settings and annotations name it: `github:acme/deploy`, or without a host, which then is any. */
 interface NamedOnHost {
@@ -12,12 +12,6 @@ export function withHost(text: string): NamedOnHost {
   const host = HOST_IDS.find((id) => HOST_PREFIXES[id].some((prefix) => text.startsWith(`${prefix}:`)));
   return { host, name: host === undefined ? text : text.slice(text.indexOf(":") + 1) };
 }
-
-/** A repository's pattern has a slash, or is `*`. */
-const PARTS = `^(?=(?:(?:${HOST_IDS.flatMap((id) => HOST_PREFIXES[id]).join("|")}):)?\\*$|.*/)`;
-
-/** The JSON Schema of a repository with or without a host's prefix. */
-export const REPOSITORY_FORM = { ...PATTERN_FORM, pattern: `${PARTS}${PATTERN_FORM.pattern.slice(1)}` };
 
 /** `https://host/path`, `ssh://git@host/path` or `git@host:path`. */
 const ADDRESS =

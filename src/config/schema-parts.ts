@@ -2,9 +2,10 @@ import { LRUCache } from "lru-cache";
 import { RE2JS } from "re2js";
 import * as z from "zod";
 import { COMMAND_ACCESS, MERGE_METHODS, ON_FAILURE, UPDATE_BRANCH } from "../core/model/settings.js";
+import { HOST_IDS, HOST_PREFIXES } from "../names.js";
 import { nearest } from "./nearest.js";
 import { PATTERN_FORM, patternProblem } from "./pattern.js";
-import { ADDRESS_FORM, isRepositoryAddress, REPOSITORY_FORM, repositoryProblem } from "./repository-names.js";
+import { ADDRESS_FORM, isRepositoryAddress, repositoryProblem } from "./repository-names.js";
 import { OTHER_NAMES } from "./server/section-names.js";
 
 /** Text in which `${NAME}` was expanded. It may stand for a number or a boolean. */
@@ -365,3 +366,9 @@ function compile(pattern: string): RE2JS {
   compiled.set(pattern, fresh);
   return fresh;
 }
+
+/** A repository's pattern has a slash, or is `*`. */
+const PARTS = `^(?=(?:(?:${HOST_IDS.flatMap((id) => HOST_PREFIXES[id]).join("|")}):)?\\*$|.*/)`;
+
+/** The JSON Schema of a repository with or without a host's prefix. */
+const REPOSITORY_FORM = { ...PATTERN_FORM, pattern: `${PARTS}${PATTERN_FORM.pattern.slice(1)}` };

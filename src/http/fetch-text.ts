@@ -3,7 +3,7 @@ import { gunzip, gunzipSync } from "node:zlib";
 import { Agent, type Dispatcher, EnvHttpProxyAgent } from "undici";
 
 /** Addresses of the proxies that this process uses. */
-export interface Proxies {
+interface Proxies {
   /** Used for `http:` addresses, and for `https:` ones without `httpsProxy`. */
   readonly httpProxy: string | undefined;
   readonly httpsProxy: string | undefined;

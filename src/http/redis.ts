@@ -55,12 +55,3 @@ export function responsiveTimeout(ms: number, callback: () => void): () => void 
   }
   return () => clearTimeout(timer);
 }
-
-/** What the promise resolves to, or "late" after `ms`. The work behind it goes on: a patient connection may wait for Redis forever. */
-export async function within<T>(ms: number, work: Promise<T>): Promise<T | "late"> {
-  let timer: NodeJS.Timeout | undefined;
-  const late = new Promise<"late">((resolve) => {
-    timer = setTimeout(() => resolve("late"), ms);
-  });
-  return Promise.race([work, late]).finally(() => clearTimeout(timer));
-}

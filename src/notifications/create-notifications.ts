@@ -7,9 +7,9 @@ import type { ApplicationName } from "../core/model/brand.js";
 import { changeRequestName, type ChangeRequestRef } from "../core/model/change-request.js";
 import type { Notification } from "../core/model/notification.js";
 import type { Log } from "../core/ports/log.js";
-import type { Delivery, DeliveryOutcome, Notifications, Outbox } from "../core/ports/notifications.js";
+import type { Notifications, Outbox } from "../core/ports/notifications.js";
 import { HOST_IDS, HOST_TITLES } from "../names.js";
-import { eventsOf, type Message, messageOf, type MessageParts, pageOf } from "./message.js";
+import { type Message, messageOf, type MessageParts, type NotificationEvent, pageOf } from "./message.js";
 
 /** Writes a message for each receiver that wants a notification, and puts it in the outbox. */
 export function createNotifications(
@@ -47,26 +47,6 @@ function bodyOf(notification: Notification, { format }: NotificationReceiver, pa
 /** Standard Webhooks forbids a dot in an id. */
 function messageId(id: string): string {
   return `msg_${createHash("sha256").update(id).digest("hex").slice(0, 32)}`;
-}
-
-/** Logs that a receiver is broken, once per cause, and that it works again. */
-export class ReceiverLog {
-  readonly #problems = new Map<string, string>();
-
-  constructor(private readonly log: Log) {}
-
-  note(notification: string, outcome: DeliveryOutcome, delivery: Delivery): void {
-    if (delivery.kind === "delivered") {
-      if (this.#problems.delete(notification)) this.log.info({ notification }, "notifications are delivered again");
-      return;
-    }
-    const { problem } = delivery;
-    if (this.#problems.get(notification) !== problem) {
-      this.#problems.set(notification, problem);
-      this.log.warn({ notification, problem }, "could not deliver a notification");
-    }
-    if (outcome === "given-up") this.log.info({ notification, problem }, "gave up delivering a notification");
-  }
 }
 
 /**
@@ -302,4 +282,33 @@ function changeOf(change: ChangeRequestRef, { hostPageOf, pagesUrl }: MessagePar
   const { host, repository, number } = change;
   const [url, page] = [hostPageOf(change), pageOf(change, pagesUrl)];
   return { host, repository, number, name: changeRequestName(change), url, page };
+}
+
+/** The events that a notification reports, the main one first. */
+export function eventsOf(notification: Notification): readonly [NotificationEvent, ...NotificationEvent[]] {
+  switch (notification.kind) {
+    case "run-ended": {
+      const { applications, command, overridden, takenOver } = notification;
+      const well = applications.length > 0 && applications.every(({ outcome }) => outcome === "succeeded");
+      const main = !well ? "failed" : command === "sync" ? "synced" : "rolled_back";
+      const more: readonly (readonly [NotificationEvent, boolean])[] = [
+        ["rolled_back", applications.some(({ rolledBack }) => rolledBack)],
+        ["lock_taken_over", takenOver.length > 0],
+        ["check_overridden", overridden.length > 0],
+      ];
+      return [main, ...more.filter(([, happened]) => happened).map(([event]) => event)];
+    }
+    case "locks-released":
+      return ["lock_taken_over"];
+    case "merged":
+      return ["merged"];
+    case "rolled-out":
+      return [notification.applications.some(({ end }) => end === "failed") ? "rollout_failed" : "rolled_out"];
+    case "not-merged":
+      return ["not_merged"];
+    case "system":
+      return ["unavailable"];
+    case "token-expires":
+      return ["token_expires"];
+  }
 }

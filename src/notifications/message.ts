@@ -1,5 +1,5 @@
 import { shortened, withoutDeceivers } from "../comments/markdown.js";
-import type { NotificationEvent } from "../config/server/server-schema.js";
+import { NOTIFICATION_EVENTS } from "../config/server/server-schema.js";
 import { changePagePath, changeRequestName, type ChangeRequestRef } from "../core/model/change-request.js";
 import type { AllHostWords } from "../core/model/host-words.js";
 import type {
@@ -208,31 +208,4 @@ function oneLine(text: string): string {
   return shortened(withoutDeceivers(text).replace(/[\n\t]+/g, " "), LONGEST_LINE);
 }
 
-/** The events that a notification reports, the main one first. */
-export function eventsOf(notification: Notification): readonly [NotificationEvent, ...NotificationEvent[]] {
-  switch (notification.kind) {
-    case "run-ended": {
-      const { applications, command, overridden, takenOver } = notification;
-      const well = applications.length > 0 && applications.every(({ outcome }) => outcome === "succeeded");
-      const main = !well ? "failed" : command === "sync" ? "synced" : "rolled_back";
-      const more: readonly (readonly [NotificationEvent, boolean])[] = [
-        ["rolled_back", applications.some(({ rolledBack }) => rolledBack)],
-        ["lock_taken_over", takenOver.length > 0],
-        ["check_overridden", overridden.length > 0],
-      ];
-      return [main, ...more.filter(([, happened]) => happened).map(([event]) => event)];
-    }
-    case "locks-released":
-      return ["lock_taken_over"];
-    case "merged":
-      return ["merged"];
-    case "rolled-out":
-      return [notification.applications.some(({ end }) => end === "failed") ? "rollout_failed" : "rolled_out"];
-    case "not-merged":
-      return ["not_merged"];
-    case "system":
-      return ["unavailable"];
-    case "token-expires":
-      return ["token_expires"];
-  }
-}
+export type NotificationEvent = (typeof NOTIFICATION_EVENTS)[number];

@@ -2,22 +2,22 @@ import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { Logger } from "pino";
-import { type LoginConfig, logsInWith, type ServerConfig } from "../config/server/server.js";
+import type { ServerConfig } from "../config/server/server.js";
+import { StoreUnavailable } from "../core/model/errors.js";
 import type { HostEvent } from "../core/model/event.js";
 import type { Clock } from "../core/ports/clock.js";
 import type { CodeHost } from "../core/ports/code-host.js";
 import type { Compute } from "../core/ports/compute.js";
-import type { CommandPorts } from "../core/ports/context.js";
 import type { EventQueue } from "../core/ports/event-queue.js";
 import type { Repositories } from "../core/ports/repositories.js";
-import type { MarkStore, UserStore } from "../core/ports/stores.js";
+import type { LockStore, MarkStore } from "../core/ports/stores.js";
 import { createArgoCd } from "../deployer/argocd/create-argocd.js";
 import type { StartGit } from "../git/git-process.js";
 import { createGitMirror } from "../git/mirror.js";
 import type { ConnectedHost } from "../hosts/host-module.js";
 import { createLimitWaits } from "../hosts/limit-waits.js";
 import { HOSTS } from "../hosts/registry.js";
-import { HOST_IDS, type HostId, SERVICE } from "../names.js";
+import { HOST_IDS, type HostId, SERVICE, STORE_TITLE } from "../names.js";
 import type { Telemetry } from "../observe/telemetry.js";
 import { createDurableQueue } from "../queue/durable.js";
 import { createInProcessQueue, type QueueTiming } from "../queue/in-process.js";
@@ -26,7 +26,7 @@ import type { Dependencies } from "../run/line/run.js";
 import { supervise } from "../run/line/supervise.js";
 import { createMemoryStores } from "../store/memory/memory-stores.js";
 import { redisConfigOf } from "../store/redis/redis-config.js";
-import { type Stores, UNAVAILABLE_LOCKS } from "../store/stores.js";
+import type { Stores } from "../store/stores.js";
 
 interface AdapterParts {
   readonly config: ServerConfig;
@@ -40,9 +40,6 @@ interface AdapterParts {
   readonly clock: Clock;
   readonly log: Logger;
 }
-
-/** Outside systems behind their ports, measured and traced. */
-export type Adapters = Awaited<ReturnType<typeof createAdapters>>;
 
 /** Creates every adapter. None connects yet, so their systems may be unavailable. */
 export async function createAdapters(parts: AdapterParts) {
@@ -93,18 +90,6 @@ function deployerConfig({ deployer }: ServerConfig) {
     syncTimeoutMs: deployer.syncTimeout,
     requestTimeoutMs: deployer.requestTimeout,
     pollIntervalMs: deployer.pollInterval,
-  };
-}
-
-/** Recognises administrators of the pages by their accounts at the code hosts. */
-export function createAdministrators(
-  config: LoginConfig,
-  users: Pick<UserStore, "list">,
-): CommandPorts["isAdministrator"] {
-  return async (host, { id }) => {
-    if (!config.auth.enabled || !logsInWith(host, config)) return false;
-    const present = await users.list();
-    return present.some((account) => account.id === `${host}:${id}` && account.role === "admin");
   };
 }
 
@@ -159,3 +144,15 @@ export function startLine(given: Omit<Dependencies, "push" | "publisher">, parts
   const queue = openQueue();
   return { queue, publisher, dependencies };
 }
+
+const reject = (): Promise<never> =>
+  Promise.reject(new StoreUnavailable(`${STORE_TITLE} was unavailable when the event came`));
+
+/** The locks for a refused event: unavailable, even if the store has come back since. */
+const UNAVAILABLE_LOCKS: LockStore = {
+  acquire: reject,
+  release: reject,
+  find: reject,
+  list: reject,
+  ping: reject,
+};

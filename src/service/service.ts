@@ -1,4 +1,4 @@
-import { randomUUID } from "node:crypto";
+import { createHash, randomUUID } from "node:crypto";
 import { EventEmitter } from "node:events";
 import { createServer, type RequestListener, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
@@ -6,36 +6,37 @@ import { tmpdir } from "node:os";
 import { setTimeout as delay } from "node:timers/promises";
 import type { Tracer } from "@opentelemetry/api";
 import type { Logger } from "pino";
-import type { ServerConfig } from "../config/server/server.js";
+import { type LoginConfig, logsInWith, type ServerConfig } from "../config/server/server.js";
 import { createDetectionCaches } from "../core/detect/inputs/snapshot.js";
 import { createManifestScanner } from "../core/detect/scan/manifests.js";
 import type { ChangeRequestRef } from "../core/model/change-request.js";
 import type { BranchPushed } from "../core/model/event.js";
 import type { Clock } from "../core/ports/clock.js";
 import type { Compute } from "../core/ports/compute.js";
+import type { CommandPorts } from "../core/ports/context.js";
 import type { EventQueue } from "../core/ports/event-queue.js";
 import type { Notifications } from "../core/ports/notifications.js";
 import type { Repositories } from "../core/ports/repositories.js";
+import type { UserStore } from "../core/ports/stores.js";
 import { createRenderCache } from "../core/render/render.js";
 import type { StartGit } from "../git/git-process.js";
 import { BodyBudget } from "../hosts/receive-body.js";
 import { HOSTS, hostWords } from "../hosts/registry.js";
 import { listen } from "../http/listen.js";
 import { HOST_IDS } from "../names.js";
-import type { ObservedHost } from "../observe/metrics/host-requests.js";
-import { createTelemetry, type Telemetry } from "../observe/telemetry.js";
+import { createTelemetry, type ObservedHost, type Telemetry } from "../observe/telemetry.js";
 import { wrapPort } from "../observe/wrap-port.js";
 import type { QueueTiming } from "../queue/in-process.js";
 import { Complaints } from "../run/around/complaints.js";
 import { Outsiders } from "../run/around/outsiders.js";
-import { type Dependencies, readSummary, runIdOf } from "../run/line/run.js";
+import { type Dependencies, readSummary } from "../run/line/run.js";
 import type { Stores } from "../store/stores.js";
 import { createAuth } from "../web/auth/create-auth.js";
 import { createWebServer } from "../web/server.js";
 import { createSite } from "../web/site.js";
 import { createCheckRunner } from "../workers/check-runner.js";
 import { createWorkerPool } from "../workers/worker-pool.js";
-import { type Adapters, createAdapters, createAdministrators, startLine } from "./adapters.js";
+import { createAdapters, startLine } from "./adapters.js";
 import { createChores, tellPlanned } from "./chores.js";
 import { checkAtStart } from "./start-checks.js";
 import { type StartedNotifications, startNotifications } from "./start-notifications.js";
@@ -367,4 +368,31 @@ function observedHosts(config: ServerConfig): readonly ObservedHost[] {
 function urlOf(server: Server, { host }: ServerConfig["server"]): string {
   const { port } = server.address() as AddressInfo;
   return `http://${host.includes(":") ? `[${host}]` : host}:${port}`;
+}
+
+/** Outside systems behind their ports, measured and traced. */
+type Adapters = Awaited<ReturnType<typeof createAdapters>>;
+
+/** Recognises administrators of the pages by their accounts at the code hosts. */
+export function createAdministrators(
+  config: LoginConfig,
+  users: Pick<UserStore, "list">,
+): CommandPorts["isAdministrator"] {
+  return async (host, { id }) => {
+    if (!config.auth.enabled || !logsInWith(host, config)) return false;
+    const present = await users.list();
+    return present.some((account) => account.id === `${host}:${id}` && account.role === "admin");
+  };
+}
+
+/** Derives the run's id from its key, so that an attempt after a crash finds what the earlier one did. */
+export function runIdOf(runKey: string): string {
+  const digits = createHash("sha256").update(runKey).digest("hex");
+  return [
+    digits.slice(0, 8),
+    digits.slice(8, 12),
+    digits.slice(12, 16),
+    digits.slice(16, 20),
+    digits.slice(20, 32),
+  ].join("-");
 }

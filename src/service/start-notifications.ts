@@ -2,14 +2,9 @@ import type { ServerConfig } from "../config/server/server.js";
 import type { ChangeRequestRef } from "../core/model/change-request.js";
 import type { Clock } from "../core/ports/clock.js";
 import type { Log } from "../core/ports/log.js";
-import {
-  DELIVERY_PAUSES_MS,
-  type Notifications,
-  type Outbox,
-  type ReceiverState,
-} from "../core/ports/notifications.js";
+import type { Delivery, DeliveryOutcome, Notifications, Outbox, ReceiverState } from "../core/ports/notifications.js";
 import { HOSTS, hostWords } from "../hosts/registry.js";
-import { createNotifications, ReceiverLog } from "../notifications/create-notifications.js";
+import { createNotifications } from "../notifications/create-notifications.js";
 import { createDelivery } from "../notifications/deliver.js";
 import type { Telemetry } from "../observe/telemetry.js";
 import { createMemoryOutbox } from "../store/memory/outbox.js";
@@ -71,4 +66,29 @@ export async function startNotifications(
       await Promise.all([...new Set([outbox, inMemory])].map((one) => one.close(GRACE_MS)));
     },
   };
+}
+
+/** Delivers for about a day. */
+const DELIVERY_PAUSES_MS: readonly number[] = [
+  5_000, 30_000, 120_000, 600_000, 1_800_000, 3_600_000, 7_200_000, 14_400_000, 28_800_000, 28_800_000,
+];
+
+/** Logs that a receiver is broken, once per cause, and that it works again. */
+class ReceiverLog {
+  readonly #problems = new Map<string, string>();
+
+  constructor(private readonly log: Log) {}
+
+  note(notification: string, outcome: DeliveryOutcome, delivery: Delivery): void {
+    if (delivery.kind === "delivered") {
+      if (this.#problems.delete(notification)) this.log.info({ notification }, "notifications are delivered again");
+      return;
+    }
+    const { problem } = delivery;
+    if (this.#problems.get(notification) !== problem) {
+      this.#problems.set(notification, problem);
+      this.log.warn({ notification, problem }, "could not deliver a notification");
+    }
+    if (outcome === "given-up") this.log.info({ notification, problem }, "gave up delivering a notification");
+  }
 }

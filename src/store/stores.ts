@@ -2,7 +2,6 @@ import type { Store as SessionStore } from "express-session";
 import type { Account, LoginProvider } from "../core/model/account.js";
 import type { ApplicationName } from "../core/model/brand.js";
 import { identityKey } from "../core/model/change-request.js";
-import { StoreUnavailable } from "../core/model/errors.js";
 import type { Hold } from "../core/model/hold.js";
 import type { Rollout } from "../core/model/rollout.js";
 import type { AuditLog } from "../core/ports/audit.js";
@@ -21,7 +20,6 @@ import type {
   WaitStore,
 } from "../core/ports/stores.js";
 import type { StoreConnection } from "../http/redis.js";
-import { STORE_TITLE } from "../names.js";
 
 /** Everything that the service keeps from one event to the next. */
 export interface Stores {
@@ -48,18 +46,6 @@ export interface Stores {
   status(): { readonly kind: "ready" } | { readonly kind: "unavailable"; readonly problem: string };
   close(): Promise<void>;
 }
-
-const reject = (): Promise<never> =>
-  Promise.reject(new StoreUnavailable(`${STORE_TITLE} was unavailable when the event came`));
-
-/** The locks for a refused event: unavailable, even if the store has come back since. */
-export const UNAVAILABLE_LOCKS: LockStore = {
-  acquire: reject,
-  release: reject,
-  find: reject,
-  list: reject,
-  ping: reject,
-};
 
 /** Sorts records by application, in the same order on every machine. */
 export function byApplication(

@@ -3,7 +3,7 @@ import ejs from "ejs";
 import express, { type ErrorRequestHandler, type Express, type RequestHandler, type Router } from "express";
 import { shippedFile } from "../config/files.js";
 import { safeMessage, StoredValueUnreadable, StoreUnavailable } from "../core/model/errors.js";
-import { anyChangeRequest, type HostWords } from "../core/model/host-words.js";
+import type { HostWords } from "../core/model/host-words.js";
 import type { Log } from "../core/ports/log.js";
 import { SERVICE } from "../names.js";
 import { apiTokenIn } from "./auth/api-tokens.js";
@@ -123,4 +123,9 @@ function errorHandler(log: Log): ErrorRequestHandler {
 function statusOf(error: unknown): number {
   const status = typeof error === "object" && error !== null && "status" in error ? error.status : undefined;
   return typeof status === "number" && status >= 400 && status < 600 ? status : 500;
+}
+
+/** What readers of several hosts call a change request: `pull request or merge request`. */
+export function anyChangeRequest(words: readonly Pick<HostWords, "changeRequest">[], plural: "" | "s" = ""): string {
+  return [...new Set(words.map(({ changeRequest }) => `${changeRequest}${plural}`))].join(" or ");
 }

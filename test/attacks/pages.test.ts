@@ -3,7 +3,7 @@ import { stringify } from "yaml";
 import { loadServerConfig } from "../../src/config/server/server.js";
 import { applicationName } from "../../src/core/model/brand.js";
 import { HOST_TITLES } from "../../src/names.js";
-import { publishProgress } from "../../src/run/line/attempt.js";
+import { publishProgress } from "../../src/run/line/run.js";
 import { rsaKey } from "../config/rsa-key.js";
 import { HOSTS, REPOSITORY, type Bot } from "../scenarios/bot.js";
 import { configMap } from "../scenarios/resources.js";

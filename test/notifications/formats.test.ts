@@ -1,16 +1,14 @@
 import { readFileSync } from "node:fs";
 import { describe, expect, test } from "@jest/globals";
 import { Ajv } from "ajv";
-import { NOTIFICATION_EVENTS, type NotificationEvent } from "../../src/config/server/server-schema.js";
+import { NOTIFICATION_EVENTS } from "../../src/config/server/server-schema.js";
 import type { NotificationReceiver } from "../../src/config/server/server.js";
 import { applicationName, repositoryName, revision } from "../../src/core/model/brand.js";
 import type { Notification } from "../../src/core/model/notification.js";
 import { signatureCheck, signingKey } from "../../src/hosts/gitlab/webhook.js";
-import { selected, slackBody, teamsBody } from "../../src/notifications/create-notifications.js";
-import { jsonBody } from "../../src/notifications/create-notifications.js";
+import { eventsOf, jsonBody, selected, slackBody, teamsBody } from "../../src/notifications/create-notifications.js";
 import { signatureHeaders } from "../../src/notifications/deliver.js";
-import { messageOf } from "../../src/notifications/message.js";
-import { eventsOf } from "../../src/notifications/message.js";
+import { messageOf, type NotificationEvent } from "../../src/notifications/message.js";
 import { WORDS } from "../comments/samples.js";
 
 const change = { host: "hosta", repository: repositoryName("acme/deploy"), number: 7 } as const;

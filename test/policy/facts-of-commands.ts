@@ -1,11 +1,11 @@
 import { attemptLocks, releaseFresh } from "../../src/core/commands/rollback.js";
 import { labelsFor, plannedIn, select } from "../../src/core/commands/selection.js";
-import { skippable } from "../../src/core/commands/sync.js";
+import { isLifted, skippable } from "../../src/core/commands/sync.js";
 import { barredFrom, needsWriteAccess } from "../../src/core/facts/access.js";
 import { readFacts, readStores } from "../../src/core/facts/read-facts.js";
 import { readForRollback } from "../../src/core/facts/read-rollback.js";
 import { readAgain, readForSync } from "../../src/core/facts/read-sync.js";
-import { isLifted, readSyncChecks, withChecks } from "../../src/core/facts/sync-checks.js";
+import { readSyncChecks, withChecks } from "../../src/core/facts/sync-checks.js";
 import type { ApplicationName } from "../../src/core/model/brand.js";
 import { type ChangeRequest, sameChangeRequest, type User } from "../../src/core/model/change-request.js";
 import type { Command } from "../../src/core/model/command.js";

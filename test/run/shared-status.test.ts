@@ -7,7 +7,7 @@ import type { HostEvent } from "../../src/core/model/event.js";
 import type { CodeHost, CommitStatus, OpenWithHead } from "../../src/core/ports/code-host.js";
 import type { OwnStatus, StatusStore } from "../../src/core/ports/stores.js";
 import { writeStatus, writeUnplanned, writeWorst } from "../../src/run/answer/status.js";
-import { MemoryStatusStore } from "../../src/store/memory/status-store.js";
+import { MemoryStatusStore } from "../../src/store/memory/lock-store.js";
 import { createRedisStores } from "../../src/store/redis/redis-stores.js";
 import type { Stores } from "../../src/store/stores.js";
 import { WORDS } from "../comments/samples.js";

@@ -1,6 +1,6 @@
 import { expect, test } from "@jest/globals";
 import type { Account } from "../../src/core/model/account.js";
-import { createAdministrators } from "../../src/service/adapters.js";
+import { createAdministrators } from "../../src/service/service.js";
 import { configOf, SMALLEST } from "../config/server-file.js";
 
 const secret = "0123456789abcdef0123456789abcdef";

@@ -1,5 +1,11 @@
 import { isDeepStrictEqual } from "node:util";
-import { type AccessRule, type OwnSettings, type RuledApplication, UPDATE_BRANCH } from "../../core/model/settings.js";
+import {
+  type AccessRule,
+  type OwnSettings,
+  type RuledApplication,
+  type SensitiveKind,
+  UPDATE_BRANCH,
+} from "../../core/model/settings.js";
 import type { Stage } from "../../core/model/stage.js";
 import { HOST_IDS, type HostId, REPOSITORY_FILE } from "../../names.js";
 import { matchesName } from "../pattern.js";
@@ -9,7 +15,6 @@ import {
   type RepositoryConfigResult,
 } from "../repository/repository-schema.js";
 import { withHost } from "../repository-names.js";
-import { DEFAULT_SENSITIVE_KINDS } from "../server/floor.js";
 import type { ServerConfig, ServerDefaults } from "../server/server.js";
 import type { ConfigProblem } from "../yaml-tree.js";
 import { accessRulesOf, requirementsOf, strictest } from "./requirements.js";
@@ -362,3 +367,26 @@ function changedKeys(before: object | undefined, after: object | undefined): rea
 function snake(key: string): string {
   return key.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
 }
+
+const RIGHTS = ["ClusterRole", "ClusterRoleBinding", "Role", "RoleBinding"];
+const ADMISSION = [
+  "MutatingAdmissionPolicy",
+  "MutatingAdmissionPolicyBinding",
+  "MutatingWebhookConfiguration",
+  "ValidatingAdmissionPolicy",
+  "ValidatingAdmissionPolicyBinding",
+  "ValidatingWebhookConfiguration",
+];
+/** https://argo-cd.readthedocs.io/en/stable/operator-manual/declarative-setup/#quick-reference */
+const ARGO_CD_CONFIG =
+  "{argocd-cm,argocd-cmd-params-cm,argocd-gpg-keys-cm,argocd-rbac-cm,argocd-ssh-known-hosts-cm,argocd-tls-certs-cm}";
+
+/** Argo CD's limits and credentials, Kubernetes' roles, and what admits objects. */
+export const DEFAULT_SENSITIVE_KINDS: readonly SensitiveKind[] = [
+  { kind: "AppProject.argoproj.io" },
+  { kind: "ConfigMap", name: ARGO_CD_CONFIG },
+  { kind: "Secret", name: "argocd-secret" },
+  { kind: "Secret", label: "argocd.argoproj.io/secret-type" },
+  ...RIGHTS.map((kind) => ({ kind: `${kind}.rbac.authorization.k8s.io` })),
+  ...ADMISSION.map((kind) => ({ kind: `${kind}.admissionregistration.k8s.io` })),
+];

@@ -1,6 +1,5 @@
-import type * as z from "zod";
-import { HOST_IDS, type HostId, SERVICE } from "../../names.js";
-import { team } from "../repository/repository-schema.js";
+import { HOST_IDS, SERVICE } from "../../names.js";
+import { syncRequirements, team } from "../repository/repository-schema.js";
 import {
   applicationRepositories,
   count,
@@ -9,9 +8,11 @@ import {
   durationOrOff,
   flag,
   listOf,
+  mapOf,
   oneOf,
   pattern,
   redaction,
+  repositoryOfHost,
   secret,
   section,
   signingSecret,
@@ -21,20 +22,7 @@ import {
   Wrong,
 } from "../schema-parts.js";
 import { authSection } from "./auth-section.js";
-import { projects, requiredAtLeast, sensitiveKinds } from "./floor.js";
-import {
-  afterMergeSection,
-  aliases,
-  certificateFile,
-  commandWord,
-  environmentName,
-  poll,
-  privateKey,
-  type ReadFile,
-  requiredOneOf,
-  type StoreAddress,
-  timeZone,
-} from "./server-parts.js";
+import { hostSections, kvstoreSection, type ReadFile, requiredOneOf } from "./server-parts.js";
 
 /** `svc.yaml`. An omitted section gets its defaults; an omitted host is not configured. */
 export function serverSchema(readFile: ReadFile, readVariable: ReadVariable) {
@@ -102,41 +90,6 @@ function commentsSection() {
       .describe(
         "how long a pull request may be deployed and not merged before svc reminds of it, and then once a day; `off`: never",
       ),
-  });
-}
-
-function kvstoreSection(readFile: ReadFile) {
-  const addresses = () => listOf(storeAddress()).min(1, "at least one host:port is needed");
-  return section({
-    address: storeAddress().optional().describe("Redis; an IPv6 address in brackets"),
-    username: text().optional().describe("user, if Redis has access lists"),
-    password: secret().optional().describe("password"),
-    db: count(0, 65_535).prefault(0).describe("number of the database; omit it for a Redis Cluster, which has only 0"),
-    tls: flag().prefault(false).describe("connect with TLS"),
-    ca_file: certificateFile(readFile)
-      .optional()
-      .describe("certificate authorities for TLS (PEM); if omitted: the system's"),
-    sentinel: section({
-      master: text().describe("name of the master that the sentinels watch"),
-      addresses: addresses().describe("the sentinels"),
-      password: secret().optional().describe("password of the sentinels"),
-    })
-      .optional()
-      .describe("Redis behind Sentinel"),
-    cluster: section({ addresses: addresses().describe("some nodes of the cluster") })
-      .optional()
-      .describe("Redis Cluster"),
-  }).meta({
-    // An empty section is null, which `required` would accept.
-    not: {
-      type: "object",
-      anyOf: [
-        { required: ["address", "sentinel"] },
-        { required: ["address", "cluster"] },
-        { required: ["sentinel", "cluster"] },
-        { required: ["cluster", "db"] },
-      ],
-    },
   });
 }
 
@@ -243,63 +196,6 @@ function variable(readVariable: ReadVariable) {
   }).meta({ title: "name", type: "string", pattern: VARIABLE.source });
 }
 
-/** Sections of the code hosts. A host without a section is not configured. */
-function hostSections(readFile: ReadFile) {
-  return {
-    hosta: hostaSection(readFile).optional().describe("GitHub, through a GitHub App"),
-    hostb: hostbSection().optional().describe("GitLab"),
-  } satisfies Record<HostId, z.ZodType>;
-}
-
-function hostaSection(readFile: ReadFile) {
-  return section({
-    app_id: count(1, Number.MAX_SAFE_INTEGER).describe("id of the GitHub App"),
-    private_key: privateKey(readFile).describe(
-      "the App's private key: PEM text (line breaks also as `\\n`), or the path of its file",
-    ),
-    webhook_secret: secret().optional().describe("webhook secret from the App's settings; required without `poll`"),
-    api_url: url()
-      .prefault("https://api.github.com")
-      .describe("REST API of a self-hosted GitHub, such as `https://HOST/api/v3`"),
-    web_url: url().prefault("https://github.com").describe("web pages of a self-hosted GitHub"),
-    commit_status: flag().prefault(true).describe("set the commit status `svc/sync`"),
-    deployments: flag()
-      .prefault(false)
-      .describe(
-        "show each sync as a GitHub Deployment; the App then needs the permission `Deployments: read and write`",
-      ),
-    environment_name: environmentName(),
-    aliases: aliases(),
-    poll: poll(),
-  }).meta({
-    dependencies: { api_url: ["web_url"], web_url: ["api_url"] },
-    anyOf: requiredOneOf("webhook_secret", "poll"),
-  });
-}
-
-function hostbSection() {
-  return section({
-    url: url().prefault("https://gitlab.com").describe("the instance"),
-    token: secret().describe("access token of svc's own account"),
-    webhook_secret: secret()
-      .optional()
-      .describe("the webhook's secret token; required without `signing_token` and `poll`, and unused with the former"),
-    // https://docs.gitlab.com/user/project/integrations/webhooks/
-    signing_token: signingSecret("GitLab's signing token: whsec_ and at least 24 bytes as Base64")
-      .optional()
-      .describe(
-        "the webhook's signing token (`whsec_…`, GitLab 19.1 and later); with it svc refuses a request without a valid signature, or signed more than 5 minutes ago, even if the secret token is right",
-      ),
-    commit_status: flag().prefault(false).describe("set the commit status `svc/sync`, in the merge request's pipeline"),
-    environments: flag()
-      .prefault(false)
-      .describe("show each sync as a deployment in an environment of GitLab; needs no more than the role Developer"),
-    environment_name: environmentName(),
-    aliases: aliases(),
-    poll: poll(),
-  }).meta({ anyOf: requiredOneOf("webhook_secret", "signing_token", "poll") });
-}
-
 /** Events that receivers can subscribe to. */
 export const NOTIFICATION_EVENTS = [
   "synced",
@@ -314,7 +210,6 @@ export const NOTIFICATION_EVENTS = [
   "rolled_out",
   "rollout_failed",
 ] as const;
-export type NotificationEvent = (typeof NOTIFICATION_EVENTS)[number];
 
 const RECEIVER_NAME = /^[a-z0-9](?:[a-z0-9-]{0,38}[a-z0-9])?$/;
 /** Each receiver holds a connection to Redis. */
@@ -374,14 +269,88 @@ function receiverAddress() {
 /** Reads an environment variable; undefined if it is not set. */
 export type ReadVariable = (name: string) => string | undefined;
 
-function storeAddress() {
-  return textLeaf("host:port", (value): StoreAddress | Wrong => {
-    const [, bracketed, plain, digits] = /^(?:\[([0-9a-fA-F:.]+)\]|([^\s:/@[\]]+)):(\d{1,5})$/.exec(value) ?? [];
-    const [host, port] = [bracketed ?? plain, Number(digits)];
-    return host === undefined || !(port >= 1 && port <= 65_535) ? new Wrong() : { host, port };
-  }).meta({
-    title: "host:port",
-    type: "string",
-    pattern: "^(?=.*:\\d*[1-9]\\d*$)(?:\\[[0-9a-fA-F:.]+\\]|[^\\s:/@\\[\\]]+):\\d{1,5}$",
+const COMMAND_WORD = /^[a-z](?:[a-z0-9-]{0,28}[a-z0-9])?$/;
+
+/** The first word of a command comment. Starts with a letter, since Markdown reads `1.` and `-` as lists. */
+function commandWord() {
+  return textLeaf(
+    "1 to 30 lower-case letters, digits and dashes, of which the first is a letter and the last no dash",
+    (value) => (COMMAND_WORD.test(value) ? value : new Wrong()),
+  ).meta({ title: "word", type: "string", pattern: COMMAND_WORD.source });
+}
+
+/** The name of a time zone that Intl knows. */
+function timeZone() {
+  return textLeaf("the name of a time zone, such as Europe/Berlin or UTC", (value) => {
+    // Most have this one, and Intl's tables take 8 MiB.
+    if (value === "UTC") return value;
+    try {
+      return new Intl.DateTimeFormat("en", { timeZone: value }).resolvedOptions().timeZone;
+    } catch {
+      return new Wrong(); // Intl offers no check that does not throw
+    }
+  })
+    .meta({ title: "time zone", type: "string", pattern: "\\S" })
+    .prefault("UTC")
+    .describe("time zone of the times that people write, as in `svc hold --until 18:00`");
+}
+
+function afterMergeSection() {
+  return section({
+    timeout: durationOrOff("24h", "1m")
+      .prefault("30m")
+      .describe(
+        "how long svc follows what takes effect at a merge, until it runs the merged commit or is gone; what does neither by then has failed. `off`: nothing is followed",
+      ),
   });
+}
+
+const KIND = /^[A-Z][A-Za-z0-9]{0,62}(?:\.[a-z0-9](?:[a-z0-9.-]{0,250}[a-z0-9])?)?$/;
+const LABEL = /^[A-Za-z0-9][A-Za-z0-9._/-]{0,315}(?:=[A-Za-z0-9._-]{0,63})?$/;
+
+/** `sync_requirements` of the server's file. */
+function requiredAtLeast() {
+  return syncRequirements()
+    .prefault([])
+    .describe(
+      "what single applications require at least, whichever repository deploys them: a repository's file may require more, and lifts nothing of it. With both hosts configured, people and teams have the host's prefix, as in `github:ana`",
+    );
+}
+
+/** A name of Kubernetes, of which an AppProject's resource has one. */
+const PROJECT = /^[a-z0-9](?:[a-z0-9.-]{0,251}[a-z0-9])?$/;
+
+/** `projects`. Only the server's file has it: it limits what the writers of repositories can do. */
+function projects() {
+  const project = section({
+    repositories: listOf(repositoryOfHost(), 1000).describe(
+      "repositories whose pull requests may introduce applications into this AppProject, or move them there; an empty list: none",
+    ),
+  });
+  return mapOf("AppProject", PROJECT, project)
+    .prefault({})
+    .describe(
+      "who may introduce applications into an AppProject: `github:acme/deploy`, `gitlab:acme/*` or a repository's address, as in `application_repositories`. A project that is not listed is open to every repository",
+    );
+}
+
+/** `sensitive_kinds`. Only the server's file has it: it limits what the writers of repositories can do. */
+function sensitiveKinds() {
+  const entry = section({
+    kind: textLeaf("a kind with its group, such as AppProject.argoproj.io or Secret", (value) =>
+      KIND.test(value) ? value : new Wrong(),
+    )
+      .meta({ title: "`<Kind>.<group>`", type: "string", pattern: KIND.source })
+      .describe("the kind, and its API group after a dot; without one that of Kubernetes' core"),
+    name: pattern().optional().describe("only objects of this name"),
+    label: textLeaf("a label as `<key>` or `<key>=<value>`", (value) => (LABEL.test(value) ? value : new Wrong()))
+      .meta({ title: "label", type: "string", pattern: LABEL.source })
+      .optional()
+      .describe("only objects with this label on either side, as `<key>` or `<key>=<value>`"),
+  });
+  return listOf(entry, 200)
+    .optional()
+    .describe(
+      "kinds of objects that set limits or grant rights: whoever creates or changes one needs an approval, whatever other rules say. The list replaces the default, which `svc.example.yaml` shows; `[]`: none",
+    );
 }

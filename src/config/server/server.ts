@@ -23,7 +23,7 @@ import { type ReadVariable, serverSchema } from "./server-schema.js";
 /** The server's file after validation, with all defaults. Durations are in milliseconds, keys and certificates PEM text. */
 export type ServerConfig = CamelKeys<z.infer<ReturnType<typeof serverSchema>>>;
 
-export type ServerSection = ServerConfig["server"];
+type ServerSection = ServerConfig["server"];
 export type LogLevel = ServerSection["logLevel"];
 
 /** At most one of `address`, `sentinel` and `cluster` is set; with none, everything is kept in memory. */
@@ -39,9 +39,6 @@ export type NotificationReceiver = ServerConfig["notifications"][number];
 export type AuthSection = ServerConfig["auth"];
 export type RoleAssignment = AuthSection["roleAssignments"][number];
 export type OidcSection = NonNullable<AuthSection["oidc"]>;
-export type OAuthClient = Pick<OidcSection, "clientId" | "clientSecret">;
-export type ApiToken = AuthSection["apiTokens"][number];
-export type BasicUser = NonNullable<AuthSection["basic"]>["users"][number];
 
 /** The sections that decide which accounts people log in with. */
 export type LoginConfig = Pick<ServerConfig, "auth" | "hostb">;

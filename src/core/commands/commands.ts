@@ -5,11 +5,11 @@ import type { Gate } from "../policy/gates.js";
 import { RULES } from "../policy/rules.js";
 import type { CommandContext } from "../ports/context.js";
 import { hold, release } from "./hold.js";
+import { unlock } from "./locks.js";
 import { type OptionName, OPTIONS } from "./options.js";
 import { plan } from "./plan.js";
 import { rollback } from "./rollback.js";
 import { sync } from "./sync.js";
-import { unlock } from "./unlock.js";
 import { revert, update } from "./update.js";
 
 /** Everything that distinguishes one command from another. */

@@ -1,12 +1,13 @@
 import { matchesName } from "../../config/pattern.js";
 import { parseDuration } from "../../config/schema-parts.js";
-import { blankFacts, factsOfAsker } from "../facts/read-facts.js";
+import { factsOfAsker } from "../facts/read-facts.js";
 import type { ApplicationName } from "../model/brand.js";
 import type { ChangeRequest, User } from "../model/change-request.js";
 import type { Command } from "../model/command.js";
-import { type Hold, HOLD_MS, LONGEST_HOLD_MS } from "../model/hold.js";
+import { type Hold, HOLD_MS } from "../model/hold.js";
 import { listed } from "../model/host-words.js";
 import type { CommandResult } from "../model/result.js";
+import { blankFacts } from "../policy/facts.js";
 import { judge } from "../policy/judge.js";
 import type { CommandContext } from "../ports/context.js";
 import { definedElsewhere, drivenFrom } from "../survey/driving-right.js";
@@ -187,3 +188,5 @@ function localTime(at: number, timeZone: string): number {
   const shown = new Date(at).toLocaleString("sv-SE", { timeZone });
   return Date.parse(`${shown.replace(" ", "T")}Z`) + (at % 1000);
 }
+
+const LONGEST_HOLD_MS = 30 * HOLD_MS;

@@ -1,17 +1,24 @@
 import { deployHeads, type HeadTarget } from "../deploy/deploy-head.js";
 import { retryWhileUnavailable } from "../deploy/settle.js";
-import { renderedOtherwise, withMoved } from "../facts/fresh-renders.js";
 import { readStores } from "../facts/read-facts.js";
 import { isBasePinned } from "../facts/read-rollback.js";
 import { readAgain, readForSync } from "../facts/read-sync.js";
-import { isLifted, overriddenIn, readSyncChecks, type SyncChecks, withChecks } from "../facts/sync-checks.js";
+import { readSyncChecks, type SyncChecks, withChecks } from "../facts/sync-checks.js";
 import type { ApplicationName } from "../model/brand.js";
 import { type ChangeRequest, type ChangeRequestRef, identityKey } from "../model/change-request.js";
+import type { OverriddenCheck } from "../model/check.js";
 import { allInTurns } from "../model/collections.js";
 import type { Command } from "../model/command.js";
 import { listed } from "../model/host-words.js";
-import { expectedRefusals } from "../model/plan/cluster-check.js";
-import { type ApplicationPlan, type ApplicationSetPreview, isPlanOf, type Plan } from "../model/plan/plan.js";
+import { type ClusterCheck, endAsking, INTERRUPTED } from "../model/plan/cluster-check.js";
+import {
+  type ApplicationPlan,
+  type ApplicationSetPreview,
+  isPlanOf,
+  type Plan,
+  type RenderDigest,
+  type Unpinned,
+} from "../model/plan/plan.js";
 import type { ApplicationSync, CommandResult } from "../model/result.js";
 import type { LiveSubject } from "../model/subject.js";
 import { writtenBy, isAtHead, ownLocksIn } from "../policy/application-state.js";
@@ -20,6 +27,8 @@ import type { Facts } from "../policy/facts.js";
 import { refusedBy, refusedInDoubt } from "../policy/next-step.js";
 import { inFirstStage } from "../policy/stages.js";
 import type { CommandContext, OpenedChange } from "../ports/context.js";
+import { differingObjects, digestOfRender, type DigestSource } from "../render/digest-render.js";
+import { type RenderSource, renderHead, renderInputs } from "../render/render.js";
 import { behindOf } from "../survey/behind-base.js";
 import { boundNow } from "../survey/effects.js";
 import type { Locking } from "./locks.js";
@@ -285,4 +294,100 @@ export async function releaseSkipped(
     }),
   );
   return released.flat();
+}
+
+export function isLifted({ failed }: SyncChecks): boolean {
+  return [...failed.values()].some((all) => all.some(({ by }) => by.length > 0));
+}
+
+/** The failed checks of an application that an approval lifts, for its record and its answer. */
+function overriddenIn(application: ApplicationName, { failed }: SyncChecks): readonly OverriddenCheck[] {
+  const all = failed.get(application) ?? [];
+  return all.map(({ one, by }) => ({ check: one.name, by: by.map(({ login }) => login) }));
+}
+
+/** Sentences for the answer to a sync: it is allowed, although it is known to fail, or Kubernetes was not asked in time. */
+export function expectedRefusals(check: ClusterCheck | undefined): readonly string[] {
+  if (check === undefined) return [];
+  const sure = check.refused.filter((one) => one.sure);
+  const told = sure
+    .slice(0, MOST_TOLD)
+    .map(({ title, message }) => `the plan said that Kubernetes will refuse ${title}: ${message}`);
+  const more = sure.length - told.length;
+  const missed = endAsking(check, INTERRUPTED).untried.filter((one) => one.missed === true);
+  return [
+    ...told,
+    ...(more > 0 ? [`the plan said so of ${more} more objects`] : []),
+    ...missed.map(({ titles, reason }) => `Kubernetes was not asked about ${listed(titles, MOST_TOLD)}: ${reason}`),
+  ];
+}
+
+const MOST_TOLD = 5;
+
+const MOST_MOVED_NAMED = 5;
+
+/**
+ * Renders again what inputs that no content pins would make of the head now, and compares it with the plan: why the plan is
+ * stale, by application. Renders nothing of applications whose inputs are pinned.
+ */
+async function renderedOtherwise(
+  subjects: readonly LiveSubject[],
+  plan: Plan | undefined,
+  context: RenderSource & DigestSource,
+): Promise<ReadonlyMap<ApplicationName, string>> {
+  const found = await Promise.all(
+    subjects.map(async (subject) => [subject.name, await differenceOf(subject, plan, context)] as const),
+  );
+  return new Map(found.flatMap(([name, sentence]) => (sentence === undefined ? [] : [[name, sentence] as const])));
+}
+
+/** The facts with what makes plans stale. */
+function withMoved(facts: Facts, moved: ReadonlyMap<ApplicationName, string> | undefined): Facts {
+  if (moved === undefined || moved.size === 0) return facts;
+  return {
+    ...facts,
+    applications: facts.applications.map((one) => {
+      const { application, now } = one;
+      return now === undefined ? one : { ...one, now: { ...now, moved: now.moved ?? moved.get(application) } };
+    }),
+  };
+}
+
+async function differenceOf(
+  subject: LiveSubject,
+  plan: Plan | undefined,
+  context: RenderSource & DigestSource,
+): Promise<string | undefined> {
+  const inputs = await renderInputs("head", subject, context);
+  if (inputs.unpinned.length === 0) return undefined;
+  const reads = `it reads ${listed(inputs.unpinned, MOST_MOVED_NAMED)}`;
+  const planned = plannedOf(subject, plan, context);
+  if (planned === undefined) return `${reads}, and the plan does not say what that made of this commit`;
+  const digest = async (): Promise<RenderDigest | string> => {
+    const outcome = await renderHead(subject, inputs, context);
+    return outcome.kind === "failed" ? outcome.reason : digestOfRender(subject, outcome.rendered, context);
+  };
+  const now = await digest();
+  if (typeof now === "string") return `${reads}, and could not be rendered again: ${now}`;
+  if (now.whole === planned.rendered.whole) return undefined;
+  const again = await digest();
+  if (typeof again !== "string" && again.whole !== now.whole) {
+    const which = objects(differingObjects(now, again));
+    return `${reads}, and ${which} differs each time that it is rendered, so svc cannot tell whether it is what was planned. Take what differs (random values, times) out of the manifests, or pin what it reads by a commit or a digest`;
+  }
+  return `${reads}, and that changed since the plan: ${objects(differingObjects(planned.rendered, now))} would be another one than planned`;
+}
+
+function objects(titles: readonly string[]): string {
+  return titles.length === 0 ? "one of its objects" : listed(titles, MOST_MOVED_NAMED);
+}
+
+function plannedOf(
+  { name }: LiveSubject,
+  plan: Plan | undefined,
+  { change }: Pick<RenderSource, "change">,
+): Unpinned | undefined {
+  if (!isPlanOf(plan, change)) return undefined;
+  const one = plan.applications.find(({ application }) => application === name);
+  return one?.kind === "evaluated" ? one.unpinned : undefined;
 }

@@ -1,7 +1,7 @@
-import { blankFacts } from "../facts/read-facts.js";
 import { changeRequestRef } from "../model/change-request.js";
 import { HostFailure, RepositoryFailure } from "../model/errors.js";
 import type { CommandResult } from "../model/result.js";
+import { blankFacts } from "../policy/facts.js";
 import { judge } from "../policy/judge.js";
 import type { RevertOutcome } from "../ports/code-host.js";
 import type { CommandContext } from "../ports/context.js";

@@ -10,7 +10,7 @@ import { type ChangeRequest, changeRequestRef, type User } from "../model/change
 import type { DeployingCommand } from "../model/command.js";
 import { LeaseLost, neverStarted, safeMessage } from "../model/errors.js";
 import type { AllHostWords } from "../model/host-words.js";
-import { endOf, STARTED, type StartedApplication } from "../model/progress.js";
+import { endOf, type Phase, type StartedApplication } from "../model/progress.js";
 import type { ApplicationSync, SyncOutcome } from "../model/result.js";
 import type { Settings } from "../model/settings.js";
 import type { Clock } from "../ports/clock.js";
@@ -187,3 +187,6 @@ export function levelsOf<T extends Ordered>(run: readonly T[]): readonly (readon
   }
   return levels;
 }
+
+/** The first report of a sync that starts. */
+const STARTED: Phase = { kind: "running", done: 0, total: 0, message: "" };

@@ -1,6 +1,6 @@
 import { matchesName } from "../../config/pattern.js";
 import type { ApplicationSpec, Manifest } from "../model/application.js";
-import { isJsonObject, type JsonObject, type JsonText, readJsonText } from "../model/json.js";
+import { isJsonObject, jsonEqual, type JsonObject, type JsonText, readJsonText } from "../model/json.js";
 import type { ManifestDiff, SecretChange } from "../model/plan/manifest-diff.js";
 import type { SensitiveKind } from "../model/settings.js";
 import { kept, type Kept, readFirst, readKept, type Task } from "../ports/compute.js";
@@ -28,7 +28,7 @@ import {
   takesAway,
 } from "./live/live-outcome.js";
 import { type TrialOrder, trialOrder } from "./live/trial-order.js";
-import { differingByCommit, differingPairs, diffManifests, type DiffRequest, pairManifests } from "./manifest-diff.js";
+import { differingPairs, diffManifests, type DiffRequest, normalise, pairManifests } from "./manifest-diff.js";
 import { byIdentity, keyOf, type ManifestIdentity, titleOf } from "./manifest-key.js";
 import { type Mark, type Marks, meanTheSame, type Sides } from "./summarise.js";
 
@@ -303,7 +303,7 @@ function withSensitive(diff: ManifestDiff, sensitive: readonly string[]): Manife
 }
 
 /** The changes against the target branch, those marked that a sync does not make, or may not make. */
-export function withMarks(
+function withMarks(
   differing: ReadonlyMap<string, Sides>,
   answers: ObjectAnswers,
   applying: Applying,
@@ -360,4 +360,22 @@ const LONGEST_PATH = 200;
 function listed(paths: readonly string[]): string {
   const shown = paths.slice(0, MOST_PATHS).map((path) => path.replace(/\s+/g, " ").slice(0, LONGEST_PATH));
   return [...shown, ...(paths.length > MOST_PATHS ? ["others"] : [])].join(" and ");
+}
+
+/** Titles of objects that differ only in the commit's id, with the namespace if it is not the application's. */
+function differingByCommit(
+  request: DiffRequest,
+  pairs: ReadonlyMap<string, Sides>,
+  differing: ReadonlyMap<string, Sides>,
+): readonly string[] {
+  const { head, destinationNamespace, placeholders } = request;
+  if (placeholders.base === placeholders.head) return [];
+  const shortest = placeholders.head.slice(0, 7);
+  return [...byIdentity(head, destinationNamespace)].flatMap(([key, { identity, manifest }]) => {
+    if (pairs.get(key)?.base === undefined || differing.has(key)) return [];
+    if (!JSON.stringify(manifest).includes(shortest)) return [];
+    if (jsonEqual(normalise(manifest, placeholders.head), normalise(manifest, undefined))) return [];
+    const own = identity.namespace === destinationNamespace;
+    return [titleOf(own ? { ...identity, namespace: "" } : identity)];
+  });
 }

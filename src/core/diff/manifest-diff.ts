@@ -2,21 +2,13 @@ import { type ApplicationSpec, destinationOf, type Manifest, specEqual } from ".
 import type { Revision } from "../model/brand.js";
 import { changeRequestKey } from "../model/change-request.js";
 import { listed } from "../model/host-words.js";
-import {
-  isJsonObject,
-  type Json,
-  jsonEqual,
-  type JsonObject,
-  jsonText,
-  type JsonText,
-  readJsonText,
-} from "../model/json.js";
+import { isJsonObject, type Json, type JsonObject, jsonText, type JsonText, readJsonText } from "../model/json.js";
 import type { ManifestDiff, NameChanges, SecretChange } from "../model/plan/manifest-diff.js";
 import { computeIfLarge, type Task, tooMuch } from "../ports/compute.js";
 import type { CommandContext } from "../ports/context.js";
 import { isSecret } from "../secrets/hide-values.js";
 import { isHook, isNeverApplied } from "./hook.js";
-import { byIdentity, hasNamespace, inNamespace, titleOf } from "./manifest-key.js";
+import { byIdentity, hasNamespace, inNamespace } from "./manifest-key.js";
 import { meanTheSame, type Sides, summarise } from "./summarise.js";
 
 type Shown = (name: string) => string;
@@ -108,24 +100,6 @@ export function pairManifests(request: DiffRequest): ReadonlyMap<string, Sides> 
 /** The pairs that differ, and those that may: Argo CD hides the values of Secrets. */
 export function differingPairs(pairs: ReadonlyMap<string, Sides>): ReadonlyMap<string, Sides> {
   return new Map([...pairs].filter(([, sides]) => isSecret(sides.identity) || !meanTheSame(sides)));
-}
-
-/** Titles of objects that differ only in the commit's id, with the namespace if it is not the application's. */
-export function differingByCommit(
-  request: DiffRequest,
-  pairs: ReadonlyMap<string, Sides>,
-  differing: ReadonlyMap<string, Sides>,
-): readonly string[] {
-  const { head, destinationNamespace, placeholders } = request;
-  if (placeholders.base === placeholders.head) return [];
-  const shortest = placeholders.head.slice(0, 7);
-  return [...byIdentity(head, destinationNamespace)].flatMap(([key, { identity, manifest }]) => {
-    if (pairs.get(key)?.base === undefined || differing.has(key)) return [];
-    if (!JSON.stringify(manifest).includes(shortest)) return [];
-    if (jsonEqual(normalise(manifest, placeholders.head), normalise(manifest, undefined))) return [];
-    const own = identity.namespace === destinationNamespace;
-    return [titleOf(own ? { ...identity, namespace: "" } : identity)];
-  });
 }
 
 interface DefinitionDiffInput extends Pick<CommandContext, "redact"> {
@@ -226,29 +200,6 @@ function membersCleaned(value: JsonObject, placeholders: Placeholders): JsonObje
     if (member !== null && member !== undefined) members.push([key, cleaned(member, placeholders)]);
   }
   return Object.fromEntries(members);
-}
-
-const PLACEHOLDER = /<commit(?::([78]))?>/g;
-
-/** More placeholders in one text would make the match slow, and no render has them. */
-const MOST_COMMITS = 10;
-
-/** Whether a text is the normalised one with a commit id of the same length in place of each placeholder, of which it has some. */
-export function matchesCommit(normalised: string, text: string): boolean {
-  if (normalised.search(PLACEHOLDER) === -1) return false;
-  const parts: readonly (string | undefined)[] = normalised.split(PLACEHOLDER);
-  if (parts.length > 2 * MOST_COMMITS + 1) return false;
-  // Every second part is the length of a placeholder: 7, 8, or none for a whole id.
-  const pattern = parts.map((part, at) => (at % 2 === 1 ? idOf(part) : literally(part ?? ""))).join("");
-  return new RegExp(`^${pattern}$`).test(text);
-}
-
-function literally(text: string): string {
-  return text.replace(/[\\^$.*+?()[\]{}|/]/g, "\\$&");
-}
-
-function idOf(length: string | undefined): string {
-  return length === undefined ? "(?:[0-9a-f]{40}|[0-9a-f]{64})" : `[0-9a-f]{${length}}`;
 }
 
 interface Placeholders {

@@ -2,6 +2,7 @@ import { REPOSITORY_FILE } from "../../names.js";
 import { projectOf } from "../model/application.js";
 import {
   type Approval,
+  type Approver,
   type Authorship,
   type ChangeRequest,
   changeRequestRef,
@@ -14,7 +15,6 @@ import type { AccessRule, Settings } from "../model/settings.js";
 import type { LiveSubject } from "../model/subject.js";
 import type { Deployed } from "../policy/effect-rules.js";
 import {
-  countingApprovers,
   type EyesFacts,
   type Involved,
   peopleIn,
@@ -278,4 +278,19 @@ function byWhom(lists: readonly AccessRule[]): string {
     return names.length === 0 ? "nobody (a list is empty): merge it by hand" : names.join(" or ");
   });
   return people.length === 0 ? "" : ` by ${people.join(", and by ")}`;
+}
+
+/** People who approved the head and had no hand in any commit; everybody who did, if each of them had in some. */
+export function countingApprovers(facts: EyesFacts): readonly Approver[] {
+  const { head, looks, authorship } = facts;
+  const atHead = looks.filter(({ saw }) => saw === head).map(({ by }) => by);
+  const uninvolved = atHead.filter((by) => {
+    const alone = {
+      ...facts,
+      looks: [{ by, saw: head, from: undefined }],
+      authorship: { ...authorship, opened: head },
+    };
+    return unseenCommits(alone).length === 0;
+  });
+  return uninvolved.length > 0 ? uninvolved : atHead;
 }

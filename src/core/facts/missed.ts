@@ -4,7 +4,6 @@ import { type CheckResult, type FailedCheck, isFailed } from "../model/check.js"
 import { groupedBy, mapInTurns } from "../model/collections.js";
 import type { Member } from "../model/effect.js";
 import { HostFailure } from "../model/errors.js";
-import { listed } from "../model/host-words.js";
 import {
   type ApplicationPlan,
   deployedWith,
@@ -132,8 +131,6 @@ export async function markUnseen(
   });
 }
 
-const MOST_READS = 5;
-
 function isFixed({ kind }: PlannedSource): boolean {
   return kind === "fixed";
 }
@@ -147,22 +144,6 @@ function wasSeen({ position, follows, revision }: PlannedSource, shown: readonly
 function wasRendered({ rendered }: Unpinned, before: ApplicationPlan | undefined): boolean {
   if (before?.kind !== "evaluated") return before !== undefined && isWithheld(before);
   return before.unpinned?.unseen === false && before.unpinned.rendered.whole === rendered.whole;
-}
-
-const APPROVE_AGAIN =
-  "Approve again what the plan shows: push a commit, or withdraw the approvals, run the plan command, and approve";
-
-/** Why the approval of the head does not cover what an application deploys; undefined if it does. */
-export function unseenSentence(planned: ApplicationPlan | undefined): string | undefined {
-  const source = planned?.kind === "evaluated" ? planned.sources.find(({ unseen }) => unseen) : undefined;
-  if (source !== undefined) {
-    const { position, follows, revision = "" } = source;
-    const commit = revision.slice(0, 8);
-    return `source ${position} follows ${follows}, and ${commit} of it was planned only after the head was approved. ${APPROVE_AGAIN}`;
-  }
-  const unpinned = planned?.kind === "evaluated" ? planned.unpinned : undefined;
-  if (unpinned?.unseen !== true) return undefined;
-  return `what it reads (${listed(unpinned.reads, MOST_READS)}) was planned like this only after the head was approved. ${APPROVE_AGAIN}`;
 }
 
 /** Both are times of the host, which counts whole seconds: an approval in the same one may be older. */

@@ -1,6 +1,6 @@
 import type { ApplicationName } from "../model/brand.js";
 import { type ChangeRequest, sameChangeRequest } from "../model/change-request.js";
-import { isFailed } from "../model/check.js";
+import { type FailedCheck, isFailed } from "../model/check.js";
 import { finishInTurns } from "../model/collections.js";
 import { byApplication, type Deployment } from "../model/deployment.js";
 import type { Member } from "../model/effect.js";
@@ -12,20 +12,21 @@ import {
   StoredValueUnreadable,
 } from "../model/errors.js";
 import type { Hold } from "../model/hold.js";
-import type { HostWords } from "../model/host-words.js";
+import { type HostWords, listed } from "../model/host-words.js";
 import type { Lock } from "../model/lock.js";
-import { hasDanger } from "../model/plan/dangers.js";
 import {
   type ApplicationPlan,
   asCheckOf,
   checkedIn,
-  failedChecksOf,
+  checksOf,
   isPlanOf,
   isWithheld,
   type Plan,
+  previewedDiff,
   waitsForApproval,
 } from "../model/plan/plan.js";
 import type { AccessCommand, Settings } from "../model/settings.js";
+import { isDangerous } from "../policy/application-state.js";
 import {
   accessRulesFor,
   approvalNeeds,
@@ -41,14 +42,13 @@ import {
 } from "../policy/effect-rules.js";
 import {
   type ApplicationFacts,
+  blankFacts,
   type FactName,
   type Facts,
-  type GatedSettings,
   NOTHING_FAILED,
   type PlannedFacts,
   type RecordFacts,
   type Requires,
-  settingFacts,
 } from "../policy/facts.js";
 import { waitsIn } from "../policy/stages.js";
 import type { CommandContext } from "../ports/context.js";
@@ -60,7 +60,7 @@ import {
   createApprovals,
   missingForRules as missingApproval,
 } from "./approval.js";
-import { readMissed, unseenSentence } from "./missed.js";
+import { readMissed } from "./missed.js";
 import { checksOfMerge } from "./sync-checks.js";
 
 export type FactSource = ApprovalContext &
@@ -158,27 +158,6 @@ export async function factsOfAsker(
     ...blankFacts(change, hostWords[change.host], settings),
     asker: { login: user.login, mayWrite: true, withoutApproval: false, barred, selected: names },
     applications: named.map((deployed) => otherFacts(deployed, { change, settings, holds: [] })),
-  };
-}
-
-/** Facts before anything is read. */
-export function blankFacts(change: ChangeRequest, words: HostWords, settings: GatedSettings): Facts {
-  return {
-    change,
-    words,
-    untold: {},
-    settings: settingFacts(settings),
-    problems: [],
-    asker: undefined,
-    plan: undefined,
-    applications: [],
-    others: [],
-    approval: undefined,
-    missingForRules: undefined,
-    mergeChecks: NOTHING_FAILED,
-    merging: false,
-    headMoved: false,
-    justFailed: [],
   };
 }
 
@@ -362,4 +341,40 @@ function needApproval({ applications, others }: Facts): boolean {
   return [...applications, ...others].some(({ requires: { approvals, onApproval } }) => {
     return approvals.sync.length > 0 || onApproval === true;
   });
+}
+
+/** Whether a plan names any danger, also of what only the merge does. */
+function hasDanger({ applications, applicationSets, previews }: Plan): boolean {
+  return (
+    applications.some(isDangerous) ||
+    applicationSets.some(({ removed, failure }) => removed.length > 0 || failure !== undefined) ||
+    previews.some(
+      ({ origin, content }) => origin.change === "removed" || (previewedDiff(content)?.dangers.length ?? 0) > 0,
+    )
+  );
+}
+
+/** The required checks that keep an application from being deployed, unless an approval lifts them. */
+function failedChecksOf(plan: ApplicationPlan): readonly FailedCheck[] {
+  return checksOf(plan)
+    .filter(isFailed)
+    .filter(({ required }) => required);
+}
+
+const MOST_READS = 5;
+
+const APPROVE_AGAIN =
+  "Approve again what the plan shows: push a commit, or withdraw the approvals, run the plan command, and approve";
+
+/** Why the approval of the head does not cover what an application deploys; undefined if it does. */
+function unseenSentence(planned: ApplicationPlan | undefined): string | undefined {
+  const source = planned?.kind === "evaluated" ? planned.sources.find(({ unseen }) => unseen) : undefined;
+  if (source !== undefined) {
+    const { position, follows, revision = "" } = source;
+    const commit = revision.slice(0, 8);
+    return `source ${position} follows ${follows}, and ${commit} of it was planned only after the head was approved. ${APPROVE_AGAIN}`;
+  }
+  const unpinned = planned?.kind === "evaluated" ? planned.unpinned : undefined;
+  if (unpinned?.unseen !== true) return undefined;
+  return `what it reads (${listed(unpinned.reads, MOST_READS)}) was planned like this only after the head was approved. ${APPROVE_AGAIN}`;
 }

@@ -1,15 +1,7 @@
 import { checksFor } from "../../config/rules/rule-match.js";
 import type { ApplicationName } from "../model/brand.js";
 import type { Approval, Approver, User } from "../model/change-request.js";
-import {
-  type Check,
-  type CheckResult,
-  type FailedCheck,
-  firstLineOf,
-  isFailed,
-  type OverriddenCheck,
-  resultFor,
-} from "../model/check.js";
+import { type Check, type CheckResult, definitionOf, type FailedCheck, isFailed } from "../model/check.js";
 import { HostFailure } from "../model/errors.js";
 import {
   type ApplicationPlan,
@@ -69,10 +61,6 @@ export async function readSyncChecks(
   return { failed: new Map(judged.filter(([, failed]) => failed.length > 0)), sentence: overriding.sentence };
 }
 
-export function isLifted({ failed }: SyncChecks): boolean {
-  return [...failed.values()].some((all) => all.some(({ by }) => by.length > 0));
-}
-
 /** @param approval as it is now, if it was read again: one that was withdrawn lifts nothing. */
 export function withChecks(facts: Facts, checks: SyncChecks, approval?: Approval): Facts {
   return {
@@ -93,12 +81,6 @@ function unlifted(
     by.some(({ id }) => approval === undefined || (approval.approved && approval.people.some((one) => one.id === id)));
   const left = (failed.get(application) ?? []).filter((one) => !stands(one));
   return left.map(({ one }) => ({ sentence: sentence(one), printed: firstLineOf(one) }));
-}
-
-/** The failed checks of an application that an approval lifts, for its record and its answer. */
-export function overriddenIn(application: ApplicationName, { failed }: SyncChecks): readonly OverriddenCheck[] {
-  const all = failed.get(application) ?? [];
-  return all.map(({ one, by }) => ({ check: one.name, by: by.map(({ login }) => login) }));
 }
 
 /**
@@ -273,4 +255,19 @@ function createOverriding(context: OverridingContext) {
       return `check ${name} failed: ${failed.outcome.reason}: ${cure}`;
     },
   };
+}
+
+/** The newest result of a check as it is configured now; undefined if it was not run like this. */
+function resultFor(check: Check, known: readonly CheckResult[]): CheckResult | undefined {
+  const definition = definitionOf(check);
+  const found = known.find((one) => one.name === check.name && one.definition === definition);
+  return found && { ...found, required: check.required, overridableBy: check.overridableBy };
+}
+
+/** The first line that a failed check printed; undefined if it printed nothing. Untrusted. */
+function firstLineOf({ outcome: { output } }: FailedCheck): string | undefined {
+  return output
+    .split("\n")
+    .find((line) => line.trim() !== "")
+    ?.trim();
 }

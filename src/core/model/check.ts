@@ -62,21 +62,6 @@ export function definitionOf({ name, command, timeout, env }: Check): string {
   return createHash("sha256").update(JSON.stringify(parts)).digest("hex");
 }
 
-/** The newest result of a check as it is configured now; undefined if it was not run like this. */
-export function resultFor(check: Check, known: readonly CheckResult[]): CheckResult | undefined {
-  const definition = definitionOf(check);
-  const found = known.find((one) => one.name === check.name && one.definition === definition);
-  return found && { ...found, required: check.required, overridableBy: check.overridableBy };
-}
-
 export function isFailed(result: CheckResult): result is FailedCheck {
   return result.outcome.kind !== "passed";
-}
-
-/** The first line that a failed check printed; undefined if it printed nothing. Untrusted. */
-export function firstLineOf({ outcome: { output } }: FailedCheck): string | undefined {
-  return output
-    .split("\n")
-    .find((line) => line.trim() !== "")
-    ?.trim();
 }

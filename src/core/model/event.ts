@@ -122,7 +122,7 @@ export interface RolloutMoved {
 }
 
 /** A sync that goes on by itself may begin its next stage. */
-export interface StageDue {
+interface StageDue {
   readonly kind: "stage-due";
   readonly next: NextStage;
 }

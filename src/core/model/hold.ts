@@ -4,7 +4,6 @@ import { minuteText } from "./time.js";
 
 /** How long a hold stands if nobody says until when, and at most, in milliseconds: a day, and 30 days. */
 export const HOLD_MS = 24 * 60 * 60 * 1000;
-export const LONGEST_HOLD_MS = 30 * HOLD_MS;
 
 /** While it stands, svc neither syncs nor merges what it names; rollbacks go on. */
 export interface Hold {

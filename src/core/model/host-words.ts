@@ -37,11 +37,6 @@ export interface HostWords extends HostTerms {
 /** The words of every host that svc knows, configured or not. */
 export type AllHostWords = Readonly<Record<HostId, HostWords>>;
 
-/** What readers of several hosts call a change request: `pull request or merge request`. */
-export function anyChangeRequest(words: readonly Pick<HostWords, "changeRequest">[], plural: "" | "s" = ""): string {
-  return [...new Set(words.map(({ changeRequest }) => `${changeRequest}${plural}`))].join(" or ");
-}
-
 /**
  * A change request in a sentence for people who read another one: `PR #7` or `MR !7`; with its repository, `acme/deploy#7`,
  * if that is not the reader's.

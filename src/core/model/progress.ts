@@ -23,9 +23,6 @@ export type Phase =
 /** Called with each change; returns at once and never throws. */
 export type ReportProgress = (application: ApplicationName, phase: Phase) => void;
 
-/** The first report of a sync that starts. */
-export const STARTED: Phase = { kind: "running", done: 0, total: 0, message: "" };
-
 /** How progress reports the end of an operation. */
 export function endOf({ kind }: Pick<ApplicationSync, "kind">): Extract<Phase, { kind: "ended" }>["outcome"] {
   switch (kind) {

@@ -23,7 +23,7 @@ export interface Rollout {
   readonly deployed: readonly DeployedBefore[];
 }
 
-export type DeployedBefore = Pick<Deployment, "application" | "outcome" | "user" | "timestamp" | "seconds">;
+type DeployedBefore = Pick<Deployment, "application" | "outcome" | "user" | "timestamp" | "seconds">;
 
 /** An application that the plan said takes effect at the merge. */
 export interface FollowedApplication {

@@ -2,9 +2,11 @@ import type { ApplicationName } from "../model/brand.js";
 import { type ChangeRequest, sameChangeRequest } from "../model/change-request.js";
 import { groupedBy } from "../model/collections.js";
 import { holdClause } from "../model/hold.js";
-import { type Message, plainText, referenceTo } from "../model/host-words.js";
+import { type Message, referenceTo } from "../model/host-words.js";
 import type { Lock } from "../model/lock.js";
 import type { AdvisedCommand, AfterApproval, Names, NeededApproval, NextStep, WhyPush } from "../model/next-step.js";
+import type { Danger } from "../model/plan/manifest-diff.js";
+import { type ApplicationPlan, previewedDiff } from "../model/plan/plan.js";
 import type { Refusal } from "../model/result.js";
 import type { AccessCommand, AccessRule } from "../model/settings.js";
 import type { ApprovalNeed } from "./effect-rules.js";
@@ -79,12 +81,6 @@ export function lockOfOthers(one: ApplicationFacts, facts: Facts, command: Judge
   const isOwn = lock.application === one.application;
   const subject = isOwn ? "it" : `its sync writes the definition of ${lock.application}, which`;
   return { before: `${subject} is locked by `, reference, change: lock.holder, after: "" };
-}
-
-/** `lockOfOthers` as plain text. */
-export function heldByOthers(one: ApplicationFacts, facts: Facts, command: Judged): string | undefined {
-  const message = lockOfOthers(one, facts, command);
-  return message && plainText(message);
 }
 
 /** Who holds it for a time. The merge does nothing to what the head leaves as it is, and a dry run deploys nothing. */
@@ -169,12 +165,6 @@ export function isStale(one: ApplicationFacts, facts: Facts, command: Judged): s
 /** The base branch, if it is not that of the plan. */
 export function retargetedTo({ plan, change }: Facts): string | undefined {
   return plan?.retargeted === true ? change.baseBranch : undefined;
-}
-
-/** A clause about the change request whose head or base branch moved. */
-export function whatMoved(facts: Facts): string {
-  const base = retargetedTo(facts);
-  return base === undefined ? "new commits were pushed" : `its base branch changed to ${base}`;
 }
 
 /** What changed since the plan of an application at this head. */
@@ -281,4 +271,26 @@ export function passing(all: readonly FailedFor[], facts: Facts, then: "sync" | 
 export function allowedFor(command: AccessCommand, all: readonly ApplicationFacts[]): readonly AccessRule[] {
   const rules = all.flatMap(({ requires }) => requires.allowed[command]);
   return [...new Map(rules.map((rule) => [JSON.stringify(rule), rule])).values()];
+}
+
+/** What a sync or the merge endangers of one application. */
+export function dangersOfChange(plan: ApplicationPlan): readonly Danger[] {
+  switch (plan.kind) {
+    case "evaluated":
+      return plan.diff.dangers;
+    case "deleted": {
+      const gone = { what: `deletes the application ${plan.application}`, pruning: false };
+      return [gone, ...(previewedDiff(plan.preview)?.dangers ?? [])];
+    }
+    case "new":
+      return previewedDiff(plan.preview)?.dangers ?? [];
+    case "unevaluated":
+    case "unplanned":
+      return [];
+  }
+}
+
+/** Whether a sync of it may break or lose something, or replaces what another change request deployed. */
+export function isDangerous(plan: ApplicationPlan): boolean {
+  return dangersOfChange(plan).length > 0 || (plan.replaces ?? []).length > 0;
 }

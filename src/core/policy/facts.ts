@@ -82,9 +82,9 @@ interface SettingFacts {
   readonly updatesOff?: true;
 }
 
-export type GatedSettings = Pick<OwnSettings, "allowForks" | "skipNoChanges" | "prune" | "updateBranch">;
+type GatedSettings = Pick<OwnSettings, "allowForks" | "skipNoChanges" | "prune" | "updateBranch">;
 
-export function settingFacts({ allowForks, skipNoChanges, prune, updateBranch }: GatedSettings): SettingFacts {
+function settingFacts({ allowForks, skipNoChanges, prune, updateBranch }: GatedSettings): SettingFacts {
   return { allowForks, skipNoChanges, prune, ...(updateBranch === "never" ? { updatesOff: true } : {}) };
 }
 
@@ -237,6 +237,27 @@ export interface Missed {
   readonly reason: string;
   /** The applications whose sync makes Argo CD deploy it. */
   readonly through: readonly ApplicationName[];
+}
+
+/** Facts before anything is read. */
+export function blankFacts(change: ChangeRequest, words: HostWords, settings: GatedSettings): Facts {
+  return {
+    change,
+    words,
+    untold: {},
+    settings: settingFacts(settings),
+    problems: [],
+    asker: undefined,
+    plan: undefined,
+    applications: [],
+    others: [],
+    approval: undefined,
+    missingForRules: undefined,
+    mergeChecks: NOTHING_FAILED,
+    merging: false,
+    headMoved: false,
+    justFailed: [],
+  };
 }
 
 export const NOTHING_FAILED: MergeChecks = { failed: [], overridden: [], missing: [] };

@@ -1,5 +1,5 @@
 import type { Revision } from "../model/brand.js";
-import type { Approver, Authorship, Push, Look, User } from "../model/change-request.js";
+import type { Authorship, Push, Look, User } from "../model/change-request.js";
 
 export interface EyesFacts {
   readonly head: Revision;
@@ -62,21 +62,6 @@ export function unseenCommits(facts: EyesFacts): readonly UnseenCommit[] {
       .map(({ by }) => ({ by, how: involvement(by, commit) ?? (untoldAuthors ? "unknown-asker" : "unknown-pusher") }));
     return [{ id: commit, because }];
   });
-}
-
-/** People who approved the head and had no hand in any commit; everybody who did, if each of them had in some. */
-export function countingApprovers(facts: EyesFacts): readonly Approver[] {
-  const { head, looks, authorship } = facts;
-  const atHead = looks.filter(({ saw }) => saw === head).map(({ by }) => by);
-  const uninvolved = atHead.filter((by) => {
-    const alone = {
-      ...facts,
-      looks: [{ by, saw: head, from: undefined }],
-      authorship: { ...authorship, opened: head },
-    };
-    return unseenCommits(alone).length === 0;
-  });
-  return uninvolved.length > 0 ? uninvolved : atHead;
 }
 
 /** Finds the part of a commit's history that belongs to the change request; nothing for any other commit. */

@@ -16,7 +16,7 @@ import {
 } from "./application-state.js";
 import { type ApplicationFacts, DOUBTS, type Facts } from "./facts.js";
 import type { Bar, Gate, Judged } from "./gates.js";
-import { barredBy, barsOf, barsOfWhole, inOrder, judge } from "./judge.js";
+import { barredBy, barsOf, inOrder, judge } from "./judge.js";
 import { RULES } from "./rules.js";
 import { follows, stepOfStage } from "./stages.js";
 
@@ -345,4 +345,9 @@ export function undoOf(done: readonly ApplicationName[], facts: Facts): AdvisedC
 
 function undone(all: readonly ApplicationSync[]): readonly ApplicationName[] {
   return namesOf(all.filter(({ kind }) => kind !== "succeeded"));
+}
+
+/** The bars of the whole change request alone. */
+function barsOfWhole(command: Judged, facts: Facts): readonly Bar[] {
+  return judge(command, facts, (gate) => RULES[gate].of === "change").whole;
 }

@@ -1,7 +1,7 @@
 import { REPOSITORY_FILE } from "../../names.js";
 import { applicationName, shortRevision } from "../model/brand.js";
-import { referenceTo } from "../model/host-words.js";
-import type { RefusedApplication, Refusal } from "../model/result.js";
+import { plainText, referenceTo } from "../model/host-words.js";
+import type { Refusal } from "../model/result.js";
 import { ACCESS_COMMANDS } from "../model/settings.js";
 import {
   approvalNeedsOf,
@@ -9,10 +9,10 @@ import {
   awaits,
   foreignLocksOf,
   hasEndedAtHead,
-  heldByOthers,
   heldForATime,
   isAtHead,
   isStale,
+  lockOfOthers,
   missedBars,
   movedSince,
   namesIn,
@@ -27,9 +27,8 @@ import {
   selectedOf,
   showing,
   syncedInSteps,
-  whatMoved,
 } from "./application-state.js";
-import type { Facts } from "./facts.js";
+import type { ApplicationFacts, Facts } from "./facts.js";
 import {
   type Barred,
   type ChangeBar,
@@ -341,14 +340,6 @@ export const RULES: Readonly<Record<Gate, Rule> & Record<DangerGate, DangerRule>
   },
 };
 
-/** The refusal of a command. `bars` are those of the gates that are answered together. */
-export function refusalFor(barred: Barred, facts: Facts, command: Judged): Refusal {
-  const doubts = barred.bars.filter(({ untold }) => untold).map(({ why }) => why);
-  if (doubts.length > 0) return { reason: "cannot-tell", doubts: [...new Set(doubts)] };
-  const [first] = barred.bars;
-  return ((first && RULES[first.gate].refusal) ?? notDeployable)(barred, facts, command);
-}
-
 function stale({ bars, applications, others }: Barred, facts: Facts, command: Judged): Refusal {
   const named = new Map(bars.map((bar) => [bar.application, bar]));
   return {
@@ -365,20 +356,6 @@ function stale({ bars, applications, others }: Barred, facts: Facts, command: Ju
   };
 }
 
-function notDeployable({ bars, applications, others }: Barred): Refusal {
-  const found = new Map(applications.map((one) => [one.application, one]));
-  const refused = bars.map(({ application, gate, why }): RefusedApplication => {
-    const one = application && found.get(application);
-    const lines = gate === "checks" ? (one?.now?.checks ?? []).flatMap(({ printed }) => printed ?? []) : [];
-    const printed = lines.length === 0 ? undefined : lines.join("; ").slice(0, MAX_PRINTED);
-    return { application: application ?? applicationName(REPOSITORY_FILE), reason: why, printed };
-  });
-  return { reason: "not-deployable", applications: refused, others };
-}
-
-/** Characters. */
-const MAX_PRINTED = 400;
-
 function notDone(command: "update" | "revert"): (barred: Barred) => Refusal {
   return ({ bars }) => ({ reason: "not-done", command, because: bars.map(({ why }) => why).join(", and ") });
 }
@@ -390,4 +367,16 @@ function whole(reason: string): ChangeBar {
 
 function file(reason: string): ChangeBar {
   return { application: applicationName(REPOSITORY_FILE), reason };
+}
+
+/** `lockOfOthers` as plain text. */
+function heldByOthers(one: ApplicationFacts, facts: Facts, command: Judged): string | undefined {
+  const message = lockOfOthers(one, facts, command);
+  return message && plainText(message);
+}
+
+/** A clause about the change request whose head or base branch moved. */
+function whatMoved(facts: Facts): string {
+  const base = retargetedTo(facts);
+  return base === undefined ? "new commits were pushed" : `its base branch changed to ${base}`;
 }

@@ -93,7 +93,7 @@ function circlesIn(
 }
 
 /** Why a stage may not begin yet. */
-export interface Unbegun {
+interface Unbegun {
   readonly kind: "circle" | "undeployed" | "manual" | "soaking" | "unknown" | "unhealthy";
   /** A clause about the application; untrusted. */
   readonly why: string;
@@ -103,7 +103,7 @@ export interface Unbegun {
 }
 
 /** Why the stage of an application may not begin yet; undefined if it may. A dry run deploys nothing and may try all stages. */
-export function unbegun({ requires }: ApplicationFacts, facts: Facts): Unbegun | undefined {
+function unbegun({ requires }: ApplicationFacts, facts: Facts): Unbegun | undefined {
   if (facts.asker?.dryRun === true) return undefined;
   for (const one of requires.stages ?? []) {
     const found = unbegunOf(one, facts);

@@ -58,11 +58,6 @@ export interface OutboxOptions {
   readonly log: Log;
 }
 
-/** Delivers for about a day. */
-export const DELIVERY_PAUSES_MS: readonly number[] = [
-  5_000, 30_000, 120_000, 600_000, 1_800_000, 3_600_000, 7_200_000, 14_400_000, 28_800_000, 28_800_000,
-];
-
 /** A receiver cannot ask for a longer pause, in milliseconds. */
 const LONGEST_ASKED_MS = 60 * 60_000;
 

@@ -1,7 +1,7 @@
 import { stringify } from "yaml";
 import { isList } from "../model/effect.js";
 import { canonicalJson, isJsonObject, type Json, type JsonObject } from "../model/json.js";
-import { type EmbeddedTexts, isObjectCopy } from "./embedded.js";
+import { type EmbeddedTexts, isObjectCopy } from "./hide-in-text.js";
 
 /** One object before and after. */
 interface Sides {

@@ -122,7 +122,7 @@ export const readRepositoryFileTask: Task<RepositoryFile, RepositoryConfigResult
 };
 
 /** Reads a repository's file, which anybody may have written. */
-export async function readRepositoryFile(file: RepositoryFile, reading: Reading): Promise<RepositoryConfigResult> {
+async function readRepositoryFile(file: RepositoryFile, reading: Reading): Promise<RepositoryConfigResult> {
   const read = await new TextReader(reading).run(readRepositoryFileTask, file, file.text.length);
   if (read.kind === "done") return read.output;
   const message = `reading it takes too much ${read.limit}: simplify it`;

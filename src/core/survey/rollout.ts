@@ -5,7 +5,7 @@ import { type FollowedApplication, hasFailed, type RolloutState } from "../model
 import { digestOf } from "./members.js";
 
 /** What a look at an application needs to know besides what Argo CD says. */
-export interface RolloutLook {
+interface RolloutLook {
   readonly change: Branches;
   readonly merged: Revision;
   /** Whether a commit is the merged one, or holds it. */
@@ -100,10 +100,4 @@ const NOTHING_KNOWN: Standing = { sync: "", health: "", phase: "", message: "", 
 
 function short(commit: string): string {
   return commit.slice(0, 8);
-}
-
-/** What an application is once time is up, or nothing more is expected. */
-export function atEnd(one: FollowedApplication): FollowedApplication {
-  const { state } = one;
-  return state.kind === "waiting" || state.kind === "failing" ? { ...one, state: { ...state, kind: "failed" } } : one;
 }

@@ -55,12 +55,6 @@ export async function getItems(client: Client, what: string, options: ReadOption
   return parseAnswer(applicationList, await client.call(readCall([], options)), what).items ?? [];
 }
 
-/** Reduces the answer to a fifteenth. Old versions select `spec` only as a whole; Argo CD silently ignores unknown names. */
-export const LIST_FIELDS = ["name", "namespace", "labels", "annotations", "deletionTimestamp"]
-  .map((member) => `items.metadata.${member}`)
-  .concat("items.spec", "items.status.sync.status", "items.status.health")
-  .join(",");
-
 export async function getApplication(client: Client, target: Target, signal?: AbortSignal): Promise<WholeApplication> {
   const answer = await client.call(readCall([target.resourceName], { query: identity(target), signal }));
   return parseAnswer(wholeApplication, answer, `the application ${target.resourceName}`);
@@ -114,11 +108,6 @@ export function ownNamespace(namespace: string | null | undefined, controllerNam
   return namespace === controllerNamespace ? undefined : namespace;
 }
 
-/** An application's name in Argo CD's tracking and in `ARGOCD_APP_NAME`: `<namespace>_<name>` outside its own namespace. */
-export function instanceName(resource: ResourceId): string {
-  return resource.namespace === undefined ? resource.resourceName : `${resource.namespace}_${resource.resourceName}`;
-}
-
 /** The inverse of `instanceName`: neither namespaces nor names can contain a `_`. */
 function nameOfInstance(instance: string, controllerNamespace: string): ApplicationName {
   const cut = instance.indexOf("_");
@@ -160,11 +149,6 @@ export const listedItem = applicationItem.extend({
   status: z.object({ sync: listedStatus, health: listedStatus }).nullish().catch(undefined),
 });
 
-export function toListed(item: z.infer<typeof listedItem>, settings: ServerSettings): Application {
-  const { sync, health } = item.status ?? {};
-  return { ...toApplication(item, settings), listed: { sync: sync?.status ?? "", health: health?.status ?? "" } };
-}
-
 /** `{"items": null}` if nothing is visible, `{}` if nothing is generated. */
 const applicationList = z.object({ items: z.array(z.unknown()).nullish() });
 
@@ -181,7 +165,6 @@ export const resource = z.object({
   status: z.string().nullish(),
   message: z.string().nullish(),
 });
-export type SyncedObject = z.infer<typeof resource>;
 
 /** One object as Argo CD compares it. Argo CD 3.0 and newer report its health only in the GET of one Application. */
 const managedResource = resource.extend({

@@ -1,16 +1,9 @@
 import { createHash } from "node:crypto";
 import * as z from "zod";
-import {
-  type Application,
-  type ApplicationSpec,
-  isMultiSource,
-  isRollingSync,
-  type LiveApplication,
-  type SetId,
-} from "../../core/model/application.js";
+import { type Application, isRollingSync, type LiveApplication, type SetId } from "../../core/model/application.js";
 import type { ApplicationName } from "../../core/model/brand.js";
 import type { DeployerFailureReason } from "../../core/model/errors.js";
-import { canonicalJson, isJsonObject, type JsonObject } from "../../core/model/json.js";
+import { canonicalJson, isJsonObject } from "../../core/model/json.js";
 import type { RolloutLine } from "../../core/model/rollout.js";
 import type { Clock } from "../../core/ports/clock.js";
 import type { Deployer, RenderRequest } from "../../core/ports/deployer.js";
@@ -21,17 +14,14 @@ import {
   getApplication,
   getItems,
   identity,
-  LIST_FIELDS,
   listedItem,
   nameOfResource,
   ownNamespace,
   type Parts,
-  rawSources,
   type ResourceId,
   type ServerSettings,
   type Target,
   toApplication,
-  toListed,
   toLiveApplication,
   type WholeApplication,
 } from "./application-api.js";
@@ -245,47 +235,6 @@ export function temporaryName(request: RenderRequest): string {
   return `${TEMPORARY_NAME_PREFIX}${change.number}-${hash}`;
 }
 
-/**
- * The Application to create. It takes only the spec of the real one: with copied labels, annotations, owners or finalizers
- * Argo CD's controllers would treat it as theirs, and its deletion could reach live objects. The annotation keeps the
- * controller away from it (https://argo-cd.readthedocs.io/en/stable/user-guide/skip_reconcile/).
- */
-export function temporaryApplication(request: RenderRequest, expires: Date): JsonObject {
-  const { application, change } = request;
-  return {
-    metadata: {
-      name: temporaryName(request),
-      ...(application.namespace === undefined ? {} : { namespace: application.namespace }),
-      labels: { [LABELS.temporary]: "true", [LABELS.changeRequest]: `${change.host}-${change.number}` },
-      annotations: {
-        "argocd.argoproj.io/skip-reconcile": "true",
-        [LABELS.for]: application.name,
-        [LABELS.expires]: expires.toISOString(),
-      },
-    },
-    spec: temporarySpec(request),
-  };
-}
-
-function temporarySpec(request: RenderRequest): ApplicationSpec {
-  const { spec } = request.application;
-  const sources = rawSources(spec).map((source, index) => pinnedSource(source, index + 1, request));
-  const moved = ["syncPolicy", "sourceHydrator", "source", "sources"];
-  const rest = Object.fromEntries(Object.entries(spec).filter(([member]) => !moved.includes(member)));
-  return isMultiSource(spec) ? { ...rest, sources } : { ...rest, source: sources[0] };
-}
-
-function pinnedSource(source: JsonObject, position: number, request: RenderRequest): JsonObject {
-  const pin = request.pins.find((one) => one.position === position);
-  const pinned = pin === undefined ? source : { ...source, targetRevision: pin.revision };
-  if (!request.helmPositions.includes(position)) return pinned;
-  const helm = isJsonObject(source.helm) ? source.helm : {};
-  // Otherwise Helm names the release after the temporary Application, and charts put that name everywhere.
-  const releaseName =
-    helm.releaseName === undefined || helm.releaseName === "" ? request.application.resourceName : helm.releaseName;
-  return { ...pinned, helm: { ...helm, releaseName } };
-}
-
 const WAITS_MS = [500, 1000, 2000, 4000] as const;
 
 /** Failures that a retry cannot cure. */
@@ -390,4 +339,15 @@ export async function sweep({ client, clock, log, serverSettings }: Parts, now: 
 function isExpired({ metadata }: Labelled, now: Date): boolean {
   const expires = Date.parse(metadata.annotations[LABELS.expires] ?? "");
   return expires <= now.getTime();
+}
+
+/** Reduces the answer to a fifteenth. Old versions select `spec` only as a whole; Argo CD silently ignores unknown names. */
+const LIST_FIELDS = ["name", "namespace", "labels", "annotations", "deletionTimestamp"]
+  .map((member) => `items.metadata.${member}`)
+  .concat("items.spec", "items.status.sync.status", "items.status.health")
+  .join(",");
+
+function toListed(item: z.infer<typeof listedItem>, settings: ServerSettings): Application {
+  const { sync, health } = item.status ?? {};
+  return { ...toApplication(item, settings), listed: { sync: sync?.status ?? "", health: health?.status ?? "" } };
 }

@@ -224,29 +224,6 @@ function systemCode(error: unknown): string {
   return code;
 }
 
-/**
- * Explains a redirect. svc follows none, because that would send the token along. Argo CD with TLS redirects plain HTTP to
- * https; other redirects come from a proxy or a missing path prefix.
- * @param apiPath The path below the configured URL, from which the right base URL follows.
- */
-export function redirectProblem(from: URL, location: string | null, apiPath: string): ArgoCdFailure {
-  const target = location !== null && URL.canParse(location, from.href) ? new URL(location, from) : undefined;
-  if (target === undefined) {
-    return new ArgoCdFailure(
-      "failed",
-      `Argo CD at ${from.origin} redirects without saying where: check argocd.server_url`,
-    );
-  }
-  const path = target.pathname.slice(0, 200);
-  const cure = path.endsWith(apiPath)
-    ? `set argocd.server_url to ${target.origin}${path.slice(0, path.length - apiPath.length)}`
-    : "set argocd.server_url to the address that answers the API itself";
-  return new ArgoCdFailure(
-    "failed",
-    `Argo CD at ${from.origin} redirects to ${target.origin}${path}, which is not followed because of the token: ${cure}`,
-  );
-}
-
 export async function ifVisible<T>(answer: Promise<T>): Promise<T | undefined> {
   try {
     return await answer;

@@ -10,14 +10,7 @@ import {
   requestBytes,
 } from "../../http/fetch-text.js";
 import { SERVICE } from "../../names.js";
-import {
-  ArgoCdFailure,
-  connectionProblem,
-  interpretError,
-  isHtml,
-  readAnswer,
-  redirectProblem,
-} from "./argocd-failure.js";
+import { ArgoCdFailure, connectionProblem, interpretError, isHtml, readAnswer } from "./argocd-failure.js";
 import { beginningOf, MAXIMUM_BODY, tooLarge, type UnreadAnswer } from "./unread-answer.js";
 
 /** How to reach Argo CD. Times are in milliseconds. */
@@ -368,4 +361,27 @@ function endOfValue(text: string): number {
     if (depth <= 0 && !/^[\w.*]{0,100}\{/.test(text.slice(index + 1, index + 102))) return index + 1;
   }
   return text.length;
+}
+
+/**
+ * Explains a redirect. svc follows none, because that would send the token along. Argo CD with TLS redirects plain HTTP to
+ * https; other redirects come from a proxy or a missing path prefix.
+ * @param apiPath The path below the configured URL, from which the right base URL follows.
+ */
+function redirectProblem(from: URL, location: string | null, apiPath: string): ArgoCdFailure {
+  const target = location !== null && URL.canParse(location, from.href) ? new URL(location, from) : undefined;
+  if (target === undefined) {
+    return new ArgoCdFailure(
+      "failed",
+      `Argo CD at ${from.origin} redirects without saying where: check argocd.server_url`,
+    );
+  }
+  const path = target.pathname.slice(0, 200);
+  const cure = path.endsWith(apiPath)
+    ? `set argocd.server_url to ${target.origin}${path.slice(0, path.length - apiPath.length)}`
+    : "set argocd.server_url to the address that answers the API itself";
+  return new ArgoCdFailure(
+    "failed",
+    `Argo CD at ${from.origin} redirects to ${target.origin}${path}, which is not followed because of the token: ${cure}`,
+  );
 }

@@ -236,7 +236,7 @@ const wholeSet = z.object({ metadata: json, spec: json });
 const setList = z.object({ items: z.array(z.unknown()).nullish() });
 const setItem = z.object({ metadata, spec: json });
 
-export function createApplicationSets({
+function createApplicationSets({
   config,
   client,
   clock,

@@ -157,7 +157,7 @@ export interface LiveTexts {
   readonly namespaces: readonly string[];
 }
 
-export interface LiveText {
+interface LiveText {
   readonly text: string;
   readonly lastApplied: Manifest | undefined;
 }

@@ -1,14 +1,14 @@
 import { setImmediate } from "node:timers/promises";
 import * as z from "zod";
-import { isMultiSource, type Manifest, type Pin } from "../../core/model/application.js";
+import { type ApplicationSpec, isMultiSource, type Manifest, type Pin } from "../../core/model/application.js";
 import { changeRequestKey } from "../../core/model/change-request.js";
 import { isJsonObject, type Json, type JsonObject } from "../../core/model/json.js";
 import type { Task } from "../../core/ports/compute.js";
 import type { Deployer, RenderRequest } from "../../core/ports/deployer.js";
+import { LABELS } from "../../names.js";
 import {
   APPLICATIONS,
   identity,
-  instanceName,
   type Parts,
   rawSources,
   readCall,
@@ -18,7 +18,7 @@ import {
   type Target,
   TRACKING_ANNOTATION,
 } from "./application-api.js";
-import { removeTemporary, temporaryApplication, temporaryName } from "./applications.js";
+import { removeTemporary, temporaryName } from "./applications.js";
 import { ArgoCdFailure, GRPC, isAbsent, parseObjectText } from "./argocd-failure.js";
 import type { Client, Query } from "./client.js";
 import { createSemaphore } from "./semaphore.js";
@@ -275,4 +275,50 @@ function renamed(manifest: JsonObject, { rendered, real }: RenderedAs): JsonObje
     return Object.fromEntries(members);
   };
   return inObject(manifest);
+}
+
+/**
+ * The Application to create. It takes only the spec of the real one: with copied labels, annotations, owners or finalizers
+ * Argo CD's controllers would treat it as theirs, and its deletion could reach live objects. The annotation keeps the
+ * controller away from it (https://argo-cd.readthedocs.io/en/stable/user-guide/skip_reconcile/).
+ */
+export function temporaryApplication(request: RenderRequest, expires: Date): JsonObject {
+  const { application, change } = request;
+  return {
+    metadata: {
+      name: temporaryName(request),
+      ...(application.namespace === undefined ? {} : { namespace: application.namespace }),
+      labels: { [LABELS.temporary]: "true", [LABELS.changeRequest]: `${change.host}-${change.number}` },
+      annotations: {
+        "argocd.argoproj.io/skip-reconcile": "true",
+        [LABELS.for]: application.name,
+        [LABELS.expires]: expires.toISOString(),
+      },
+    },
+    spec: temporarySpec(request),
+  };
+}
+
+function temporarySpec(request: RenderRequest): ApplicationSpec {
+  const { spec } = request.application;
+  const sources = rawSources(spec).map((source, index) => pinnedSource(source, index + 1, request));
+  const moved = ["syncPolicy", "sourceHydrator", "source", "sources"];
+  const rest = Object.fromEntries(Object.entries(spec).filter(([member]) => !moved.includes(member)));
+  return isMultiSource(spec) ? { ...rest, sources } : { ...rest, source: sources[0] };
+}
+
+function pinnedSource(source: JsonObject, position: number, request: RenderRequest): JsonObject {
+  const pin = request.pins.find((one) => one.position === position);
+  const pinned = pin === undefined ? source : { ...source, targetRevision: pin.revision };
+  if (!request.helmPositions.includes(position)) return pinned;
+  const helm = isJsonObject(source.helm) ? source.helm : {};
+  // Otherwise Helm names the release after the temporary Application, and charts put that name everywhere.
+  const releaseName =
+    helm.releaseName === undefined || helm.releaseName === "" ? request.application.resourceName : helm.releaseName;
+  return { ...pinned, helm: { ...helm, releaseName } };
+}
+
+/** An application's name in Argo CD's tracking and in `ARGOCD_APP_NAME`: `<namespace>_<name>` outside its own namespace. */
+function instanceName(resource: ResourceId): string {
+  return resource.namespace === undefined ? resource.resourceName : `${resource.namespace}_${resource.resourceName}`;
 }

@@ -16,7 +16,6 @@ import {
   readCall,
   refreshApplication,
   resource,
-  type SyncedObject,
   type Target,
   type WholeApplication,
 } from "./application-api.js";
@@ -369,3 +368,5 @@ function unhealthyNodes(nodes: readonly ResourceNode[]): readonly SyncedResource
     .slice(0, MOST_OBJECTS)
     .map((node) => shownResource(node, readableText(node.health?.status ?? "", 50), node.health?.message));
 }
+
+type SyncedObject = z.infer<typeof resource>;

@@ -135,16 +135,6 @@ export async function findRepository(client: GitHubClient, name: RepositoryName)
   return client.read(repositorySchema, name, asked, ({ rest }, at) => rest.repos.get({ ...at }));
 }
 
-/** The change request with the name that its repository has now. */
-export async function withPresentName(client: GitHubClient, change: ChangeRequestRef): Promise<ChangeRequestRef> {
-  if (change.repositoryId === undefined) return change;
-  const read = async ({ repository: name }: ChangeRequestRef) => {
-    const { id: repositoryId, full_name: repository } = await findRepository(client, name);
-    return { repositoryId, repository };
-  };
-  return { ...change, ...(await underPresentName(change, read, (id) => client.nameOf(id), GITHUB)) };
-}
-
 /** GitHub computes `mergeable` in the background, after the pull request is read. */
 export async function getMergeability(
   client: GitHubClient,

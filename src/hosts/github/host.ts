@@ -20,10 +20,11 @@ import {
   refusalOf,
   repositoryAt,
   repositoryField,
+  underPresentName,
 } from "../host-answer.js";
 import type { HostParts } from "../host-module.js";
 import { getAuthorship, getReviews } from "./approval.js";
-import { getChangeRequest, getMergeability, getState, withPresentName } from "./change-request.js";
+import { findRepository, getChangeRequest, getMergeability, getState } from "./change-request.js";
 import { createGitHubClient, type GitHubClient } from "./client.js";
 import { createComments, createRecentActivity } from "./comments.js";
 import { createDeployments, createSetStatus, findQueueProblems, mergeGroup, openWithHead } from "./commit-reports.js";
@@ -380,4 +381,14 @@ async function readFile(
 /** All of GitHub's repositories belong to an owner directly. */
 function hasOwner(repository: RepositoryName): boolean {
   return repository.split("/").length === 2;
+}
+
+/** The change request with the name that its repository has now. */
+async function withPresentName(client: GitHubClient, change: ChangeRequestRef): Promise<ChangeRequestRef> {
+  if (change.repositoryId === undefined) return change;
+  const read = async ({ repository: name }: ChangeRequestRef) => {
+    const { id: repositoryId, full_name: repository } = await findRepository(client, name);
+    return { repositoryId, repository };
+  };
+  return { ...change, ...(await underPresentName(change, read, (id) => client.nameOf(id), GITHUB)) };
 }

@@ -22,10 +22,9 @@ import {
 import type { HostParts } from "../host-module.js";
 import { belongsToAnyGroup, mayRead, mayWrite } from "./access.js";
 import { getReviews, type IsProgram } from "./approval.js";
-import { getAuthorship } from "./authorship.js";
 import { getChangeRequest, getMergeRequest, getState, mergeabilityOf, withPresentName } from "./change-request.js";
 import { createGitLabClient, type GitLabClient } from "./client.js";
-import { createDeployments, openWithHead, setStatus } from "./commit-reports.js";
+import { createDeployments, getAuthorship, openWithHead, setStatus } from "./commit-reports.js";
 import { findTrainProblems } from "./merge-train.js";
 import { merge, revert, updateBranch } from "./merge.js";
 import { createNotes, createRecentActivity } from "./notes.js";

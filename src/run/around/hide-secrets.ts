@@ -9,7 +9,7 @@ import type { SyncedResource, SyncOutcome } from "../../core/model/result.js";
 import type { Deployer, HealthReport } from "../../core/ports/deployer.js";
 import type { Log } from "../../core/ports/log.js";
 import type { Snapshot } from "../../core/ports/snapshot.js";
-import { EmbeddedTexts } from "../../core/secrets/embedded.js";
+import { EmbeddedTexts } from "../../core/secrets/hide-in-text.js";
 import { secretValues } from "../../core/secrets/hide-values.js";
 import { type Scrub, scrubberOf } from "../../core/secrets/value-scrubber.js";
 import { wrapPort } from "../../observe/wrap-port.js";

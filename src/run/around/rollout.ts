@@ -30,7 +30,7 @@ import type { Deployer } from "../../core/ports/deployer.js";
 import type { EventQueue } from "../../core/ports/event-queue.js";
 import type { Snapshot } from "../../core/ports/snapshot.js";
 import type { RolloutStore } from "../../core/ports/stores.js";
-import { atEnd, lookAtRollout } from "../../core/survey/rollout.js";
+import { lookAtRollout } from "../../core/survey/rollout.js";
 import { auditFactsOfRollout, auditRun } from "../answer/audit.js";
 import { tellOfRollout } from "../answer/notify.js";
 import { showRollout } from "../answer/show.js";
@@ -286,4 +286,10 @@ async function showEnvironments(before: Rollout, rollout: Rollout, change: Chang
     else reports.report(application, { kind: "running", message: "", done: 0, total: 0 });
   }
   await reports.settle();
+}
+
+/** What an application is once time is up, or nothing more is expected. */
+export function atEnd(one: FollowedApplication): FollowedApplication {
+  const { state } = one;
+  return state.kind === "waiting" || state.kind === "failing" ? { ...one, state: { ...state, kind: "failed" } } : one;
 }

@@ -32,12 +32,11 @@ import { abandonRollout } from "../around/rollout.js";
 import { callNext, passTurn } from "../around/turns.js";
 import { ask, heedingStops } from "./ask.js";
 import type { Answerable } from "./asked.js";
-import { Attempt } from "./attempt.js";
 import { isAlreadyAnswered, NotRecovered } from "./execute.js";
 import { handleEvent } from "./handle-event.js";
 import { type Finished, type Outcome, outcomeText, refused, silent } from "./outcome.js";
 import { outsiderIn } from "./permit.js";
-import { type Dependencies, openChange, plansAutomatically, type Run } from "./run.js";
+import { Attempt, type Dependencies, openChange, plansAutomatically, type Run } from "./run.js";
 
 /** Handles an event: logs it, fences it, marks its comment and answers failures. Never throws. */
 export async function supervise(event: HostEvent, deps: Dependencies, given: RunTicket): Promise<RunEnd> {

@@ -32,8 +32,7 @@ import type {
   UserStore,
 } from "../../core/ports/stores.js";
 import { byApplication, byUsername, type Stores } from "../stores.js";
-import { MemoryHoldStore, MemoryLockStore, MemoryRolloutStore, MemoryWaitStore } from "./lock-store.js";
-import { MemoryMarkStore, MemoryStatusStore } from "./status-store.js";
+import { createLockStores } from "./lock-store.js";
 
 const MAX_WINDOWS = 10_000;
 
@@ -42,14 +41,9 @@ export function createMemoryStores(clock: Clock): Stores {
   const sessions = new MemorySessionStore(clock);
   return {
     connection: undefined,
-    locks: new MemoryLockStore(clock),
-    waiting: new MemoryWaitStore(clock),
-    holds: new MemoryHoldStore(clock),
-    rollouts: new MemoryRolloutStore(clock),
+    ...createLockStores(clock),
     plans: new MemoryPlanStore(clock),
     deployments: new MemoryDeploymentStore(),
-    statuses: new MemoryStatusStore(clock),
-    marks: new MemoryMarkStore(clock),
     audit: new MemoryAuditLog(),
     users: new MemoryUserStore(sessions, clock),
     sessions,

@@ -9,7 +9,7 @@ import {
   type OutgoingMessage,
   type ReceiverState,
 } from "../../core/ports/notifications.js";
-import { type RedisClient, RedisScript, type StoreConnection, within } from "../../http/redis.js";
+import { type RedisClient, RedisScript, type StoreConnection } from "../../http/redis.js";
 import { KEYS } from "../../names.js";
 import { takeDue } from "./stored-value.js";
 
@@ -205,4 +205,13 @@ const storedBroken = z
 
 function readBroken(text: string | undefined): ReceiverState["broken"] {
   return text === undefined ? undefined : storedBroken.safeParse(parseJson(text)).data;
+}
+
+/** What the promise resolves to, or "late" after `ms`. The work behind it goes on: a patient connection may wait for Redis forever. */
+async function within<T>(ms: number, work: Promise<T>): Promise<T | "late"> {
+  let timer: NodeJS.Timeout | undefined;
+  const late = new Promise<"late">((resolve) => {
+    timer = setTimeout(() => resolve("late"), ms);
+  });
+  return Promise.race([work, late]).finally(() => clearTimeout(timer));
 }

@@ -2,7 +2,7 @@ import { timingSafeEqual } from "node:crypto";
 import type { Request, RequestHandler, Response } from "express";
 import { rateLimit } from "express-rate-limit";
 import { hashOfToken, isApiToken } from "../../config/server/auth-section.js";
-import type { ApiToken } from "../../config/server/server.js";
+import type { AuthSection } from "../../config/server/server.js";
 import type { Account } from "../../core/model/account.js";
 import type { Log } from "../../core/ports/log.js";
 import type { AttemptCounter } from "../../core/ports/stores.js";
@@ -101,3 +101,5 @@ export function limitAttempts(
     },
   });
 }
+
+type ApiToken = AuthSection["apiTokens"][number];

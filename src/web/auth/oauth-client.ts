@@ -115,7 +115,7 @@ const PROBLEMS: Readonly<Record<string, string>> = {
 };
 
 /** The parts of such an error that are safe to log; the rest may contain tokens. */
-export function exchangeFailure(error: unknown) {
+function exchangeFailure(error: unknown) {
   const known = z.object({ code: z.string().regex(/^OAUTH_/) }).safeParse(error);
   let oauthError: string | undefined;
   for (let inner = error, depth = 0; depth < 5 && oauthError === undefined; depth += 1) {
@@ -142,7 +142,7 @@ function addressOf(answer: URL): string {
 }
 
 /** An untrusted text as one line of limited length. */
-export function shortText(text: string, most: number): string {
+function shortText(text: string, most: number): string {
   const line = text.replace(/[\p{C}\s]+/gu, " ").trim();
   return line.length > most ? `${line.slice(0, most)}…` : line;
 }

@@ -7,7 +7,7 @@ import {
   refreshTokenGrant,
 } from "openid-client";
 import type * as z from "zod";
-import type { OAuthClient, RoleAssignment } from "../../config/server/server.js";
+import type { OidcSection, RoleAssignment } from "../../config/server/server.js";
 import type { LoginProvider } from "../../core/model/account.js";
 import { parseJson } from "../../core/model/json.js";
 import type { Clock } from "../../core/ports/clock.js";
@@ -301,3 +301,5 @@ function isRejected({ status, headers }: ApiAnswer): boolean {
   const isLimit = headers.has("retry-after") || headers.get("x-ratelimit-remaining") === "0";
   return status === 401 || (status === 403 && !isLimit);
 }
+
+type OAuthClient = Pick<OidcSection, "clientId" | "clientSecret">;

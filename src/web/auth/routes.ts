@@ -1,7 +1,7 @@
 import { createHash, randomBytes, timingSafeEqual } from "node:crypto";
 import express, { type ErrorRequestHandler, type Request, type RequestHandler, type Response, Router } from "express";
 import * as z from "zod";
-import type { BasicUser, ServerConfig } from "../../config/server/server.js";
+import type { AuthSection, ServerConfig } from "../../config/server/server.js";
 import type { Account, LoginProvider } from "../../core/model/account.js";
 import type { Clock } from "../../core/ports/clock.js";
 import type { Log } from "../../core/ports/log.js";
@@ -362,3 +362,5 @@ function answerRefusal(
 function loginPath(returnTo: string): string {
   return returnTo === "/" ? "/login" : `/login?return_to=${encodeURIComponent(returnTo)}`;
 }
+
+type BasicUser = NonNullable<AuthSection["basic"]>["users"][number];

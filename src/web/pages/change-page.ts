@@ -15,8 +15,8 @@ import type { AuditRecord } from "../../core/ports/audit.js";
 import type { ChangeSummary } from "../../run/line/run.js";
 import { CHANGE_ADDRESS, readChangeAddress } from "../addresses.js";
 import { activityWords, outcomeWords } from "./activity-words.js";
-import { changeState } from "./change-notes.js";
 import {
+  changeState,
   deploymentState,
   isAdmin,
   type Page,

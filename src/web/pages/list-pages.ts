@@ -9,9 +9,9 @@ import { AUDIT_ACTIONS, type AuditRecord } from "../../core/ports/audit.js";
 import { activityQuery, auditQueryOf } from "../addresses.js";
 import { TooSlow, within } from "../time-limit.js";
 import { activityWords, outcomeWords } from "./activity-words.js";
-import { nameChanges } from "./change-notes.js";
 import {
   deploymentState,
+  nameChanges,
   type Page,
   type PageParts,
   problemPage,

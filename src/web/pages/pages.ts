@@ -10,10 +10,18 @@ import { type LimitWait, WAIT_REASONS } from "../../hosts/limit-waits.js";
 import { HOST_IDS, HOST_TITLES, type HostId, SERVICE } from "../../names.js";
 import { PAGE_PATHS, readChangeAddress } from "../addresses.js";
 import { type Viewer, viewerOf } from "../viewer.js";
-import { nameChanges } from "./change-notes.js";
 import { changePage } from "./change-page.js";
 import { activityPage, applicationsPage, timelinePage } from "./list-pages.js";
-import { isAdmin, type Page, type PageParts, problemPage, type Reader, readText, shownTime } from "./page.js";
+import {
+  isAdmin,
+  nameChanges,
+  type Page,
+  type PageParts,
+  problemPage,
+  type Reader,
+  readText,
+  shownTime,
+} from "./page.js";
 
 /** The pages. `viewerOf` says who reads; with authentication off, no diff is shown. */
 export function pagesRouter(parts: PageParts): Router {

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "@jest/globals";
+import { expectedRefusals } from "../../../src/core/commands/sync.js";
 import { type OrderedTrial, withTrials, type Tried } from "../../../src/core/diff/live/trial-order.js";
 import { NO_DIFFERENCE } from "../../../src/core/diff/manifest-diff.js";
-import { expectedRefusals } from "../../../src/core/model/plan/cluster-check.js";
 import type { RefusalCause, Trial } from "../../../src/core/ports/deployer.js";
 
 const TITLE = "apps/Deployment shop/web";

@@ -1,7 +1,8 @@
 import { describe, expect, test } from "@jest/globals";
 import { repositoryName } from "../../../src/core/model/brand.js";
 import type { ChangeRequestRef } from "../../../src/core/model/change-request.js";
-import { anyChangeRequest, referenceTo } from "../../../src/core/model/host-words.js";
+import { referenceTo } from "../../../src/core/model/host-words.js";
+import { anyChangeRequest } from "../../../src/web/server.js";
 import { WORDS } from "../../comments/samples.js";
 
 const ref = (host: ChangeRequestRef["host"], repository: string, number: number): ChangeRequestRef => ({

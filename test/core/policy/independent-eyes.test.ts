@@ -1,8 +1,9 @@
 import { describe, expect, test } from "@jest/globals";
 import fc from "fast-check";
+import { countingApprovers } from "../../../src/core/facts/approval.js";
 import { revision } from "../../../src/core/model/brand.js";
 import type { Authorship, Push, User } from "../../../src/core/model/change-request.js";
-import { countingApprovers, unseenCommits, type EyesFacts } from "../../../src/core/policy/independent-eyes.js";
+import { unseenCommits, type EyesFacts } from "../../../src/core/policy/independent-eyes.js";
 
 const id = (name: string) => revision(Buffer.from(name).toString("hex").padEnd(40, "0"));
 const user = (login: string): User => ({ id: login, login, bot: false });

@@ -2,7 +2,8 @@ import { describe, expect, test } from "@jest/globals";
 import type { LiveApplication, Standing } from "../../../src/core/model/application.js";
 import { applicationName, revision } from "../../../src/core/model/brand.js";
 import { FAILS_AFTER_MS, type FollowedApplication } from "../../../src/core/model/rollout.js";
-import { atEnd, lookAtRollout } from "../../../src/core/survey/rollout.js";
+import { lookAtRollout } from "../../../src/core/survey/rollout.js";
+import { atEnd } from "../../../src/run/around/rollout.js";
 import { CHANGE, OWN_URL } from "../detect/memory-snapshot.js";
 import { sampleApplication } from "../sample-application.js";
 

@@ -1,6 +1,7 @@
 import { expect, test } from "@jest/globals";
 import { applicationName } from "../../../src/core/model/brand.js";
-import { temporaryApplication, temporaryName } from "../../../src/deployer/argocd/applications.js";
+import { temporaryName } from "../../../src/deployer/argocd/applications.js";
+import { temporaryApplication } from "../../../src/deployer/argocd/render.js";
 import { application, CHANGE, MULTI_SPEC, renderRequest, SHA } from "./under-test.js";
 
 const NAME = temporaryName(renderRequest({ mode: "temporary" }));

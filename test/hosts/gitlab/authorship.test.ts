@@ -1,6 +1,6 @@
 import { describe, expect, test } from "@jest/globals";
 import nock from "nock";
-import { accountsOf } from "../../../src/hosts/gitlab/authorship.js";
+import { accountsOf } from "../../../src/hosts/gitlab/commit-reports.js";
 import { interceptRequests } from "../intercept.js";
 import { change, gitlabUnderTest, HEAD, MERGE_REQUEST, OTHER, PROJECT } from "./gitlab-under-test.js";
 

@@ -2,8 +2,8 @@ import { once } from "node:events";
 import { createServer, type Server, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
 import { afterEach, expect, test } from "@jest/globals";
-import { countHostRequests, type ObservedHost } from "../../../src/observe/metrics/host-requests.js";
 import { createMetrics } from "../../../src/observe/metrics/metrics.js";
+import { countHostRequests, type ObservedHost } from "../../../src/observe/telemetry.js";
 
 const cleanups: (() => void)[] = [];
 

@@ -4,7 +4,7 @@ import { afterEach, describe, expect, test } from "@jest/globals";
 import express from "express";
 import { applicationName } from "../../../src/core/model/brand.js";
 import { SESSION_COOKIE } from "../../../src/names.js";
-import { publishProgress } from "../../../src/run/line/attempt.js";
+import { publishProgress } from "../../../src/run/line/run.js";
 import { MemoryLiveFeed } from "../../../src/store/memory/memory-stores.js";
 import { LiveStreams, type LiveStreamsOptions } from "../../../src/web/live-streams.js";
 import { LiveReader } from "../live-reader.js";

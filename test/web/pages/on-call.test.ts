@@ -3,9 +3,9 @@ import { applicationName, repositoryName, revision } from "../../../src/core/mod
 import type { ChangeRequestRef } from "../../../src/core/model/change-request.js";
 import { DeployerFailure } from "../../../src/core/model/errors.js";
 import type { AuditEntry } from "../../../src/core/ports/audit.js";
-import { MemoryMarkStore } from "../../../src/store/memory/status-store.js";
+import { MemoryMarkStore } from "../../../src/store/memory/lock-store.js";
 import { DiffReaders } from "../../../src/web/diff-readers.js";
-import { nameChanges } from "../../../src/web/pages/change-notes.js";
+import { nameChanges } from "../../../src/web/pages/page.js";
 import { evaluated, sampleApplication as samplePlanned, samplePlan } from "../../comments/samples.js";
 import { configOf, SMALLEST } from "../../config/server-file.js";
 import { sampleApplication } from "../../core/sample-application.js";

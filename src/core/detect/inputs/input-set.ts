@@ -25,25 +25,6 @@ export interface InputCollector {
   readonly part: InputPart;
 }
 
-export function collectInputs(position: number, sourcePath: string): InputCollector {
-  let whole: string | undefined;
-  let remote = false;
-  let versions = false;
-  const paths = new Set<string>();
-  const patterns = new Set<string>();
-  return {
-    addPath: (path) => void paths.add(path),
-    addPattern: (pattern) => void patterns.add(pattern),
-    addWhole: (reason) => (whole ??= reason),
-    addRemote: () => (remote = true),
-    addVersion: () => (versions = true),
-    get part() {
-      const read = { position, sourcePath, whole, paths: [...paths], patterns: [...patterns], remote };
-      return versions ? { ...read, versions } : read;
-    },
-  };
-}
-
 export function touches(inputs: InputSet, changed: ChangedPaths): boolean {
   return inputs.some((part) => touchesPart(part, changed));
 }
@@ -168,12 +149,6 @@ export function pluginsIn({ source, sources }: ApplicationSpec): readonly string
   return [source, ...(Array.isArray(sources) ? (sources as readonly Json[]) : [])].flatMap((one) =>
     isJsonObject(one) && one.plugin !== undefined ? [JSON.stringify(one.plugin)] : [],
   );
-}
-
-/** The other sources whose files it names, as `$values`. */
-export function referencesIn({ helm }: Pick<Source, "helm">): readonly string[] {
-  const files = [...(helm?.valueFiles ?? []), ...(helm?.fileParameters ?? [])];
-  return files.flatMap((file) => /^\$[\w-]+(?=\/)/.exec(file) ?? []);
 }
 
 /**

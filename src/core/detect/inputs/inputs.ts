@@ -6,7 +6,6 @@ import type { RepositoryTree, Snapshot } from "../../ports/snapshot.js";
 import { ATTRIBUTES_FILE, checkoutFilesOf, cleanPath, hasGlob, parentOf } from "../tree/repository-path.js";
 import {
   addGeneratePaths,
-  collectInputs,
   fixedPart,
   generatePathEntries,
   type InputCollector,
@@ -324,4 +323,23 @@ function substitute(text: string, environment: BuildEnvironment): string | undef
 
 function textOf(value: Json | undefined): string {
   return typeof value === "string" ? value : "";
+}
+
+function collectInputs(position: number, sourcePath: string): InputCollector {
+  let whole: string | undefined;
+  let remote = false;
+  let versions = false;
+  const paths = new Set<string>();
+  const patterns = new Set<string>();
+  return {
+    addPath: (path) => void paths.add(path),
+    addPattern: (pattern) => void patterns.add(pattern),
+    addWhole: (reason) => (whole ??= reason),
+    addRemote: () => (remote = true),
+    addVersion: () => (versions = true),
+    get part() {
+      const read = { position, sourcePath, whole, paths: [...paths], patterns: [...patterns], remote };
+      return versions ? { ...read, versions } : read;
+    },
+  };
 }

@@ -4,10 +4,11 @@ import type { Application } from "../../model/application.js";
 import type { Revision } from "../../model/brand.js";
 import type { ChangeRequest } from "../../model/change-request.js";
 import { ChangedPaths, type FoundInputs } from "../../model/input-set.js";
+import type { Json } from "../../model/json.js";
 import type { CommitRange, RepositorySnapshot, TreeEntry } from "../../ports/repositories.js";
-import type { OpenedTree, Snapshot } from "../../ports/snapshot.js";
-import { listTree, type ParsedFiles, type ReadFiles } from "../tree/repository-tree.js";
-import type { Reading } from "../tree/yaml-documents.js";
+import type { Followed, OpenedTree, Snapshot } from "../../ports/snapshot.js";
+import { firstAtOrAfter, isWithin } from "../tree/repository-path.js";
+import { type Reading, TextReader } from "../tree/yaml-documents.js";
 
 /** What detection remembers from one snapshot to the next, in memory. */
 export interface DetectionCaches {
@@ -119,4 +120,175 @@ function weightOf({ inputs, decidedBy = [] }: FoundInputs): number {
     (sum, text) => sum + 2 * text.length + 50,
     400,
   );
+}
+
+/** Files that are read ahead together, since a partial clone fetches missing blobs once per read. */
+const READ_AHEAD =
+  /(?:^|\/)(?:kustomization\.ya?ml|Kustomization|Chart\.yaml|requirements\.yaml|\.argocd-source[^/]*\.yaml)$/;
+const MAX_READ_AHEAD = 5000;
+
+type Documents = Promise<readonly Json[] | undefined>;
+
+/** Parsed files by blob, across snapshots and repositories: most are the same at the next push. */
+type ParsedFiles = LRUCache<string, readonly Json[] | "unreadable">;
+
+/** Files by blob, shared by the trees of a snapshot: many applications read the same ones. */
+interface ReadFiles {
+  readonly parsed: ParsedFiles;
+  readonly documents: Map<string, Documents>;
+  readonly texts: Map<string, string>;
+  readonly reading: Reading;
+}
+
+async function listTree(
+  snapshot: RepositorySnapshot,
+  revision: Revision,
+  { parsed, documents, texts, reading }: ReadFiles,
+): Promise<OpenedTree> {
+  const entries = await snapshot.list(revision);
+  const submodules = entries.filter(({ kind }) => kind === "submodule").map(({ path }) => path);
+  const linked = entries.some(({ kind }) => kind === "symlink");
+  const targets = linked ? await snapshot.linkTargets(revision) : new Map<string, string>();
+  let ahead: readonly string[] | undefined;
+  let all: Promise<ReadonlyMap<string, string>> | undefined;
+  const digests = new Map<string, string>();
+  const reader = new TextReader(reading);
+
+  return {
+    hasFile: (path) => fileAt(path) !== undefined,
+    hasDirectory(path) {
+      const { path: real } = follow(path);
+      return real === "" || (real !== undefined && (entries[firstBelow(real)]?.path.startsWith(`${real}/`) ?? false));
+    },
+    entryAt,
+    entriesIn,
+    linksIn: (path) => {
+      if (!linked) return [];
+      return entriesIn(path).flatMap((entry) => (entry.kind === "symlink" ? [entry.path] : []));
+    },
+    touchesSubmodule: (path) => submodules.some((one) => isWithin(path, one) || isWithin(one, path)),
+    follow,
+    readYaml(path) {
+      const entry = fileAt(path);
+      if (entry?.kind !== "file") return Promise.resolve(undefined);
+      const known = parsed.get(entry.blob);
+      if (known !== undefined) return Promise.resolve(known === "unreadable" ? undefined : known);
+      const read = documents.get(entry.blob) ?? readText(entry.path).then((text) => parse(entry.blob, text));
+      documents.set(entry.blob, read);
+      return read;
+    },
+    parseYaml: (text) => reader.yaml(text),
+    async readTexts(paths) {
+      const wanted = paths.flatMap((path) => {
+        const entry = fileAt(path);
+        return entry?.kind === "file" ? [{ path, entry }] : [];
+      });
+      const missing = wanted.filter(({ entry }) => !texts.has(entry.blob)).map(({ entry }) => entry);
+      const read = await snapshot.read(revision, [...new Set(missing.map((entry) => entry.path))]);
+      for (const { path, blob } of missing) {
+        const text = read.get(path);
+        if (text !== undefined) texts.set(blob, text);
+      }
+      return new Map(
+        wanted.flatMap(({ path, entry }) => {
+          const text = texts.get(entry.blob);
+          return text === undefined ? [] : [[path, text]];
+        }),
+      );
+    },
+    digest(part, compute) {
+      const digest = digests.get(part) ?? compute();
+      digests.set(part, digest);
+      return digest;
+    },
+  };
+
+  function follow(path: string): Followed {
+    if (!linked) return { path, links: [], asked: [path], unreadable: undefined };
+    return followLinks(path, entryAt, targets);
+  }
+
+  function entriesIn(path: string): readonly TreeEntry[] {
+    const { path: real } = follow(path);
+    if (real === undefined) return [];
+    if (real === "") return entries;
+    const start = firstBelow(real);
+    const end = firstAtOrAfter(entries, `${real}${AFTER_SLASH}`);
+    if (start < end) return entries.slice(start, end);
+    const entry = entryAt(real);
+    return entry === undefined ? [] : [entry];
+  }
+
+  function entryAt(path: string): TreeEntry | undefined {
+    const entry = entries[firstAtOrAfter(entries, path)];
+    return entry?.path === path ? entry : undefined;
+  }
+
+  function firstBelow(directory: string): number {
+    return firstAtOrAfter(entries, `${directory}/`);
+  }
+
+  function fileAt(path: string): TreeEntry | undefined {
+    const { path: real } = follow(path);
+    return real === undefined ? undefined : entryAt(real);
+  }
+
+  async function readText(path: string): Promise<string | undefined> {
+    ahead ??= entries
+      .filter((entry) => entry.kind === "file" && READ_AHEAD.test(entry.path))
+      .map((entry) => entry.path);
+    const single = ahead.length > MAX_READ_AHEAD || !READ_AHEAD.test(path);
+    if (single) return (await snapshot.read(revision, [path])).get(path);
+    all ??= snapshot.read(revision, ahead);
+    return (await all).get(path);
+  }
+
+  async function parse(blob: string, text: string | undefined): Promise<readonly Json[] | undefined> {
+    if (text === undefined) return undefined;
+    const values = await reader.yaml(text);
+    parsed.set(blob, values ?? "unreadable", { size: text.length + 100 });
+    return values;
+  }
+}
+
+/** The character that follows the slash: everything below a directory sorts between the two. */
+const AFTER_SLASH = "0";
+
+/** Linux's own limit. */
+const MAX_LINKS = 40;
+
+/**
+ * Follows a clean path. Absolute targets and those above the root lead out of the repository: Argo CD refuses to render them
+ * (`CheckOutOfBoundsSymlinks`). A path need not exist, and may lead into a submodule.
+ */
+export function followLinks(
+  path: string,
+  entryAt: (path: string) => Pick<TreeEntry, "kind"> | undefined,
+  targets: ReadonlyMap<string, string>,
+): Followed {
+  const links: string[] = [];
+  const asked: string[] = [];
+  const followed: string[] = [];
+  const nowhere = { path: undefined, links, asked, unreadable: undefined };
+  let waiting: readonly string[] = path.split("/");
+  for (let [next, ...rest] = waiting; next !== undefined; [next, ...rest] = waiting) {
+    waiting = rest;
+    if (next === "" || next === ".") continue;
+    if (next === "..") {
+      if (followed.pop() === undefined) return nowhere;
+      continue;
+    }
+    const candidate = [...followed, next].join("/");
+    asked.push(candidate);
+    if (entryAt(candidate)?.kind !== "symlink") {
+      followed.push(next);
+      continue;
+    }
+    links.push(candidate);
+    const target = targets.get(candidate);
+    if (target === undefined) return { path: undefined, links, asked, unreadable: candidate };
+    if (target.startsWith("/") || links.length > MAX_LINKS) return nowhere;
+    waiting = [...target.split("/"), ...rest];
+  }
+  return { path: followed.join("/"), links, asked, unreadable: undefined };
 }

@@ -13,7 +13,7 @@ import type {
   Unreadable,
 } from "../../ports/manifest-scanner.js";
 import type { TreeEntry } from "../../ports/repositories.js";
-import { followLinks } from "../tree/repository-tree.js";
+import { followLinks } from "../inputs/snapshot.js";
 import { type Reading, SHORT_TEXT } from "../tree/yaml-documents.js";
 import { type FileResources, mayHoldResource, readResources, readResourcesTask, type Resource } from "./resources.js";
 

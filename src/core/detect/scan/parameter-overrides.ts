@@ -10,7 +10,7 @@ import {
 import type { Revision } from "../../model/brand.js";
 import { isJsonObject, type Json, jsonEqual, type JsonObject, misspelledMember } from "../../model/json.js";
 import type { RepositoryTree, Snapshot } from "../../ports/snapshot.js";
-import { addressesIn, isPathIn, pluginsIn, referencesIn } from "../inputs/input-set.js";
+import { addressesIn, isPathIn, pluginsIn } from "../inputs/input-set.js";
 import { overrideFilesOf } from "../inputs/inputs.js";
 import { redactUserInfo } from "../tree/repository-url.js";
 
@@ -197,4 +197,10 @@ export function misspelled(override: JsonObject): string | undefined {
   const tools: readonly string[] = TOOLS;
   const strange = Object.keys(override).find((key) => !tools.includes(key) && !IGNORED.has(key));
   return strange ?? misspelledMember(override)?.key;
+}
+
+/** The other sources whose files it names, as `$values`. */
+function referencesIn({ helm }: Pick<Source, "helm">): readonly string[] {
+  const files = [...(helm?.valueFiles ?? []), ...(helm?.fileParameters ?? [])];
+  return files.flatMap((file) => /^\$[\w-]+(?=\/)/.exec(file) ?? []);
 }

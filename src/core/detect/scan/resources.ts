@@ -45,11 +45,6 @@ export function readResources(text: string | undefined): FileResources {
 
 const NO_TEXT: Unreadable = { reason: "it is not a text, or it is larger than 1 MiB", mayHide: true };
 
-export const readResourcesTask: Task<readonly string[], readonly FileResources[]> = {
-  name: "read-resources",
-  run: (texts) => texts.map(readResources),
-};
-
 /** An object with `items` is a list to Argo CD, whatever its kind says. */
 function flattened(value: Json): readonly Json[] {
   if (!isJsonObject(value) || !Array.isArray(value.items)) return [value];
@@ -144,3 +139,8 @@ function unescaped(text: string): string {
 export function mayHoldSecret(text: string): boolean {
   return /secret/i.test(text) || (text.includes("\\") && /secret/i.test(unescaped(text))) || ENCODED.test(text);
 }
+
+export const readResourcesTask: Task<readonly string[], readonly FileResources[]> = {
+  name: "read-resources",
+  run: (texts) => texts.map(readResources),
+};

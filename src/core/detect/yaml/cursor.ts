@@ -21,11 +21,6 @@ export function isBlankOrEnd(code: number): boolean {
   return code <= SPACE ? isBlank(code) || isBreakOrEnd(code) : code >= 0x85 && isBreak(code);
 }
 
-/** Letters of ASCII, digits, `_` and `-`. */
-export function isAlpha(code: number): boolean {
-  return code < 0x80 && /[\w-]/.test(String.fromCharCode(code));
-}
-
 /** A place in a text, and what the scanner knows there. */
 export class TextCursor {
   position: number;
@@ -140,8 +135,4 @@ export interface Token {
 
 export function token(kind: TokenKind, at: number, text = "", suffix = ""): Token {
   return { kind, at, text, suffix, plain: false };
-}
-
-export function scalarToken(at: number, text: string, plain: boolean): Token {
-  return { kind: "scalar", at, text, suffix: "", plain };
 }

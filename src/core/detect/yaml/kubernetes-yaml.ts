@@ -1,7 +1,7 @@
 import { YAML_LIMITS, YamlRefused } from "../../../config/bounded-yaml.js";
 import type { Json } from "../../model/json.js";
 import { YamlParser, type YamlCollection, type YamlNode } from "./parser.js";
-import { floatKey, LARGEST, type Resolved, resolveScalar, YamlFloat } from "./resolve-scalar.js";
+import { LARGEST, type Resolved, resolveScalar, YamlFloat } from "./resolve-scalar.js";
 
 /** What Kubernetes reads of a text. Its parser stops behind the first document. */
 export interface KubernetesDocument {
@@ -217,4 +217,26 @@ function keyOf(key: Decoded, at: number): Key {
 function nameOf(key: Key): string | undefined {
   if (key === null || (typeof key === "bigint" && key > LARGEST)) return undefined;
   return typeof key === "number" ? floatKey(new YamlFloat(key)) : String(key);
+}
+
+/** A float as the key of a map: Go's shortest form for 32 bits. */
+function floatKey({ value }: YamlFloat): string {
+  const single = Math.fround(value);
+  if (Number.isNaN(single)) return ".nan";
+  if (!Number.isFinite(single)) return single > 0 ? ".inf" : "-.inf";
+  if (single === 0) return Object.is(single, -0) ? "-0" : "0";
+  const short = shortest(single);
+  const exponent = Number(short.split("e")[1]);
+  if (exponent >= -4 && exponent < 6) return String(Number(short));
+  const [digits, power = ""] = short.split("e");
+  return `${digits}e${power.replace(/^([-+])(\d)$/, "$10$2")}`;
+}
+
+/** The fewest digits that name a number of 32 bits, with an exponent. */
+function shortest(single: number): string {
+  for (let digits = 0; digits < 8; digits += 1) {
+    const text = single.toExponential(digits);
+    if (Math.fround(Number(text)) === single) return text;
+  }
+  return single.toExponential(8);
 }

@@ -50,7 +50,7 @@ function typeOf(value: Resolved): string {
 }
 
 /** The value of a text without quotes and without a tag. */
-export function resolveText(text: string): Resolved {
+function resolveText(text: string): Resolved {
   const word = WORDS.get(text);
   if (word !== undefined) return word;
   if (/^[\d+-]/.test(text)) return numberOf(text.replaceAll("_", "")) ?? text;
@@ -97,28 +97,6 @@ function floatOf(text: string): YamlFloat | undefined {
   return Number.isFinite(value) ? new YamlFloat(value) : undefined;
 }
 
-/** A float as the key of a map: Go's shortest form for 32 bits. */
-export function floatKey({ value }: YamlFloat): string {
-  const single = Math.fround(value);
-  if (Number.isNaN(single)) return ".nan";
-  if (!Number.isFinite(single)) return single > 0 ? ".inf" : "-.inf";
-  if (single === 0) return Object.is(single, -0) ? "-0" : "0";
-  const short = shortest(single);
-  const exponent = Number(short.split("e")[1]);
-  if (exponent >= -4 && exponent < 6) return String(Number(short));
-  const [digits, power = ""] = short.split("e");
-  return `${digits}e${power.replace(/^([-+])(\d)$/, "$10$2")}`;
-}
-
-/** The fewest digits that name a number of 32 bits, with an exponent. */
-function shortest(single: number): string {
-  for (let digits = 0; digits < 8; digits += 1) {
-    const text = single.toExponential(digits);
-    if (Math.fround(Number(text)) === single) return text;
-  }
-  return single.toExponential(8);
-}
-
 function decodeBinary(text: string, at: number): string {
   const packed = text.replace(/[\r\n]/g, "");
   const bytes = Buffer.from(packed, "base64");
@@ -162,7 +140,7 @@ function isZone(zone: string): boolean {
 }
 
 /** A word or number without quotes that Kubernetes reads otherwise than YAML 1.2, which most people know, says. */
-export interface OtherWord {
+interface OtherWord {
   readonly word: string;
   readonly line: number;
   /** `true`, `15`, `a text`. */

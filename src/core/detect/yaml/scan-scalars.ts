@@ -1,5 +1,5 @@
 import { YamlRefused } from "../../../config/bounded-yaml.js";
-import { isAlpha, isBlank, isBlankOrEnd, isBreak, isBreakOrEnd, type TextCursor, token, type Token } from "./cursor.js";
+import { isBlank, isBlankOrEnd, isBreak, isBreakOrEnd, type TextCursor, token, type Token } from "./cursor.js";
 
 const TAB = 0x09;
 const SPACE = 0x20;
@@ -294,4 +294,9 @@ function word(cursor: TextCursor): string {
 
 function expect(cursor: TextCursor, holds: boolean): void {
   if (!holds) throw new YamlRefused("syntax", cursor.position);
+}
+
+/** Letters of ASCII, digits, `_` and `-`. */
+function isAlpha(code: number): boolean {
+  return code < 0x80 && /[\w-]/.test(String.fromCharCode(code));
 }

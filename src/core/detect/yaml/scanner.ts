@@ -1,5 +1,5 @@
 import { YamlRefused } from "../../../config/bounded-yaml.js";
-import { isBlank, isBlankOrEnd, scalarToken, TextCursor, token, type Token, type TokenKind } from "./cursor.js";
+import { isBlank, isBlankOrEnd, TextCursor, token, type Token, type TokenKind } from "./cursor.js";
 import {
   scanAnchor,
   scanBlockScalar,
@@ -298,4 +298,8 @@ export class YamlScanner {
   private push(one: Token): void {
     this.tokens.push(one);
   }
+}
+
+function scalarToken(at: number, text: string, plain: boolean): Token {
+  return { kind: "scalar", at, text, suffix: "", plain };
 }

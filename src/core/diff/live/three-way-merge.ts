@@ -9,7 +9,6 @@ import {
   podPath,
   type ValuePath,
 } from "../kubernetes-rules.js";
-import { matchesCommit } from "../manifest-diff.js";
 import type { ManifestIdentity } from "../manifest-key.js";
 
 type Maybe = Json | undefined;
@@ -198,4 +197,27 @@ function isSameAmount({ identity, path }: Place, head: Json, live: Json): boolea
   const [resources, limits] = path.slice(-3);
   const isAmount = resources === "resources" && (limits === "limits" || limits === "requests");
   return isAmount && KINDS_OF_AMOUNTS.has(identity.group) && compareQuantities(head, live) === 0;
+}
+
+const PLACEHOLDER = /<commit(?::([78]))?>/g;
+
+/** More placeholders in one text would make the match slow, and no render has them. */
+const MOST_COMMITS = 10;
+
+/** Whether a text is the normalised one with a commit id of the same length in place of each placeholder, of which it has some. */
+function matchesCommit(normalised: string, text: string): boolean {
+  if (normalised.search(PLACEHOLDER) === -1) return false;
+  const parts: readonly (string | undefined)[] = normalised.split(PLACEHOLDER);
+  if (parts.length > 2 * MOST_COMMITS + 1) return false;
+  // Every second part is the length of a placeholder: 7, 8, or none for a whole id.
+  const pattern = parts.map((part, at) => (at % 2 === 1 ? idOf(part) : literally(part ?? ""))).join("");
+  return new RegExp(`^${pattern}$`).test(text);
+}
+
+function literally(text: string): string {
+  return text.replace(/[\\^$.*+?()[\]{}|/]/g, "\\$&");
+}
+
+function idOf(length: string | undefined): string {
+  return length === undefined ? "(?:[0-9a-f]{40}|[0-9a-f]{64})" : `[0-9a-f]{${length}}`;
 }

@@ -1,5 +1,4 @@
 import { SERVICE } from "../../../names.js";
-import { listed } from "../host-words.js";
 
 /** What Kubernetes said when the changed objects of an application were tried in its cluster and not stored. */
 export interface ClusterCheck {
@@ -39,21 +38,3 @@ export function endAsking(check: ClusterCheck, reason: string): ClusterCheck {
   if (asking === undefined) return check;
   return { ...rest, untried: [...untried, { titles: asking, reason, missed: true }] };
 }
-
-/** Sentences for the answer to a sync: it is allowed, although it is known to fail, or Kubernetes was not asked in time. */
-export function expectedRefusals(check: ClusterCheck | undefined): readonly string[] {
-  if (check === undefined) return [];
-  const sure = check.refused.filter((one) => one.sure);
-  const told = sure
-    .slice(0, MOST_TOLD)
-    .map(({ title, message }) => `the plan said that Kubernetes will refuse ${title}: ${message}`);
-  const more = sure.length - told.length;
-  const missed = endAsking(check, INTERRUPTED).untried.filter((one) => one.missed === true);
-  return [
-    ...told,
-    ...(more > 0 ? [`the plan said so of ${more} more objects`] : []),
-    ...missed.map(({ titles, reason }) => `Kubernetes was not asked about ${listed(titles, MOST_TOLD)}: ${reason}`),
-  ];
-}
-
-const MOST_TOLD = 5;

@@ -1,7 +1,7 @@
 import type { GivenDefinition } from "../application.js";
 import type { ApplicationName, Revision } from "../brand.js";
 import type { ChangeRequest, ChangeRequestRef } from "../change-request.js";
-import { type CheckResult, type FailedCheck, isFailed } from "../check.js";
+import type { CheckResult } from "../check.js";
 import { groupedBy } from "../collections.js";
 import type { Effect, Member } from "../effect.js";
 import type { Message } from "../host-words.js";
@@ -332,13 +332,6 @@ export function checkedIn({ applications, previews }: Plan): (application: Appli
 /** A check's result under the name `<check> of <application>`. */
 export function asCheckOf<T extends CheckResult>(application: ApplicationName, result: T): T {
   return { ...result, name: `${result.name} of ${application}` };
-}
-
-/** The required checks that keep an application from being deployed, unless an approval lifts them. */
-export function failedChecksOf(plan: ApplicationPlan): readonly FailedCheck[] {
-  return checksOf(plan)
-    .filter(isFailed)
-    .filter(({ required }) => required);
 }
 
 export function isWithheld(plan: ApplicationPlan): boolean {

@@ -1,5 +1,5 @@
 import { expect, test } from "@jest/globals";
-import { followLinks } from "../../../../src/core/detect/tree/repository-tree.js";
+import { followLinks } from "../../../../src/core/detect/inputs/snapshot.js";
 
 const TARGETS = new Map([
   ["link", "real"],
