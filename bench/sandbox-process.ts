@@ -36,7 +36,10 @@ export type Order =
       readonly base: readonly Manifest[];
       readonly head: readonly Manifest[];
     }
+  | { readonly name: "comment"; readonly number: number; readonly body: string }
   | { readonly name: "status"; readonly number: number }
+  /** How many calls GitHub got since it was last asked. */
+  | { readonly name: "host-calls" }
   | { readonly name: "calls" }
   | { readonly name: "stop" };
 
@@ -71,6 +74,8 @@ interface Running {
   readonly forge: Forge;
   /** Compressed and counted only once the plan is over. */
   readonly calls: (() => SeenCall)[];
+  /** Calls to GitHub that were asked for. */
+  counted?: number;
 }
 
 let running: Running | undefined;
@@ -94,6 +99,13 @@ async function obey(order: Order): Promise<unknown> {
       world.argocd.setManifests(order.application, "*", order.head);
       world.argocd.setManifests(order.application, tipOf(world, order.application), order.base);
       return undefined;
+    case "comment":
+      return forge.comment(REPOSITORY, order.number, "ana", order.body);
+    case "host-calls": {
+      const counted = forge.requests.length - (running.counted ?? 0);
+      running.counted = forge.requests.length;
+      return counted;
+    }
     case "status": {
       const { headRevision } = forge.changeRequest(REPOSITORY, order.number);
       return forge.statuses(REPOSITORY, headRevision).findLast(({ name }) => name === STATUS_NAME)?.description;

@@ -27,7 +27,7 @@ export function nextStepPieces(step: NextStep, change: Reader, words: HostWords)
     case "mend":
       return mendPieces(step, change, words);
     case "later":
-      return ["try again later, because svc cannot tell ", { text: step.because }];
+      return ["try again later, because svc cannot tell ", { text: step.because.replace(/\.$/, "") }];
     case "undone":
       return undonePieces(step, words);
     case "merge":

@@ -7,6 +7,7 @@ import type { Member } from "../model/effect.js";
 import {
   DeployerFailure,
   HostFailure,
+  mayPass,
   RepositoryFailure,
   safeMessage,
   StoredValueUnreadable,
@@ -44,6 +45,7 @@ import {
   type ApplicationFacts,
   blankFacts,
   type FactName,
+  type UntoldSoFar,
   type Facts,
   NOTHING_FAILED,
   type PlannedFacts,
@@ -106,7 +108,7 @@ export async function readStores(
   { problems = [], asNow, ...options }: Pick<FactOptions, "problems" | "plan" | "asNow"> = {},
 ): Promise<ReadFacts> {
   const { change, plans, locks, holds, deployments, hostWords } = source;
-  const untold: Partial<Record<FactName, string>> = {};
+  const untold: UntoldSoFar = {};
   const [found, held, records, standing] = await Promise.all([
     "plan" in options ? options.plan : tell(untold, "plan", () => plans.find(change), undefined),
     tell(untold, "locks", () => locks.list(), []),
@@ -129,7 +131,7 @@ export async function askReviewers(
   { review = "required", reviewed }: Pick<FactOptions, "review" | "reviewed"> = {},
 ): Promise<ReadFacts> {
   const { change } = source;
-  const untold: Partial<Record<FactName, string>> = { ...stored.untold };
+  const untold: UntoldSoFar = { ...stored.untold };
   const ask = <T>(read: () => Promise<T>, otherwise: T) => tell(untold, "approval", read, otherwise);
   const reviewing = isPlanOf(plan, change) && change.state === "open";
   const wanted = review === "required" && (needApproval(stored) || stored.plan?.waitsForApproval === true);
@@ -162,18 +164,14 @@ export async function factsOfAsker(
 }
 
 /** Reads one fact. Failures of hosts, Argo CD and stored values are noted in `untold`; everything else throws. */
-export async function tell<T>(
-  untold: Partial<Record<FactName, string>>,
-  fact: FactName,
-  read: () => Promise<T>,
-  otherwise: T,
-): Promise<T> {
+export async function tell<T>(untold: UntoldSoFar, fact: FactName, read: () => Promise<T>, otherwise: T): Promise<T> {
   try {
     return await read();
   } catch (error) {
     const outside = [HostFailure, RepositoryFailure, DeployerFailure, StoredValueUnreadable];
     if (!outside.some((one) => error instanceof one)) throw error;
     untold[fact] = safeMessage(error);
+    if (mayPass(error)) untold.mayPass = true;
     return otherwise;
   }
 }

@@ -8,7 +8,7 @@ import { HeadMoved, LeaseLost, RepositoryFailure, safeMessage } from "../model/e
 import type { Lock, LockAttempt } from "../model/lock.js";
 import type { LiveSubject } from "../model/subject.js";
 import { approvalNeedsOf } from "../policy/application-state.js";
-import type { ApplicationFacts, Asker, FactName, Facts } from "../policy/facts.js";
+import type { ApplicationFacts, Asker, Facts, UntoldSoFar } from "../policy/facts.js";
 import type { CommandContext, OpenedChange } from "../ports/context.js";
 import { inputsOfSide, type RenderInputs } from "../render/render.js";
 import { syncingSetOf } from "../survey/sets/set-failure.js";
@@ -45,7 +45,7 @@ export async function readForRollback(
   context: RollbackSource,
 ): Promise<RollbackReading> {
   const { host, change, settings, user } = context;
-  const untold: Partial<Record<FactName, string>> = { ...facts.untold };
+  const untold: UntoldSoFar = { ...facts.untold };
   const lockOf = new Map(attempts.map(({ lock }) => [lock.application, lock]));
   const own = (application: ApplicationName) =>
     records.find((one) => one.application === application && sameChangeRequest(one.change, change));

@@ -13,7 +13,7 @@ import { isPlanOf, type Plan } from "../model/plan/plan.js";
 import type { LiveSubject } from "../model/subject.js";
 import { approvalNeedsOf, writtenBy, isAnnounced } from "../policy/application-state.js";
 import { definedInOf, deployedOf } from "../policy/effect-rules.js";
-import type { ApplicationFacts, Asker, FactName, Facts, NowFacts } from "../policy/facts.js";
+import type { ApplicationFacts, Asker, Facts, NowFacts, UntoldSoFar } from "../policy/facts.js";
 import type { CommandContext, Commits, OpenedChange } from "../ports/context.js";
 import { asPlanned, findInputGaps } from "../survey/behind-base.js";
 import { withPlannedDefinitions } from "../survey/children.js";
@@ -46,7 +46,7 @@ export async function readForSync(
   context: SyncSource,
 ): Promise<SyncReading> {
   const { host, change, user } = context;
-  const untold: Partial<Record<FactName, string>> = { ...facts.untold };
+  const untold: UntoldSoFar = { ...facts.untold };
   const selected = facts.applications.filter((one) => names.includes(one.application) && !isAnnounced(one));
   const chosen = selected.map(({ application }) => application);
   const found = await withPlannedDefinitions(await survey(context), plan, chosen, context);
@@ -168,7 +168,7 @@ export async function readAgain(
   context: SyncSource & Pick<CommandContext, "locks" | "holds" | "deployments" | "clock">,
 ): Promise<Confirmation> {
   const { host, change, deployer, user } = context;
-  const untold: Partial<Record<FactName, string>> = { ...facts.untold };
+  const untold: UntoldSoFar = { ...facts.untold };
   const chosen = facts.applications.flatMap(({ application, now: one }) => (one === undefined ? [] : [application]));
   const holds = await tell(untold, "holds", () => context.holds.list(), []);
   const { deployed, settings, requires, required } = await rulesAgain(facts, chosen, { plan, holds }, context);

@@ -8,13 +8,12 @@ import { withPresentLocks } from "../../core/commands/locks.js";
 import type { ReadFacts } from "../../core/facts/read-facts.js";
 import type { ApplicationName } from "../../core/model/brand.js";
 import { type ChangeRequest, changeRequestKey, identityKey } from "../../core/model/change-request.js";
-import { HostFailure } from "../../core/model/errors.js";
+import { HostFailure, isFinal } from "../../core/model/errors.js";
 import type { NextStep } from "../../core/model/next-step.js";
 import { isAsking, isPlanOf, type Plan, sizeOfPlan } from "../../core/model/plan/plan.js";
 import { nextStep } from "../../core/policy/next-step.js";
 import { tooMuch } from "../../core/ports/compute.js";
 import type { Run } from "../line/run.js";
-import { isFinal } from "./status.js";
 
 /** What a plan's comment is written with. */
 export type Shower = Omit<Run, "attempt">;

@@ -77,6 +77,7 @@ export async function show(change: ChangeRequest, options: ShowOptions, run: Run
         await comment.update(read);
         // The status leads to the comment that is gone.
         if (comment.isAnew && hasCommitStatus(run)) await tell(now);
+        if (read.facts.untold.mayPass === true) await run.publisher.retry(change);
         return;
       }
       text = now;

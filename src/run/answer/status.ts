@@ -15,7 +15,7 @@ import {
   headRef,
   sameChangeRequest,
 } from "../../core/model/change-request.js";
-import { HostFailure, StoredValueUnreadable, StoreUnavailable } from "../../core/model/errors.js";
+import { HostFailure, isFinal, StoredValueUnreadable, StoreUnavailable } from "../../core/model/errors.js";
 import { foundHead } from "../../core/model/event.js";
 import type { CommitStatus, OpenWithHead } from "../../core/ports/code-host.js";
 import type { OwnStatus } from "../../core/ports/stores.js";
@@ -98,13 +98,6 @@ export async function whileLogging(run: Run, work: () => Promise<unknown>): Prom
     return isFinal(error);
   }
 }
-
-/** Whether a host has decided, so that it would answer the same again. */
-export function isFinal(error: unknown): boolean {
-  return error instanceof HostFailure && !error.maybeDone && FINAL.has(error.reason);
-}
-
-const FINAL: ReadonlySet<string> = new Set(["forbidden", "not-found", "rejected"]);
 
 type StatusWriter = Pick<Run, "host" | "hostWords" | "statuses" | "push" | "log">;
 

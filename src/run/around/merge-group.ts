@@ -1,10 +1,10 @@
 import { groupStatus, type GroupStanding, UNPLANNED, worstOf } from "../../comments/commit-status.js";
 import type { ApplicationName } from "../../core/model/brand.js";
 import { type HeadRef, sameChangeRequest } from "../../core/model/change-request.js";
-import { HostFailure, StoredValueUnreadable, StoreUnavailable } from "../../core/model/errors.js";
+import { HostFailure, isFinal, StoredValueUnreadable, StoreUnavailable } from "../../core/model/errors.js";
 import { reached, takingEffect } from "../../core/policy/effect-rules.js";
 import type { MergeGroup } from "../../core/ports/code-host.js";
-import { hasCommitStatus, isFinal } from "../answer/status.js";
+import { hasCommitStatus } from "../answer/status.js";
 import { silent, type Silent } from "../line/outcome.js";
 import type { Run } from "../line/run.js";
 

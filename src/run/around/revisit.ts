@@ -231,7 +231,7 @@ export async function noteShown({ plan, wanted }: { plan: Plan; wanted: boolean 
 async function startOnApproval({ plan, facts }: { plan: Plan; facts: Facts }, run: Run): Promise<void> {
   const { change } = facts;
   if (plan.approvalUsed || !mayStartOnApproval(facts)) return;
-  if (Object.keys(facts.untold).length > 0) return run.publisher.retry(change);
+  if (Object.keys(facts.untold).length > 0) return;
   const people = startersIn(facts);
   const known = people.length === 0 ? undefined : await run.publisher.written(change, "approval");
   const shown = `${shownAs(plan)} `;
