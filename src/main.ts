@@ -5,7 +5,7 @@ import { parseCommandLine, type SetupRequest } from "./config/command-line.js";
 import { proxiesIn } from "./config/environment.js";
 import { loadServerFiles, readVersion } from "./config/files.js";
 import { HELP, type HelpTopic } from "./config/help.js";
-import { newApiToken } from "./config/server/auth-section.js";
+import { newApiToken } from "./config/server/server-parts.js";
 import { loadServerConfig, type ServerConfig } from "./config/server/server.js";
 import { describeProblem } from "./config/yaml-tree.js";
 import { StoredValueUnreadable, StoreUnavailable } from "./core/model/errors.js";

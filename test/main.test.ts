@@ -8,7 +8,7 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "@jest/globals";
 import { appKeys } from "../sandbox/world.js";
-import { hashOfToken } from "../src/config/server/auth-section.js";
+import { hashOfToken } from "../src/config/server/server-parts.js";
 import { mainProgram } from "./compiled/compiled.js";
 import { keepLog, registerSecret } from "./secrets-in-logs/kept-logs.js";
 

@@ -2,10 +2,9 @@ import type { ChangeRequest } from "../core/model/change-request.js";
 import type { HostWords } from "../core/model/host-words.js";
 import type { NextStep } from "../core/model/next-step.js";
 import type { Hindrance } from "../core/model/result.js";
-import { code, type Links, sentence } from "./markdown.js";
 import { markerLine } from "./marker.js";
 import { nextStepText } from "./next-step-words.js";
-import { listOf } from "./parts.js";
+import { code, type Links, listOf, sentence } from "./parts.js";
 
 /** What holds now bars the merge, although nothing did when the sync ended. */
 export function renderBarredMerge(

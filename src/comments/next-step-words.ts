@@ -7,8 +7,7 @@ import type { AdvisedCommand, AdvisedMerge, AfterApproval, NeededApproval, NextS
 import type { AccessRule } from "../core/model/settings.js";
 import { fullMinuteText, minuteText } from "../core/model/time.js";
 import { REPOSITORY_FILE } from "../names.js";
-import { changeLink, code, headLink, type Links, sentence, toCopy } from "./markdown.js";
-import { capitalised, counted, joined } from "./parts.js";
+import { capitalised, changeLink, code, counted, headLink, joined, type Links, sentence, toCopy } from "./parts.js";
 
 /** Part of a clause: our own words, untrusted words, untrusted code to type or copy, or a commit. */
 export type Piece =

@@ -11,8 +11,21 @@ import {
 } from "../core/model/plan/manifest-diff.js";
 import { type ApplicationPlan, checksOf, isWithheld, type PlanLock } from "../core/model/plan/plan.js";
 import { isDangerous } from "../core/policy/application-state.js";
-import { code, fence, type Links, sentence, shortened, messageWarning, warning } from "./markdown.js";
-import { type Block, block, checkBlocks, counted, firstLines, lockedBy } from "./parts.js";
+import {
+  type Block,
+  block,
+  checkBlocks,
+  code,
+  counted,
+  fence,
+  firstLines,
+  type Links,
+  lockedBy,
+  messageWarning,
+  sentence,
+  shortened,
+  warning,
+} from "./parts.js";
 import {
   againstCluster,
   consequenceLines,
@@ -20,7 +33,6 @@ import {
   diffBlocks,
   type Diffing,
   type DiffRoom,
-  type EvaluatedPlan,
   namesIn,
   quiet,
   secretLines,
@@ -282,3 +294,6 @@ function untriedText(untried: readonly UntriedObjects[]): string {
 function shownCause(reason: string): string {
   return shortened(reason.replace(/\s+/g, " "), MAX_CAUSE);
 }
+
+/** An application whose two sides were rendered. */
+type EvaluatedPlan = Extract<ApplicationPlan, { readonly kind: "evaluated" }>;

@@ -2,19 +2,23 @@ import { secretSentences } from "../core/diff/manifest-diff.js";
 import type { ApplicationName } from "../core/model/brand.js";
 import { listed } from "../core/model/host-words.js";
 import type { AgainstCluster, ManifestDiff, NameChanges, ResourceChange } from "../core/model/plan/manifest-diff.js";
-import type { ApplicationPlan, Evaluated, Unevaluated } from "../core/model/plan/plan.js";
+import type { Evaluated, Unevaluated } from "../core/model/plan/plan.js";
 import {
+  type Block,
+  block,
+  capitalised,
   code,
+  counted,
   delimiterOf,
   details,
   diffFence,
   fence,
+  firstLines,
   plainName,
   sentence,
   shortened,
   withoutDeceivers,
-} from "./markdown.js";
-import { type Block, block, capitalised, counted, firstLines } from "./parts.js";
+} from "./parts.js";
 
 /** An application and its diff. */
 export interface Diffing {
@@ -35,9 +39,6 @@ export interface DiffRoom {
   readonly open: boolean;
   readonly section: string;
 }
-
-/** An application whose two sides were rendered. */
-export type EvaluatedPlan = Extract<ApplicationPlan, { readonly kind: "evaluated" }>;
 
 /** A resource, or the plan of an application for the diff of its definition. */
 export type Diffed = ResourceChange | Evaluated | Unevaluated;

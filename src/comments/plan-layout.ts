@@ -10,8 +10,7 @@ import {
   shownDiff,
 } from "../core/model/plan/plan.js";
 import { isDangerous } from "../core/policy/application-state.js";
-import { code, details, shortened } from "./markdown.js";
-import { type Block, block, counted, pack } from "./parts.js";
+import { type Block, block, code, counted, details, pack, shortened } from "./parts.js";
 import { applicationBlocks, type ApplicationOptions, type Placed } from "./plan-application.js";
 import { type Diffed, type Diffing, diffKey, type DiffRooms } from "./plan-diff.js";
 import { isUrgent, type PreviewGroup, previewsBlocks } from "./plan-previews.js";

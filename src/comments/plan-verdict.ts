@@ -14,8 +14,20 @@ import {
   type SetFailure,
 } from "../core/model/plan/plan.js";
 import { dangersOfChange } from "../core/policy/application-state.js";
-import { applicationLink, changeLink, code, headLink, linked, type Links, sentence, shortened } from "./markdown.js";
-import { checksIn, checksText, counted, joined } from "./parts.js";
+import {
+  applicationLink,
+  changeLink,
+  checksIn,
+  checksText,
+  code,
+  counted,
+  headLink,
+  joined,
+  linked,
+  type Links,
+  sentence,
+  shortened,
+} from "./parts.js";
 import { deployedText, type Present } from "./present.js";
 
 interface VerdictOptions {

@@ -17,31 +17,29 @@ import {
 import { durationText } from "../core/model/time.js";
 import { type Packed, packed, readFirst, type Task, unpacked } from "../core/ports/compute.js";
 import { SERVICE } from "../names.js";
-import {
-  changeLink,
-  code,
-  codes,
-  fence,
-  headLink,
-  type Links,
-  sentence,
-  shortened,
-  toCopy,
-  warning,
-} from "./markdown.js";
 import { markerLine } from "./marker.js";
 import { nextStepClause, nextStepText } from "./next-step-words.js";
 import {
   type Block,
   block,
   blocksOf,
+  changeLink,
   checksIn,
+  code,
+  codes,
   cutBlocks,
+  fence,
   firstLines,
+  headLink,
   joined,
+  type Links,
   listOf,
   pack,
+  sentence,
+  shortened,
+  toCopy,
   unreadText,
+  warning,
 } from "./parts.js";
 import { alike, arrange, type Arranged, layOut, leftOut } from "./plan-layout.js";
 import { groupPreviews, type PreviewGroup } from "./plan-previews.js";

@@ -6,8 +6,7 @@ import type { Plan } from "../core/model/plan/plan.js";
 import type { Rollout } from "../core/model/rollout.js";
 import { minuteText } from "../core/model/time.js";
 import type { Facts } from "../core/policy/facts.js";
-import { code, codes, type Links } from "./markdown.js";
-import { capitalised, counted, joined } from "./parts.js";
+import { capitalised, code, codes, counted, joined, type Links } from "./parts.js";
 import { rolloutText } from "./rollout.js";
 
 /** What became of a plan since, apart from its locks. */

@@ -5,9 +5,8 @@ import type { Clock } from "../core/ports/clock.js";
 import type { CodeHost, Reaction } from "../core/ports/code-host.js";
 import type { Log } from "../core/ports/log.js";
 import { SERVICE } from "../names.js";
-import { applicationLink, code, headLink, type Links, shortened } from "./markdown.js";
 import { markerLine, remark } from "./marker.js";
-import { firstLines } from "./parts.js";
+import { applicationLink, code, firstLines, headLink, type Links, shortened } from "./parts.js";
 import { postOnce } from "./publish.js";
 
 /** Runs that take less time show no progress. */

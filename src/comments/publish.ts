@@ -3,8 +3,8 @@ import type { ChangeRequestRef } from "../core/model/change-request.js";
 import { HostFailure } from "../core/model/errors.js";
 import type { CodeHost, OwnComment, Posting } from "../core/ports/code-host.js";
 import type { Log } from "../core/ports/log.js";
-import { details } from "./markdown.js";
 import { type Marker, markerLine, readMarker, remark } from "./marker.js";
+import { details } from "./parts.js";
 
 interface PublishOptions {
   readonly runId: string;

@@ -8,20 +8,26 @@ import type { BarredApplication, MemberNeed, NarrowedCommand, Refusal } from "..
 import type { AccessRule } from "../core/model/settings.js";
 import type { Advice } from "../core/policy/next-step.js";
 import { REPOSITORY_FILE } from "../names.js";
+import { nextStepClause, nextStepText } from "./next-step-words.js";
 import {
+  type Block,
+  blocksOf,
+  capitalised,
   code,
   codes,
   details,
   fence,
+  joined,
   type Links,
+  listOf,
+  lockedBy,
   plainName,
   sentence,
   shortened,
   toCopy,
+  unreadText,
   warning,
-} from "./markdown.js";
-import { nextStepClause, nextStepText } from "./next-step-words.js";
-import { type Block, blocksOf, capitalised, joined, listOf, lockedBy, unreadText } from "./parts.js";
+} from "./parts.js";
 
 const MAX_REASON = 4000;
 

@@ -8,10 +8,9 @@ import { minuteText } from "../core/model/time.js";
 import type { CodeHost } from "../core/ports/code-host.js";
 import type { CommitRange } from "../core/ports/repositories.js";
 import { SERVICE } from "../names.js";
-import { applicationLink, type Links, code, details, fence, shortened } from "./markdown.js";
 import { markerLine, readMarker } from "./marker.js";
 import { commandText, nextStepClause } from "./next-step-words.js";
-import { counted, firstLines } from "./parts.js";
+import { applicationLink, code, counted, details, fence, firstLines, type Links, shortened } from "./parts.js";
 import { publish, type PublishPlanOptions } from "./publish.js";
 
 const HOUR_MS = 60 * 60 * 1000;

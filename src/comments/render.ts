@@ -2,16 +2,28 @@ import { shortRevision } from "../core/model/brand.js";
 import type { Hold } from "../core/model/hold.js";
 import { type HostWords, listed, referenceTo } from "../core/model/host-words.js";
 import type { NextStep } from "../core/model/next-step.js";
-import type { CommandResultOf, Refusal, ResultKind } from "../core/model/result.js";
+import type { ApplicationSync, CommandResultOf, Refusal, ResultKind } from "../core/model/result.js";
 import { minuteText } from "../core/model/time.js";
 import { SERVICE } from "../names.js";
-import { changeLink, code, codes, linked, sentence, toCopy } from "./markdown.js";
 import { markerLine } from "./marker.js";
 import { nextStepText } from "./next-step-words.js";
-import { type Block, block, blocksOf, cutBlocks, joined, pack } from "./parts.js";
+import {
+  type Block,
+  block,
+  blocksOf,
+  changeLink,
+  code,
+  codes,
+  cutBlocks,
+  joined,
+  linked,
+  pack,
+  sentence,
+  toCopy,
+} from "./parts.js";
 import { renderPlan, type PlanOptions } from "./plan.js";
 import { commandList, refusalBlocks } from "./refusal.js";
-import { type ResultFacts, rollbackBlocks, signOf, syncBlocks } from "./sync-result.js";
+import { type ResultFacts, rollbackBlocks, syncBlocks } from "./sync-result.js";
 
 const OVERHEAD = 600;
 
@@ -132,3 +144,9 @@ function closedText(applications: readonly string[], { short, command }: HostWor
 }
 
 const MAX_HELD = 50;
+
+/** Shows in the heading how a command ended; empty if that is not known yet, or there was nothing to do. */
+function signOf(all: readonly ApplicationSync[]): string {
+  if (all.some(({ kind }) => kind === "failed" || kind === "rejected")) return " ❌";
+  return all.length > 0 && all.every(({ kind }) => kind === "succeeded") ? " ✅" : "";
+}

@@ -1,10 +1,9 @@
 import type { HostWords } from "../core/model/host-words.js";
-import { type FollowedApplication, type Rollout, type RolloutState } from "../core/model/rollout.js";
+import type { FollowedApplication, Rollout, RolloutState } from "../core/model/rollout.js";
 import { minuteText } from "../core/model/time.js";
 import { SERVICE } from "../names.js";
-import { applicationLink, code, codes, type Links, shortened } from "./markdown.js";
 import { markerLine } from "./marker.js";
-import { counted, firstLines, joined } from "./parts.js";
+import { applicationLink, code, codes, counted, firstLines, joined, type Links, shortened } from "./parts.js";
 
 const MOST = 50;
 const LONGEST_MESSAGE = 500;

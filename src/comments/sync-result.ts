@@ -11,20 +11,26 @@ import {
   wasRolledBack,
 } from "../core/model/result.js";
 import type { Advice } from "../core/policy/next-step.js";
+import { commandText, nextStepClause, nextStepText } from "./next-step-words.js";
 import {
   applicationAddress,
+  type Block,
+  block,
+  blocksOf,
+  capitalised,
   code,
   codes,
+  counted,
   fence,
   headLink,
+  joined,
   linked,
   type Links,
+  listOf,
   messageWarning,
   shortened,
   warning,
-} from "./markdown.js";
-import { commandText, nextStepClause, nextStepText } from "./next-step-words.js";
-import { type Block, block, blocksOf, capitalised, counted, joined, listOf } from "./parts.js";
+} from "./parts.js";
 import { lengthText } from "./present.js";
 
 /** What the answer to a command is written with. */
@@ -105,12 +111,6 @@ interface Run extends ResultFacts {
   readonly next: NextStep | undefined;
   /** Whether there is only one application, so that its block repeats nothing that the verdict says. */
   readonly alone: boolean;
-}
-
-/** Shows in the heading how a command ended; empty if that is not known yet, or there was nothing to do. */
-export function signOf(all: readonly ApplicationSync[]): string {
-  if (all.some(({ kind }) => kind === "failed" || kind === "rejected")) return " ❌";
-  return all.length > 0 && all.every(({ kind }) => kind === "succeeded") ? " ✅" : "";
 }
 
 const ENDS = ["succeeded", "failed", "rejected", "running", "unknown"] as const;

@@ -263,20 +263,6 @@ export function defaultsSection() {
   });
 }
 
-/** `application_repositories`: which repositories may drive an application that does not point at them. */
-export function applicationRepositories() {
-  return listOf(
-    section({
-      application: pattern().describe("the application"),
-      repositories: listOf(repositoryOfHost()).describe("repositories that may drive it"),
-    }),
-  )
-    .prefault([])
-    .describe(
-      "which repositories may drive an application that does not point at them: `github:acme/deploy`, `gitlab:acme/*` or a repository's address; the prefix may be left out where one host is configured",
-    );
-}
-
 /** A map whose keys are names that the file chooses. An empty one counts as present. */
 export function mapOf<Value extends z.ZodType>(key: string, form: RegExp, value: Value) {
   const names = z

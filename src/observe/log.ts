@@ -1,5 +1,5 @@
 import { type Logger, pino } from "pino";
-import type { LogLevel } from "../config/server/server.js";
+import type { ServerConfig } from "../config/server/server.js";
 import { SERVICE } from "../names.js";
 
 /** Fields that could carry a secret: our own, and what client libraries attach to their errors. */
@@ -29,3 +29,6 @@ export async function createLogger(level: LogLevel, { terminal }: { readonly ter
   const { default: pretty } = await import("pino-pretty");
   return pino(options, pretty({ colorize: true, ignore: "pid,hostname,name", translateTime: "HH:MM:ss", sync: true }));
 }
+
+type ServerSection = ServerConfig["server"];
+type LogLevel = ServerSection["logLevel"];

@@ -1,3 +1,3 @@
-import { serveTasks, TASKS } from "./serve-tasks.js";
+import { serveTasks, TASKS } from "./worker-pool.js";
 
 serveTasks(TASKS);

@@ -1,6 +1,7 @@
 import { describe, expect, test } from "@jest/globals";
+import { HOLD_MS } from "../../src/core/commands/hold.js";
 import { applicationName } from "../../src/core/model/brand.js";
-import { type Hold, HOLD_MS } from "../../src/core/model/hold.js";
+import type { Hold } from "../../src/core/model/hold.js";
 import type { Stale } from "../../src/core/policy/gates.js";
 import { RULES } from "../../src/core/policy/rules.js";
 import { HOSTS, REPOSITORY, SHORT, startBot, type Bot, type BotOptions } from "../scenarios/bot.js";

@@ -1,4 +1,4 @@
-import type { Links } from "../../src/comments/markdown.js";
+import type { Links } from "../../src/comments/parts.js";
 import { storedFacts } from "../../src/core/facts/read-facts.js";
 import { applicationName, repositoryName, revision } from "../../src/core/model/brand.js";
 import type { ChangeRequest } from "../../src/core/model/change-request.js";

@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "@jest/globals";
-import { type Hold, HOLD_MS } from "../../src/core/model/hold.js";
+import { HOLD_MS } from "../../src/core/commands/hold.js";
+import type { Hold } from "../../src/core/model/hold.js";
 import type { HoldStore } from "../../src/core/ports/stores.js";
 import { implementations, type StoresUnderTest } from "./stores-under-test.js";
 

@@ -1,5 +1,6 @@
 import { describe, test } from "@jest/globals";
 import fc from "fast-check";
+import { readMarker } from "../../src/comments/marker.js";
 import {
   code,
   details,
@@ -9,8 +10,7 @@ import {
   sentence,
   shortened,
   withoutDeceivers,
-} from "../../src/comments/markdown.js";
-import { readMarker } from "../../src/comments/marker.js";
+} from "../../src/comments/parts.js";
 import { matchesName, matchesPath, patternProblem } from "../../src/config/pattern.js";
 import { parseComment } from "../../src/core/commands/parse-command.js";
 import { cleanPath, matchesGlob } from "../../src/core/detect/tree/repository-path.js";

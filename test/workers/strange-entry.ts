@@ -1,4 +1,4 @@
-import { serveTasks, TASKS } from "../../src/workers/serve-tasks.js";
+import { serveTasks, TASKS } from "../../src/workers/worker-pool.js";
 import { forgettingTask, strangeTask } from "./strange-tasks.js";
 
 serveTasks({

@@ -1,7 +1,6 @@
 import { HOST_IDS, SERVICE } from "../../names.js";
 import { syncRequirements, team } from "../repository/repository-schema.js";
 import {
-  applicationRepositories,
   count,
   defaultsSection,
   duration,
@@ -21,8 +20,7 @@ import {
   url,
   Wrong,
 } from "../schema-parts.js";
-import { authSection } from "./auth-section.js";
-import { hostSections, kvstoreSection, type ReadFile, requiredOneOf } from "./server-parts.js";
+import { authSection, hostSections, kvstoreSection, type ReadFile, requiredOneOf } from "./server-parts.js";
 
 /** `svc.yaml`. An omitted section gets its defaults; an omitted host is not configured. */
 export function serverSchema(readFile: ReadFile, readVariable: ReadVariable) {
@@ -352,5 +350,19 @@ function sensitiveKinds() {
     .optional()
     .describe(
       "kinds of objects that set limits or grant rights: whoever creates or changes one needs an approval, whatever other rules say. The list replaces the default, which `svc.example.yaml` shows; `[]`: none",
+    );
+}
+
+/** `application_repositories`: which repositories may drive an application that does not point at them. */
+function applicationRepositories() {
+  return listOf(
+    section({
+      application: pattern().describe("the application"),
+      repositories: listOf(repositoryOfHost()).describe("repositories that may drive it"),
+    }),
+  )
+    .prefault([])
+    .describe(
+      "which repositories may drive an application that does not point at them: `github:acme/deploy`, `gitlab:acme/*` or a repository's address; the prefix may be left out where one host is configured",
     );
 }

@@ -23,9 +23,6 @@ import { type ReadVariable, serverSchema } from "./server-schema.js";
 /** The server's file after validation, with all defaults. Durations are in milliseconds, keys and certificates PEM text. */
 export type ServerConfig = CamelKeys<z.infer<ReturnType<typeof serverSchema>>>;
 
-type ServerSection = ServerConfig["server"];
-export type LogLevel = ServerSection["logLevel"];
-
 /** At most one of `address`, `sentinel` and `cluster` is set; with none, everything is kept in memory. */
 export type KvstoreSection = ServerConfig["kvstore"];
 

@@ -4,7 +4,7 @@ import { factsOfAsker } from "../facts/read-facts.js";
 import type { ApplicationName } from "../model/brand.js";
 import type { ChangeRequest, User } from "../model/change-request.js";
 import type { Command } from "../model/command.js";
-import { type Hold, HOLD_MS } from "../model/hold.js";
+import type { Hold } from "../model/hold.js";
 import { listed } from "../model/host-words.js";
 import type { CommandResult } from "../model/result.js";
 import { blankFacts } from "../policy/facts.js";
@@ -189,4 +189,6 @@ function localTime(at: number, timeZone: string): number {
   return Date.parse(`${shown.replace(" ", "T")}Z`) + (at % 1000);
 }
 
+/** How long a hold stands if nobody says until when, and at most, in milliseconds: a day, and 30 days. */
+export const HOLD_MS = 24 * 60 * 60 * 1000;
 const LONGEST_HOLD_MS = 30 * HOLD_MS;

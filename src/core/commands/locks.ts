@@ -1,3 +1,4 @@
+import { retryWhileUnavailable } from "../deploy/settle.js";
 import { factsOfAsker } from "../facts/read-facts.js";
 import { type ApplicationName, applicationName } from "../model/brand.js";
 import {
@@ -17,8 +18,8 @@ import { judge } from "../policy/judge.js";
 import type { Clock } from "../ports/clock.js";
 import type { CommandContext, CommandPorts } from "../ports/context.js";
 import type { LockStore, WaitStore } from "../ports/stores.js";
-import { endStages } from "./next-stage.js";
-import { correctedTo, labelsFor, namesOf, plannedIn } from "./selection.js";
+import { endStages, labelsFor } from "./next-stage.js";
+import { correctedTo, namesOf, plannedIn } from "./selection.js";
 
 export interface Locking {
   readonly locks: LockStore;
@@ -236,4 +237,23 @@ export async function close(
     released: held.map(({ application }) => application),
     stillDeployed: merged ? [] : records.map(({ application }) => application),
   };
+}
+
+/** Returns those whose locks were released. An unavailable store must not hide what was deployed. */
+export async function releaseSkipped(
+  skipped: readonly ApplicationName[],
+  context: Pick<Locking, "locks" | "change" | "clock"> & Pick<CommandContext, "log">,
+): Promise<readonly ApplicationName[]> {
+  const released = await Promise.all(
+    skipped.map(async (application) => {
+      try {
+        await retryWhileUnavailable(context.clock, () => context.locks.release(application, context.change));
+        return [application];
+      } catch (error) {
+        context.log.error({ application, err: error }, "could not release the lock of an unchanged application");
+        return [];
+      }
+    }),
+  );
+  return released.flat();
 }

@@ -18,10 +18,11 @@ import { safeMessage } from "../model/errors.js";
 import type { RunNotes, StartedApplication, SyncProgress } from "../model/progress.js";
 import type { ApplicationSync, CommandResult, SyncedResult, SyncOutcome } from "../model/result.js";
 import type { CommandContext } from "../ports/context.js";
+import { releaseSkipped } from "./locks.js";
 import { decideMerge, type MergeSource } from "./merge.js";
 import { noteNextStage } from "./next-stage.js";
 import { rollback } from "./rollback.js";
-import { releaseSkipped, sync } from "./sync.js";
+import { sync } from "./sync.js";
 
 /**
  * Finishes what an earlier attempt of this run started to deploy. Operations that reached Argo CD are followed, never

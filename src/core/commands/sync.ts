@@ -1,5 +1,4 @@
 import { deployHeads, type HeadTarget } from "../deploy/deploy-head.js";
-import { retryWhileUnavailable } from "../deploy/settle.js";
 import { readStores } from "../facts/read-facts.js";
 import { isBasePinned } from "../facts/read-rollback.js";
 import { readAgain, readForSync } from "../facts/read-sync.js";
@@ -31,10 +30,10 @@ import { differingObjects, digestOfRender, type DigestSource } from "../render/d
 import { type RenderSource, renderHead, renderInputs } from "../render/render.js";
 import { behindOf } from "../survey/behind-base.js";
 import { boundNow } from "../survey/effects.js";
-import type { Locking } from "./locks.js";
+import { releaseSkipped } from "./locks.js";
 import { decideMerge } from "./merge.js";
-import { noteNextStage } from "./next-stage.js";
-import { labelsFor, plannedIn, select } from "./selection.js";
+import { labelsFor, noteNextStage } from "./next-stage.js";
+import { plannedIn, select } from "./selection.js";
 
 /**
  * Deploys the head commit to the selected applications that this change request has locked, parents before their children. If they
@@ -275,25 +274,6 @@ export function skippable(
 function isUnchanged(planned: ApplicationPlan | undefined, named: boolean): boolean {
   if (planned?.kind !== "evaluated" || planned.verdict !== "unchanged" || planned.writesDefinition) return false;
   return !(named && planned.diff.onlyCommit.length > 0);
-}
-
-/** Returns those whose locks were released. An unavailable store must not hide what was deployed. */
-export async function releaseSkipped(
-  skipped: readonly ApplicationName[],
-  context: Pick<Locking, "locks" | "change" | "clock"> & Pick<CommandContext, "log">,
-): Promise<readonly ApplicationName[]> {
-  const released = await Promise.all(
-    skipped.map(async (application) => {
-      try {
-        await retryWhileUnavailable(context.clock, () => context.locks.release(application, context.change));
-        return [application];
-      } catch (error) {
-        context.log.error({ application, err: error }, "could not release the lock of an unchanged application");
-        return [];
-      }
-    }),
-  );
-  return released.flat();
 }
 
 export function isLifted({ failed }: SyncChecks): boolean {

@@ -6,7 +6,7 @@ import type { SensitiveKind } from "../model/settings.js";
 import { kept, type Kept, readFirst, readKept, type Task } from "../ports/compute.js";
 import type { LiveState, ObjectAnswer } from "../ports/deployer.js";
 import { isSecret } from "../secrets/hide-values.js";
-import { type ComparedSecrets, compareSecrets, secretName, type SecretsInGit } from "../secrets/secret-changes.js";
+import { type ComparedSecrets, compareSecrets, secretName, type SecretsInGit } from "../secrets/secrets-in-git.js";
 import type { TwoSides } from "./cautions.js";
 import { hasSyncOption } from "./hook.js";
 import type { FieldPath } from "./kubernetes-rules.js";

@@ -2,9 +2,6 @@ import type { AccountProvider } from "./account.js";
 import type { ApplicationName } from "./brand.js";
 import { minuteText } from "./time.js";
 
-/** How long a hold stands if nobody says until when, and at most, in milliseconds: a day, and 30 days. */
-export const HOLD_MS = 24 * 60 * 60 * 1000;
-
 /** While it stands, svc neither syncs nor merges what it names; rollbacks go on. */
 export interface Hold {
   readonly id: string;

@@ -8,9 +8,8 @@ import type { AdvisedCommand, AfterApproval, Names, NeededApproval, NextStep, Wh
 import type { Danger } from "../model/plan/manifest-diff.js";
 import { type ApplicationPlan, previewedDiff } from "../model/plan/plan.js";
 import type { Refusal } from "../model/result.js";
-import type { AccessCommand, AccessRule } from "../model/settings.js";
 import type { ApprovalNeed } from "./effect-rules.js";
-import type { ApplicationFacts, Facts, FailedFor, RecordFacts } from "./facts.js";
+import { allowedFor, type ApplicationFacts, type Facts, type FailedFor, type RecordFacts } from "./facts.js";
 import type { Bar, Barred, ChangeBar, Judged } from "./gates.js";
 
 /** Whether it is new or deleted: such applications are locked, and no sync deploys them. */
@@ -121,11 +120,6 @@ export function awaitingIn(facts: Facts): readonly ApplicationFacts[] {
 /** Whether the head was certainly deployed. */
 export function isAtHead(record: RecordFacts, { headRevision }: Pick<ChangeRequest, "headRevision">): boolean {
   return record.revision === headRevision && record.outcome === "succeeded";
-}
-
-/** Whether a sync of the head ended without success, or with an unknown outcome. */
-export function hasEndedAtHead({ record }: ApplicationFacts, { change }: Facts): boolean {
-  return record?.revision === change.headRevision && record.outcome !== "succeeded";
 }
 
 /** What requires an approval. To roll back, the approval under which the record was deployed is enough. */
@@ -265,12 +259,6 @@ export function passing(all: readonly FailedFor[], facts: Facts, then: "sync" | 
     overridableBy: lifted ? [...new Set(failed.flatMap(({ overridableBy }) => overridableBy))] : [],
     commit: facts.change.headRevision,
   };
-}
-
-/** The rules that must all allow a person the command. */
-export function allowedFor(command: AccessCommand, all: readonly ApplicationFacts[]): readonly AccessRule[] {
-  const rules = all.flatMap(({ requires }) => requires.allowed[command]);
-  return [...new Map(rules.map((rule) => [JSON.stringify(rule), rule])).values()];
 }
 
 /** What a sync or the merge endangers of one application. */

@@ -267,3 +267,9 @@ export function blankFacts(change: ChangeRequest, words: HostWords, settings: Ga
 }
 
 export const NOTHING_FAILED: MergeChecks = { failed: [], overridden: [], missing: [] };
+
+/** The rules that must all allow a person the command. */
+export function allowedFor(command: AccessCommand, all: readonly ApplicationFacts[]): readonly AccessRule[] {
+  const rules = all.flatMap(({ requires }) => requires.allowed[command]);
+  return [...new Map(rules.map((rule) => [JSON.stringify(rule), rule])).values()];
+}

@@ -109,20 +109,9 @@ interface ApplicationRule extends RuleBase {
   readonly bars: (one: ApplicationFacts, facts: Facts, command: Judged) => string | undefined;
 }
 
-/** A danger: it bars nothing, but people have to know it before they go on. */
-export interface DangerRule {
-  readonly of: "danger";
-  readonly commands: readonly Judged[];
-  /** In a few words each; untrusted. */
-  readonly warns: (one: ApplicationFacts, facts: Facts) => readonly string[];
-}
-
 export type Rule = ChangeRule | ApplicationRule;
 
 type RuleOf<K extends Rule["of"]> = Extract<Rule, { readonly of: K }>;
-
-/** The dangers in the table of rules. */
-export type DangerGate = "refused-by-cluster" | "destroys" | "replaces-other";
 
 type Row<K extends Rule["of"]> = Omit<RuleOf<K>, "of" | "commands" | "liftedBy" | "specificationOrder">;
 type Order = Rule["specificationOrder"];

@@ -4,7 +4,6 @@ import type { Deployment } from "../model/deployment.js";
 import type { AdvisedCommand, AdvisedMerge, AfterApproval, Afterwards, Names, NextStep } from "../model/next-step.js";
 import type { ApplicationSync, CommandResultOf, ResultKind } from "../model/result.js";
 import {
-  allowedFor,
   approvalNeedsOf,
   approving,
   awaitingIn,
@@ -14,7 +13,7 @@ import {
   planning,
   replanning,
 } from "./application-state.js";
-import { type ApplicationFacts, DOUBTS, type Facts } from "./facts.js";
+import { allowedFor, type ApplicationFacts, DOUBTS, type Facts } from "./facts.js";
 import type { Bar, Gate, Judged } from "./gates.js";
 import { barredBy, barsOf, inOrder, judge } from "./judge.js";
 import { RULES } from "./rules.js";

@@ -8,7 +8,6 @@ import {
   approving,
   awaits,
   foreignLocksOf,
-  hasEndedAtHead,
   heldForATime,
   isAtHead,
   isStale,
@@ -29,17 +28,7 @@ import {
   syncedInSteps,
 } from "./application-state.js";
 import type { ApplicationFacts, Facts } from "./facts.js";
-import {
-  type Barred,
-  type ChangeBar,
-  type DangerGate,
-  type DangerRule,
-  type Gate,
-  type Judged,
-  ofChange,
-  ofEach,
-  type Rule,
-} from "./gates.js";
+import { type Barred, type ChangeBar, type Gate, type Judged, ofChange, ofEach, type Rule } from "./gates.js";
 import { barOfStage, stepOfStage } from "./stages.js";
 
 /**
@@ -379,4 +368,20 @@ function heldByOthers(one: ApplicationFacts, facts: Facts, command: Judged): str
 function whatMoved(facts: Facts): string {
   const base = retargetedTo(facts);
   return base === undefined ? "new commits were pushed" : `its base branch changed to ${base}`;
+}
+
+/** A danger: it bars nothing, but people have to know it before they go on. */
+interface DangerRule {
+  readonly of: "danger";
+  readonly commands: readonly Judged[];
+  /** In a few words each; untrusted. */
+  readonly warns: (one: ApplicationFacts, facts: Facts) => readonly string[];
+}
+
+/** The dangers in the table of rules. */
+type DangerGate = "refused-by-cluster" | "destroys" | "replaces-other";
+
+/** Whether a sync of the head ended without success, or with an unknown outcome. */
+function hasEndedAtHead({ record }: ApplicationFacts, { change }: Facts): boolean {
+  return record?.revision === change.headRevision && record.outcome !== "succeeded";
 }

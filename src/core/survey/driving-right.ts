@@ -2,7 +2,7 @@ import { matchesName } from "../../config/pattern.js";
 import { withEachHost, withHost } from "../../config/repository-names.js";
 import { LABELS, SERVER_FILE } from "../../names.js";
 import { isOwnSource, movingPositions, ownSources } from "../detect/inputs/moving-sources.js";
-import { gitGenerators, readsRepository } from "../detect/scan/git-generators.js";
+import { gitGenerators, readsRepository } from "../detect/scan/application-sets.js";
 import { isOwnRepository } from "../detect/tree/repository-url.js";
 import {
   type Application,

@@ -1,18 +1,11 @@
 import * as z from "zod";
-import {
-  type Application,
-  type ApplicationSpec,
-  isMultiSource,
-  type LiveApplication,
-  projectOf,
-  type Standing,
-} from "../../core/model/application.js";
+import { type Application, type ApplicationSpec, projectOf } from "../../core/model/application.js";
 import { type ApplicationName, applicationName } from "../../core/model/brand.js";
 import { isJsonObject, isNestedDeeper, type Json, type JsonObject, misspelledMember } from "../../core/model/json.js";
 import type { Clock } from "../../core/ports/clock.js";
 import type { Compute } from "../../core/ports/compute.js";
 import type { Log } from "../../core/ports/log.js";
-import { ArgoCdFailure, MAX_DEPTH, parseAnswer, readableText } from "./argocd-failure.js";
+import { ArgoCdFailure, MAX_DEPTH, parseAnswer } from "./argocd-failure.js";
 import type { ArgoCdConfig, Call, Client } from "./client.js";
 
 /** Identifies one Application. Without the project, Argo CD answers the same for an absent and a forbidden one. */
@@ -142,13 +135,6 @@ export const metadata = z.object({
 export const applicationItem = z.object({ metadata, spec: json });
 type ApplicationItem = z.infer<typeof applicationItem>;
 
-const listedStatus = z.object({ status: z.string().nullish() }).nullish().catch(undefined);
-
-/** As the list of applications has them, where `fields` selects only these members of the status. */
-export const listedItem = applicationItem.extend({
-  status: z.object({ sync: listedStatus, health: listedStatus }).nullish().catch(undefined),
-});
-
 /** `{"items": null}` if nothing is visible, `{}` if nothing is generated. */
 const applicationList = z.object({ items: z.array(z.unknown()).nullish() });
 
@@ -202,8 +188,6 @@ const wholeApplication = applicationItem.extend({
 export type WholeApplication = z.infer<typeof wholeApplication>;
 
 export const TRACKING_ANNOTATION = "argocd.argoproj.io/tracking-id";
-/** https://argo-cd.readthedocs.io/en/stable/user-guide/app_deletion/ */
-const CASCADING = /^resources-finalizer\.argocd\.argoproj\.io(?:\/|$)/;
 
 export function toApplication(item: ApplicationItem, settings: ServerSettings): Application {
   const { metadata, spec } = item;
@@ -218,38 +202,6 @@ export function toApplication(item: ApplicationItem, settings: ServerSettings): 
     parent: parentOf(item, settings),
   };
 }
-
-export function toLiveApplication(whole: WholeApplication, settings: ServerSettings): LiveApplication {
-  const sync = whole.status?.sync;
-  const multiple = isMultiSource(whole.spec);
-  const types = multiple ? (whole.status?.sourceTypes ?? []) : [whole.status?.sourceType ?? ""];
-  const one = sync?.revision ? [sync.revision] : [];
-  return {
-    ...toApplication(whole, settings),
-    uid: whole.metadata.uid ?? undefined,
-    owningSet: whole.metadata.ownerReferences?.find((owner) => owner.kind === "ApplicationSet")?.name,
-    sourceTypes: rawSources(whole.spec).map((_, index) => types[index] ?? ""),
-    comparedRevisions: multiple ? (sync?.revisions ?? []) : one,
-    lastOperation: whole.status?.operationState?.startedAt ?? undefined,
-    deleting: typeof whole.metadata.deletionTimestamp === "string",
-    cascades: (whole.metadata.finalizers ?? []).some((one) => CASCADING.test(one)),
-    standing: standingOf(whole),
-  };
-}
-
-function standingOf({ status }: WholeApplication): Standing {
-  const { phase, message } = status?.operationState ?? {};
-  const errors = (status?.conditions ?? []).filter(({ type }) => type.endsWith("Error"));
-  return {
-    sync: status?.sync?.status ?? "",
-    health: status?.health?.status ?? "",
-    phase: phase ?? "",
-    message: phase === "Failed" || phase === "Error" ? readableText(message ?? "", LONGEST_MESSAGE) : "",
-    errors: errors.map((one) => `${one.type}: ${readableText(one.message ?? "", LONGEST_MESSAGE)}`),
-  };
-}
-
-const LONGEST_MESSAGE = 500;
 
 /** The parent (app of apps) by Argo CD's tracking: `<instance>:<group>/<kind>:<namespace>/<name>`, or the instance label. */
 export function parentOf(

@@ -1,12 +1,19 @@
 import { createHash } from "node:crypto";
 import * as z from "zod";
-import { type Application, isRollingSync, type LiveApplication, type SetId } from "../../core/model/application.js";
+import {
+  type Application,
+  isMultiSource,
+  isRollingSync,
+  type LiveApplication,
+  type SetId,
+  type Standing,
+} from "../../core/model/application.js";
 import type { ApplicationName } from "../../core/model/brand.js";
 import type { DeployerFailureReason } from "../../core/model/errors.js";
 import { canonicalJson, isJsonObject } from "../../core/model/json.js";
 import type { RolloutLine } from "../../core/model/rollout.js";
 import type { Clock } from "../../core/ports/clock.js";
-import type { Deployer, RenderRequest } from "../../core/ports/deployer.js";
+import type { Deployer } from "../../core/ports/deployer.js";
 import { LABELS, TEMPORARY_NAME_PREFIX } from "../../names.js";
 import {
   applicationItem,
@@ -14,18 +21,17 @@ import {
   getApplication,
   getItems,
   identity,
-  listedItem,
   nameOfResource,
   ownNamespace,
   type Parts,
+  rawSources,
   type ResourceId,
   type ServerSettings,
   type Target,
   toApplication,
-  toLiveApplication,
   type WholeApplication,
 } from "./application-api.js";
-import { ArgoCdFailure, ifVisible, isAbsent, parseAnswer } from "./argocd-failure.js";
+import { ArgoCdFailure, ifVisible, isAbsent, parseAnswer, readableText } from "./argocd-failure.js";
 import type { Client } from "./client.js";
 import { createSemaphore } from "./semaphore.js";
 
@@ -223,18 +229,6 @@ export async function rolloutLines({
   return new Map(lines);
 }
 
-/**
- * The same for each run of a change request, application, side and purpose, so that a run finds what an interrupted one left.
- * At most 53 characters, Helm's limit for a release name.
- */
-export function temporaryName(request: RenderRequest): string {
-  const { change, application, side } = request;
-  const known = [change.host, change.repository, change.number, application.name, application.project, side];
-  const identity = request.preview === true ? [...known, "preview"] : known;
-  const hash = createHash("sha256").update(JSON.stringify(identity)).digest("hex").slice(0, 16);
-  return `${TEMPORARY_NAME_PREFIX}${change.number}-${hash}`;
-}
-
 const WAITS_MS = [500, 1000, 2000, 4000] as const;
 
 /** Failures that a retry cannot cure. */
@@ -351,3 +345,44 @@ function toListed(item: z.infer<typeof listedItem>, settings: ServerSettings): A
   const { sync, health } = item.status ?? {};
   return { ...toApplication(item, settings), listed: { sync: sync?.status ?? "", health: health?.status ?? "" } };
 }
+
+const listedStatus = z.object({ status: z.string().nullish() }).nullish().catch(undefined);
+
+/** As the list of applications has them, where `fields` selects only these members of the status. */
+const listedItem = applicationItem.extend({
+  status: z.object({ sync: listedStatus, health: listedStatus }).nullish().catch(undefined),
+});
+/** https://argo-cd.readthedocs.io/en/stable/user-guide/app_deletion/ */
+const CASCADING = /^resources-finalizer\.argocd\.argoproj\.io(?:\/|$)/;
+
+function toLiveApplication(whole: WholeApplication, settings: ServerSettings): LiveApplication {
+  const sync = whole.status?.sync;
+  const multiple = isMultiSource(whole.spec);
+  const types = multiple ? (whole.status?.sourceTypes ?? []) : [whole.status?.sourceType ?? ""];
+  const one = sync?.revision ? [sync.revision] : [];
+  return {
+    ...toApplication(whole, settings),
+    uid: whole.metadata.uid ?? undefined,
+    owningSet: whole.metadata.ownerReferences?.find((owner) => owner.kind === "ApplicationSet")?.name,
+    sourceTypes: rawSources(whole.spec).map((_, index) => types[index] ?? ""),
+    comparedRevisions: multiple ? (sync?.revisions ?? []) : one,
+    lastOperation: whole.status?.operationState?.startedAt ?? undefined,
+    deleting: typeof whole.metadata.deletionTimestamp === "string",
+    cascades: (whole.metadata.finalizers ?? []).some((one) => CASCADING.test(one)),
+    standing: standingOf(whole),
+  };
+}
+
+function standingOf({ status }: WholeApplication): Standing {
+  const { phase, message } = status?.operationState ?? {};
+  const errors = (status?.conditions ?? []).filter(({ type }) => type.endsWith("Error"));
+  return {
+    sync: status?.sync?.status ?? "",
+    health: status?.health?.status ?? "",
+    phase: phase ?? "",
+    message: phase === "Failed" || phase === "Error" ? readableText(message ?? "", LONGEST_MESSAGE) : "",
+    errors: errors.map((one) => `${one.type}: ${readableText(one.message ?? "", LONGEST_MESSAGE)}`),
+  };
+}
+
+const LONGEST_MESSAGE = 500;

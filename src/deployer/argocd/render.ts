@@ -1,3 +1,4 @@
+import { createHash } from "node:crypto";
 import { setImmediate } from "node:timers/promises";
 import * as z from "zod";
 import { type ApplicationSpec, isMultiSource, type Manifest, type Pin } from "../../core/model/application.js";
@@ -5,7 +6,7 @@ import { changeRequestKey } from "../../core/model/change-request.js";
 import { isJsonObject, type Json, type JsonObject } from "../../core/model/json.js";
 import type { Task } from "../../core/ports/compute.js";
 import type { Deployer, RenderRequest } from "../../core/ports/deployer.js";
-import { LABELS } from "../../names.js";
+import { LABELS, TEMPORARY_NAME_PREFIX } from "../../names.js";
 import {
   APPLICATIONS,
   identity,
@@ -18,7 +19,7 @@ import {
   type Target,
   TRACKING_ANNOTATION,
 } from "./application-api.js";
-import { removeTemporary, temporaryName } from "./applications.js";
+import { removeTemporary } from "./applications.js";
 import { ArgoCdFailure, GRPC, isAbsent, parseObjectText } from "./argocd-failure.js";
 import type { Client, Query } from "./client.js";
 import { createSemaphore } from "./semaphore.js";
@@ -321,4 +322,16 @@ function pinnedSource(source: JsonObject, position: number, request: RenderReque
 /** An application's name in Argo CD's tracking and in `ARGOCD_APP_NAME`: `<namespace>_<name>` outside its own namespace. */
 function instanceName(resource: ResourceId): string {
   return resource.namespace === undefined ? resource.resourceName : `${resource.namespace}_${resource.resourceName}`;
+}
+
+/**
+ * The same for each run of a change request, application, side and purpose, so that a run finds what an interrupted one left.
+ * At most 53 characters, Helm's limit for a release name.
+ */
+export function temporaryName(request: RenderRequest): string {
+  const { change, application, side } = request;
+  const known = [change.host, change.repository, change.number, application.name, application.project, side];
+  const identity = request.preview === true ? [...known, "preview"] : known;
+  const hash = createHash("sha256").update(JSON.stringify(identity)).digest("hex").slice(0, 16);
+  return `${TEMPORARY_NAME_PREFIX}${change.number}-${hash}`;
 }

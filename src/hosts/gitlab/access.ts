@@ -83,3 +83,6 @@ async function findActive(
   const member = await ifFound(client.read(memberSchema, asked, call));
   return member?.id === person.id && member.state === "active" ? member : undefined;
 }
+
+/** Whether an account is a program's. @throws {HostFailure} if GitLab does not tell. */
+export type IsProgram = (person: Person) => Promise<boolean>;

@@ -4,7 +4,7 @@ import type { Approver, ChangeRequest, ChangeRequestRef, Look, Reviews } from ".
 import { HostFailure } from "../../core/model/errors.js";
 import type { Clock } from "../../core/ports/clock.js";
 import { idField, ifFound, loginField, oneLine, readUntil, revisionField } from "../host-answer.js";
-import { mayWrite, type Person } from "./access.js";
+import { type IsProgram, mayWrite } from "./access.js";
 import { getMergeRequest } from "./change-request.js";
 import type { GitLabClient } from "./client.js";
 import { isBot } from "./webhook.js";
@@ -54,9 +54,6 @@ const UNSETTLED = ["unchecked", "checking", "preparing", "approvals_syncing"];
 
 /** Each approver's role costs a request. */
 const MOST_APPROVERS = 30;
-
-/** Whether an account is a program's. @throws {HostFailure} if GitLab does not tell. */
-export type IsProgram = (person: Person) => Promise<boolean>;
 
 interface ReviewParts {
   /** Id of our own account, whose approval never counts. */

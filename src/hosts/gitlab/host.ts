@@ -20,8 +20,8 @@ import {
   repositoryField,
 } from "../host-answer.js";
 import type { HostParts } from "../host-module.js";
-import { belongsToAnyGroup, mayRead, mayWrite } from "./access.js";
-import { getReviews, type IsProgram } from "./approval.js";
+import { belongsToAnyGroup, type IsProgram, mayRead, mayWrite } from "./access.js";
+import { getReviews } from "./approval.js";
 import { getChangeRequest, getMergeRequest, getState, mergeabilityOf, withPresentName } from "./change-request.js";
 import { createGitLabClient, type GitLabClient } from "./client.js";
 import { createDeployments, getAuthorship, openWithHead, setStatus } from "./commit-reports.js";

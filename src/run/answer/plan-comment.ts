@@ -1,6 +1,6 @@
 import { createHash } from "node:crypto";
-import { linksOf } from "../../comments/markdown.js";
 import { readMarker, remark } from "../../comments/marker.js";
+import { linksOf } from "../../comments/parts.js";
 import { packedPlan, renderPlan, renderPlanTask } from "../../comments/plan.js";
 import { type Present, presentOf } from "../../comments/present.js";
 import { findCurrentPlan, publishAnew, rewritePlan, withPresent } from "../../comments/publish.js";

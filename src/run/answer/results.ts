@@ -1,5 +1,5 @@
-import { linksOf } from "../../comments/markdown.js";
 import { renderBarredMerge, renderMergeRefusal, renderQueued } from "../../comments/merge.js";
+import { linksOf } from "../../comments/parts.js";
 import { renderTakenOver } from "../../comments/plan.js";
 import type { Present } from "../../comments/present.js";
 import { publish, publishPlan, showsPlan } from "../../comments/publish.js";

@@ -1,7 +1,6 @@
-import { commitStatusOf, type Detected, type StatusText } from "../../comments/commit-status.js";
+import { commitStatusOf, type StatusText } from "../../comments/commit-status.js";
 import { type Present, presentOf } from "../../comments/present.js";
 import { withPresentLocks } from "../../core/commands/locks.js";
-import { createApprovals, missingForRules } from "../../core/facts/approval.js";
 import type { ReadFacts, Reviewed } from "../../core/facts/read-facts.js";
 import type { ApplicationName } from "../../core/model/brand.js";
 import type { ChangeRequest, ChangeRequestRef } from "../../core/model/change-request.js";
@@ -13,14 +12,12 @@ import { isAsking, type Plan, withoutAnswers } from "../../core/model/plan/plan.
 import type { Asking } from "../../core/model/result.js";
 import type { Rollout } from "../../core/model/rollout.js";
 import type { Settings } from "../../core/model/settings.js";
-import { byNameAlone, needsApproval } from "../../core/policy/effect-rules.js";
 import type { Facts } from "../../core/policy/facts.js";
 import { endOfSoak, shownStages } from "../../core/policy/stages.js";
 import { Stopped } from "../../core/ports/event-queue.js";
-import { surveyAfresh } from "../../core/survey/survey.js";
-import { AUTOMATIC, commandContext, NOBODY, openChange, readChangeFacts, type Run } from "../line/run.js";
+import { openChange, readChangeFacts, type Run } from "../line/run.js";
 import { type Living, type Place, PlanComment, type Shower } from "./plan-comment.js";
-import { hasCommitStatus, setCommitStatus, setStatusText, whileLogging } from "./status.js";
+import { hasCommitStatus, setStatusText, whileLogging } from "./status.js";
 
 const MAX_CORRECTIONS = 3;
 
@@ -226,49 +223,4 @@ function trueUntilOf(facts: Facts): Date | undefined {
 
 function statusOf(facts: Facts, { justFailed = [] }: ShowOptions, run: Run): StatusText {
   return commitStatusOf({ kind: "planned", facts: { ...facts, justFailed } }, run.hostWords[facts.change.host]);
-}
-
-/**
- * Sets the commit status of a head that is not planned automatically: from an earlier plan of it, or else from what is
- * known without a render, so that a required status turns green where there is nothing to deploy.
- */
-export async function setDetectedStatus(change: ChangeRequest, run: Run): Promise<void> {
-  if (!hasCommitStatus(run) || change.state !== "open") return;
-  try {
-    const { settings, problems, snapshot } = await openChange(change, run);
-    if (problems.length > 0) {
-      await setCommitStatus(change, { kind: "plan-failed", reason: "the repository's file cannot be used" }, run);
-    } else if (!(await show(change, { settings }, run)).planned) {
-      const context = { ...commandContext(AUTOMATIC, change, { settings, snapshot }, run), user: NOBODY };
-      const { subjects, notDeployed, detection } = await surveyAfresh(
-        context,
-        { withLiveSets: true },
-        (found) => found.subjects.length > 0,
-      );
-      const found = [...subjects.map(({ name }) => name), ...detection.applicationSets.map(({ name }) => name)];
-      const atMerge = notDeployed.map(({ application }) => application);
-      // A file that could not be read may hide an application, and only a plan asks for an approval.
-      const certain = detection.notes.length === 0 && !needsApproval(byNameAlone(atMerge), settings);
-      const nothing = found.length === 0 && certain;
-      const { unread } = detection;
-      const missing = nothing ? await missingForRules({ ...context, approvals: createApprovals(context) }) : undefined;
-      const known: Detected =
-        missing !== undefined
-          ? { kind: "rules", missing }
-          : nothing
-            ? { kind: "nothing", atMerge }
-            : awaiting(found, change, run);
-      const detected: Detected = unread.length > 0 ? { kind: "unread", files: unread } : known;
-      await setCommitStatus(change, { kind: "detected", detected }, run);
-    }
-  } catch (error) {
-    run.signal.throwIfAborted();
-    run.log.warn({ err: error }, "could not determine what a head affects for its commit status");
-    await setCommitStatus(change, { kind: "detected", detected: { kind: "unknown" } }, run);
-  }
-}
-
-function awaiting(applications: readonly string[], { fork }: ChangeRequest, { config }: Run): Detected {
-  if (fork && !config.defaults.allowForks) return { kind: "barred" };
-  return applications.length === 0 ? { kind: "unknown" } : { kind: "affected", applications };
 }

@@ -1,4 +1,4 @@
-import { applicationAddress, type Links } from "../../comments/markdown.js";
+import { applicationAddress, type Links } from "../../comments/parts.js";
 import { undoIdOf } from "../../core/deploy/settle.js";
 import type { ApplicationName } from "../../core/model/brand.js";
 import type { ChangeRequest } from "../../core/model/change-request.js";

@@ -1,4 +1,4 @@
-import { linksOf } from "../../comments/markdown.js";
+import { linksOf } from "../../comments/parts.js";
 import { BASE_MOVED } from "../../comments/plan.js";
 import { type Around, endProgress, publishReminder } from "../../comments/reminder.js";
 import { isUnsettled, type Settled, settleRecords } from "../../core/deploy/settle-records.js";

@@ -1,5 +1,5 @@
-import { linksOf } from "../../comments/markdown.js";
 import { remark } from "../../comments/marker.js";
+import { linksOf } from "../../comments/parts.js";
 import { repost } from "../../comments/publish.js";
 import { renderRolloutFailure } from "../../comments/rollout.js";
 import { createApprovals } from "../../core/facts/approval.js";

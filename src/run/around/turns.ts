@@ -1,4 +1,4 @@
-import { linksOf } from "../../comments/markdown.js";
+import { linksOf } from "../../comments/parts.js";
 import { renderLockLost, renderTurn } from "../../comments/plan.js";
 import { publish } from "../../comments/publish.js";
 import { renderResult } from "../../comments/render.js";

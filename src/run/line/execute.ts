@@ -1,4 +1,4 @@
-import { linksOf } from "../../comments/markdown.js";
+import { linksOf } from "../../comments/parts.js";
 import { hasAnswered, publish } from "../../comments/publish.js";
 import { renderResult } from "../../comments/render.js";
 import { isDeploying, runCommand } from "../../core/commands/commands.js";

@@ -1,4 +1,4 @@
-import { linksOf } from "../../comments/markdown.js";
+import { linksOf } from "../../comments/parts.js";
 import {
   type CommandMarks,
   createProgressComment,

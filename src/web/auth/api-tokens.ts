@@ -1,7 +1,7 @@
 import { timingSafeEqual } from "node:crypto";
 import type { Request, RequestHandler, Response } from "express";
 import { rateLimit } from "express-rate-limit";
-import { hashOfToken, isApiToken } from "../../config/server/auth-section.js";
+import { hashOfToken, isApiToken } from "../../config/server/server-parts.js";
 import type { AuthSection } from "../../config/server/server.js";
 import type { Account } from "../../core/model/account.js";
 import type { Log } from "../../core/ports/log.js";

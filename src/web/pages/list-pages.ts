@@ -1,4 +1,4 @@
-import { applicationAddress } from "../../comments/markdown.js";
+import { applicationAddress } from "../../comments/parts.js";
 import { lengthText } from "../../comments/present.js";
 import type { Standing } from "../../core/model/application.js";
 import { type ApplicationName, applicationName, type Revision } from "../../core/model/brand.js";

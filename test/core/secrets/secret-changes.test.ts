@@ -4,7 +4,7 @@ import { readIgnoreRules } from "../../../src/core/diff/live/live-objects.js";
 import type { Manifest } from "../../../src/core/model/application.js";
 import { revision } from "../../../src/core/model/brand.js";
 import { jsonText } from "../../../src/core/model/json.js";
-import type { ChangedSecret, SecretsInGit } from "../../../src/core/secrets/secret-changes.js";
+import type { ChangedSecret, SecretsInGit } from "../../../src/core/secrets/secrets-in-git.js";
 
 const MASK = "++++++++";
 const BASE = revision("0123456789abcdef0123456789abcdef01234567");

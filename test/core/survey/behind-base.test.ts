@@ -1,5 +1,5 @@
 import { expect, test } from "@jest/globals";
-import { warning } from "../../../src/comments/markdown.js";
+import { warning } from "../../../src/comments/parts.js";
 import { createDetectionCaches, openSnapshot } from "../../../src/core/detect/inputs/snapshot.js";
 import { revision, type Revision } from "../../../src/core/model/brand.js";
 import { RepositoryFailure } from "../../../src/core/model/errors.js";

@@ -1,7 +1,6 @@
 import { expect, test } from "@jest/globals";
 import { applicationName } from "../../../src/core/model/brand.js";
-import { temporaryName } from "../../../src/deployer/argocd/applications.js";
-import { temporaryApplication } from "../../../src/deployer/argocd/render.js";
+import { temporaryApplication, temporaryName } from "../../../src/deployer/argocd/render.js";
 import { application, CHANGE, MULTI_SPEC, renderRequest, SHA } from "./under-test.js";
 
 const NAME = temporaryName(renderRequest({ mode: "temporary" }));

@@ -1,7 +1,7 @@
 import { expect, test } from "@jest/globals";
 import { applicationName } from "../../../src/core/model/brand.js";
 import { Stopped } from "../../../src/core/ports/event-queue.js";
-import { temporaryName } from "../../../src/deployer/argocd/applications.js";
+import { temporaryName } from "../../../src/deployer/argocd/render.js";
 import { fixture } from "./fixture.js";
 import { argocd, neverAsked, settings, withArgoCd } from "./scripted-argocd.js";
 import { application, failureOf, renderRequest, SHA, underTest } from "./under-test.js";

@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, test } from "@jest/globals";
-import { hashOfToken, newApiToken } from "../../../src/config/server/auth-section.js";
+import { hashOfToken, newApiToken } from "../../../src/config/server/server-parts.js";
 import { applicationName } from "../../../src/core/model/brand.js";
 import { MOST_ATTEMPTS } from "../../../src/web/auth/api-tokens.js";
 import { fillStores, PULL } from "../sample-stores.js";

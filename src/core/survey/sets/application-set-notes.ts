@@ -1,5 +1,12 @@
-import type { ChangedApplicationSet, GeneratedChange } from "../../detect/scan/application-sets.js";
-import { readsFiles, gitGenerators, isTemplated, mayMove, readAside } from "../../detect/scan/git-generators.js";
+import {
+  type ChangedApplicationSet,
+  type GeneratedChange,
+  gitGenerators,
+  isTemplated,
+  mayMove,
+  readAside,
+  readsFiles,
+} from "../../detect/scan/application-sets.js";
 import type { Application, ApplicationSet } from "../../model/application.js";
 import type { ApplicationName } from "../../model/brand.js";
 import type { ChangeRequest } from "../../model/change-request.js";

@@ -1,5 +1,10 @@
-import { compareGenerated, tooManyChanges } from "../../detect/scan/application-sets.js";
-import { gitGenerators, mayMove, pinGitGenerators } from "../../detect/scan/git-generators.js";
+import {
+  compareGenerated,
+  gitGenerators,
+  mayMove,
+  pinGitGenerators,
+  tooManyChanges,
+} from "../../detect/scan/application-sets.js";
 import type { RenderedSet } from "../../diff/diff-task.js";
 import {
   type Application,
@@ -19,8 +24,8 @@ import type { Stoppable } from "../../ports/context.js";
 import type { Deployer } from "../../ports/deployer.js";
 import { asChanged, type Reached, type Surroundings } from "../children.js";
 import { memberOf, unknownMember } from "../members.js";
+import { changedSettings, withReads } from "./application-sets.js";
 import { failureToCreate, failureToGenerate } from "./set-failure.js";
-import { changedSettings, withReads } from "./set-settings.js";
 
 /** Where Argo CD is asked what an ApplicationSet generates for a change request. */
 export interface ExpansionSource {

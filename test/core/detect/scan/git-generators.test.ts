@@ -5,7 +5,7 @@ import {
   mayMove,
   pinGitGenerators,
   readsRepository,
-} from "../../../../src/core/detect/scan/git-generators.js";
+} from "../../../../src/core/detect/scan/application-sets.js";
 import type { ApplicationSet } from "../../../../src/core/model/application.js";
 import type { Json, JsonObject } from "../../../../src/core/model/json.js";
 import { CHANGE, HEAD, OWN_URL } from "../memory-snapshot.js";
