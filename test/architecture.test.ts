@@ -39,9 +39,9 @@ const ROWS: readonly (readonly string[])[] = [
 const LONG_FUNCTIONS = new Set([
   "src/comments/refusal.ts: paragraphsOf",
   "src/core/detect/inputs/snapshot.ts: listTree",
+  "src/deployer/argocd/application-api.ts: createSemaphore",
   "src/deployer/argocd/client.ts: createClient",
   "src/deployer/argocd/render.ts: createRender",
-  "src/deployer/argocd/semaphore.ts: createSemaphore",
   "src/deployer/argocd/sync.ts: createSync",
   "src/deployer/argocd/trials.ts: createTrials",
   "src/hosts/github/client.ts: createGitHubClient",

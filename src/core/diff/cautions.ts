@@ -1,8 +1,7 @@
 import { isJsonObject, type Json, type JsonObject, jsonEqual } from "../model/json.js";
 import type { Danger } from "../model/plan/manifest-diff.js";
-import { annotationOf, isHook, syncHookTypes, hasSyncOption } from "./hook.js";
 import { compareQuantities, defaultOf } from "./kubernetes-rules.js";
-import { titleOf, type ManifestIdentity } from "./manifest-key.js";
+import { annotationOf, hasSyncOption, isHook, type ManifestIdentity, syncHookTypes, titleOf } from "./manifest-key.js";
 
 /** One object on both sides of a difference, normalised; undefined where it does not exist. */
 export interface TwoSides {

@@ -8,7 +8,6 @@ import type { LiveState, ObjectAnswer } from "../ports/deployer.js";
 import { isSecret } from "../secrets/hide-values.js";
 import { type ComparedSecrets, compareSecrets, secretName, type SecretsInGit } from "../secrets/secrets-in-git.js";
 import type { TwoSides } from "./cautions.js";
-import { hasSyncOption } from "./hook.js";
 import type { FieldPath } from "./kubernetes-rules.js";
 import {
   ignoredOf,
@@ -29,7 +28,7 @@ import {
 } from "./live/live-outcome.js";
 import { type TrialOrder, trialOrder } from "./live/trial-order.js";
 import { differingPairs, diffManifests, type DiffRequest, normalise, pairManifests } from "./manifest-diff.js";
-import { byIdentity, keyOf, type ManifestIdentity, titleOf } from "./manifest-key.js";
+import { byIdentity, hasSyncOption, keyOf, type ManifestIdentity, titleOf } from "./manifest-key.js";
 import { type Mark, type Marks, meanTheSame, type Sides } from "./summarise.js";
 
 /** A comparison whose large parts are texts. */

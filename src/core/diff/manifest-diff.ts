@@ -7,8 +7,7 @@ import type { ManifestDiff, NameChanges, SecretChange } from "../model/plan/mani
 import { computeIfLarge, type Task, tooMuch } from "../ports/compute.js";
 import type { CommandContext } from "../ports/context.js";
 import { isSecret } from "../secrets/hide-values.js";
-import { isHook, isNeverApplied } from "./hook.js";
-import { byIdentity, hasNamespace, inNamespace } from "./manifest-key.js";
+import { byIdentity, hasNamespace, inNamespace, isHook, isNeverApplied } from "./manifest-key.js";
 import { meanTheSame, type Sides, summarise } from "./summarise.js";
 
 type Shown = (name: string) => string;

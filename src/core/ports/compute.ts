@@ -2,7 +2,7 @@ import { setImmediate } from "node:timers/promises";
 import { deserialize, serialize } from "node:v8";
 import { gunzipSync, gzipSync } from "node:zlib";
 
-/** Every task; `src/workers/serve-tasks.ts` has the table. */
+/** Every task; `src/workers/worker-pool.ts` has the table. */
 export type TaskName =
   | "may-hold-resource"
   | "read-resources"

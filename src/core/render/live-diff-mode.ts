@@ -8,9 +8,9 @@ import {
   sizeOfAnswers,
   trialOrderTask,
 } from "../diff/diff-task.js";
-import { applicationSyncOptions } from "../diff/hook.js";
 import { type ObjectAnswers, readIgnoreRules } from "../diff/live/live-objects.js";
 import { answersOf, askedAbout, type TrialOrder, type Tried, withTrials } from "../diff/live/trial-order.js";
+import { applicationSyncOptions } from "../diff/manifest-key.js";
 import { remarked } from "../diff/summarise.js";
 import { destinationOf, type Manifest, specEqual } from "../model/application.js";
 import { changeRequestKey } from "../model/change-request.js";

@@ -1,9 +1,15 @@
 import { withParameterOverrides } from "../detect/scan/parameter-overrides.js";
 import { CRD, takenAlong, typeOf } from "../diff/cautions.js";
 import { type DiffInput, diffTask, type RenderFacts, sizeOf } from "../diff/diff-task.js";
-import { annotationOf, applicationSyncOptions, hasSyncOption, isHook } from "../diff/hook.js";
 import { normaliseLive, readIgnoreRules, withEqualMasks } from "../diff/live/live-objects.js";
-import { titleOf, type ManifestIdentity } from "../diff/manifest-key.js";
+import {
+  annotationOf,
+  applicationSyncOptions,
+  hasSyncOption,
+  isHook,
+  type ManifestIdentity,
+  titleOf,
+} from "../diff/manifest-key.js";
 import { summarise, type Sides } from "../diff/summarise.js";
 import {
   type Application,

@@ -18,6 +18,7 @@ import { LABELS, TEMPORARY_NAME_PREFIX } from "../../names.js";
 import {
   applicationItem,
   APPLICATIONS,
+  createSemaphore,
   getApplication,
   getItems,
   identity,
@@ -33,7 +34,6 @@ import {
 } from "./application-api.js";
 import { ArgoCdFailure, ifVisible, isAbsent, parseAnswer, readableText } from "./argocd-failure.js";
 import type { Client } from "./client.js";
-import { createSemaphore } from "./semaphore.js";
 
 /** Kubernetes accepts no other names, so others need no request. */
 const RESOURCE_NAME = /^[a-z0-9](?:[a-z0-9.-]{0,251}[a-z0-9])?$/;

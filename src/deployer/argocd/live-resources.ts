@@ -5,10 +5,9 @@ import type { ApplicationName } from "../../core/model/brand.js";
 import { isJsonObject, isNestedDeeper } from "../../core/model/json.js";
 import type { Task } from "../../core/ports/compute.js";
 import type { Deployer, LiveResource, LiveState } from "../../core/ports/deployer.js";
-import { getManagedResources, type Parts, refreshApplication } from "./application-api.js";
+import { createSemaphore, getManagedResources, type Parts, refreshApplication } from "./application-api.js";
 import { keep } from "./applications.js";
 import { ArgoCdFailure, MAX_DEPTH, parseAnswer, parseObjectText } from "./argocd-failure.js";
-import { createSemaphore } from "./semaphore.js";
 import { arrayAnswer, type Read, readArray, reading, readLarge, type UnreadAnswer } from "./unread-answer.js";
 
 /** Time for a refresh: the call answers when the controller has compared the application. */

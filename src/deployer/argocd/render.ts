@@ -9,6 +9,7 @@ import type { Deployer, RenderRequest } from "../../core/ports/deployer.js";
 import { LABELS, TEMPORARY_NAME_PREFIX } from "../../names.js";
 import {
   APPLICATIONS,
+  createSemaphore,
   identity,
   type Parts,
   rawSources,
@@ -22,7 +23,6 @@ import {
 import { removeTemporary } from "./applications.js";
 import { ArgoCdFailure, GRPC, isAbsent, parseObjectText } from "./argocd-failure.js";
 import type { Client, Query } from "./client.js";
-import { createSemaphore } from "./semaphore.js";
 import {
   arrayAnswer,
   type Read,

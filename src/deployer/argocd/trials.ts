@@ -12,10 +12,9 @@ import {
   type TrialObject,
   type TrialRequest,
 } from "../../core/ports/deployer.js";
-import { getManagedResources, type Parts } from "./application-api.js";
+import { createSemaphore, getManagedResources, type Parts } from "./application-api.js";
 import { ArgoCdFailure, GRPC, parseObjectText } from "./argocd-failure.js";
 import { liveKey, type LiveTexts, readLiveTextsTask, type RecentAnswers } from "./live-resources.js";
-import { createSemaphore } from "./semaphore.js";
 import type * as Messages from "./server-side-diff.js";
 import type { AnsweredObject, AskedObject } from "./server-side-diff.js";
 import { readLarge } from "./unread-answer.js";

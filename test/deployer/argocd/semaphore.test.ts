@@ -1,7 +1,7 @@
 import { getEventListeners } from "node:events";
 import { setImmediate } from "node:timers/promises";
 import { expect, test } from "@jest/globals";
-import { createSemaphore } from "../../../src/deployer/argocd/semaphore.js";
+import { createSemaphore } from "../../../src/deployer/argocd/application-api.js";
 
 /** A task that the test ends. */
 function task(name: string, begun: string[]) {

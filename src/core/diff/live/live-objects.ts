@@ -4,9 +4,8 @@ import type { ApplicationSpec, Manifest } from "../../model/application.js";
 import { isJsonObject, type Json, jsonEqual, type JsonObject, type JsonText, readJsonText } from "../../model/json.js";
 import type { LiveResource, LiveState, ObjectAnswer } from "../../ports/deployer.js";
 import { isSecret } from "../../secrets/hide-values.js";
-import { applicationSyncOptions, isHook } from "../hook.js";
 import { normalise } from "../manifest-diff.js";
-import { keyOf, type ManifestIdentity } from "../manifest-key.js";
+import { applicationSyncOptions, isHook, keyOf, type ManifestIdentity } from "../manifest-key.js";
 import type { Sides } from "../summarise.js";
 import type { Answered } from "./three-way-merge.js";
 

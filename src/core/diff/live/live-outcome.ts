@@ -2,10 +2,9 @@ import { isJsonObject, jsonEqual, type JsonObject, sortedKeys } from "../../mode
 import type { AgainstCluster, ManifestDiff, ObjectNote } from "../../model/plan/manifest-diff.js";
 import type { LiveState } from "../../ports/deployer.js";
 import { isDataKey, isSecret } from "../../secrets/hide-values.js";
-import { hasSyncOption } from "../hook.js";
 import { FieldPath, mayDefaultOtherwise } from "../kubernetes-rules.js";
 import { differingPairs, diffManifests, type DiffRequest, pairManifests } from "../manifest-diff.js";
-import { inNamespace, keyOf, type ManifestIdentity, titleOf } from "../manifest-key.js";
+import { hasSyncOption, inNamespace, keyOf, type ManifestIdentity, titleOf } from "../manifest-key.js";
 import { meanTheSame, type Sides, summarise } from "../summarise.js";
 import {
   type Ignored,

@@ -7,10 +7,18 @@ import type { ManifestDiff } from "../../model/plan/manifest-diff.js";
 import type { RefusalCause, Trial, TrialObject } from "../../ports/deployer.js";
 import { isSecret } from "../../secrets/hide-values.js";
 import { type FoundRefusal, withRefusals } from "../cautions.js";
-import { applicationSyncOptions, hasSyncOption, isHook } from "../hook.js";
 import { keyed, listRule, type ValuePath } from "../kubernetes-rules.js";
 import { type DiffRequest, normalise } from "../manifest-diff.js";
-import { byIdentity, inNamespace, keyOf, type ManifestIdentity, titleOf } from "../manifest-key.js";
+import {
+  applicationSyncOptions,
+  byIdentity,
+  hasSyncOption,
+  inNamespace,
+  isHook,
+  keyOf,
+  type ManifestIdentity,
+  titleOf,
+} from "../manifest-key.js";
 import { meanTheSame, type Sides } from "../summarise.js";
 import { normaliseLive, type ObjectAnswers } from "./live-objects.js";
 
