@@ -38,14 +38,16 @@ LABEL org.opencontainers.image.title="svc" \
   org.opencontainers.image.version="${VERSION}" \
   org.opencontainers.image.revision="${REVISION}" \
   org.opencontainers.image.source="${SOURCE}"
-# glibc then keeps less of what a start used: threads share two arenas, and 128 KiB free at the end of one go back. That is its
-# own default until a program frees a larger block.
+# glibc then keeps less of what is free: threads share two arenas, 128 KiB free at the end of one go back (its own default until a
+# program frees a larger block), and a block of 32 KiB or more, such as a part of an answer, goes back by itself.
 ENV NODE_ENV=production \
   MALLOC_ARENA_MAX=2 \
-  MALLOC_TRIM_THRESHOLD_=131072
+  MALLOC_TRIM_THRESHOLD_=131072 \
+  MALLOC_MMAP_THRESHOLD_=32768
 # `node` in the base image, as a number: Kubernetes cannot tell by a name that it is not root.
 USER 1000:1000
 EXPOSE 4141
 HEALTHCHECK --interval=30s --timeout=3s --start-period=10s CMD ["node", "dist/healthcheck.js", "/etc/svc/svc.yaml"]
-ENTRYPOINT ["tini", "--", "node", "dist/main.js"]
+# V8 takes 8 MiB in a container of 1 GiB, and 32 on a large machine without a limit: three times that for young objects.
+ENTRYPOINT ["tini", "--", "node", "--max-semi-space-size=4", "dist/main.js"]
 CMD ["-c", "/etc/svc/svc.yaml"]

@@ -17,9 +17,10 @@ export interface Program {
   stop(): Promise<void>;
 }
 
-/** With which Node.js, and which variables beside those of this process. */
+/** With which Node.js, which options of it, and which variables beside those of this process. */
 export interface StartOptions {
   readonly node?: string;
+  readonly flags?: readonly string[];
   readonly env?: Readonly<Record<string, string>>;
 }
 
@@ -42,9 +43,10 @@ export async function startBuiltService(sections: object, build = "dist", option
 export async function startProgram(
   args: readonly string[],
   printed: RegExp,
-  { node = process.execPath, env = {} }: StartOptions = {},
+  { node = process.execPath, flags = [], env = {} }: StartOptions = {},
 ): Promise<Program> {
-  const child = spawn(node, args, { cwd: ROOT, env: { ...process.env, ...env }, stdio: ["ignore", "pipe", "inherit"] });
+  const environment = { ...process.env, ...env };
+  const child = spawn(node, [...flags, ...args], { cwd: ROOT, env: environment, stdio: ["ignore", "pipe", "inherit"] });
   let output = "";
   const url = await new Promise<string>((resolve, reject) => {
     child.once("exit", (code) => reject(new Error(`${args.join(" ")} exited with ${String(code)}: ${output}`)));
@@ -66,10 +68,15 @@ export async function startProgram(
   };
 }
 
-/** What the image sets for the service. */
-export async function imageEnvironment(): Promise<Readonly<Record<string, string>>> {
-  const [, settings = ""] = /^ENV ((?:.*\\\n)*.*)$/m.exec(await readFile(join(ROOT, "Dockerfile"), "utf8")) ?? [];
-  return Object.fromEntries([...settings.matchAll(/(\w+)=(\S+)/g)].map(([, name = "", value = ""]) => [name, value]));
+/** What the image sets for the service: variables, and options of Node.js. */
+export async function imageSettings(): Promise<Required<Pick<StartOptions, "env" | "flags">>> {
+  const dockerfile = await readFile(join(ROOT, "Dockerfile"), "utf8");
+  const [, settings = ""] = /^ENV ((?:.*\\\n)*.*)$/m.exec(dockerfile) ?? [];
+  const [, command = ""] = /^ENTRYPOINT \[(.*)\]$/m.exec(dockerfile) ?? [];
+  return {
+    env: Object.fromEntries([...settings.matchAll(/(\w+)=(\S+)/g)].map(([, name = "", value = ""]) => [name, value])),
+    flags: [...command.matchAll(/"(--[^"]+)"/g)].map(([, flag = ""]) => flag),
+  };
 }
 
 /** Memory of a process in MiB: current (`VmRSS`) and peak (`VmHWM`). proc_pid_status(5) */

@@ -8,7 +8,7 @@ import { execFileSync } from "node:child_process";
 import { parseArgs } from "node:util";
 import type { FileChanges } from "../sandbox/forge.js";
 import { installNode } from "../scripts/node-version.js";
-import { imageEnvironment, memoryOf } from "./built-service.js";
+import { imageSettings, memoryOf } from "./built-service.js";
 import { applicationNames, changedValues } from "./charts.js";
 import { LARGE_CONTENT, type Measured, startMeasured, statusOf } from "./large-content.js";
 
@@ -26,7 +26,9 @@ const { build } = options;
 /** What V8 takes as the limit of its heap in a container of 1 GiB, the chart's limit: half of that. */
 const heapMb = Number(options.heap);
 const node = options.node === undefined ? process.execPath : installNode(options.node).node;
-const start = { node, env: { ...(await imageEnvironment()), NODE_OPTIONS: heapMb > 0 ? heapOptions(node) : "" } };
+const image = await imageSettings();
+/** An option of the image has precedence over the same one in NODE_OPTIONS. */
+const start = { node, ...image, env: { ...image.env, NODE_OPTIONS: heapMb > 0 ? heapOptions(node) : "" } };
 const PLANNED = applicationNames(Number(options.planned));
 
 /**

@@ -14,7 +14,7 @@ import { parseArgs, promisify } from "node:util";
 import { appKeys, GITHUB_APP, GITLAB_TOKEN, startSandbox } from "../sandbox/world.js";
 import { installNode } from "../scripts/node-version.js";
 import { freePort } from "../test/redis-server.js";
-import { cpuSecondsOf, imageEnvironment, memoryOf, startBuiltService } from "./built-service.js";
+import { cpuSecondsOf, imageSettings, memoryOf, startBuiltService } from "./built-service.js";
 import { quantile } from "./send-events.js";
 
 const ROOT = fileURLToPath(new URL("..", import.meta.url));
@@ -81,7 +81,7 @@ async function measure(name: string, sections: object): Promise<void> {
   let memory = Number.NaN;
   for (let left = Number(options.starts); left > 0; left -= 1) {
     const begun = performance.now();
-    const service = await startBuiltService(sections, join(folder, "dist"), { node, env: await imageEnvironment() });
+    const service = await startBuiltService(sections, join(folder, "dist"), { node, ...(await imageSettings()) });
     milliseconds.push(performance.now() - begun);
     const pid = service.child.pid ?? 0;
     cpuSeconds.push(await cpuSecondsOf(pid));

@@ -118,7 +118,7 @@ describe("the image", () => {
   });
 
   test("starts the service with the file that the documentation names, below a process that collects git's children", () => {
-    expect(rests("ENTRYPOINT")).toEqual(['["tini", "--", "node", "dist/main.js"]']);
+    expect(rests("ENTRYPOINT")).toEqual(['["tini", "--", "node", "--max-semi-space-size=4", "dist/main.js"]']);
     expect(rests("CMD")).toEqual(['["-c", "/etc/svc/svc.yaml"]']);
     expect(rests("RUN", lastStage).join("\n")).toMatch(/--no-install-recommends git ca-certificates tini /);
   });
