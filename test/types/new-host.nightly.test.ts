@@ -3,7 +3,7 @@ import { typeErrors, type Edit } from "./type-errors.js";
 
 const NAMES = "src/names.ts";
 const REGISTRY = "src/hosts/registry.ts";
-const SCHEMA = "src/config/server/server-schema.ts";
+const SCHEMA = "src/config/server/server-parts.ts";
 const FILES = [NAMES, REGISTRY, SCHEMA];
 
 const id: Edit = { path: NAMES, from: '["hosta", "hostb"]', to: '["hosta", "hostb", "hostc"]' };

@@ -2,7 +2,7 @@ import type { ApplicationName } from "../model/brand.js";
 import { type ChangeRequest, sameChangeRequest } from "../model/change-request.js";
 import { groupedBy } from "../model/collections.js";
 import { holdClause } from "../model/hold.js";
-import { type Message, referenceTo } from "../model/host-words.js";
+import { type Message, plainText, referenceTo } from "../model/host-words.js";
 import type { Lock } from "../model/lock.js";
 import type { AdvisedCommand, AfterApproval, Names, NeededApproval, NextStep, WhyPush } from "../model/next-step.js";
 import type { Danger } from "../model/plan/manifest-diff.js";
@@ -281,4 +281,21 @@ export function dangersOfChange(plan: ApplicationPlan): readonly Danger[] {
 /** Whether a sync of it may break or lose something, or replaces what another change request deployed. */
 export function isDangerous(plan: ApplicationPlan): boolean {
   return dangersOfChange(plan).length > 0 || (plan.replaces ?? []).length > 0;
+}
+
+/** `lockOfOthers` as plain text. */
+export function heldByOthers(one: ApplicationFacts, facts: Facts, command: Judged): string | undefined {
+  const message = lockOfOthers(one, facts, command);
+  return message && plainText(message);
+}
+
+/** A clause about the change request whose head or base branch moved. */
+export function whatMoved(facts: Facts): string {
+  const base = retargetedTo(facts);
+  return base === undefined ? "new commits were pushed" : `its base branch changed to ${base}`;
+}
+
+/** Whether a sync of the head ended without success, or with an unknown outcome. */
+export function hasEndedAtHead({ record }: ApplicationFacts, { change }: Facts): boolean {
+  return record?.revision === change.headRevision && record.outcome !== "succeeded";
 }

@@ -135,3 +135,14 @@ export function ofEach(
 ) {
   return { of: "application", commands, liftedBy, specificationOrder, ...row } as const;
 }
+
+/** A danger: it bars nothing, but people have to know it before they go on. */
+export interface DangerRule {
+  readonly of: "danger";
+  readonly commands: readonly Judged[];
+  /** In a few words each; untrusted. */
+  readonly warns: (one: ApplicationFacts, facts: Facts) => readonly string[];
+}
+
+/** The dangers in the table of rules. */
+export type DangerGate = "refused-by-cluster" | "destroys" | "replaces-other";

@@ -1,12 +1,11 @@
-import { REPOSITORY_FILE } from "../../names.js";
-import { type ApplicationName, applicationName } from "../model/brand.js";
+import type { ApplicationName } from "../model/brand.js";
 import { groupedBy } from "../model/collections.js";
 import type { Names } from "../model/next-step.js";
-import type { Refusal, RefusedApplication } from "../model/result.js";
+import type { Refusal } from "../model/result.js";
 import { isAnnounced, selectedOf } from "./application-state.js";
 import { type ApplicationFacts, DOUBTS, type FactName, type Facts } from "./facts.js";
 import type { Bar, Barred, Gate, Judged, Rule } from "./gates.js";
-import { RULES } from "./rules.js";
+import { refusalFor, RULES } from "./rules.js";
 
 /** The result of judging a command: what bars it, and its refusal. */
 export interface Judgement {
@@ -115,25 +114,3 @@ function doubtAbout(facts: readonly FactName[], { untold }: Facts): string | und
   const fact = facts.find((one) => untold[one] !== undefined);
   return fact && `${DOUBTS[fact]}: ${untold[fact] ?? ""}`;
 }
-
-/** The refusal of a command. `bars` are those of the gates that are answered together. */
-function refusalFor(barred: Barred, facts: Facts, command: Judged): Refusal {
-  const doubts = barred.bars.filter(({ untold }) => untold).map(({ why }) => why);
-  if (doubts.length > 0) return { reason: "cannot-tell", doubts: [...new Set(doubts)] };
-  const [first] = barred.bars;
-  return ((first && RULES[first.gate].refusal) ?? notDeployable)(barred, facts, command);
-}
-
-function notDeployable({ bars, applications, others }: Barred): Refusal {
-  const found = new Map(applications.map((one) => [one.application, one]));
-  const refused = bars.map(({ application, gate, why }): RefusedApplication => {
-    const one = application && found.get(application);
-    const lines = gate === "checks" ? (one?.now?.checks ?? []).flatMap(({ printed }) => printed ?? []) : [];
-    const printed = lines.length === 0 ? undefined : lines.join("; ").slice(0, MAX_PRINTED);
-    return { application: application ?? applicationName(REPOSITORY_FILE), reason: why, printed };
-  });
-  return { reason: "not-deployable", applications: refused, others };
-}
-
-/** Characters. */
-const MAX_PRINTED = 400;

@@ -1,17 +1,18 @@
 import { REPOSITORY_FILE } from "../../names.js";
 import { applicationName, shortRevision } from "../model/brand.js";
-import { plainText, referenceTo } from "../model/host-words.js";
-import type { Refusal } from "../model/result.js";
+import { referenceTo } from "../model/host-words.js";
+import type { Refusal, RefusedApplication } from "../model/result.js";
 import { ACCESS_COMMANDS } from "../model/settings.js";
 import {
   approvalNeedsOf,
   approving,
   awaits,
   foreignLocksOf,
+  hasEndedAtHead,
+  heldByOthers,
   heldForATime,
   isAtHead,
   isStale,
-  lockOfOthers,
   missedBars,
   movedSince,
   namesIn,
@@ -26,9 +27,20 @@ import {
   selectedOf,
   showing,
   syncedInSteps,
+  whatMoved,
 } from "./application-state.js";
-import type { ApplicationFacts, Facts } from "./facts.js";
-import { type Barred, type ChangeBar, type Gate, type Judged, ofChange, ofEach, type Rule } from "./gates.js";
+import type { Facts } from "./facts.js";
+import {
+  type Barred,
+  type ChangeBar,
+  type DangerGate,
+  type DangerRule,
+  type Gate,
+  type Judged,
+  ofChange,
+  ofEach,
+  type Rule,
+} from "./gates.js";
 import { barOfStage, stepOfStage } from "./stages.js";
 
 /**
@@ -358,30 +370,24 @@ function file(reason: string): ChangeBar {
   return { application: applicationName(REPOSITORY_FILE), reason };
 }
 
-/** `lockOfOthers` as plain text. */
-function heldByOthers(one: ApplicationFacts, facts: Facts, command: Judged): string | undefined {
-  const message = lockOfOthers(one, facts, command);
-  return message && plainText(message);
+/** The refusal of a command. `bars` are those of the gates that are answered together. */
+export function refusalFor(barred: Barred, facts: Facts, command: Judged): Refusal {
+  const doubts = barred.bars.filter(({ untold }) => untold).map(({ why }) => why);
+  if (doubts.length > 0) return { reason: "cannot-tell", doubts: [...new Set(doubts)] };
+  const [first] = barred.bars;
+  return ((first && RULES[first.gate].refusal) ?? notDeployable)(barred, facts, command);
 }
 
-/** A clause about the change request whose head or base branch moved. */
-function whatMoved(facts: Facts): string {
-  const base = retargetedTo(facts);
-  return base === undefined ? "new commits were pushed" : `its base branch changed to ${base}`;
+function notDeployable({ bars, applications, others }: Barred): Refusal {
+  const found = new Map(applications.map((one) => [one.application, one]));
+  const refused = bars.map(({ application, gate, why }): RefusedApplication => {
+    const one = application && found.get(application);
+    const lines = gate === "checks" ? (one?.now?.checks ?? []).flatMap(({ printed }) => printed ?? []) : [];
+    const printed = lines.length === 0 ? undefined : lines.join("; ").slice(0, MAX_PRINTED);
+    return { application: application ?? applicationName(REPOSITORY_FILE), reason: why, printed };
+  });
+  return { reason: "not-deployable", applications: refused, others };
 }
 
-/** A danger: it bars nothing, but people have to know it before they go on. */
-interface DangerRule {
-  readonly of: "danger";
-  readonly commands: readonly Judged[];
-  /** In a few words each; untrusted. */
-  readonly warns: (one: ApplicationFacts, facts: Facts) => readonly string[];
-}
-
-/** The dangers in the table of rules. */
-type DangerGate = "refused-by-cluster" | "destroys" | "replaces-other";
-
-/** Whether a sync of the head ended without success, or with an unknown outcome. */
-function hasEndedAtHead({ record }: ApplicationFacts, { change }: Facts): boolean {
-  return record?.revision === change.headRevision && record.outcome !== "succeeded";
-}
+/** Characters. */
+const MAX_PRINTED = 400;
