@@ -178,7 +178,7 @@ export class ArgoCd {
 
   /** The cluster's objects, Applications excluded. */
   live(): LiveObject[] {
-    return this.#world.cluster.list();
+    return [...this.#world.cluster.list()];
   }
 
   liveObject(kind: string, namespace: string, name: string): Manifest | undefined {

@@ -15,6 +15,7 @@ export type Applied = "created" | "configured" | "unchanged";
 /** A cluster's objects in memory, as `kubectl apply` leaves them. Every namespace exists until it is removed. */
 export class Cluster {
   readonly #objects = new Map<string, LiveObject>();
+  #sorted: readonly LiveObject[] | undefined;
   readonly #missingNamespaces = new Set<string>();
   /** Beside those of Kubernetes itself. */
   readonly rules: AdmissionRule[] = [];
@@ -23,8 +24,11 @@ export class Cluster {
   readonly #listeners = new Set<() => void>();
   #version = 0;
 
-  list(): LiveObject[] {
-    return [...this.#objects.values()].sort((a, b) => (textOfKey(a) < textOfKey(b) ? -1 : 1));
+  list(): readonly LiveObject[] {
+    // Each comparison of an application asks for it.
+    return (this.#sorted ??= [...this.#objects]
+      .sort(([left], [right]) => (left < right ? -1 : 1))
+      .map(([, object]) => object));
   }
 
   get(key: ObjectKey): Manifest | undefined {
@@ -98,6 +102,7 @@ export class Cluster {
   }
 
   #changed(): void {
+    this.#sorted = undefined;
     for (const listener of this.#listeners) listener();
   }
 }

@@ -145,8 +145,13 @@ export class RecentEvents {
     for (const { host, repository } of known.values()) {
       const codeHost = hosts[host];
       if (codeHost === undefined || polls.has(host)) continue;
-      const until = await this.#searchedUntil(codeHost, repository);
-      const since = Math.max(until ?? now - FIRST_LOOK_MS, now - SEARCH_BACK_MS);
+      let until = await this.#searchedUntil(codeHost, repository);
+      if (until === undefined) {
+        until = now - FIRST_LOOK_MS;
+        // However long the host fails from now on, the first look that works begins here.
+        await this.#save({ host: codeHost, repository }, until);
+      }
+      const since = Math.max(until, now - SEARCH_BACK_MS);
       places.push({ host: codeHost, repository, since: new Date(since) });
     }
     return longestUnsearched(places);

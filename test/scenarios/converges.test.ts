@@ -239,6 +239,15 @@ const FOUND: [HostId, Step[]][] = [
   [
     "hostb",
     [
+      { ...usual({ kind: "later", minutes: 11 }), failing: { after: 0, times: 3 } },
+      { ...usual({ kind: "approve", at: 0 }), lost: true, failing: { after: 3, times: 4 } },
+      { ...usual({ kind: "later", minutes: 120 }), failing: { after: 7, times: 3 } },
+      { ...usual({ kind: "comment", at: 2, by: "bo", body: "svc help" }), failing: { after: 7, times: 3 } },
+    ],
+  ],
+  [
+    "hostb",
+    [
       usual({ kind: "approve", at: 0 }),
       usual({ kind: "comment", at: 0, by: "ana", body: "svc sync" }),
       {
@@ -268,9 +277,17 @@ async function converges(host: HostId, steps: readonly Step[]): Promise<void> {
     checkWords: false,
     config: { [host]: { commit_status: true }, defaults: { require_approval: true } },
   });
+  const { forge } = bot;
+  let hostNow = bot.clock.now().getTime();
   const numbers: number[] = [];
   for (const applications of CHANGES) numbers.push(await bot.open(changeOf(applications, String(numbers.length + 2))));
-  for (const one of steps) await play(one, numbers, bot);
+  for (const one of steps) {
+    // The service's clock jumps; the host dates what happens by its own.
+    const now = bot.clock.now().getTime();
+    forge.passTime(now - hostNow);
+    hostNow = now;
+    await play(one, numbers, bot);
+  }
   await settle(bot);
   const baseMoved = steps.some(({ act }) => act.kind === "base" || act.kind === "merge");
   const told = await Promise.all(numbers.map((number) => isTold(bot, number)));

@@ -105,6 +105,19 @@ describe.each(HOSTS)("webhooks that were answered and lost on %s", (host) => {
     expect(bot.lastComment(two)).toContain(bot.seen(two).headRevision.slice(0, 8));
   });
 
+  test("what was lost before the first look is found, although the host fails at that for more than an hour", async () => {
+    const bot = await startBot(options);
+    const one = await bot.open(changeOf(["web"]));
+    await unheard(bot, () => bot.forge.comment(REPOSITORY, one, "ana", "svc plan"));
+    const before = bot.answers(one).length;
+    bot.forge.faults.add({ path: /./, times: 100, fault: { kind: "status", status: 500, body: "{}" } });
+    await reconcile(bot);
+    bot.forge.faults.clear();
+    bot.clock.advance(90 * MINUTE_MS);
+    await reconcile(bot);
+    expect(bot.answers(one)).toHaveLength(before + 1);
+  });
+
   test("a command that was answered `failed to acquire lock` while Redis was away stays unrun after a restart", async () => {
     const bot = await startBot(options);
     const one = await bot.open(changeOf(["web"]));

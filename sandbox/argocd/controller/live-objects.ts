@@ -40,12 +40,12 @@ export function liveObject(world: World, key: ObjectKey): Manifest | undefined {
 
 /** Every live object that is tracked as part of the instance. */
 export function objectsTrackedBy(world: World, instance: string): { key: ObjectKey; object: Manifest }[] {
-  const applications = [...world.applications.values()].map((one) => ({
-    key: keyOfApplication(one),
-    object: manifestOf(one),
-  }));
-  const others = world.cluster.list().map(({ object, ...key }) => ({ key, object }));
-  return [...applications, ...others].filter(({ key, object }) => trackedBy(object, key, world.tracking) === instance);
+  const isTracked = (object: Manifest, key: ObjectKey) => trackedBy(object, key, world.tracking) === instance;
+  const applications = [...world.applications.values()]
+    .filter((one) => isTracked({ metadata: one.metadata }, keyOfApplication(one)))
+    .map((one) => ({ key: keyOfApplication(one), object: manifestOf(one) }));
+  const others = world.cluster.list().filter((one) => isTracked(one.object, one));
+  return [...applications, ...others.map(({ object, ...key }) => ({ key, object }))];
 }
 
 export function predictObject(world: World, manifest: Manifest, key: ObjectKey): Manifest {
