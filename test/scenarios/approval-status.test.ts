@@ -60,6 +60,41 @@ describe.each(HOSTS)("svc/sync after an approval on %s", (host) => {
     await bot.approve(one, "olga");
     expect(statusOf(bot, one)).toMatch(/^success: /);
   });
+
+  test("an approval makes a draft green that nobody planned and that changes nothing but the rules", async () => {
+    const bot = await startBot({
+      host,
+      config: { [host]: { commit_status: true } },
+      files: () => ({ ".svc.yaml": RULES }),
+    });
+    const one = await bot.open({ ".svc.yaml": RULES.replace("true", "false") }, { draft: true });
+    if (host === "hostb") bot.forge.runPipeline(REPOSITORY, one);
+    await bot.approve(one);
+    expect(statusOf(bot, one)).toBe("success: nothing to deploy");
+  });
+
+  test("what could not be shown of a draft that nobody planned is shown a minute later", async () => {
+    const bot = await startBot({ host, config: { [host]: { commit_status: true } } });
+    const fail = () => {
+      const fault = { kind: "status", status: 500, body: "{}" } as const;
+      bot.forge.faults.add({ method: "POST", path: /\/statuses\/[0-9a-f]{40}$/, times: 20, fault });
+    };
+    if (host === "hosta") fail();
+    const one = await bot.open({ "README.md": "hello" }, { draft: true });
+    if (host === "hostb") {
+      bot.forge.runPipeline(REPOSITORY, one);
+      fail();
+      await bot.close(one);
+      await bot.forge.reopen(REPOSITORY, one);
+      await bot.idle();
+    }
+    expect(statusOf(bot, one)).toBe("none: ");
+    bot.forge.faults.clear();
+    bot.clock.advance(60_000);
+    // The next mark wakes the publisher.
+    await bot.approve(await bot.open({ "docs/more.md": "more" }, { draft: true }));
+    expect(statusOf(bot, one)).toBe("success: nothing to deploy");
+  });
 });
 
 describe("svc/sync while GitLab wants more approvals", () => {

@@ -1,39 +1,27 @@
-import type { Detected } from "../../comments/commit-status.js";
 import { linksOf } from "../../comments/parts.js";
 import { presentOf } from "../../comments/present.js";
 import { publish } from "../../comments/publish.js";
 import { byApprovalText, settledText } from "../../comments/reminder.js";
 import { renderResult } from "../../comments/render.js";
 import { endStages } from "../../core/commands/next-stage.js";
-import { createApprovals, missingForRules } from "../../core/facts/approval.js";
 import type { ChangeRequest, User } from "../../core/model/change-request.js";
 import { LeaseLost, StoreUnavailable } from "../../core/model/errors.js";
 import { isNoted } from "../../core/model/progress.js";
 import type { CommandResult, ResultKind } from "../../core/model/result.js";
 import type { Settings } from "../../core/model/settings.js";
-import { byNameAlone, needsApproval } from "../../core/policy/effect-rules.js";
 import { adviceAfter } from "../../core/policy/next-step.js";
-import { surveyAfresh } from "../../core/survey/survey.js";
 import { mayStartOnApproval } from "../around/revisit.js";
 import type { Answerable, GivenCommand } from "../line/asked.js";
 import { isAlreadyAnswered } from "../line/execute.js";
 import { type Finished, type Outcome, silent, type Silent } from "../line/outcome.js";
 import { outsiderIn } from "../line/permit.js";
-import {
-  AUTOMATIC,
-  commandContext,
-  NOBODY,
-  openChange,
-  readChangeFacts,
-  type Run,
-  type SettingsSource,
-} from "../line/run.js";
+import { openChange, readChangeFacts, type Run, type SettingsSource } from "../line/run.js";
 import { auditFactsOf, auditRun } from "./audit.js";
 import { tellReceivers } from "./notify.js";
 import { PlanComment, planTexts } from "./plan-comment.js";
 import { type Advised, postingOf, replyTo, setsStatus, urgencyOf } from "./results.js";
-import { show } from "./show.js";
-import { hasCommitStatus, setCommitStatus } from "./status.js";
+import { orLater, showAgain } from "./show.js";
+import { setCommitStatus } from "./status.js";
 
 /** Records the outcome of a command and answers it, unless there is a reason to stay silent. */
 export async function answer(
@@ -99,7 +87,7 @@ async function staySilent(outcome: Silent, asked: Answerable, change: ChangeRequ
   switch (outcome.reason) {
     case "not-planned":
       await endStages(change, run);
-      await setDetectedStatus(change, run);
+      if (change.state === "open") await orLater(change, run, () => showAgain(change, run));
       return outcome;
     case "already-answered":
       // A plan sets its own status, so the earlier answer was a refusal.
@@ -205,49 +193,4 @@ async function renderAnswer(
 /** The size limit of a comment leaves room for the note. */
 function withNote(parts: readonly string[], note: string): readonly string[] {
   return parts.map((part, index) => (index === parts.length - 1 ? `${part}\n\n${note}` : part));
-}
-
-/**
- * Sets the commit status of a head that is not planned automatically: from an earlier plan of it, or else from what is
- * known without a render, so that a required status turns green where there is nothing to deploy.
- */
-async function setDetectedStatus(change: ChangeRequest, run: Run): Promise<void> {
-  if (!hasCommitStatus(run) || change.state !== "open") return;
-  try {
-    const { settings, problems, snapshot } = await openChange(change, run);
-    if (problems.length > 0) {
-      await setCommitStatus(change, { kind: "plan-failed", reason: "the repository's file cannot be used" }, run);
-    } else if (!(await show(change, { settings }, run)).planned) {
-      const context = { ...commandContext(AUTOMATIC, change, { settings, snapshot }, run), user: NOBODY };
-      const { subjects, notDeployed, detection } = await surveyAfresh(
-        context,
-        { withLiveSets: true },
-        (found) => found.subjects.length > 0,
-      );
-      const found = [...subjects.map(({ name }) => name), ...detection.applicationSets.map(({ name }) => name)];
-      const atMerge = notDeployed.map(({ application }) => application);
-      // A file that could not be read may hide an application, and only a plan asks for an approval.
-      const certain = detection.notes.length === 0 && !needsApproval(byNameAlone(atMerge), settings);
-      const nothing = found.length === 0 && certain;
-      const { unread } = detection;
-      const missing = nothing ? await missingForRules({ ...context, approvals: createApprovals(context) }) : undefined;
-      const known: Detected =
-        missing !== undefined
-          ? { kind: "rules", missing }
-          : nothing
-            ? { kind: "nothing", atMerge }
-            : awaiting(found, change, run);
-      const detected: Detected = unread.length > 0 ? { kind: "unread", files: unread } : known;
-      await setCommitStatus(change, { kind: "detected", detected }, run);
-    }
-  } catch (error) {
-    run.signal.throwIfAborted();
-    run.log.warn({ err: error }, "could not determine what a head affects for its commit status");
-    await setCommitStatus(change, { kind: "detected", detected: { kind: "unknown" } }, run);
-  }
-}
-
-function awaiting(applications: readonly string[], { fork }: ChangeRequest, { config }: Run): Detected {
-  if (fork && !config.defaults.allowForks) return { kind: "barred" };
-  return applications.length === 0 ? { kind: "unknown" } : { kind: "affected", applications };
 }

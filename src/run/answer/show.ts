@@ -1,6 +1,7 @@
-import { commitStatusOf, type StatusText } from "../../comments/commit-status.js";
+import { commitStatusOf, type Detected, type StatusFacts, type StatusText } from "../../comments/commit-status.js";
 import { type Present, presentOf } from "../../comments/present.js";
 import { withPresentLocks } from "../../core/commands/locks.js";
+import { createApprovals, missingForRules } from "../../core/facts/approval.js";
 import type { ReadFacts, Reviewed } from "../../core/facts/read-facts.js";
 import type { ApplicationName } from "../../core/model/brand.js";
 import type { ChangeRequest, ChangeRequestRef } from "../../core/model/change-request.js";
@@ -12,17 +13,30 @@ import { isAsking, type Plan, withoutAnswers } from "../../core/model/plan/plan.
 import type { Asking } from "../../core/model/result.js";
 import type { Rollout } from "../../core/model/rollout.js";
 import type { Settings } from "../../core/model/settings.js";
+import { byNameAlone, needsApproval } from "../../core/policy/effect-rules.js";
 import type { Facts } from "../../core/policy/facts.js";
 import { endOfSoak, shownStages } from "../../core/policy/stages.js";
+import type { Reloaded } from "../../core/ports/context.js";
 import { Stopped } from "../../core/ports/event-queue.js";
-import { openChange, readChangeFacts, type Run } from "../line/run.js";
+import { surveyAfresh } from "../../core/survey/survey.js";
+import {
+  AUTOMATIC,
+  commandContext,
+  NOBODY,
+  openChange,
+  plansAutomatically,
+  readChangeFacts,
+  type Run,
+} from "../line/run.js";
 import { type Living, type Place, PlanComment, type Shower } from "./plan-comment.js";
-import { hasCommitStatus, setStatusText, whileLogging } from "./status.js";
+import { hasCommitStatus, setCommitStatus, setStatusText, whileLogging } from "./status.js";
 
 const MAX_CORRECTIONS = 3;
 
 interface ShowOptions extends Place {
   readonly settings: Settings;
+  /** What is wrong with the repository's file. */
+  readonly problems?: readonly string[];
   /** Applications whose sync has just failed or was refused, before their records say so. */
   readonly justFailed?: readonly ApplicationName[];
   /** Whether to leave alone what the host shows already. */
@@ -60,7 +74,7 @@ export async function show(change: ChangeRequest, options: ShowOptions, run: Run
       if (!isDecided) await run.publisher.retry(change);
     };
     for (let left = MAX_CORRECTIONS; left > 0; left -= 1) {
-      const read = await readPlanned(change, options.settings, reviewed, run);
+      const read = await readPlanned(change, options, reviewed, run);
       if (read === undefined) return;
       const trueUntil = trueUntilOf(read.facts);
       shown = { ...shown, planned: true, trueUntil, read };
@@ -85,13 +99,27 @@ export async function show(change: ChangeRequest, options: ShowOptions, run: Run
   return shown;
 }
 
-/** Brings what an open, planned change request shows up to date. Nobody asks Kubernetes for its plan any more. */
+/**
+ * Brings what an open change request shows up to date: its plan, or, where svc does not plan by itself, what is known without one.
+ * Nobody asks Kubernetes for its plan any more.
+ */
 export async function showAgain(change: ChangeRequest, run: Run): Promise<Shown> {
   const plan = await run.plans.find(change);
-  if (plan?.head !== change.headRevision) return NOTHING;
-  if (isAsking(plan)) await run.plans.save(withoutAnswers(plan, INTERRUPTED));
-  const { settings } = await openChange(change, run);
-  return show(change, { settings, unlessShown: true }, run);
+  const isPlanned = plan?.head === change.headRevision;
+  if (!isPlanned && !hasCommitStatus(run)) return NOTHING;
+  if (isPlanned && isAsking(plan)) await run.plans.save(withoutAnswers(plan, INTERRUPTED));
+  const opened = await openChange(change, run);
+  if (isPlanned) return show(change, { ...opened, unlessShown: true }, run);
+  // Its plan follows, or its status says why it failed.
+  if (opened.settings.autoplan && plansAutomatically(change, run.config)) return NOTHING;
+  const facts = await detectedOf(change, opened, run).catch(async (error: unknown): Promise<StatusFacts> => {
+    run.signal.throwIfAborted();
+    run.log.warn({ err: error }, "could not determine what a head affects for its commit status");
+    await run.publisher.retry(change);
+    return { kind: "detected", detected: { kind: "unknown" } };
+  });
+  await setCommitStatus(change, facts, run, { unlessShown: true });
+  return NOTHING;
 }
 
 /** Whether a run left a plan behind that says that Kubernetes is being asked, because the run or its process ended early. */
@@ -181,10 +209,10 @@ async function writeEnd(change: ChangeRequest, next: NextStep, present: Present,
 }
 
 /** Never throws: nobody waits for it. What fails is done again in a minute. */
-async function orLater(
+export async function orLater(
   change: ChangeRequest,
   { signal, publisher, log }: Run,
-  work: () => Promise<void>,
+  work: () => Promise<unknown>,
 ): Promise<void> {
   try {
     await work();
@@ -201,13 +229,13 @@ interface Planned extends ReadFacts {
 
 async function readPlanned(
   change: ChangeRequest,
-  settings: Settings,
+  { settings, problems }: ShowOptions,
   reviewed: Reviewed | undefined,
   run: Run,
 ): Promise<Planned | undefined> {
   const plan = await run.plans.find(change);
   if (plan?.head !== change.headRevision) return undefined;
-  const read = await readChangeFacts(change, settings, run, { plan, reviewed });
+  const read = await readChangeFacts(change, settings, run, { plan, reviewed, problems });
   // The base branch may have got other stages since the plan.
   return { ...read, plan: { ...plan, stages: shownStages(plan.applications, settings).stages } };
 }
@@ -223,4 +251,34 @@ function trueUntilOf(facts: Facts): Date | undefined {
 
 function statusOf(facts: Facts, { justFailed = [] }: ShowOptions, run: Run): StatusText {
   return commitStatusOf({ kind: "planned", facts: { ...facts, justFailed } }, run.hostWords[facts.change.host]);
+}
+
+/** What is known of a head without a render, so that a required status turns green where there is nothing to deploy. */
+async function detectedOf(
+  change: ChangeRequest,
+  { settings, problems, snapshot }: Reloaded,
+  run: Run,
+): Promise<StatusFacts> {
+  if (problems.length > 0) return { kind: "plan-failed", reason: "the repository's file cannot be used" };
+  const context = { ...commandContext(AUTOMATIC, change, { settings, snapshot }, run), user: NOBODY };
+  const { subjects, notDeployed, detection } = await surveyAfresh(
+    context,
+    { withLiveSets: true },
+    (found) => found.subjects.length > 0,
+  );
+  const { applicationSets, notes, unread } = detection;
+  if (unread.length > 0) return { kind: "detected", detected: { kind: "unread", files: unread } };
+  const found = [...subjects, ...applicationSets].map(({ name }) => name);
+  const atMerge = notDeployed.map(({ application }) => application);
+  // A file that could not be read may hide an application, and only a plan asks for an approval.
+  const certain = notes.length === 0 && !needsApproval(byNameAlone(atMerge), settings);
+  if (found.length > 0 || !certain) return { kind: "detected", detected: awaiting(found, change, run) };
+  const missing = await missingForRules({ ...context, approvals: createApprovals(context) });
+  const detected: Detected = missing === undefined ? { kind: "nothing", atMerge } : { kind: "rules", missing };
+  return { kind: "detected", detected };
+}
+
+function awaiting(applications: readonly string[], { fork }: ChangeRequest, { config }: Run): Detected {
+  if (fork && !config.defaults.allowForks) return { kind: "barred" };
+  return applications.length === 0 ? { kind: "unknown" } : { kind: "affected", applications };
 }

@@ -26,11 +26,16 @@ export function hasCommitStatus({ host, config }: Run): boolean {
   return config[host.id]?.commitStatus === true;
 }
 
-/** Sets the commit status of the head. Logs failures and never throws, like everything here. */
-export async function setCommitStatus(change: ChangeRequest, facts: StatusFacts, run: Run): Promise<void> {
-  await whileLogging(run, () => {
-    return setStatusText(change, commitStatusOf(facts, run.hostWords[change.host]), change.webUrl, run);
-  });
+/** Sets the commit status of the head; in a minute if that fails. Logs failures and never throws, like everything here. */
+export async function setCommitStatus(
+  change: ChangeRequest,
+  facts: StatusFacts,
+  run: Run,
+  { unlessShown = false } = {},
+): Promise<void> {
+  const text = commitStatusOf(facts, run.hostWords[change.host]);
+  const isDecided = await whileLogging(run, () => setStatusText(change, text, change.webUrl, run, unlessShown));
+  if (!isDecided) await run.publisher.retry(change);
 }
 
 /** Shows once that an automatic plan has started, or that a head waits to be looked at; the run does not wait for it. */
