@@ -12,19 +12,30 @@ const named = (table: string, value: string): Edit => ({
   from: `export const ${table}: Readonly<Record<HostId, string>> = { `,
   to: `export const ${table}: Readonly<Record<HostId, string>> = { hostc: "${value}", `,
 });
-const NAMED = [
+const NAMED: readonly Edit[] = [
   named("HOST_TITLES", "Forgejo"),
+  {
+    path: NAMES,
+    from: '  hostb: ["gitlab", "hostb"],\n',
+    to: '  hostb: ["gitlab", "hostb"],\n  hostc: ["forgejo", "hostc"],\n',
+  },
   named("CHANGE_REQUEST_SIGILS", "#"),
+  named("CHANGE_REQUEST_PATHS", "pulls"),
   named("WEBHOOK_PATHS", "/webhook/hostc"),
 ];
+const words: Edit = {
+  path: REGISTRY,
+  from: "hostb: { ...GITLAB, command } }",
+  to: "hostb: { ...GITLAB, command }, hostc: { ...GITLAB, command } }",
+};
 
 test("the files compile as they are", () => {
   expect(typeErrors(FILES)).toEqual([]);
 });
 
-test("a host needs its names, a module and a section of the configuration", () => {
-  const missing = (path: string) => expect.stringMatching(new RegExp(`^${path}: .*'hostc' is missing`));
-  expect(typeErrors(FILES, [id])).toEqual([...NAMED.map(() => missing(NAMES)), missing(REGISTRY), missing(SCHEMA)]);
+test("a host needs its names, a module, its words and a section of the configuration", () => {
+  const files = typeErrors(FILES, [id]).map((error) => error.split(": ", 1)[0]);
+  expect(files).toEqual([...NAMED.map(() => NAMES), REGISTRY, REGISTRY, SCHEMA]);
 });
 
 test("a module needs everything that the service asks of a host", () => {
@@ -33,12 +44,12 @@ test("a module needs everything that the service asks of a host", () => {
     from: "hostb: gitlab",
     to: "hostb: gitlab, hostc: { ...gitlab, cure: undefined }",
   };
-  expect(typeErrors([REGISTRY], [id, ...NAMED, module])).toEqual([
+  expect(typeErrors([REGISTRY], [id, ...NAMED, words, module])).toEqual([
     expect.stringContaining("Type 'undefined' is not assignable to type 'string'"),
   ]);
 });
 
 test("once they are there, names and modules compile", () => {
   const module: Edit = { path: REGISTRY, from: "hostb: gitlab", to: "hostb: gitlab, hostc: gitlab" };
-  expect(typeErrors([NAMES, REGISTRY], [id, ...NAMED, module])).toEqual([]);
+  expect(typeErrors([NAMES, REGISTRY], [id, ...NAMED, words, module])).toEqual([]);
 });

@@ -8,6 +8,9 @@ const RULES = "src/core/policy/rules.ts";
 /** Functions outside the table that may return a refusal, with the reason. */
 const EXCEPTIONS: Readonly<Record<string, string>> = {
   "src/run/line/supervise.ts": "what broke or was stopped is not a gate",
+  "src/core/policy/judge.ts: refusal": "asks the table",
+  "src/core/policy/application-state.ts: refusedByLocks": "a cell of the table",
+  "src/core/policy/application-state.ts: notApproved": "a cell of the table",
 };
 
 /** Finds types that contain a refusal. */
@@ -85,8 +88,9 @@ describe("what a command is refused is decided in one place", () => {
     const refusals = new Refusals(compiled);
     const all = SOURCES.filter((path) => path !== RULES).flatMap((path) => refusals.returnedIn(path));
     const exceptions = Object.keys(EXCEPTIONS);
-    expect(all.filter((one) => !exceptions.some((path) => one.startsWith(`${path}: `)))).toEqual([]);
-    expect(exceptions.filter((path) => !all.some((one) => one.startsWith(`${path}: `)))).toEqual([]);
+    const isExcepted = (one: string, exception: string) => `${one}: `.startsWith(`${exception}: `);
+    expect(all.filter((one) => !exceptions.some((exception) => isExcepted(one, exception)))).toEqual([]);
+    expect(exceptions.filter((exception) => !all.some((one) => isExcepted(one, exception)))).toEqual([]);
     expect(refusals.returnedIn(RULES)).toContain(`${RULES}: refusalFor`);
   });
 
@@ -99,7 +103,7 @@ describe("what a command is refused is decided in one place", () => {
   ])("a new function that returns %s is found", (_what, text) => {
     const path = "src/core/policy/judge.ts";
     const edit: Edit = { path, from: "export interface Judgement {", to: `${text}\nexport interface Judgement {` };
-    expect(new Refusals(compile([path], [edit])).returnedIn(path)).toEqual([expect.stringContaining("decide")]);
+    expect(new Refusals(compile([path], [edit])).returnedIn(path)).toContainEqual(expect.stringContaining("decide"));
   });
 
   test("nobody tells refusals apart by their members", () => {
