@@ -76,7 +76,8 @@ const loadedOnDemand: Plugin = {
     build.onLoad({ filter: /./, namespace: "on-demand" }, async ({ path }) => {
       const members = (await import(path)) as Readonly<Record<string, unknown>>;
       if (!["function", "undefined"].includes(typeof members.default)) throw new Error(`${path} exports no function`);
-      const names = Object.keys(members).filter((name) => name !== "default");
+      // From 23 on, Node exports a CommonJS module by this name as well. https://nodejs.org/api/esm.html#commonjs-namespaces
+      const names = Object.keys(members).filter((name) => !["default", "module.exports"].includes(name));
       const getters = names.map((name) => `${name}: { get: () => load().${name}, enumerable: true }`);
       return {
         contents: `const load = () => require("./${path}.cjs");
