@@ -1,5 +1,5 @@
 import { shortened, withoutDeceivers } from "../comments/parts.js";
-import { NOTIFICATION_EVENTS } from "../config/server/server-schema.js";
+import type { NOTIFICATION_EVENTS } from "../config/server/server-schema.js";
 import { changePagePath, changeRequestName, type ChangeRequestRef } from "../core/model/change-request.js";
 import type { AllHostWords } from "../core/model/host-words.js";
 import type {

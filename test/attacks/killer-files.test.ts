@@ -81,7 +81,7 @@ describe.each(HOSTS)("on %s", (host) => {
     await bot.approve(one);
     await bot.comment(one, "svc sync");
     expect(bot.lastComment(one)).toContain("`evil/killer.yaml`");
-    expect(bot.lastComment(one)).toContain("Nothing was deployed.");
+    expect(bot.lastComment(one)).toContain("is synced or merged while they are in it");
     expect(bot.seen(one).state).toBe("open");
     expect(await statusOf(bot, one)).toBe("failure: could not be read: evil/killer.yaml");
     bot.expectChanges("sync web");

@@ -101,7 +101,7 @@ test("GitLab's pipeline has the jobs of GitHub's", () => {
   const ofGitLab = Object.keys(parse(read(GITLAB)) as object);
   expect(new Set(ofGitHub)).toEqual(
     new Set([
-      ...["check", "deploy", "node", "cluster", "e2e", "nightly", "chaos"],
+      ...["check", "deploy", "node", "cluster", "e2e", "nightly", "chaos", "converges"],
       ...["vulnerabilities", "sast", "release", "pages"],
     ]),
   );

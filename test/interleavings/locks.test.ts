@@ -81,7 +81,7 @@ async function checkEverywhere(
         path,
         numRuns,
         endOnFailure: !shrink || path !== undefined,
-        interruptAfterTimeLimit: LIMIT_MS,
+        plugins: [fc.interruptAfterTimeLimit(LIMIT_MS)],
       });
     }),
   );

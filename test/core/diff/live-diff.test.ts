@@ -706,7 +706,7 @@ describe("for any objects", () => {
       maxLength: 3,
     })
     .map((some) =>
-      some.map(({ name, content: spec }) => object("example.com/v1/Thing", name, { spec: { fixed: 1, ...spec } })),
+      some.map(({ name, content: spec }) => object("example.com/v1/Thing", name, { spec: { constant: 1, ...spec } })),
     );
 
   /** Adds members that no manifest has to every object in it, deep down. */
