@@ -38,8 +38,8 @@ LABEL org.opencontainers.image.title="svc" \
   org.opencontainers.image.version="${VERSION}" \
   org.opencontainers.image.revision="${REVISION}" \
   org.opencontainers.image.source="${SOURCE}"
-# glibc then keeps less of what is free: threads share two arenas, 128 KiB free at the end of one go back (its own default until a
-# program frees a larger block), and a block of 32 KiB or more, such as a part of an answer, goes back by itself.
+# glibc then returns more free memory to the system: all threads share two arenas; an arena with 128 KiB free at its end is trimmed
+# (the default only until a program frees a larger block); a block of 32 KiB or more, such as a part of an answer, is returned at once.
 ENV NODE_ENV=production \
   MALLOC_ARENA_MAX=2 \
   MALLOC_TRIM_THRESHOLD_=131072 \
@@ -48,6 +48,7 @@ ENV NODE_ENV=production \
 USER 1000:1000
 EXPOSE 4141
 HEALTHCHECK --interval=30s --timeout=3s --start-period=10s CMD ["node", "dist/healthcheck.js", "/etc/svc/svc.yaml"]
-# V8 takes 8 MiB in a container of 1 GiB, and 32 on a large machine without a limit: three times that for young objects.
+# In MiB. V8 itself would take 8 in a container of 1 GiB, and 32 on a large machine without a limit. The space for young objects
+# is three times that.
 ENTRYPOINT ["tini", "--", "node", "--max-semi-space-size=4", "dist/main.js"]
 CMD ["-c", "/etc/svc/svc.yaml"]

@@ -151,7 +151,7 @@ export function unreadText(files: readonly UnreadFile[], { short }: HostWords): 
     "These changed files could not be read, and each may hold an Application:",
     ...firstLines(items, MAX_FILES),
     "",
-    `Nothing of this ${short} is synced or merged while they are in it. Split or simplify them and push, or exclude them with ${code("cr_paths")} in ${code(REPOSITORY_FILE)} on the base branch.`,
+    `Nothing of this ${short} is synced or merged while they are in it, unless ${code("cr_paths")} in ${code(REPOSITORY_FILE)} on the base branch leaves them out.`,
   ].join("\n");
 }
 

@@ -88,24 +88,6 @@ export async function publishPlan(
   return id;
 }
 
-/**
- * Posts a plan once more whose first comment somebody deleted, then marks what is left of the earlier posting as outdated and
- * hides it. @returns The id of the first part.
- */
-export async function publishAnew(
-  host: CodeHost,
-  change: ChangeRequestRef,
-  parts: readonly string[],
-  { log, ...how }: PublishOptions & { readonly log: Log },
-): Promise<string | undefined> {
-  const left = (await host.listOwnComments(change)).filter(isCurrentPlan);
-  const id = await publish(host, change, parts, how);
-  for (const comment of left) {
-    if (await markOutdated(host, change, comment, log)) await foldAway(host, change, comment, log);
-  }
-  return id;
-}
-
 /** The body of a plan comment that a newer plan replaces: marked and folded. Undefined for any other comment. */
 export function markStale(body: string): string | undefined {
   const marker = readMarker(body);

@@ -16,6 +16,18 @@ export interface StoreConnection {
   patient(): RedisClient;
 }
 
+/**
+ * Hears a channel over a connection of its own, from each time on that the connection is ready. ioredis would subscribe again by
+ * itself, but handles no failure of that: a connection that was closed just then would end the process.
+ */
+export function keepSubscribed(
+  redis: RedisClient,
+  channel: string,
+  { done, failed }: { readonly done: () => void; readonly failed: (error: unknown) => void },
+): void {
+  redis.on("ready", () => void redis.subscribe(channel).then(done, failed));
+}
+
 /** A Lua script. The head of its file describes keys, arguments and result. */
 export class RedisScript {
   readonly #lua: string;

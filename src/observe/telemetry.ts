@@ -205,7 +205,7 @@ const answered = z.object({
 });
 const broken = z.object({ request });
 
-/** The API of a code host whose requests are counted. */
+/** A code host, as far as counting the requests to its API needs it. */
 export interface ObservedHost {
   readonly id: HostId;
   readonly apiUrl: string;

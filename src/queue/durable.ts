@@ -2,7 +2,7 @@ import { changeRequestKey, type ChangeRequestRef } from "../core/model/change-re
 import { StoreUnavailable } from "../core/model/errors.js";
 import type { HostEvent } from "../core/model/event.js";
 import type { EventQueue, QueueBacklog } from "../core/ports/event-queue.js";
-import { type RedisClient, responsiveTimeout, type StoreConnection } from "../http/redis.js";
+import { keepSubscribed, type RedisClient, responsiveTimeout, type StoreConnection } from "../http/redis.js";
 import { EventRun } from "./event-run.js";
 import { createInProcessQueue, fieldsOf, MAX_ASIDE, type QueueOptions, type QueueTiming } from "./in-process.js";
 import { BELL_CHANNEL, LaneStore, type Pushed, type Taken } from "./lane-store.js";
@@ -62,9 +62,11 @@ class DurableQueue implements EventQueue {
     // The store's own connection reports outages.
     this.#bell.on("error", (error: unknown) => log.debug({ err: error }, "the queue's connection failed"));
     this.#bell.on("message", () => void this.#startAnnounced());
-    // What rang before, and while the connection was lost, was not heard.
-    this.#bell.on("ready", () => void this.#startAnnounced());
-    this.#bell.subscribe(BELL_CHANNEL).catch((error: unknown) => log.debug({ err: error }, "the queue hears no bell"));
+    keepSubscribed(this.#bell, BELL_CHANNEL, {
+      // What rang before, and while the connection was lost, was not heard.
+      done: () => void this.#startAnnounced(),
+      failed: (error) => log.debug({ err: error }, "the queue hears no bell"),
+    });
     this.#timer = setInterval(() => void this.#look(), this.#timing.lookEveryMs);
     this.#timer.unref();
   }

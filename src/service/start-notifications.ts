@@ -73,7 +73,7 @@ const DELIVERY_PAUSES_MS: readonly number[] = [
   5_000, 30_000, 120_000, 600_000, 1_800_000, 3_600_000, 7_200_000, 14_400_000, 28_800_000, 28_800_000,
 ];
 
-/** Logs that a receiver is broken, once per cause, and that it works again. */
+/** Logs when a receiver breaks, once for each cause, and when it works again. */
 class ReceiverLog {
   readonly #problems = new Map<string, string>();
 

@@ -9,8 +9,9 @@ import { changeRequestKey } from "../../src/core/model/change-request.js";
 import { StoreUnavailable } from "../../src/core/model/errors.js";
 import type { HostEvent } from "../../src/core/model/event.js";
 import { type EventQueue, type RunEnd, type RunTicket, Stopped } from "../../src/core/ports/event-queue.js";
+import type { RedisClient } from "../../src/http/redis.js";
 import { createDurableQueue, type DurableQueueOptions } from "../../src/queue/durable.js";
-import { LaneStore, type Taken } from "../../src/queue/lane-store.js";
+import { BELL_CHANNEL, LaneStore, type Taken } from "../../src/queue/lane-store.js";
 import { RedisConnection } from "../../src/store/redis/connection.js";
 import { claimsInterval } from "../../src/store/shared-records.js";
 import { ManualClock } from "../manual-clock.js";
@@ -188,6 +189,31 @@ test.each([
     expect(runs.started.map(({ delivery }) => delivery)).not.toContain(event.delivery);
   },
 );
+
+test("a queue that is closed while it subscribes again after an outage leaves no rejection unhandled", async () => {
+  const bells: RedisClient[] = [];
+  const { lines } = startReplica(() => Promise.resolve("done"), {
+    around: (connection) => ({
+      run: (commands) => connection.run(commands),
+      patient() {
+        const bell = connection.patient();
+        bells.push(bell);
+        return bell;
+      },
+    }),
+  });
+  const [bell] = bells;
+  if (!(bell instanceof Redis)) throw new Error("the queue opened no connection of its own");
+  while ((await raw.pubsub("NUMSUB", BELL_CHANNEL))[1] !== 1) await settled();
+  await server.restart();
+  await once(bell, "ready");
+  // Before the answer can be read. Node then looks for unhandled rejections, which fail the test.
+  bell.disconnect();
+  bell.stream.destroy();
+  await once(bell, "end");
+  await new Promise((resolve) => setImmediate(resolve));
+  expect(lines.map(({ text }) => text)).toContain("the queue hears no bell");
+});
 
 test("an event is answered within a second if Redis was never reachable", async () => {
   const refused: HostEvent[] = [];

@@ -146,7 +146,7 @@ function wasRendered({ rendered }: Unpinned, before: ApplicationPlan | undefined
   return before.unpinned?.unseen === false && before.unpinned.rendered.whole === rendered.whole;
 }
 
-/** Both are times of the host, which counts whole seconds: an approval in the same one may be older. */
+/** Whether an approval is certainly newer. The host tells both times in whole seconds: within the same second, it may be older. */
 export function isLater(approvedAt: string | undefined, knownAt: string | undefined): boolean {
   if (approvedAt === undefined || knownAt === undefined) return false;
   return Math.floor(Date.parse(approvedAt) / 1000) > Math.floor(Date.parse(knownAt) / 1000);
@@ -164,9 +164,9 @@ export function whyEarly({ knownAt }: Pick<FailedCheck, "knownAt">, members: rea
 }
 
 /**
- * Notes in a plan when failed checks and what could not be evaluated had certainly failed, by the clock that times approvals: no
- * clock of ours is compared with it. What an earlier plan of this head showed in the same way keeps its time. It comes last in a
- * plan: an approval that is given while svc plans has seen nothing of it, and counts as earlier.
+ * Notes in a plan by when its checks had failed and its applications could not be evaluated. The time is the host's, as that of an
+ * approval is, so that the two can be compared. A failure that an earlier plan of this head showed keeps its time. This is a plan's
+ * last step: an approval that is given while svc plans was given without seeing the failures, and counts as earlier.
  */
 export async function markFailed(
   plan: Plan,

@@ -20,7 +20,7 @@ export interface Facts {
   readonly change: ChangeRequest;
   /** Those of the change request's host. */
   readonly words: HostWords;
-  /** Safe to show, and untrusted. */
+  /** The facts that could not be read, with the reasons: safe to show, and untrusted. */
   readonly untold: Untold;
   readonly settings: SettingFacts;
   /** Mistakes in the repository's file: while there are any, nothing is planned or deployed. */
@@ -71,12 +71,12 @@ export const DOUBTS: Readonly<Record<FactName, string>> = {
   applications: "what an application looks like in Argo CD now",
 };
 
-/** Why facts could not be read. */
 type Untold = Readonly<Partial<Record<FactName, string>>> & {
-  /** One of them may be read if it is asked for again. */
+  /** Set if asking again may tell one of them. */
   readonly mayPass?: true;
 };
 
+/** What could not be read, while facts are still being read. */
 export type UntoldSoFar = { -readonly [K in keyof Untold]: Untold[K] };
 
 /** The settings that gates ask about themselves; rules for single applications are part of `ApplicationFacts`. */

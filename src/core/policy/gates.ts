@@ -140,7 +140,7 @@ export function ofEach(
 export interface DangerRule {
   readonly of: "danger";
   readonly commands: readonly Judged[];
-  /** In a few words each; untrusted. */
+  /** What people have to know about an application, in a few words each. Untrusted text. */
   readonly warns: (one: ApplicationFacts, facts: Facts) => readonly string[];
 }
 

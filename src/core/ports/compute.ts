@@ -88,9 +88,9 @@ export interface Packed<T> {
   readonly items?: readonly T[];
 }
 
-/** Reads the items once: the memory of each piece is freed, which would otherwise wait for a collection. */
+/** Reads the items and frees the memory of their pieces at once, so that they cannot be read a second time. */
 export function unpacked<T>({ pieces }: Packed<T>): readonly T[] {
-  // A closed port takes over what it is sent and throws it away.
+  // A buffer that is sent to a closed port is gone; otherwise its memory would wait for the garbage collection.
   const { port1: closed } = new MessageChannel();
   closed.close();
   return pieces.flatMap((piece) => {
@@ -122,7 +122,7 @@ export function readKept<T>(from: Kept<T>): readonly T[] {
   return "items" in from ? from.items : from.gzip.map((item) => deserialize(unzipped(item)) as T);
 }
 
-/** Into one buffer, since the length is known. */
+/** Unpacks into one buffer: gzip ends with the length of what it holds. https://www.rfc-editor.org/rfc/rfc1952#page-5 */
 function unzipped(gzip: Uint8Array): Buffer {
   const length = new DataView(gzip.buffer, gzip.byteOffset, gzip.byteLength).getUint32(gzip.byteLength - 4, true);
   return gunzipSync(gzip, { chunkSize: Math.max(64, length) });

@@ -238,7 +238,7 @@ type Labelled = Pick<WholeApplication, "metadata">;
 
 interface Removal {
   readonly target: Target;
-  /** Whether it was just created, so that it can exist although the first request does not find it. */
+  /** Whether svc has only just created the Application: Argo CD may answer the first request that there is none. */
   readonly created: boolean;
   /** A further condition on the present object; if it does not hold, nothing is deleted. */
   readonly only?: (found: Labelled) => boolean;

@@ -3,7 +3,7 @@ import { readMarker, remark } from "../../comments/marker.js";
 import { linksOf } from "../../comments/parts.js";
 import { packedPlan, renderPlan, renderPlanTask } from "../../comments/plan.js";
 import { type Present, presentOf } from "../../comments/present.js";
-import { findCurrentPlan, publishAnew, rewritePlan, withPresent } from "../../comments/publish.js";
+import { findCurrentPlan, publishPlan, rewritePlan, withPresent } from "../../comments/publish.js";
 import { withPresentLocks } from "../../core/commands/locks.js";
 import type { ReadFacts } from "../../core/facts/read-facts.js";
 import type { ApplicationName } from "../../core/model/brand.js";
@@ -156,7 +156,7 @@ export class PlanComment {
     let id: string | undefined;
     try {
       const posting = { urgency: "plan", signal: run.signal } as const;
-      id = await publishAnew(run.host, change, texts, { runId: run.runId, posting, log: run.log });
+      id = await publishPlan(run.host, change, texts, { runId: run.runId, automatic: false, posting, log: run.log });
     } catch (error) {
       if (!isFinal(error)) throw error;
       run.log.warn({ err: error }, "the comment of a plan is gone and cannot be posted anew");

@@ -44,9 +44,9 @@ function boundCommands(redis: RedisClient): void {
   redis.sendCommand = bounded;
 }
 
-/** A client for blocking reads: it waits for an answer as long as it takes. */
+/** A client that waits for an answer as long as it takes. Who subscribes with it calls `keepSubscribed`. */
 export function createPatientClient(config: RedisConfig): RedisClient {
-  return createClient(config, { ...accessOf(config), maxRetriesPerRequest: null }, {});
+  return createClient(config, { ...accessOf(config), maxRetriesPerRequest: null, autoResubscribe: false }, {});
 }
 
 /** Every server that owns keys. Throws if one is missing: ioredis forgets a lost node, and the other keys would look complete. */

@@ -26,7 +26,7 @@ import {
 import type { LiveFeed, LiveRun } from "../../core/ports/live-feed.js";
 import type { Log } from "../../core/ports/log.js";
 import type { AttemptCounter, ContentBudget, ContentLimit, DeploymentStore, Taken } from "../../core/ports/stores.js";
-import { type RedisClient, RedisScript, type StoreConnection } from "../../http/redis.js";
+import { keepSubscribed, type RedisClient, RedisScript, type StoreConnection } from "../../http/redis.js";
 import { HOST_IDS, KEYS, SERVICE } from "../../names.js";
 import { MemoryContentBudget, MemoryLiveFeed } from "../memory/memory-stores.js";
 import { byApplication, type Stores } from "../stores.js";
@@ -331,7 +331,9 @@ class RedisLiveFeed implements LiveFeed {
     this.#subscriber = redis;
     redis.on("error", () => undefined); // reported by the connection for commands
     redis.on("message", (_channel: string, text: string) => this.#receive(text));
-    this.#subscribed = redis.subscribe(KEYS.liveChannel).catch(() => undefined);
+    this.#subscribed = new Promise((resolve) => {
+      keepSubscribed(redis, KEYS.liveChannel, { done: () => resolve(undefined), failed: () => resolve(undefined) });
+    });
   }
 
   /** Shows a run that another replica published before this one subscribed. */

@@ -201,7 +201,7 @@ function isSameAmount({ identity, path }: Place, head: Json, live: Json): boolea
 
 const PLACEHOLDER = /<commit(?::([78]))?>/g;
 
-/** More placeholders in one text would make the match slow, and no render has them. */
+/** With more placeholders in one text, the search would be slow. No render has as many. */
 const MOST_COMMITS = 10;
 
 /** Whether a text is the normalised one with a commit id of the same length in place of each placeholder, of which it has some. */
