@@ -307,7 +307,6 @@ const hostEvent = z.discriminatedUnion("kind", [
     kind: z.literal("stage-due"),
     next: stage,
   }),
-  z.object({ ...origin, kind: z.literal("base-moved"), branch: z.string() }),
   z.object({
     ...origin,
     kind: z.literal("merge-group"),

@@ -17,9 +17,16 @@ import type { Deployer } from "../core/ports/deployer.js";
 import type { EventQueue } from "../core/ports/event-queue.js";
 import type { Log } from "../core/ports/log.js";
 import type { Notifications } from "../core/ports/notifications.js";
-import type { DeploymentStore, LockStore, RolloutStore, StatusStore, WaitStore } from "../core/ports/stores.js";
-import type { Push } from "../hosts/webhook-route.js";
+import type {
+  DeploymentStore,
+  LockStore,
+  PlanStore,
+  RolloutStore,
+  StatusStore,
+  WaitStore,
+} from "../core/ports/stores.js";
 import { HOST_IDS, type HostId, KEYS } from "../names.js";
+import type { Publisher } from "../run/around/publisher.js";
 import { lookAtRollouts } from "../run/around/rollout.js";
 import { callNext } from "../run/around/turns.js";
 import { claimsInterval } from "../store/shared-records.js";
@@ -204,17 +211,18 @@ export async function remindWaiting({ deployments, reminders, queue, remindAfter
 interface TellParts {
   readonly locks: Pick<LockStore, "list">;
   readonly deployments: Pick<DeploymentStore, "list">;
-  readonly push: Push;
+  readonly plans: Pick<PlanStore, "find">;
+  readonly publisher: Pick<Publisher, "mark">;
   readonly log: Log;
 }
 
 /**
- * Pushes an event to every change request of the repository that holds a lock or is deployed, so that it checks whether the push
- * outdates its plan. A failure is logged and does no harm: a sync checks again by itself.
+ * Marks the change requests of the repository that hold a lock or are deployed and were planned against the branch: the push may
+ * outdate their plans. A failure is logged and does no harm: a sync checks again by itself.
  */
 export async function tellPlanned(
-  { delivery, host, branch, ...pushed }: BranchPushed,
-  { locks, deployments, push, log }: TellParts,
+  { host, branch, ...pushed }: BranchPushed,
+  { locks, deployments, plans, publisher, log }: TellParts,
 ): Promise<void> {
   try {
     const [held, records] = await Promise.all([locks.list(), deployments.list()]);
@@ -225,7 +233,7 @@ export async function tellPlanned(
         .map((change) => [identityKey(change), { ...change, repository: pushed.repository }]),
     );
     for (const change of planned.values()) {
-      await push({ kind: "base-moved", delivery: `${delivery}-${change.number}`, change, branch });
+      if ((await plans.find(change))?.baseBranch === branch) await publisher.mark(change);
     }
   } catch (error) {
     log.warn(

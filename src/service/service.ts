@@ -341,7 +341,8 @@ function openPages({ config, clock, log, opened }: Start, parts: PageParts): Req
   });
   opened.add(() => site.close());
   const auth = createAuth({ config, stores, clock, log });
-  const onBranchPushed = (pushed: BranchPushed) => void tellPlanned(pushed, { ...stores, push, log });
+  const onBranchPushed = (pushed: BranchPushed) =>
+    void tellPlanned(pushed, { ...stores, publisher: dependencies.publisher, log });
   const intake = { push, onBranchPushed, bodies, countRefusal: telemetry.countRefusal };
   return createWebServer({
     tracing: telemetry.tracing,

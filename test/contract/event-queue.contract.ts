@@ -118,7 +118,6 @@ export function eventQueueContract(name: string, start: StartQueue, numRuns: num
         closed: { ...origin(13), kind: "closed", merged: true },
         commented: { ...origin(14), kind: "commented", commentId: "14", body: "svc help", author: user },
         reviewed: { ...origin(15), kind: "reviewed" },
-        "base-moved": { ...origin(16), kind: "base-moved", branch: "main" },
         turn: { ...origin(17), kind: "turn", applications: [web], after: origin(18).change },
         "lock-lost": { ...origin(19), kind: "lock-lost", applications: [web], by: "olga", waits: [web] },
         "still-deployed": { ...origin(20), kind: "still-deployed" },

@@ -338,8 +338,7 @@ class Talk {
     const host = this.#hostId;
     const delivery = `${host}-base-${(this.#sent += 1)}`;
     const event = { kind: "branch-pushed", delivery, host, repository: REPOSITORY, branch: "main" } as const;
-    const push = (told: HostEvent) => this.#push(told);
-    await tellPlanned(event, { ...this.#stores, push, log: this.#dependencies.log });
+    await tellPlanned(event, this.#dependencies);
     await this.#settle();
   }
 

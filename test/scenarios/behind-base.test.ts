@@ -1,5 +1,6 @@
 import { describe, expect, test } from "@jest/globals";
-import { HOSTS, REPOSITORY, startBot } from "./bot.js";
+import { revision } from "../../src/core/model/brand.js";
+import { type Bot, HOSTS, REPOSITORY, startBot } from "./bot.js";
 import { section } from "./plan-comment.js";
 import { changeOf, configMap } from "./resources.js";
 
@@ -65,4 +66,31 @@ describe.each(HOSTS)("a branch behind its base on %s", (host) => {
       "⚠️ In web, the base branch main changed apps/web/more.yaml since this branch left it",
     );
   });
+
+  test("a push is noted after the host was unavailable, and conflicts once the host has computed them", async () => {
+    const bot = await startBot({ host, config: { [host]: { commit_status: true } } });
+    const one = await bot.open(changeOf(["web"], "2"));
+    bot.forge.faults.add({ path: /./, times: 30, fault: { kind: "status", status: 500, body: "{}" } });
+    await bot.forge.pushToBranch(REPOSITORY, "main", changeOf(["web"], "3"));
+    await bot.idle();
+    bot.forge.faults.clear();
+    expect(bot.lastComment(one)).not.toContain("The base branch moved");
+    // So long that no wait for the host's computation is enough, twice.
+    bot.forge.delayMergeability(REPOSITORY, one, 10);
+    await lookAgain(bot);
+    expect(bot.lastComment(one)).toContain("⚠️ **The base branch moved.**");
+    expect(bot.lastComment(one)).not.toContain("merge conflicts");
+    await lookAgain(bot);
+    await lookAgain(bot);
+    expect(bot.lastComment(one)).toContain("Resolve the merge conflicts and push.");
+    const headRevision = revision(bot.seen(one).headRevision);
+    const [status] = await bot.stores.statuses.ofHead({ ...bot.ref(one), headRevision });
+    expect(status?.description).toContain("merge conflicts");
+  });
 });
+
+async function lookAgain(bot: Bot): Promise<void> {
+  bot.clock.advance(5 * 60_000);
+  await bot.service.reconcile();
+  await bot.idle();
+}

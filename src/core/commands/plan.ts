@@ -223,6 +223,7 @@ async function conclude(
     change: changeRequestRef(change),
     head: change.headRevision,
     baseBranch: change.baseBranch,
+    baseRevision: change.baseRevision,
     plannedAt: context.clock.now().toISOString(),
     ...(context.turn === undefined ? {} : { turn: context.turn }),
     applications: concluded,

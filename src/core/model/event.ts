@@ -18,7 +18,6 @@ export type HostEvent = EventOrigin &
     | CommentCreated
     | ReviewChanged
     | HeadApproved
-    | BaseMoved
     | TurnCame
     | LockLost
     | StillDeployed
@@ -68,12 +67,6 @@ export interface FoundComment {
   readonly writtenAt: string;
   /** Another command followed it on the same change request. */
   readonly overtaken: boolean;
-}
-
-/** The branch that the change request was planned against has new commits. */
-export interface BaseMoved {
-  readonly kind: "base-moved";
-  readonly branch: string;
 }
 
 /** Locks that the change request waits for were released, and it is first in line. */

@@ -99,7 +99,6 @@ async function staySilent(outcome: Silent, asked: Answerable, change: ChangeRequ
     case "refused-before":
     case "closed-meanwhile":
     case "left-out":
-    case "plan-marked":
     case "reminded":
     case "rollout-looked-at":
     case "turn-over":

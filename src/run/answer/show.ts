@@ -1,4 +1,5 @@
 import { commitStatusOf, type Detected, type StatusFacts, type StatusText } from "../../comments/commit-status.js";
+import { BASE_MOVED } from "../../comments/plan.js";
 import { type Present, presentOf } from "../../comments/present.js";
 import { withPresentLocks } from "../../core/commands/locks.js";
 import { createApprovals, missingForRules } from "../../core/facts/approval.js";
@@ -9,16 +10,18 @@ import type { Deployment } from "../../core/model/deployment.js";
 import { LeaseLost } from "../../core/model/errors.js";
 import type { NextStep } from "../../core/model/next-step.js";
 import { INTERRUPTED } from "../../core/model/plan/cluster-check.js";
-import { isAsking, type Plan, withoutAnswers } from "../../core/model/plan/plan.js";
+import { isAsking, isPlanOf, type Plan, withoutAnswers } from "../../core/model/plan/plan.js";
 import type { Asking } from "../../core/model/result.js";
 import type { Rollout } from "../../core/model/rollout.js";
 import type { Settings } from "../../core/model/settings.js";
+import type { BehindBase } from "../../core/model/subject.js";
 import { byNameAlone, needsApproval } from "../../core/policy/effect-rules.js";
 import type { Facts } from "../../core/policy/facts.js";
 import { endOfSoak, shownStages } from "../../core/policy/stages.js";
 import type { Reloaded } from "../../core/ports/context.js";
 import { Stopped } from "../../core/ports/event-queue.js";
-import { surveyAfresh } from "../../core/survey/survey.js";
+import { behindOf } from "../../core/survey/behind-base.js";
+import { survey, surveyAfresh } from "../../core/survey/survey.js";
 import {
   AUTOMATIC,
   commandContext,
@@ -32,6 +35,7 @@ import { type Living, type Place, PlanComment, type Shower } from "./plan-commen
 import { hasCommitStatus, setCommitStatus, setStatusText, whileLogging } from "./status.js";
 
 const MAX_CORRECTIONS = 3;
+const MINUTE_MS = 60_000;
 
 interface ShowOptions extends Place {
   readonly settings: Settings;
@@ -88,7 +92,9 @@ export async function show(change: ChangeRequest, options: ShowOptions, run: Run
         await comment.update(read);
         // The status leads to the comment that is gone.
         if (comment.isAnew && hasCommitStatus(run)) await tell(now);
-        if (read.facts.untold.mayPass === true) await run.publisher.retry(change);
+        // Nothing else would bring up to date what it could not tell.
+        const isFirst = options.unlessShown !== true;
+        if (read.facts.untold.mayPass === true || (isFirst && isComputing(change))) await run.publisher.retry(change);
         return;
       }
       text = now;
@@ -104,12 +110,19 @@ export async function show(change: ChangeRequest, options: ShowOptions, run: Run
  * Nobody asks Kubernetes for its plan any more.
  */
 export async function showAgain(change: ChangeRequest, run: Run): Promise<Shown> {
-  const plan = await run.plans.find(change);
-  const isPlanned = plan?.head === change.headRevision;
-  if (!isPlanned && !hasCommitStatus(run)) return NOTHING;
-  if (isPlanned && isAsking(plan)) await run.plans.save(withoutAnswers(plan, INTERRUPTED));
+  const stored = await run.plans.find(change);
+  const found = stored?.head === change.headRevision ? stored : undefined;
+  if (found === undefined && !hasCommitStatus(run)) return NOTHING;
+  const isLeft = found !== undefined && isAsking(found);
+  const plan = isLeft ? withoutAnswers(found, INTERRUPTED) : found;
+  if (plan !== undefined && isLeft) await run.plans.save(plan);
   const opened = await openChange(change, run);
-  if (isPlanned) return show(change, { ...opened, unlessShown: true }, run);
+  if (plan !== undefined) {
+    if (isPlanOf(plan, change)) await noteMovedBase(plan, change, opened, run);
+    const mergeability = isComputing(change) ? await run.host.mergeability(change, run.signal) : change.mergeability;
+    const shown = await show({ ...change, mergeability }, { ...opened, unlessShown: true }, run);
+    return mergeability === "unknown" ? { ...shown, trueUntil: lookAgainAt(plan, shown, run) } : shown;
+  }
   // Its plan follows, or its status says why it failed.
   if (opened.settings.autoplan && plansAutomatically(change, run.config)) return NOTHING;
   const facts = await detectedOf(change, opened, run).catch(async (error: unknown): Promise<StatusFacts> => {
@@ -120,6 +133,51 @@ export async function showAgain(change: ChangeRequest, run: Run): Promise<Shown>
   });
   await setCommitStatus(change, facts, run, { unlessShown: true });
   return NOTHING;
+}
+
+const MOST_NAMED = 5;
+
+/** Notes in a plan what its sync would revert since the base branch moved on. Renders nothing. */
+async function noteMovedBase(plan: Plan, change: ChangeRequest, opened: Reloaded, run: Run): Promise<void> {
+  const { baseRevision } = change;
+  if (plan.baseRevision === baseRevision || opened.problems.length > 0) return;
+  const behind = await behindNow(change, opened, run);
+  const sentences = [...behind].map(([application, { wouldRevert }]) => `in ${application}, ${wouldRevert}`);
+  const { command } = run.hostWords[change.host];
+  const named = sentences.slice(0, MOST_NAMED);
+  const more = sentences.length - named.length;
+  const told = more > 0 ? [...named, `and ${more} more applications. Comment ${command} plan for all of them`] : named;
+  const notes = [
+    ...plan.notes.filter((note) => !note.startsWith(BASE_MOVED)),
+    ...told.map((text) => `${BASE_MOVED}${text}`),
+  ];
+  const applications = plan.applications.map((one) => {
+    const gaps = { behind: behind.has(one.application), uncovered: one.gaps?.uncovered === true };
+    return { ...one, gaps };
+  });
+  await run.plans.save({ ...plan, baseRevision, applications, notes });
+}
+
+async function behindNow(change: ChangeRequest, { settings, snapshot }: Reloaded, run: Run) {
+  if (change.mergeBase === change.baseRevision) return new Map<ApplicationName, BehindBase>();
+  const context = { ...commandContext(AUTOMATIC, change, { settings, snapshot }, run), user: NOBODY };
+  const { subjects } = await survey(context);
+  return behindOf(
+    subjects.filter((subject) => subject.kind === "live"),
+    context,
+  );
+}
+
+/** Hosts compute conflicts in the background, once somebody has read the change request. */
+function isComputing({ state, mergeability }: ChangeRequest): boolean {
+  return state === "open" && mergeability === "unknown";
+}
+
+/** For a host that takes long to compute conflicts: twice as late each time, as it may never do it. */
+function lookAgainAt({ plannedAt }: Plan, { trueUntil }: Shown, { clock }: Run): Date {
+  const now = clock.now().getTime();
+  const next = now + Math.max(MINUTE_MS, now - Date.parse(plannedAt));
+  return new Date(Math.min(next, trueUntil?.getTime() ?? next));
 }
 
 /** Whether a run left a plan behind that says that Kubernetes is being asked, because the run or its process ended early. */

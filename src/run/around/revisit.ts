@@ -1,5 +1,4 @@
 import { linksOf } from "../../comments/parts.js";
-import { BASE_MOVED } from "../../comments/plan.js";
 import { type Around, endProgress, publishReminder } from "../../comments/reminder.js";
 import { isUnsettled, type Settled, settleRecords } from "../../core/deploy/settle-records.js";
 import { endReplacedOf } from "../../core/deploy/settle.js";
@@ -14,7 +13,7 @@ import {
 } from "../../core/model/change-request.js";
 import { type Deployment, overdueChanges } from "../../core/model/deployment.js";
 import { HeadMoved, HostFailure, LeaseLost, RepositoryFailure } from "../../core/model/errors.js";
-import type { BaseMoved, Marked, RolloutMoved } from "../../core/model/event.js";
+import type { Marked, RolloutMoved } from "../../core/model/event.js";
 import {
   isAnnouncedUnseen,
   isPlanOf,
@@ -26,19 +25,9 @@ import {
 import { deployedOf } from "../../core/policy/effect-rules.js";
 import type { Facts } from "../../core/policy/facts.js";
 import { nextStep, undoOf } from "../../core/policy/next-step.js";
-import { behindOf } from "../../core/survey/behind-base.js";
-import { survey } from "../../core/survey/survey.js";
 import { showAgain, showRollout } from "../answer/show.js";
 import { silent, type Silent } from "../line/outcome.js";
-import {
-  AUTOMATIC,
-  commandContext,
-  NOBODY,
-  openChange,
-  plansAutomatically,
-  readChangeFacts,
-  type Run,
-} from "../line/run.js";
+import { openChange, plansAutomatically, readChangeFacts, type Run } from "../line/run.js";
 import { followRollout } from "./rollout.js";
 
 /** Settles the syncs of a change request after a review, or for the reconciler. */
@@ -116,44 +105,6 @@ export async function settleEarlier(change: ChangeRequest, run: Run): Promise<re
     run.log.warn({ err: error }, "could not finish the progress comment of an interrupted command");
   }
   return settled;
-}
-
-const MOST_NAMED = 5;
-
-/** Marks a plan of the head if the base branch changed what its applications are deployed from. Renders nothing. */
-export async function markMovedPlan(ref: ChangeRequestRef, { branch }: BaseMoved, run: Run): Promise<Silent> {
-  const [change, plan] = await Promise.all([run.host.getChangeRequest(ref, run.signal), run.plans.find(ref)]);
-  if (change.state !== "open" || change.baseBranch !== branch || !isPlanOf(plan, change)) {
-    return silent("nothing-to-update");
-  }
-  if (change.mergeBase === change.baseRevision) return silent("nothing-to-update");
-  // It may have conflicts now, which hosts compute in the background.
-  await run.publisher.mark(ref);
-  const { settings, problems, snapshot } = await openChange(change, run);
-  if (problems.length > 0) return silent("nothing-to-update");
-  const context = { ...commandContext(AUTOMATIC, change, { settings, snapshot }, run), user: NOBODY };
-  const { subjects } = await survey(context);
-  const live = subjects.filter((subject) => subject.kind === "live");
-  const behind = await behindOf(live, context);
-  const sentences = [...behind].map(([application, { wouldRevert }]) => `in ${application}, ${wouldRevert}`);
-  const { command } = run.hostWords[change.host];
-  const named = sentences.slice(0, MOST_NAMED);
-  const more = sentences.length - named.length;
-  const told = more > 0 ? [...named, `and ${more} more applications. Comment ${command} plan for all of them`] : named;
-  const notes = [
-    ...plan.notes.filter((note) => !note.startsWith(BASE_MOVED)),
-    ...told.map((text) => `${BASE_MOVED}${text}`),
-  ];
-  const applications = plan.applications.map((one) => {
-    const gaps = { behind: behind.has(one.application), uncovered: one.gaps?.uncovered === true };
-    return { ...one, gaps };
-  });
-  const same = applications.every(
-    ({ gaps }, index) => gaps.behind === (plan.applications[index]?.gaps?.behind === true),
-  );
-  if (same && notes.join("\n") === plan.notes.join("\n")) return silent("nothing-to-update");
-  await run.plans.save({ ...plan, applications, notes });
-  return silent("plan-marked");
 }
 
 /** Posts a reminder on an open change request of what is deployed and not merged. */

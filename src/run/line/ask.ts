@@ -4,7 +4,6 @@ import { isAddressed, parseComment, parseSigned } from "../../core/commands/pars
 import type { ChangeRequestRef, User } from "../../core/model/change-request.js";
 import { HostFailure } from "../../core/model/errors.js";
 import type {
-  BaseMoved,
   GroupFormed,
   HeadApproved,
   HostEvent,
@@ -26,8 +25,6 @@ export async function ask(event: HostEvent, run: Run): Promise<Asked> {
       return { kind: "revisit" };
     case "still-deployed":
       return { kind: "remind" };
-    case "base-moved":
-      return { kind: "base-moved", branch: event.branch };
     case "turn":
     case "lock-lost":
     case "marked":
@@ -160,7 +157,6 @@ type Asked =
   | { readonly kind: "close" }
   | { readonly kind: "revisit" }
   | { readonly kind: "remind" }
-  | BaseMoved
   | GroupFormed
   | LockLost
   | Marked

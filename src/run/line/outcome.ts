@@ -40,7 +40,6 @@ type SilentReason =
   | "still-open"
   | "settled"
   | "status-updated"
-  | "plan-marked"
   | "reminded"
   /** Somebody else has the lock by now, or the change request does not wait for it any more. */
   | "turn-over"
@@ -110,7 +109,6 @@ const SILENT_TEXTS: Readonly<Record<SilentReason, string | undefined>> = {
   "still-open": "still open",
   settled: "settled",
   "status-updated": "status updated",
-  "plan-marked": "plan marked: the base branch moved",
   reminded: "reminded of what is deployed and not merged",
   "turn-over": undefined,
   "turn-told": "told that a lock was released",

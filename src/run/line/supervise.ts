@@ -231,7 +231,6 @@ async function giveUp(event: HostEvent, run: Run): Promise<Outcome> {
     case "close":
     case "revisit":
     case "remind":
-    case "base-moved":
     case "turn":
     case "lock-lost":
     case "marked":

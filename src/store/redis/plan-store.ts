@@ -261,6 +261,7 @@ const plan: z.ZodType<Plan> = z.object({
   change: stored.change,
   head: stored.revision,
   baseBranch: z.string(),
+  baseRevision: orUndefined(stored.revision),
   plannedAt: stored.time,
   applications: z.array(applicationPlan),
   applicationSets: z.array(

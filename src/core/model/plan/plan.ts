@@ -183,6 +183,8 @@ export interface Plan {
   readonly head: Revision;
   /** The branch that the plan compared with, which decides about rules and rights. */
   readonly baseBranch: string;
+  /** The newest commit of that branch with which the head was compared. */
+  readonly baseRevision?: Revision | undefined;
   /** ISO 8601. */
   readonly plannedAt: string;
   readonly applications: readonly ApplicationPlan[];
