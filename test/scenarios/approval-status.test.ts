@@ -95,6 +95,29 @@ describe.each(HOSTS)("svc/sync after an approval on %s", (host) => {
     await bot.approve(await bot.open({ "docs/more.md": "more" }, { draft: true }));
     expect(statusOf(bot, one)).toBe("success: nothing to deploy");
   });
+
+  test("why an automatic plan failed is shown a minute later if the host did not take it", async () => {
+    const bot = await startBot({ host, config: { [host]: { commit_status: true } } });
+    const fault = { kind: "status", status: 500, body: "{}" } as const;
+    bot.argocd.faults.add({ path: /applications$/, times: 20, fault });
+    const fail = () => bot.forge.faults.add({ method: "POST", path: /\/statuses\/[0-9a-f]{40}$/, times: 20, fault });
+    if (host === "hosta") fail();
+    const one = await bot.open({ "README.md": "hello" });
+    if (host === "hostb") {
+      bot.forge.runPipeline(REPOSITORY, one);
+      fail();
+      await bot.close(one);
+      await bot.forge.reopen(REPOSITORY, one);
+      await bot.idle();
+    }
+    bot.argocd.faults.clear();
+    bot.forge.faults.clear();
+    expect(statusOf(bot, one)).toBe("none: ");
+    bot.clock.advance(60_000);
+    await bot.service.reconcile();
+    await bot.idle();
+    expect(statusOf(bot, one)).toContain("the plan failed: see the comment");
+  });
 });
 
 describe("svc/sync while GitLab wants more approvals", () => {

@@ -32,7 +32,7 @@ import {
   type Run,
 } from "../line/run.js";
 import { type Living, type Place, PlanComment, type Shower } from "./plan-comment.js";
-import { hasCommitStatus, setCommitStatus, setStatusText, whileLogging } from "./status.js";
+import { hasCommitStatus, setCommitStatus, setStatusText, setStoredStatus, whileLogging } from "./status.js";
 
 const MAX_CORRECTIONS = 3;
 const MINUTE_MS = 60_000;
@@ -123,8 +123,10 @@ export async function showAgain(change: ChangeRequest, run: Run): Promise<Shown>
     const shown = await show({ ...change, mergeability }, { ...opened, unlessShown: true }, run);
     return mergeability === "unknown" ? { ...shown, trueUntil: lookAgainAt(plan, shown, run) } : shown;
   }
-  // Its plan follows, or its status says why it failed.
-  if (opened.settings.autoplan && plansAutomatically(change, run.config)) return NOTHING;
+  if (opened.settings.autoplan && plansAutomatically(change, run.config)) {
+    await setStoredStatus(change, run);
+    return NOTHING;
+  }
   const facts = await detectedOf(change, opened, run).catch(async (error: unknown): Promise<StatusFacts> => {
     run.signal.throwIfAborted();
     run.log.warn({ err: error }, "could not determine what a head affects for its commit status");

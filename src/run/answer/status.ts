@@ -38,6 +38,16 @@ export async function setCommitStatus(
   if (!isDecided) await run.publisher.retry(change);
 }
 
+/** Sets the status once more that its change request has, in case it did not reach the host: its plan follows or failed. */
+export async function setStoredStatus(change: ChangeRequest, run: Run): Promise<void> {
+  const isDecided = await whileLogging(run, async () => {
+    const ofHead = await run.statuses.ofHead(headRef(change));
+    const own = ofHead.find((one) => sameChangeRequest(one.change, change));
+    if (own !== undefined) await setStatusText(change, own, own.url ?? change.webUrl, run, true);
+  });
+  if (!isDecided) await run.publisher.retry(change);
+}
+
 /** Shows once that an automatic plan has started, or that a head waits to be looked at; the run does not wait for it. */
 export function announcePlan(asked: Answerable, change: ChangeRequest, run: Run): void {
   if (asked.kind !== "autoplan" || run.attempt.change !== undefined) return;
