@@ -1,7 +1,7 @@
 import { readMarker } from "../../src/comments/marker.js";
 import { commandText } from "../../src/comments/next-step-words.js";
 import { applicationName } from "../../src/core/model/brand.js";
-import type { User } from "../../src/core/model/change-request.js";
+import type { ChangeRequestRef, User } from "../../src/core/model/change-request.js";
 import type { HostEvent } from "../../src/core/model/event.js";
 import { LOCK_LIFETIME_MS } from "../../src/core/model/lock.js";
 import type { AdvisedCommand, AfterApproval, NextStep } from "../../src/core/model/next-step.js";
@@ -338,7 +338,11 @@ class Talk {
     const host = this.#hostId;
     const delivery = `${host}-base-${(this.#sent += 1)}`;
     const event = { kind: "branch-pushed", delivery, host, repository: REPOSITORY, branch: "main" } as const;
-    await tellPlanned(event, this.#dependencies);
+    const mark = async (change: ChangeRequestRef) => {
+      const turn = (this.#sent += 1);
+      await this.#push({ kind: "marked", delivery: `${delivery}-${turn}`, change, turn });
+    };
+    await tellPlanned(event, { ...this.#dependencies, publisher: { mark } });
     await this.#settle();
   }
 

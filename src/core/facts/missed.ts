@@ -201,9 +201,9 @@ export async function markFailed(
   const noted = <T extends MayMiss>(one: T): T => (isUntimedMiss(one) ? { ...one, missedAt: knownAt } : one);
   return {
     ...kept,
-    applications: kept.applications.map((one) => noted(mapChecks(one, timed))),
+    applications: await mapInTurns(kept.applications, (one) => noted(mapChecks(one, timed))),
     applicationSets: kept.applicationSets.map(noted),
-    previews: kept.previews.map((one) => noted(mapChecks(one, timed))),
+    previews: await mapInTurns(kept.previews, (one) => noted(mapChecks(one, timed))),
   };
 }
 

@@ -34,34 +34,37 @@ const GATES = (Object.keys(RULES) as readonly (keyof typeof RULES)[]).filter(
  */
 export function judge(command: Judged, facts: Facts, asks: (gate: Gate) => boolean = () => true): Judgement {
   const concerned = concernedBy(command, facts);
-  const whole: Bar[] = [];
-  const ofEach = new Map<ApplicationFacts, Bar[]>(concerned.map((one) => [one, []]));
-  for (const gate of GATES) {
+  const gates = GATES.filter((gate) => asks(gate) && RULES[gate].commands.includes(command));
+  const asked = gates.map((gate) => {
     const rule = RULES[gate];
-    if (!asks(gate) || !rule.commands.includes(command)) continue;
     const doubt = doubtAbout(factsOf(rule), facts);
     const unasked = rule.asks && doubtAbout([rule.asks], facts);
     const bar = (application: ApplicationName | undefined, reason: string): Bar => {
       return { gate, application, why: doubt ?? unasked ?? reason, untold: (doubt ?? unasked) !== undefined };
     };
-    if (rule.of === "change") {
-      const reasons = doubt === undefined ? rule.bars(facts, command) : [{ application: undefined, reason: doubt }];
-      whole.push(...reasons.map(({ application, reason }) => bar(application, reason)));
-      continue;
-    }
-    for (const [one, bars] of ofEach) {
-      const reason = doubt ?? rule.bars(one, facts, command);
+    return { rule, doubt, bar };
+  });
+  const whole = asked.flatMap(({ rule, doubt, bar }) => {
+    if (rule.of !== "change") return [];
+    const reasons = doubt === undefined ? rule.bars(facts, command) : [{ application: undefined, reason: doubt }];
+    return reasons.map(({ application, reason }) => bar(application, reason));
+  });
+  const ofEach = asked.flatMap(({ rule, ...one }) => (rule.of === "application" ? [{ ...one, bars: rule.bars }] : []));
+  const applications = concerned.map((one) => {
+    const bars: Bar[] = [];
+    for (const { doubt, bar, bars: reasonFor } of ofEach) {
+      const reason = doubt ?? reasonFor(one, facts, command);
       if (reason !== undefined) bars.push(bar(one.application, reason));
     }
-  }
-  const applications = [...ofEach].map(([{ application }, bars]) => ({ application, bars }));
-  const all = [...whole, ...applications.flatMap(({ bars }) => bars)];
+    return { application: one.application, bars };
+  });
   return {
     command,
     whole,
     applications,
     // Advice asks for none, and that of ten thousand applications takes long.
     get refusal() {
+      const all = [...whole, ...applications.flatMap(({ bars }) => bars)];
       if (all.length === 0) return undefined;
       const first = all.reduce((least, { gate }) => Math.min(least, RULES[gate].specificationOrder), Infinity);
       const answered = all.filter(({ gate }) => RULES[gate].specificationOrder === first);

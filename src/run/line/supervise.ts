@@ -8,6 +8,7 @@ import {
   type ChangeRequestRef,
   sameChangeRequest,
 } from "../../core/model/change-request.js";
+import { mapInTurns } from "../../core/model/collections.js";
 import {
   BaseBranchGone,
   HeadMoved,
@@ -110,8 +111,8 @@ function marksConcerned({ publisher, ...deps }: Dependencies, self: ChangeReques
   const plans = wrapPort(deps.plans, {
     async save(call, plan) {
       await call();
-      const shown = takingEffect(plan).flatMap((deployed) => [...reached(deployed)]);
-      await publisher.concern(plan.change, [...new Set(shown)]);
+      const shown = await mapInTurns(takingEffect(plan), (deployed) => [...reached(deployed)]);
+      await publisher.concern(plan.change, [...new Set(shown.flat())]);
     },
   });
   const deployments = wrapPort(deps.deployments, {
