@@ -1,6 +1,7 @@
 import type { LRUCache } from "lru-cache";
 import { firstAtOrAfter } from "../core/detect/tree/repository-path.js";
 import type { Revision } from "../core/model/brand.js";
+import { nextTurn } from "../core/model/collections.js";
 import type { TreeEntry } from "../core/ports/repositories.js";
 import { GitFailure } from "./git-process.js";
 import type { MirrorRepository } from "./mirror-repository.js";
@@ -12,6 +13,8 @@ type TreeChanges = ReadonlyMap<string, TreeEntry | undefined>;
 const MAX_PATH = 4096;
 /** Most entries of a commit or a difference: a crafted repository can repeat one folder many thousand times. */
 const MAX_ENTRIES = 1_000_000;
+/** Entries whose reading takes some milliseconds. */
+const LARGE_FOLDER = 2_000;
 
 /** Reads trees folder by folder; folders known from other commits are not read again. Not safe for concurrent use. */
 export class TreeReader {
@@ -28,7 +31,9 @@ export class TreeReader {
     revision: Revision,
     near?: { readonly revision: Revision; readonly entries: readonly TreeEntry[] },
   ): Promise<readonly TreeEntry[]> {
-    const changed = near && changedList(near.entries, await this.changes(near.revision, revision));
+    const changes = near && (await this.changes(near.revision, revision));
+    await nextTurn();
+    const changed = near && changes && changedList(near.entries, changes);
     if (changed !== undefined && changed.length <= MAX_ENTRIES) return changed;
     const root = await this.#root(revision);
     const entries = entriesBelow(await this.#nodesBelow(root), root);
@@ -46,7 +51,9 @@ export class TreeReader {
     let pairs: readonly FolderPair[] = before === after ? [] : [{ prefix: "", before, after }];
     while (pairs.length > 0) {
       const ids = pairs.flatMap((pair) => [pair.before, pair.after]).filter((id) => id !== undefined);
-      pairs = differences(pairs, await this.#nodes(ids), changed);
+      const nodes = await this.#nodes(ids);
+      await nextTurn();
+      pairs = differences(pairs, nodes, changed);
     }
     this.#changes.set(key, changed);
     return changed;
@@ -92,6 +99,7 @@ export class TreeReader {
       const node = parseTree(object.content, id.length / 2);
       nodes.set(id, node);
       this.cache.set(this.#key(id), node, { size: node.weight });
+      if (node.items.length > LARGE_FOLDER) await nextTurn();
     }
     return nodes;
   }

@@ -1,4 +1,5 @@
 import { changeRequestKey, type ChangeRequestRef, identityKey } from "../core/model/change-request.js";
+import { nextTurn } from "../core/model/collections.js";
 import type { HostEvent } from "../core/model/event.js";
 import type { RunNotes } from "../core/model/progress.js";
 import type { Clock } from "../core/ports/clock.js";
@@ -197,6 +198,8 @@ class InProcessQueue implements EventQueue {
       if (error instanceof Stopped) end = "stopped";
     }
     if (end === "failed") this.#allowRedelivery(event, journal);
+    // A thousand comments that wait in a lane are one turn each.
+    if (lane.waiting.length > 0) await nextTurn();
     lane.done();
     if (place.left) this.#aside -= 1;
     else this.#running -= 1;

@@ -1,7 +1,7 @@
 import type { ApplicationName } from "../model/brand.js";
 import { type ChangeRequest, sameChangeRequest } from "../model/change-request.js";
 import { type FailedCheck, isFailed } from "../model/check.js";
-import { finishInTurns } from "../model/collections.js";
+import { finishInTurns, nextTurn } from "../model/collections.js";
 import { byApplication, type Deployment } from "../model/deployment.js";
 import type { Member } from "../model/effect.js";
 import {
@@ -116,6 +116,7 @@ export async function readStores(
     tell(untold, "holds", () => holds.list(), []),
   ]);
   const plan = isPlanOf(found, change) && asNow !== undefined ? await asNow(found) : found;
+  await nextTurn();
   const settings = await source.settings.including(definedInOf(takingEffect(plan)));
   const words = hostWords[change.host];
   const now = source.clock.now();
@@ -203,7 +204,7 @@ interface Stored {
   readonly now: Date;
 }
 
-/** Makes facts of what the stores hold. A step is one application: ten thousand take a fifth of a second. */
+/** Makes facts of what the stores hold, step by step: ten thousand applications take a fifth of a second. */
 export function* storedFacts(stored: Stored): Generator<void, Facts> {
   const { change, words, settings, plan, locks, records, holds, now } = stored;
   const isStaged = settings.stages.length > 0;
@@ -214,8 +215,11 @@ export function* storedFacts(stored: Stored): Generator<void, Facts> {
   const lockOf = new Map(locks.map((lock) => [lock.application, lock]));
   const ownOf = new Map(own.map((record) => [record.application, record]));
   const recordsOf = byApplication(records);
+  yield;
   const reachedFrom = plan === undefined ? () => [] : checkedIn(plan);
+  yield;
   const requires = requirementsIn(plan, { change, settings, holds });
+  yield;
   const applications: ApplicationFacts[] = [];
   for (const application of names) {
     const one = planned.get(application);
@@ -232,13 +236,19 @@ export function* storedFacts(stored: Stored): Generator<void, Facts> {
     });
     yield;
   }
+  const shown = plan && planFacts(plan, change);
+  yield;
+  const others: ApplicationFacts[] = [];
+  for (const deployed of plan === undefined ? [] : besides(plan)) {
+    others.push(otherFacts(deployed, { change, settings, holds }));
+    yield;
+  }
   return {
     ...blankFacts(change, words, settings),
     ...(isStaged && { at: now.toISOString() }),
-    plan: plan && planFacts(plan, change),
+    plan: shown,
     applications,
-    others:
-      plan === undefined ? [] : besides(plan).map((deployed) => otherFacts(deployed, { change, settings, holds })),
+    others,
   };
 }
 

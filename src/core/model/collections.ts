@@ -1,23 +1,36 @@
 import { setImmediate } from "node:timers/promises";
 
+/** How long a computation goes on before others get a turn, in milliseconds. */
+const TURN_MS = 5;
 const PER_TURN = 50;
 
-/** Like `items.map(work)`, but the event loop gets a turn after every fifty: ten thousand would keep it from everybody else. */
+/** Gives the event loop a turn between computations that each take long for ten thousand applications. */
+export async function nextTurn(): Promise<void> {
+  await setImmediate();
+}
+
+/** Like `items.map(work)`, but the event loop gets a turn after every few milliseconds: ten thousand would keep it from everybody else. */
 export async function mapInTurns<T, R>(items: readonly T[], work: (item: T) => R): Promise<R[]> {
   const done: R[] = [];
+  let since = performance.now();
   for (const item of items) {
     done.push(work(item));
-    if (done.length % PER_TURN === 0) await setImmediate();
+    if (performance.now() - since < TURN_MS) continue;
+    await nextTurn();
+    since = performance.now();
   }
   return done;
 }
 
-/** Finishes a computation. Lets the event loop run before it and after every fifty of its steps. */
+/** Finishes a computation. Lets the event loop run before it and between its steps, after every few milliseconds. */
 export async function finishInTurns<T>(steps: Generator<void, T>): Promise<T> {
-  for (let count = 0; ; count += 1) {
-    if (count % PER_TURN === 0) await setImmediate();
-    const step = steps.next();
-    if (step.done === true) return step.value;
+  for (;;) {
+    await nextTurn();
+    const since = performance.now();
+    do {
+      const step = steps.next();
+      if (step.done === true) return step.value;
+    } while (performance.now() - since < TURN_MS);
   }
 }
 

@@ -13,7 +13,7 @@ import {
 } from "../model/application.js";
 import type { ApplicationName } from "../model/brand.js";
 import { type ChangeRequest, changeRequestKey, sameChangeRequest } from "../model/change-request.js";
-import { allInTurns } from "../model/collections.js";
+import { allInTurns, nextTurn } from "../model/collections.js";
 import { byApplication, type Deployment, isDeployedAt } from "../model/deployment.js";
 import { safeMessage } from "../model/errors.js";
 import type { AllHostWords } from "../model/host-words.js";
@@ -78,6 +78,7 @@ export async function surveyAfresh(
 ): Promise<Survey> {
   const { deployer, signal } = context;
   const found = await survey(context, options);
+  await nextTurn();
   const parents = found.subjects.flatMap((one) => (one.kind === "live" ? (one.live.parent ?? []) : []));
   if (isEnough(found) && !lacks(found, parents)) return found;
   const [applications, sets] = await Promise.all([
@@ -121,6 +122,7 @@ export async function survey(
   const known = { live: everyApplication, liveSets: sets.found };
   const detected = await detect({ change, settings, snapshot, nameOf, sides, ...known });
   const detection = { ...detected, notes: [...detected.notes, ...sets.notes] };
+  await nextTurn();
   const affected = withDeployed(detection.applications, records, context);
   const baseTip = await baseTipApplications(affected, records, nameOf, context);
   const around = {
@@ -136,6 +138,7 @@ export async function survey(
     if (!("reason" in subject)) onSubject?.(subject, detection);
     return subject;
   });
+  await nextTurn();
   signal.throwIfAborted();
   return {
     detection,

@@ -5,6 +5,7 @@ import { byApprovalText, settledText } from "../../comments/reminder.js";
 import { renderResult } from "../../comments/render.js";
 import { endStages } from "../../core/commands/next-stage.js";
 import type { ChangeRequest, User } from "../../core/model/change-request.js";
+import { nextTurn } from "../../core/model/collections.js";
 import { LeaseLost, StoreUnavailable } from "../../core/model/errors.js";
 import { isNoted } from "../../core/model/progress.js";
 import type { CommandResult, ResultKind } from "../../core/model/result.js";
@@ -142,7 +143,9 @@ async function advise(
     const followed = change.state === "open" && setsStatus(result);
     const review = followed ? ("required" as const) : ("rules" as const);
     const { facts, records } = await readChangeFacts(change, known, asking, { ...planned, problems, review });
+    await nextTurn();
     const advice = adviceAfter(result, facts);
+    await nextTurn();
     const planUrl = facts.plan?.current === true ? await new PlanComment(change, {}, run).storedUrl() : undefined;
     if (!followed) return { advice, planUrl };
     const { approval, missingForRules } = facts;

@@ -6,6 +6,7 @@ import { createApprovals, missingForRules } from "../../core/facts/approval.js";
 import type { ReadFacts, Reviewed } from "../../core/facts/read-facts.js";
 import type { ApplicationName } from "../../core/model/brand.js";
 import type { ChangeRequest, ChangeRequestRef } from "../../core/model/change-request.js";
+import { nextTurn } from "../../core/model/collections.js";
 import type { Deployment } from "../../core/model/deployment.js";
 import { LeaseLost } from "../../core/model/errors.js";
 import type { NextStep } from "../../core/model/next-step.js";
@@ -80,6 +81,7 @@ export async function show(change: ChangeRequest, options: ShowOptions, run: Run
     for (let left = MAX_CORRECTIONS; left > 0; left -= 1) {
       const read = await readPlanned(change, options, reviewed, run);
       if (read === undefined) return;
+      await nextTurn();
       const trueUntil = trueUntilOf(read.facts);
       shown = { ...shown, planned: true, trueUntil, read };
       reviewed = undefined;
@@ -89,6 +91,7 @@ export async function show(change: ChangeRequest, options: ShowOptions, run: Run
       // A sync of another change request may have ended a record after the stores were read: a success is checked again.
       const again = hasCommitStatus(run) && !isSame && now.state === "success";
       if (!again || left === 1) {
+        await nextTurn();
         await comment.update(read);
         // The status leads to the comment that is gone.
         if (comment.isAnew && hasCommitStatus(run)) await tell(now);

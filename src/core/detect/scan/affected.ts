@@ -1,9 +1,9 @@
-import { setImmediate } from "node:timers/promises";
 import { matchesName, matchesPath } from "../../../config/pattern.js";
 import { LABELS, TEMPORARY_NAME_PREFIX } from "../../../names.js";
 import { type Application, type ApplicationSet, specText } from "../../model/application.js";
 import type { ApplicationName } from "../../model/brand.js";
 import { type ChangeRequest, changeRequestKey } from "../../model/change-request.js";
+import { nextTurn } from "../../model/collections.js";
 import { ChangedPaths, type InputSet } from "../../model/input-set.js";
 import { canonicalJson, jsonEqual } from "../../model/json.js";
 import type { NotDeployed, UnreadFile } from "../../model/plan/plan.js";
@@ -101,12 +101,22 @@ export async function detect(request: DetectionRequest): Promise<Detection> {
   for (const [index, name] of names.entries()) {
     looked.push(await lookAt({ name, resource: resources.get(name), live: live.get(name) }, changed, request));
     // Thousands of applications take seconds, and webhooks must be answered meanwhile.
-    if (index % 20 === 0) await setImmediate();
+    if (index % 20 === 0) await nextTurn();
   }
+  const applicationSets = await changedApplicationSets({
+    base,
+    head,
+    liveSets,
+    changedPaths,
+    change,
+    snapshot,
+    nameOf,
+  });
+  await nextTurn();
   return {
     applications: looked.flatMap((one) => (one !== undefined && "kind" in one ? [one] : [])),
     notFollowing: looked.flatMap((one) => (one !== undefined && !("kind" in one) ? [one] : [])),
-    applicationSets: await changedApplicationSets({ base, head, liveSets, changedPaths, change, snapshot, nameOf }),
+    applicationSets,
     unread: unreadFiles(head, changedPaths),
     notes: [
       ...unreadableNotes(base, head, changedPaths),
@@ -299,7 +309,7 @@ async function compareResources(base: ManifestScan, head: ManifestScan): Promise
   for (const name of [...new Set([...before.keys(), ...after.keys()])].sort()) {
     const [old, young] = [before.get(name) ?? [], after.get(name) ?? []];
     changes.push(compareOne(name, { found: old, scan: base }, { found: young, scan: head }));
-    if (changes.length % 200 === 0) await setImmediate();
+    if (changes.length % 200 === 0) await nextTurn();
   }
   return changes;
 }
