@@ -1,4 +1,4 @@
-import { now, type Activity, type Repository, type World } from "./world.js";
+import { type Activity, type Repository, type World } from "./world.js";
 
 /** What GitHub reports in place of a commit before a branch was created. */
 export const NO_COMMIT = "0".repeat(40);
@@ -9,5 +9,5 @@ export function recordPush(
   repository: Repository,
   { branch, ...push }: Pick<Activity, "before" | "after" | "by" | "type"> & { readonly branch: string },
 ): void {
-  repository.activities.push({ ...push, id: world.newId(), ref: `refs/heads/${branch}`, at: now() });
+  repository.activities.push({ ...push, id: world.newId(), ref: `refs/heads/${branch}`, at: world.now() });
 }

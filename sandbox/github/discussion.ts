@@ -1,8 +1,7 @@
-import { wholeSecond } from "../host-clock.js";
 import type { Deliveries } from "./deliveries.js";
 import { commentPayload, reviewPayload } from "./payloads.js";
 import { newIssue } from "./pull-acts.js";
-import { now, type Comment, type Issue, type Person, type Pull, type Review, type World } from "./world.js";
+import { type Comment, type Issue, type Person, type Pull, type Review, type World } from "./world.js";
 
 /** Comments and reviews of people. Each method resolves after the receiver has answered the webhook. */
 export class Discussion {
@@ -13,7 +12,7 @@ export class Discussion {
 
   /** Returns the comment's id. */
   async comment(issue: Issue | Pull, by: string, body: string): Promise<string> {
-    const at = now();
+    const at = this.world.now();
     const author = this.world.person(by);
     const comment: Comment = {
       id: this.world.newId(),
@@ -40,7 +39,7 @@ export class Discussion {
     const comment = pull.comments.find(({ id }) => String(id) === commentId);
     if (comment === undefined) throw new Error(`There is no comment ${commentId} on #${pull.number}`);
     const previous = comment.body;
-    Object.assign(comment, { body, edited: true, updatedAt: now() });
+    Object.assign(comment, { body, edited: true, updatedAt: this.world.now() });
     await this.#announce(pull, comment, this.world.person(by), previous);
   }
 
@@ -50,7 +49,7 @@ export class Discussion {
       throw new Error("GitHub: Review Can not approve your own pull request");
     }
     this.world.clock.passSecond();
-    const submittedAt = wholeSecond(this.world.clock.now());
+    const submittedAt = this.world.now();
     const review = { id: this.world.newId(), author, state, commit: pull.headSha, submittedAt };
     pull.reviews.push(review);
     pull.updatedAt = submittedAt;

@@ -201,7 +201,7 @@ export class GitHubForge implements Forge {
   }
 
   async close(repository: string, number: number): Promise<void> {
-    const pull = closePull(this.#pull(repository, number));
+    const pull = closePull(this.#world, this.#pull(repository, number));
     await this.#announce(pull, { action: "closed" }, pull.author);
   }
 

@@ -1,6 +1,6 @@
 import { recordPush } from "./activities.js";
 import { baseTip } from "./mergeability.js";
-import { now, type Pull, type QueueEntry, type World } from "./world.js";
+import { type Pull, type QueueEntry, type World } from "./world.js";
 
 /** The branch that a group is built on: https://docs.github.com/webhooks/webhook-events-and-payloads#merge_group */
 export function queueBranch({ pull, baseSha }: QueueEntry): string {
@@ -49,7 +49,7 @@ export async function endGroup(world: World, pull: Pull, required: string): Prom
   const before = group[0]?.baseSha ?? head.baseSha;
   recordPush(world, repository, { branch: baseBranch, before, after: head.headSha, by, type: "pr_merge" });
   for (const entry of group) {
-    const merged = { at: now(), by, commit: entry.headSha };
+    const merged = { at: world.now(), by, commit: entry.headSha };
     Object.assign(entry.pull, { state: "closed", merged, closedAt: merged.at, updatedAt: merged.at });
   }
   return group.map((entry) => entry.pull);

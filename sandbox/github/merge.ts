@@ -2,7 +2,7 @@ import type { MergeMethod } from "../git/git-store.js";
 import { recordPush } from "./activities.js";
 import { baseTip, readMergeability } from "./mergeability.js";
 import { reviewDecision } from "./reviews.js";
-import { now, type Person, type Pull, type World } from "./world.js";
+import { type Person, type Pull, type World } from "./world.js";
 
 export interface MergeRefusal {
   readonly status: 403 | 405 | 409;
@@ -64,7 +64,7 @@ async function merge(world: World, pull: Pull, wish: MergeWish): Promise<MergeRe
   const commit = await world.store.merge(repository.fullName, pull.baseBranch, head, wish.method, message, login);
   recordPush(world, repository, { branch: pull.baseBranch, before, after: commit, by: wish.by, type: "pr_merge" });
   pull.state = "closed";
-  pull.merged = { at: now(), by: wish.by, commit };
+  pull.merged = { at: world.now(), by: wish.by, commit };
   pull.closedAt = pull.merged.at;
   pull.updatedAt = pull.merged.at;
   return undefined;

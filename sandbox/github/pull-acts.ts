@@ -1,9 +1,8 @@
 import type { FileChanges, OpenRequest, Push, SeenChangeRequest, SeenStatus } from "../forge.js";
-import { wholeSecond } from "../host-clock.js";
 import { NO_COMMIT, recordPush } from "./activities.js";
 import { dequeue } from "./merge-queue.js";
 import { baseTip } from "./mergeability.js";
-import { now, type Issue, type Pull, type Repository, type World } from "./world.js";
+import { type Issue, type Pull, type Repository, type World } from "./world.js";
 
 /** Creates the head branch, in a fork if requested, and its pull request. */
 export async function openPull(world: World, request: OpenRequest): Promise<Pull> {
@@ -99,13 +98,13 @@ export async function moveHead(world: World, pull: Pull, head: string): Promise<
   await world.store.setRef(fullName, `refs/pull/${pull.number}/head`, head);
   pull.baseSha = await baseTip(world, pull);
   pull.headSha = head;
-  pull.updatedAt = now();
+  pull.updatedAt = world.now();
 }
 
-export function closePull(pull: Pull): Pull {
+export function closePull(world: World, pull: Pull): Pull {
   if (pull.state === "closed") throw new Error(`#${pull.number} is closed already`);
   pull.state = "closed";
-  pull.closedAt = pull.updatedAt = now();
+  pull.closedAt = pull.updatedAt = world.now();
   return pull;
 }
 
@@ -124,8 +123,8 @@ export async function reopenPull(world: World, pull: Pull): Promise<Pull> {
 export async function retargetPull(world: World, pull: Pull, base: string): Promise<void> {
   const baseSha = await world.store.resolve(pull.repository.fullName, `refs/heads/${base}`);
   if (baseSha === undefined) throw new Error(`There is no branch ${base} in ${pull.repository.fullName}`);
-  pull.baseChanges.push({ from: pull.baseBranch, to: base, at: wholeSecond(world.clock.now()) });
-  Object.assign(pull, { baseBranch: base, baseSha, updatedAt: now() });
+  pull.baseChanges.push({ from: pull.baseBranch, to: base, at: world.now() });
+  Object.assign(pull, { baseBranch: base, baseSha, updatedAt: world.now() });
 }
 
 export function seen(pull: Pull): SeenChangeRequest {
@@ -183,7 +182,7 @@ function nextNumber(repository: Repository): number {
 }
 
 function issueFacts(world: World, repository: Repository, number: number, by: string, title: string): Issue {
-  const at = now();
+  const at = world.now();
   return {
     id: world.newId(),
     repository,

@@ -192,7 +192,7 @@ export class World {
       private: false,
       parent,
       installed: parent === undefined,
-      createdAt: now(),
+      createdAt: this.now(),
       access: new Map(),
       issues: new Map(),
       pulls: new Map(),
@@ -242,6 +242,11 @@ export class World {
     const mine = this.#changing.then(change, change);
     this.#changing = mine.catch(() => undefined);
     return mine;
+  }
+
+  /** What the host's clock shows. */
+  now(): string {
+    return wholeSecond(this.clock.now());
   }
 
   /** The comment with its issue or pull request. */

@@ -226,7 +226,11 @@ export class RecentEvents {
         if (review !== undefined) await give(review, head.updatedAt);
         if (!polled) await this.#markIfTouched(head);
       } else if (await queue.isBusy(head.change)) leave(head.updatedAt);
-      else await give(event, head.updatedAt);
+      else {
+        await give(event, head.updatedAt);
+        // Its run may fail at the host: the next search sees whether it is handled.
+        if (!polled) leave(head.updatedAt);
+      }
     }
     for (const { change, merged, closedAt } of polled ? activity.closed : []) {
       const delivery = `found-close-${changeRequestKey(change)}-${closedAt.getTime()}`;

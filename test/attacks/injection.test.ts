@@ -142,7 +142,11 @@ describe.each(HOSTS)("texts of an attacker in our comments on %s", (host) => {
         metadata: { name },
         spec: { storageClassName },
       });
-    const bot = await startBot({ host, files: () => ({ "apps/web/claim.json": claim("fast") }) });
+    const bot = await startBot({
+      host,
+      config: { deployer: { diff_mode: "branch" } },
+      files: () => ({ "apps/web/claim.json": claim("fast") }),
+    });
     const one = await bot.open({ "apps/web/claim.json": claim("slow") });
     const plan = bot.lastComment(one);
     expect(plan).toContain("Kubernetes refuses to change PersistentVolumeClaim guestbook/of");

@@ -289,7 +289,11 @@ describe.each(HOSTS)("an approval that starts a sync on %s", (host) => {
 
   test("a plan with a danger is not deployed by an approval", async () => {
     const claim = `apiVersion: v1\nkind: PersistentVolumeClaim\nmetadata: {name: data, namespace: guestbook}\n`;
-    const bot = await start({ host, files: () => ({ ".svc.yaml": RULES, "apps/web/claim.yaml": claim }) });
+    const bot = await start({
+      host,
+      config: { deployer: { diff_mode: "branch" } },
+      files: () => ({ ".svc.yaml": RULES, "apps/web/claim.yaml": claim }),
+    });
     const one = await bot.open({ ...changeOf(["web"]), "apps/web/claim.yaml": null });
     expect(bot.lastComment(one)).toContain("⚠️");
     expect(bot.lastComment(one)).toContain("then `svc sync`");

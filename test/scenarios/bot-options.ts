@@ -78,6 +78,11 @@ function isSigned({ hostb }: Readonly<Record<string, unknown>>): boolean {
   return typeof hostb === "object" && hostb !== null && "signing_token" in hostb;
 }
 
+/** The other host of a world of both is not polled. */
+function isHookless(host: HostId, options: BotOptions): boolean {
+  return options.hookless === true && options.host === host;
+}
+
 /** The configuration goes through the real parser. */
 export function configFor(world: SandboxWorld, options: BotOptions) {
   const config = typeof options.config === "function" ? options.config(world) : (options.config ?? {});
@@ -91,7 +96,7 @@ export function configFor(world: SandboxWorld, options: BotOptions) {
           hosta: {
             app_id: GITHUB_APP.id,
             private_key: appKeys().privateKey,
-            ...(options.hookless === true ? {} : { webhook_secret: SECRET }),
+            ...(isHookless("hosta", options) ? {} : { webhook_secret: SECRET }),
             api_url: world.github.apiUrl,
             web_url: world.github.url,
           },
@@ -102,7 +107,7 @@ export function configFor(world: SandboxWorld, options: BotOptions) {
           hostb: {
             url: world.gitlab.url,
             token: GITLAB_TOKEN,
-            ...(isSigned(config) || options.hookless === true ? {} : { webhook_secret: SECRET }),
+            ...(isSigned(config) || isHookless("hostb", options) ? {} : { webhook_secret: SECRET }),
           },
         }),
   };

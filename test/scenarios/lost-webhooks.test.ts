@@ -118,6 +118,22 @@ describe.each(HOSTS)("webhooks that were answered and lost on %s", (host) => {
     expect(bot.answers(one)).toHaveLength(before + 1);
   });
 
+  test("without Redis, a head whose plan failed at the host after it was found is found again", async () => {
+    const bot = await startBot({ host });
+    const one = await bot.open(changeOf(["web"]));
+    await unheard(bot, () => bot.forge.push(REPOSITORY, one, changeOf(["web"], "3")));
+    bot.clock.advance(5 * MINUTE_MS);
+    const fault = { kind: "status", status: 500, body: "{}" } as const;
+    bot.forge.faults.add({ path: /\/(pulls|merge_requests)\/\d+$/, times: 30, fault });
+    await reconcile(bot);
+    bot.forge.faults.clear();
+    const shown = () => bot.lastComment(one).includes(bot.seen(one).headRevision.slice(0, 8));
+    expect(shown()).toBe(false);
+    bot.clock.advance(5 * MINUTE_MS);
+    await reconcile(bot);
+    expect(shown()).toBe(true);
+  });
+
   test("a command that was answered `failed to acquire lock` while Redis was away stays unrun after a restart", async () => {
     const bot = await startBot(options);
     const one = await bot.open(changeOf(["web"]));

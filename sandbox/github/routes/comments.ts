@@ -1,7 +1,7 @@
 import { renderComment } from "../render/comment.js";
 import { renderReaction } from "../render/reaction.js";
 import { permits } from "../tokens.js";
-import { isPull, now, type Issue, type Pull, type Reaction } from "../world.js";
+import { isPull, type Issue, type Pull, type Reaction } from "../world.js";
 import { ApiError, notFound, page, type Answer, type Call, type Route } from "./call.js";
 
 /** Longer comments are refused with 422. */
@@ -92,7 +92,7 @@ function listRepositoryComments(call: Call): Answer {
 function createComment(call: Call): Answer {
   const { world, announce } = call;
   const issue = issueOf(call);
-  const at = now();
+  const at = world.now();
   const comment = {
     id: world.newId(),
     author: world.bot,
@@ -118,7 +118,7 @@ function editComment(call: Call): Answer {
   if (found.comment.author !== world.bot) throw new ApiError(403, "Resource not accessible by integration");
   const previous = found.comment.body;
   found.comment.body = bodyOf(call);
-  found.comment.updatedAt = now();
+  found.comment.updatedAt = world.now();
   found.comment.edited = true;
   announce.comment(found.issue, found.comment, previous);
   return { status: 200, body: renderComment(world, found.issue, found.comment) };
@@ -159,7 +159,7 @@ function createReaction({ world, repository, params, body, token }: Call): Answe
   const content = String(body.content);
   const known = reactions.find((one) => one.by === world.bot && one.content === content);
   if (known !== undefined) return { status: 200, body: renderReaction(world, known) };
-  const reaction: Reaction = { id: world.newId(), by: world.bot, content, createdAt: now() };
+  const reaction: Reaction = { id: world.newId(), by: world.bot, content, createdAt: world.now() };
   reactions.push(reaction);
   return { status: 201, body: renderReaction(world, reaction) };
 }

@@ -1,7 +1,7 @@
 import { isObject } from "../examples.js";
 import { deploymentStates, type Deployment, type DeploymentStatus } from "../records.js";
 import { renderDeployment, renderDeploymentStatus } from "../render/deployment.js";
-import { now, type World } from "../world.js";
+import { type World } from "../world.js";
 import { ApiError, notFound, page, type Answer, type Call, type Route } from "./call.js";
 
 /** https://docs.github.com/actions/how-tos/deploy/configure-and-manage-deployments/manage-environments */
@@ -65,7 +65,7 @@ async function createDeployment({ world, repository, body }: Call): Promise<Answ
     production:
       typeof body.production_environment === "boolean" ? body.production_environment : environment === "production",
     creator: world.bot,
-    createdAt: now(),
+    createdAt: world.now(),
     statuses: [],
   };
   repository.deployments.push(deployment);
@@ -115,7 +115,7 @@ function addStatus(
   { statuses: all }: Deployment,
   facts: Omit<DeploymentStatus, "id" | "createdAt">,
 ): DeploymentStatus {
-  const status: DeploymentStatus = { id: world.newId(), createdAt: now(), ...facts };
+  const status: DeploymentStatus = { id: world.newId(), createdAt: world.now(), ...facts };
   all.push(status);
   return status;
 }

@@ -4,7 +4,7 @@ import { renderActivity } from "../render/activity.js";
 import { renderChangedFile, renderCommit } from "../render/commit.js";
 import { renderBaseRepository } from "../render/repository.js";
 import { renderUser } from "../render/user.js";
-import { now, type Repository, type World } from "../world.js";
+import { type Repository, type World } from "../world.js";
 import { ApiError, notFound, page, type Answer, type Call, type Route } from "./call.js";
 
 export const repositoryRoutes: readonly Route[] = [
@@ -156,7 +156,7 @@ async function deleteRef({ world, repository, params, announce }: Call): Promise
   // Deleting the head branch closes a pull request.
   for (const pull of openPullsFrom(world, repository, branch)) {
     pull.state = "closed";
-    pull.closedAt = now();
+    pull.closedAt = world.now();
     announce.closed(pull);
   }
   return { status: 204 };

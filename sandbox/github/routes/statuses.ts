@@ -1,5 +1,5 @@
 import { renderUser } from "../render/user.js";
-import { nodeId, now, type Status } from "../world.js";
+import { nodeId, type Status } from "../world.js";
 import { ApiError, type Answer, type Call, type Route } from "./call.js";
 
 /** Longer descriptions are refused with 422 (https://docs.github.com/rest/commits/statuses). */
@@ -39,7 +39,7 @@ async function createStatus({ world, repository, params, body }: Call): Promise<
     state: body.state,
     description,
     targetUrl: typeof body.target_url === "string" ? body.target_url : null,
-    createdAt: now(),
+    createdAt: world.now(),
   };
   repository.statuses.push(status);
   return {
