@@ -13,6 +13,8 @@ interface WorkerPoolOptions {
   readonly threads: number;
   /** Heap limit of each thread. */
   readonly memoryMb: number;
+  /** A thread with a larger heap ends after its task: V8 gives back little of it to the next one, or to the machine. */
+  readonly keptMb: number;
   /** How long a thread waits for more work before it ends. */
   readonly idleMs: number;
   /** Called when a task ends. */
@@ -36,6 +38,7 @@ const DEFAULTS: WorkerPoolOptions = {
   entry: new URL(import.meta.url.endsWith(".ts") ? "entry.ts" : "entry.js", import.meta.url),
   threads: defaultThreads(),
   memoryMb: 256,
+  keptMb: 32,
   idleMs: 10_000,
   onEnd: () => undefined,
 };
@@ -120,7 +123,7 @@ export function createWorkerPool(given: Partial<WorkerPoolOptions> = {}): Worker
     const ended = await thread.run(job);
     busy.delete(job);
     queue.done(job.owner);
-    if (thread.ended || thread.isLarge) end(thread);
+    if (thread.ended || thread.heapMb > options.keptMb) end(thread);
     else keep(thread);
     job.settle(ended);
     assign();
@@ -161,16 +164,14 @@ type TaskEnd = Computed<unknown> | { readonly kind: "failed"; readonly error: un
 /** Deadlines are counted in slices: a process that was suspended, or did not get the CPU, loses one slice at most. */
 const SLICES = 10;
 
-/** A thread with a larger heap is ended after its task: V8 gives back little of it to the next one, or to the machine. */
-const LARGE_HEAP = 32 * 1024 * 1024;
-
 /** One thread. It does one task at a time. Once it has `ended` it does no more. */
 class WorkerThread {
   readonly #worker: Worker;
   #markStarted: () => void = () => undefined;
   #current: ((end: TaskEnd) => void) | undefined;
   #ended: Promise<unknown> | undefined;
-  #heapBytes = 0;
+  /** What its last task left. */
+  heapMb = 0;
 
   constructor(entry: URL, memoryMb: number) {
     this.#worker = startWorker(entry, {
@@ -185,7 +186,7 @@ class WorkerThread {
           this.#markStarted();
           break;
         case "done":
-          this.#heapBytes = message.heapBytes;
+          this.heapMb = message.heapBytes / (1024 * 1024);
           this.#finish({ kind: "done", output: message.output });
           break;
         case "failed":
@@ -204,11 +205,6 @@ class WorkerThread {
   /** Whether the thread is no longer usable. */
   get ended(): boolean {
     return this.#ended !== undefined;
-  }
-
-  /** Whether its last task left it large. */
-  get isLarge(): boolean {
-    return this.#heapBytes > LARGE_HEAP;
   }
 
   /** Never rejects. The deadline begins once the thread has loaded the modules of the task. */

@@ -7,5 +7,6 @@ const KEY = Symbol.for("svc.test.worker-pool");
 export function sharedPool(): WorkerPool {
   const realm = globalThis as { [KEY]?: WorkerPool };
   const entry = compiled("workers/entry.js");
-  return (realm[KEY] ??= createWorkerPool(entry === undefined ? {} : { entry }));
+  // The flags of the tests give threads larger heaps, and the default would end each after its first task.
+  return (realm[KEY] ??= createWorkerPool({ keptMb: 128, ...(entry && { entry }) }));
 }
