@@ -67,6 +67,20 @@ describe.each(HOSTS)("a branch behind its base on %s", (host) => {
     );
   });
 
+  test("while Argo CD is away, a plan shows what else has changed; the push is noted later", async () => {
+    const bot = await startBot({ host, config: { defaults: { require_approval: true } } });
+    const one = await bot.open(changeOf(["web"], "2"));
+    bot.clock.advance(60_000);
+    bot.argocd.faults.add({ path: /\/applications$/, times: 100, fault: { kind: "status", status: 503, body: "{}" } });
+    await bot.forge.pushToBranch(REPOSITORY, "main", more(1));
+    await bot.approve(one);
+    expect(bot.lastComment(one)).toContain("pproved by `bo`");
+    expect(bot.lastComment(one)).not.toContain("The base branch moved");
+    bot.argocd.faults.clear();
+    await lookAgain(bot);
+    expect(bot.lastComment(one)).toContain("⚠️ **The base branch moved.**");
+  });
+
   test("a push is noted after the host was unavailable, and conflicts once the host has computed them", async () => {
     const bot = await startBot({ host, config: { [host]: { commit_status: true } } });
     const one = await bot.open(changeOf(["web"], "2"));

@@ -121,10 +121,11 @@ export async function showAgain(change: ChangeRequest, run: Run): Promise<Shown>
   if (plan !== undefined && isLeft) await run.plans.save(plan);
   const opened = await openChange(change, run);
   if (plan !== undefined) {
-    if (isPlanOf(plan, change)) await noteMovedBase(plan, change, opened, run);
+    const isNoted = !isPlanOf(plan, change) || (await triedToNote(plan, change, opened, run));
     const mergeability = isComputing(change) ? await run.host.mergeability(change, run.signal) : change.mergeability;
     const shown = await show({ ...change, mergeability }, { ...opened, unlessShown: true }, run);
-    return mergeability === "unknown" ? { ...shown, trueUntil: lookAgainAt(plan, shown, run) } : shown;
+    const isWhole = isNoted && mergeability !== "unknown";
+    return isWhole ? shown : { ...shown, trueUntil: lookAgainAt(plan, shown, run) };
   }
   if (opened.settings.autoplan && plansAutomatically(change, run.config)) {
     await setStoredStatus(change, run);
@@ -138,6 +139,19 @@ export async function showAgain(change: ChangeRequest, run: Run): Promise<Shown>
   });
   await setCommitStatus(change, facts, run, { unlessShown: true });
   return NOTHING;
+}
+
+/** Argo CD may be away, which keeps nobody from showing whose lock it is. @returns False if it has to be tried again. */
+async function triedToNote(plan: Plan, change: ChangeRequest, opened: Reloaded, run: Run): Promise<boolean> {
+  try {
+    await noteMovedBase(plan, change, opened, run);
+    return true;
+  } catch (error) {
+    run.signal.throwIfAborted();
+    if (error instanceof LeaseLost) throw error;
+    run.log.warn({ err: error }, "could not note in a plan what the base branch changed");
+    return false;
+  }
 }
 
 const MOST_NAMED = 5;
@@ -178,7 +192,7 @@ function isComputing({ state, mergeability }: ChangeRequest): boolean {
   return state === "open" && mergeability === "unknown";
 }
 
-/** For a host that takes long to compute conflicts: twice as late each time, as it may never do it. */
+/** When to ask again for what could not be told: twice as late each time, as it may stay so. */
 function lookAgainAt({ plannedAt }: Plan, { trueUntil }: Shown, { clock }: Run): Date {
   const now = clock.now().getTime();
   const next = now + Math.max(MINUTE_MS, now - Date.parse(plannedAt));
