@@ -17,8 +17,8 @@ export interface StoreConnection {
 }
 
 /**
- * Hears a channel over a connection of its own, from each time on that the connection is ready. ioredis would subscribe again by
- * itself, but handles no failure of that: a connection that was closed just then would end the process.
+ * Subscribes a connection to a channel whenever it becomes ready. ioredis would subscribe again by itself, but does not handle a
+ * failure of that: a connection that closed just then would end the process.
  */
 export function keepSubscribed(
   redis: RedisClient,

@@ -198,7 +198,7 @@ class InProcessQueue implements EventQueue {
       if (error instanceof Stopped) end = "stopped";
     }
     if (end === "failed") this.#allowRedelivery(event, journal);
-    // A thousand comments that wait in a lane are one turn each.
+    // A lane may hold a thousand comments, and everybody else needs the event loop between them.
     if (lane.waiting.length > 0) await nextTurn();
     lane.done();
     if (place.left) this.#aside -= 1;

@@ -104,7 +104,7 @@ interface LineParts {
   readonly onTakeOver: () => void;
 }
 
-/** Starts the queue of events, and the publisher, which makes events of marks and pushes them into the queue. */
+/** Starts the event queue and the publisher, which turns marks into events. */
 export function startLine(given: Omit<Dependencies, "push" | "publisher">, parts: LineParts) {
   const { marks, connection, observe, timing, onTakeOver } = parts;
   const { clock, log, config } = given;

@@ -336,11 +336,10 @@ class Talk {
 
   async #tellBase(): Promise<void> {
     const host = this.#hostId;
-    const delivery = `${host}-base-${(this.#sent += 1)}`;
-    const event = { kind: "branch-pushed", delivery, host, repository: REPOSITORY, branch: "main" } as const;
+    const event = { kind: "branch-pushed", host, repository: REPOSITORY, branch: "main" } as const;
     const mark = async (change: ChangeRequestRef) => {
       const turn = (this.#sent += 1);
-      await this.#push({ kind: "marked", delivery: `${delivery}-${turn}`, change, turn });
+      await this.#push({ kind: "marked", delivery: `marked-${turn}`, change, turn });
     };
     await tellPlanned(event, { ...this.#dependencies, publisher: { mark } });
     await this.#settle();

@@ -164,9 +164,9 @@ export function whyEarly({ knownAt }: Pick<FailedCheck, "knownAt">, members: rea
 }
 
 /**
- * Notes in a plan by when its checks had failed and its applications could not be evaluated. The time is the host's, as that of an
- * approval is, so that the two can be compared. A failure that an earlier plan of this head showed keeps its time. This is a plan's
- * last step: an approval that is given while svc plans was given without seeing the failures, and counts as earlier.
+ * Dates the failures of a plan: failed checks, and applications that could not be evaluated. The time is the host's, so that it can be
+ * compared with that of an approval. A failure that an earlier plan of this head showed keeps its time. This is the last step of a
+ * plan: whoever approves before it has not seen the failures.
  */
 export async function markFailed(
   plan: Plan,

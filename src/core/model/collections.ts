@@ -1,6 +1,6 @@
 import { setImmediate } from "node:timers/promises";
 
-/** How long a computation goes on before others get a turn, in milliseconds. */
+/** Milliseconds for which a computation may keep the event loop. */
 const TURN_MS = 5;
 const PER_TURN = 50;
 

@@ -123,7 +123,6 @@ interface StageDue {
 /** A branch of a repository got commits, whichever change requests it concerns. */
 export interface BranchPushed {
   readonly kind: "branch-pushed";
-  readonly delivery: string;
   readonly host: HostId;
   readonly repository: RepositoryName;
   readonly repositoryId?: string | undefined;

@@ -74,7 +74,7 @@ export function refusedByLocks({ applications }: Barred, facts: Facts, command: 
 
 /** Why locks of others bar a command for an application; undefined if none does. */
 export function lockOfOthers(one: ApplicationFacts, facts: Facts, command: Judged): Message | undefined {
-  // For most of ten thousand applications this is all that there is to ask.
+  // Spares most of ten thousand applications the search below.
   if (one.lock === undefined && command !== "sync") return undefined;
   const [lock] = foreignLocksOf([one], facts, command);
   if (lock === undefined) return undefined;

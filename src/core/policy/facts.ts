@@ -72,7 +72,7 @@ export const DOUBTS: Readonly<Record<FactName, string>> = {
 };
 
 type Untold = Readonly<Partial<Record<FactName, string>>> & {
-  /** Set if asking again may tell one of them. */
+  /** Set if a later attempt may be able to read one of them. */
   readonly mayPass?: true;
 };
 

@@ -88,7 +88,7 @@ export interface Packed<T> {
   readonly items?: readonly T[];
 }
 
-/** Reads the items and frees the memory of their pieces at once, so that they cannot be read a second time. */
+/** Reads the items. Works once: it frees the memory of their pieces. */
 export function unpacked<T>({ pieces }: Packed<T>): readonly T[] {
   // A buffer that is sent to a closed port is gone; otherwise its memory would wait for the garbage collection.
   const { port1: closed } = new MessageChannel();

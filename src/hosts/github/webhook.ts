@@ -40,7 +40,7 @@ export function translateGitHubEvent(name: string, delivery: string, payload: un
     case "pull_request_review":
       return translateReview(delivery, payload);
     case "push":
-      return translatePush(delivery, payload);
+      return translatePush(payload);
     case "merge_group":
       return translateMergeGroup(delivery, payload);
   }
@@ -133,13 +133,13 @@ function translateReview(delivery: string, payload: unknown): Translation {
 
 const pushSchema = z.object({ ref: pushedBranchField, deleted: z.boolean().nullish(), repository: repositorySchema });
 
-function translatePush(delivery: string, payload: unknown): Translation {
+function translatePush(payload: unknown): Translation {
   const parsed = pushSchema.safeParse(payload);
   if (!parsed.success) return UNREADABLE;
   const { ref: branch, deleted, repository } = parsed.data;
   if (branch === undefined || deleted === true) return { ignored: "no branch got commits" };
   if (branch.startsWith(QUEUE_BRANCHES)) return { ignored: "the branch belongs to a merge queue" };
-  return { kind: "branch-pushed", delivery, host: "hosta", ...repositoryOf(repository), branch };
+  return { kind: "branch-pushed", host: "hosta", ...repositoryOf(repository), branch };
 }
 
 const mergeGroupSchema = z.object({

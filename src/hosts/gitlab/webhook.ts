@@ -34,7 +34,7 @@ export function translateGitLabEvent(delivery: string, payload: unknown): Transl
     case "note":
       return translateNote(delivery, payload);
     case "push":
-      return translatePush(delivery, payload);
+      return translatePush(payload);
     default:
       return { ignored: "events of this kind are not used" };
   }
@@ -147,12 +147,12 @@ function translateNote(delivery: string, payload: unknown): Translation {
 /** https://docs.gitlab.com/user/project/integrations/webhook_events/#push-events: `after` is all zeros for a deleted branch. */
 const pushSchema = z.object({ ref: pushedBranchField, after: z.string(), project: projectSchema });
 
-function translatePush(delivery: string, payload: unknown): Translation {
+function translatePush(payload: unknown): Translation {
   const parsed = pushSchema.safeParse(payload);
   if (!parsed.success) return UNREADABLE;
   const { ref: branch, after, project } = parsed.data;
   if (branch === undefined || /^0+$/.test(after)) return { ignored: "no branch got commits" };
-  return { kind: "branch-pushed", delivery, host: "hostb", ...repositoryOf(project), branch };
+  return { kind: "branch-pushed", host: "hostb", ...repositoryOf(project), branch };
 }
 
 /** Before 16.11 GitLab sent no action with notes, neither for new nor for edited ones. */

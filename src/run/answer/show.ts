@@ -33,7 +33,7 @@ import {
   type Run,
 } from "../line/run.js";
 import { type Living, type Place, PlanComment, type Shower } from "./plan-comment.js";
-import { hasCommitStatus, setCommitStatus, setStatusText, setStoredStatus, whileLogging } from "./status.js";
+import { hasCommitStatus, orInAMinute, setCommitStatus, setStatusText, setStoredStatus } from "./status.js";
 
 const MAX_CORRECTIONS = 3;
 const MINUTE_MS = 60_000;
@@ -72,11 +72,10 @@ export async function show(change: ChangeRequest, options: ShowOptions, run: Run
     const comment = new PlanComment(change, options, run);
     const tell = async (now: StatusText): Promise<void> => {
       const url = await comment.url();
-      const isDecided = await whileLogging(run, async () => {
+      await orInAMinute(change, run, async () => {
         const written = await setStatusText(change, now, url, run, options.unlessShown);
         shown = { ...shown, written };
       });
-      if (!isDecided) await run.publisher.retry(change);
     };
     for (let left = MAX_CORRECTIONS; left > 0; left -= 1) {
       const read = await readPlanned(change, options, reviewed, run);
@@ -95,7 +94,7 @@ export async function show(change: ChangeRequest, options: ShowOptions, run: Run
         await comment.update(read);
         // The status leads to the comment that is gone.
         if (comment.isAnew && hasCommitStatus(run)) await tell(now);
-        // Nothing else would bring up to date what it could not tell.
+        // Nothing else would bring up to date what could not be read.
         const isFirst = options.unlessShown !== true;
         if (read.facts.untold.mayPass === true || (isFirst && isComputing(change))) await run.publisher.retry(change);
         return;
@@ -141,7 +140,7 @@ export async function showAgain(change: ChangeRequest, run: Run): Promise<Shown>
   return NOTHING;
 }
 
-/** Argo CD may be away, which keeps nobody from showing whose lock it is. @returns False if it has to be tried again. */
+/** Logs a failure: while Argo CD is away, locks and approvals are shown all the same. @returns False if it failed. */
 async function triedToNote(plan: Plan, change: ChangeRequest, opened: Reloaded, run: Run): Promise<boolean> {
   try {
     await noteMovedBase(plan, change, opened, run);
@@ -156,7 +155,7 @@ async function triedToNote(plan: Plan, change: ChangeRequest, opened: Reloaded, 
 
 const MOST_NAMED = 5;
 
-/** Notes in a plan what its sync would revert since the base branch moved on. Renders nothing. */
+/** Warns in a plan of what its sync would revert, if the base branch has new commits since. Renders nothing. */
 async function noteMovedBase(plan: Plan, change: ChangeRequest, opened: Reloaded, run: Run): Promise<void> {
   const { baseRevision } = change;
   if (plan.baseRevision === baseRevision || opened.problems.length > 0) return;
@@ -192,7 +191,7 @@ function isComputing({ state, mergeability }: ChangeRequest): boolean {
   return state === "open" && mergeability === "unknown";
 }
 
-/** When to ask again for what could not be told: twice as late each time, as it may stay so. */
+/** When to look again at something that could not be read. The pause doubles each time, since it may never be readable. */
 function lookAgainAt({ plannedAt }: Plan, { trueUntil }: Shown, { clock }: Run): Date {
   const now = clock.now().getTime();
   const next = now + Math.max(MINUTE_MS, now - Date.parse(plannedAt));

@@ -34,18 +34,21 @@ export async function setCommitStatus(
   { unlessShown = false } = {},
 ): Promise<void> {
   const text = commitStatusOf(facts, run.hostWords[change.host]);
-  const isDecided = await whileLogging(run, () => setStatusText(change, text, change.webUrl, run, unlessShown));
-  if (!isDecided) await run.publisher.retry(change);
+  await orInAMinute(change, run, () => setStatusText(change, text, change.webUrl, run, unlessShown));
 }
 
-/** Sets the status once more that its change request has, in case it did not reach the host: its plan follows or failed. */
+/** Sets the stored status of a change request once more, in case the host did not take it. */
 export async function setStoredStatus(change: ChangeRequest, run: Run): Promise<void> {
-  const isDecided = await whileLogging(run, async () => {
+  await orInAMinute(change, run, async () => {
     const ofHead = await run.statuses.ofHead(headRef(change));
     const own = ofHead.find((one) => sameChangeRequest(one.change, change));
     if (own !== undefined) await setStatusText(change, own, own.url ?? change.webUrl, run, true);
   });
-  if (!isDecided) await run.publisher.retry(change);
+}
+
+/** Logs a failure of the work, and has the change request looked at again in a minute if that may help. */
+export async function orInAMinute(change: ChangeRequest, run: Run, work: () => Promise<unknown>): Promise<void> {
+  if (!(await whileLogging(run, work))) await run.publisher.retry(change);
 }
 
 /** Shows once that an automatic plan has started, or that a head waits to be looked at; the run does not wait for it. */
@@ -100,7 +103,7 @@ function digestOf(texts: readonly string[]): string {
 }
 
 /** Logs a failure of the work instead of throwing it. @returns False if another attempt may succeed. */
-export async function whileLogging(run: Run, work: () => Promise<unknown>): Promise<boolean> {
+async function whileLogging(run: Run, work: () => Promise<unknown>): Promise<boolean> {
   const { host, complaints, log } = run;
   try {
     await work();

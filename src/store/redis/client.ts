@@ -44,7 +44,7 @@ function boundCommands(redis: RedisClient): void {
   redis.sendCommand = bounded;
 }
 
-/** A client that waits for an answer as long as it takes. Who subscribes with it calls `keepSubscribed`. */
+/** A client that waits for an answer as long as it takes. To subscribe with it, call `keepSubscribed`. */
 export function createPatientClient(config: RedisConfig): RedisClient {
   return createClient(config, { ...accessOf(config), maxRetriesPerRequest: null, autoResubscribe: false }, {});
 }

@@ -132,7 +132,7 @@ type Documents = Promise<readonly Json[] | undefined>;
 /** Parsed files by blob, across snapshots and repositories: most are the same at the next push. */
 type ParsedFiles = LRUCache<string, readonly Json[] | "unreadable">;
 
-/** What was read of files so far, by blob. The trees of a snapshot share it, since many applications read the same files. */
+/** The files read so far, by blob. The trees of a snapshot share them, since many applications read the same files. */
 interface ReadFiles {
   readonly parsed: ParsedFiles;
   readonly documents: Map<string, Documents>;
