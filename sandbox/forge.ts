@@ -5,7 +5,11 @@ import type { Identity } from "./git/write-commit.js";
 export type FileChanges = Readonly<Record<string, FileChange>>;
 
 export type FileChange =
-  string | null | { readonly symlink: string } | { readonly executable: string } | { readonly submodule: string };
+  | string
+  | null
+  | { readonly symlink: string }
+  | { readonly executable: string }
+  | { readonly submodule: string };
 
 /** A change request as a visitor of the code host sees it. */
 export interface SeenChangeRequest {

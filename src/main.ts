@@ -148,8 +148,14 @@ async function run(files: Files): Promise<number | undefined> {
     if (closing) return;
     closing = true;
     log.info({ signal }, "stopping: finishing what runs");
-    const stopped = service.close().finally(() => tracing?.close());
-    void stopped.then(
+    const close = async () => {
+      try {
+        await service.close();
+      } finally {
+        await tracing?.close();
+      }
+    };
+    void close().then(
       () => process.exit(0),
       (error: unknown) => {
         log.error({ err: error }, "stopping failed");

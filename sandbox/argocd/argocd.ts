@@ -12,8 +12,8 @@ import { Watch, type Exchange, type GrpcExchange, type SeenRequest } from "./exc
 import { keyOf, type Manifest } from "./manifest.js";
 import { normalizeSpec, presentApplication } from "./present.js";
 import type { ProjectOptions } from "./projects.js";
-import type { ManifestsOf } from "./render/hand-written.js";
 import { RenderGate } from "./render-gate.js";
+import type { ManifestsOf } from "./render/hand-written.js";
 import type { RepositorySource } from "./repository.js";
 import { zeroStatus, type Application } from "./resource.js";
 import { applicationSet } from "./schemas/application-set.js";

@@ -6,7 +6,14 @@ export type Receipt = { readonly kind: "accepted" } | { readonly kind: "ignored"
 
 /** Why a delivery was refused, as the metrics name it. `cut`: its sender left before the end. */
 export type WebhookRefusal =
-  "too_large" | "encoded" | "secret" | "no_room" | "too_slow" | "cut" | "not_json" | "not_queued";
+  | "too_large"
+  | "encoded"
+  | "secret"
+  | "no_room"
+  | "too_slow"
+  | "cut"
+  | "not_json"
+  | "not_queued";
 
 export interface Refused<Reason extends WebhookRefusal = WebhookRefusal> {
   readonly kind: "refused";

@@ -1,7 +1,7 @@
 import { pino } from "pino";
 import { type CheckResult, emptyStages } from "../config/check.js";
-import { NO_FILE } from "../config/repository/repository-schema.js";
 import { allowsOwner, allowsRepository, namesHost, withEachHost } from "../config/repository-names.js";
+import { NO_FILE } from "../config/repository/repository-schema.js";
 import { resolveSettings } from "../config/rules/settings.js";
 import type { ServerConfig } from "../config/server/server.js";
 import { type Application, destinationOf, projectOf, sourcesOf } from "../core/model/application.js";

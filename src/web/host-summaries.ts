@@ -8,7 +8,8 @@ import { TooSlow, within } from "./time-limit.js";
 
 /** Where a change request stands. `why` is a sentence for people. */
 type HostSummary =
-  { readonly kind: "known"; readonly summary: ChangeSummary } | { readonly kind: "unknown"; readonly why: string };
+  | { readonly kind: "known"; readonly summary: ChangeSummary }
+  | { readonly kind: "unknown"; readonly why: string };
 
 interface HostSummariesParts {
   /** Asks the host; undefined if it is no longer configured. */

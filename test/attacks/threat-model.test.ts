@@ -34,7 +34,7 @@ function testsIn(text: string): readonly Written[] {
   for (const line of text.split("\n")) {
     if (/^(?:describe|test|export function)\b/.test(line)) enclosing = line;
     if (/^\s*(?:describe|test)\b/.test(line)) opened = line;
-    // Prettier puts a long title on a line of its own.
+    // The formatter puts a long title on a line of its own.
     const call = /(?:\btest|\))\($/.test(before) ? `${before}${line.trim()}` : line;
     before = line;
     const title = /(?:\btest|\))\("((?:[^"\\]|\\.)*)"(?:,|$)/.exec(call)?.[1];

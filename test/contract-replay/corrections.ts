@@ -50,10 +50,9 @@ function withNumbers(swagger: Swagger): Swagger {
 function withNullables(swagger: Swagger): Swagger {
   const definitions = Object.entries(swagger.definitions).map(([name, definition]) => {
     const properties = objectAt(definition, "properties");
-    const marked = NULLABLE.filter((member) => isObject(properties[member])).map((member) => [
-      member,
-      { ...objectAt(properties, member), [NULLABLE_MARK]: true },
-    ]);
+    const marked = NULLABLE.filter((member) => isObject(properties[member])).map(
+      (member) => [member, { ...objectAt(properties, member), [NULLABLE_MARK]: true }] as const,
+    );
     if (marked.length === 0) return [name, definition];
     return [name, { ...definition, properties: { ...properties, ...Object.fromEntries(marked) } }];
   });

@@ -18,7 +18,8 @@ export interface Operation {
 }
 
 export type Routed =
-  { readonly kind: "operation"; readonly operation: Operation } | { readonly kind: "unknown path" | "unknown method" };
+  | { readonly kind: "operation"; readonly operation: Operation }
+  | { readonly kind: "unknown path" | "unknown method" };
 
 /** Finds the operation of a request; a template that spells a segment out wins over one with a parameter there. */
 export function createRouter(swagger: Swagger): (method: string, path: string) => Routed {

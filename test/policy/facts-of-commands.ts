@@ -34,7 +34,8 @@ export interface Given {
 
 /** The facts that a command is judged by, or why it selects nothing that could be judged. */
 export type FactsOfCommand =
-  { readonly kind: "facts"; readonly facts: Facts } | { readonly kind: "unselected"; readonly refusal: Refusal };
+  | { readonly kind: "facts"; readonly facts: Facts }
+  | { readonly kind: "unselected"; readonly refusal: Refusal };
 
 export const PLAN: Command<"plan"> = { name: "plan", applications: [] };
 export const SYNC: Command<"sync"> = { name: "sync", applications: [], dryRun: false, prune: false };

@@ -5,7 +5,7 @@
  */
 import { mkdirSync, readdirSync, rmSync, writeFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
-import { format } from "prettier";
+import { format } from "oxfmt";
 import type { Facts } from "../../src/core/policy/facts.js";
 import { HOST_IDS } from "../../src/names.js";
 import { playChangeRequests } from "./conversations/change-request.js";
@@ -31,6 +31,6 @@ for (const hostId of HOST_IDS) {
 }
 
 async function write(file: string, facts: Facts): Promise<void> {
-  const text = await format(JSON.stringify(sortedJson(facts)), { parser: "json", printWidth: 120 });
-  writeFileSync(`${FOLDER}${file}`, text);
+  const { code } = await format(file, JSON.stringify(sortedJson(facts)), { printWidth: 120 });
+  writeFileSync(`${FOLDER}${file}`, code);
 }

@@ -155,7 +155,7 @@ const cluster = z.strictObject({
   info: z.strictObject({ applicationsCount: z.int(), serverVersion: text }),
 });
 
-/* prettier-ignore */
+// oxfmt-ignore
 export const endpoints = [
   { id: "health", method: "GET", path: "/healthz", query: {}, answer: text },
   { id: "version", method: "GET", path: "/api/version", query: {}, answer: version },

@@ -6,7 +6,11 @@ export class TypedError extends Error {
   override readonly name = "TypedError";
   constructor(
     readonly type:
-      "UNPROCESSABLE" | "NOT_FOUND" | "FORBIDDEN" | "MISSING_PAGINATION_BOUNDARIES" | "EXCESSIVE_PAGINATION",
+      | "UNPROCESSABLE"
+      | "NOT_FOUND"
+      | "FORBIDDEN"
+      | "MISSING_PAGINATION_BOUNDARIES"
+      | "EXCESSIVE_PAGINATION",
     message: string,
   ) {
     super(message);

@@ -12,7 +12,15 @@ export interface HookChange {
 export interface MergeRequestHook {
   readonly by: Person;
   readonly action:
-    "open" | "update" | "close" | "reopen" | "merge" | "approval" | "approved" | "unapproval" | "unapproved";
+    | "open"
+    | "update"
+    | "close"
+    | "reopen"
+    | "merge"
+    | "approval"
+    | "approved"
+    | "unapproval"
+    | "unapproved";
   readonly changes?: Readonly<Record<string, HookChange>>;
   /** Head before a push; set for pushes only. */
   readonly oldrev?: string;

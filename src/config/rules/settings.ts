@@ -9,12 +9,12 @@ import {
 import type { Stage } from "../../core/model/stage.js";
 import { HOST_IDS, type HostId, REPOSITORY_FILE } from "../../names.js";
 import { matchesName } from "../pattern.js";
+import { withHost } from "../repository-names.js";
 import {
   NO_REPOSITORY_CONFIG,
   type RepositoryConfig,
   type RepositoryConfigResult,
 } from "../repository/repository-schema.js";
-import { withHost } from "../repository-names.js";
 import type { ServerConfig, ServerDefaults } from "../server/server.js";
 import type { ConfigProblem } from "../yaml-tree.js";
 import { accessRulesOf, requirementsOf, strictest } from "./requirements.js";

@@ -92,7 +92,8 @@ type NarrowCommand = Extract<Command, CommandOptions["plan"]>;
 
 /** The applications that a command acts on, or why there are none. */
 type Selection<T> =
-  { readonly kind: "selected"; readonly items: readonly T[] } | { readonly kind: "refused"; readonly refusal: Refusal };
+  | { readonly kind: "selected"; readonly items: readonly T[] }
+  | { readonly kind: "refused"; readonly refusal: Refusal };
 
 /**
  * The names that a command is narrowed to; empty if it is not. Patterns and labels select among `candidates`, on which it

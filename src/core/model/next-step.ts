@@ -107,6 +107,14 @@ export type AfterApproval = AdvisedCommand | AdvisedMerge | { readonly kind: "re
 export type Afterwards = AdvisedCommand | NeededApproval | Extract<NextStep, { readonly kind: "retry" }>;
 
 export type WhyPush =
-  "conflicts" | "behind" | "uncovered" | "unevaluated" | "missed" | "project" | "unread" | "unseen" | "rules-broken";
+  | "conflicts"
+  | "behind"
+  | "uncovered"
+  | "unevaluated"
+  | "missed"
+  | "project"
+  | "unread"
+  | "unseen"
+  | "rules-broken";
 
 export type Names = readonly ApplicationName[];

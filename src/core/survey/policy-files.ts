@@ -139,7 +139,8 @@ interface DefinitionSource {
 
 /** The rules in a repository's file at one revision. Rules that are `unknown` require an approval. */
 type Definition =
-  { readonly kind: "rules"; readonly config: RepositoryConfig } | { readonly kind: "unknown"; readonly reason: string };
+  | { readonly kind: "rules"; readonly config: RepositoryConfig }
+  | { readonly kind: "unknown"; readonly reason: string };
 
 type Read = ReadonlyMap<string, readonly Definition[]>;
 

@@ -98,7 +98,8 @@ export async function readWhole(answer: UnreadAnswer): Promise<unknown> {
 
 /** What a task read in an answer, or why it could not: errors lose their class on the way between threads. */
 export type Read<T> =
-  { readonly kind: "read"; readonly text: JsonText<T> } | { readonly kind: "failed"; readonly message: string };
+  | { readonly kind: "read"; readonly text: JsonText<T> }
+  | { readonly kind: "failed"; readonly message: string };
 
 /** Reading 64 MiB takes some seconds. */
 const READ_DEADLINE_MS = 60_000;

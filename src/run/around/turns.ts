@@ -132,10 +132,13 @@ export async function takeTurn(
     for (const application of free) await run.waiting.leave(application, ref);
     return silent("turn-told");
   }
-  let unused: readonly ApplicationName[] = [];
-  const outcome = await obey({ ...AUTOPLAN, command, turn }).finally(async () => {
+  let unused: readonly ApplicationName[];
+  let outcome: Outcome;
+  try {
+    outcome = await obey({ ...AUTOPLAN, command, turn });
+  } finally {
     unused = await stepOut(free, ref, run);
-  });
+  }
   // A plan that did not need them is no reason to wait; after one that failed, the reconciler calls the next.
   if (outcome.kind === "answered" && outcome.result.kind === "planned") {
     await callNext({ applications: unused, after }, run.runId, run, ref);

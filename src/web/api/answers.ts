@@ -5,7 +5,8 @@ import { viewerOf } from "../viewer.js";
 
 /** An answer of the API; without `body`, an error that says what to do. */
 export type ApiAnswer =
-  { readonly status: 200; readonly body: object } | { readonly status: number; readonly error: string };
+  | { readonly status: 200; readonly body: object }
+  | { readonly status: number; readonly error: string };
 
 /** A route that returns its answer as a value. */
 export function answering(work: (request: Request) => Promise<ApiAnswer> | ApiAnswer): RequestHandler {

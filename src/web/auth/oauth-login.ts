@@ -74,7 +74,9 @@ interface Allowed {
 
 /** Whether a person belongs to a team, group or organization. `problem` says what to check if the provider cannot tell. */
 export type Membership =
-  { readonly kind: "member" } | { readonly kind: "none" } | { readonly kind: "unproven"; readonly problem: string };
+  | { readonly kind: "member" }
+  | { readonly kind: "none" }
+  | { readonly kind: "unproven"; readonly problem: string };
 
 export function oauthLogin(
   host: OAuthHost,

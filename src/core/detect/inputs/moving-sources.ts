@@ -75,7 +75,8 @@ export function notMovingReason(spec: ApplicationSpec, change: Branches): string
 
 /** The commit that a target revision names now, or why svc cannot tell which one Argo CD would take. */
 type FollowedRevision =
-  { readonly kind: "commit"; readonly commit: Revision } | { readonly kind: "unclear"; readonly problem: string };
+  | { readonly kind: "commit"; readonly commit: Revision }
+  | { readonly kind: "unclear"; readonly problem: string };
 
 /**
  * Resolves a target revision as Argo CD does (v3.5 `lsRemote` in util/git/client.go), but takes none of two commits where
