@@ -1,7 +1,16 @@
 import { HostFailure } from "../core/model/errors.js";
 import { parseJson } from "../core/model/json.js";
 import type { Clock } from "../core/ports/clock.js";
-import { type Answer, AnswerTimedOut, AnswerTooLarge, fetchText, proxyHint, responseOf } from "../http/fetch-text.js";
+import {
+  type Answer,
+  AnswerTimedOut,
+  AnswerTooLarge,
+  connectionsOfProcess,
+  proxyHint,
+  requestBytes,
+  responseOf,
+} from "../http/fetch-text.js";
+import { SERVICE } from "../names.js";
 import { type FailureWords, isRateLimited, pauseAskedFor } from "./host-answer.js";
 import { REPORTED_WAIT_MS, type ReportedWait } from "./limit-waits.js";
 
@@ -190,16 +199,11 @@ async function tryOnce(
     for (let redirects = 0; ; redirects += 1) {
       refuseForeignOrigin(options, url);
       const timeoutMs = Math.max(1, deadline - performance.now());
-      const { headers, body } = request;
-      const init: RequestInit = {
-        method,
-        headers,
-        body,
-        redirect: "manual",
-        ...(isConditional(request) && REVALIDATE),
-      };
+      const headers = { accept: "*/*", "user-agent": SERVICE, ...request.headers, "accept-encoding": "gzip" };
       const limits = { timeoutMs, maxBytes: MAX_ANSWER_BYTES, signal: request.signal };
-      const answer = await fetchText(url, init, limits);
+      const sent = { url, method, headers, body: request.body };
+      const { status, bytes, ...given } = await requestBytes(connectionsOfProcess(), sent, limits);
+      const answer = { status, headers: given.headers, text: new TextDecoder().decode(bytes) };
       if (options.saysLimited?.(answer) === true) return responseOf({ ...answer, status: 429 });
       if (![301, 302, 303, 307, 308].includes(answer.status)) {
         proveJson(answer, words, maybeDone);
@@ -217,13 +221,6 @@ async function tryOnce(
     if (request.signal?.aborted) throw request.signal.reason;
     return unanswered(options, { method, url: start, maybeDone, error });
   }
-}
-
-/** Otherwise `fetch` adds `no-cache` to a request with its own condition, and no server answers 304 to that. */
-const REVALIDATE = { cache: "no-cache" } as const;
-
-function isConditional({ headers = {} }: HostRequest): boolean {
-  return "if-none-match" in headers;
 }
 
 /** Explains why no answer came. @throws {HostFailure} if another attempt would not help. */

@@ -1,6 +1,6 @@
 import { promisify } from "node:util";
 import { gunzip, gunzipSync } from "node:zlib";
-import { Agent, type Dispatcher, EnvHttpProxyAgent } from "undici";
+import { Agent, type Dispatcher, EnvHttpProxyAgent, getGlobalDispatcher } from "undici";
 
 /** Addresses of the proxies that this process uses. */
 interface Proxies {
@@ -41,6 +41,11 @@ export function proxied(init: RequestInit): RequestInit {
   return Object.assign({ ...init }, { dispatcher: used.dispatcher });
 }
 
+/** The connections of every server that has none of its own, through the proxies. */
+export function connectionsOfProcess(): Dispatcher {
+  return used?.dispatcher ?? getGlobalDispatcher();
+}
+
 /** Ends a sentence about a failed connection; empty without proxies. */
 export function proxyHint(): string {
   return used === undefined
@@ -71,7 +76,7 @@ export interface Answer extends Pick<Response, "status" | "headers"> {
 
 export interface BinaryAnswer {
   readonly status: number;
-  readonly headers: Pick<Headers, "get">;
+  readonly headers: Headers;
   readonly bytes: Buffer;
   /** Whether the bytes are still gzip; see `leavePacked`. */
   readonly packed: boolean;
@@ -103,7 +108,7 @@ function tooLarge(maxBytes: number, cause?: unknown): AnswerTooLarge {
 
 interface DirectRequest {
   readonly url: URL;
-  readonly method: "GET" | "POST" | "PUT" | "DELETE";
+  readonly method: string;
   readonly headers: Readonly<Record<string, string>>;
   readonly body: string | Uint8Array | undefined;
   /** A successful answer of more than a few KiB stays in gzip. Its limit then is that of the packed bytes. */
@@ -169,7 +174,7 @@ function received(
         else signal.addEventListener("abort", abort, { once: true });
       },
       onResponseStart(_controller, status, given) {
-        head = { status, headers: { get: (name) => given[name]?.toString() ?? null } };
+        head = { status, headers: headersOf(given) };
       },
       onResponseData(controller, chunk) {
         size += chunk.length;
@@ -180,6 +185,14 @@ function received(
       onResponseError: (_controller, error) => reject(error),
     });
   });
+}
+
+function headersOf(given: Readonly<Record<string, string | string[] | undefined>>): Headers {
+  const headers = new Headers();
+  for (const [name, values = []] of Object.entries(given)) {
+    for (const value of [values].flat()) headers.append(name, value);
+  }
+  return headers;
 }
 
 /** Settles with the exchange, at its deadline or when the caller aborts, whichever is first. */

@@ -42,7 +42,7 @@ async function direct(url: string, limits: AnswerLimits): Promise<Answer> {
   } as const;
   try {
     const { bytes, headers, ...answer } = await requestBytes(connections, request, limits);
-    return { ...answer, headers: headers as Headers, text: bytes.toString() };
+    return { ...answer, headers, text: bytes.toString() };
   } finally {
     await connections.destroy();
   }
