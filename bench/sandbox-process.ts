@@ -135,7 +135,11 @@ async function start({ applications, charts = [], elsewhere = [], deployed, rend
   if (charts.length > 0) argocd.addApplicationSet(setOf([], cloneUrl));
   for (const name of charts) argocd.setManifests({ path: `apps/${name}` }, "*", manifestsOf(name, 1));
   await prepareRenders(world, applications);
-  if (deployed === true) for (const name of applications) await argocd.deploy(name);
+  if (deployed === true) {
+    for (const name of applications) await argocd.deploy(name);
+    // Argo CD compares them again before anybody asks.
+    await argocd.pollGit();
+  }
   argocd.slowRender(renderMs);
   const calls: (() => SeenCall)[] = [];
   argocd.onExchange((exchange) => calls.push(() => seenCall(exchange)));
