@@ -13,6 +13,9 @@ const GENERATED = 100;
 /** A program that does nothing: what is left is the cost of running one for each application. */
 const TRIVIAL = { name: "trivial", command: ["true"] };
 
+/** Another application, of the first pull request. */
+const PLANNED_BEFORE = "planned-before";
+
 /** A pull request and the next push to it. */
 interface Case {
   readonly what: string;
@@ -72,10 +75,12 @@ function generated(): Case {
 }
 
 async function planAndPush({ what, scene, options, opened, pushed }: Case): Promise<void> {
-  const service = await startRunningService(scene, options);
+  const running = { ...scene, applications: [...scene.applications, PLANNED_BEFORE] };
+  const service = await startRunningService(running, options);
   try {
-    // The service has cloned the repository already.
-    await service.timed({ name: "open", number: 1, changes: { "README.md": "hello\n" } });
+    // The service has cloned the repository, and planned, already.
+    await service.timed({ name: "open", number: 1, changes: changedValues([PLANNED_BEFORE], 2) });
+    await service.timed({ name: "push", number: 1, changes: changedValues([PLANNED_BEFORE], 3) });
     const open = { name: "open", number: 2, changes: opened(service) } as const;
     printRows(`${what}, opened`, await measurePlan(service, open));
     const push = { name: "push", number: 2, changes: pushed } as const;

@@ -58,6 +58,8 @@ export interface PublishPlanOptions {
   readonly earlier?: readonly OwnComment[] | undefined;
   readonly posting: Posting;
   readonly log: Log;
+  /** Called before the earlier plans are hidden. */
+  readonly onPosted?: () => void;
 }
 
 /**
@@ -68,7 +70,7 @@ export async function publishPlan(
   host: CodeHost,
   change: ChangeRequestRef,
   parts: readonly string[],
-  { runId, automatic, earlier, posting, log }: PublishPlanOptions,
+  { runId, automatic, earlier, posting, log, onPosted }: PublishPlanOptions,
 ): Promise<string | undefined> {
   const own = earlier ?? (await host.listOwnComments(change));
   const current = own.filter((comment) => isCurrentPlan(comment) && !isOfRun(comment, runId, parts));
@@ -83,6 +85,7 @@ export async function publishPlan(
     const body = remark(only, { runId, part: 1 });
     if (remark(reused.body, { runId }) !== body) await host.editComment(change, reused.id, body);
   }
+  onPosted?.();
   // Last, because each of them already says that it is outdated.
   for (const comment of outdated) await foldAway(host, change, comment, log);
   return id;

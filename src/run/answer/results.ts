@@ -276,7 +276,7 @@ async function replyWithPlan({ plan, asking }: CommandResultOf<"planned">, answe
   const { settings, settled, earlier } = finished;
   const automatic = asked.kind === "autoplan";
   const quiet = automatic && settled.length === 0 && plan.turn === undefined;
-  // Kubernetes works on the first questions while the commit status follows. Whoever adds the answers gets the failure.
+  // Kubernetes works on the first questions while earlier plans are hidden and the commit status follows. Whoever adds the answers gets the failure.
   const onPosted = () => void asking?.answers(run.config.deployer.requestTimeout).catch(() => undefined);
   await postPlan(plan, { parts, quiet, automatic, settings, advised, earlier, posting, onPosted }, change, run);
   if (asking !== undefined) {
@@ -325,7 +325,7 @@ interface PlanPosting {
 /** Posts a plan and sets the commit status, which alone says that nothing is affected where the host shows it. */
 async function postPlan(
   plan: Plan,
-  { parts, quiet, settings, advised, earlier, onPosted, ...how }: PlanPosting,
+  { parts, quiet, settings, advised, earlier, ...how }: PlanPosting,
   change: ChangeRequest,
   run: Run,
 ): Promise<void> {
@@ -339,7 +339,6 @@ async function postPlan(
     if (written) return;
   }
   const planComment = await publishPlan(host, change, parts, { ...how, runId, earlier: own, log });
-  onPosted();
   const { advice, present, reviewed } = advised;
   await noteShown({ plan, wanted: advised.startsOnApproval === true }, run);
   await postedPlan(change, { shown: { plan, next: advice?.next, present }, texts: parts, id: planComment }, run);
