@@ -83,8 +83,8 @@ export function createTrials(
         if (batch.length === 1 && only !== undefined) trials.set(only, trialOfError(only, error));
         else batches.unshift(batch.slice(0, half), batch.slice(half));
       }
-      // Lets other work run between two large answers.
-      await setImmediate();
+      // Lets other work run between two large answers. After the last one, the next application is waiting.
+      if (batches.length > 0) await setImmediate();
     }
     return undefined;
   }
