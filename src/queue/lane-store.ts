@@ -295,7 +295,6 @@ const hostEvent = z.discriminatedUnion("kind", [
     plannedAt: z.string(),
     by: user,
   }),
-  z.object({ ...origin, kind: z.literal("still-deployed") }),
   z.object({ ...origin, kind: z.literal("marked"), turn: z.int() }),
   z.object({
     ...origin,

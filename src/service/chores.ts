@@ -25,8 +25,9 @@ import type {
   StatusStore,
   WaitStore,
 } from "../core/ports/stores.js";
-import { HOST_IDS, type HostId, KEYS } from "../names.js";
+import { HOST_IDS, type HostId } from "../names.js";
 import type { Publisher } from "../run/around/publisher.js";
+import { markOverdue } from "../run/around/revisit.js";
 import { lookAtRollouts } from "../run/around/rollout.js";
 import { callNext } from "../run/around/turns.js";
 import { claimsInterval } from "../store/shared-records.js";
@@ -51,17 +52,9 @@ interface ChoreParts extends ReconcileParts, Omit<SearchParts, "polls" | "comman
   /** Undefined if no receiver wants to hear of outages. */
   readonly watch: SystemWatch | undefined;
   readonly tokens: TokenWatch;
+  readonly publisher: Pick<Publisher, "mark" | "written">;
   /** Redis shared with other replicas; undefined if there are none. */
   readonly connection: Stores["connection"];
-}
-
-interface RemindParts {
-  readonly deployments: DeploymentStore;
-  readonly reminders: Reminders;
-  readonly queue: EventQueue;
-  /** Milliseconds. */
-  readonly remindAfter: number | "off";
-  readonly clock: Clock;
 }
 
 /** Periodic work. With several replicas, one of them does it per interval. */
@@ -72,12 +65,10 @@ export function createChores(parts: ChoreParts) {
   const polls = new Map(HOST_IDS.flatMap((id) => pollOf(id, config)));
   const { allowedRepos } = config.defaults;
   const events = new RecentEvents({ ...parts, polls, allowedRepos, commandWord: config.server.command });
-  const { remindAfter } = config.comments;
-  const reminders = new Reminders(connection, clock);
 
   async function makeUpForLostWebhooks(): Promise<void> {
     await reconcile(parts);
-    await remindWaiting({ ...parts, remindAfter, reminders });
+    await markOverdue(parts, config.comments.remindAfter);
     await events.findLost();
   }
 
@@ -196,18 +187,6 @@ function pollOf(id: HostId, config: ServerConfig): readonly (readonly [HostId, n
   return every === "off" ? [] : [[id, every]];
 }
 
-/** Pushes a reminder for everything that has been deployed and not merged for too long. Asks no host. */
-export async function remindWaiting({ deployments, reminders, queue, remindAfter, clock }: RemindParts): Promise<void> {
-  if (remindAfter === "off") return;
-  const now = clock.now();
-  for (const { change } of overdueChanges(await deployments.list(), now, remindAfter)) {
-    const key = changeRequestKey(change);
-    if (!(await reminders.isTime(key))) continue;
-    const delivery = `still-deployed-${key}-${now.getTime()}`;
-    await queue.push({ kind: "still-deployed", delivery, change: changeRequestRef(change) });
-  }
-}
-
 interface TellParts {
   readonly locks: Pick<LockStore, "list">;
   readonly deployments: Pick<DeploymentStore, "list">;
@@ -240,34 +219,6 @@ export async function tellPlanned(
       { repository: pushed.repository, branch, err: error },
       "could not tell the planned change requests of a push",
     );
-  }
-}
-
-const REMIND_EVERY_MS = 24 * 60 * 60 * 1000;
-
-/** When each change request was last reminded, shared by all replicas: not more than once a day. */
-export class Reminders {
-  readonly #inMemory = new Map<string, number>();
-
-  constructor(
-    private readonly connection: Stores["connection"],
-    private readonly clock: Clock,
-  ) {}
-
-  /**
-   * Whether it is time to remind this change request. If so, it is not for a day, whatever becomes of the reminder.
-   * @throws {StoreUnavailable}
-   */
-  async isTime(changeRequestKey: string): Promise<boolean> {
-    if (this.connection !== undefined) {
-      const key = `${KEYS.queue}:reminded:${changeRequestKey}`;
-      return (await this.connection.run((redis) => redis.set(key, "1", "PX", REMIND_EVERY_MS, "NX"))) === "OK";
-    }
-    const now = this.clock.now().getTime();
-    for (const [key, last] of this.#inMemory) if (now - last >= REMIND_EVERY_MS) this.#inMemory.delete(key);
-    if (this.#inMemory.has(changeRequestKey)) return false;
-    this.#inMemory.set(changeRequestKey, now);
-    return true;
   }
 }
 

@@ -120,7 +120,6 @@ export function eventQueueContract(name: string, start: StartQueue, numRuns: num
         reviewed: { ...origin(15), kind: "reviewed" },
         turn: { ...origin(17), kind: "turn", applications: [web], after: origin(18).change },
         "lock-lost": { ...origin(19), kind: "lock-lost", applications: [web], by: "olga", waits: [web] },
-        "still-deployed": { ...origin(20), kind: "still-deployed" },
         marked: { ...origin(21), kind: "marked", turn: 3 },
         rollout: { ...origin(23), kind: "rollout", moved: [{ application: web, line: "Synced Healthy" }] },
         "stage-due": {

@@ -20,7 +20,6 @@ export type HostEvent = EventOrigin &
     | HeadApproved
     | TurnCame
     | LockLost
-    | StillDeployed
     | Marked
     | GroupFormed
     | RolloutMoved
@@ -85,11 +84,6 @@ export interface LockLost {
   readonly by: string;
   /** The applications among these that others waited for: the change request is the first in the queue after one of them. */
   readonly waits: readonly ApplicationName[];
-}
-
-/** The change request is deployed and not merged, and it is time to say so again. */
-interface StillDeployed {
-  readonly kind: "still-deployed";
 }
 
 /** What the change request shows may be out of date. */

@@ -102,8 +102,8 @@ export interface Mark {
   readonly turn: number;
 }
 
-/** A text that svc keeps true, and which plan an approval may start the sync of. */
-export type Surface = "status" | "plan" | "approval";
+/** A text that svc keeps true, which plan an approval may start the sync of, and the time of the last reminder. */
+export type Surface = "status" | "plan" | "approval" | "reminder";
 
 /** Which change requests have to be brought up to date, and whom a change of an application concerns. Methods throw `StoreUnavailable`. */
 export interface MarkStore {

@@ -100,7 +100,6 @@ async function staySilent(outcome: Silent, asked: Answerable, change: ChangeRequ
     case "refused-before":
     case "closed-meanwhile":
     case "left-out":
-    case "reminded":
     case "rollout-looked-at":
     case "turn-over":
     case "turn-told":

@@ -25,9 +25,12 @@ import {
 import { deployedOf } from "../../core/policy/effect-rules.js";
 import type { Facts } from "../../core/policy/facts.js";
 import { nextStep, undoOf } from "../../core/policy/next-step.js";
+import type { Clock } from "../../core/ports/clock.js";
+import type { DeploymentStore } from "../../core/ports/stores.js";
 import { showAgain, showRollout } from "../answer/show.js";
 import { silent, type Silent } from "../line/outcome.js";
 import { openChange, plansAutomatically, readChangeFacts, type Run } from "../line/run.js";
+import type { Publisher } from "./publisher.js";
 import { followRollout } from "./rollout.js";
 
 /** Settles the syncs of a change request after a review, or for the reconciler. */
@@ -50,6 +53,7 @@ async function showMarked(ref: ChangeRequestRef, { turn }: Marked, run: Run): Pr
     if (change.state === "open") {
       await goOnIfDue(change, run);
       shown = await showAgain(change, run);
+      await remindIfDue(change, run);
     }
     if (shown?.read !== undefined) await startOnApproval(shown.read, run);
     const rollout = change.state === "merged" ? await run.rollouts.find(change) : undefined;
@@ -107,27 +111,56 @@ export async function settleEarlier(change: ChangeRequest, run: Run): Promise<re
   return settled;
 }
 
-/** Posts a reminder on an open change request of what is deployed and not merged. */
-export async function remind(ref: ChangeRequestRef, run: Run): Promise<Silent> {
-  await endReplacedOf(ref, run);
-  const records = [...(await run.deployments.ofChange(ref))].sort((a, b) => a.timestamp.localeCompare(b.timestamp));
-  const [first] = records;
+const REMIND_EVERY_MS = 24 * 60 * 60_000;
+
+interface OverdueSource {
+  readonly deployments: Pick<DeploymentStore, "list">;
+  readonly publisher: Pick<Publisher, "mark" | "written">;
+  readonly clock: Clock;
+}
+
+/** Marks what has been deployed and not merged for too long, and was not reminded for a day. Asks no host. */
+export async function markOverdue(
+  { deployments, publisher, clock }: OverdueSource,
+  remindAfter: number | "off",
+): Promise<void> {
+  if (remindAfter === "off") return;
+  for (const { change } of overdueChanges(await deployments.list(), clock.now(), remindAfter)) {
+    if (await mayRemind(change, { publisher, clock })) await publisher.mark(change);
+  }
+}
+
+async function mayRemind(
+  change: ChangeRequestRef,
+  { publisher, clock }: Pick<OverdueSource, "publisher" | "clock">,
+): Promise<boolean> {
+  const last = await publisher.written(change, "reminder");
+  return last === undefined || clock.now().getTime() - Date.parse(last) >= REMIND_EVERY_MS;
+}
+
+/** Reminds of what is deployed and not merged: once a day at most, whatever becomes of the reminder. */
+async function remindIfDue(change: ChangeRequest, run: Run): Promise<void> {
   const { remindAfter } = run.config.comments;
   const now = run.clock.now();
-  if (first === undefined || remindAfter === "off") return silent("nothing-to-update");
-  if (overdueChanges(records, now, remindAfter).length === 0) return silent("nothing-to-update");
-  const change = await run.host.getChangeRequest(ref, run.signal);
-  if (change.state !== "open") return silent("nothing-to-update");
+  if (remindAfter === "off") return;
+  const readOverdue = async () => {
+    const records = await run.deployments.ofChange(change);
+    return overdueChanges(records, now, remindAfter).length === 0 ? [] : records;
+  };
+  if ((await readOverdue()).length === 0 || !(await mayRemind(change, run))) return;
+  await endReplacedOf(change, run);
+  const records = [...(await readOverdue())].sort((a, b) => a.timestamp.localeCompare(b.timestamp));
+  const [first] = records;
+  if (first === undefined) return;
+  await run.publisher.wrote(change, "reminder", now.toISOString());
   const facts = { records, around: await lookAround(first, records, change, run), now };
   const reader = { change, words: run.hostWords[change.host], links: linksOf(change, run) };
   const posting = { urgency: "help", signal: run.signal } as const;
   try {
     await publishReminder(run.host, facts, reader, { runId: run.runId, posting, log: run.log });
-    return silent("reminded");
   } catch (error) {
-    // There is another day.
-    if (error instanceof HostFailure && error.reason === "rate-limited") return silent("left-out");
-    throw error;
+    if (!(error instanceof HostFailure && error.reason === "rate-limited")) throw error;
+    run.log.warn({ urgency: "help", err: error }, "an answer was left out: the code host's limit is used up");
   }
 }
 

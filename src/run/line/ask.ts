@@ -23,8 +23,6 @@ export async function ask(event: HostEvent, run: Run): Promise<Asked> {
       return { kind: "close" };
     case "reviewed":
       return { kind: "revisit" };
-    case "still-deployed":
-      return { kind: "remind" };
     case "turn":
     case "lock-lost":
     case "marked":
@@ -156,7 +154,6 @@ type Asked =
   | Silent
   | { readonly kind: "close" }
   | { readonly kind: "revisit" }
-  | { readonly kind: "remind" }
   | GroupFormed
   | LockLost
   | Marked

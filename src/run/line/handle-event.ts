@@ -3,7 +3,7 @@ import type { HostEvent } from "../../core/model/event.js";
 import { answer } from "../answer/answer.js";
 import { announcePlan } from "../answer/status.js";
 import { judgeGroup } from "../around/merge-group.js";
-import { bringUpToDate, liftsWithheld, revisit, remind } from "../around/revisit.js";
+import { bringUpToDate, liftsWithheld, revisit } from "../around/revisit.js";
 import { takeTurn, tellOfLoss } from "../around/turns.js";
 import { ask, heedingStops, withPresentAccess } from "./ask.js";
 import { AUTOPLAN, type Answerable } from "./asked.js";
@@ -25,8 +25,6 @@ export async function handleEvent(event: HostEvent, run: Run): Promise<Outcome> 
       return takeTurn(event.change, asked, run, (turn) => obey(turn, event.change, run));
     case "lock-lost":
       return tellOfLoss(event.change, asked, run);
-    case "remind":
-      return remind(event.change, run);
     case "marked":
     case "rollout":
       return bringUpToDate(event.change, asked, run);

@@ -40,7 +40,6 @@ type SilentReason =
   | "still-open"
   | "settled"
   | "status-updated"
-  | "reminded"
   /** Somebody else has the lock by now, or the change request does not wait for it any more. */
   | "turn-over"
   | "turn-told"
@@ -109,7 +108,6 @@ const SILENT_TEXTS: Readonly<Record<SilentReason, string | undefined>> = {
   "still-open": "still open",
   settled: "settled",
   "status-updated": "status updated",
-  reminded: "reminded of what is deployed and not merged",
   "turn-over": undefined,
   "turn-told": "told that a lock was released",
   "loss-told": "told that an administrator released a lock",

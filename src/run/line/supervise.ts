@@ -231,7 +231,6 @@ async function giveUp(event: HostEvent, run: Run): Promise<Outcome> {
       return asked;
     case "close":
     case "revisit":
-    case "remind":
     case "turn":
     case "lock-lost":
     case "marked":

@@ -2,8 +2,6 @@ import { readFileSync } from "node:fs";
 import { afterAll, beforeAll, expect, test } from "@jest/globals";
 import { Redis } from "ioredis";
 import { BELL_CHANNEL } from "../../../src/queue/lane-store.js";
-import { Reminders } from "../../../src/service/chores.js";
-import { systemClock } from "../../../src/service/service.js";
 import { createRedisStores } from "../../../src/store/redis/redis-stores.js";
 import { claimsInterval, sharedWarnings } from "../../../src/store/shared-records.js";
 import { tableUnder } from "../../observe/metrics/markdown-table.js";
@@ -74,7 +72,6 @@ beforeAll(async () => {
   await redis.attempts.add("10.0.0.1", 60_000);
   await claimsInterval(redis.connection, "sweep", 60_000);
   await sharedWarnings(redis.connection).save("argocd 2026-12-01 7", { at: new Date(0).toISOString() });
-  await new Reminders(redis.connection, systemClock).isTime("hosta/acme/deploy/1");
   const session = { cookie: { originalMaxAge: null }, expiresAt: Date.now() + DAY_MS, lifetimeMs: DAY_MS };
   await new Promise<void>((resolve, reject) => {
     redis.sessions.set("one", session, (error) => (error instanceof Error ? reject(error) : resolve()));
