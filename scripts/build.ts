@@ -41,7 +41,7 @@ const undiciConnections: Plugin = {
     build.onLoad({ filter: /./, namespace: "connections" }, () => ({
       resolveDir: ROOT,
       // The first makes the requests of `fetch` use these connections as well, as the whole package does.
-      contents: `require("undici/lib/global.js");
+      contents: `exports.getGlobalDispatcher = require("undici/lib/global.js").getGlobalDispatcher;
         exports.Agent = require("undici/lib/dispatcher/agent.js");
         exports.EnvHttpProxyAgent = require("undici/lib/dispatcher/env-http-proxy-agent.js");`,
     }));
