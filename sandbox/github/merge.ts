@@ -64,6 +64,7 @@ async function merge(world: World, pull: Pull, wish: MergeWish): Promise<MergeRe
   const commit = await world.store.merge(repository.fullName, pull.baseBranch, head, wish.method, message, login);
   recordPush(world, repository, { branch: pull.baseBranch, before, after: commit, by: wish.by, type: "pr_merge" });
   pull.state = "closed";
+  repository.closed += 1;
   pull.merged = { at: world.now(), by: wish.by, commit };
   pull.closedAt = pull.merged.at;
   pull.updatedAt = pull.merged.at;

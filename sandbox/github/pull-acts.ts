@@ -104,6 +104,7 @@ export async function moveHead(world: World, pull: Pull, head: string): Promise<
 export function closePull(world: World, pull: Pull): Pull {
   if (pull.state === "closed") throw new Error(`#${pull.number} is closed already`);
   pull.state = "closed";
+  pull.repository.closed += 1;
   pull.closedAt = pull.updatedAt = world.now();
   return pull;
 }
@@ -115,6 +116,7 @@ export async function reopenPull(world: World, pull: Pull): Promise<Pull> {
   const head = await world.store.resolve(pull.headRepository.fullName, `refs/heads/${pull.headBranch}`);
   if (head === undefined) throw new Error(`The head branch ${pull.headBranch} is gone`);
   pull.state = "open";
+  pull.repository.closed -= 1;
   pull.closedAt = undefined;
   await moveHead(world, pull, head);
   return pull;

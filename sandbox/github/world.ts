@@ -69,6 +69,8 @@ export interface Repository {
   readonly access: Map<string, AccessLevel>;
   readonly issues: Map<number, Issue>;
   readonly pulls: Map<number, Pull>;
+  /** How many of them are closed. */
+  closed: number;
   readonly protectedBranches: Set<string>;
   /** Every status ever set, oldest first. */
   readonly statuses: Status[];
@@ -196,6 +198,7 @@ export class World {
       access: new Map(),
       issues: new Map(),
       pulls: new Map(),
+      closed: 0,
       protectedBranches: new Set(),
       statuses: [],
       deployments: [],

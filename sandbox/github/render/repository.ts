@@ -5,7 +5,7 @@ import { renderUser } from "./user.js";
 /** A repository in webhooks. */
 export function renderRepository(world: World, repository: Repository): JsonObject {
   const { fullName } = repository;
-  const open = [...repository.pulls.values(), ...repository.issues.values()].filter(({ state }) => state === "open");
+  const open = repository.pulls.size + repository.issues.size - repository.closed;
   const host = new URL(world.url).host;
   return {
     ...rewritten(exampleMember("pull_request", "opened", "repository"), [
@@ -26,8 +26,8 @@ export function renderRepository(world: World, repository: Repository): JsonObje
     created_at: repository.createdAt,
     updated_at: repository.createdAt,
     pushed_at: repository.createdAt,
-    open_issues: open.length,
-    open_issues_count: open.length,
+    open_issues: open,
+    open_issues_count: open,
     has_discussions: false,
     allow_forking: true,
   };

@@ -156,6 +156,7 @@ async function deleteRef({ world, repository, params, announce }: Call): Promise
   // Deleting the head branch closes a pull request.
   for (const pull of openPullsFrom(world, repository, branch)) {
     pull.state = "closed";
+    repository.closed += 1;
     pull.closedAt = world.now();
     announce.closed(pull);
   }
