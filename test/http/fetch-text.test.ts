@@ -70,6 +70,14 @@ describe.each([
     expect((await read(url, GENEROUS)).text).toBe("ü");
   });
 
+  test("a header with letters beyond ASCII does no harm", async () => {
+    const bytes = Buffer.from("ü ✓").toString("latin1");
+    // Node.js would send the head in the encoding of a text that follows it.
+    const url = await serve((_request, response) => void response.setHeader("x-note", bytes).end(Buffer.from("read")));
+    const { headers, text } = await read(url, GENEROUS);
+    expect({ note: headers.get("x-note"), text }).toEqual({ note: bytes, text: "read" });
+  });
+
   describe("an abort ends the call with its reason", () => {
     test("before anything was sent", async () => {
       const url = await serve((_request, response) => response.end());
