@@ -66,7 +66,7 @@ function isEdit({ method, path }: SentRequest): boolean {
 export interface Timed {
   /** Until the host had taken the comment. */
   readonly planMs: number;
-  /** Until the host had taken the answers of Kubernetes; undefined if the plan had them at once, or asks nothing. */
+  /** Until the host had taken the answers of Kubernetes, with the plan or after it; undefined if it asks nothing. */
   readonly answeredMs: number | undefined;
   /** Until the first render was asked for; infinite if none was. */
   readonly firstMs: number;
@@ -105,10 +105,10 @@ export async function startRunningService(scene: Scene, options: ServiceOptions 
       const arrived = Math.min(...webhooks);
       const posted = Math.max(...comments);
       // An earlier plan is folded before and after the newer one is posted.
-      const answered = options.dryRun === true ? Math.max(...edits) : 0;
+      const answered = Math.max(posted, ...edits);
       return {
         planMs: posted - arrived,
-        answeredMs: answered > posted ? answered - arrived : undefined,
+        answeredMs: options.dryRun === true ? answered - arrived : undefined,
         firstMs: Math.min(...renders) - arrived,
       };
     },

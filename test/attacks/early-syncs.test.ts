@@ -19,7 +19,7 @@ describe.each(HOSTS)("while Kubernetes is asked about a plan on %s", (host) => {
     for (const name of MANY) await bot.argocd.deploy(name);
     bot.argocd.addAdmissionRule(() => 'admission webhook "policy.example.com" denied the request: no');
     const seen: { changes: readonly string[]; answers: number }[] = [];
-    bot.meanwhile("argocd", { path: /ServerSideDiff$/ }, async () => {
+    bot.whileAsked(async () => {
       await bot.forge.comment(bot.repository, 1, "ana", "<!-- svc:plan head=x -->\n## svc Plan\n\nasking Kubernetes…");
       await bot.forge.comment(bot.repository, 1, "ana", "svc sync");
       await bot.forge.idle();

@@ -175,6 +175,22 @@ export class Bot {
     faults.add({ ...request, times: 1, fault: { kind: "meanwhile", act } });
   }
 
+  /** Lets something happen when a plan of many applications is posted and Kubernetes still works on questions about it. */
+  whileAsked(act: () => Promise<void> | void): void {
+    const question = { path: /\/application\.ApplicationService\/ServerSideDiff$/ };
+    let release: () => void = () => undefined;
+    const acted = new Promise<void>((resolve) => (release = resolve));
+    // A plan is posted while its first question is under way, and only then are the others asked.
+    this.meanwhile("argocd", question, () => acted);
+    this.meanwhile("argocd", question, async () => {
+      try {
+        await act();
+      } finally {
+        release();
+      }
+    });
+  }
+
   /** Webhooks that are sent during the act never reach the service. */
   async loseWebhooks(act: () => Promise<void>): Promise<void> {
     this.forge.connect({ url: `${this.service.url}/lost`, secret: SECRET });

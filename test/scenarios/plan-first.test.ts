@@ -72,9 +72,9 @@ function writes(bot: Bot): readonly string[] {
     .map(({ method }) => method);
 }
 
-/** Opens it, and lets something happen while the first question is under way. */
+/** Opens it, and lets something happen once it is posted, while questions are under way. */
 async function openAndMeanwhile(bot: Bot, act: (number: number) => Promise<void>): Promise<number> {
-  bot.meanwhile("argocd", { path: CALL }, () => act(1));
+  bot.whileAsked(() => act(1));
   return bot.open(REFUSED);
 }
 
@@ -97,8 +97,8 @@ describe.each(HOSTS)("a plan of many applications on %s", (host) => {
     expect(await statusOf(bot, one)).toMatch(/^pending: /);
     expect(writes(bot)).toEqual(["POST", host === "hosta" ? "PATCH" : "PUT"]);
     expect(asked(bot)).toBe(MANY.length + 2);
-    const [first] = bot.argocd.requests.filter(({ path }) => path.endsWith("/managed-resources"));
-    expect(first?.path).toContain(`/${LAST}/`);
+    const [, firstOfMany] = bot.argocd.requests.filter(({ path }) => path.endsWith("/managed-resources"));
+    expect(firstOfMany?.path).toContain(`/${LAST}/`);
   });
 
   test("a sync that comes before the answer waits for it, and says what the plan then says", async () => {
@@ -151,7 +151,7 @@ describe.each(HOSTS)("a plan of many applications on %s", (host) => {
   test("what Kubernetes does not refuse loses nothing but the word that it is asked, in several comments too", async () => {
     const bot = await deployed({ host, ...inSeveralComments() });
     const shown: string[] = [];
-    bot.meanwhile("argocd", { path: CALL }, () => void shown.push(...bot.answers(1)));
+    bot.whileAsked(() => void shown.push(...bot.answers(1)));
     const one = await bot.open({ ...texts("new"), ...REFUSED });
     const parts = bot.answers(one);
     expect(shown).toHaveLength(parts.length);
@@ -166,7 +166,7 @@ describe.each(HOSTS)("a plan of many applications on %s", (host) => {
     ["was deleted is posted anew", 404],
   ] as const)("a comment of it that %s", async (_what, status) => {
     const bot = await deployed({ host, ...inSeveralComments() });
-    bot.meanwhile("argocd", { path: CALL }, () => {
+    bot.whileAsked(() => {
       const method = host === "hosta" ? "PATCH" : "PUT";
       const fault = { kind: "status", status, body: "{}" } as const;
       bot.forge.faults.add({ method, path: /\/(comments|notes)\/\d+$/, times: status === 404 ? 1 : 9, fault });

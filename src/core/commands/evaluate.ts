@@ -31,12 +31,12 @@ import {
   uncheckedPreview,
 } from "../render/check-manifests.js";
 import { digestOfRender } from "../render/digest-render.js";
-import { compareRenders, type ComparisonSource, type Question, type QuestionRoom } from "../render/live-diff-mode.js";
+import { compareRenders, type ComparisonSource, type QuestionRoom } from "../render/live-diff-mode.js";
 import type { Previewed } from "../render/preview.js";
 import { createRenderLine, type RenderedSides, type RenderSource } from "../render/render.js";
 import type { Previews } from "../survey/previews.js";
 import type { Locking } from "./locks.js";
-import { warningsOf } from "./plan-warnings.js";
+import { type Questions, warningsOf } from "./plan-warnings.js";
 
 interface EvaluationSource extends ComparisonSource, CheckSource {
   readonly deployer: ComparisonSource["deployer"] & Pick<Deployer, "whyNotFresh">;
@@ -48,8 +48,7 @@ interface Evaluation {
   readonly room: PlanRoom;
   /** Receives what the renders say about other applications. */
   readonly facts: Map<ApplicationName, RenderFacts>;
-  /** Receives what Kubernetes is asked about them once the plan is shown. */
-  readonly questions: Map<ApplicationName, Question>;
+  readonly questions: Pick<Questions, "set" | "delete">;
   readonly context: EvaluationSource;
 }
 

@@ -1,3 +1,4 @@
+import { setTimeout as pause } from "node:timers/promises";
 import { followedAside } from "../detect/inputs/moving-sources.js";
 import type { Detection } from "../detect/scan/affected.js";
 import { otherWordsTask } from "../detect/yaml/resolve-scalar.js";
@@ -29,7 +30,7 @@ import type { LiveSubject, Subject } from "../model/subject.js";
 import type { Clock } from "../ports/clock.js";
 import { computeIfLarge } from "../ports/compute.js";
 import type { CommandContext, Commits, Stoppable } from "../ports/context.js";
-import { movesCluster, type Question } from "../render/live-diff-mode.js";
+import { movesCluster, type Question, type Told } from "../render/live-diff-mode.js";
 import { findInputGaps } from "../survey/behind-base.js";
 
 /** What a plan warns of besides the diff, and what a sync may be refused for. What runs of it is added last, by `withRecords`. */
@@ -172,52 +173,70 @@ const MOST_NAMED = 5;
 const FEW = 8;
 const SOON_MS = 1_000;
 
-type Questions = ReadonlyMap<ApplicationName, Question>;
-
-/** Waits a moment for Kubernetes' answers to a plan of a few applications. `asking` is set if there are answers to wait for once the plan is posted. */
-export async function askSoon(
-  given: Plan,
-  questions: Questions,
-  context: Stoppable & { readonly clock: Clock },
-): Promise<{ readonly plan: Plan; readonly asking?: Asking }> {
-  // What this plan keeps of an earlier one may still be asking, and nobody waits for those answers.
-  const plan = withoutAnswers(given, INTERRUPTED, (application) => !questions.has(application));
-  if (questions.size === 0) return { plan };
-  const asking = new LateAnswers(plan, questions, context);
-  if (questions.size > FEW) return { plan, asking };
-  const timer = new AbortController();
-  const late = context.clock.sleep(SOON_MS, timer.signal).catch(() => undefined);
-  const answered = await Promise.race([asking.start(), late]);
-  timer.abort();
-  return answered === undefined ? { plan, asking } : { plan: answered };
+interface Asked {
+  readonly question: Question;
+  told?: Promise<Told>;
+  answered: boolean;
 }
 
-class LateAnswers implements Asking {
+/**
+ * What Kubernetes is asked about the applications of a plan: while it is rendered, one at a time and half of the time, so that it
+ * is hardly later where Argo CD renders with the same processor; and the rest, dangers first, once it is posted.
+ */
+export class Questions implements Asking {
+  readonly #asked = new Map<ApplicationName, Asked>();
   readonly #late = new AbortController();
+  #line: Promise<unknown> = Promise.resolve();
   #why = "";
   #startedAt = 0;
-  #answered: Promise<Plan> | undefined;
+  #plan: Plan | undefined;
+  #answers: Promise<Plan> | undefined;
 
-  constructor(
-    private readonly plan: Plan,
-    private readonly questions: Questions,
-    private readonly context: Stoppable,
-  ) {}
+  constructor(private readonly context: Stoppable & { readonly clock: Clock }) {}
 
-  start(): Promise<Plan> {
-    if (this.#answered === undefined) {
-      this.#startedAt = performance.now();
-      this.#answered = this.#ask();
-      // The command may be stopped before anybody waits for it.
-      this.#answered.catch(() => undefined);
-    }
-    return this.#answered;
+  /** Takes the place of an earlier question about the application. */
+  set(application: ApplicationName, question: Question): void {
+    const asked = { question, answered: false };
+    this.#asked.set(application, asked);
+    this.#line = this.#line.then(async () => {
+      const isOpen = this.#answers === undefined && this.#asked.get(application) === asked;
+      if (!isOpen) return;
+      const since = performance.now();
+      // Whoever adds the answers gets the failure.
+      await this.#told(asked).catch(() => undefined);
+      await pause(performance.now() - since, undefined, { ref: false });
+    });
+  }
+
+  delete(application: ApplicationName): void {
+    this.#asked.delete(application);
+  }
+
+  /** Stops asking. */
+  end(): void {
+    this.#late.abort();
+  }
+
+  /** Waits a moment for the answers to a plan of a few applications. `asking` is set if there are answers to wait for once the plan is posted. */
+  async soon(given: Plan): Promise<{ readonly plan: Plan; readonly asking?: Asking }> {
+    // What this plan keeps of an earlier one may still be asking, and nobody waits for those answers.
+    const plan = withoutAnswers(given, INTERRUPTED, (application) => !this.#asked.has(application));
+    this.#plan = plan;
+    if (this.#asked.size === 0) return { plan };
+    const isAnswered = [...this.#asked.values()].every(({ answered }) => answered);
+    if (this.#asked.size > FEW && !isAnswered) return { plan, asking: this };
+    const timer = new AbortController();
+    const late = this.context.clock.sleep(SOON_MS, timer.signal).catch(() => undefined);
+    const answered = await Promise.race([this.#all(plan), late]);
+    timer.abort();
+    return answered === undefined ? { plan, asking: this } : { plan: answered };
   }
 
   /** Counts real time, as the time-out of a single request does, not that of the clock. */
   async answers(withinMs: number): Promise<Plan> {
+    if (this.#plan === undefined) throw new Error("the plan whose answers are wanted is not made yet");
     this.#why = `Kubernetes did not answer within ${Math.round(withinMs / 1000)} s`;
-    const answered = this.start();
+    const answered = this.#all(this.#plan);
     const left = withinMs - (performance.now() - this.#startedAt);
     const timer = setTimeout(() => this.#late.abort(), Math.max(0, left));
     try {
@@ -227,24 +246,31 @@ class LateAnswers implements Asking {
     }
   }
 
-  async #ask(): Promise<Plan> {
-    const asked = this.plan.applications.flatMap((one) => {
-      const question = this.questions.get(one.application);
-      return question === undefined || one.kind !== "evaluated" ? [] : [{ one, question }];
-    });
-    const first = asked.sort((left, right) => urgency(left.one) - urgency(right.one));
-    const answered = await allInTurns(first, ({ one, question }) => this.#answer(one, question));
-    const byName = new Map(answered.map((one) => [one.application, one]));
-    const applications = this.plan.applications.map((one) => byName.get(one.application) ?? one);
-    return { ...this.plan, applications };
+  #all(plan: Plan): Promise<Plan> {
+    if (this.#answers === undefined) {
+      this.#startedAt = performance.now();
+      this.#answers = this.#answersTo(plan);
+      // The command may be stopped before anybody waits for it.
+      this.#answers.catch(() => undefined);
+    }
+    return this.#answers;
   }
 
-  async #answer(planned: Extract<ApplicationPlan, Evaluated>, { answer }: Question): Promise<ApplicationPlan> {
-    // One for each question: Node warns of many listeners of one signal.
-    const signal = AbortSignal.any([this.context.signal, this.#late.signal]);
+  async #answersTo(plan: Plan): Promise<Plan> {
+    const asked = plan.applications.flatMap((one) => {
+      const found = this.#asked.get(one.application);
+      return found === undefined || one.kind !== "evaluated" ? [] : [{ one, found }];
+    });
+    const first = asked.sort((left, right) => urgency(left.one) - urgency(right.one));
+    const answered = await allInTurns(first, ({ one, found }) => this.#answered(one, found));
+    const byName = new Map(answered.map((one) => [one.application, one]));
+    return { ...plan, applications: plan.applications.map((one) => byName.get(one.application) ?? one) };
+  }
+
+  async #answered(planned: Extract<ApplicationPlan, Evaluated>, asked: Asked): Promise<ApplicationPlan> {
     try {
-      signal.throwIfAborted();
-      return { ...planned, ...(await answer(planned, signal)) };
+      const told = await this.#told(asked);
+      return { ...planned, ...told(planned) };
     } catch (error) {
       this.context.signal.throwIfAborted();
       if (this.#late.signal.aborted) return withoutAnswer(planned, this.#why);
@@ -255,6 +281,20 @@ class LateAnswers implements Asking {
       );
       return withoutAnswer(planned, safeMessage(error));
     }
+  }
+
+  #told(asked: Asked): Promise<Told> {
+    asked.told ??= this.#ask(asked);
+    return asked.told;
+  }
+
+  async #ask(asked: Asked): Promise<Told> {
+    // One for each question: Node warns of many listeners of one signal.
+    const signal = AbortSignal.any([this.context.signal, this.#late.signal]);
+    signal.throwIfAborted();
+    const told = await asked.question.ask(signal);
+    asked.answered = true;
+    return told;
   }
 }
 

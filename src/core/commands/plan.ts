@@ -11,12 +11,11 @@ import { NO_EFFECT } from "../model/effect.js";
 import type { LockAttempt } from "../model/lock.js";
 import { type ApplicationPlan, isPlanOf, type Plan, type Preview } from "../model/plan/plan.js";
 import type { CommandResult } from "../model/result.js";
-import type { AnnouncedSubject, Subject } from "../model/subject.js";
+import type { Subject } from "../model/subject.js";
 import { byNameAlone } from "../policy/effect-rules.js";
 import { judge } from "../policy/judge.js";
 import { shownStages } from "../policy/stages.js";
 import type { CommandContext, Commits } from "../ports/context.js";
-import type { Question } from "../render/live-diff-mode.js";
 import { childPreviews, failingSets, type Parent, withChildren, withGenerated } from "../survey/child-previews.js";
 import { appliedSets, followedChildren, type FollowedSource, givenChildren } from "../survey/children.js";
 import type { DrivingSource } from "../survey/driving-right.js";
@@ -29,7 +28,7 @@ import { type Survey, surveyAfresh, type SurveyOptions } from "../survey/survey.
 import { contentWithin, createPlanStart, evaluate, newPlanRoom, type PlanStart } from "./evaluate.js";
 import { leaveQueues, type LockPorts, presentLock, releaseOthers, settleLocks } from "./locks.js";
 import { labelsFor } from "./next-stage.js";
-import { askSoon, otherWordNotes, warningsOf, withRecords } from "./plan-warnings.js";
+import { otherWordNotes, Questions, warningsOf, withRecords } from "./plan-warnings.js";
 import { correctedTo, type LabelsOf, namesOf } from "./selection.js";
 
 interface Planning {
@@ -41,6 +40,7 @@ interface Planning {
   readonly why: WhyWithheld;
   readonly previews: Previews;
   readonly start: PlanStart;
+  readonly questions: Questions;
   readonly context: CommandContext;
 }
 
@@ -53,23 +53,25 @@ export async function plan(command: Command<"plan">, context: CommandContext): P
   const why = createLifting(context);
   const previews = createPreviews(why, context);
   const start = createPlanStart(locks, why, previews, context);
+  const questions = new Questions(context);
   const everything = command.applications.length === 0;
   try {
     const labelsOf = await labelsFor(command, context);
-    const planning: Planning = { command, everything, labelsOf, locks, why, previews, start, context };
+    const planning: Planning = { command, everything, labelsOf, locks, why, previews, start, questions, context };
     const surveyed = await look(planning);
     const selection = await choose(surveyed.found.subjects, planning);
     if (selection.kind === "refused") return selection;
     const compared = await compare(selection.chosen, surveyed, planning);
     context.signal.throwIfAborted();
     const concluded = await conclude(compared, selection, planning);
-    const asked = await askSoon(concluded, compared.questions, context);
+    const asked = await questions.soon(concluded);
     await context.plans.save(asked.plan);
     context.signal.throwIfAborted();
     return { kind: "planned", ...asked, pruning: context.settings.prune };
   } catch (error) {
     // The survey may still be reading: no lock is taken after the answer, and one that is being taken is released as well.
     await start.end();
+    questions.end();
     if (context.signal.aborted) await releaseFresh(locks, context);
     throw error;
   }
@@ -154,21 +156,22 @@ interface Compared extends Pick<Plan, "applications" | "applicationSets"> {
   readonly previewed: readonly Preview[];
   /** What the change request affects, children included that only their parents change. */
   readonly found: Survey;
-  readonly questions: ReadonlyMap<ApplicationName, Question>;
+  readonly otherWords: readonly string[];
 }
 
 /** Locks and renders the chosen subjects, and all that follows from them: children, generated applications, effects. */
 async function compare(chosen: readonly Subject[], surveyed: SurveyWithSets, planning: Planning): Promise<Compared> {
-  const { everything, locks, why, previews, start, context } = planning;
+  const { everything, locks, why, previews, start, questions, context } = planning;
   await allInTurns(chosen, (subject) => {
     start.start(subject);
     return Promise.resolve();
   });
   const generated = everything ? previewGenerated(surveyed, previews, context) : Promise.resolve([]);
-  // Awaited below; until then it must not end the process as an unhandled rejection.
+  // Awaited below; until then they must not end the process as an unhandled rejection.
   generated.catch(() => undefined);
+  const otherWords = otherWordNotes(surveyed.found.detection, context);
+  otherWords.catch(() => undefined);
   const facts = new Map<ApplicationName, RenderFacts>();
-  const questions = new Map<ApplicationName, Question>();
   const evaluation = { locks, room: newPlanRoom(), facts, questions, context };
   const first = await evaluate(chosen, start, evaluation);
   const { subjects, evaluated } = await followParents({ subjects: chosen, evaluated: first }, facts, surveyed.found, {
@@ -192,7 +195,6 @@ async function compare(chosen: readonly Subject[], surveyed: SurveyWithSets, pla
   const applied = (set: string) => (appliers.has(set) ? { appliedBy: appliers.get(set) } : {});
   return {
     found,
-    questions,
     previewed: [...(await generated), ...below].map((one) => {
       const origin = one.origin.kind === "generated" ? { ...one.origin, ...applied(one.origin.of) } : one.origin;
       return { ...one, origin, content: contentWithin(evaluation.room, one.content) };
@@ -201,12 +203,13 @@ async function compare(chosen: readonly Subject[], surveyed: SurveyWithSets, pla
       withFailing({ ...one, effect: effects.get(one.application) ?? NO_EFFECT }, failing.get(one.application) ?? []),
     ),
     applicationSets: applicationSets.map((set) => ({ ...set, ...applied(set.name) })),
+    otherWords: await otherWords,
   };
 }
 
 /** Settles locks and queues, and adds what earlier plans and deployments say. */
 async function conclude(
-  { applications, applicationSets, previewed, found }: Compared,
+  { applications, applicationSets, previewed, found, otherWords }: Compared,
   { asked }: Chosen,
   { everything, locks, context }: Planning,
 ): Promise<Plan> {
@@ -234,7 +237,7 @@ async function conclude(
     notDeployed,
     released: everything ? await releaseOthers(new Set(subjects.map(({ name }) => name)), context) : [],
     unread: detection.unread,
-    notes: [...settings.notes, ...detection.notes, ...(await otherWordNotes(detection, context))],
+    notes: [...settings.notes, ...detection.notes, ...otherWords],
   };
   return markFailed(plan, earlier, context);
 }
@@ -329,14 +332,12 @@ async function parentsOf(
   facts: ReadonlyMap<ApplicationName, RenderFacts>,
 ): Promise<readonly Parent[]> {
   const found = await allInTurns(subjects, async (subject): Promise<readonly Parent[]> => {
-    const known = facts.get(subject.name) ?? (isAnnounced(subject) && (await start.previewed(subject))?.facts);
-    return known ? [[subject.name, known]] : [];
+    const { kind, name } = subject;
+    const announced = kind === "new" || kind === "deleted" ? await start.previewed(subject) : undefined;
+    const known = facts.get(name) ?? announced?.facts;
+    return known ? [[name, known]] : [];
   });
   return found.flat();
-}
-
-function isAnnounced(subject: Subject): subject is AnnouncedSubject {
-  return subject.kind === "new" || subject.kind === "deleted";
 }
 
 function replaced(planned: Planned, subjects: readonly Subject[], plans: readonly ApplicationPlan[]): Planned {

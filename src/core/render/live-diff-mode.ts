@@ -34,11 +34,14 @@ interface Compared {
   readonly question?: Question | undefined;
 }
 
-/** What Kubernetes is asked about an application once its plan is shown. */
+/** What Kubernetes is asked about an application, for whose plan nobody waits. */
 export interface Question {
-  /** @param planned as it is shown. @returns It with the answers. @throws the signal's reason, and what broke. */
-  readonly answer: (planned: Evaluated, signal: AbortSignal) => Promise<Evaluated>;
+  /** @throws the signal's reason, and what broke. */
+  readonly ask: (signal: AbortSignal) => Promise<Told>;
 }
+
+/** Adds what Kubernetes told about an application to its plan. */
+export type Told = (planned: Evaluated) => Evaluated;
 
 /** What a plan still has room for among the questions that it keeps, in characters of the renders. */
 export interface QuestionRoom {
@@ -144,15 +147,18 @@ function questionAbout(
   context: ComparisonSource,
 ): Question {
   return {
-    async answer(planned, signal) {
+    async ask(signal) {
       const { compute, change, redact } = context;
       const tried = await tryInOrder(order, subject, { ...context, signal });
       const answers = answersOf(tried);
       const limits = { owner: changeRequestKey(change), deadlineMs: DEADLINE_MS, signal };
       const marks = { ...input, sides, answers };
       const computed = await computeIfLarge(compute, markTask, marks, characters + sizeOfAnswers(answers), limits);
-      const diff = computed.kind === "done" ? remarked(planned.diff, computed.output) : planned.diff;
-      return { ...planned, ...withTrials(diff, { ...tried, spec: subject.head.spec, redact }) };
+      const found = { ...withoutAnswered(tried), spec: subject.head.spec, redact };
+      return (planned) => {
+        const diff = computed.kind === "done" ? remarked(planned.diff, computed.output) : planned.diff;
+        return { ...planned, ...withTrials(diff, found) };
+      };
     },
   };
 }
@@ -189,20 +195,28 @@ async function triedInCluster(
   if (ordered.kind === "exceeded") return ordered;
   const order = ordered.output;
   if (order.objects.length === 0) return NOT_TRIED;
-  const { trials } = await tryInOrder(order, subject, context);
-  const answers = answersOf({ order, trials });
-  // From here on only the manifests of refused objects are looked at. All may be as large as the whole render.
-  const kept = order.objects.map((one, at) =>
+  const tried = await tryInOrder(order, subject, context);
+  return { kind: "tried", answers: answersOf(tried), found: withoutAnswered(tried) };
+}
+
+type TriedInOrder = Pick<Tried, "order" | "trials">;
+
+/** Once the answers are read, only the manifests of refused objects are looked at. All may be as large as the whole render. */
+function withoutAnswered({ order, trials }: TriedInOrder): TriedInOrder {
+  const objects = order.objects.map((one, at) =>
     trials[at]?.kind === "refused" ? one : { ...one, object: { ...one.object, manifest: {} } },
   );
-  return { kind: "tried", answers, found: { order: { ...order, objects: kept }, trials } };
+  return {
+    order: { ...order, objects },
+    trials: trials.map((one) => (one.kind === "accepted" ? { kind: "accepted" } : one)),
+  };
 }
 
 async function tryInOrder(
   order: TrialOrder,
   { live: application }: LiveSubject,
   { change, deployer, signal }: Pick<ComparisonSource, "change" | "deployer" | "signal">,
-): Promise<Pick<Tried, "order" | "trials">> {
+): Promise<TriedInOrder> {
   const left = application.annotations[SKIP_RECONCILE] === "true";
   const objects = order.objects.map(({ object }) => object);
   const trials: readonly Trial[] = left
