@@ -43,6 +43,7 @@ subscribe("undici:request:trailers", (message) => {
 interface SentRequest {
   readonly method: string;
   readonly path: string;
+  readonly body?: unknown;
 }
 
 /** See undici's documentation of DiagnosticsChannel. */
@@ -58,8 +59,9 @@ function isComment({ method, path }: SentRequest): boolean {
   return method === "POST" && /\/issues\/\d+\/comments$/.test(path);
 }
 
-function isEdit({ method, path }: SentRequest): boolean {
-  return method === "PATCH" && /\/issues\/comments\/\d+$/.test(path);
+/** Apart from marking earlier plans as outdated, which nobody waits for. */
+function isEdit({ method, path, body }: SentRequest): boolean {
+  return method === "PATCH" && /\/issues\/comments\/\d+$/.test(path) && !String(body).includes("Outdated plan");
 }
 
 /** Milliseconds from the arrival of a webhook. */
@@ -104,7 +106,6 @@ export async function startRunningService(scene: Scene, options: ServiceOptions 
       if (comments.length === 0) throw new Error("the service posted no comment");
       const arrived = Math.min(...webhooks);
       const posted = Math.max(...comments);
-      // An earlier plan is folded before and after the newer one is posted.
       const answered = Math.max(posted, ...edits);
       return {
         planMs: posted - arrived,

@@ -58,13 +58,13 @@ export interface PublishPlanOptions {
   readonly earlier?: readonly OwnComment[] | undefined;
   readonly posting: Posting;
   readonly log: Log;
-  /** Called before the earlier plans are hidden. */
+  /** Called before the earlier plans are marked. */
   readonly onPosted?: () => void;
 }
 
 /**
- * Marks every part of earlier plans as outdated, posts the new plan, then hides the old ones. An automatic plan that affects
- * nothing edits its predecessor of the same kind. @returns The id of the first part.
+ * Posts the plan, then marks every part of earlier ones as outdated, which nobody waits for, and hides them. An automatic plan
+ * that affects nothing edits its predecessor of the same kind. @returns The id of the first part.
  */
 export async function publishPlan(
   host: CodeHost,
@@ -76,18 +76,14 @@ export async function publishPlan(
   const current = own.filter((comment) => isCurrentPlan(comment) && !isOfRun(comment, runId, parts));
   const [only] = parts;
   const reused = automatic && parts.length === 1 && only !== undefined ? repeatable(only, current) : undefined;
-  const outdated: OwnComment[] = [];
-  for (const comment of current) {
-    if (comment.id !== reused?.id && (await markOutdated(host, change, comment, log))) outdated.push(comment);
-  }
   const id = reused === undefined ? await publish(host, change, parts, { runId, posting }) : reused.id;
   if (reused !== undefined && only !== undefined) {
     const body = remark(only, { runId, part: 1 });
     if (remark(reused.body, { runId }) !== body) await host.editComment(change, reused.id, body);
   }
   onPosted?.();
-  // Last, because each of them already says that it is outdated.
-  for (const comment of outdated) await foldAway(host, change, comment, log);
+  const outdated = current.filter((comment) => comment.id !== reused?.id);
+  for (const comment of outdated) await retire(host, change, comment, log);
   return id;
 }
 
@@ -111,25 +107,15 @@ function isOfRun({ body }: OwnComment, runId: string, parts: readonly string[]):
   return own?.runId === runId && own.head === readMarker(parts[0] ?? "")?.head && (own.part ?? 1) <= parts.length;
 }
 
-/** @returns False if the plan could not be marked; the new one is posted anyway. */
-async function markOutdated(
-  host: CodeHost,
-  change: ChangeRequestRef,
-  { id, body }: OwnComment,
-  log: Log,
-): Promise<boolean> {
+async function retire(host: CodeHost, change: ChangeRequestRef, { id, body }: OwnComment, log: Log): Promise<void> {
   const marked = markStale(body);
-  if (marked === undefined) return false;
+  if (marked === undefined) return;
   try {
     await host.editComment(change, id, marked);
-    return true;
   } catch (error) {
     log.warn({ err: error, comment: id }, "could not mark an outdated plan");
-    return false;
+    return;
   }
-}
-
-async function foldAway(host: CodeHost, change: ChangeRequestRef, { id }: OwnComment, log: Log): Promise<void> {
   try {
     await host.minimise(change, id);
   } catch (error) {
