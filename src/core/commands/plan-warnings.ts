@@ -180,8 +180,9 @@ interface Asked {
 }
 
 /**
- * What Kubernetes is asked about the applications of a plan: while it is rendered, one at a time and half of the time, so that it
- * is hardly later where Argo CD renders with the same processor; and the rest, dangers first, once it is posted.
+ * Asks Kubernetes about the applications of a plan. While the plan is being rendered, it asks one question at a time, with a pause
+ * after each that is as long as the answer took: Argo CD may render with the same processor. The other questions follow once the
+ * plan is posted, dangers first.
  */
 export class Questions implements Asking {
   readonly #asked = new Map<ApplicationName, Asked>();
@@ -194,7 +195,7 @@ export class Questions implements Asking {
 
   constructor(private readonly context: Stoppable & { readonly clock: Clock }) {}
 
-  /** Takes the place of an earlier question about the application. */
+  /** Replaces an earlier question about the application. */
   set(application: ApplicationName, question: Question): void {
     const asked = { question, answered: false };
     this.#asked.set(application, asked);

@@ -34,13 +34,13 @@ interface Compared {
   readonly question?: Question | undefined;
 }
 
-/** What Kubernetes is asked about an application, for whose plan nobody waits. */
+/** A question to Kubernetes about an application, which its plan does not wait for. */
 export interface Question {
   /** @throws the signal's reason, and what broke. */
   readonly ask: (signal: AbortSignal) => Promise<Told>;
 }
 
-/** Adds what Kubernetes told about an application to its plan. */
+/** Adds Kubernetes' answers about an application to its plan. */
 export type Told = (planned: Evaluated) => Evaluated;
 
 /** What a plan still has room for among the questions that it keeps, in characters of the renders. */
