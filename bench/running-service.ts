@@ -59,7 +59,7 @@ function isComment({ method, path }: SentRequest): boolean {
   return method === "POST" && /\/issues\/\d+\/comments$/.test(path);
 }
 
-/** Apart from marking earlier plans as outdated, which nobody waits for. */
+/** Edits that mark an earlier plan as outdated do not count: nobody waits for them. */
 function isEdit({ method, path, body }: SentRequest): boolean {
   return method === "PATCH" && /\/issues\/comments\/\d+$/.test(path) && !String(body).includes("Outdated plan");
 }

@@ -58,13 +58,13 @@ export interface PublishPlanOptions {
   readonly earlier?: readonly OwnComment[] | undefined;
   readonly posting: Posting;
   readonly log: Log;
-  /** Called before the earlier plans are marked. */
+  /** Called when the plan is posted, before earlier ones are marked as outdated. */
   readonly onPosted?: () => void;
 }
 
 /**
- * Posts the plan, then marks every part of earlier ones as outdated, which nobody waits for, and hides them. An automatic plan
- * that affects nothing edits its predecessor of the same kind. @returns The id of the first part.
+ * Posts the plan, then marks all comments of earlier plans as outdated and hides them. If the last plan affected nothing, an
+ * automatic plan that affects nothing either is not posted: the last one is edited. @returns The id of the first comment.
  */
 export async function publishPlan(
   host: CodeHost,

@@ -175,7 +175,7 @@ export class Bot {
     faults.add({ ...request, times: 1, fault: { kind: "meanwhile", act } });
   }
 
-  /** Lets something happen when a plan of many applications is posted and Kubernetes still works on questions about it. */
+  /** Lets something happen once a plan of many applications is posted, while Kubernetes is still being asked about it. */
   whileAsked(act: () => Promise<void> | void): void {
     const question = { path: /\/application\.ApplicationService\/ServerSideDiff$/ };
     let release: () => void = () => undefined;

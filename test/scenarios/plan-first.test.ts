@@ -226,6 +226,16 @@ describe.each(HOSTS)("a plan of a few applications on %s", (host) => {
   });
 });
 
+describe.each(HOSTS)("the next plan on %s", (host) => {
+  test("is posted before the earlier one is marked as outdated, which says that a newer one is below", async () => {
+    const bot = await startBot({ host });
+    const one = await bot.open(changeOf(["web"]));
+    await bot.push(one, changeOf(["web"], "3"));
+    expect(writes(bot)).toEqual(["POST", "POST", host === "hosta" ? "PATCH" : "PUT"]);
+    expect(bot.answers(one)[0]).toContain("a newer one is below");
+  });
+});
+
 describe.each(HOSTS)("two replicas with Redis on %s", (host) => {
   const redis = ownRedis();
 

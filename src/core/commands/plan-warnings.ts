@@ -1,4 +1,3 @@
-import { setTimeout as pause } from "node:timers/promises";
 import { followedAside } from "../detect/inputs/moving-sources.js";
 import type { Detection } from "../detect/scan/affected.js";
 import { otherWordsTask } from "../detect/yaml/resolve-scalar.js";
@@ -176,36 +175,36 @@ const SOON_MS = 1_000;
 interface Asked {
   readonly question: Question;
   told?: Promise<Told>;
-  answered: boolean;
+  settled: boolean;
 }
 
 /**
- * Asks Kubernetes about the applications of a plan. While the plan is being rendered, it asks one question at a time, with a pause
- * after each that is as long as the answer took: Argo CD may render with the same processor. The other questions follow once the
- * plan is posted, dangers first.
+ * Asks Kubernetes about the applications of a plan: one at a time while the plan is being rendered, with a pause after each answer
+ * that is as long as the answer took, since Argo CD may render with the same processor. The rest follows once the plan is posted,
+ * dangers first.
  */
-export class Questions implements Asking {
+export class Questions {
   readonly #asked = new Map<ApplicationName, Asked>();
   readonly #late = new AbortController();
   #line: Promise<unknown> = Promise.resolve();
+  #rendered = false;
   #why = "";
   #startedAt = 0;
-  #plan: Plan | undefined;
   #answers: Promise<Plan> | undefined;
 
   constructor(private readonly context: Stoppable & { readonly clock: Clock }) {}
 
   /** Replaces an earlier question about the application. */
   set(application: ApplicationName, question: Question): void {
-    const asked = { question, answered: false };
+    const asked = { question, settled: false };
     this.#asked.set(application, asked);
     this.#line = this.#line.then(async () => {
-      const isOpen = this.#answers === undefined && this.#asked.get(application) === asked;
-      if (!isOpen) return;
-      const since = performance.now();
-      // Whoever adds the answers gets the failure.
+      if (this.#rendered || this.#asked.get(application) !== asked) return;
+      const { clock, signal } = this.context;
+      const since = clock.now().getTime();
+      // A failure is reported where the answers are added to the plan.
       await this.#told(asked).catch(() => undefined);
-      await pause(performance.now() - since, undefined, { ref: false });
+      await clock.sleep(clock.now().getTime() - since, signal).catch(() => undefined);
     });
   }
 
@@ -218,27 +217,27 @@ export class Questions implements Asking {
     this.#late.abort();
   }
 
-  /** Waits a moment for the answers to a plan of a few applications. `asking` is set if there are answers to wait for once the plan is posted. */
+  /** Call it once the plan is rendered. A plan of few applications waits a second for its answers; `asking` is set if some are still missing. */
   async soon(given: Plan): Promise<{ readonly plan: Plan; readonly asking?: Asking }> {
+    this.#rendered = true;
     // What this plan keeps of an earlier one may still be asking, and nobody waits for those answers.
     const plan = withoutAnswers(given, INTERRUPTED, (application) => !this.#asked.has(application));
-    this.#plan = plan;
     if (this.#asked.size === 0) return { plan };
-    const isAnswered = [...this.#asked.values()].every(({ answered }) => answered);
-    if (this.#asked.size > FEW && !isAnswered) return { plan, asking: this };
+    const asking: Asking = { answers: (withinMs) => this.#within(withinMs, plan) };
+    const isSettled = [...this.#asked.values()].every(({ settled }) => settled);
+    if (this.#asked.size > FEW && !isSettled) return { plan, asking };
     const timer = new AbortController();
     const late = this.context.clock.sleep(SOON_MS, timer.signal).catch(() => undefined);
     const answered = await Promise.race([this.#all(plan), late]);
     timer.abort();
-    return answered === undefined ? { plan, asking: this } : { plan: answered };
+    return answered === undefined ? { plan, asking } : { plan: answered };
   }
 
   /** Counts real time, as the time-out of a single request does, not that of the clock. */
-  async answers(withinMs: number): Promise<Plan> {
-    if (this.#plan === undefined) throw new Error("the plan whose answers are wanted is not made yet");
-    this.#why = `Kubernetes did not answer within ${Math.round(withinMs / 1000)} s`;
-    const answered = this.#all(this.#plan);
-    const left = withinMs - (performance.now() - this.#startedAt);
+  async #within(ms: number, plan: Plan): Promise<Plan> {
+    this.#why = `Kubernetes did not answer within ${Math.round(ms / 1000)} s`;
+    const answered = this.#all(plan);
+    const left = ms - (performance.now() - this.#startedAt);
     const timer = setTimeout(() => this.#late.abort(), Math.max(0, left));
     try {
       return await answered;
@@ -292,10 +291,12 @@ export class Questions implements Asking {
   async #ask(asked: Asked): Promise<Told> {
     // One for each question: Node warns of many listeners of one signal.
     const signal = AbortSignal.any([this.context.signal, this.#late.signal]);
-    signal.throwIfAborted();
-    const told = await asked.question.ask(signal);
-    asked.answered = true;
-    return told;
+    try {
+      signal.throwIfAborted();
+      return await asked.question.ask(signal);
+    } finally {
+      asked.settled = true;
+    }
   }
 }
 

@@ -34,9 +34,9 @@ interface Compared {
   readonly question?: Question | undefined;
 }
 
-/** A question to Kubernetes about an application, which its plan does not wait for. */
+/** What to ask Kubernetes about an application. Its plan does not wait for the answer. */
 export interface Question {
-  /** @throws the signal's reason, and what broke. */
+  /** @throws the signal's reason, or an unexpected error. */
   readonly ask: (signal: AbortSignal) => Promise<Told>;
 }
 

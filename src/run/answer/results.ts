@@ -276,8 +276,8 @@ async function replyWithPlan({ plan, asking }: CommandResultOf<"planned">, answe
   const { settings, settled, earlier } = finished;
   const automatic = asked.kind === "autoplan";
   const quiet = automatic && settled.length === 0 && plan.turn === undefined;
-  // Kubernetes works on the first questions while earlier plans are hidden and the commit status follows. Whoever adds the
-  // answers gets the failure.
+  // Kubernetes answers while earlier plans are marked as outdated and the commit status is set. A failure is reported where the
+  // answers are added to the plan.
   const onPosted = () => void asking?.answers(run.config.deployer.requestTimeout).catch(() => undefined);
   await postPlan(plan, { parts, quiet, automatic, settings, advised, earlier, posting, onPosted }, change, run);
   if (asking !== undefined) {

@@ -171,8 +171,6 @@ async function permitBySettings(
   if (asked.kind === "command" && asked.stage !== undefined && !(await goesOn(asked.stage, change, run))) {
     return silent("stage-over");
   }
-  // Argo CD answers while the repository is fetched. Whoever needs the list gets the failure.
-  if (name === "plan") run.deployer.listApplications(run.signal).catch(() => undefined);
   const settled = await settleEarlier(change, run);
   const { settings, problems, snapshot } = await openChange(change, run);
   if (asked.kind === "autoplan" && !isWanted(asked) && !settings.autoplan) return silent("not-planned");

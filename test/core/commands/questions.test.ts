@@ -16,8 +16,8 @@ function cluster() {
   const asked: string[] = [];
   const answers = new Map<string, { readonly accept: () => void; readonly fail: (error: Error) => void }>();
   const signal = new AbortController();
-  const log = recordingLog();
-  const questions = new Questions({ signal: signal.signal, log, clock: new ManualClock() });
+  const clock = new ManualClock();
+  const questions = new Questions({ signal: signal.signal, log: recordingLog(), clock });
   const about = (name: string): Question => ({
     ask(given) {
       asked.push(name);
@@ -34,16 +34,20 @@ function cluster() {
     set: (...names: readonly string[]) => {
       for (const name of names) questions.set(applicationName(name), about(name));
     },
-    /** Once they are asked. */
-    async accept(...names: readonly string[]) {
-      for (const name of names) {
-        while (!answers.has(name)) await turn();
-        answers.get(name)?.accept();
-      }
+    /** Lets the pause after an answer pass. */
+    async pass(ms = 0) {
+      clock.advance(ms);
       await turn();
     },
+    async accept(...names: readonly string[]) {
+      for (const name of names) {
+        await turn();
+        answers.get(name)?.accept();
+        await turn();
+      }
+    },
     async fail(name: string, error: Error) {
-      while (!answers.has(name)) await turn();
+      await turn();
       answers.get(name)?.fail(error);
       await turn();
     },
@@ -65,48 +69,62 @@ const reasonsIn = ({ applications }: Plan) =>
   );
 
 describe("the questions of a plan to Kubernetes", () => {
-  test("are asked one after the other while it is rendered", async () => {
-    const { asked, set, accept } = cluster();
+  test("are asked one at a time while it is rendered, with a pause as long as the answer took", async () => {
+    const { asked, set, accept, pass } = cluster();
     set("a", "b", "c");
     await turn();
     expect(asked).toEqual(["a"]);
+    await pass(40);
     await accept("a");
-    while (asked.length < 2) await turn();
+    await pass(39);
+    expect(asked).toEqual(["a"]);
+    await pass(1);
     expect(asked).toEqual(["a", "b"]);
   });
 
-  test("leave no edit of a plan of many applications if all are answered by then", async () => {
-    const { questions, set, accept } = cluster();
-    set(...MANY);
-    await accept(...MANY);
-    const { plan, asking: later } = await questions.soon(asking(MANY));
-    expect(isAsking(plan)).toBe(false);
-    expect(later).toBeUndefined();
-  });
+  test.each(["is answered", "has failed"])(
+    "leave no edit of a plan of many applications if each %s by then",
+    async (how) => {
+      const { questions, set, accept, fail, pass } = cluster();
+      set(...MANY);
+      for (const name of MANY) {
+        await (how === "is answered" ? accept(name) : fail(name, new Error("broken")));
+        await pass();
+      }
+      const { plan, asking: later } = await questions.soon(asking(MANY));
+      expect(isAsking(plan)).toBe(false);
+      expect(later).toBeUndefined();
+    },
+  );
 
-  test("are asked at once when it is posted, dangers first, none of them twice", async () => {
-    const { asked, questions, set, accept } = cluster();
+  test("are asked all together once it is posted, dangers first, none of them twice, and none in between", async () => {
+    const { asked, questions, set, accept, pass } = cluster();
     set(...MANY);
     await accept("app-1");
-    while (asked.length < 2) await turn();
+    await pass();
     const dangers = [{ what: "deletes PersistentVolumeClaim data", pruning: true }];
     const { plan, asking: later } = await questions.soon(asking(MANY, { "app-9": { dangers } }));
     expect(isAsking(plan)).toBe(true);
+    await accept("app-2");
+    await pass();
     expect(asked).toEqual(["app-1", "app-2"]);
     const answered = later?.answers(60_000);
     await turn();
     expect(asked).toEqual(["app-1", "app-2", "app-9", ...MANY.slice(2, 8)]);
-    await accept(...MANY.slice(1));
+    await accept(...MANY.slice(2));
     expect(isAsking((await answered) ?? plan)).toBe(false);
     expect(asked).toHaveLength(MANY.length);
   });
 
-  test("that an application is evaluated again for are asked in place of its earlier ones", async () => {
-    const { asked, questions, set, accept } = cluster();
+  test("about an application that is evaluated again replace its earlier ones", async () => {
+    const { asked, questions, set, accept, pass } = cluster();
     set("a", "b", "c");
     questions.delete(applicationName("b"));
     set("c");
-    await accept("a", "c");
+    await accept("a");
+    await pass();
+    await accept("c");
+    await pass();
     expect(asked).toEqual(["a", "c"]);
   });
 
@@ -127,16 +145,21 @@ describe("the questions of a plan to Kubernetes", () => {
     },
   );
 
-  test("are asked no more once the plan is stopped, or has failed", async () => {
-    for (const how of ["stop", "end"] as const) {
-      const { asked, questions, set, stop } = cluster();
-      set("a", "b");
-      await turn();
-      if (how === "stop") stop();
-      else questions.end();
-      await turn();
-      await turn();
-      expect(asked).toEqual(["a"]);
-    }
+  test("are asked no more once the plan has failed", async () => {
+    const { asked, questions, set } = cluster();
+    set("a", "b");
+    await turn();
+    questions.end();
+    expect(isAsking((await questions.soon(asking(["a", "b"]))).plan)).toBe(false);
+    expect(asked).toEqual(["a"]);
+  });
+
+  test("are asked no more once the command is stopped", async () => {
+    const { asked, questions, set, stop } = cluster();
+    set("a", "b");
+    await turn();
+    stop();
+    await expect(questions.soon(asking(["a", "b"]))).rejects.toThrow("stopped");
+    expect(asked).toEqual(["a"]);
   });
 });
