@@ -8,7 +8,7 @@ import { HostFailure, type HostFailureOptions, type HostFailureReason } from "..
 import type { HostTerms } from "../core/model/host-words.js";
 import { isNestedDeeper, parseJson } from "../core/model/json.js";
 import type { Clock } from "../core/ports/clock.js";
-import { parseRetryAfter } from "../http/fetch-text.js";
+import { type AnswerHeaders, parseRetryAfter } from "../http/fetch-text.js";
 import type { HostId } from "../names.js";
 
 /** A numeric id of a host as text; Octokit gives those beyond 2^53 as `bigint`. */
@@ -139,7 +139,7 @@ export class HostRefusal extends HostFailure {
 }
 
 /** The time of an answer by the host's clock; it counts whole seconds. */
-export function timeOf(headers: Headers): Date | undefined {
+export function timeOf(headers: AnswerHeaders): Date | undefined {
   const time = Date.parse(headers.get("date") ?? "");
   return Number.isNaN(time) ? undefined : new Date(time);
 }

@@ -70,13 +70,16 @@ export interface AnswerLimits {
   readonly signal?: AbortSignal | null | undefined;
 }
 
-export interface Answer extends Pick<Response, "status" | "headers"> {
+/** By lower-case name, where several of one name are one list. `Headers`, which proves each again, takes ten times as long. */
+export type AnswerHeaders = ReadonlyMap<string, string>;
+
+export interface Answer {
+  readonly status: number;
+  readonly headers: AnswerHeaders;
   readonly text: string;
 }
 
-export interface BinaryAnswer {
-  readonly status: number;
-  readonly headers: Headers;
+export interface BinaryAnswer extends Omit<Answer, "text"> {
   readonly bytes: Buffer;
   /** Whether the bytes are still gzip; see `leavePacked`. */
   readonly packed: boolean;
@@ -98,7 +101,7 @@ export async function fetchText(url: string | URL, init: RequestInit, limits: An
       parts.push(decoder.decode(chunk, { stream: true }));
     }
     parts.push(decoder.decode());
-    return { status: response.status, headers: response.headers, text: parts.join("") };
+    return { status: response.status, headers: new Map(response.headers), text: parts.join("") };
   });
 }
 
@@ -187,12 +190,8 @@ function received(
   });
 }
 
-function headersOf(given: Readonly<Record<string, string | string[] | undefined>>): Headers {
-  const headers = new Headers();
-  for (const [name, values = []] of Object.entries(given)) {
-    for (const value of [values].flat()) headers.append(name, value);
-  }
-  return headers;
+function headersOf(given: Readonly<Record<string, string | string[] | undefined>>): AnswerHeaders {
+  return new Map(Object.entries(given).map(([name, values = []]) => [name, [values].flat().join(", ")]));
 }
 
 /** Settles with the exchange, at its deadline or when the caller aborts, whichever is first. */
@@ -219,14 +218,8 @@ async function within<T>(
   }
 }
 
-/** The answer as a `Response`, for client libraries that accept a `fetch`. */
-export function responseOf({ status, headers, text }: Answer): Response {
-  const hasNoBody = [204, 205, 304].includes(status);
-  return new Response(hasNoBody ? null : text, { status, headers });
-}
-
 /** `Retry-After`: seconds, or an HTTP date. @returns Milliseconds from `now`, 0 for the past; undefined if unreadable. */
-export function parseRetryAfter(header: string | null, now: Date): number | undefined {
+export function parseRetryAfter(header: string | null | undefined, now: Date): number | undefined {
   const text = header?.trim() ?? "";
   if (/^\d{1,9}$/.test(text)) return Number(text) * 1000;
   // `Date.parse` alone would read "-5" as a date.

@@ -9,7 +9,6 @@ import {
   createDispatcher,
   fetchText,
   requestBytes,
-  responseOf,
 } from "../../src/http/fetch-text.js";
 import { localServer, type LocalServer } from "../local-server.js";
 
@@ -132,14 +131,4 @@ test("connections of our own follow no redirect", async () => {
   const url = await serve((_request, response) => response.writeHead(302, { location: "/there" }).end());
   expect((await direct(url, GENEROUS)).status).toBe(302);
   expect(server?.requests).toHaveLength(1);
-});
-
-test.each([
-  [200, "{}", "{}"],
-  [404, "not here", "not here"],
-  [204, "", ""],
-  [304, "", ""],
-])("the response of status %i has the text and the headers", async (status, text, expected) => {
-  const response = responseOf({ status, text, headers: new Headers({ "x-total": "3" }) });
-  expect([response.status, response.headers.get("x-total"), await response.text()]).toEqual([status, "3", expected]);
 });

@@ -60,7 +60,7 @@ const errorBody = z.object({
 interface ErrorAnswer {
   readonly status: number;
   readonly body: string;
-  readonly retryAfter: string | null;
+  readonly retryAfter: string | undefined;
   readonly now: Date;
   readonly method: string;
   readonly path: string;

@@ -2,6 +2,7 @@ import type { Json } from "../../core/model/json.js";
 import type { Clock } from "../../core/ports/clock.js";
 import type { Log } from "../../core/ports/log.js";
 import {
+  type AnswerHeaders,
   type AnswerLimits,
   AnswerTimedOut,
   AnswerTooLarge,
@@ -264,9 +265,9 @@ export function framed(message: Uint8Array): Uint8Array<ArrayBuffer> {
 }
 
 /** A refused call has its status in the headers and no body. Otherwise a message and a frame with the trailers follow. */
-export function readGrpcAnswer(headers: Pick<Headers, "get">, bytes: Uint8Array): GrpcAnswer {
+export function readGrpcAnswer(headers: AnswerHeaders, bytes: Uint8Array): GrpcAnswer {
   if (!(headers.get("content-type") ?? "").startsWith("application/grpc-web")) return { kind: "unreadable" };
-  const early = statusIn((name) => headers.get(name) ?? undefined);
+  const early = statusIn((name) => headers.get(name));
   if (early !== undefined && early.code !== 0) return { kind: "error", ...early };
   const frames = readFrames(Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength));
   const trailers = frames?.find(({ flag }) => flag === TRAILERS);
@@ -368,8 +369,8 @@ function endOfValue(text: string): number {
  * https; other redirects come from a proxy or a missing path prefix.
  * @param apiPath The path below the configured URL, from which the right base URL follows.
  */
-function redirectProblem(from: URL, location: string | null, apiPath: string): ArgoCdFailure {
-  const target = location !== null && URL.canParse(location, from.href) ? new URL(location, from) : undefined;
+function redirectProblem(from: URL, location: string | undefined, apiPath: string): ArgoCdFailure {
+  const target = location !== undefined && URL.canParse(location, from.href) ? new URL(location, from) : undefined;
   if (target === undefined) {
     return new ArgoCdFailure(
       "failed",

@@ -145,6 +145,7 @@ export function createGitHubClient(options: GitHubClientOptions): GitHubClient {
     request: { fetch: hostFetch },
   });
   const installations = new Map<RepositoryName, number>();
+  const octokits = new Map<number, ProbotOctokit>();
 
   async function call(
     octokit: ProbotOctokit,
@@ -163,6 +164,7 @@ export function createGitHubClient(options: GitHubClientOptions): GitHubClient {
 
   /** An App that was uninstalled and installed again has a new installation id. */
   function forget(installation: number): void {
+    octokits.delete(installation);
     for (const [repository, id] of installations) if (id === installation) installations.delete(repository);
   }
 
@@ -175,7 +177,10 @@ export function createGitHubClient(options: GitHubClientOptions): GitHubClient {
   }
 
   async function asInstallation(id: number, asked: string, request: GitHubCall, signal?: AbortSignal) {
-    return call(await probot.auth(id), asked, request, { signal, installation: id });
+    // Making one costs as much as a call.
+    const octokit = octokits.get(id) ?? (await probot.auth(id));
+    octokits.set(id, octokit);
+    return call(octokit, asked, request, { signal, installation: id });
   }
 
   async function installationOf(repository: RepositoryName, signal?: AbortSignal): Promise<number> {

@@ -17,7 +17,7 @@ import { isLoopback } from "../../config/server/server-parts.js";
 import type { OidcSection } from "../../config/server/server.js";
 import type { Clock } from "../../core/ports/clock.js";
 import type { Log } from "../../core/ports/log.js";
-import { fetchText, responseOf } from "../../http/fetch-text.js";
+import { type AnswerHeaders, fetchText } from "../../http/fetch-text.js";
 import { HOST_PREFIXES } from "../../names.js";
 import type { LoginAttempt } from "../../store/stores.js";
 import type { LoginFacts, RedirectProvider } from "./login-provider.js";
@@ -149,7 +149,7 @@ function shortText(text: string, most: number): string {
 
 export interface ApiAnswer {
   readonly status: number;
-  readonly headers: Headers;
+  readonly headers: AnswerHeaders;
   /** Undefined if it is missing or not JSON. */
   readonly body: unknown;
 }
@@ -160,7 +160,9 @@ export const PROVIDER_LIMITS = { timeoutMs: 10_000, maxBytes: 2 * 1024 * 1024 } 
 /** The same limits for openid-client; its own deadline is shorter and raises its own error. */
 export const providerFetch: CustomFetch = async (url, { method, headers, body, redirect, signal }) => {
   const limits = { ...PROVIDER_LIMITS, timeoutMs: PROVIDER_LIMITS.timeoutMs + 1_000, signal };
-  return responseOf(await fetchText(url, { method, headers, body, redirect }, limits));
+  const { text, ...answer } = await fetchText(url, { method, headers, body, redirect }, limits);
+  const hasNoBody = [204, 205, 304].includes(answer.status);
+  return new Response(hasNoBody ? null : text, { status: answer.status, headers: [...answer.headers] });
 };
 
 /** Explains an answer that is neither yes nor no, with the cure. */

@@ -6,7 +6,15 @@ const NOW = new Date("2026-06-01T12:00:00Z");
 
 function interpret(status: number, answer: unknown, permission = "applications, get") {
   const body = typeof answer === "string" ? answer : JSON.stringify(answer);
-  return interpretError({ status, body, retryAfter: null, now: NOW, method: "GET", path: "/api/v1/x", permission });
+  return interpretError({
+    status,
+    body,
+    retryAfter: undefined,
+    now: NOW,
+    method: "GET",
+    path: "/api/v1/x",
+    permission,
+  });
 }
 
 const recorded = fixture("errors") as { method: string; path: string; status: number; answer: unknown }[];

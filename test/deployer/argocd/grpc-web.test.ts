@@ -9,8 +9,8 @@ function refused(text: string) {
   const frame = Buffer.concat([Buffer.from([0x80, 0, 0, 0, 0]), trailers]);
   frame.writeUInt32BE(trailers.length, 1);
   return [
-    readGrpcAnswer(new Headers({ ...headers, "grpc-message": text }), new Uint8Array()),
-    readGrpcAnswer(new Headers({ "content-type": headers["content-type"] }), frame),
+    readGrpcAnswer(new Map(Object.entries({ ...headers, "grpc-message": text })), new Uint8Array()),
+    readGrpcAnswer(new Map([["content-type", headers["content-type"]]]), frame),
   ];
 }
 

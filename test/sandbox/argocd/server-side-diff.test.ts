@@ -50,7 +50,7 @@ async function send(message: Uint8Array, as = token, to = argocd.url) {
   const headers = { "content-type": "application/grpc-web+proto", token: as };
   const response = await fetch(to + SERVER_SIDE_DIFF, { method: "POST", headers, body: framed(message) });
   expect(response.status).toBe(200);
-  return readGrpcAnswer(response.headers, new Uint8Array(await response.arrayBuffer()));
+  return readGrpcAnswer(new Map(response.headers), new Uint8Array(await response.arrayBuffer()));
 }
 
 /** The fields of a message by number: texts, and numbers of flags. */
