@@ -2,7 +2,7 @@ import { createHash } from "node:crypto";
 import { join } from "node:path";
 import { LRUCache } from "lru-cache";
 import type { Revision } from "../core/model/brand.js";
-import type { ChangeRequest } from "../core/model/change-request.js";
+import type { ChangeRequest, ChangeRequestRef } from "../core/model/change-request.js";
 import { HeadMoved, RepositoryFailure } from "../core/model/errors.js";
 import type { CloneSource } from "../core/ports/code-host.js";
 import { Stopped } from "../core/ports/event-queue.js";
@@ -108,13 +108,25 @@ class GitMirror implements Repositories {
     return new MirrorSnapshot(folder, source, commits, session.signal, this.#caches, alone, keptRef);
   }
 
+  async fetchHead(change: ChangeRequestRef, source: CloneSource, given: AbortSignal): Promise<void> {
+    if (sourceProblem(source) !== undefined) return;
+    const folder = this.#folderOf(change, source);
+    const signal = AbortSignal.any([given, this.#closing.signal]);
+    const into = `${refsOf(change)}/head`;
+    const fetchKnown = async () => {
+      if ((await folder.commitOf(into, signal)) === undefined) return;
+      await folder.fetchCommits(source, [{ from: source.headRef, into }], { first: false, signal });
+    };
+    await this.#locks.alone(folder.path, signal, fetchKnown).catch(() => undefined);
+  }
+
   async close(): Promise<void> {
     this.#closing.abort(new Stopped("shutdown"));
     await this.#locks.idle();
     await Promise.all([...this.#folders.values()].map((folder) => folder.close()));
   }
 
-  #folderOf(change: ChangeRequest, source: CloneSource): MirrorRepository {
+  #folderOf(change: ChangeRequestRef, source: CloneSource): MirrorRepository {
     const path = join(this.#options.dataDir, folderNameOf(change.host, change.repository, source.url));
     const folder = this.#folders.get(path) ?? new MirrorRepository(path, this.#limits, this.#options.startGit);
     this.#folders.set(path, folder);
@@ -234,7 +246,7 @@ interface Session {
   generation: number | undefined;
 }
 
-function refsOf({ number }: ChangeRequest): string {
+function refsOf({ number }: ChangeRequestRef): string {
   return `refs/${SERVICE}/${number}`;
 }
 

@@ -329,6 +329,43 @@ describe("what goes over the network", () => {
     expect(await snapshot.changedPaths(change.headRevision, revision(next))).toEqual(["apps/web/values.yaml"]);
   });
 
+  test("a pushed head that is fetched in advance is opened without a request", async () => {
+    const first = await host.change(1, { "apps/web/values.yaml": "replicas: 3\n" });
+    const reader = mirror();
+    await reader.open(first, host.source(1));
+    const next = await host.change(1, { "apps/web/values.yaml": "replicas: 4\n" });
+    await reader.fetchHead(next, host.source(1), new AbortController().signal);
+    const asked = host.requests.length;
+    const snapshot = await reader.open(next, host.source(1));
+    expect([...(await snapshot.read(next.headRevision, ["apps/web/values.yaml"])).values()]).toEqual(["replicas: 4\n"]);
+    expect(host.requests).toHaveLength(asked);
+  });
+
+  test("nothing is fetched in advance for a change request that was never opened", async () => {
+    const [first, second] = [await host.change(1, {}), await host.change(2, { "README.md": "bye\n" })];
+    const reader = mirror();
+    await reader.fetchHead(first, host.source(1), new AbortController().signal);
+    expect(host.requests).toEqual([]);
+    await reader.open(first, host.source(1));
+    const asked = host.requests.length;
+    await reader.fetchHead(second, host.source(2), new AbortController().signal);
+    expect(host.requests).toHaveLength(asked);
+  });
+
+  test("what fails in advance is told by what opens it", async () => {
+    const reader = mirror();
+    await reader.open(await host.change(1, {}), host.source(1));
+    const next = await host.change(1, { "README.md": "bye\n" });
+    host.behaviour = { status: 500 };
+    await reader.fetchHead(next, host.source(1), new AbortController().signal);
+    expect((await failure(reader.open(next, host.source(1)))).message).toContain("could not be read");
+    host.behaviour = "pass";
+    await reader.open(next, host.source(1));
+    await reader.fetchHead(next, host.source(1, { headRef: "refs/../x" }), new AbortController().signal);
+    await reader.fetchHead(next, host.source(1), AbortSignal.abort());
+    expect(reader.log.lines.filter(({ level }) => level === "warn" || level === "error")).toEqual([]);
+  });
+
   test("the next head comes with its small files in one fetch, without large ones", async () => {
     const change = await host.change(1, { "apps/web/values.yaml": "replicas: 5\n" });
     const opened = mirror();

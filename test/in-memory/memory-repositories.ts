@@ -19,6 +19,8 @@ export class MemoryRepositories implements Repositories {
   readonly #refs = new Map<string, Revision>();
   readonly #lists = new Map<Revision, readonly TreeEntry[]>();
 
+  fetchHead: Repositories["fetchHead"] = () => Promise.resolve();
+
   constructor(private readonly delay: Delay) {}
 
   /** Makes a commit and points the ref at it; the same files twice are two commits. */

@@ -27,6 +27,8 @@ export class StoredRepositories implements Repositories {
   /** Heads that were opened: a mirror does not ask the host for them again. */
   readonly #opened = new Set<string>();
 
+  fetchHead: Repositories["fetchHead"] = () => Promise.resolve();
+
   constructor(private readonly find: (cloneUrl: string) => StoredRepository | undefined) {}
 
   async open(change: ChangeRequest, source: CloneSource, signal?: AbortSignal): Promise<RepositorySnapshot> {

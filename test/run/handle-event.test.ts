@@ -53,6 +53,32 @@ test.each(["closed", "merged"] as const)(
   },
 );
 
+test("a pushed head is fetched while the host is asked about it, and a plan that somebody asks for fetches by itself", async () => {
+  const world = new CommandWorld();
+  const number = world.open(config("web", "2"));
+  const { host, repositories } = world;
+  const fetched: number[] = [];
+  const inAdvance = new Promise<void>((resolve) => {
+    repositories.fetchHead = (change) => {
+      fetched.push(change.number);
+      resolve();
+      return Promise.resolve();
+    };
+  });
+  await supervise(comment(world, number, "svc plan"), dependenciesOf(world), never());
+  expect(fetched).toEqual([]);
+  const ask = host.getChangeRequest.bind(host);
+  host.getChangeRequest = async (ref) => {
+    await inAdvance;
+    return ask(ref);
+  };
+  world.host.push(number, config("web", "3"));
+  const pushed = { kind: "updated", reason: "pushed", delivery: "2", change: host.ref(number) } as const;
+  await supervise(pushed, dependenciesOf(world), never());
+  expect(fetched).toEqual([number]);
+  expect(await world.stores.plans.find(host.ref(number))).toMatchObject({ head: host.facts(number).headRevision });
+});
+
 test("the head that moves while it is read is read once more", async () => {
   const world = new CommandWorld();
   const number = world.open(config("web", "2"));

@@ -87,7 +87,7 @@ export const PORT_REACH: { readonly [Name in keyof RunPorts]: ReachOf<RunPorts[N
     updateBranch: "act",
     revert: "act",
   },
-  repositories: { open: "read" },
+  repositories: { open: "read", fetchHead: "read" },
   deployer: {
     check: "read",
     naming: "read",

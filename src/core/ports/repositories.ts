@@ -1,11 +1,16 @@
 import type { Revision } from "../model/brand.js";
-import type { ChangeRequest } from "../model/change-request.js";
+import type { ChangeRequest, ChangeRequestRef } from "../model/change-request.js";
 import type { CloneSource, RevertedCommits } from "./code-host.js";
 
 /** Reads repositories without a checkout. Methods throw `RepositoryFailure`. */
 export interface Repositories {
   /** Fetches head, base tip and merge base. @throws {HeadMoved} if git fetches another head than `change` has. */
   open(change: ChangeRequest, source: CloneSource, signal?: AbortSignal): Promise<RepositorySnapshot>;
+  /**
+   * Fetches the head of a change request that was opened here before, so that `open` finds it. Does not throw: what fails is
+   * left to `open`.
+   */
+  fetchHead(change: ChangeRequestRef, source: CloneSource, signal: AbortSignal): Promise<void>;
 }
 
 /** A repository at the commits of one change request. Other commits of it can be read too: they are fetched when asked for. */

@@ -315,12 +315,19 @@ function createCloneSource(
   client: GitHubClient,
   { webUrl, clock }: { readonly webUrl: string; readonly clock: Clock },
 ): CodeHost["cloneSource"] {
-  const kept = new Map<RepositoryName, { readonly token: string; readonly until: number }>();
+  const kept = new Map<RepositoryName, { readonly token: Promise<string>; readonly until: number }>();
 
-  async function tokenFor(repository: RepositoryName): Promise<string> {
+  function tokenFor(repository: RepositoryName): Promise<string> {
     const now = clock.now().getTime();
     const known = kept.get(repository);
     if (known !== undefined && known.until > now) return known.token;
+    const token = newToken(repository);
+    kept.set(repository, { token, until: now + TOKEN_KEPT_MS });
+    token.catch(() => kept.delete(repository));
+    return token;
+  }
+
+  async function newToken(repository: RepositoryName): Promise<string> {
     const asked = `make a token to read ${repository}`;
     const installation_id = await client.installationOf(repository);
     const data = await client.asApp(asked, (octokit) =>
@@ -330,9 +337,7 @@ function createCloneSource(
         permissions: { contents: "read" },
       }),
     );
-    const { token } = decodeAnswer(tokenSchema, data, GITHUB, asked);
-    kept.set(repository, { token, until: now + TOKEN_KEPT_MS });
-    return token;
+    return decodeAnswer(tokenSchema, data, GITHUB, asked).token;
   }
 
   return async (change) => ({

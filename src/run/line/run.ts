@@ -86,6 +86,12 @@ export async function openChange(
 
 const NEVER = new AbortController().signal;
 
+/** git fetches what was pushed while the host is asked about it. What fails is left to `openChange`, which tells it. */
+export async function fetchPushed(change: ChangeRequestRef, { host, repositories, signal }: Run): Promise<void> {
+  const source = await host.cloneSource(change).catch(() => undefined);
+  if (source !== undefined) await repositories.fetchHead(change, source, signal);
+}
+
 /** The author of a run that no command started. */
 export const AUTOMATIC = { by: undefined };
 export const NOBODY = { id: "", login: "ghost", bot: false };
