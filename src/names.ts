@@ -42,6 +42,8 @@ export const API_TOKEN_PREFIX = `${SERVICE}_api_`;
 /** Keys in the store, or what they begin with. All begin with the service's name. */
 export const KEYS = {
   lock: `${SERVICE}:lock:`,
+  /** The names of the keys of each kind that is listed. */
+  index: `${SERVICE}:index:`,
   waiting: `${SERVICE}:waiting:`,
   hold: `${SERVICE}:hold:`,
   follow: `${SERVICE}:follow:`,

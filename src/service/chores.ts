@@ -230,6 +230,7 @@ interface ReconcileParts {
   readonly waiting: WaitStore;
   readonly deployments: DeploymentStore;
   readonly statuses: StatusStore;
+  readonly reindex: Stores["reindex"];
   readonly queue: EventQueue;
   readonly notifications: Notifications;
   readonly clock: Clock;
@@ -242,6 +243,7 @@ interface ReconcileParts {
  * locks to those who wait.
  */
 export async function reconcile(parts: ReconcileParts): Promise<void> {
+  await parts.reindex();
   const [locks, queues, records, shared] = await Promise.all([
     parts.locks.list(),
     parts.waiting.list(),

@@ -40,6 +40,11 @@ export interface Stores {
   readonly attempts: AttemptCounter;
   readonly live: LiveFeed;
   readonly content: ContentBudget;
+  /**
+   * Brings up to date what lists are made from: what other programs wrote, or a failover lost, is listed again. Goes through all
+   * keys. @throws {StoreUnavailable}
+   */
+  reindex(): Promise<void>;
   /** Resolves if the store answers. @throws {StoreUnavailable} within a second if it does not. */
   ping(): Promise<void>;
   /** Whether the store is usable, as last known; `problem` is safe to show to users. */

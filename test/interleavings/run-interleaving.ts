@@ -66,6 +66,7 @@ class World {
   readonly #host: MemoryHost;
   readonly #queues: readonly [EventQueue, EventQueue];
   readonly #dependencies: Dependencies;
+  readonly #reindex: Stores["reindex"];
   readonly #recorder = new Recorder();
   readonly #log = recordingLog();
   /** Webhooks that are on their way. */
@@ -123,6 +124,7 @@ class World {
       });
     const cores = [core(stores[0], SCANNERS[0], 0), core(stores[1], SCANNERS[1], 1)] as const;
     this.#dependencies = cores[0];
+    this.#reindex = stores[0].reindex;
     this.#queues = [queue(cores[0]), queue(cores[1])];
     for (const { touches, core } of opened) {
       const change = this.#host.open(this.#changes(this.#sent, touches, false), ANA);
@@ -201,7 +203,7 @@ class World {
       return (await waiting.list()).filter(({ application }) => !held.has(application));
     };
     for (let left = this.#opened; left > 0 && (await free()).length > 0; left -= 1) {
-      await reconcile({ ...this.#dependencies, queue: this.#queues[0] });
+      await reconcile({ ...this.#dependencies, reindex: this.#reindex, queue: this.#queues[0] });
       await this.rest();
     }
     return (await free()).map(({ application, changes }) => {
@@ -218,7 +220,7 @@ class World {
         this.#log.lines.filter(({ fields }) => fields.err instanceof StoreUnavailable).length;
       if (lost === seen) return;
       seen = lost;
-      await reconcile({ ...this.#dependencies, queue: this.#queues[0] });
+      await reconcile({ ...this.#dependencies, reindex: this.#reindex, queue: this.#queues[0] });
       await this.rest();
     }
   }

@@ -50,6 +50,7 @@ export function createMemoryStores(clock: Clock): Stores {
     attempts: new MemoryAttemptCounter(clock),
     live: new MemoryLiveFeed(),
     content: new MemoryContentBudget(() => clock.now().getTime()),
+    reindex: () => Promise.resolve(),
     ping: () => Promise.resolve(),
     status: () => ({ kind: "ready" }),
     close: () => Promise.resolve(),

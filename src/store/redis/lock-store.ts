@@ -25,7 +25,8 @@ import { RedisScript } from "../../http/redis.js";
 import { HOST_IDS, KEYS } from "../../names.js";
 import { byApplication, byBegin, bySince } from "../stores.js";
 import type { RedisConnection } from "./connection.js";
-import { orUndefined, readKeys, readStored, scanKeys, stored, unreadable } from "./stored-value.js";
+import { KeyIndex } from "./key-index.js";
+import { orUndefined, readKeys, readStored, stored, unreadable } from "./stored-value.js";
 
 const ACQUIRE = new RedisScript(new URL("acquire.lua", import.meta.url));
 const RELEASE = new RedisScript(new URL("release.lua", import.meta.url));
@@ -38,6 +39,8 @@ const answer = z.tuple([z.string(), z.string()]);
  * `StoredValueUnreadable`, also in `list`; only a release by `anyone` removes it.
  */
 export class RedisLockStore implements LockStore {
+  readonly index = new KeyIndex(KEYS.lock);
+
   constructor(private readonly connection: RedisConnection) {}
 
   async acquire(request: LockRequest, now: Date, from?: ChangeRequestRef): Promise<LockAttempt> {
@@ -51,6 +54,7 @@ export class RedisLockStore implements LockStore {
       LOCK_LIFETIME_MS,
       ...(from === undefined ? [] : ownerArguments(from)),
     ];
+    await this.connection.run((redis) => this.index.enter(redis, [request.application]));
     const [outcome, record] = await this.#call(ACQUIRE, key, args);
     if (outcome === "unreadable") throw unreadable(describeLock(key), key);
     const lock = readLock(record, key);
@@ -73,7 +77,7 @@ export class RedisLockStore implements LockStore {
   }
 
   async list(holder?: ChangeRequestRef): Promise<readonly Lock[]> {
-    const entries = await this.connection.run(async (redis) => readKeys(redis, await scanKeys(redis, KEYS.lock)));
+    const entries = await this.connection.run(async (redis) => readKeys(redis, await this.index.keys(redis)));
     return entries
       .map(([key, record]) => readLock(record, key))
       .filter((lock) => holder === undefined || sameChangeRequest(lock.holder, holder))
@@ -149,6 +153,8 @@ const place = z.object({ v: z.literal(1), change: stored.change, since: orUndefi
  * which they joined. A change request is found by what its record says: another version may have written it differently.
  */
 export class RedisWaitStore implements WaitStore {
+  readonly index = new KeyIndex(KEYS.waiting);
+
   constructor(private readonly connection: RedisConnection) {}
 
   async join(application: ApplicationName, change: ChangeRequestRef, where?: "first"): Promise<number | undefined> {
@@ -159,6 +165,7 @@ export class RedisWaitStore implements WaitStore {
       WAITING_LIFETIME_MS,
       where ?? "last",
     ];
+    await this.connection.run((redis) => this.index.enter(redis, [application]));
     const answer = await this.connection.run((redis) => JOIN.run(redis, [waitingKey(application)], args));
     const number = z.int().nonnegative().parse(answer);
     return number === 0 ? undefined : number;
@@ -177,7 +184,7 @@ export class RedisWaitStore implements WaitStore {
 
   async list(): Promise<readonly Waiting[]> {
     const queues = await this.connection.run(async (redis) => {
-      const keys = await scanKeys(redis, KEYS.waiting);
+      const keys = await this.index.keys(redis);
       return Promise.all(keys.map(async (key) => ({ key, records: await redis.zrange(key, "0", "-1") })));
     });
     return queues
@@ -226,12 +233,15 @@ const holdRecord = z.object({
 
 /** Holds under `svc:hold:<id>`, which Redis removes at their end. */
 export class RedisHoldStore implements HoldStore {
+  readonly index = new KeyIndex(KEYS.hold);
+
   constructor(private readonly connection: RedisConnection) {}
 
   async save(hold: Hold, now: Date): Promise<void> {
     const leftMs = Date.parse(hold.until) - now.getTime();
     if (leftMs <= 0) return;
     const record = JSON.stringify({ v: 1, hold });
+    await this.connection.run((redis) => this.index.enter(redis, [hold.id]));
     await this.connection.run((redis) => redis.set(KEYS.hold + hold.id, record, "PX", leftMs));
   }
 
@@ -242,7 +252,7 @@ export class RedisHoldStore implements HoldStore {
   }
 
   async list(): Promise<readonly Hold[]> {
-    const entries = await this.connection.run(async (redis) => readKeys(redis, await scanKeys(redis, KEYS.hold)));
+    const entries = await this.connection.run(async (redis) => readKeys(redis, await this.index.keys(redis)));
     return entries.map(([key, record]) => readHold(record, key)).sort(byBegin);
   }
 }

@@ -31,35 +31,41 @@ import { HOST_IDS, KEYS, SERVICE } from "../../names.js";
 import { MemoryContentBudget, MemoryLiveFeed } from "../memory/memory-stores.js";
 import { byApplication, type Stores } from "../stores.js";
 import { RedisConnection } from "./connection.js";
+import { KeyIndex } from "./key-index.js";
 import { RedisHoldStore, RedisLockStore, RedisRolloutStore, RedisWaitStore } from "./lock-store.js";
 import { RedisPlanStore } from "./plan-store.js";
 import type { RedisConfig } from "./redis-config.js";
 import { RedisMarkStore, RedisStatusStore } from "./status-store.js";
-import { orUndefined, readStored, scanKeys, stored } from "./stored-value.js";
+import { orUndefined, readStored, stored } from "./stored-value.js";
 import { RedisUserStore } from "./user-store.js";
 
 /** Stores in Redis. It may be unavailable at the start or later; the stores work again as soon as it answers. */
 export function createRedisStores(config: RedisConfig, parts: { readonly log: Log }): Stores {
   const connection = new RedisConnection(config, parts.log);
-  const locks = new RedisLockStore(connection);
   const live = new RedisLiveFeed(connection);
-  return {
-    connection,
-    locks,
+  const indexed = {
+    locks: new RedisLockStore(connection),
     waiting: new RedisWaitStore(connection),
     holds: new RedisHoldStore(connection),
+    deployments: new RedisDeploymentStore(connection),
+    marks: new RedisMarkStore(connection),
+  };
+  return {
+    connection,
+    ...indexed,
     rollouts: new RedisRolloutStore(connection, parts.log),
     plans: new RedisPlanStore(connection),
-    deployments: new RedisDeploymentStore(connection),
     statuses: new RedisStatusStore(connection),
-    marks: new RedisMarkStore(connection),
     audit: new RedisAuditLog(connection),
     users: new RedisUserStore(connection),
     sessions: createRedisSessions(connection),
     attempts: new RedisAttemptCounter(connection),
     live,
     content: new RedisContentBudget(connection),
-    ping: () => locks.ping(),
+    async reindex() {
+      for (const { index } of Object.values(indexed)) await connection.run((redis) => index.reindex(redis));
+    },
+    ping: () => connection.ping(),
     status: () => connection.status(),
     close: () => {
       live.close();
@@ -161,12 +167,15 @@ const END_DEPLOYMENT = new RedisScript(new URL("end-deployment.lua", import.meta
  * the id of its repository. Older versions wrote fields by name.
  */
 class RedisDeploymentStore implements DeploymentStore {
+  readonly index = new KeyIndex(KEYS.deployment);
+
   constructor(private readonly connection: RedisConnection) {}
 
   async save(deployment: Deployment): Promise<void> {
     const { application, change } = deployment;
     const [key, field, byName] = [deploymentKey(application), identityKey(change), changeRequestKey(change)];
     const record = JSON.stringify({ v: 1, deployment });
+    await this.connection.run((redis) => this.index.enter(redis, [application]));
     await this.connection.run((redis) => redis.hset(key, field, record));
     if (field !== byName) await this.connection.run((redis) => redis.hdel(key, byName));
   }
@@ -193,7 +202,7 @@ class RedisDeploymentStore implements DeploymentStore {
   }
 
   async list(): Promise<readonly Deployment[]> {
-    return this.#read(await this.connection.run((redis) => scanKeys(redis, KEYS.deployment)));
+    return this.#read(await this.connection.run((redis) => this.index.keys(redis)));
   }
 
   async #read(keys: readonly string[]): Promise<readonly Deployment[]> {

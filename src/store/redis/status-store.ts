@@ -28,6 +28,7 @@ import {
 import { RedisScript } from "../../http/redis.js";
 import { KEYS } from "../../names.js";
 import type { RedisConnection } from "./connection.js";
+import { KeyIndex } from "./key-index.js";
 import { orUndefined, readKeys, readStored, scanKeys, stored, takeDue } from "./stored-value.js";
 
 const END_LEASE = new RedisScript(new URL("end-lease.lua", import.meta.url));
@@ -194,6 +195,8 @@ const CHUNK = 500;
 
 /** Marks in a sorted set and a hash, by the ids of repositories; a hash per application says whom it concerns. */
 export class RedisMarkStore implements MarkStore {
+  readonly index = new KeyIndex(KEYS.concerned);
+
   constructor(private readonly connection: RedisConnection) {}
 
   async set(changes: readonly ChangeRequestRef[], due: Date): Promise<void> {
@@ -221,6 +224,7 @@ export class RedisMarkStore implements MarkStore {
 
   async concern(change: ChangeRequestRef, applications: readonly ApplicationName[]): Promise<void> {
     const record = JSON.stringify({ v: 1, change: changeRequestRef(change) });
+    await this.connection.run((redis) => this.index.enter(redis, applications));
     await this.connection.run((redis) =>
       Promise.all(
         applications.map(async (application) => {
@@ -234,7 +238,7 @@ export class RedisMarkStore implements MarkStore {
 
   async forget(change: ChangeRequestRef): Promise<void> {
     const field = identityKey(change);
-    const keys = await this.connection.run((redis) => scanKeys(redis, KEYS.concerned));
+    const keys = await this.connection.run((redis) => this.index.keys(redis));
     for (let start = 0; start < keys.length; start += CHUNK) {
       const part = keys.slice(start, start + CHUNK);
       await this.connection.run((redis) => Promise.all(part.map((key) => redis.hdel(key, field))));
@@ -247,7 +251,11 @@ export class RedisMarkStore implements MarkStore {
   }
 
   async applications(): Promise<readonly ApplicationName[]> {
-    const keys = await this.connection.run((redis) => scanKeys(redis, KEYS.concerned));
+    const keys = await this.connection.run(async (redis) => {
+      const listed = await this.index.keys(redis);
+      const exist = await Promise.all(listed.map((key) => redis.exists(key)));
+      return listed.filter((_, at) => exist[at] === 1);
+    });
     return keys.map((key) => applicationName(key.slice(KEYS.concerned.length)));
   }
 

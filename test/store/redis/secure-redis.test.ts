@@ -75,7 +75,7 @@ describe("over TLS", () => {
 });
 
 describe("with a user of its own", () => {
-  const RIGHTS = ["~svc:*", "+@read", "+@write", "+@scripting", "+@connection", "+@transaction"];
+  const RIGHTS = ["~svc:*", "+@read", "+@write", "+@scripting", "+@connection", "+@transaction", "+time"];
 
   test("everything works for a user limited to our keys", async () => {
     const server = await startServer(["--user", "svc", "on", ">pass", ...RIGHTS, "+info", "--user", "default", "off"]);
