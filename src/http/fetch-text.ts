@@ -70,7 +70,7 @@ export interface AnswerLimits {
   readonly signal?: AbortSignal | null | undefined;
 }
 
-/** By lower-case name, where several of one name are one list. `Headers`, which proves each again, takes ten times as long. */
+/** By lower-case name; several of one name are one list. */
 export type AnswerHeaders = ReadonlyMap<string, string>;
 
 export interface Answer {
@@ -191,7 +191,9 @@ function received(
 }
 
 function headersOf(given: Readonly<Record<string, string | string[] | undefined>>): AnswerHeaders {
-  return new Map(Object.entries(given).map(([name, values = []]) => [name, [values].flat().join(", ")]));
+  return new Map(
+    Object.entries(given).map(([name, value = ""]) => [name, typeof value === "string" ? value : value.join(", ")]),
+  );
 }
 
 /** Settles with the exchange, at its deadline or when the caller aborts, whichever is first. */
