@@ -70,10 +70,12 @@ export class MirrorRepository {
 
   /**
    * Joins all packs, since every fetch leaves one or two. Their differences are kept: finding better ones costs more than the
-   * space is worth (`--window` in git-repack(1)).
+   * space is worth (`--window` in git-repack(1)). Joins the refs as well: each change request leaves three, and a fetch would open
+   * a file for each.
    */
   async joinPacks(signal: AbortSignal): Promise<void> {
     await this.#run(["repack", "-a", "-d", "-n", "-q", "--window=0"], "pack", { signal });
+    await this.#run(["pack-refs", "--all"], "pack", { signal });
     // Its answers do not change, but it would keep the files of the old packs open.
     await this.close();
   }

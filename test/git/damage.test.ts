@@ -1,6 +1,6 @@
 import { execFile } from "node:child_process";
 import { randomBytes } from "node:crypto";
-import { copyFile, mkdtemp, readdir, rm, writeFile } from "node:fs/promises";
+import { copyFile, mkdtemp, readdir, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { promisify } from "node:util";
@@ -158,6 +158,9 @@ describe("damage is found, and the repository is read all the same:", () => {
     expect(await damageOfMirror()).toBeUndefined();
     await repository().joinPacks(new AbortController().signal);
     expect(await damageOfMirror()).toBeUndefined();
+    const refs = join(folder, "packed-refs");
+    await writeFile(refs, (await readFile(refs, "utf8")).slice(0, 100));
+    expect(await damageOfMirror()).toBe("a commit is missing");
   });
 
   function repository(): MirrorRepository {
@@ -212,7 +215,7 @@ describe("what earlier commands left is cleared away, and the mirror stays:", ()
     expect(warnings()).toEqual([]);
   });
 
-  test("more than 200 packs are joined into one, and nothing is fetched again", async () => {
+  test("more than 200 packs are joined into one, and the refs into one file, and nothing is fetched again", async () => {
     for (let copy = 0; copy < 200; copy += 1) {
       const name = `pack-${randomBytes(20).toString("hex")}`;
       const from = packs.map((file) => join(folder, "objects", "pack", file));
@@ -221,6 +224,7 @@ describe("what earlier commands left is cleared away, and the mirror stays:", ()
     const other = await host.change(2, { "apps/web/values.yaml": "replicas: 6\n" });
     await readAll(2, other.headRevision);
     expect((await packFiles()).filter((name) => name.endsWith(".pack")).length).toBeLessThan(5);
+    expect(await readdir(join(folder, "refs"), { recursive: true })).not.toContain(join("svc", "1", "head"));
     expect(warnings()).toEqual([]);
     const before = host.requests.length;
     await mirror.open(first, host.source(1));
