@@ -42,7 +42,7 @@ export const API_TOKEN_PREFIX = `${SERVICE}_api_`;
 /** Keys in the store, or what they begin with. All begin with the service's name. */
 export const KEYS = {
   lock: `${SERVICE}:lock:`,
-  /** The names of the keys of each kind that is listed. */
+  /** Which keys exist of each kind that svc lists: the names after their prefix. */
   index: `${SERVICE}:index:`,
   waiting: `${SERVICE}:waiting:`,
   hold: `${SERVICE}:hold:`,

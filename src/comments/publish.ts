@@ -63,8 +63,8 @@ export interface PublishPlanOptions {
 }
 
 /**
- * Posts the plan, then marks all comments of earlier plans as outdated and hides them. If the last plan affected nothing, an
- * automatic plan that affects nothing either is not posted: the last one is edited. @returns The id of the first comment.
+ * Posts the plan, then marks the comments of earlier plans as outdated and hides them. An automatic plan that affects nothing is
+ * written into the comment of the last plan if that affected nothing either. @returns The id of the first comment.
  */
 export async function publishPlan(
   host: CodeHost,

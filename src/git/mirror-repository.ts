@@ -70,8 +70,8 @@ export class MirrorRepository {
 
   /**
    * Joins all packs, since every fetch leaves one or two. Their differences are kept: finding better ones costs more than the
-   * space is worth (`--window` in git-repack(1)). Joins the refs as well: each change request leaves three, and a fetch would open
-   * a file for each.
+   * space is worth (`--window` in git-repack(1)). Joins the refs as well: each change request leaves three, and every fetch reads
+   * all of them, one file for each.
    */
   async joinPacks(signal: AbortSignal): Promise<void> {
     await this.#run(["repack", "-a", "-d", "-n", "-q", "--window=0"], "pack", { signal });
@@ -296,7 +296,9 @@ async function damagedRefs(mirror: MirrorRepository, signal: AbortSignal): Promi
   if (!texts.every((text) => text !== undefined && ID_LINE.test(text))) return "a ref is cut off";
   const found = await mirror.sizes([...new Set(texts.map((text) => (text ?? "").trim()))], signal);
   if (!found.every((object) => object?.type === "commit")) return "the commit of a ref is missing";
-  return (await succeeds(mirror.local(["rev-list", "--all", "--count"], signal))) ? undefined : "a commit is missing";
+  return (await succeeds(mirror.local(["rev-list", "--all", "--count"], signal)))
+    ? undefined
+    : "a commit or a ref is missing";
 }
 
 /** Only a missing tree is damage: a tree that git cannot parse was pushed like that. */

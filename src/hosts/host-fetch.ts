@@ -25,14 +25,15 @@ interface HostRequest {
 class HostAnswer {
   readonly url = "";
   readonly statusText = "";
-  readonly ok: boolean;
 
   constructor(
     readonly status: number,
     readonly headers: AnswerHeaders,
     private readonly content: string,
-  ) {
-    this.ok = status >= 200 && status <= 299;
+  ) {}
+
+  get ok(): boolean {
+    return this.status >= 200 && this.status <= 299;
   }
 
   text(): Promise<string> {
@@ -43,7 +44,7 @@ class HostAnswer {
     return Promise.resolve(new TextEncoder().encode(this.content).buffer);
   }
 
-  /** Tells the caller how long to wait where the host does not. */
+  /** The same answer with a `Retry-After`, unless the host sent one. */
   withPause(milliseconds: number): HostAnswer {
     const pause = ["retry-after", String(Math.ceil(milliseconds / 1000))] as const;
     return new HostAnswer(this.status, new Map([pause, ...this.headers]), this.content);

@@ -238,9 +238,9 @@ interface ReconcileParts {
 }
 
 /**
- * Makes up for lost webhooks. Pushes the missing "closed" event of closed change requests that still hold a lock, wait
- * for one, hold back the status of a commit that others share, or are recorded as deployed; revisits syncs without a recorded outcome; and passes expired or abandoned
- * locks to those who wait.
+ * Makes up for lost webhooks, and for records that the store's lists lack. Pushes the missing "closed" event of closed change
+ * requests that still hold a lock, wait for one, hold back the status of a commit that others share, or are recorded as deployed;
+ * revisits syncs without a recorded outcome; and passes expired or abandoned locks to those who wait.
  */
 export async function reconcile(parts: ReconcileParts): Promise<void> {
   await parts.reindex();

@@ -41,8 +41,8 @@ export interface Stores {
   readonly live: LiveFeed;
   readonly content: ContentBudget;
   /**
-   * Brings up to date what lists are made from: what other programs wrote, or a failover lost, is listed again. Goes through all
-   * keys. @throws {StoreUnavailable}
+   * Searches the whole store for records that its lists lack: another program may have written them, or a failover may have lost
+   * their names. Later lists have them. @throws {StoreUnavailable}
    */
   reindex(): Promise<void>;
   /** Resolves if the store answers. @throws {StoreUnavailable} within a second if it does not. */

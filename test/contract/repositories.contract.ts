@@ -67,6 +67,19 @@ export function repositoriesContract(name: string, start: (host: GitHost) => Pro
       expect(entries[1]?.blob).toBe("eb5c26739ea8767a00de3d6e1932c340ce323472");
     });
 
+    test("a head that was fetched in advance is opened like any other, and one that cannot be fetched breaks nothing", async () => {
+      const first = await host.change(1, { "apps/web/values.yaml": "replicas: 5\n" });
+      const { signal } = new AbortController();
+      await under.repositories.fetchHead(first, host.source(1), signal);
+      await under.repositories.open(first, host.source(1));
+      const next = await host.change(1, { "apps/web/values.yaml": "replicas: 6\n" });
+      await under.repositories.fetchHead(next, host.source(1), signal);
+      await under.repositories.fetchHead(next, host.source(1, { headRef: "refs/pull/9/head" }), signal);
+      const snapshot = await under.repositories.open(next, host.source(1));
+      const texts = await snapshot.read(next.headRevision, ["apps/web/values.yaml"]);
+      expect([...texts.values()]).toEqual(["replicas: 6\n"]);
+    });
+
     test("reads texts at head, base and merge base", async () => {
       const first = await host.change(1, { "apps/web/values.yaml": "replicas: 5\n" });
       const base = await host.commit("main", { "apps/api/values.yaml": "replicas: 9\n" });

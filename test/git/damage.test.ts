@@ -128,7 +128,7 @@ describe("damage is found, and the repository is read all the same:", () => {
     ["an index that is cut off", /^a pack is not as git wrote it/, () => overwritePacks(/\.idx$/)],
     ["a pack without its index", /^a pack has no idx/, () => removePacks(/\.idx$/)],
     ["a pack without its mark", /^a pack has no promisor/, () => removePacks(/\.promisor$/)],
-    ["a missing parent", /^a commit is missing/, () => rm(join(folder, "shallow"))],
+    ["a missing parent", /^a commit or a ref is missing/, () => rm(join(folder, "shallow"))],
     ["commits without their trees", /^a tree is missing/, () => keepOnlyCommits()],
   ])("%s", async (_what, words, damage) => {
     await mirror.close();
@@ -160,7 +160,7 @@ describe("damage is found, and the repository is read all the same:", () => {
     expect(await damageOfMirror()).toBeUndefined();
     const refs = join(folder, "packed-refs");
     await writeFile(refs, (await readFile(refs, "utf8")).slice(0, 100));
-    expect(await damageOfMirror()).toBe("a commit is missing");
+    expect(await damageOfMirror()).toBe("a commit or a ref is missing");
   });
 
   function repository(): MirrorRepository {

@@ -179,9 +179,9 @@ interface Asked {
 }
 
 /**
- * Asks Kubernetes about the applications of a plan: one at a time while the plan is being rendered, with a pause after each answer
- * that is as long as the answer took, since Argo CD may render with the same processor. The rest follows once the plan is posted,
- * dangers first.
+ * Asks Kubernetes about the applications of a plan. While the plan is being rendered it asks about one at a time, and after each
+ * answer it pauses for as long as the answer took: Argo CD may need the same processor to render. The other questions are asked
+ * once the plan is posted, those about dangers first.
  */
 export class Questions {
   readonly #asked = new Map<ApplicationName, Asked>();
@@ -217,7 +217,7 @@ export class Questions {
     this.#late.abort();
   }
 
-  /** Call it once the plan is rendered. A plan of few applications waits a second for its answers; `asking` is set if some are still missing. */
+  /** To be called when the plan is rendered. Waits up to a second for the answers about a few applications. `asking` is set if answers are missing. */
   async soon(given: Plan): Promise<{ readonly plan: Plan; readonly asking?: Asking }> {
     this.#rendered = true;
     // What this plan keeps of an earlier one may still be asking, and nobody waits for those answers.

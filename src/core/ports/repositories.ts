@@ -7,8 +7,8 @@ export interface Repositories {
   /** Fetches head, base tip and merge base. @throws {HeadMoved} if git fetches another head than `change` has. */
   open(change: ChangeRequest, source: CloneSource, signal?: AbortSignal): Promise<RepositorySnapshot>;
   /**
-   * Fetches the head of a change request that was opened here before, so that `open` finds it. Does not throw: what fails is
-   * left to `open`.
+   * Fetches the head of a change request that was opened here before, so that a following `open` need not. Never throws: `open`
+   * meets the same failure and reports it.
    */
   fetchHead(change: ChangeRequestRef, source: CloneSource, signal: AbortSignal): Promise<void>;
 }

@@ -86,7 +86,7 @@ export async function openChange(
 
 const NEVER = new AbortController().signal;
 
-/** git fetches what was pushed while the host is asked about it. What fails is left to `openChange`, which tells it. */
+/** Fetches a pushed head while the host is still asked about the change request. `openChange` reports what fails. */
 export async function fetchPushed(change: ChangeRequestRef, { host, repositories, signal }: Run): Promise<void> {
   const source = await host.cloneSource(change).catch(() => undefined);
   if (source !== undefined) await repositories.fetchHead(change, source, signal);

@@ -277,11 +277,13 @@ test("git reads with a token for this repository's contents alone", async () => 
       permissions: { contents: "read" },
     })
     .reply(201, { token: "ghs_clone", expires_at: "2099-01-01T00:00:00Z" });
-  expect(await host.cloneSource(ref)).toEqual({
+  const source = {
     url: "https://github.com/acme/deploy.git",
     authorization: `Basic ${Buffer.from("x-access-token:ghs_clone").toString("base64")}`,
     headRef: "refs/pull/7/head",
-  });
+  };
+  // Both ask for it at once, and GitHub makes one.
+  expect(await Promise.all([host.cloneSource(ref), host.cloneSource(ref)])).toEqual([source, source]);
 });
 
 describe("refusals", () => {

@@ -85,6 +85,18 @@ test("a name whose key is gone is forgotten after an hour, and one whose key is 
   expect(await index.keys(raw)).toEqual(["svc:lock:waiting"]);
 });
 
+test("a key that the search misses keeps its name", async () => {
+  const index = new KeyIndex(PREFIX);
+  await index.enter(raw, ["web"]);
+  await raw.set("svc:lock:web", "x");
+  await age(2 * HOUR_MS);
+  const blind = raw.duplicate();
+  Object.assign(blind, { scan: () => Promise.resolve(["0", []]) });
+  await index.reindex(blind);
+  expect(await index.keys(raw)).toEqual(["svc:lock:web"]);
+  blind.disconnect();
+});
+
 test("a name that is entered again while its key is looked for stays", async () => {
   const index = new KeyIndex(PREFIX);
   await index.enter(raw, ["web"]);
