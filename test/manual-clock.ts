@@ -21,7 +21,11 @@ export class ManualClock implements Clock {
         return;
       }
       signal?.addEventListener("abort", fail, { once: true });
-      this.#sleepers.push({ due: this.#now + ms, wake: resolve });
+      const wake = () => {
+        signal?.removeEventListener("abort", fail);
+        resolve();
+      };
+      this.#sleepers.push({ due: this.#now + ms, wake });
     });
   }
 

@@ -7,37 +7,65 @@ import { HeadMoved, RepositoryFailure } from "../core/model/errors.js";
 import type { CloneSource } from "../core/ports/code-host.js";
 import { Stopped } from "../core/ports/event-queue.js";
 import type { Log } from "../core/ports/log.js";
-import type { Repositories, RepositorySnapshot, TreeEntry } from "../core/ports/repositories.js";
+import type { OpenOptions, Repositories, RepositorySnapshot, TreeEntry } from "../core/ports/repositories.js";
 import { SERVICE } from "../names.js";
 import { GitFailure, remoteProblem, type StartGit } from "./git-process.js";
 import { MirrorRepository } from "./mirror-repository.js";
 import { MirrorSnapshot, type SnapshotCaches } from "./snapshot.js";
 import type { TreeNode } from "./tree-reader.js";
 
-/** Runs one piece of work at a time per key, in order. */
+interface Turns {
+  readonly first: (() => void)[];
+  readonly patient: (() => void)[];
+}
+
+/** Runs one piece of work at a time per folder, in order, but patient work only when nothing else waits. */
 class FolderLocks {
-  readonly #last = new Map<string, Promise<void>>();
+  /** Who waits, by folder; an entry means that work runs there. */
+  readonly #waiting = new Map<string, Turns>();
+  #whenIdle: (() => void)[] = [];
 
-  async alone<T>(key: string, signal: AbortSignal, work: () => Promise<T>): Promise<T> {
-    const before = this.#last.get(key) ?? Promise.resolve();
-    const result = before.then(async () => {
-      signal.throwIfAborted();
-      return work();
-    });
-    const settled = result.then(
-      () => undefined,
-      () => undefined,
-    );
-    this.#last.set(key, settled);
-    void settled.then(() => {
-      if (this.#last.get(key) === settled) this.#last.delete(key);
-    });
-    return orAborted(result, signal);
+  async alone<T>(folder: string, { signal, patient = false }: WorkOptions, work: () => Promise<T>): Promise<T> {
+    const runInTurn = async () => {
+      await this.#turn(folder, patient);
+      try {
+        signal.throwIfAborted();
+        return await work();
+      } finally {
+        this.#passOn(folder);
+      }
+    };
+    return orAborted(runInTurn(), signal);
   }
 
-  async idle(): Promise<void> {
-    while (this.#last.size > 0) await Promise.all(this.#last.values());
+  #turn(folder: string, patient: boolean): Promise<void> {
+    const waiting = this.#waiting.get(folder);
+    if (waiting === undefined) {
+      this.#waiting.set(folder, { first: [], patient: [] });
+      return Promise.resolve();
+    }
+    return new Promise((resolve) => (patient ? waiting.patient : waiting.first).push(resolve));
   }
+
+  #passOn(folder: string): void {
+    const waiting = this.#waiting.get(folder);
+    const next = waiting?.first.shift() ?? waiting?.patient.shift();
+    if (next !== undefined) {
+      next();
+      return;
+    }
+    this.#waiting.delete(folder);
+    if (this.#waiting.size === 0) for (const tell of this.#whenIdle.splice(0)) tell();
+  }
+
+  idle(): Promise<void> {
+    if (this.#waiting.size === 0) return Promise.resolve();
+    return new Promise((resolve) => this.#whenIdle.push(resolve));
+  }
+}
+
+interface WorkOptions extends OpenOptions {
+  readonly signal: AbortSignal;
 }
 
 function orAborted<T>(result: Promise<T>, signal: AbortSignal): Promise<T> {
@@ -90,17 +118,13 @@ class GitMirror implements Repositories {
     this.#limits = { maxBytes, timeoutMs, idleMs };
   }
 
-  async open(change: ChangeRequest, source: CloneSource, signal?: AbortSignal): Promise<RepositorySnapshot> {
+  async open(change: ChangeRequest, source: CloneSource, options: OpenOptions = {}): Promise<RepositorySnapshot> {
     const problem = sourceProblem(source);
     if (problem !== undefined) throw repositoryFailure(change.repository, problem);
     const folder = this.#folderOf(change, source);
-    const session: Session = {
-      change,
-      source,
-      folder,
-      signal: signal === undefined ? this.#closing.signal : AbortSignal.any([signal, this.#closing.signal]),
-      generation: undefined,
-    };
+    const { signal: given, patient } = options;
+    const signal = given === undefined ? this.#closing.signal : AbortSignal.any([given, this.#closing.signal]);
+    const session: Session = { change, source, folder, signal, patient, generation: undefined };
     await this.#work(session, () => Promise.resolve());
     const commits = commitsOf(change);
     const alone = <T>(work: () => Promise<T>) => this.#work(session, work);
@@ -117,7 +141,7 @@ class GitMirror implements Repositories {
       if ((await folder.commitOf(into, signal)) === undefined) return;
       await folder.fetchCommits(source, [{ from: source.headRef, into }], { first: false, signal });
     };
-    await this.#locks.alone(folder.path, signal, fetchKnown).catch(() => undefined);
+    await this.#locks.alone(folder.path, { signal }, fetchKnown).catch(() => undefined);
   }
 
   async close(): Promise<void> {
@@ -135,8 +159,8 @@ class GitMirror implements Repositories {
 
   /** Fetches the commits and does work, alone in the folder. What the mirror may be to blame for is tried twice. */
   #work<T>(session: Session, work: () => Promise<T>): Promise<T> {
-    const { folder, signal } = session;
-    return this.#locks.alone(folder.path, signal, async () => {
+    const { folder } = session;
+    return this.#locks.alone(folder.path, session, async () => {
       try {
         await this.#provide(session);
         return await work();
@@ -242,6 +266,7 @@ interface Session {
   readonly source: CloneSource;
   readonly folder: MirrorRepository;
   readonly signal: AbortSignal;
+  readonly patient: boolean | undefined;
   /** The generation of the folder that is known to contain the commits. */
   generation: number | undefined;
 }

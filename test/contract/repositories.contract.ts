@@ -269,10 +269,10 @@ export function repositoriesContract(name: string, start: (host: GitHost) => Pro
     test("an aborted signal stops opening and reading with its reason", async () => {
       const change = await host.change(1, {});
       const aborted = new AbortController();
-      const snapshot = await under.repositories.open(change, host.source(1), aborted.signal);
+      const snapshot = await under.repositories.open(change, host.source(1), aborted);
       aborted.abort(new Error("superseded"));
       await expect(snapshot.list(change.headRevision)).rejects.toThrow("superseded");
-      await expect(under.repositories.open(change, host.source(1), aborted.signal)).rejects.toThrow("superseded");
+      await expect(under.repositories.open(change, host.source(1), aborted)).rejects.toThrow("superseded");
     });
   });
 }

@@ -9,6 +9,7 @@ import { listenOnLoopback } from "../../sandbox/loopback.js";
 import { revision, type Revision } from "../../src/core/model/brand.js";
 import { HeadMoved, RepositoryFailure } from "../../src/core/model/errors.js";
 import { Stopped } from "../../src/core/ports/event-queue.js";
+import type { OpenOptions } from "../../src/core/ports/repositories.js";
 import { createGitMirror } from "../../src/git/mirror.js";
 import { recordingLog } from "../recording-log.js";
 import { GitHost, TOKEN } from "./git-host.js";
@@ -428,7 +429,7 @@ describe("credentials", () => {
     host.behaviour = "hang";
     const other = await host.change(2, { "README.md": "other\n" });
     const controller = new AbortController();
-    const waiting = opened.open(other, host.source(2), controller.signal).catch((error: unknown) => error);
+    const waiting = opened.open(other, host.source(2), controller).catch((error: unknown) => error);
     await newRequest();
     const { stdout } = await run("ps", ["-eo", "args"]);
     expect(stdout).toContain("refs/pull/2/head");
@@ -550,15 +551,42 @@ describe("failures", () => {
     host.behaviour = "hang";
     const opened = mirror();
     const controller = new AbortController();
-    const waiting = opened.open(change, host.source(1), controller.signal).catch((error: unknown) => error);
+    const waiting = opened.open(change, host.source(1), controller).catch((error: unknown) => error);
     await newRequest();
     controller.abort(new Stopped("closed"));
     expect(await waiting).toEqual(new Stopped("closed"));
     host.behaviour = "pass";
     await opened.open(change, host.source(1));
-    await expect(opened.open(change, host.source(1), AbortSignal.abort(new Stopped("pushed")))).rejects.toThrow(
-      Stopped,
+    const signal = AbortSignal.abort(new Stopped("pushed"));
+    await expect(opened.open(change, host.source(1), { signal })).rejects.toThrow(Stopped);
+  });
+
+  test("what nobody waits for is read after everything else, in its order", async () => {
+    const changes = await Promise.all(
+      [1, 2, 3, 4, 5].map((number) => host.change(number, { "README.md": `${number}\n` })),
     );
+    const opened = mirror();
+    const done: number[] = [];
+    const open = async (number: number, options: OpenOptions) => {
+      const change = changes[number - 1];
+      if (change === undefined) throw new Error(`there is no #${number}`);
+      const snapshot = await opened.open(change, host.source(number), options);
+      await snapshot.list(change.headRevision);
+      done.push(number);
+    };
+    host.behaviour = "hang";
+    const first = new AbortController();
+    const held = open(1, { signal: first.signal }).catch((error: unknown) => error);
+    await newRequest();
+    const given = new AbortController();
+    const waiting = [open(2, { patient: true }), open(3, { patient: true }), open(4, {}), open(5, { patient: true })];
+    const ended = open(1, { patient: true, signal: given.signal }).catch((error: unknown) => error);
+    given.abort(new Stopped("closed"));
+    expect(await ended).toEqual(new Stopped("closed"));
+    host.behaviour = "pass";
+    first.abort(new Stopped("closed"));
+    await Promise.all([held, ...waiting]);
+    expect(done).toEqual([4, 2, 3, 5]);
   });
 
   test("close stops running work and accepts no more", async () => {

@@ -3,7 +3,13 @@ import { revision, type Revision } from "../../src/core/model/brand.js";
 import type { ChangeRequest } from "../../src/core/model/change-request.js";
 import { HeadMoved, RepositoryFailure } from "../../src/core/model/errors.js";
 import type { CloneSource } from "../../src/core/ports/code-host.js";
-import type { CommitSummary, Repositories, RepositorySnapshot, TreeEntry } from "../../src/core/ports/repositories.js";
+import type {
+  OpenOptions,
+  CommitSummary,
+  Repositories,
+  RepositorySnapshot,
+  TreeEntry,
+} from "../../src/core/ports/repositories.js";
 import type { Delay } from "./delay.js";
 
 /** The files of a commit: path to text. */
@@ -93,7 +99,7 @@ export class MemoryRepositories implements Repositories {
     yield* new Set(texts.filter((text) => text !== undefined));
   }
 
-  async open(change: ChangeRequest, source: CloneSource, signal?: AbortSignal): Promise<RepositorySnapshot> {
+  async open(change: ChangeRequest, source: CloneSource, { signal }: OpenOptions = {}): Promise<RepositorySnapshot> {
     await this.delay();
     signal?.throwIfAborted();
     if (this.tip(source.headRef) !== change.headRevision) throw new HeadMoved("the head moved while it was fetched");

@@ -6,6 +6,7 @@ import type { ChangeRequest } from "../../src/core/model/change-request.js";
 import { HeadMoved, RepositoryFailure } from "../../src/core/model/errors.js";
 import type { CloneSource, RevertedCommits } from "../../src/core/ports/code-host.js";
 import type {
+  OpenOptions,
   CommitRange,
   CommitSummary,
   Repositories,
@@ -31,7 +32,7 @@ export class StoredRepositories implements Repositories {
 
   constructor(private readonly find: (cloneUrl: string) => StoredRepository | undefined) {}
 
-  async open(change: ChangeRequest, source: CloneSource, signal?: AbortSignal): Promise<RepositorySnapshot> {
+  async open(change: ChangeRequest, source: CloneSource, { signal }: OpenOptions = {}): Promise<RepositorySnapshot> {
     signal?.throwIfAborted();
     const stored = this.find(source.url);
     if (stored === undefined) throw failure(change, "the host does not know it");

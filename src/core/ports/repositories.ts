@@ -2,10 +2,17 @@ import type { Revision } from "../model/brand.js";
 import type { ChangeRequest, ChangeRequestRef } from "../model/change-request.js";
 import type { CloneSource, RevertedCommits } from "./code-host.js";
 
+export interface OpenOptions {
+  /** Stops the reading; without one only the end of the process does. */
+  readonly signal?: AbortSignal | undefined;
+  /** Everything else that reads the repository goes first: nobody waits for this. */
+  readonly patient?: boolean | undefined;
+}
+
 /** Reads repositories without a checkout. Methods throw `RepositoryFailure`. */
 export interface Repositories {
   /** Fetches head, base tip and merge base. @throws {HeadMoved} if git fetches another head than `change` has. */
-  open(change: ChangeRequest, source: CloneSource, signal?: AbortSignal): Promise<RepositorySnapshot>;
+  open(change: ChangeRequest, source: CloneSource, options?: OpenOptions): Promise<RepositorySnapshot>;
   /**
    * Fetches the head of a change request that was opened here before, so that a following `open` need not. Never throws: `open`
    * meets the same failure and reports it.

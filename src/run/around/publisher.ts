@@ -19,7 +19,7 @@ const WAIT_MS = 1_000;
 /** A mark whose replica was killed before it was in the queue is taken again after this time. */
 const LEASE_MS = 60_000;
 const RETRY_MS = 60_000;
-/** Change requests a second and replica: what people ask for goes first, and the host has a limit. */
+/** Change requests a second and replica, and at the same time: what people ask for needs the rest, and the host has a limit. */
 const MOST = 5;
 /** How often to look for the marks of other replicas. */
 const LOOK_EVERY_MS = 5_000;
@@ -31,14 +31,22 @@ interface PublisherParts {
   readonly log: Log;
 }
 
+interface UnderWay {
+  readonly change: ChangeRequestRef;
+  readonly until: Date;
+}
+
 /**
  * Keeps what change requests show true. Whoever changes a fact marks those that it concerns; a mark becomes an event of its
  * change request's lane, where no other run writes the same texts. Marks are kept here while the store is unavailable.
  */
 export class Publisher {
   readonly #kept = new Map<string, () => Promise<void>>();
+  /** Marks that this replica made events of, which wait or run, and how long they count. */
+  readonly #underWay = new Map<string, UnderWay>();
   readonly #closing = new AbortController();
   #next: Promise<void> | undefined;
+  #looking = Promise.resolve();
   #timer: NodeJS.Timeout | undefined;
 
   constructor(private readonly parts: PublisherParts) {}
@@ -123,6 +131,8 @@ export class Publisher {
   /** It shows what was stored when its run began. Never throws. */
   async done(mark: Mark): Promise<void> {
     await this.#do(`done ${identityKey(mark.change)}`, () => this.parts.marks.remove(mark));
+    const wereMost = this.#underWay.size >= MOST;
+    if (this.#underWay.delete(identityKey(mark.change)) && wereMost) this.#passSoon();
   }
 
   /** It could not be brought up to date. Never throws. */
@@ -167,28 +177,48 @@ export class Publisher {
       });
   }
 
-  /** Pushes the events of marks that are due. Logs what fails: the next look takes it again. */
-  async look(): Promise<void> {
+  /** Pushes the events of marks that are due, one look after the other. Logs what fails: the next look takes it again. */
+  look(): Promise<void> {
+    this.#looking = this.#looking.then(() => this.#look());
+    return this.#looking;
+  }
+
+  async #look(): Promise<void> {
     const { marks, clock, log } = this.parts;
     try {
       const now = clock.now();
-      const taken = await marks.take(now, new Date(now.getTime() + LEASE_MS), MOST);
+      const room = MOST - (await this.#countUnderWay(now));
+      const until = new Date(now.getTime() + LEASE_MS);
+      const taken = room > 0 ? await marks.take(now, until, room) : [];
       for (const [key, work] of [...this.#kept]) await this.#do(key, work);
-      for (const mark of taken) await this.#push(mark);
-      if (taken.length === MOST) this.#passSoon();
+      for (const mark of taken) await this.#push(mark, until);
+      if (room > 0 && taken.length === room) this.#passSoon();
     } catch (error) {
       log.debug({ err: error }, "could not work off marks; the next look does");
     }
   }
 
-  async #push(mark: Mark): Promise<void> {
+  /** Another replica may have ended some. */
+  async #countUnderWay(now: Date): Promise<number> {
+    const ended = [...this.#underWay].map(async ([key, { change, until }]) => {
+      if (until <= now || !(await this.parts.queue.isBusy(change))) this.#underWay.delete(key);
+    });
+    await Promise.all(ended);
+    return this.#underWay.size;
+  }
+
+  async #push(mark: Mark, until: Date): Promise<void> {
     const { marks, queue, log } = this.parts;
     const { change, turn } = mark;
     const delivery = `marked-${identityKey(change)}-${turn}`;
+    // Behind a sync it may wait for an hour, and takes no room from others.
+    const waitsBehind = await queue.isBusy(change);
+    if (!waitsBehind) this.#underWay.set(identityKey(change), { change, until });
     const isNew = await queue.push({ kind: "marked", delivery, change: changeRequestRef(change), turn });
     if (isNew || (await queue.isBusy(change))) return;
     // Its event ended without it each time that it was run.
     log.warn({ change: changeRequestKey(change) }, "gave up to bring a change request up to date");
+    this.#underWay.delete(identityKey(change));
     await marks.remove(mark);
   }
 }

@@ -52,7 +52,10 @@ export function plansAutomatically(change: ChangeRequest, { defaults }: ServerCo
 }
 
 /** What settings are read from; without a signal the reading is never stopped. */
-export type SettingsSource = Pick<Run, "config" | "host" | "hosts" | "repositories" | "detection" | "compute"> & {
+export type SettingsSource = Pick<
+  Run,
+  "config" | "host" | "hosts" | "repositories" | "detection" | "compute" | "patient"
+> & {
   readonly signal?: AbortSignal;
 };
 
@@ -63,9 +66,9 @@ export type SettingsSource = Pick<Run, "config" | "host" | "hosts" | "repositori
  */
 export async function openChange(
   change: ChangeRequest,
-  { config, host, hosts, repositories, detection, compute, signal }: SettingsSource,
+  { config, host, hosts, repositories, detection, compute, signal, patient }: SettingsSource,
 ): Promise<Reloaded> {
-  const repository = await repositories.open(change, await host.cloneSource(change), signal);
+  const repository = await repositories.open(change, await host.cloneSource(change), { signal, patient });
   const reading = { compute, owner: changeRequestKey(change), signal: signal ?? NEVER };
   const snapshot = openSnapshot(repository, detection, reading);
   const resolved = resolveSettings(
@@ -149,6 +152,8 @@ export interface Run extends Dependencies {
   readonly ticket: RunTicket;
   /** The host's delivery that started it. */
   readonly delivery: string;
+  /** Nobody waits for it. */
+  readonly patient?: boolean;
   readonly attempt: Attempt;
 }
 

@@ -1,0 +1,117 @@
+import { expect, test } from "@jest/globals";
+import { repositoryName } from "../../src/core/model/brand.js";
+import type { ChangeRequestRef } from "../../src/core/model/change-request.js";
+import type { HostEvent } from "../../src/core/model/event.js";
+import type { RunEnd } from "../../src/core/ports/event-queue.js";
+import { createInProcessQueue } from "../../src/queue/in-process.js";
+import { Publisher } from "../../src/run/around/publisher.js";
+import { MemoryMarkStore } from "../../src/store/memory/lock-store.js";
+import { ManualClock } from "../manual-clock.js";
+import { recordingLog } from "../recording-log.js";
+
+const SECOND_MS = 1000;
+const MANY = 20;
+
+const change = (number: number): ChangeRequestRef => ({
+  host: "hosta",
+  repository: repositoryName("acme/deploy"),
+  number,
+});
+
+/** A publisher whose events run until they are told to end. */
+function startLine(concurrency: number) {
+  const [clock, log] = [new ManualClock(), recordingLog()];
+  const marks = new MemoryMarkStore(clock);
+  const running = new Map<number, { readonly event: HostEvent; readonly end: (how: RunEnd) => void }>();
+  const run = (event: HostEvent) =>
+    new Promise<RunEnd>((resolve) => {
+      running.set(event.change.number, { event, end: resolve });
+    });
+  const queue = createInProcessQueue({ concurrency, run, clock, log });
+  const publisher = new Publisher({ marks, queue, clock, log });
+  return {
+    clock,
+    queue,
+    publisher,
+    async markAll() {
+      for (let number = 1; number <= MANY; number += 1) await publisher.mark(change(number));
+    },
+    async wait(ms: number) {
+      clock.advance(ms);
+      await publisher.look();
+    },
+    comment: (number: number) =>
+      queue.push({
+        kind: "commented",
+        commentId: "1",
+        body: "svc sync",
+        author: { id: "1", login: "ana", bot: false },
+        delivery: `comment ${number}`,
+        change: change(number),
+      }),
+    /** Numbers of those whose marks run. */
+    passes: () => [...running].filter(([, { event }]) => event.kind === "marked").map(([number]) => number),
+    runs: (number: number) => running.get(number)?.event.kind,
+    async end(number: number, { marked = true } = {}) {
+      const found = running.get(number);
+      if (found === undefined) throw new Error(`nothing runs for #${number}`);
+      running.delete(number);
+      const { event } = found;
+      if (marked && event.kind === "marked") await publisher.done({ change: event.change, turn: event.turn });
+      found.end("done");
+      await new Promise(setImmediate);
+    },
+  };
+}
+
+test("however long passes take, five run at once, and what a person asks for starts beside them", async () => {
+  const line = startLine(10);
+  await line.markAll();
+  for (let second = 1; second <= 10; second += 1) await line.wait(SECOND_MS);
+  expect(line.passes()).toHaveLength(5);
+  await line.comment(100);
+  expect(line.runs(100)).toBe("commented");
+});
+
+test("a pass that ends makes room for the next one", async () => {
+  const line = startLine(10);
+  await line.markAll();
+  for (let second = 1; second <= 10; second += 1) await line.wait(SECOND_MS);
+  const worked = line.passes();
+  for (let at = 0; at < MANY; at += 1) {
+    await line.end(worked[at] ?? Number.NaN);
+    await line.wait(SECOND_MS);
+    worked.push(...line.passes().filter((number) => !worked.includes(number)));
+  }
+  expect(worked.sort((left, right) => left - right)).toEqual(Array.from({ length: MANY }, (_, at) => at + 1));
+  expect(line.passes()).toEqual([]);
+});
+
+test("a pass that ended on another replica, or whose end was not told, makes room as well", async () => {
+  const line = startLine(10);
+  await line.markAll();
+  await line.wait(SECOND_MS);
+  const first = line.passes();
+  for (const number of first) await line.end(number, { marked: false });
+  await line.wait(SECOND_MS);
+  expect(line.passes()).toHaveLength(5);
+  expect(line.passes()).not.toEqual(expect.arrayContaining(first));
+});
+
+test("marks that wait behind a sync take no room from others", async () => {
+  const line = startLine(10);
+  for (let number = 1; number <= 5; number += 1) await line.comment(number);
+  await line.markAll();
+  for (let second = 1; second <= 2; second += 1) await line.wait(SECOND_MS);
+  expect(line.passes()).toHaveLength(5);
+});
+
+test("passes that hang are not waited for longer than a minute", async () => {
+  const line = startLine(100);
+  await line.markAll();
+  await line.wait(SECOND_MS);
+  const first = line.passes();
+  await line.wait(61 * SECOND_MS);
+  expect(line.passes().length).toBe(10);
+  expect(line.passes()).toEqual(expect.arrayContaining(first));
+});
