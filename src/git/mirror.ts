@@ -7,7 +7,13 @@ import { HeadMoved, RepositoryFailure } from "../core/model/errors.js";
 import type { CloneSource } from "../core/ports/code-host.js";
 import { Stopped } from "../core/ports/event-queue.js";
 import type { Log } from "../core/ports/log.js";
-import type { OpenOptions, Repositories, RepositorySnapshot, TreeEntry } from "../core/ports/repositories.js";
+import type {
+  FetchOptions,
+  OpenOptions,
+  Repositories,
+  RepositorySnapshot,
+  TreeEntry,
+} from "../core/ports/repositories.js";
 import { SERVICE } from "../names.js";
 import { GitFailure, remoteProblem, type StartGit } from "./git-process.js";
 import { MirrorRepository } from "./mirror-repository.js";
@@ -132,14 +138,15 @@ class GitMirror implements Repositories {
     return new MirrorSnapshot(folder, source, commits, session.signal, this.#caches, alone, keptRef);
   }
 
-  async fetchHead(change: ChangeRequestRef, source: CloneSource, given: AbortSignal): Promise<void> {
+  async fetchHead(change: ChangeRequestRef, source: CloneSource, options: FetchOptions): Promise<void> {
     if (sourceProblem(source) !== undefined) return;
     const folder = this.#folderOf(change, source);
-    const signal = AbortSignal.any([given, this.#closing.signal]);
+    const { pushed: from = source.headRef } = options;
+    const signal = AbortSignal.any([options.signal, this.#closing.signal]);
     const into = `${refsOf(change)}/head`;
     const fetchKnown = async () => {
       if ((await folder.commitOf(into, signal)) === undefined) return;
-      await folder.fetchCommits(source, [{ from: source.headRef, into }], { first: false, signal });
+      await folder.fetchCommits(source, [{ from, into }], { first: false, signal });
     };
     await this.#locks.alone(folder.path, { signal }, fetchKnown).catch(() => undefined);
   }

@@ -276,6 +276,7 @@ const hostEvent = z.discriminatedUnion("kind", [
     ...origin,
     kind: z.literal("updated"),
     reason: z.enum(["opened", "reopened", "pushed", "ready", "retargeted"]),
+    pushed: z.string().transform(revision).optional(),
   }),
   z.object({ ...origin, kind: z.literal("plan-wanted") }),
   z.object({ ...origin, kind: z.literal("closed"), merged: z.boolean() }),

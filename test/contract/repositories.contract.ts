@@ -70,11 +70,12 @@ export function repositoriesContract(name: string, start: (host: GitHost) => Pro
     test("a head that was fetched in advance is opened like any other, and one that cannot be fetched breaks nothing", async () => {
       const first = await host.change(1, { "apps/web/values.yaml": "replicas: 5\n" });
       const { signal } = new AbortController();
-      await under.repositories.fetchHead(first, host.source(1), signal);
+      await under.repositories.fetchHead(first, host.source(1), { signal });
       await under.repositories.open(first, host.source(1));
       const next = await host.change(1, { "apps/web/values.yaml": "replicas: 6\n" });
-      await under.repositories.fetchHead(next, host.source(1), signal);
-      await under.repositories.fetchHead(next, host.source(1, { headRef: "refs/pull/9/head" }), signal);
+      await under.repositories.fetchHead(next, host.source(1), { signal });
+      await under.repositories.fetchHead(next, host.source(1, { headRef: "refs/pull/9/head" }), { signal });
+      await under.repositories.fetchHead(next, host.source(1), { pushed: revision("9".repeat(40)), signal });
       const snapshot = await under.repositories.open(next, host.source(1));
       const texts = await snapshot.read(next.headRevision, ["apps/web/values.yaml"]);
       expect([...texts.values()]).toEqual(["replicas: 6\n"]);

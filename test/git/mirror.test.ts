@@ -330,13 +330,19 @@ describe("what goes over the network", () => {
     expect(await snapshot.changedPaths(change.headRevision, revision(next))).toEqual(["apps/web/values.yaml"]);
   });
 
-  test("a pushed head that is fetched in advance is opened without a request", async () => {
+  test.each([
+    ["whose commit is known", true, 2],
+    ["whose commit its ref tells", false, 3],
+  ])("a pushed head %s, fetched in advance, is opened without a request", async (_, isKnown, requests) => {
     const first = await host.change(1, { "apps/web/values.yaml": "replicas: 3\n" });
     const reader = mirror();
     await reader.open(first, host.source(1));
     const next = await host.change(1, { "apps/web/values.yaml": "replicas: 4\n" });
-    await reader.fetchHead(next, host.source(1), new AbortController().signal);
+    const before = host.requests.length;
+    const { signal } = new AbortController();
+    await reader.fetchHead(next, host.source(1), { pushed: isKnown ? next.headRevision : undefined, signal });
     const asked = host.requests.length;
+    expect(asked - before).toBe(requests);
     const snapshot = await reader.open(next, host.source(1));
     expect([...(await snapshot.read(next.headRevision, ["apps/web/values.yaml"])).values()]).toEqual(["replicas: 4\n"]);
     expect(host.requests).toHaveLength(asked);
@@ -345,11 +351,11 @@ describe("what goes over the network", () => {
   test("nothing is fetched in advance for a change request that was never opened", async () => {
     const [first, second] = [await host.change(1, {}), await host.change(2, { "README.md": "bye\n" })];
     const reader = mirror();
-    await reader.fetchHead(first, host.source(1), new AbortController().signal);
+    await reader.fetchHead(first, host.source(1), new AbortController());
     expect(host.requests).toEqual([]);
     await reader.open(first, host.source(1));
     const asked = host.requests.length;
-    await reader.fetchHead(second, host.source(2), new AbortController().signal);
+    await reader.fetchHead(second, host.source(2), new AbortController());
     expect(host.requests).toHaveLength(asked);
   });
 
@@ -358,12 +364,12 @@ describe("what goes over the network", () => {
     await reader.open(await host.change(1, {}), host.source(1));
     const next = await host.change(1, { "README.md": "bye\n" });
     host.behaviour = { status: 500 };
-    await reader.fetchHead(next, host.source(1), new AbortController().signal);
+    await reader.fetchHead(next, host.source(1), new AbortController());
     expect((await failure(reader.open(next, host.source(1)))).message).toContain("could not be read");
     host.behaviour = "pass";
     await reader.open(next, host.source(1));
-    await reader.fetchHead(next, host.source(1, { headRef: "refs/../x" }), new AbortController().signal);
-    await reader.fetchHead(next, host.source(1), AbortSignal.abort());
+    await reader.fetchHead(next, host.source(1, { headRef: "refs/../x" }), new AbortController());
+    await reader.fetchHead(next, host.source(1), { signal: AbortSignal.abort() });
     expect(reader.log.lines.filter(({ level }) => level === "warn" || level === "error")).toEqual([]);
   });
 

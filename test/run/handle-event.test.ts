@@ -1,6 +1,7 @@
 import { expect, test } from "@jest/globals";
+import type { Revision } from "../../src/core/model/brand.js";
 import { HostFailure, type HostFailureReason, StoreUnavailable } from "../../src/core/model/errors.js";
-import type { HostEvent } from "../../src/core/model/event.js";
+import { foundHead, type HostEvent } from "../../src/core/model/event.js";
 import { type RunTicket, Stopped } from "../../src/core/ports/event-queue.js";
 import { MemoryJournal } from "../../src/queue/in-process.js";
 import type { Dependencies } from "../../src/run/line/run.js";
@@ -57,10 +58,10 @@ test("a pushed head is fetched while the host is asked about it, and a plan that
   const world = new CommandWorld();
   const number = world.open(config("web", "2"));
   const { host, repositories } = world;
-  const fetched: number[] = [];
+  const fetched: (Revision | undefined)[] = [];
   const inAdvance = new Promise<void>((resolve) => {
-    repositories.fetchHead = (change) => {
-      fetched.push(change.number);
+    repositories.fetchHead = (_, _source, { pushed }) => {
+      fetched.push(pushed);
       resolve();
       return Promise.resolve();
     };
@@ -73,9 +74,9 @@ test("a pushed head is fetched while the host is asked about it, and a plan that
     return ask(ref);
   };
   world.host.push(number, config("web", "3"));
-  const pushed = { kind: "updated", reason: "pushed", delivery: "2", change: host.ref(number) } as const;
-  await supervise(pushed, dependenciesOf(world), never());
-  expect(fetched).toEqual([number]);
+  const { headRevision } = host.facts(number);
+  await supervise(foundHead({ ...host.ref(number), headRevision }), dependenciesOf(world), never());
+  expect(fetched).toEqual([headRevision]);
   expect(await world.stores.plans.find(host.ref(number))).toMatchObject({ head: host.facts(number).headRevision });
 });
 

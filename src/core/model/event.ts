@@ -38,6 +38,8 @@ interface EventOrigin {
 interface ChangeUpdated {
   readonly kind: "updated";
   readonly reason: "opened" | "reopened" | "pushed" | "ready" | "retargeted";
+  /** The pushed head: a hint what to fetch, while the host is asked for the facts. Absent if the event names none. */
+  readonly pushed?: Revision | undefined;
 }
 
 /** Somebody asked for a head that the event of its push does not plan. No newer update takes its place. */
@@ -140,5 +142,6 @@ export interface HeadApproved {
 /** The event of a head that no webhook told of; however often the head is found, the queue takes it once. */
 export function foundHead(head: HeadRef): HostEvent {
   const delivery = `found-head-${changeRequestKey(head)}-${head.headRevision}`;
-  return { kind: "updated", reason: "pushed", delivery, change: changeRequestRef(head) };
+  const pushed = head.headRevision;
+  return { kind: "updated", reason: "pushed", pushed, delivery, change: changeRequestRef(head) };
 }

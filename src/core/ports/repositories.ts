@@ -9,6 +9,12 @@ export interface OpenOptions {
   readonly patient?: boolean | undefined;
 }
 
+export interface FetchOptions {
+  /** The head, if it is known: git then does not ask for the commit of the head ref first. */
+  readonly pushed?: Revision | undefined;
+  readonly signal: AbortSignal;
+}
+
 /** Reads repositories without a checkout. Methods throw `RepositoryFailure`. */
 export interface Repositories {
   /** Fetches head, base tip and merge base. @throws {HeadMoved} if git fetches another head than `change` has. */
@@ -17,7 +23,7 @@ export interface Repositories {
    * Fetches the head of a change request that was opened here before, so that a following `open` need not. Never throws: `open`
    * meets the same failure and reports it.
    */
-  fetchHead(change: ChangeRequestRef, source: CloneSource, signal: AbortSignal): Promise<void>;
+  fetchHead(change: ChangeRequestRef, source: CloneSource, options: FetchOptions): Promise<void>;
 }
 
 /** A repository at the commits of one change request. Other commits of it can be read too: they are fetched when asked for. */

@@ -51,7 +51,11 @@ const repositorySchema = z.object({ id: idField.optional(), full_name: repositor
 const pullRequestSchema = z.object({
   action: z.string(),
   repository: repositorySchema,
-  pull_request: z.object({ number: numberField, merged: z.boolean().nullish() }),
+  pull_request: z.object({
+    number: numberField,
+    merged: z.boolean().nullish(),
+    head: z.object({ sha: revisionField }).optional().catch(undefined),
+  }),
   changes: z.object({ base: z.unknown().optional() }).nullish().catch(undefined),
 });
 
@@ -66,7 +70,7 @@ function translatePullRequest(delivery: string, payload: unknown): Translation {
     case "reopened":
       return { ...origin, kind: "updated", reason: "reopened" };
     case "synchronize":
-      return { ...origin, kind: "updated", reason: "pushed" };
+      return { ...origin, kind: "updated", reason: "pushed", pushed: pull_request.head?.sha };
     case "ready_for_review":
       return { ...origin, kind: "updated", reason: "ready" };
     case "converted_to_draft":

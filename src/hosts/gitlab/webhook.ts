@@ -14,6 +14,7 @@ import {
   numberField,
   pushedBranchField,
   repositoryField,
+  revisionField,
 } from "../host-answer.js";
 import type { BodyCheck } from "../receive-body.js";
 import { queueEvent, type Translation, type WebhookIntake, webhookRoute, type WebhookRoute } from "../webhook-route.js";
@@ -53,6 +54,7 @@ const mergeRequestSchema = z.object({
     iid: numberField,
     action: z.string().nullish(),
     oldrev: z.string().nullish(),
+    last_commit: z.object({ id: revisionField }).optional().catch(undefined),
   }),
   changes: z
     .object({
@@ -75,7 +77,8 @@ function translateMergeRequest(delivery: string, payload: unknown): Translation 
       return { ...origin, kind: "updated", reason: "reopened" };
     case "update":
       // GitLab sends `update` for titles and labels too; `oldrev` is there only when commits came.
-      if (attributes.oldrev) return { ...origin, kind: "updated", reason: "pushed" };
+      if (attributes.oldrev)
+        return { ...origin, kind: "updated", reason: "pushed", pushed: attributes.last_commit?.id };
       if (changes?.target_branch) return { ...origin, kind: "updated", reason: "retargeted" };
       if (changes?.draft?.previous === true && changes.draft.current === false) {
         return { ...origin, kind: "updated", reason: "ready" };

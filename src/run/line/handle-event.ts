@@ -33,7 +33,7 @@ export async function handleEvent(event: HostEvent, run: Run): Promise<Outcome> 
     case "command":
     case "autoplan":
     case "invalid":
-      if (event.kind === "updated" && event.reason === "pushed") void fetchPushed(event.change, run);
+      if (event.kind === "updated" && event.reason === "pushed") void fetchPushed(event.change, event.pushed, run);
       return obey(asked, event.change, run);
   }
 }

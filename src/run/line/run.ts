@@ -13,7 +13,7 @@ import type { Settled } from "../../core/deploy/settle-records.js";
 import { type DetectionCaches, openSnapshot } from "../../core/detect/inputs/snapshot.js";
 import type { ApprovalContext } from "../../core/facts/approval.js";
 import { type FactOptions, type FactSource, readFacts, type ReadFacts } from "../../core/facts/read-facts.js";
-import type { ApplicationName } from "../../core/model/brand.js";
+import type { ApplicationName, Revision } from "../../core/model/brand.js";
 import {
   type ChangeRequest,
   changeRequestKey,
@@ -90,9 +90,13 @@ export async function openChange(
 const NEVER = new AbortController().signal;
 
 /** Fetches a pushed head while the host is still asked about the change request. `openChange` reports what fails. */
-export async function fetchPushed(change: ChangeRequestRef, { host, repositories, signal }: Run): Promise<void> {
+export async function fetchPushed(
+  change: ChangeRequestRef,
+  pushed: Revision | undefined,
+  { host, repositories, signal }: Run,
+): Promise<void> {
   const source = await host.cloneSource(change).catch(() => undefined);
-  if (source !== undefined) await repositories.fetchHead(change, source, signal);
+  if (source !== undefined) await repositories.fetchHead(change, source, { pushed, signal });
 }
 
 /** The author of a run that no command started. */

@@ -15,6 +15,7 @@ import {
 
 const change = { host: "hosta", repository: "Codertocat/Hello-World", number: 2 };
 const origin = { delivery: "hosta-1", change };
+const HEAD = "ec26c3e57ca3a959ca5aad62de7213c562f8c821";
 const ignored = { ignored: expect.any(String) };
 
 const pull = (position: number, changes = {}) => derive(example("pull_request", position), changes);
@@ -24,7 +25,13 @@ describe("GitHub's events", () => {
   test.each<[string, string, unknown, object]>([
     ["opened", "pull_request", pull(OPENED), { ...origin, kind: "updated", reason: "opened" }],
     ["reopened", "pull_request", pull(REOPENED), { ...origin, kind: "updated", reason: "reopened" }],
-    ["new commits", "pull_request", pull(SYNCHRONIZE), { ...origin, kind: "updated", reason: "pushed" }],
+    ["new commits", "pull_request", pull(SYNCHRONIZE), { ...origin, kind: "updated", reason: "pushed", pushed: HEAD }],
+    [
+      "new commits of an unreadable head",
+      "pull_request",
+      pull(SYNCHRONIZE, { pull_request: { head: { sha: "--upload-pack=x" } } }),
+      { ...origin, kind: "updated", reason: "pushed", pushed: undefined },
+    ],
     ["ready for review", "pull_request", pull(READY_FOR_REVIEW), { ...origin, kind: "updated", reason: "ready" }],
     [
       "base branch changed",

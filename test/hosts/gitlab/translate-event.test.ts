@@ -5,6 +5,7 @@ import { collectGarbage } from "../../collect-garbage.js";
 import { sample } from "../gitlab-samples.js";
 
 const origin = { delivery: "hostb-1", change: { host: "hostb", repository: "acme/platform/gitops", number: 17 } };
+const HEAD = "4a4b4c4d4e4f5051525354555657585960616263";
 const ignored = { ignored: expect.any(String) };
 const oldNote = { action: undefined, created_at: "2026-03-02 11:30:00 UTC", updated_at: "2026-03-02 11:30:00 UTC" };
 
@@ -13,7 +14,16 @@ describe("GitLab's events", () => {
     ["opened", sample("merge_request.open"), { ...origin, kind: "updated", reason: "opened" }],
     ["opened from a fork", sample("merge_request.open.fork"), { kind: "updated", reason: "opened" }],
     ["reopened", sample("merge_request.reopen"), { ...origin, kind: "updated", reason: "reopened" }],
-    ["new commits", sample("merge_request.update.oldrev"), { ...origin, kind: "updated", reason: "pushed" }],
+    [
+      "new commits",
+      sample("merge_request.update.oldrev"),
+      { ...origin, kind: "updated", reason: "pushed", pushed: HEAD },
+    ],
+    [
+      "new commits of an unreadable head",
+      sample("merge_request.update.oldrev", { object_attributes: { last_commit: { id: "--upload-pack=x" } } }),
+      { ...origin, kind: "updated", reason: "pushed", pushed: undefined },
+    ],
     [
       "target branch changed",
       sample("merge_request.update.target-branch"),
