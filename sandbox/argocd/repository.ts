@@ -140,6 +140,6 @@ export class Repositories {
   #copied(repoUrl: string): Repository {
     this.#copies ??= mkdtempSync(join(tmpdir(), "sandbox-repo-server-"));
     const folder = join(this.#copies, createHash("sha1").update(repoUrl).digest("hex"));
-    return new Repository(new ObjectFolder(folder), new FetchedCopy(folder, repoUrl));
+    return new Repository(new ObjectFolder(folder, "git"), new FetchedCopy(folder, repoUrl));
   }
 }

@@ -76,8 +76,9 @@ export class GitStore {
     const directory = join(this.#root, `${forkName}.git`);
     await mkdir(dirname(directory), { recursive: true });
     await this.#alone(name, () => cp(this.directory(name), directory, { recursive: true }));
-    const graph = new CommitGraph(this.#repository(name).graph);
-    this.#repositories.set(forkName, { objects: new ObjectFolder(directory), graph });
+    const { objects, graph } = this.#repository(name);
+    const copy = { objects: new ObjectFolder(directory, { copyOf: objects }), graph: new CommitGraph(graph) };
+    this.#repositories.set(forkName, copy);
   }
 
   /** The bare repository's folder, for git. */

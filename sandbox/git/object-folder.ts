@@ -1,5 +1,5 @@
 import { createHash } from "node:crypto";
-import { existsSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, readdirSync, readFileSync, renameSync, writeFileSync } from "node:fs";
 import { dirname, join, relative } from "node:path";
 import { deflateSync, inflateSync } from "node:zlib";
 import { createBareRepository } from "./bare-repository.js";
@@ -13,31 +13,51 @@ export interface StoredObject {
 const FULL_ID = /^[0-9a-f]{40}$/;
 
 /**
- * Reads and writes the loose objects and refs of one bare repository (gitrepository-layout(5)) without a process.
- * Nothing in the sandbox packs objects or refs. A new repository is kept in memory until git needs its folder.
+ * Reads and writes the loose objects and the refs of one bare repository (gitrepository-layout(5)) without a process. A new
+ * repository is kept in memory until git needs its folder. Its refs stay in memory, and are written to one file for git, which
+ * opens a file for each ref that is not packed.
  */
 export class ObjectFolder {
   readonly #known = new Map<string, StoredObject>();
-  /** `HEAD` and the refs of a repository that is in memory; undefined for one on disk. */
-  #refs: Map<string, string> | undefined;
+  /** Ids by the full names of refs; undefined if git writes them, each to a file of its own. */
+  readonly #refs: Map<string, string> | undefined;
+  readonly #defaultBranch: string;
+  #isOnDisk: boolean;
+  #areRefsWritten = false;
 
-  /** Opens the repository in this folder, or creates one there with this default branch. */
+  /** Creates a repository for this folder with this default branch, or opens the one that is there: a copy of another, or git's own. */
   constructor(
     readonly folder: string,
-    private readonly newWith?: { readonly defaultBranch: string },
+    from: { readonly defaultBranch: string } | { readonly copyOf: ObjectFolder } | "git",
   ) {
-    if (newWith !== undefined) this.#refs = new Map([["HEAD", `ref: refs/heads/${newWith.defaultBranch}`]]);
+    const isNew = from !== "git" && "defaultBranch" in from;
+    this.#isOnDisk = !isNew;
+    this.#defaultBranch = from === "git" ? "main" : isNew ? from.defaultBranch : from.copyOf.#defaultBranch;
+    this.#refs = from === "git" ? undefined : new Map(isNew ? [] : from.copyOf.#refs);
   }
 
   /** The folder for git, with everything in it. */
   onDisk(): string {
-    const refs = this.#refs;
-    if (refs === undefined) return this.folder;
-    this.#refs = undefined;
-    createBareRepository(this.folder, this.newWith?.defaultBranch ?? "main");
-    for (const object of this.#known.values()) this.#save(object);
-    for (const [ref, text] of refs) if (ref !== "HEAD") this.setRef(ref, text);
+    if (!this.#isOnDisk) {
+      this.#isOnDisk = true;
+      createBareRepository(this.folder, this.#defaultBranch);
+      for (const object of this.#known.values()) this.#save(object);
+    }
+    if (this.#refs !== undefined && !this.#areRefsWritten) this.#writeRefs(this.#refs);
     return this.folder;
+  }
+
+  /** As gitformat-packed-refs describes it: https://git-scm.com/docs/git-pack-refs */
+  #writeRefs(refs: ReadonlyMap<string, string>): void {
+    this.#areRefsWritten = true;
+    // Sorted by their bytes, which latin1 has one character for each.
+    const lines = [...refs].map(([ref, id]) => [Buffer.from(ref).toString("latin1"), id] as const);
+    lines.sort(([left], [right]) => (left < right ? -1 : 1));
+    const text = lines.map(([ref, id]) => `${id} ${ref}\n`).join("");
+    const file = join(this.folder, "packed-refs");
+    // As git does it: a reader never finds half of them.
+    writeFileSync(`${file}.new`, `# pack-refs with: sorted \n${text}`, "latin1");
+    renameSync(`${file}.new`, file);
   }
 
   /** Writes an object unless it exists. Returns its id. */
@@ -45,7 +65,7 @@ export class ObjectFolder {
     const id = createHash("sha1").update(headerOf(type, content)).update(content).digest("hex");
     if (this.#known.has(id)) return id;
     const object = { id, type, content };
-    if (this.#refs === undefined) this.#save(object);
+    if (this.#isOnDisk) this.#save(object);
     this.#known.set(id, object);
     return id;
   }
@@ -53,7 +73,7 @@ export class ObjectFolder {
   /** The object with this full id. */
   read(id: string): StoredObject | undefined {
     const known = this.#known.get(id);
-    if (known !== undefined || this.#refs !== undefined || !FULL_ID.test(id)) return known;
+    if (known !== undefined || !this.#isOnDisk || !FULL_ID.test(id)) return known;
     const stored = contentOf(this.#fileOf(id));
     if (stored === undefined) return undefined;
     const whole = inflateSync(stored);
@@ -66,26 +86,17 @@ export class ObjectFolder {
 
   /** Sets a full ref, or deletes it. */
   setRef(ref: string, id: string | undefined): void {
-    if (this.#refs !== undefined) {
-      if (id === undefined) this.#refs.delete(ref);
-      else this.#refs.set(ref, id);
-      return;
-    }
-    const file = join(this.folder, ref);
-    if (id === undefined) {
-      rmSync(file, { force: true });
-      return;
-    }
-    mkdirSync(dirname(file), { recursive: true });
-    // As git does it: a reader never finds an empty ref.
-    writeFileSync(`${file}.lock`, `${id}\n`);
-    renameSync(`${file}.lock`, file);
+    if (this.#refs === undefined) throw new Error("git writes these refs");
+    if (id === undefined) this.#refs.delete(ref);
+    else this.#refs.set(ref, id);
+    this.#areRefsWritten = false;
   }
 
   /** Full names of the refs below this prefix, sorted. */
   refs(prefix: string): readonly string[] {
-    const names = this.#refs === undefined ? this.#refsOnDisk() : [...this.#refs.keys()];
-    return names.filter((name) => name.startsWith(prefix)).sort();
+    return (this.#refs === undefined ? this.#refsOfGit() : [...this.#refs.keys()])
+      .filter((name) => name.startsWith(prefix))
+      .sort();
   }
 
   /** Resolves `HEAD`, a full ref, a full id, or an id abbreviated to at least seven characters. */
@@ -104,10 +115,9 @@ export class ObjectFolder {
 
   #idOf(name: string): string | undefined {
     if (FULL_ID.test(name)) return name;
-    if (name === "HEAD" || name.startsWith("refs/")) {
-      const text = this.#refs === undefined ? contentOf(join(this.folder, name))?.toString() : this.#refs.get(name);
-      const id = text?.trim() ?? "";
-      return id.startsWith("ref: ") ? this.#idOf(id.slice(5)) : id;
+    if (name === "HEAD") return this.#idOf(`refs/heads/${this.#defaultBranch}`);
+    if (name.startsWith("refs/")) {
+      return this.#refs === undefined ? contentOf(join(this.folder, name))?.toString().trim() : this.#refs.get(name);
     }
     if (!/^[0-9a-f]{7,39}$/.test(name)) return undefined;
     const ids = this.#idsWith(name);
@@ -115,13 +125,13 @@ export class ObjectFolder {
   }
 
   #idsWith(start: string): readonly string[] {
-    if (this.#refs !== undefined) return [...this.#known.keys()].filter((id) => id.startsWith(start));
+    if (!this.#isOnDisk) return [...this.#known.keys()].filter((id) => id.startsWith(start));
     const folder = join(this.folder, "objects", start.slice(0, 2));
     const ids = existsSync(folder) ? readdirSync(folder).map((file) => start.slice(0, 2) + file) : [];
     return ids.filter((id) => id.startsWith(start));
   }
 
-  #refsOnDisk(): string[] {
+  #refsOfGit(): string[] {
     const entries = readdirSync(join(this.folder, "refs"), { recursive: true, withFileTypes: true });
     const files = entries.filter((entry) => entry.isFile());
     return files.map((file) => relative(this.folder, join(file.parentPath, file.name)));
