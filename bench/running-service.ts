@@ -90,7 +90,7 @@ export interface RunningService {
 /** @throws {Error} if the service rejects the benchmark's configuration. */
 export async function startRunningService(scene: Scene, options: ServiceOptions = {}): Promise<RunningService> {
   const sandbox = startOtherProcess<Order>(new URL("sandbox-process.ts", import.meta.url));
-  const started = (await sandbox.ask({ name: "start", scene })) as Started;
+  const started = (await sandbox.ask({ name: "start", scene: { ...scene, recordsCalls: true } })) as Started;
   const log = pino({ level: "error" }, process.stderr);
   const service = await startService(configOf(started, options), log);
   await sandbox.ask({ name: "connect", url: `${service.url}/webhook/hosta`, secret: SECRET });

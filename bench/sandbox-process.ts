@@ -3,7 +3,8 @@ import type { Exchange, GrpcExchange } from "../sandbox/argocd/exchanges.js";
 import { readQuery } from "../sandbox/argocd/grpc/messages.js";
 import type { Manifest } from "../sandbox/argocd/manifest.js";
 import type { FileChanges, Forge } from "../sandbox/forge.js";
-import { appKeys, startSandbox, type SandboxWorld } from "../sandbox/world.js";
+import { runGit } from "../sandbox/git/run-git.js";
+import { appKeys, startSandbox, type SandboxWorld, type StoredRepository } from "../sandbox/world.js";
 import { STATUS_NAME } from "../src/names.js";
 import { applicationOf, chartOf, chartRepository, manifestsOf, setFile, setOf } from "./charts.js";
 import { answerOrders } from "./other-process.js";
@@ -21,6 +22,8 @@ export interface Scene {
   /** The objects of the applications are in the cluster. */
   readonly deployed?: boolean;
   readonly renderMs: number;
+  /** Remembers the calls to Argo CD, for the order `calls`. */
+  readonly recordsCalls?: boolean;
 }
 
 /** Orders to the process that runs GitHub and Argo CD. */
@@ -41,6 +44,8 @@ export type Order =
   /** How many calls GitHub got since it was last asked. */
   | { readonly name: "host-calls" }
   | { readonly name: "calls" }
+  /** Packs what was pushed, as hosts do: git is slow with tens of thousands of files. */
+  | { readonly name: "pack" }
   | { readonly name: "stop" };
 
 /** The addresses of both, for the service's configuration. */
@@ -113,6 +118,8 @@ async function obey(order: Order): Promise<unknown> {
     case "push":
       await forge.push(REPOSITORY, order.number, order.changes);
       return forge.idle();
+    case "pack":
+      return pack(world.repository(`${forge.url}/${REPOSITORY}.git`));
     case "calls":
       return calls.splice(0).map((seen) => seen());
     case "stop":
@@ -121,7 +128,13 @@ async function obey(order: Order): Promise<unknown> {
   }
 }
 
-async function start({ applications, charts = [], elsewhere = [], deployed, renderMs }: Scene): Promise<Started> {
+async function pack(repository: StoredRepository | undefined): Promise<void> {
+  if (repository === undefined) throw new Error("there is no repository");
+  await runGit(repository.store.directory(repository.name), ["repack", "-a", "-d", "-q"]);
+}
+
+async function start(scene: Scene): Promise<Started> {
+  const { applications, charts = [], elsewhere = [], deployed, renderMs, recordsCalls } = scene;
   const world = await startSandbox({ github: true });
   const { github: forge, argocd, argocdToken } = world;
   if (forge === undefined) throw new Error("the sandbox has no code host");
@@ -142,8 +155,10 @@ async function start({ applications, charts = [], elsewhere = [], deployed, rend
   }
   argocd.slowRender(renderMs);
   const calls: (() => SeenCall)[] = [];
-  argocd.onExchange((exchange) => calls.push(() => seenCall(exchange)));
-  argocd.onGrpc((exchange) => calls.push(() => seenGrpcCall(exchange)));
+  if (recordsCalls === true) {
+    argocd.onExchange((exchange) => calls.push(() => seenCall(exchange)));
+    argocd.onGrpc((exchange) => calls.push(() => seenGrpcCall(exchange)));
+  }
   running = { world, forge, calls };
   return {
     argocdUrl: argocd.url,

@@ -232,20 +232,24 @@ class MirrorScale {
     const folder = join(this.path, "objects", "pack");
     const names = await readdir(folder).catch(() => []);
     const sizes = await Promise.all(
-      names.map(async (name) => [name, this.#finished.get(name) ?? (await sizeOf(join(folder, name)))] as const),
+      names.map(async (name) => ({ name, bytes: this.#finished.get(name) ?? (await sizeOf(join(folder, name))) })),
     );
-    this.#finished = new Map(sizes.filter(([name, bytes]) => FINISHED.test(name) && bytes > 0));
+    const known = sizes.flatMap(({ name, bytes }) =>
+      bytes !== undefined && FINISHED.test(name) ? [[name, bytes] as const] : [],
+    );
+    this.#finished = new Map(known);
     return {
-      bytes: sizes.reduce((sum, [, bytes]) => sum + bytes, 0),
+      bytes: sizes.reduce((sum, { bytes = 0 }) => sum + bytes, 0),
       packs: names.filter((name) => name.endsWith(".pack")).length,
     };
   }
 }
 
-async function sizeOf(path: string): Promise<number> {
+/** In bytes; 0 is usual for a promisor file. Undefined for a file that is gone. */
+async function sizeOf(path: string): Promise<number | undefined> {
   return stat(path).then(
     ({ size }) => size,
-    () => 0,
+    () => undefined,
   );
 }
 
