@@ -10,6 +10,8 @@ export type Fault =
       readonly headers?: Readonly<Record<string, string>>;
     }
   | { readonly kind: "latency"; readonly ms: number }
+  /** The answer has these headers, whatever it had. */
+  | { readonly kind: "headers"; readonly headers: Readonly<Record<string, string>> }
   | { readonly kind: "drop" }
   | { readonly kind: "hang" }
   | { readonly kind: "redirect"; readonly to: string }
@@ -69,6 +71,15 @@ export class FaultSwitch {
         response.status(fault.status).set(fault.headers ?? {});
         response.send(fault.body ?? "");
         return;
+      case "headers": {
+        const writeHead = response.writeHead.bind(response) as (...args: unknown[]) => Response;
+        response.writeHead = (...args: unknown[]) => {
+          response.set(fault.headers);
+          return writeHead(...args);
+        };
+        next();
+        return;
+      }
       case "latency":
         await delay(fault.ms);
         next();

@@ -257,6 +257,47 @@ export function pauseAskedFor({ status, headers }: LimitedAnswer, now: Date): nu
   return isRateLimited({ status, headers }) ? Math.max(0, Number(reset) * 1000 - now.getTime()) : undefined;
 }
 
+/** How many calls a host allows. */
+export interface CallBudget {
+  readonly limit: number;
+  readonly remaining: number;
+  /** Milliseconds since 1970. */
+  readonly resetsAt: number;
+}
+
+const budgetField = z
+  .string()
+  .regex(/^\d{1,12}$/)
+  .transform(Number);
+
+/**
+ * The budget that an answer names; undefined without one.
+ * @param prefix of the headers: https://docs.github.com/rest/using-the-rest-api/rate-limits-for-the-rest-api#checking-the-status-of-your-rate-limit,
+ * https://docs.gitlab.com/administration/settings/user_and_ip_rate_limits/#response-headers
+ */
+export function budgetIn(
+  headers: Readonly<Record<string, unknown>>,
+  prefix: "x-ratelimit" | "ratelimit",
+): CallBudget | undefined {
+  const [limit, remaining, reset] = ["limit", "remaining", "reset"].map((name) => {
+    return budgetField.safeParse(headers[`${prefix}-${name}`]).data;
+  });
+  // GitHub's other APIs have a budget of their own, and all but a few calls are for this one.
+  if ((headers[`${prefix}-resource`] ?? "core") !== "core") return undefined;
+  if (limit === undefined || remaining === undefined || reset === undefined) return undefined;
+  return { limit, remaining, resetsAt: reset * 1000 };
+}
+
+/** No host has a longer one, whatever a clock that is wrong says. */
+const LONGEST_BUDGET_MS = 60 * 60_000;
+
+/** When the budget is whole again, while less than half of it is left. */
+export function scarceUntil(budget: CallBudget | undefined, now: Date): Date | undefined {
+  const { limit = 0, remaining = 0, resetsAt = 0 } = budget ?? {};
+  if (remaining * 2 >= limit || resetsAt <= now.getTime()) return undefined;
+  return new Date(Math.min(resetsAt, now.getTime() + LONGEST_BUDGET_MS));
+}
+
 /** Pauses between tries of a merge while the host computes whether it is possible: 30 seconds in total. */
 export const MERGE_PAUSES_MS = [5_000, 10_000, 15_000];
 

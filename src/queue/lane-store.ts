@@ -296,7 +296,7 @@ const hostEvent = z.discriminatedUnion("kind", [
     plannedAt: z.string(),
     by: user,
   }),
-  z.object({ ...origin, kind: z.literal("marked"), turn: z.int() }),
+  z.object({ ...origin, kind: z.literal("marked"), turn: z.int(), patient: z.boolean().exactOptional() }),
   z.object({
     ...origin,
     kind: z.literal("rollout"),

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from "@jest/globals";
 import { Redis } from "ioredis";
-import { MemoryContentBudget } from "../../src/store/memory/memory-stores.js";
+import { MemoryContentBudget } from "../../src/store/memory/outbox.js";
 import { createRedisStores } from "../../src/store/redis/redis-stores.js";
 import { ManualClock } from "../manual-clock.js";
 import { recordingLog } from "../recording-log.js";

@@ -50,6 +50,52 @@ export function markStoreContract(name: string, start: () => Promise<StoresUnder
       expect(await taken(marks, 0, 2)).toEqual([]);
     });
 
+    test("marks that somebody waits for are taken before patient ones", async () => {
+      await marks.set([one, two], at(0), true);
+      await marks.set([three], at(5));
+      expect(await others.take(at(5), at(1000), 2)).toMatchObject([
+        { change: three, patient: false },
+        { patient: true },
+      ]);
+      expect(await marks.take(at(5), at(1000), 2)).toMatchObject([{ patient: true }]);
+      expect(await taken(marks, 5)).toEqual([]);
+    });
+
+    test("a patient mark becomes one that somebody waits for, and not the other way round; each is due at its own time", async () => {
+      await marks.set([one], at(0), true);
+      await marks.set([one], at(0));
+      await marks.set([two], at(0));
+      await marks.set([two], at(0), true);
+      await marks.set([three], at(500));
+      await marks.set([three], at(0), true);
+      const all = await others.take(at(0), at(1000), 10);
+      expect(all).toMatchObject([{ patient: false }, { patient: false }, { change: three, patient: true }]);
+      // What was taken counts for both.
+      expect(await taken(marks, 499)).toEqual([]);
+      expect(await marks.take(at(500), at(1500), 10)).toMatchObject([{ change: three, patient: false }]);
+      for (const mark of all) await marks.remove(mark);
+      expect(await taken(marks, 5000)).toEqual([]);
+    });
+
+    test("a patient mark that is postponed is taken again at that time, and before it if somebody waits for it", async () => {
+      await marks.set([one, two], at(0), true);
+      for (const mark of await marks.take(at(0), at(1000), 10)) await others.postpone(mark, at(3000));
+      expect(await taken(marks, 2999)).toEqual([]);
+      await marks.set([two], at(2000));
+      expect(await taken(marks, 2000)).toEqual([two]);
+      expect(await taken(marks, 2999)).toEqual([]);
+      expect(await inOrder(taken(marks, 3000))).toEqual([one, two]);
+    });
+
+    test("a mark that was set again is not postponed", async () => {
+      await marks.set([one], at(0), true);
+      const [mark] = await marks.take(at(0), at(1000), 10);
+      if (mark === undefined) throw new Error("there is one");
+      await marks.set([one], at(0), true);
+      await others.postpone(mark, at(3000));
+      expect(await taken(marks, 1000)).toEqual([one]);
+    });
+
     test("marks of a change request that wait become one, at the earliest of their times", async () => {
       await marks.set([one], at(10));
       await marks.set([one], at(20));

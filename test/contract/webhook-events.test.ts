@@ -49,8 +49,13 @@ describe.each(HOSTS)("what people do on %s", (host) => {
     expect(await events()).toEqual(updated("opened"));
   });
 
+  test("pushed", async () => {
+    await forge.push(REPOSITORY, number, { "more.txt": "1" });
+    const pushed = forge.changeRequest(REPOSITORY, number).headRevision;
+    expect(await events()).toEqual([{ kind: "updated", reason: "pushed", pushed }]);
+  });
+
   test.each<[string, (forge: Forge, number: number) => Promise<unknown>, object[]]>([
-    ["pushed", (one, n) => one.push(REPOSITORY, n, { "more.txt": String(n) }), updated("pushed")],
     ["another base branch", (one, n) => one.retarget(REPOSITORY, n, "release"), updated("retargeted")],
     ["ready for review", (one, n) => one.markDraft(REPOSITORY, n, false), updated("ready")],
     ["closed", (one, n) => one.close(REPOSITORY, n), [{ kind: "closed", merged: false }]],

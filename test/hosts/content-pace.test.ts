@@ -8,7 +8,7 @@ import { MERGE_WRITE } from "../../src/hosts/github/host.js";
 import { GITHUB } from "../../src/hosts/github/words.js";
 import { refusalOf } from "../../src/hosts/host-answer.js";
 import { createLimitWaits } from "../../src/hosts/limit-waits.js";
-import { MemoryContentBudget } from "../../src/store/memory/memory-stores.js";
+import { MemoryContentBudget } from "../../src/store/memory/outbox.js";
 import { JumpClock } from "../jump-clock.js";
 import { recordingLog } from "../recording-log.js";
 

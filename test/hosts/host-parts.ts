@@ -1,7 +1,7 @@
 import type { Clock } from "../../src/core/ports/clock.js";
 import type { Log } from "../../src/core/ports/log.js";
 import { createLimitWaits } from "../../src/hosts/limit-waits.js";
-import { MemoryContentBudget } from "../../src/store/memory/memory-stores.js";
+import { MemoryContentBudget } from "../../src/store/memory/outbox.js";
 
 /** What a host's adapter needs beside its configuration, with a budget of its own. */
 export function hostParts<L extends Log>(clock: Clock, log: L) {

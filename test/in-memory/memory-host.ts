@@ -370,6 +370,8 @@ export class MemoryHost implements CodeHost {
     return undefined;
   }
 
+  scarceUntil: CodeHost["scarceUntil"] = () => undefined;
+
   async tokenExpires(): Promise<Date | undefined> {
     return undefined;
   }

@@ -212,21 +212,24 @@ test("where it cannot be made again, whoever brings the plan up to date takes th
   expect(plan).not.toMatch(/asking Kubernetes|asking=/);
 });
 
-test("nobody waits for a mark to be worked off: what people ask for reads the repository first", async () => {
-  const world = new CommandWorld();
-  const number = world.open(config("web", "2"));
-  const { host, repositories } = world;
-  const patient: boolean[] = [];
-  const open = repositories.open.bind(repositories);
-  repositories.open = (change, source, options) => {
-    patient.push(options?.patient === true);
-    return open(change, source, options);
-  };
-  await supervise(comment(world, number, "svc plan"), dependenciesOf(world), never());
-  expect(patient).toContain(false);
-  expect(patient.splice(0)).not.toContain(true);
-  const marked = { kind: "marked", delivery: "2", change: host.ref(number), turn: 1 } as const;
-  await supervise(marked, dependenciesOf(world), never());
-  expect(patient).toContain(true);
-  expect(patient).not.toContain(false);
-});
+test.each([true, false])(
+  "who waits for a mark (patient: %s) reads the repository before those that nobody waits for",
+  async (isPatient) => {
+    const world = new CommandWorld();
+    const number = world.open(config("web", "2"));
+    const { host, repositories } = world;
+    const patient: boolean[] = [];
+    const open = repositories.open.bind(repositories);
+    repositories.open = (change, source, options) => {
+      patient.push(options?.patient === true);
+      return open(change, source, options);
+    };
+    await supervise(comment(world, number, "svc plan"), dependenciesOf(world), never());
+    expect(patient).toContain(false);
+    expect(patient.splice(0)).not.toContain(true);
+    const marked = { kind: "marked", delivery: "2", change: host.ref(number), turn: 1, patient: isPatient } as const;
+    await supervise(marked, dependenciesOf(world), never());
+    expect(patient).toContain(isPatient);
+    expect(patient).not.toContain(!isPatient);
+  },
+);

@@ -57,7 +57,9 @@ function startLine(concurrency: number) {
       if (found === undefined) throw new Error(`nothing runs for #${number}`);
       running.delete(number);
       const { event } = found;
-      if (marked && event.kind === "marked") await publisher.done({ change: event.change, turn: event.turn });
+      if (marked && event.kind === "marked") {
+        await publisher.done({ change: event.change, turn: event.turn, patient: false });
+      }
       found.end("done");
       await new Promise(setImmediate);
     },

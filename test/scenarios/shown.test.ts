@@ -40,6 +40,36 @@ describe.each(HOSTS)("what svc shows on %s follows what happens elsewhere", (hos
     expect(await statusOf(bot, three)).not.toContain("locked by");
   });
 
+  test("while half of the host's calls are used up, only what somebody asks for is brought up to date", async () => {
+    const bot = await start(host);
+    const one = await bot.open(changeOf(["web"]));
+    const two = await bot.open(changeOf(["web"], "3"), { by: "bo" });
+    const three = await bot.open(changeOf(["web"], "4"), { by: "bo" });
+    const lockedBy = (number: number) => new RegExp(`web is locked by .*${number}`);
+    expect(await statusOf(bot, three)).toMatch(lockedBy(one));
+    const reset = String(Math.floor(bot.clock.now().getTime() / 1000) + 1800);
+    const names = host === "hosta" ? "X-RateLimit" : "RateLimit";
+    const headers = { [`${names}-Limit`]: "5000", [`${names}-Remaining`]: "2400", [`${names}-Reset`]: reset };
+    const restore = bot.forge.faults.add({ fault: { kind: "headers", headers } });
+    await bot.comment(one, "svc unlock");
+    // Its turn is its own, and so is a comment.
+    expect(await bot.locked(two)).toEqual(["web"]);
+    expect(await statusOf(bot, two)).not.toContain("locked by");
+    await bot.service.reconcile();
+    expect(await statusOf(bot, three)).toMatch(lockedBy(one));
+    await bot.approve(three, "ana");
+    expect(await statusOf(bot, three)).toMatch(lockedBy(two));
+    const four = await bot.open(changeOf(["web"], "5"), { by: "bo" });
+    await bot.comment(two, "svc unlock", "bo");
+    expect(await bot.locked(three)).toEqual(["web"]);
+    expect(await statusOf(bot, four)).toMatch(lockedBy(two));
+    restore();
+    bot.clock.advance(1800 * 1000);
+    await bot.service.reconcile();
+    await bot.idle();
+    expect(await statusOf(bot, four)).toMatch(lockedBy(three));
+  });
+
   test("a status whose text did not change is not written again", async () => {
     const bot = await start(host);
     const one = await bot.open(changeOf(["web"]));

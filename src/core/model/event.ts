@@ -93,6 +93,8 @@ export interface Marked {
   readonly kind: "marked";
   /** That of the mark. */
   readonly turn: number;
+  /** Somebody else's act set the mark, so that nobody waits for it. */
+  readonly patient?: boolean;
 }
 
 /** A merge queue wants to know whether it may merge a group. The change request is the last one of it. */

@@ -27,6 +27,11 @@ export interface CodeHost {
   version(): Promise<string | undefined>;
   /** When our token expires; undefined if it does not, or if the host does not tell. */
   tokenExpires(): Promise<Date | undefined>;
+  /**
+   * Until when what nobody waits for should ask nothing, since half of the calls that the host allows are used up and the rest is
+   * for what people ask for. Undefined if enough are left, or if the host has not told yet. Asks nothing.
+   */
+  scarceUntil(change: ChangeRequestRef): Date | undefined;
   /** Fresh facts from the API, never cached. */
   getChangeRequest(change: ChangeRequestRef, signal?: AbortSignal): Promise<ChangeRequest>;
   /** Never cached either, in a single call. */

@@ -54,6 +54,7 @@ export const PORT_REACH: { readonly [Name in keyof RunPorts]: ReachOf<RunPorts[N
     reach: "read",
     version: "read",
     tokenExpires: "read",
+    scarceUntil: "read",
     getChangeRequest: "read",
     state: "read",
     recentActivity: "read",

@@ -100,6 +100,8 @@ export interface Mark {
   readonly change: ChangeRequestRef;
   /** Another one each time the mark is set. */
   readonly turn: number;
+  /** What somebody else did set it, so that nobody waits for it. */
+  readonly patient: boolean;
 }
 
 /** A text that svc keeps true, which plan an approval may start the sync of, and the time of the last reminder. */
@@ -107,12 +109,17 @@ export type Surface = "status" | "plan" | "approval" | "reminder";
 
 /** Which change requests have to be brought up to date, and whom a change of an application concerns. Methods throw `StoreUnavailable`. */
 export interface MarkStore {
-  /** Marks them, to be taken from `due` on; an earlier time stays. */
-  set(changes: readonly ChangeRequestRef[], due: Date): Promise<void>;
-  /** Atomic: up to `most` marks that are due, in the order of their times. Nobody else gets them before `until`. */
+  /** Marks them, to be taken from `due` on; an earlier time stays, one for patient marks and one for the others. */
+  set(changes: readonly ChangeRequestRef[], due: Date, patient?: boolean): Promise<void>;
+  /**
+   * Atomic: up to `most` marks that are due, in the order of their times, and patient ones after all others. Nobody else gets them
+   * before `until`.
+   */
   take(now: Date, until: Date, most: number): Promise<readonly Mark[]>;
   /** Atomic: removes a mark, unless it was set again since it was taken. */
   remove(mark: Mark): Promise<void>;
+  /** Atomic: leaves a patient mark for later, unless it was set again since it was taken. */
+  postpone(mark: Mark, until: Date): Promise<void>;
   /** Notes that a change request shows the state of these applications, for 30 days. */
   concern(change: ChangeRequestRef, applications: readonly ApplicationName[]): Promise<void>;
   /** It shows the state of no application any more. */

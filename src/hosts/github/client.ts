@@ -10,7 +10,18 @@ import { HostFailure, type HostFailureReason } from "../../core/model/errors.js"
 import { parseJson } from "../../core/model/json.js";
 import type { Clock } from "../../core/ports/clock.js";
 import type { Answer } from "../../http/fetch-text.js";
-import { decodeAnswer, HostRefusal, ifFound, oneLine, refusalOf, repositoryField, timeOf } from "../host-answer.js";
+import {
+  budgetIn,
+  type CallBudget,
+  decodeAnswer,
+  HostRefusal,
+  ifFound,
+  oneLine,
+  refusalOf,
+  repositoryField,
+  scarceUntil,
+  timeOf,
+} from "../host-answer.js";
 import { createHostFetch, type HostFetch } from "../host-fetch.js";
 import type { LimitWaits } from "../limit-waits.js";
 import { GITHUB } from "./words.js";
@@ -26,10 +37,15 @@ interface GitHubClientOptions {
   readonly log: Logger;
 }
 
-type GitHubCall = (octokit: ProbotOctokit) => Promise<{ readonly data: unknown }>;
+interface GitHubAnswer {
+  readonly data: unknown;
+  readonly headers?: Readonly<Record<string, unknown>>;
+}
+
+type GitHubCall = (octokit: ProbotOctokit) => Promise<GitHubAnswer>;
 
 /** One call about a repository; `at` goes into its parameters. */
-type RepositoryCall = (octokit: ProbotOctokit, at: RepositoryParameters) => Promise<{ readonly data: unknown }>;
+type RepositoryCall = (octokit: ProbotOctokit, at: RepositoryParameters) => Promise<GitHubAnswer>;
 
 interface RepositoryParameters {
   readonly owner: string;
@@ -50,6 +66,8 @@ export interface GitHubClient {
   serverVersion(): string | undefined;
   /** Whether an answer of the last hour named a rate limit: self-hosted servers have none by default. */
   showsLimit(): boolean;
+  /** Until when the calls of the REST API are scarce for the installation on this repository, as its last answer said. */
+  scarceUntil(repository: RepositoryName): Date | undefined;
   /** Calls as the App itself. @param asked Completes "when asked to" in error messages. */
   asApp(asked: string, call: GitHubCall): Promise<unknown>;
   asInstallation(id: number, asked: string, call: GitHubCall, signal?: AbortSignal): Promise<unknown>;
@@ -146,6 +164,7 @@ export function createGitHubClient(options: GitHubClientOptions): GitHubClient {
   });
   const installations = new Map<RepositoryName, number>();
   const octokits = new Map<number, ProbotOctokit>();
+  const budgets = new Map<number, CallBudget>();
 
   async function call(
     octokit: ProbotOctokit,
@@ -154,12 +173,20 @@ export function createGitHubClient(options: GitHubClientOptions): GitHubClient {
     { signal, installation }: { readonly signal?: AbortSignal | undefined; readonly installation?: number } = {},
   ) {
     try {
-      return (await request(octokit)).data;
+      const { data, headers } = await request(octokit);
+      noteBudget(installation, headers);
+      return data;
     } catch (error) {
       if (signal?.aborted) throw signal.reason;
+      noteBudget(installation, (error as { readonly response?: Partial<GitHubAnswer> }).response?.headers);
       if (installation !== undefined && endsInstallation(error)) forget(installation);
       throw githubFailure(error, asked, options.clock.now());
     }
+  }
+
+  function noteBudget(installation: number | undefined, headers: GitHubAnswer["headers"] = {}): void {
+    const budget = budgetIn(headers, "x-ratelimit");
+    if (installation !== undefined && budget !== undefined) budgets.set(installation, budget);
   }
 
   /** An App that was uninstalled and installed again has a new installation id. */
@@ -244,6 +271,7 @@ export function createGitHubClient(options: GitHubClientOptions): GitHubClient {
     asApp,
     asInstallation,
     installationOf: (repository) => installationOf(repository),
+    scarceUntil: (repository) => scarceUntil(budgets.get(installations.get(repository) ?? 0), options.clock.now()),
     nameOf,
     inRepository,
     read,

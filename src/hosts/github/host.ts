@@ -79,6 +79,7 @@ export function createGitHubHost(config: GitHubConfig, parts: HostParts): CodeHo
     },
     // An App's key does not expire.
     tokenExpires: () => Promise.resolve(undefined),
+    scarceUntil: ({ repository }) => client.scarceUntil(repository),
     getChangeRequest: (change, signal) => getChangeRequest(client, change, aliases, signal),
     state: (change) => getState(client, change),
     recentActivity: createRecentActivity(client),

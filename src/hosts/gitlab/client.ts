@@ -4,7 +4,17 @@ import * as z from "zod";
 import { HostFailure } from "../../core/model/errors.js";
 import { parseJson } from "../../core/model/json.js";
 import type { Clock } from "../../core/ports/clock.js";
-import { decodeAnswer, type FailureWords, oneLine, refusalMessage, refusalOf, timeOf } from "../host-answer.js";
+import {
+  budgetIn,
+  type CallBudget,
+  decodeAnswer,
+  type FailureWords,
+  oneLine,
+  refusalMessage,
+  refusalOf,
+  scarceUntil,
+  timeOf,
+} from "../host-answer.js";
 import { createHostFetch } from "../host-fetch.js";
 import type { LimitWaits } from "../limit-waits.js";
 import { GITLAB, OLDEST_GITLAB } from "./words.js";
@@ -27,6 +37,8 @@ type GitLabOptions = ConstructorParameters<typeof MergeRequests<false>>[0];
 export interface GitLabClient {
   /** The time of GitLab's last answer, by its own clock. */
   answeredAt(): Date | undefined;
+  /** Until when the token's calls are scarce, as the last answer said. GitLab need not have a limit. */
+  scarceUntil(): Date | undefined;
   /**
    * @param asked Completes "when asked to" in error messages.
    * @param call Creates a resource with the options it is given, and calls one method of it.
@@ -81,6 +93,7 @@ const answerSchema = z.object({
 export function createGitLabClient(options: GitLabClientOptions): GitLabClient {
   const { url, token, requestTimeoutMs, clock, waits, words = GITLAB } = options;
   let answeredAt: Date | undefined;
+  let callBudget: CallBudget | undefined;
   const hostFetch = createHostFetch({
     words,
     origin: new URL(url).origin,
@@ -90,6 +103,7 @@ export function createGitLabClient(options: GitLabClientOptions): GitLabClient {
     followsOwnRedirects: false,
     onAnswer: (headers) => {
       answeredAt = timeOf(headers);
+      callBudget = budgetIn(Object.fromEntries(headers), "ratelimit") ?? callBudget;
     },
     waits: (until) => waits.begin({ host: "hostb", account: undefined, reason: "asked", until }),
   });
@@ -162,6 +176,7 @@ export function createGitLabClient(options: GitLabClientOptions): GitLabClient {
 
   return {
     answeredAt: () => answeredAt,
+    scarceUntil: () => scarceUntil(callBudget, clock.now()),
     ask,
     query: async (schema, asked, text, variables) =>
       decodeAnswer(schema, await query(asked, text, variables), words, asked),

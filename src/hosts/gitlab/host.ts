@@ -67,6 +67,7 @@ export function createGitLabHost(config: GitLabConfig, parts: GitLabParts): Code
     },
     version: () => findVersion(client),
     tokenExpires: () => findExpiry(client),
+    scarceUntil: () => client.scarceUntil(),
     getChangeRequest: (change, signal) => getChangeRequest(client, change, config.aliases, clock, signal),
     state: (change) => getState(client, change),
     recentActivity: createRecentActivity(client),

@@ -77,8 +77,9 @@ function translateMergeRequest(delivery: string, payload: unknown): Translation 
       return { ...origin, kind: "updated", reason: "reopened" };
     case "update":
       // GitLab sends `update` for titles and labels too; `oldrev` is there only when commits came.
-      if (attributes.oldrev)
+      if (attributes.oldrev) {
         return { ...origin, kind: "updated", reason: "pushed", pushed: attributes.last_commit?.id };
+      }
       if (changes?.target_branch) return { ...origin, kind: "updated", reason: "retargeted" };
       if (changes?.draft?.previous === true && changes.draft.current === false) {
         return { ...origin, kind: "updated", reason: "ready" };

@@ -74,14 +74,14 @@ export class Publisher {
   /** Marks a change request, now or for a time at which what it shows changes by itself. Never throws. */
   async mark(change: ChangeRequestRef, at?: Date): Promise<void> {
     const afterMs = at && Math.max(WAIT_MS, at.getTime() - this.parts.clock.now().getTime());
-    await this.#do(`change ${identityKey(change)}`, () => this.#set([change], afterMs));
+    await this.#do(`change ${identityKey(change)}`, () => this.#set([change], { afterMs }));
   }
 
   /** Marks whoever shows the state of one of these applications. Never throws. */
   async touchedAll(isTouched: (application: ApplicationName) => boolean): Promise<void> {
     await this.#do("applications", async () => {
       for (const application of (await this.parts.marks.applications()).filter(isTouched)) {
-        await this.#set(await this.parts.marks.concernedBy(application));
+        await this.#set(await this.parts.marks.concernedBy(application), { patient: true });
       }
     });
   }
@@ -92,9 +92,10 @@ export class Publisher {
    */
   async touched(application: ApplicationName, by?: ChangeRequestRef, whose?: ChangeRequestRef): Promise<void> {
     await this.#do(`application ${application}`, async () => {
+      const isOther = (one: ChangeRequestRef) => by === undefined || !sameChangeRequest(one, by);
       const concerned = await this.parts.marks.concernedBy(application);
-      const all = whose === undefined ? concerned : [...concerned, whose];
-      await this.#set(all.filter((one) => by === undefined || !sameChangeRequest(one, by)));
+      await this.#set(concerned.filter(isOther), { patient: true });
+      if (whose !== undefined && isOther(whose)) await this.#set([whose]);
     });
   }
 
@@ -131,13 +132,23 @@ export class Publisher {
   /** It shows what was stored when its run began. Never throws. */
   async done(mark: Mark): Promise<void> {
     await this.#do(`done ${identityKey(mark.change)}`, () => this.parts.marks.remove(mark));
+    this.#end(mark);
+  }
+
+  #end({ change }: Mark): void {
     const wereMost = this.#underWay.size >= MOST;
-    if (this.#underWay.delete(identityKey(mark.change)) && wereMost) this.#passSoon();
+    if (this.#underWay.delete(identityKey(change)) && wereMost) this.#passSoon();
+  }
+
+  /** Nobody waits for it, and there is no time for it before `until`. Never throws. */
+  async postpone(mark: Mark, until: Date): Promise<void> {
+    await this.#do(`postponed ${identityKey(mark.change)}`, () => this.parts.marks.postpone(mark, until));
+    this.#end(mark);
   }
 
   /** It could not be brought up to date. Never throws. */
   async retry(change: ChangeRequestRef): Promise<void> {
-    await this.#do(`retry ${identityKey(change)}`, () => this.#set([change], RETRY_MS));
+    await this.#do(`retry ${identityKey(change)}`, () => this.#set([change], { afterMs: RETRY_MS }));
   }
 
   /** Pushes an event once the store is available again. */
@@ -147,9 +158,12 @@ export class Publisher {
     });
   }
 
-  async #set(changes: readonly ChangeRequestRef[], afterMs = WAIT_MS): Promise<void> {
+  async #set(
+    changes: readonly ChangeRequestRef[],
+    { afterMs = WAIT_MS, patient }: { readonly afterMs?: number | undefined; readonly patient?: boolean } = {},
+  ): Promise<void> {
     if (changes.length === 0) return;
-    await this.parts.marks.set(changes, new Date(this.parts.clock.now().getTime() + afterMs));
+    await this.parts.marks.set(changes, new Date(this.parts.clock.now().getTime() + afterMs), patient);
     if (afterMs === WAIT_MS) this.#passSoon();
   }
 
@@ -209,12 +223,12 @@ export class Publisher {
 
   async #push(mark: Mark, until: Date): Promise<void> {
     const { marks, queue, log } = this.parts;
-    const { change, turn } = mark;
+    const { change, turn, patient } = mark;
     const delivery = `marked-${identityKey(change)}-${turn}`;
     // Behind a sync it may wait for an hour, and takes no room from others.
     const waitsBehind = await queue.isBusy(change);
     if (!waitsBehind) this.#underWay.set(identityKey(change), { change, until });
-    const isNew = await queue.push({ kind: "marked", delivery, change: changeRequestRef(change), turn });
+    const isNew = await queue.push({ kind: "marked", delivery, change: changeRequestRef(change), turn, patient });
     if (isNew || (await queue.isBusy(change))) return;
     // Its event ended without it each time that it was run.
     log.warn({ change: changeRequestKey(change) }, "gave up to bring a change request up to date");

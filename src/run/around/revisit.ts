@@ -26,7 +26,7 @@ import { deployedOf } from "../../core/policy/effect-rules.js";
 import type { Facts } from "../../core/policy/facts.js";
 import { nextStep, undoOf } from "../../core/policy/next-step.js";
 import type { Clock } from "../../core/ports/clock.js";
-import type { DeploymentStore } from "../../core/ports/stores.js";
+import type { DeploymentStore, Mark } from "../../core/ports/stores.js";
 import { showAgain, showRollout } from "../answer/show.js";
 import { silent, type Silent } from "../line/outcome.js";
 import { openChange, plansAutomatically, readChangeFacts, type Run } from "../line/run.js";
@@ -43,10 +43,17 @@ export async function revisit(ref: ChangeRequestRef, run: Run): Promise<Silent> 
 
 /** Brings what a change request shows up to date. If that fails, it is marked again, or looked at again. */
 export async function bringUpToDate(ref: ChangeRequestRef, asked: Marked | RolloutMoved, run: Run): Promise<Silent> {
-  return asked.kind === "rollout" ? followRollout(ref, asked, run) : showMarked(ref, asked, run);
+  if (asked.kind === "rollout") return followRollout(ref, asked, { ...run, patient: true });
+  const { turn, patient = false } = asked;
+  const mark = { change: ref, turn, patient };
+  const until = patient ? run.host.scarceUntil(ref) : undefined;
+  if (until === undefined) return showMarked(mark, { ...run, patient });
+  await run.publisher.postpone(mark, until);
+  return silent("nothing-to-update");
 }
 
-async function showMarked(ref: ChangeRequestRef, { turn }: Marked, run: Run): Promise<Silent> {
+async function showMarked(mark: Mark, run: Run): Promise<Silent> {
+  const { change: ref } = mark;
   let shown: Awaited<ReturnType<typeof showAgain>> | undefined;
   try {
     const change = await run.host.getChangeRequest(ref, run.signal);
@@ -66,7 +73,7 @@ async function showMarked(ref: ChangeRequestRef, { turn }: Marked, run: Run): Pr
       await run.publisher.retry(ref);
     }
   }
-  await run.publisher.done({ change: ref, turn });
+  await run.publisher.done(mark);
   const { trueUntil } = shown ?? {};
   if (trueUntil !== undefined && trueUntil > run.clock.now()) await run.publisher.mark(ref, trueUntil);
   return silent(shown?.planned === true ? "status-updated" : "nothing-to-update");

@@ -27,7 +27,7 @@ export async function handleEvent(event: HostEvent, run: Run): Promise<Outcome> 
       return tellOfLoss(event.change, asked, run);
     case "marked":
     case "rollout":
-      return bringUpToDate(event.change, asked, { ...run, patient: true });
+      return bringUpToDate(event.change, asked, run);
     case "merge-group":
       return judgeGroup({ ...asked, ...event.change }, run);
     case "command":

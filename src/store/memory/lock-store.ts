@@ -11,7 +11,6 @@ import {
   sameChangeRequest,
   sameRepositoryOf,
 } from "../../core/model/change-request.js";
-import type { Hold } from "../../core/model/hold.js";
 import {
   type Lock,
   LOCK_LIFETIME_MS,
@@ -25,7 +24,6 @@ import { PLAN_LIFETIME_MS } from "../../core/model/plan/plan.js";
 import type { Rollout } from "../../core/model/rollout.js";
 import type { Clock } from "../../core/ports/clock.js";
 import {
-  type HoldStore,
   type LockStore,
   type Mark,
   type MarkStore,
@@ -37,14 +35,13 @@ import {
   type WaitStore,
   WRITES_LIFETIME_MS,
 } from "../../core/ports/stores.js";
-import { byApplication, byBegin, bySince } from "../stores.js";
+import { byApplication, bySince } from "../stores.js";
 
-/** What change requests hold, wait for and show. */
+/** What change requests lock, wait for and show. */
 export function createLockStores(clock: Clock) {
   return {
     locks: new MemoryLockStore(clock),
     waiting: new MemoryWaitStore(clock),
-    holds: new MemoryHoldStore(clock),
     rollouts: new MemoryRolloutStore(clock),
     statuses: new MemoryStatusStore(clock),
     marks: new MemoryMarkStore(clock),
@@ -164,29 +161,6 @@ class MemoryWaitStore implements WaitStore {
   }
 }
 
-class MemoryHoldStore implements HoldStore {
-  readonly #holds = new Map<string, Hold>();
-
-  constructor(private readonly clock: Clock) {}
-
-  save(hold: Hold): Promise<void> {
-    this.#holds.set(hold.id, hold);
-    return Promise.resolve();
-  }
-
-  async remove(id: string): Promise<Hold | undefined> {
-    const hold = (await this.list()).find((one) => one.id === id);
-    this.#holds.delete(id);
-    return hold;
-  }
-
-  list(): Promise<readonly Hold[]> {
-    const now = this.clock.now().getTime();
-    for (const { id, until } of this.#holds.values()) if (Date.parse(until) <= now) this.#holds.delete(id);
-    return Promise.resolve([...this.#holds.values()].sort(byBegin));
-  }
-}
-
 /** The rollouts of merged change requests. */
 export class MemoryRolloutStore implements RolloutStore {
   readonly #rollouts = new Map<string, Rollout>();
@@ -302,9 +276,12 @@ interface Concerned {
   readonly applications: Map<ApplicationName, number>;
 }
 
-/** Marks of this process alone. Times are in milliseconds since 1970. */
+/** Marks of this process alone. */
 export class MemoryMarkStore implements MarkStore {
-  readonly #marks = new Map<string, { readonly mark: Mark; readonly due: number }>();
+  readonly #marks = new Map<string, Omit<Mark, "patient">>();
+  /** When each may be taken, in milliseconds since 1970: as one that somebody waits for, and as a patient one. */
+  readonly #due = new Map<string, number>();
+  readonly #patient = new Map<string, number>();
   readonly #concerned = new Map<string, Concerned>();
   readonly #written = new Map<string, { readonly digest: string; readonly expires: number }>();
   readonly #notes = new Map<string, { readonly note: ChangeNote; readonly expires: number }>();
@@ -312,26 +289,39 @@ export class MemoryMarkStore implements MarkStore {
 
   constructor(private readonly clock: Clock) {}
 
-  set(changes: readonly ChangeRequestRef[], due: Date): Promise<void> {
+  set(changes: readonly ChangeRequestRef[], due: Date, patient = false): Promise<void> {
+    const times = patient ? this.#patient : this.#due;
     for (const change of changes) {
       const key = identityKey(change);
-      const earlier = this.#marks.get(key)?.due ?? Infinity;
-      const mark = { change: changeRequestRef(change), turn: (this.#turns += 1) };
-      this.#marks.set(key, { mark, due: Math.min(earlier, due.getTime()) });
+      this.#marks.set(key, { change: changeRequestRef(change), turn: (this.#turns += 1) });
+      times.set(key, Math.min(times.get(key) ?? Infinity, due.getTime()));
     }
     return Promise.resolve();
   }
 
   take(now: Date, until: Date, most: number): Promise<readonly Mark[]> {
-    const due = [...this.#marks].filter(([, one]) => one.due <= now.getTime());
-    const taken = due.sort(([, left], [, right]) => left.due - right.due).slice(0, most);
-    for (const [key, { mark }] of taken) this.#marks.set(key, { mark, due: until.getTime() });
-    return Promise.resolve(taken.map(([, { mark }]) => mark));
+    const taken: Mark[] = [];
+    for (const times of [this.#due, this.#patient]) {
+      const due = [...times].filter(([, time]) => time <= now.getTime()).sort(([, left], [, right]) => left - right);
+      for (const [key] of due.slice(0, most - taken.length)) {
+        if (times === this.#due) this.#patient.delete(key);
+        times.set(key, until.getTime());
+        const mark = this.#marks.get(key);
+        if (mark !== undefined) taken.push({ ...mark, patient: times === this.#patient });
+      }
+    }
+    return Promise.resolve(taken);
   }
 
   remove({ change, turn }: Mark): Promise<void> {
     const key = identityKey(change);
-    if (this.#marks.get(key)?.mark.turn === turn) this.#marks.delete(key);
+    if (this.#marks.get(key)?.turn === turn) for (const one of [this.#marks, this.#due, this.#patient]) one.delete(key);
+    return Promise.resolve();
+  }
+
+  postpone({ change, turn }: Mark, until: Date): Promise<void> {
+    const key = identityKey(change);
+    if (this.#marks.get(key)?.turn === turn) this.#patient.set(key, until.getTime());
     return Promise.resolve();
   }
 

@@ -8,6 +8,7 @@ import {
   sameChangeRequest,
 } from "../../core/model/change-request.js";
 import type { Deployment } from "../../core/model/deployment.js";
+import type { Hold } from "../../core/model/hold.js";
 import { type Plan, PLAN_LIFETIME_MS } from "../../core/model/plan/plan.js";
 import type { Role } from "../../core/model/settings.js";
 import {
@@ -22,17 +23,16 @@ import type { Clock } from "../../core/ports/clock.js";
 import type { LiveFeed, LiveRun } from "../../core/ports/live-feed.js";
 import type {
   AttemptCounter,
-  ContentBudget,
-  ContentLimit,
   DeploymentStore,
+  HoldStore,
   PlanStore,
   RoleChange,
   Standing,
-  Taken,
   UserStore,
 } from "../../core/ports/stores.js";
-import { byApplication, byUsername, type Stores } from "../stores.js";
+import { byApplication, byBegin, byUsername, type Stores } from "../stores.js";
 import { createLockStores } from "./lock-store.js";
+import { MemoryContentBudget } from "./outbox.js";
 
 const MAX_WINDOWS = 10_000;
 
@@ -42,6 +42,7 @@ export function createMemoryStores(clock: Clock): Stores {
   return {
     connection: undefined,
     ...createLockStores(clock),
+    holds: new MemoryHoldStore(clock),
     plans: new MemoryPlanStore(clock),
     deployments: new MemoryDeploymentStore(),
     audit: new MemoryAuditLog(),
@@ -117,6 +118,29 @@ class MemoryDeploymentStore implements DeploymentStore {
   list(): Promise<readonly Deployment[]> {
     const all = [...this.#records.values()].flatMap((records) => [...records.values()]);
     return Promise.resolve(all.sort(byApplication));
+  }
+}
+
+class MemoryHoldStore implements HoldStore {
+  readonly #holds = new Map<string, Hold>();
+
+  constructor(private readonly clock: Clock) {}
+
+  save(hold: Hold): Promise<void> {
+    this.#holds.set(hold.id, hold);
+    return Promise.resolve();
+  }
+
+  async remove(id: string): Promise<Hold | undefined> {
+    const hold = (await this.list()).find((one) => one.id === id);
+    this.#holds.delete(id);
+    return hold;
+  }
+
+  list(): Promise<readonly Hold[]> {
+    const now = this.clock.now().getTime();
+    for (const { id, until } of this.#holds.values()) if (Date.parse(until) <= now) this.#holds.delete(id);
+    return Promise.resolve([...this.#holds.values()].sort(byBegin));
   }
 }
 
@@ -323,44 +347,6 @@ class MemorySessionStore extends Store {
     const leaving = guest ?? oldest;
     if (leaving !== undefined) this.#sessions.delete(leaving);
   }
-}
-
-interface Write {
-  /** Milliseconds since 1970. */
-  readonly at: number;
-  readonly rank: number;
-}
-
-export class MemoryContentBudget implements ContentBudget {
-  readonly #writes = new Map<string, readonly Write[]>();
-
-  /** @param now Milliseconds since 1970. */
-  constructor(private readonly now: () => number) {}
-
-  take(account: string, rank: number, limits: readonly ContentLimit[]): Promise<Taken> {
-    const now = this.now();
-    const writes = this.#recent(account, limits);
-    const freeAt = Math.max(now, ...limits.map((limit) => freeAtOf(writes, limit, now)));
-    if (freeAt > now) return Promise.resolve({ kind: "full", freeInMs: freeAt - now });
-    this.#writes.set(account, [...writes, { at: now, rank }]);
-    return Promise.resolve({ kind: "taken" });
-  }
-
-  add(account: string, rank: number, limits: readonly ContentLimit[]): void {
-    this.#writes.set(account, [...this.#recent(account, limits), { at: this.now(), rank }]);
-  }
-
-  #recent(account: string, limits: readonly ContentLimit[]): readonly Write[] {
-    const since = this.now() - Math.max(0, ...limits.map(({ windowMs }) => windowMs));
-    return (this.#writes.get(account) ?? []).filter(({ at }) => at > since);
-  }
-}
-
-/** When the oldest of the newest `max` writes leaves the window; 0 if there are fewer. */
-function freeAtOf(writes: readonly Write[], { windowMs, max, rank }: ContentLimit, now: number): number {
-  const counted = writes.filter((write) => write.rank <= rank && write.at > now - windowMs);
-  const oldest = counted.at(-max);
-  return oldest === undefined ? 0 : oldest.at + windowMs;
 }
 
 type Listener = (run: LiveRun) => void;

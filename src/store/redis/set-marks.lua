@@ -1,7 +1,7 @@
 --[[
 Marks change requests, to be taken from a time on; an earlier time stays.
 
-KEYS[1]  sorted set: marked change requests, scored by when their mark may be taken
+KEYS[1]  sorted set to mark them in, scored by when their mark may be taken
 KEYS[2]  hash: the mark of each
 KEYS[3]  how many marks were set
 ARGV[1]  the time, in ms

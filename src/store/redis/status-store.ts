@@ -29,7 +29,7 @@ import { RedisScript } from "../../http/redis.js";
 import { KEYS } from "../../names.js";
 import type { RedisConnection } from "./connection.js";
 import { KeyIndex } from "./key-index.js";
-import { orUndefined, readKeys, readStored, scanKeys, stored, takeDue } from "./stored-value.js";
+import { orUndefined, readKeys, readStored, scanKeys, stored } from "./stored-value.js";
 
 const END_LEASE = new RedisScript(new URL("end-lease.lua", import.meta.url));
 
@@ -175,12 +175,17 @@ function pointerKey(change: ChangeRequestRef): string {
 }
 
 const SET = new RedisScript(new URL("set-marks.lua", import.meta.url));
-const REMOVE = new RedisScript(new URL("remove-mark.lua", import.meta.url));
+const TAKE = new RedisScript(new URL("take-marks.lua", import.meta.url));
+const END = new RedisScript(new URL("end-mark.lua", import.meta.url));
 
 const DUE_KEY = `${KEYS.marks}due`;
+const PATIENT_KEY = `${KEYS.marks}patient`;
 const RECORDS_KEY = `${KEYS.marks}records`;
 const COUNT_KEY = `${KEYS.marks}count`;
 
+const MARK_KEYS = [DUE_KEY, PATIENT_KEY, RECORDS_KEY];
+
+const takenMarks = z.array(z.string());
 const markRecord = z.object({ v: z.literal(1), turn: z.int(), change: stored.change });
 const concernedRecord = z.object({ v: z.literal(1), change: stored.change });
 
@@ -199,27 +204,37 @@ export class RedisMarkStore implements MarkStore {
 
   constructor(private readonly connection: RedisConnection) {}
 
-  async set(changes: readonly ChangeRequestRef[], due: Date): Promise<void> {
+  async set(changes: readonly ChangeRequestRef[], due: Date, patient = false): Promise<void> {
     for (let start = 0; start < changes.length; start += CHUNK) {
       const part = changes.slice(start, start + CHUNK);
       const fields = part.flatMap((one) => [identityKey(one), JSON.stringify(changeRequestRef(one))]);
-      const keys = [DUE_KEY, RECORDS_KEY, COUNT_KEY];
+      const keys = [patient ? PATIENT_KEY : DUE_KEY, RECORDS_KEY, COUNT_KEY];
       await this.connection.run((redis) => SET.run(redis, keys, [due.getTime(), ...fields]));
     }
   }
 
   /** What another version wrote is left to it. */
   async take(now: Date, until: Date, most: number): Promise<readonly Mark[]> {
-    const lease = { from: now.getTime(), until: until.getTime() };
-    const taken = await this.connection.run((redis) => takeDue(redis, [DUE_KEY, RECORDS_KEY], lease, most));
-    return taken
-      .flatMap((text) => markRecord.safeParse(parseJson(text)).data ?? [])
-      .map(({ change, turn }) => ({ change, turn }));
+    const args = [now.getTime(), until.getTime(), most];
+    const answer = takenMarks.parse(await this.connection.run((redis) => TAKE.run(redis, MARK_KEYS, args)));
+    return answer.flatMap((text, index) => {
+      const record = index % 2 === 0 ? markRecord.safeParse(parseJson(text)).data : undefined;
+      if (record === undefined) return [];
+      return [{ change: record.change, turn: record.turn, patient: answer[index + 1] === "1" }];
+    });
   }
 
-  async remove({ change, turn }: Mark): Promise<void> {
-    const args = [identityKey(change), `{"v":1,"turn":${turn},`];
-    await this.connection.run((redis) => REMOVE.run(redis, [DUE_KEY, RECORDS_KEY], args));
+  remove(mark: Mark): Promise<void> {
+    return this.#end(mark, "");
+  }
+
+  postpone(mark: Mark, until: Date): Promise<void> {
+    return this.#end(mark, until.getTime());
+  }
+
+  async #end({ change, turn }: Mark, later: number | ""): Promise<void> {
+    const args = [identityKey(change), `{"v":1,"turn":${turn},`, later];
+    await this.connection.run((redis) => END.run(redis, MARK_KEYS, args));
   }
 
   async concern(change: ChangeRequestRef, applications: readonly ApplicationName[]): Promise<void> {
