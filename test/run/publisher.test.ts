@@ -1,5 +1,5 @@
 import { expect, test } from "@jest/globals";
-import { repositoryName } from "../../src/core/model/brand.js";
+import { applicationName, repositoryName } from "../../src/core/model/brand.js";
 import type { ChangeRequestRef } from "../../src/core/model/change-request.js";
 import type { HostEvent } from "../../src/core/model/event.js";
 import type { RunEnd } from "../../src/core/ports/event-queue.js";
@@ -11,6 +11,7 @@ import { recordingLog } from "../recording-log.js";
 
 const SECOND_MS = 1000;
 const MANY = 20;
+const WEB = applicationName("web");
 
 const change = (number: number): ChangeRequestRef => ({
   host: "hosta",
@@ -31,6 +32,7 @@ function startLine(concurrency: number) {
   const publisher = new Publisher({ marks, queue, clock, log });
   return {
     clock,
+    log,
     queue,
     publisher,
     async markAll() {
@@ -52,13 +54,20 @@ function startLine(concurrency: number) {
     /** Numbers of those whose marks run. */
     passes: () => [...running].filter(([, { event }]) => event.kind === "marked").map(([number]) => number),
     runs: (number: number) => running.get(number)?.event.kind,
-    async end(number: number, { marked = true } = {}) {
+    /** Somebody else's act concerns it. */
+    async touch(number: number) {
+      await publisher.concern(change(number), [WEB]);
+      await publisher.touched(WEB);
+    },
+    async end(number: number, { marked = true, postponedBy = 0 } = {}) {
       const found = running.get(number);
       if (found === undefined) throw new Error(`nothing runs for #${number}`);
       running.delete(number);
       const { event } = found;
-      if (marked && event.kind === "marked") {
-        await publisher.done({ change: event.change, turn: event.turn, patient: false });
+      if (event.kind === "marked") {
+        const mark = { change: event.change, turn: event.turn, patient: event.patient === true };
+        if (postponedBy > 0) await publisher.postpone(mark, new Date(clock.now().getTime() + postponedBy));
+        else if (marked) await publisher.done(mark);
       }
       found.end("done");
       await new Promise(setImmediate);
@@ -106,6 +115,30 @@ test("marks that wait behind a sync take no room from others", async () => {
   await line.markAll();
   for (let second = 1; second <= 2; second += 1) await line.wait(SECOND_MS);
   expect(line.passes()).toHaveLength(5);
+});
+
+test("a pass that is postponed makes room, and runs again when its time has come", async () => {
+  const line = startLine(10);
+  await line.touch(1);
+  await line.wait(SECOND_MS);
+  expect(line.passes()).toEqual([1]);
+  await line.end(1, { postponedBy: 60 * SECOND_MS });
+  await line.wait(59 * SECOND_MS);
+  expect(line.passes()).toEqual([]);
+  await line.wait(2 * SECOND_MS);
+  expect(line.passes()).toEqual([1]);
+  expect(line.log.lines.filter(({ level }) => level === "warn")).toEqual([]);
+});
+
+test("what somebody waits for goes before what others' acts made out of date", async () => {
+  const line = startLine(10);
+  for (let number = 1; number <= MANY; number += 1) await line.touch(number);
+  await line.wait(SECOND_MS);
+  const [first = 0] = line.passes();
+  await line.publisher.mark(change(100));
+  await line.end(first);
+  await line.wait(SECOND_MS);
+  expect(line.runs(100)).toBe("marked");
 });
 
 test("passes that hang are not waited for longer than a minute", async () => {

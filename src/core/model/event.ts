@@ -93,7 +93,7 @@ export interface Marked {
   readonly kind: "marked";
   /** That of the mark. */
   readonly turn: number;
-  /** Somebody else's act set the mark, so that nobody waits for it. */
+  /** The mark was set because of what somebody else did, so nobody waits for it. */
   readonly patient?: boolean;
 }
 

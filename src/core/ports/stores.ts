@@ -100,7 +100,7 @@ export interface Mark {
   readonly change: ChangeRequestRef;
   /** Another one each time the mark is set. */
   readonly turn: number;
-  /** What somebody else did set it, so that nobody waits for it. */
+  /** It was set because of what somebody else did, so nobody waits for it. */
   readonly patient: boolean;
 }
 
@@ -118,7 +118,7 @@ export interface MarkStore {
   take(now: Date, until: Date, most: number): Promise<readonly Mark[]>;
   /** Atomic: removes a mark, unless it was set again since it was taken. */
   remove(mark: Mark): Promise<void>;
-  /** Atomic: leaves a patient mark for later, unless it was set again since it was taken. */
+  /** Atomic: sets a patient mark again for later, unless it was set again since it was taken. */
   postpone(mark: Mark, until: Date): Promise<void>;
   /** Notes that a change request shows the state of these applications, for 30 days. */
   concern(change: ChangeRequestRef, applications: readonly ApplicationName[]): Promise<void>;

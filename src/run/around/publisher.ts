@@ -19,7 +19,7 @@ const WAIT_MS = 1_000;
 /** A mark whose replica was killed before it was in the queue is taken again after this time. */
 const LEASE_MS = 60_000;
 const RETRY_MS = 60_000;
-/** Change requests a second and replica, and at the same time: what people ask for needs the rest, and the host has a limit. */
+/** Change requests per second and replica, and as many at once: the rest is for what people ask for, and the host has a limit. */
 const MOST = 5;
 /** How often to look for the marks of other replicas. */
 const LOOK_EVERY_MS = 5_000;

@@ -321,8 +321,9 @@ export class MemoryMarkStore implements MarkStore {
 
   postpone({ change, turn }: Mark, until: Date): Promise<void> {
     const key = identityKey(change);
-    if (this.#marks.get(key)?.turn === turn) this.#patient.set(key, until.getTime());
-    return Promise.resolve();
+    if (this.#marks.get(key)?.turn !== turn) return Promise.resolve();
+    this.#patient.delete(key);
+    return this.set([change], until, true);
   }
 
   concern(change: ChangeRequestRef, applications: readonly ApplicationName[]): Promise<void> {

@@ -234,7 +234,7 @@ export class RedisMarkStore implements MarkStore {
 
   async #end({ change, turn }: Mark, later: number | ""): Promise<void> {
     const args = [identityKey(change), `{"v":1,"turn":${turn},`, later];
-    await this.connection.run((redis) => END.run(redis, MARK_KEYS, args));
+    await this.connection.run((redis) => END.run(redis, [...MARK_KEYS, COUNT_KEY], args));
   }
 
   async concern(change: ChangeRequestRef, applications: readonly ApplicationName[]): Promise<void> {
