@@ -4,8 +4,10 @@ import { HostFailure, type HostFailureReason, StoreUnavailable } from "../../src
 import { foundHead, type HostEvent } from "../../src/core/model/event.js";
 import { type RunTicket, Stopped } from "../../src/core/ports/event-queue.js";
 import { MemoryJournal } from "../../src/queue/in-process.js";
+import { Publisher } from "../../src/run/around/publisher.js";
 import type { Dependencies } from "../../src/run/line/run.js";
 import { supervise } from "../../src/run/line/supervise.js";
+import { MemoryMarkStore } from "../../src/store/memory/lock-store.js";
 import { ANA, CommandWorld, config } from "../core/commands/command-world.js";
 import { runDependencies } from "../in-memory/run-dependencies.js";
 import { testConfig } from "../in-memory/test-config.js";
@@ -231,5 +233,23 @@ test.each([true, false])(
     await supervise(marked, dependenciesOf(world), never());
     expect(patient).toContain(isPatient);
     expect(patient).not.toContain(!isPatient);
+  },
+);
+
+test.each([true, false])(
+  "a mark that fails is tried again in a minute, and is as patient as before (%s)",
+  async (patient) => {
+    const world = new CommandWorld();
+    const number = world.open(config("web", "2"));
+    const { clock, log } = world;
+    const marks = new MemoryMarkStore(clock);
+    const queue = { push: () => Promise.resolve(true), isBusy: () => Promise.resolve(false) };
+    world.host.getChangeRequest = () => Promise.reject(new HostFailure("unreachable", "GitLab is away"));
+    const marked = { kind: "marked", delivery: "2", change: world.host.ref(number), turn: 0, patient } as const;
+    const publisher = new Publisher({ marks, queue, clock, log });
+    await supervise(marked, { ...dependenciesOf(world), publisher }, never());
+    const later = (ms: number) => new Date(clock.now().getTime() + ms);
+    expect(await marks.take(later(59_000), later(90_000), 10)).toEqual([]);
+    expect(await marks.take(later(60_000), later(90_000), 10)).toMatchObject([{ patient }]);
   },
 );

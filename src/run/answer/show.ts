@@ -96,7 +96,9 @@ export async function show(change: ChangeRequest, options: ShowOptions, run: Run
         if (comment.isAnew && hasCommitStatus(run)) await tell(now);
         // Nothing else would bring up to date what could not be read.
         const isFirst = options.unlessShown !== true;
-        if (read.facts.untold.mayPass === true || (isFirst && isComputing(change))) await run.publisher.retry(change);
+        if (read.facts.untold.mayPass === true || (isFirst && isComputing(change))) {
+          await run.publisher.retry(change, run.patient);
+        }
         return;
       }
       text = now;
@@ -133,7 +135,7 @@ export async function showAgain(change: ChangeRequest, run: Run): Promise<Shown>
   const facts = await detectedOf(change, opened, run).catch(async (error: unknown): Promise<StatusFacts> => {
     run.signal.throwIfAborted();
     run.log.warn({ err: error }, "could not determine what a head affects for its commit status");
-    await run.publisher.retry(change);
+    await run.publisher.retry(change, run.patient);
     return { kind: "detected", detected: { kind: "unknown" } };
   });
   await setCommitStatus(change, facts, run, { unlessShown: true });
@@ -287,7 +289,7 @@ async function writeEnd(change: ChangeRequest, next: NextStep, present: Present,
 /** Never throws: nobody waits for it. What fails is done again in a minute. */
 export async function orLater(
   change: ChangeRequest,
-  { signal, publisher, log }: Run,
+  { signal, publisher, log, patient }: Run,
   work: () => Promise<unknown>,
 ): Promise<void> {
   try {
@@ -295,7 +297,7 @@ export async function orLater(
   } catch (error) {
     if (signal.aborted || error instanceof LeaseLost) return;
     log.warn({ err: error }, "could not bring a change request up to date; it is tried again in a minute");
-    await publisher.retry(change);
+    await publisher.retry(change, patient);
   }
 }
 

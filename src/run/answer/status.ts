@@ -48,7 +48,7 @@ export async function setStoredStatus(change: ChangeRequest, run: Run): Promise<
 
 /** Logs a failure of the work, and has the change request looked at again in a minute if that may help. */
 export async function orInAMinute(change: ChangeRequest, run: Run, work: () => Promise<unknown>): Promise<void> {
-  if (!(await whileLogging(run, work))) await run.publisher.retry(change);
+  if (!(await whileLogging(run, work))) await run.publisher.retry(change, run.patient);
 }
 
 /** Shows once that an automatic plan has started, or that a head waits to be looked at; the run does not wait for it. */

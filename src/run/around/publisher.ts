@@ -147,8 +147,8 @@ export class Publisher {
   }
 
   /** It could not be brought up to date. Never throws. */
-  async retry(change: ChangeRequestRef): Promise<void> {
-    await this.#do(`retry ${identityKey(change)}`, () => this.#set([change], { afterMs: RETRY_MS }));
+  async retry(change: ChangeRequestRef, patient = false): Promise<void> {
+    await this.#do(`retry ${identityKey(change)}`, () => this.#set([change], { afterMs: RETRY_MS, patient }));
   }
 
   /** Pushes an event once the store is available again. */

@@ -70,7 +70,7 @@ async function showMarked(mark: Mark, run: Run): Promise<Silent> {
     if (error instanceof LeaseLost) throw error;
     if (!(error instanceof HostFailure && error.reason === "not-found")) {
       run.log.warn({ err: error }, "could not bring a change request up to date; it is tried again in a minute");
-      await run.publisher.retry(ref);
+      await run.publisher.retry(ref, mark.patient);
     }
   }
   await run.publisher.done(mark);
