@@ -117,6 +117,25 @@ test("marks that wait behind a sync take no room from others", async () => {
   expect(line.passes()).toHaveLength(5);
 });
 
+test("while every change request has other events, five patient marks wait behind these, and the rest in the store", async () => {
+  const line = startLine(100);
+  for (let number = 1; number <= MANY; number += 1) await line.comment(number);
+  for (let number = 1; number <= MANY; number += 1) await line.touch(number);
+  for (let second = 1; second <= 20; second += 1) await line.wait(SECOND_MS);
+  expect(await line.queue.backlog()).toMatchObject({ running: MANY, waiting: 5 });
+  for (let number = 1; number <= MANY; number += 1) await line.end(number);
+  expect(line.passes()).toHaveLength(5);
+  const worked = new Set<number>();
+  for (let second = 1; second <= 40; second += 1) {
+    for (const number of line.passes()) {
+      worked.add(number);
+      await line.end(number);
+    }
+    await line.wait(SECOND_MS);
+  }
+  expect(worked.size).toBe(MANY);
+});
+
 test("a pass that is postponed makes room, and runs again when its time has come", async () => {
   const line = startLine(10);
   await line.touch(1);

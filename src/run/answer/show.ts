@@ -96,8 +96,9 @@ export async function show(change: ChangeRequest, options: ShowOptions, run: Run
         if (comment.isAnew && hasCommitStatus(run)) await tell(now);
         // Nothing else would bring up to date what could not be read.
         const isFirst = options.unlessShown !== true;
-        if (read.facts.untold.mayPass === true || (isFirst && isComputing(change))) {
-          await run.publisher.retry(change, run.patient);
+        const isUntold = read.facts.untold.mayPass === true;
+        if (isUntold || (isFirst && isComputing(change))) {
+          await run.publisher.retry(change, run.patient === true || !isUntold);
         }
         return;
       }

@@ -21,6 +21,8 @@ const LEASE_MS = 60_000;
 const RETRY_MS = 60_000;
 /** Change requests per second and replica, and as many at once: the rest is for what people ask for, and the host has a limit. */
 const MOST = 5;
+/** How long a patient mark waits for change requests that have other events, beyond the first few. */
+const BUSY_MS = 10_000;
 /** How often to look for the marks of other replicas. */
 const LOOK_EVERY_MS = 5_000;
 
@@ -34,6 +36,8 @@ interface PublisherParts {
 interface UnderWay {
   readonly change: ChangeRequestRef;
   readonly until: Date;
+  /** Behind a sync it may wait for an hour, and takes no room from others. */
+  readonly isBehind: boolean;
 }
 
 /**
@@ -136,7 +140,7 @@ export class Publisher {
   }
 
   #end({ change }: Mark): void {
-    const wereMost = this.#underWay.size >= MOST;
+    const wereMost = this.#count(false) >= MOST;
     if (this.#underWay.delete(identityKey(change)) && wereMost) this.#passSoon();
   }
 
@@ -201,7 +205,8 @@ export class Publisher {
     const { marks, clock, log } = this.parts;
     try {
       const now = clock.now();
-      const room = MOST - (await this.#countUnderWay(now));
+      await this.#dropEnded(now);
+      const room = MOST - this.#count(false);
       const until = new Date(now.getTime() + LEASE_MS);
       const taken = room > 0 ? await marks.take(now, until, room) : [];
       for (const [key, work] of [...this.#kept]) await this.#do(key, work);
@@ -212,22 +217,28 @@ export class Publisher {
     }
   }
 
+  #count(isBehind: boolean): number {
+    return [...this.#underWay.values()].filter((one) => one.isBehind === isBehind).length;
+  }
+
   /** Another replica may have ended some. */
-  async #countUnderWay(now: Date): Promise<number> {
+  async #dropEnded(now: Date): Promise<void> {
     const ended = [...this.#underWay].map(async ([key, { change, until }]) => {
       if (until <= now || !(await this.parts.queue.isBusy(change))) this.#underWay.delete(key);
     });
     await Promise.all(ended);
-    return this.#underWay.size;
   }
 
   async #push(mark: Mark, until: Date): Promise<void> {
     const { marks, queue, log } = this.parts;
     const { change, turn, patient } = mark;
     const delivery = `marked-${identityKey(change)}-${turn}`;
-    // Behind a sync it may wait for an hour, and takes no room from others.
-    const waitsBehind = await queue.isBusy(change);
-    if (!waitsBehind) this.#underWay.set(identityKey(change), { change, until });
+    const isBehind = await queue.isBusy(change);
+    if (isBehind && patient && this.#count(true) >= MOST) {
+      await marks.postpone(mark, new Date(this.parts.clock.now().getTime() + BUSY_MS));
+      return;
+    }
+    this.#underWay.set(identityKey(change), { change, until, isBehind });
     const isNew = await queue.push({ kind: "marked", delivery, change: changeRequestRef(change), turn, patient });
     if (isNew || (await queue.isBusy(change))) return;
     // Its event ended without it each time that it was run.
