@@ -49,6 +49,7 @@ async function main(): Promise<void> {
   await statusOf(sandbox, OPEN);
   const opened = (performance.now() - openedAt) / 1000;
   process.stderr.write(`${OPEN} pull requests planned in ${opened.toFixed(0)} s\n`);
+  await untilQuiet(redis.port);
   await sandbox.ask({ name: "host-calls" });
   const [startedAt, cpu] = [performance.now(), await cpuSecondsOf(pid)];
   const told: number[] = [];
@@ -66,6 +67,13 @@ async function main(): Promise<void> {
   await unlimited.end();
   await service.stop();
   await redis.stop();
+}
+
+/** Waits for what follows from the plans, such as the events of their comments. */
+async function untilQuiet(port: number): Promise<void> {
+  const client = new Redis(port, "127.0.0.1");
+  while ((await client.zcard(`${KEYS.queue}:lanes`)) > 0) await delay(LOOK_EVERY_MS);
+  await client.quit();
 }
 
 /** Milliseconds from the comment until the next one's status says that it has the lock. */
