@@ -75,10 +75,12 @@ export class GitStore {
     if (this.#repositories.has(forkName)) throw new Error(`The repository ${forkName} exists already`);
     const directory = join(this.#root, `${forkName}.git`);
     await mkdir(dirname(directory), { recursive: true });
-    await this.#alone(name, () => cp(this.directory(name), directory, { recursive: true }));
     const { objects, graph } = this.#repository(name);
-    const copy = { objects: new ObjectFolder(directory, { copyOf: objects }), graph: new CommitGraph(graph) };
-    this.#repositories.set(forkName, copy);
+    await this.#alone(name, async () => {
+      await cp(objects.onDisk(), directory, { recursive: true });
+      const copy = { objects: new ObjectFolder(directory, { copyOf: objects }), graph: new CommitGraph(graph) };
+      this.#repositories.set(forkName, copy);
+    });
   }
 
   /** The bare repository's folder, for git. */

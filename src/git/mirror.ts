@@ -27,7 +27,7 @@ interface Turns {
 
 /** Runs one piece of work at a time per folder, in order, but patient work only when nothing else waits. */
 class FolderLocks {
-  /** Who waits, by folder; an entry means that work runs there. */
+  /** The work that waits, by folder. A folder has an entry for as long as work runs in it. */
   readonly #waiting = new Map<string, Turns>();
   #whenIdle: (() => void)[] = [];
 

@@ -288,7 +288,7 @@ export function budgetIn(
   return { limit, remaining, resetsAt: reset * 1000 };
 }
 
-/** No host has a longer one, whatever a clock that is wrong says. */
+/** No host counts calls for longer. A host whose clock is wrong must not postpone work for days. */
 const LONGEST_BUDGET_MS = 60 * 60_000;
 
 /** When the budget is whole again, while less than half of it is left. */

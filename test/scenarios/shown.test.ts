@@ -16,6 +16,14 @@ async function statusOf(bot: Bot, number: number): Promise<string> {
   return own.map(({ description }) => description).join("; ");
 }
 
+/** For half an hour fewer than half of the host's calls are left. @returns What ends that early. */
+function useUpCalls({ host, clock, forge }: Bot): () => void {
+  const reset = String(Math.floor(clock.now().getTime() / 1000) + 1800);
+  const names = host === "hosta" ? "X-RateLimit" : "RateLimit";
+  const headers = { [`${names}-Limit`]: "5000", [`${names}-Remaining`]: "2400", [`${names}-Reset`]: reset };
+  return forge.faults.add({ fault: { kind: "headers", headers } });
+}
+
 describe.each(HOSTS)("what svc shows on %s follows what happens elsewhere", (host) => {
   test("who loses a lock to a rollback is told who has it, and that it is free once it is", async () => {
     const bot = await start(host);
@@ -47,10 +55,7 @@ describe.each(HOSTS)("what svc shows on %s follows what happens elsewhere", (hos
     const three = await bot.open(changeOf(["web"], "4"), { by: "bo" });
     const lockedBy = (number: number) => new RegExp(`web is locked by .*${number}`);
     expect(await statusOf(bot, three)).toMatch(lockedBy(one));
-    const reset = String(Math.floor(bot.clock.now().getTime() / 1000) + 1800);
-    const names = host === "hosta" ? "X-RateLimit" : "RateLimit";
-    const headers = { [`${names}-Limit`]: "5000", [`${names}-Remaining`]: "2400", [`${names}-Reset`]: reset };
-    const restore = bot.forge.faults.add({ fault: { kind: "headers", headers } });
+    const restore = useUpCalls(bot);
     await bot.comment(one, "svc unlock");
     // Its turn is its own, and so is a comment.
     expect(await bot.locked(two)).toEqual(["web"]);
@@ -68,6 +73,23 @@ describe.each(HOSTS)("what svc shows on %s follows what happens elsewhere", (hos
     await bot.service.reconcile();
     await bot.idle();
     expect(await statusOf(bot, four)).toMatch(lockedBy(three));
+  });
+
+  test("a green status that a hold makes wrong is taken back although the host's calls are scarce", async () => {
+    const bot = await start(host);
+    const stateOf = async (number: number) => {
+      const { headRevision } = bot.seen(number);
+      const [own] = await bot.stores.statuses.ofHead({ ...bot.ref(number), headRevision: revision(headRevision) });
+      return own?.state;
+    };
+    const one = await bot.open(changeOf(["web"]));
+    bot.expectChanges("sync web");
+    await bot.comment(one, "svc sync");
+    const two = await bot.open(changeOf(["api"], "3"), { by: "bo" });
+    expect(await stateOf(one)).toBe("success");
+    useUpCalls(bot);
+    await bot.comment(two, "svc hold -a web --reason migration --until 2h", "bo");
+    expect(await stateOf(one)).toBe("pending");
   });
 
   test("a status whose text did not change is not written again", async () => {

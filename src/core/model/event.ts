@@ -38,7 +38,7 @@ interface EventOrigin {
 interface ChangeUpdated {
   readonly kind: "updated";
   readonly reason: "opened" | "reopened" | "pushed" | "ready" | "retargeted";
-  /** The pushed head: a hint what to fetch, while the host is asked for the facts. Absent if the event names none. */
+  /** The head that was pushed, if the event names it. It is fetched early; what is planned is the head that the host names. */
   readonly pushed?: Revision | undefined;
 }
 

@@ -20,8 +20,8 @@ export interface Repositories {
   /** Fetches head, base tip and merge base. @throws {HeadMoved} if git fetches another head than `change` has. */
   open(change: ChangeRequest, source: CloneSource, options?: OpenOptions): Promise<RepositorySnapshot>;
   /**
-   * Fetches the head of a change request that was opened here before, so that a following `open` need not. Never throws: `open`
-   * meets the same failure and reports it.
+   * Fetches the head of a change request that was opened here before, so that a following `open` need not. Never throws: the
+   * `open` that follows fetches again, and throws if that fails.
    */
   fetchHead(change: ChangeRequestRef, source: CloneSource, options: FetchOptions): Promise<void>;
 }

@@ -109,11 +109,11 @@ export type Surface = "status" | "plan" | "approval" | "reminder";
 
 /** Which change requests have to be brought up to date, and whom a change of an application concerns. Methods throw `StoreUnavailable`. */
 export interface MarkStore {
-  /** Marks them, to be taken from `due` on; an earlier time stays, one for patient marks and one for the others. */
+  /** Marks them, to be taken from `due` on, or from an earlier time that was set before for the same kind of mark. */
   set(changes: readonly ChangeRequestRef[], due: Date, patient?: boolean): Promise<void>;
   /**
-   * Atomic: up to `most` marks that are due, in the order of their times, and patient ones after all others. Nobody else gets them
-   * before `until`.
+   * Takes up to `most` marks that are due, atomically: the earliest first, and patient ones last. Other replicas do not get them before
+   * `until`.
    */
   take(now: Date, until: Date, most: number): Promise<readonly Mark[]>;
   /** Atomic: removes a mark, unless it was set again since it was taken. */

@@ -21,7 +21,7 @@ const LEASE_MS = 60_000;
 const RETRY_MS = 60_000;
 /** Change requests per second and replica, and as many at once: the rest is for what people ask for, and the host has a limit. */
 const MOST = 5;
-/** How long a patient mark waits for change requests that have other events, beyond the first few. */
+/** After this time a patient mark is tried again whose change request had other events. */
 const BUSY_MS = 10_000;
 /** How often to look for the marks of other replicas. */
 const LOOK_EVERY_MS = 5_000;
@@ -36,7 +36,7 @@ interface PublisherParts {
 interface UnderWay {
   readonly change: ChangeRequestRef;
   readonly until: Date;
-  /** Behind a sync it may wait for an hour, and takes no room from others. */
+  /** Its change request has other events. Behind a sync it may wait for an hour, so it takes no room from others. */
   readonly isBehind: boolean;
 }
 
@@ -144,7 +144,7 @@ export class Publisher {
     if (this.#underWay.delete(identityKey(change)) && wereMost) this.#passSoon();
   }
 
-  /** Nobody waits for it, and there is no time for it before `until`. Never throws. */
+  /** Leaves a patient mark until then. Never throws. */
   async postpone(mark: Mark, until: Date): Promise<void> {
     await this.#do(`postponed ${identityKey(mark.change)}`, () => this.parts.marks.postpone(mark, until));
     this.#end(mark);
@@ -195,7 +195,7 @@ export class Publisher {
       });
   }
 
-  /** Pushes the events of marks that are due, one look after the other. Logs what fails: the next look takes it again. */
+  /** Makes events of the marks that are due. Waits for earlier calls. Logs a failure: the next call tries again. */
   look(): Promise<void> {
     this.#looking = this.#looking.then(() => this.#look());
     return this.#looking;

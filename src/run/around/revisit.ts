@@ -10,6 +10,7 @@ import {
   type ChangeRequestRef,
   changeRequestRef,
   identityKey,
+  sameChangeRequest,
 } from "../../core/model/change-request.js";
 import { type Deployment, overdueChanges } from "../../core/model/deployment.js";
 import { HeadMoved, HostFailure, LeaseLost, RepositoryFailure } from "../../core/model/errors.js";
@@ -47,9 +48,17 @@ export async function bringUpToDate(ref: ChangeRequestRef, asked: Marked | Rollo
   const { turn, patient = false } = asked;
   const mark = { change: ref, turn, patient };
   const until = patient ? run.host.scarceUntil(ref) : undefined;
-  if (until === undefined) return showMarked(mark, { ...run, patient });
+  // A green status may have become wrong, and people merge by it.
+  if (until === undefined || (await isGreen(ref, run))) return showMarked(mark, { ...run, patient });
   await run.publisher.postpone(mark, until);
   return silent("nothing-to-update");
+}
+
+/** Whether the last commit status of the planned head lets it be merged. Asks the stores alone. */
+async function isGreen(ref: ChangeRequestRef, { plans, statuses }: Run): Promise<boolean> {
+  const headRevision = (await plans.find(ref))?.head;
+  const ofHead = headRevision === undefined ? [] : await statuses.ofHead({ ...ref, headRevision });
+  return ofHead.some(({ change, state }) => sameChangeRequest(change, ref) && state === "success");
 }
 
 async function showMarked(mark: Mark, run: Run): Promise<Silent> {

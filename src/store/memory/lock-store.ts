@@ -276,11 +276,12 @@ interface Concerned {
   readonly applications: Map<ApplicationName, number>;
 }
 
-/** Marks of this process alone. */
+/** Keeps marks in memory, for a single replica: they end with the process. */
 export class MemoryMarkStore implements MarkStore {
   readonly #marks = new Map<string, Omit<Mark, "patient">>();
-  /** When each may be taken, in milliseconds since 1970: as one that somebody waits for, and as a patient one. */
+  /** When each mark that somebody waits for may be taken, in milliseconds since 1970. */
   readonly #due = new Map<string, number>();
+  /** When each patient mark may be taken. A change request may be in both. */
   readonly #patient = new Map<string, number>();
   readonly #concerned = new Map<string, Concerned>();
   readonly #written = new Map<string, { readonly digest: string; readonly expires: number }>();

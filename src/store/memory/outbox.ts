@@ -102,7 +102,7 @@ interface Write {
 export class MemoryContentBudget implements ContentBudget {
   readonly #writes = new Map<string, readonly Write[]>();
 
-  /** @param now Milliseconds since 1970. */
+  /** @param now Returns the time in milliseconds since 1970. */
   constructor(private readonly now: () => number) {}
 
   take(account: string, rank: number, limits: readonly ContentLimit[]): Promise<Taken> {

@@ -31,7 +31,7 @@ export class KeyIndex {
     }
   }
 
-  /** Every key that exists, and perhaps some that ended or were deleted since the last `reindex`, or within an hour before it. */
+  /** Every key that exists. Some may be gone: `reindex` removes a name no sooner than an hour after it was entered. */
   async keys(redis: RedisClient): Promise<readonly string[]> {
     const names = await redis.zrange(this.#index, "0", "-1");
     if (names.includes(COMPLETE)) return this.#keysOf(names);

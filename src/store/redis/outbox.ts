@@ -11,9 +11,9 @@ import {
 } from "../../core/ports/notifications.js";
 import { type RedisClient, RedisScript, type StoreConnection } from "../../http/redis.js";
 import { KEYS } from "../../names.js";
-import { takeDue } from "./stored-value.js";
 
 const ADD = new RedisScript(new URL("add-message.lua", import.meta.url));
+const TAKE_DUE = new RedisScript(new URL("take-due.lua", import.meta.url));
 
 /** How long `add` waits for Redis, in milliseconds; its connection keeps the messages and waits for as long as it takes. */
 const ADD_WITHIN_MS = 500;
@@ -214,4 +214,17 @@ async function within<T>(ms: number, work: Promise<T>): Promise<T | "late"> {
     timer = setTimeout(() => resolve("late"), ms);
   });
   return Promise.race([work, late]).finally(() => clearTimeout(timer));
+}
+
+/**
+ * Takes records that are due, in the order of their times: nobody else gets them before their lease ends.
+ * @param keys A sorted set of fields, scored by when each is due in milliseconds since 1970, and a hash of their records.
+ */
+async function takeDue(
+  redis: RedisClient,
+  keys: readonly [due: string, records: string],
+  lease: { readonly from: number; readonly until: number },
+  most: number,
+): Promise<readonly string[]> {
+  return z.array(z.string()).parse(await TAKE_DUE.run(redis, keys, [lease.from, lease.until, most]));
 }

@@ -5,7 +5,7 @@ import type { ApplicationName, RepositoryName, Revision } from "../../core/model
 import type { ChangeRequestRef } from "../../core/model/change-request.js";
 import { StoredValueUnreadable } from "../../core/model/errors.js";
 import { isJsonObject } from "../../core/model/json.js";
-import { type RedisClient, RedisScript } from "../../http/redis.js";
+import type { RedisClient } from "../../http/redis.js";
 import { HOST_IDS, STORE_TITLE } from "../../names.js";
 import { primariesOf } from "./client.js";
 
@@ -90,19 +90,4 @@ export async function readKeys(
     }
   }
   return entries;
-}
-
-const TAKE_DUE = new RedisScript(new URL("take-due.lua", import.meta.url));
-
-/**
- * Takes records that are due, in the order of their times: nobody else gets them before their lease ends.
- * @param keys A sorted set of fields, scored by when each is due in milliseconds since 1970, and a hash of their records.
- */
-export async function takeDue(
-  redis: RedisClient,
-  keys: readonly [due: string, records: string],
-  lease: { readonly from: number; readonly until: number },
-  most: number,
-): Promise<readonly string[]> {
-  return z.array(z.string()).parse(await TAKE_DUE.run(redis, keys, [lease.from, lease.until, most]));
 }
