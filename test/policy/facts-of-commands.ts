@@ -1,6 +1,5 @@
-import { labelsFor } from "../../src/core/commands/next-stage.js";
 import { attemptLocks, releaseFresh } from "../../src/core/commands/rollback.js";
-import { plannedIn, select } from "../../src/core/commands/selection.js";
+import { labelsFor, plannedIn, select } from "../../src/core/commands/selection.js";
 import { isLifted, skippable } from "../../src/core/commands/sync.js";
 import { barredFrom, needsWriteAccess } from "../../src/core/facts/access.js";
 import { readFacts, readStores } from "../../src/core/facts/read-facts.js";

@@ -18,8 +18,8 @@ import { judge } from "../policy/judge.js";
 import type { Clock } from "../ports/clock.js";
 import type { CommandContext, CommandPorts } from "../ports/context.js";
 import type { LockStore, WaitStore } from "../ports/stores.js";
-import { endStages, labelsFor } from "./next-stage.js";
-import { correctedTo, namesOf, plannedIn } from "./selection.js";
+import { endStages } from "./next-stage.js";
+import { correctedTo, labelsFor, namesOf, plannedIn } from "./selection.js";
 
 export interface Locking {
   readonly locks: LockStore;

@@ -10,7 +10,7 @@ import { ownLocksIn } from "../policy/application-state.js";
 import type { Facts } from "../policy/facts.js";
 import { followingStage } from "../policy/stages.js";
 import type { CommandContext } from "../ports/context.js";
-import { type LabelsOf, namesOf, readLabelSelector } from "./selection.js";
+import { labelsFor, namesOf } from "./selection.js";
 
 interface Synced {
   readonly command: Command<"sync">;
@@ -71,18 +71,4 @@ async function lockedOf(
 export async function endStages(change: ChangeRequestRef, { plans }: Pick<CommandContext, "plans">): Promise<void> {
   const plan = await plans.find(change);
   if (plan?.next !== undefined) await plans.save({ ...plan, next: undefined });
-}
-
-/**
- * The labels that a command selects by, read now and from Argo CD alone: those in a repository are what a change request
- * makes them. A command without a label costs no call.
- */
-export async function labelsFor(
-  { applications }: { readonly applications: readonly string[] },
-  { deployer, clock, signal }: Pick<CommandContext, "deployer" | "clock" | "signal">,
-): Promise<LabelsOf> {
-  if (!applications.some((one) => readLabelSelector(one) !== undefined)) return () => undefined;
-  const listed = await deployer.listApplications(signal, clock.now());
-  const labels = new Map<string, Readonly<Record<string, string>>>(listed.map((one) => [one.name, one.labels]));
-  return (name) => labels.get(name);
 }

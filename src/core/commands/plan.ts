@@ -27,9 +27,8 @@ import { withFailing } from "../survey/sets/set-failure.js";
 import { type Survey, surveyAfresh, type SurveyOptions } from "../survey/survey.js";
 import { contentWithin, createPlanStart, evaluate, newPlanRoom, type PlanStart } from "./evaluate.js";
 import { leaveQueues, type LockPorts, presentLock, releaseOthers, settleLocks } from "./locks.js";
-import { labelsFor } from "./next-stage.js";
 import { otherWordNotes, Questions, warningsOf, withRecords } from "./plan-warnings.js";
-import { correctedTo, type LabelsOf, namesOf } from "./selection.js";
+import { correctedTo, labelsFor, type LabelsOf, namesOf } from "./selection.js";
 
 interface Planning {
   readonly command: Command<"plan">;

@@ -20,8 +20,8 @@ import { refusedInDoubt, undoing } from "../policy/next-step.js";
 import { waitsIn } from "../policy/stages.js";
 import type { CommandContext } from "../ports/context.js";
 import type { Locking } from "./locks.js";
-import { endStages, labelsFor } from "./next-stage.js";
-import { plannedIn, select } from "./selection.js";
+import { endStages } from "./next-stage.js";
+import { labelsFor, plannedIn, select } from "./selection.js";
 
 /**
  * Syncs the applications that this change request has deployed to their configured target revision, after restoring the

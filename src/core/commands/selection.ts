@@ -4,6 +4,7 @@ import type { ApplicationName } from "../model/brand.js";
 import type { Command, CommandOptions } from "../model/command.js";
 import type { Plan } from "../model/plan/plan.js";
 import type { Refusal } from "../model/result.js";
+import type { CommandContext } from "../ports/context.js";
 import { optionMeant, type OptionName, OPTIONS } from "./options.js";
 
 /** A pattern or a label: it selects among what the command could act on. */
@@ -38,6 +39,20 @@ export function readLabelSelector(text: string): LabelSelector | undefined {
   const [name = "", domain = "x"] = [parts.pop(), parts.pop()];
   const valid = more.length === 0 && parts.length === 0 && DOMAIN.test(domain) && WORD.test(name) && WORD.test(value);
   return valid ? { key, value } : undefined;
+}
+
+/**
+ * The labels that a command selects by, read now and from Argo CD alone: those in a repository are what a change request
+ * makes them. A command without a label costs no call.
+ */
+export async function labelsFor(
+  { applications }: { readonly applications: readonly string[] },
+  { deployer, clock, signal }: Pick<CommandContext, "deployer" | "clock" | "signal">,
+): Promise<LabelsOf> {
+  if (!applications.some((one) => readLabelSelector(one) !== undefined)) return () => undefined;
+  const listed = await deployer.listApplications(signal, clock.now());
+  const labels = new Map<string, Readonly<Record<string, string>>>(listed.map((one) => [one.name, one.labels]));
+  return (name) => labels.get(name);
 }
 
 /** `label:team=shop` for `team=shop`, and itself for a selector; undefined for anything else. */

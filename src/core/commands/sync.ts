@@ -32,8 +32,8 @@ import { behindOf } from "../survey/behind-base.js";
 import { boundNow } from "../survey/effects.js";
 import { releaseSkipped } from "./locks.js";
 import { decideMerge } from "./merge.js";
-import { labelsFor, noteNextStage } from "./next-stage.js";
-import { plannedIn, select } from "./selection.js";
+import { noteNextStage } from "./next-stage.js";
+import { labelsFor, plannedIn, select } from "./selection.js";
 
 /**
  * Deploys the head commit to the selected applications that this change request has locked, parents before their children. If they
