@@ -27,6 +27,12 @@ const NO_CONTENTS = "--filter=blob:none";
 /** If there are commits already, only new objects come. Including small files then saves a second fetch. */
 const SMALL_CONTENTS = "--filter=blob:limit=65536";
 
+/** A ref or a commit of the host, and the private ref that it is fetched into. */
+export interface WantedRef {
+  readonly from: string;
+  readonly into: string;
+}
+
 /** A bare repository on disk without remotes, hooks and credentials. History and contents come on demand. One call at a time. */
 export class MirrorRepository {
   generation = 0;
@@ -127,7 +133,7 @@ export class MirrorRepository {
   /** Fetches refs or commits, each into a private ref, with one call to the host. `first`: the repository is empty. */
   async fetchCommits(
     source: CloneSource,
-    wanted: readonly { readonly from: string; readonly into: string }[],
+    wanted: readonly WantedRef[],
     { first, signal }: { readonly first: boolean; readonly signal: AbortSignal },
   ): Promise<void> {
     const refspecs = wanted.map(({ from, into }) => `+${from}:${into}`);

@@ -16,7 +16,7 @@ import type {
 } from "../core/ports/repositories.js";
 import { SERVICE } from "../names.js";
 import { GitFailure, remoteProblem, type StartGit } from "./git-process.js";
-import { MirrorRepository } from "./mirror-repository.js";
+import { MirrorRepository, type WantedRef } from "./mirror-repository.js";
 import { MirrorSnapshot, type SnapshotCaches } from "./snapshot.js";
 import type { TreeNode } from "./tree-reader.js";
 
@@ -31,14 +31,14 @@ class FolderLocks {
   readonly #waiting = new Map<string, Turns>();
   #whenIdle: (() => void)[] = [];
 
-  async alone<T>(folder: string, { signal, patient = false }: WorkOptions, work: () => Promise<T>): Promise<T> {
+  async alone<T>({ folder: { path }, signal, want }: Fetching, work: () => Promise<T>): Promise<T> {
     const runInTurn = async () => {
-      await this.#turn(folder, patient);
+      await this.#turn(path, want.patient);
       try {
         signal.throwIfAborted();
         return await work();
       } finally {
-        this.#passOn(folder);
+        this.#passOn(path);
       }
     };
     return orAborted(runInTurn(), signal);
@@ -70,10 +70,6 @@ class FolderLocks {
   }
 }
 
-interface WorkOptions extends OpenOptions {
-  readonly signal: AbortSignal;
-}
-
 function orAborted<T>(result: Promise<T>, signal: AbortSignal): Promise<T> {
   return new Promise((resolve, reject) => {
     const aborted = () => reject(signal.reason as Error);
@@ -97,6 +93,8 @@ export interface GitMirrorOptions {
 
 /** Every fetch leaves a pack or two, and git looks for an object in one after the other. Beyond this they are joined. */
 const MAX_PACKS = 200;
+/** Others for whom one fetch fetches as well. */
+const MAX_TOGETHER = 20;
 const TEXT_CACHE_BYTES = 64 * 1024 * 1024;
 const FOLDER_CACHE_BYTES = 64 * 1024 * 1024;
 const LIST_CACHE_BYTES = 64 * 1024 * 1024;
@@ -111,6 +109,8 @@ class GitMirror implements Repositories {
   readonly #limits: Required<Pick<GitMirrorOptions, "maxBytes" | "timeoutMs" | "idleMs">>;
   readonly #folders = new Map<string, MirrorRepository>();
   readonly #locks = new FolderLocks();
+  /** What those who wait for a folder are going to fetch. Whoever fetches before them fetches it for them. */
+  readonly #wants = new Map<MirrorRepository, Set<Want>>();
   readonly #closing = new AbortController();
   readonly #caches: SnapshotCaches = {
     texts: new LRUCache<string, { readonly text: string | undefined }>({ maxSize: TEXT_CACHE_BYTES }),
@@ -128,11 +128,13 @@ class GitMirror implements Repositories {
     const problem = sourceProblem(source);
     if (problem !== undefined) throw repositoryFailure(change.repository, problem);
     const folder = this.#folderOf(change, source);
-    const { signal: given, patient } = options;
+    const { signal: given, patient = false } = options;
     const signal = given === undefined ? this.#closing.signal : AbortSignal.any([given, this.#closing.signal]);
-    const session: Session = { change, source, folder, signal, patient, generation: undefined };
-    await this.#work(session, () => Promise.resolve());
     const commits = commitsOf(change);
+    const isMissing = async (asking: AbortSignal) => !(await folder.hasCommits(commits, asking));
+    const want = { refs: refsToFetch(change, source), isMissing, patient, alone: false };
+    const session: Session = { change, source, folder, signal, want, generation: undefined };
+    await this.#work(session, () => Promise.resolve());
     const alone = <T>(work: () => Promise<T>) => this.#work(session, work);
     const keptRef = `${refsOf(change)}/other`;
     return new MirrorSnapshot(folder, source, commits, session.signal, this.#caches, alone, keptRef);
@@ -141,14 +143,17 @@ class GitMirror implements Repositories {
   async fetchHead(change: ChangeRequestRef, source: CloneSource, options: FetchOptions): Promise<void> {
     if (sourceProblem(source) !== undefined) return;
     const folder = this.#folderOf(change, source);
-    const { pushed: from = source.headRef } = options;
+    const { pushed } = options;
     const signal = AbortSignal.any([options.signal, this.#closing.signal]);
     const into = `${refsOf(change)}/head`;
-    const fetchKnown = async () => {
-      if ((await folder.commitOf(into, signal)) === undefined) return;
-      await folder.fetchCommits(source, [{ from, into }], { first: false, signal });
+    const isMissing = async (asking: AbortSignal) => {
+      const isKnown = (await folder.commitOf(into, asking)) !== undefined;
+      return isKnown && (pushed === undefined || !(await folder.hasCommits([pushed], asking)));
     };
-    await this.#locks.alone(folder.path, { signal }, fetchKnown).catch(() => undefined);
+    const want = { refs: [{ from: pushed ?? source.headRef, into }], isMissing, patient: false, alone: false };
+    const fetching = { folder, source, signal, want };
+    const fetchMissing = async () => ((await isMissing(signal)) ? this.#fetchTogether(fetching, false) : undefined);
+    await this.#inTurn(fetching, fetchMissing).catch(() => undefined);
   }
 
   async close(): Promise<void> {
@@ -167,7 +172,7 @@ class GitMirror implements Repositories {
   /** Fetches the commits and does work, alone in the folder. What the mirror may be to blame for is tried twice. */
   #work<T>(session: Session, work: () => Promise<T>): Promise<T> {
     const { folder } = session;
-    return this.#locks.alone(folder.path, session, async () => {
+    return this.#inTurn(session, async () => {
       try {
         await this.#provide(session);
         return await work();
@@ -183,6 +188,20 @@ class GitMirror implements Repositories {
         throw this.#translated(session, error);
       }
     });
+  }
+
+  async #inTurn<T>(fetching: Fetching, work: () => Promise<T>): Promise<T> {
+    const { folder, want } = fetching;
+    const wants = this.#wants.get(folder) ?? new Set();
+    this.#wants.set(folder, wants.add(want));
+    try {
+      return await this.#locks.alone(fetching, () => {
+        wants.delete(want);
+        return work();
+      });
+    } finally {
+      wants.delete(want);
+    }
   }
 
   /**
@@ -237,18 +256,35 @@ class GitMirror implements Repositories {
     }
   }
 
-  async #fetch({ folder, change, source, signal }: Session, first: boolean): Promise<void> {
+  /** Fetches, and for those who wait as well, with one call to the host. If that fails, each of them fetches alone. */
+  async #fetchTogether({ folder, source, signal, want }: Fetching, first: boolean): Promise<void> {
+    const others = first || want.alone ? [] : await this.#missing(folder, want, signal);
+    try {
+      await folder.fetchCommits(source, distinct([want, ...others]), { first, signal });
+    } catch (error) {
+      for (const other of others) other.alone = true;
+      if (others.length === 0 || !(error instanceof GitFailure)) throw error;
+      await folder.fetchCommits(source, want.refs, { first, signal });
+    }
+  }
+
+  /** What others are going to fetch. */
+  async #missing(folder: MirrorRepository, want: Want, signal: AbortSignal): Promise<readonly Want[]> {
+    const missing: Want[] = [];
+    for (const other of this.#wants.get(folder) ?? []) {
+      if (missing.length === MAX_TOGETHER) break;
+      if (!other.alone && (want.patient || !other.patient) && (await other.isMissing(signal))) missing.push(other);
+    }
+    return missing;
+  }
+
+  async #fetch(session: Session, first: boolean): Promise<void> {
+    const { folder, change, signal } = session;
     const began = performance.now();
-    const refs = refsOf(change);
-    const wanted = [
-      { from: source.headRef, into: `${refs}/head` },
-      { from: change.baseRevision, into: `${refs}/base` },
-      { from: change.mergeBase, into: `${refs}/merge-base` },
-    ];
-    await folder.fetchCommits(source, wanted, { first, signal });
+    await this.#fetchTogether(session, first);
     const ms = Math.round(performance.now() - began);
     this.#options.log.debug({ repository: change.repository, number: change.number, ms }, "fetched");
-    const fetched = await folder.commitOf(`${refs}/head`, signal);
+    const fetched = await folder.commitOf(`${refsOf(change)}/head`, signal);
     if (fetched !== change.headRevision) {
       throw new HeadMoved(`the head of ${change.repository} ${change.number} moved during the fetch`);
     }
@@ -268,18 +304,44 @@ class GitMirror implements Repositories {
   }
 }
 
-interface Session {
-  readonly change: ChangeRequest;
-  readonly source: CloneSource;
+interface Want {
+  readonly refs: readonly WantedRef[];
+  readonly isMissing: (signal: AbortSignal) => Promise<boolean>;
+  readonly patient: boolean;
+  /** A fetch for it and others failed, maybe because of it. */
+  alone: boolean;
+}
+
+interface Fetching {
   readonly folder: MirrorRepository;
+  readonly source: CloneSource;
   readonly signal: AbortSignal;
-  readonly patient: boolean | undefined;
+  readonly want: Want;
+}
+
+interface Session extends Fetching {
+  readonly change: ChangeRequest;
   /** The generation of the folder that is known to contain the commits. */
   generation: number | undefined;
 }
 
 function refsOf({ number }: ChangeRequestRef): string {
   return `refs/${SERVICE}/${number}`;
+}
+
+function refsToFetch(change: ChangeRequest, { headRef }: CloneSource): readonly WantedRef[] {
+  const refs = refsOf(change);
+  return [
+    { from: headRef, into: `${refs}/head` },
+    { from: change.baseRevision, into: `${refs}/base` },
+    { from: change.mergeBase, into: `${refs}/merge-base` },
+  ];
+}
+
+/** git refuses to fetch two commits into one ref: the first one counts. */
+function distinct(wants: readonly Want[]): readonly WantedRef[] {
+  const refs = wants.flatMap((want) => want.refs);
+  return refs.filter((ref, index) => refs.findIndex(({ into }) => into === ref.into) === index);
 }
 
 function commitsOf({ headRevision, baseRevision, mergeBase }: ChangeRequest): readonly Revision[] {

@@ -7,9 +7,11 @@ import { afterEach, beforeEach, describe, expect, test } from "@jest/globals";
 import express from "express";
 import { listenOnLoopback } from "../../sandbox/loopback.js";
 import { revision, type Revision } from "../../src/core/model/brand.js";
+import type { ChangeRequest } from "../../src/core/model/change-request.js";
 import { HeadMoved, RepositoryFailure } from "../../src/core/model/errors.js";
+import type { CloneSource } from "../../src/core/ports/code-host.js";
 import { Stopped } from "../../src/core/ports/event-queue.js";
-import type { OpenOptions } from "../../src/core/ports/repositories.js";
+import type { OpenOptions, Repositories } from "../../src/core/ports/repositories.js";
 import { createGitMirror } from "../../src/git/mirror.js";
 import { recordingLog } from "../recording-log.js";
 import { GitHost, TOKEN } from "./git-host.js";
@@ -414,6 +416,106 @@ describe("what goes over the network", () => {
     );
     expect(texts).toEqual(changes.map((change) => `replicas: ${change.number}\n`));
     expect(await readdir(dataDir)).toHaveLength(1);
+  });
+});
+
+describe("change requests that wait for the same repository", () => {
+  /** Fetches the next head of #1, which takes until it is released. */
+  async function hold(opened: Repositories) {
+    const next = await host.change(1, { "README.md": "next\n" });
+    host.behaviour = "hang";
+    const controller = new AbortController();
+    const held = opened.open(next, host.source(1), controller).catch((error: unknown) => error);
+    await newRequest();
+    return async () => {
+      host.requests.length = 0;
+      host.behaviour = "pass";
+      controller.abort(new Stopped("closed"));
+      await held;
+    };
+  }
+
+  async function busy() {
+    const opened = mirror();
+    await opened.open(await host.change(1, { "README.md": "1\n" }), host.source(1));
+    const changes = await Promise.all(
+      [2, 3, 4, 5].map((number) => host.change(number, { "README.md": `${number}\n` })),
+    );
+    const release = await hold(opened);
+    const read = async (change: ChangeRequest, options: OpenOptions = {}, source: Partial<CloneSource> = {}) => {
+      const snapshot = await opened.open(change, host.source(change.number, source), options);
+      return (await snapshot.read(change.headRevision, ["README.md"])).get("README.md");
+    };
+    return { opened, changes, release, read };
+  }
+
+  test("are fetched with one call", async () => {
+    const { changes, release, read } = await busy();
+    const texts = Promise.all(changes.map((change) => read(change)));
+    await release();
+    expect(await texts).toEqual(["2\n", "3\n", "4\n", "5\n"]);
+    expect(host.requests).toHaveLength(3);
+  });
+
+  test("one whose head is refused fails alone, and is not fetched with others again", async () => {
+    const { opened, changes, release, read } = await busy();
+    const texts = changes.map((change) =>
+      read(change, {}, change.number === 4 ? { headRef: "refs/pull/99/head" } : {}).catch((error: unknown) => error),
+    );
+    await release();
+    const [second, third, fourth, fifth] = await Promise.all(texts);
+    expect([second, third, fifth]).toEqual(["2\n", "3\n", "5\n"]);
+    expect(fourth).toEqual(expect.objectContaining({ message: expect.stringContaining("does not offer the head") }));
+    // Two for all of them, three for each that succeeds and two for the other one.
+    expect(host.requests.length).toBeLessThanOrEqual(2 + 3 * 3 + 2);
+    expect(opened.log.lines.filter(({ level }) => level === "warn" || level === "error")).toEqual([]);
+  });
+
+  test("one whose head has moved is told so, the others are opened", async () => {
+    const { changes, release, read } = await busy();
+    await host.setRef("refs/pull/3/head", await host.commit("change-3", { "README.md": "moved\n" }));
+    const texts = changes.map((change) => read(change).catch((error: unknown) => error));
+    await release();
+    const [second, third, ...others] = await Promise.all(texts);
+    expect(third).toBeInstanceOf(HeadMoved);
+    expect([second, ...others]).toEqual(["2\n", "4\n", "5\n"]);
+  });
+
+  test("what nobody waits for is fetched together as well, but delays nobody", async () => {
+    const { changes, release, read } = await busy();
+    const texts = Promise.all(changes.map((change) => read(change, { patient: change.number > 3 })));
+    await release();
+    expect(await texts).toEqual(["2\n", "3\n", "4\n", "5\n"]);
+    expect(host.requests).toHaveLength(6);
+  });
+
+  test("one that is opened twice, with another base each time, is opened both times", async () => {
+    const { changes, release, read } = await busy();
+    const base = revision(await host.commit("main", { "other.txt": "1\n" }));
+    const texts = Promise.all(changes.flatMap((change) => [read(change), read({ ...change, baseRevision: base })]));
+    await release();
+    expect(await texts).toEqual(["2\n", "2\n", "3\n", "3\n", "4\n", "4\n", "5\n", "5\n"]);
+    expect(host.requests.length).toBeLessThanOrEqual(6);
+  });
+
+  test("pushed heads are fetched in advance with one call", async () => {
+    const { opened, changes, release, read } = await busy();
+    const first = Promise.all(changes.map((change) => read(change)));
+    await release();
+    await first;
+    const pushed = await Promise.all(
+      changes.map(({ number }) => host.change(number, { "README.md": `new ${number}\n` })),
+    );
+    const again = await hold(opened);
+    const { signal } = new AbortController();
+    const fetched = pushed.map((change) =>
+      opened.fetchHead(change, host.source(change.number), { pushed: change.headRevision, signal }),
+    );
+    const texts = Promise.all(pushed.map((change) => read(change)));
+    await again();
+    expect(await texts).toEqual(["new 2\n", "new 3\n", "new 4\n", "new 5\n"]);
+    await Promise.all(fetched);
+    expect(host.requests.length).toBeLessThanOrEqual(3);
   });
 });
 
