@@ -1,4 +1,5 @@
 import { subscribe } from "node:diagnostics_channel";
+import type { IncomingMessage } from "node:http";
 import { pino } from "pino";
 import { stringify } from "yaml";
 import { GITHUB_APP } from "../sandbox/world.js";
@@ -26,12 +27,18 @@ export interface ServiceOptions {
 
 const SECRET = "bench-webhook-secret";
 
-/** Times (`performance.now()`) when webhooks arrived, when renders were asked for, and when the host had taken comments and edits. */
+/**
+ * Times (`performance.now()`) when webhooks of pull requests arrived, when renders were asked for, and when the host had taken comments
+ * and edits. A push has a webhook of its own before, which plans nothing.
+ */
 const webhooks: number[] = [];
 const renders: number[] = [];
 const comments: number[] = [];
 const edits: number[] = [];
-subscribe("http.server.request.start", () => webhooks.push(performance.now()));
+subscribe("http.server.request.start", (message) => {
+  const { request } = message as { readonly request: IncomingMessage };
+  if (request.headers["x-github-event"] === "pull_request") webhooks.push(performance.now());
+});
 subscribe("undici:request:create", (message) => {
   if (isRender(requestOf(message))) renders.push(performance.now());
 });
@@ -64,7 +71,7 @@ function isEdit({ method, path, body }: SentRequest): boolean {
   return method === "PATCH" && /\/issues\/comments\/\d+$/.test(path) && !String(body).includes("Outdated plan");
 }
 
-/** Milliseconds from the arrival of a webhook. */
+/** Milliseconds from the arrival of the pull request's webhook. */
 export interface Timed {
   /** Until the host had taken the comment. */
   readonly planMs: number;
