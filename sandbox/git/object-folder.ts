@@ -19,8 +19,10 @@ const FULL_ID = /^[0-9a-f]{40}$/;
  */
 export class ObjectFolder {
   readonly #known = new Map<string, StoredObject>();
-  /** Ids by the full names of refs; undefined if git writes them, each to a file of its own. */
+  /** Ids by the full names of refs, as `bytesOf` gives them; undefined if git writes them, each to a file of its own. */
   readonly #refs: Map<string, string> | undefined;
+  /** The names of the refs: new ones at the end, the others sorted, which makes sorting them again cheap. */
+  #names: string[];
   readonly #defaultBranch: string;
   #isOnDisk: boolean;
   #areRefsWritten = false;
@@ -34,6 +36,7 @@ export class ObjectFolder {
     this.#isOnDisk = !isNew;
     this.#defaultBranch = from === "git" ? "main" : isNew ? from.defaultBranch : from.copyOf.#defaultBranch;
     this.#refs = from === "git" ? undefined : new Map(isNew ? [] : from.copyOf.#refs);
+    this.#names = [...(this.#refs?.keys() ?? [])];
   }
 
   /** The folder for git, with everything in it. */
@@ -50,10 +53,8 @@ export class ObjectFolder {
   /** As gitformat-packed-refs describes it: https://git-scm.com/docs/git-pack-refs */
   #writeRefs(refs: ReadonlyMap<string, string>): void {
     this.#areRefsWritten = true;
-    // Sorted by their bytes, which latin1 has one character for each.
-    const lines = [...refs].map(([ref, id]) => [Buffer.from(ref).toString("latin1"), id] as const);
-    lines.sort(([left], [right]) => (left < right ? -1 : 1));
-    const text = lines.map(([ref, id]) => `${id} ${ref}\n`).join("");
+    this.#names.sort();
+    const text = this.#names.map((name) => `${refs.get(name)} ${name}\n`).join("");
     const file = join(this.folder, "packed-refs");
     // As git does it: a reader never finds half of them.
     writeFileSync(`${file}.new`, `# pack-refs with: sorted \n${text}`, "latin1");
@@ -87,14 +88,17 @@ export class ObjectFolder {
   /** Sets a full ref, or deletes it. */
   setRef(ref: string, id: string | undefined): void {
     if (this.#refs === undefined) throw new Error("git writes these refs");
-    if (id === undefined) this.#refs.delete(ref);
-    else this.#refs.set(ref, id);
+    const name = bytesOf(ref);
+    if (id === undefined) this.#names = this.#names.filter((one) => one !== name);
+    else if (!this.#refs.has(name)) this.#names.push(name);
+    if (id === undefined) this.#refs.delete(name);
+    else this.#refs.set(name, id);
     this.#areRefsWritten = false;
   }
 
   /** Full names of the refs below this prefix, sorted. */
   refs(prefix: string): readonly string[] {
-    return (this.#refs === undefined ? this.#refsOfGit() : [...this.#refs.keys()])
+    return (this.#refs === undefined ? this.#refsOfGit() : this.#names.map(textOf))
       .filter((name) => name.startsWith(prefix))
       .sort();
   }
@@ -117,7 +121,9 @@ export class ObjectFolder {
     if (FULL_ID.test(name)) return name;
     if (name === "HEAD") return this.#idOf(`refs/heads/${this.#defaultBranch}`);
     if (name.startsWith("refs/")) {
-      return this.#refs === undefined ? contentOf(join(this.folder, name))?.toString().trim() : this.#refs.get(name);
+      return this.#refs === undefined
+        ? contentOf(join(this.folder, name))?.toString().trim()
+        : this.#refs.get(bytesOf(name));
     }
     if (!/^[0-9a-f]{7,39}$/.test(name)) return undefined;
     const ids = this.#idsWith(name);
@@ -166,4 +172,13 @@ function memberOf({ content }: StoredObject, name: string): string | undefined {
   const end = content.indexOf("\n\n");
   const header = content.toString("utf8", 0, end < 0 ? content.length : end);
   return new RegExp(`^${name} ([0-9a-f]{40})$`, "m").exec(header)?.[1];
+}
+
+/** One character for each byte, so that sorting compares bytes, as git does. */
+function bytesOf(ref: string): string {
+  return Buffer.from(ref).toString("latin1");
+}
+
+function textOf(name: string): string {
+  return Buffer.from(name, "latin1").toString();
 }

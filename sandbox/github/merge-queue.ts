@@ -39,7 +39,7 @@ export async function endGroup(world: World, pull: Pull, required: string): Prom
   const group = queue.splice(0, last + 1);
   const head = group.at(-1);
   if (head === undefined) throw new Error(`#${pull.number} is not queued`);
-  const status = repository.statuses.findLast(({ sha, context }) => sha === head.headSha && context === required);
+  const status = repository.statuses.get(head.headSha)?.findLast(({ context }) => context === required);
   for (const entry of group) {
     await world.store.setRef(repository.fullName, `refs/heads/${queueBranch(entry)}`, undefined);
   }

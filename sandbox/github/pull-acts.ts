@@ -153,14 +153,12 @@ export function seen(pull: Pull): SeenChangeRequest {
 
 /** Every status ever set on a commit, oldest first. */
 export function seenStatuses({ statuses }: Repository, revision: string): readonly SeenStatus[] {
-  return statuses
-    .filter(({ sha }) => sha === revision)
-    .map(({ context, state, description, targetUrl }) => ({
-      name: context,
-      state: state === "error" ? "failure" : state,
-      description: description ?? "",
-      url: targetUrl ?? undefined,
-    }));
+  return (statuses.get(revision) ?? []).map(({ context, state, description, targetUrl }) => ({
+    name: context,
+    state: state === "error" ? "failure" : state,
+    description: description ?? "",
+    url: targetUrl ?? undefined,
+  }));
 }
 
 /** The person's fork, created on first use. */

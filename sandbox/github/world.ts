@@ -72,8 +72,8 @@ export interface Repository {
   /** How many of them are closed. */
   closed: number;
   readonly protectedBranches: Set<string>;
-  /** Every status ever set, oldest first. */
-  readonly statuses: Status[];
+  /** Every status ever set, by commit, oldest first. */
+  readonly statuses: Map<string, Status[]>;
   /** Oldest first. */
   readonly deployments: Deployment[];
   /** Oldest first. */
@@ -200,7 +200,7 @@ export class World {
       pulls: new Map(),
       closed: 0,
       protectedBranches: new Set(),
-      statuses: [],
+      statuses: new Map(),
       deployments: [],
       activities: [],
       codeOwners: [],

@@ -26,7 +26,7 @@ export async function enqueuePull(world: World, token: InstallationToken, input:
   if (pull.state !== "open") throw refuse("Pull request is closed");
   if (queue.some((entry) => entry.pull === pull)) throw refuse("Pull request is already in the queue");
   if (input.expectedHeadOid && input.expectedHeadOid !== headSha) throw refuse("Head branch was modified");
-  const status = repository.statuses.findLast(({ sha, context }) => sha === headSha && context === "svc/sync");
+  const status = repository.statuses.get(headSha)?.findLast(({ context }) => context === "svc/sync");
   if (status?.state !== "success") throw refuse('Required status check "svc/sync" is expected.');
   return enqueue(world, pull);
 }

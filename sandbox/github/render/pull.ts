@@ -120,9 +120,10 @@ export function renderLabel(world: World, issue: Issue, name: string): JsonObjec
 export function associationOf(world: World, repository: Repository, person: Person): string {
   if (repository.owner.login === person.login) return "OWNER";
   if (world.mayWrite(repository, person)) return "COLLABORATOR";
-  return [...repository.pulls.values()].some(({ merged, author }) => merged !== undefined && author === person)
-    ? "CONTRIBUTOR"
-    : "NONE";
+  for (const { merged, author } of repository.pulls.values()) {
+    if (merged !== undefined && author === person) return "CONTRIBUTOR";
+  }
+  return "NONE";
 }
 
 /** A review in a webhook, with the state in lower case. */

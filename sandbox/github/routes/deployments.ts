@@ -48,7 +48,7 @@ async function createDeployment({ world, repository, body }: Call): Promise<Answ
     return { status: 202, body: { message: `Auto-merged ${repository.defaultBranch} into ${ref} on deployment.` } };
   }
   const wanted = Array.isArray(body.required_contexts) ? body.required_contexts : undefined;
-  const latest = new Map(repository.statuses.filter((one) => one.sha === sha).map((one) => [one.context, one.state]));
+  const latest = new Map(repository.statuses.get(sha)?.map((one) => [one.context, one.state]));
   const contexts = wanted?.map(String) ?? [...latest.keys()];
   if (contexts.some((context) => latest.get(context) !== "success")) {
     throw new ApiError(409, `Conflict: Commit status checks failed for ${ref}.`);

@@ -28,9 +28,8 @@ async function createStatus({ world, repository, params, body }: Call): Promise<
   }
   if (!isState(body.state)) throw invalid("State is not included in the list");
   const context = typeof body.context === "string" ? body.context : "default";
-  const same = repository.statuses.filter(
-    (one) => one.sha === sha && one.context.toLowerCase() === context.toLowerCase(),
-  );
+  const known = repository.statuses.get(sha) ?? [];
+  const same = known.filter((one) => one.context.toLowerCase() === context.toLowerCase());
   if (same.length >= mostStatuses) throw invalid("This SHA and context has reached the maximum number of statuses.");
   const status: Status = {
     id: world.newId(),
@@ -41,7 +40,7 @@ async function createStatus({ world, repository, params, body }: Call): Promise<
     targetUrl: typeof body.target_url === "string" ? body.target_url : null,
     createdAt: world.now(),
   };
-  repository.statuses.push(status);
+  repository.statuses.set(sha, [...known, status]);
   return {
     status: 201,
     body: {
