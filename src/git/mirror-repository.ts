@@ -21,6 +21,9 @@ const SHA256_CONFIG = "[core]\n\trepositoryformatversion = 1\n\tbare = true\n[ex
 const MAX_LIST_OUTPUT = 128 * 1024 * 1024;
 const MAX_SMALL_OUTPUT = 16 * 1024 * 1024;
 
+/** Opening so many files takes as long as starting git. */
+const MAX_LOOSE_REFS = 300;
+
 const FETCH = ["fetch", "--quiet", "--no-tags", "--no-write-fetch-head", "--no-auto-maintenance"];
 const FETCH_OPTIONS = ["--recurse-submodules=no", "--no-show-forced-updates"];
 const NO_CONTENTS = "--filter=blob:none";
@@ -41,6 +44,8 @@ export class MirrorRepository {
   readonly #scale: MirrorScale;
   /** Packs that an earlier examination found sound. git never changes a pack. */
   readonly soundPacks = new Set<string>();
+  /** As far as this process has fetched them. */
+  #looseRefs = 0;
 
   constructor(
     readonly path: string,
@@ -76,14 +81,19 @@ export class MirrorRepository {
 
   /**
    * Joins all packs, since every fetch leaves one or two. Their differences are kept: finding better ones costs more than the
-   * space is worth (`--window` in git-repack(1)). Joins the refs as well: each change request leaves three, and every fetch reads
-   * all of them, one file for each.
+   * space is worth (`--window` in git-repack(1)).
    */
   async joinPacks(signal: AbortSignal): Promise<void> {
     await this.#run(["repack", "-a", "-d", "-n", "-q", "--window=0"], "pack", { signal });
-    await this.#run(["pack-refs", "--all"], "pack", { signal });
+    await this.#joinRefs(signal);
     // Its answers do not change, but it would keep the files of the old packs open.
     await this.close();
+  }
+
+  /** Each change request leaves three refs, and every fetch reads all of them: a file for each, or one for all. */
+  async #joinRefs(signal: AbortSignal): Promise<void> {
+    await this.#run(["pack-refs", "--all"], "pack", { signal });
+    this.#looseRefs = 0;
   }
 
   /**
@@ -136,6 +146,8 @@ export class MirrorRepository {
     wanted: readonly WantedRef[],
     { first, signal }: { readonly first: boolean; readonly signal: AbortSignal },
   ): Promise<void> {
+    if (this.#looseRefs > MAX_LOOSE_REFS) await this.#joinRefs(signal);
+    this.#looseRefs += wanted.length;
     const refspecs = wanted.map(({ from, into }) => `+${from}:${into}`);
     const filter = first ? NO_CONTENTS : SMALL_CONTENTS;
     const args = [...FETCH, ...FETCH_OPTIONS, filter, "--depth=1", "--end-of-options", REMOTE, ...refspecs];

@@ -498,6 +498,23 @@ describe("change requests that wait for the same repository", () => {
     expect(host.requests.length).toBeLessThanOrEqual(6);
   });
 
+  test("with a hundred and more fetched, git does not open a file for each of their refs", async () => {
+    const { opened, release, read } = await busy();
+    const numbers = Array.from({ length: 130 }, (_, index) => index + 10);
+    const more = await Promise.all(numbers.map((number) => host.change(number, { "README.md": `${number}\n` })));
+    const texts = Promise.all(more.map((change) => read(change)));
+    await release();
+    expect(await texts).toEqual(numbers.map((number) => `${number}\n`));
+    const last = await host.change(9, { "README.md": "9\n" });
+    expect(await read(last)).toBe("9\n");
+    await opened.close();
+    const files = await everyFile(dataDir);
+    expect(files.filter((file) => file.includes("/refs/")).length).toBeLessThan(130);
+    expect(await readFile(files.find((file) => file.endsWith("packed-refs")) ?? "", "utf8")).toContain(
+      "refs/svc/10/head",
+    );
+  });
+
   test("pushed heads are fetched in advance with one call", async () => {
     const { opened, changes, release, read } = await busy();
     const first = Promise.all(changes.map((change) => read(change)));
