@@ -26,6 +26,8 @@ const OPEN = Number(options.open);
 const RELEASES = Number(options.releases);
 const APPLICATIONS = applicationNames(1);
 const PACK_EVERY = 500;
+/** So many plans may wait for the service while more pull requests are opened. */
+const AT_ONCE = 50;
 const LOOK_EVERY_MS = 10;
 const LONGEST_MS = 60_000;
 /** More comments than a minute's limit are not written in this time. */
@@ -44,6 +46,7 @@ async function main(): Promise<void> {
     await sandbox.ask({ name: "open", number, changes: changedValues(APPLICATIONS, number + 1) });
     // In the order of their numbers, as they are to stand in line.
     if (number <= RELEASES + 1) await statusOf(sandbox, number);
+    else if (number > AT_ONCE) await statusOf(sandbox, number - AT_ONCE);
     if (number % PACK_EVERY === 0) await sandbox.ask({ name: "pack" });
   }
   await statusOf(sandbox, OPEN);

@@ -12,21 +12,8 @@ export class Discussion {
 
   /** Returns the comment's id. */
   async comment(issue: Issue | Pull, by: string, body: string): Promise<string> {
-    const at = this.world.now();
     const author = this.world.person(by);
-    const comment: Comment = {
-      id: this.world.newId(),
-      author,
-      viaApp: false,
-      createdAt: at,
-      updatedAt: at,
-      body,
-      edited: false,
-      minimizedReason: undefined,
-      reactions: [],
-    };
-    issue.comments.push(comment);
-    issue.updatedAt = at;
+    const comment = this.world.addComment(issue, { author, viaApp: false, body });
     await this.#announce(issue, comment, author, undefined);
     return String(comment.id);
   }

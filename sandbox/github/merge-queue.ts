@@ -50,6 +50,7 @@ export async function endGroup(world: World, pull: Pull, required: string): Prom
   recordPush(world, repository, { branch: baseBranch, before, after: head.headSha, by, type: "pr_merge" });
   for (const entry of group) {
     const merged = { at: world.now(), by, commit: entry.headSha };
+    repository.contributors.add(entry.pull.author);
     Object.assign(entry.pull, { state: "closed", merged, closedAt: merged.at, updatedAt: merged.at });
   }
   return group.map((entry) => entry.pull);

@@ -66,6 +66,7 @@ async function merge(world: World, pull: Pull, wish: MergeWish): Promise<MergeRe
   pull.state = "closed";
   repository.closed += 1;
   pull.merged = { at: world.now(), by: wish.by, commit };
+  repository.contributors.add(pull.author);
   pull.closedAt = pull.merged.at;
   pull.updatedAt = pull.merged.at;
   return undefined;

@@ -69,6 +69,8 @@ export interface Repository {
   readonly access: Map<string, AccessLevel>;
   readonly issues: Map<number, Issue>;
   readonly pulls: Map<number, Pull>;
+  /** Whose pull requests were merged. */
+  readonly contributors: Set<Person>;
   /** How many of them are closed. */
   closed: number;
   readonly protectedBranches: Set<string>;
@@ -113,6 +115,8 @@ export class World {
   readonly #renamed = new Map<string, Repository>();
   readonly #installations = new Map<string, number>();
   #lastId = 1_500_000_000;
+  /** Where each comment was made. */
+  readonly #commented = new Map<number, Issue | Pull>();
   #changing: Promise<unknown> = Promise.resolve();
 
   constructor(
@@ -198,6 +202,7 @@ export class World {
       access: new Map(),
       issues: new Map(),
       pulls: new Map(),
+      contributors: new Set(),
       closed: 0,
       protectedBranches: new Set(),
       statuses: new Map(),
@@ -252,13 +257,21 @@ export class World {
     return wholeSecond(this.clock.now());
   }
 
+  addComment(issue: Issue | Pull, said: Pick<Comment, "author" | "viaApp" | "body">): Comment {
+    const at = this.now();
+    const more = { createdAt: at, updatedAt: at, edited: false, minimizedReason: undefined, reactions: [] };
+    const comment = { id: this.newId(), ...said, ...more };
+    issue.comments.push(comment);
+    issue.updatedAt = at;
+    this.#commented.set(comment.id, issue);
+    return comment;
+  }
+
   /** The comment with its issue or pull request. */
   comment(repository: Repository, id: number): { issue: Issue | Pull; comment: Comment } | undefined {
-    for (const issue of [...repository.pulls.values(), ...repository.issues.values()]) {
-      const comment = issue.comments.find((candidate) => candidate.id === id);
-      if (comment !== undefined) return { issue, comment };
-    }
-    return undefined;
+    const issue = this.#commented.get(id);
+    const comment = issue?.comments.find((candidate) => candidate.id === id);
+    return issue?.repository === repository && comment !== undefined ? { issue, comment } : undefined;
   }
 }
 

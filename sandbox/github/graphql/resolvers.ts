@@ -214,11 +214,12 @@ function commentNode(world: World, token: InstallationToken, id: string): object
 }
 
 function findComment(world: World, id: string): { issue: Issue | Pull; comment: Comment } | undefined {
+  const [prefix = "", encoded = ""] = id.split("_");
+  const number = Number(Buffer.from(encoded, "base64url").toString().slice(`${prefix}:`.length));
+  if (nodeId("IC", number) !== id) return undefined;
   for (const repository of world.repositories.values()) {
-    for (const issue of [...repository.pulls.values(), ...repository.issues.values()]) {
-      const comment = issue.comments.find((candidate) => nodeId("IC", candidate.id) === id);
-      if (comment !== undefined) return { issue, comment };
-    }
+    const found = world.comment(repository, number);
+    if (found !== undefined) return found;
   }
   return undefined;
 }

@@ -120,10 +120,7 @@ export function renderLabel(world: World, issue: Issue, name: string): JsonObjec
 export function associationOf(world: World, repository: Repository, person: Person): string {
   if (repository.owner.login === person.login) return "OWNER";
   if (world.mayWrite(repository, person)) return "COLLABORATOR";
-  for (const { merged, author } of repository.pulls.values()) {
-    if (merged !== undefined && author === person) return "CONTRIBUTOR";
-  }
-  return "NONE";
+  return repository.contributors.has(person) ? "CONTRIBUTOR" : "NONE";
 }
 
 /** A review in a webhook, with the state in lower case. */

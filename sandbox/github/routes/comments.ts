@@ -92,20 +92,7 @@ function listRepositoryComments(call: Call): Answer {
 function createComment(call: Call): Answer {
   const { world, announce } = call;
   const issue = issueOf(call);
-  const at = world.now();
-  const comment = {
-    id: world.newId(),
-    author: world.bot,
-    viaApp: true,
-    createdAt: at,
-    updatedAt: at,
-    body: bodyOf(call),
-    edited: false,
-    minimizedReason: undefined,
-    reactions: [],
-  };
-  issue.comments.push(comment);
-  issue.updatedAt = at;
+  const comment = world.addComment(issue, { author: world.bot, viaApp: true, body: bodyOf(call) });
   announce.comment(issue, comment, undefined);
   const body = renderComment(world, issue, comment);
   return { status: 201, body, headers: { Location: String(body.url) } };
