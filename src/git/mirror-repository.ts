@@ -8,6 +8,7 @@ import { type GitObject, ObjectReader } from "./object-reader.js";
 interface MirrorLimits {
   /** Bytes of packed objects per mirror on disk. */
   readonly maxBytes: number;
+  readonly maxCommits: number;
   /** Time limit of a git command, in milliseconds. */
   readonly timeoutMs: number;
   /** The reader process ends after this time without work, in milliseconds. */
@@ -44,7 +45,8 @@ export class MirrorRepository {
   readonly #scale: MirrorScale;
   /** Packs that an earlier examination found sound. git never changes a pack. */
   readonly soundPacks = new Set<string>();
-  /** As far as this process has fetched them. */
+  /** Commits that this process has asked for since the mirror was cloned. */
+  #asked = 0;
   #looseRefs = 0;
 
   constructor(
@@ -75,6 +77,7 @@ export class MirrorRepository {
   async remove(): Promise<void> {
     this.generation += 1;
     this.soundPacks.clear();
+    this.#asked = 0;
     await this.close();
     await rm(this.path, { recursive: true, force: true, maxRetries: 3 });
   }
@@ -116,6 +119,16 @@ export class MirrorRepository {
     return this.#scale.weigh();
   }
 
+  /**
+   * Whether a new clone is better: there is little room left, or so many commits that naming all of them to the host in every fetch
+   * takes long. A history with many branches alone does not count: its author could have the mirror cloned again with each push.
+   */
+  async isOutgrown(): Promise<boolean> {
+    const { maxBytes, maxCommits } = this.limits;
+    if ((await this.size()).bytes > maxBytes / 2) return true;
+    return this.#asked > maxCommits / 10 && (await this.shallowCommits()).size > maxCommits;
+  }
+
   async hasCommits(ids: readonly Revision[], signal: AbortSignal): Promise<boolean> {
     const found = await this.sizes(ids, signal);
     return found.every((object) => object?.type === "commit");
@@ -148,6 +161,7 @@ export class MirrorRepository {
   ): Promise<void> {
     if (this.#looseRefs > MAX_LOOSE_REFS) await this.#joinRefs(signal);
     this.#looseRefs += wanted.length;
+    this.#asked += wanted.length;
     const refspecs = wanted.map(({ from, into }) => `+${from}:${into}`);
     const filter = first ? NO_CONTENTS : SMALL_CONTENTS;
     const args = [...FETCH, ...FETCH_OPTIONS, filter, "--depth=1", "--end-of-options", REMOTE, ...refspecs];

@@ -84,6 +84,8 @@ export interface GitMirrorOptions {
   readonly dataDir: string;
   readonly log: Log;
   readonly maxBytes?: number;
+  /** Fetched commits after which a mirror is cloned again: every fetch names them all to the host. 5,000 by default. */
+  readonly maxCommits?: number;
   /** Time limit of a git command in milliseconds; two minutes by default. */
   readonly timeoutMs?: number;
   /** A repository's reader process ends after this time without work, in milliseconds; 30 seconds by default. */
@@ -106,7 +108,7 @@ export function createGitMirror(options: GitMirrorOptions): Repositories & { clo
 
 class GitMirror implements Repositories {
   readonly #options: GitMirrorOptions;
-  readonly #limits: Required<Pick<GitMirrorOptions, "maxBytes" | "timeoutMs" | "idleMs">>;
+  readonly #limits: Required<Pick<GitMirrorOptions, "maxBytes" | "maxCommits" | "timeoutMs" | "idleMs">>;
   readonly #folders = new Map<string, MirrorRepository>();
   readonly #locks = new FolderLocks();
   /** What those who wait for a folder are going to fetch. Whoever fetches before them fetches it for them. */
@@ -120,8 +122,8 @@ class GitMirror implements Repositories {
 
   constructor(options: GitMirrorOptions) {
     this.#options = options;
-    const { maxBytes = 2 * 1024 ** 3, timeoutMs = 120_000, idleMs = 30_000 } = options;
-    this.#limits = { maxBytes, timeoutMs, idleMs };
+    const { maxBytes = 2 * 1024 ** 3, maxCommits = 5000, timeoutMs = 120_000, idleMs = 30_000 } = options;
+    this.#limits = { maxBytes, maxCommits, timeoutMs, idleMs };
   }
 
   async open(change: ChangeRequest, source: CloneSource, options: OpenOptions = {}): Promise<RepositorySnapshot> {
@@ -236,7 +238,7 @@ class GitMirror implements Repositories {
     await folder.create(change.headRevision);
     if (!(await folder.hasCommits(commitsOf(change), signal))) {
       if ((await folder.size()).packs > MAX_PACKS) await this.#joinPacks(session);
-      if ((await folder.size()).bytes > this.#limits.maxBytes / 2) {
+      if (await folder.isOutgrown()) {
         await folder.remove();
         await folder.create(change.headRevision);
       }
@@ -359,10 +361,8 @@ function secretsOf({ source }: Session): readonly string[] {
 }
 
 function folderNameOf(host: string, repository: string, url: string): string {
-  return createHash("sha256")
-    .update(JSON.stringify([host, repository, url]))
-    .digest("hex")
-    .slice(0, 40);
+  const hash = createHash("sha256").update(JSON.stringify([host, repository, url]));
+  return hash.digest("hex").slice(0, 40);
 }
 
 /** The last line that git printed, without credentials, for users. */

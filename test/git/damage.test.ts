@@ -164,7 +164,7 @@ describe("damage is found, and the repository is read all the same:", () => {
   });
 
   function repository(): MirrorRepository {
-    return new MirrorRepository(folder, { maxBytes: 2 ** 30, timeoutMs: 20_000, idleMs: 30_000 });
+    return new MirrorRepository(folder, { maxBytes: 2 ** 30, maxCommits: 5000, timeoutMs: 20_000, idleMs: 30_000 });
   }
 
   async function damageOfMirror(): Promise<string | undefined> {

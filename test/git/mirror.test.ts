@@ -1,5 +1,5 @@
 import { execFile } from "node:child_process";
-import { mkdtemp, readdir, readFile, rm, writeFile } from "node:fs/promises";
+import { mkdtemp, readdir, readFile, rm, stat, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { promisify } from "node:util";
@@ -15,6 +15,7 @@ import type { OpenOptions, Repositories } from "../../src/core/ports/repositorie
 import { createGitMirror } from "../../src/git/mirror.js";
 import { recordingLog } from "../recording-log.js";
 import { GitHost, TOKEN } from "./git-host.js";
+import { chain, writeHistory } from "./history.js";
 
 const run = promisify(execFile);
 
@@ -37,7 +38,7 @@ afterEach(async () => {
   await rm(dataDir, { recursive: true, force: true });
 });
 
-function mirror(options: { timeoutMs?: number; maxBytes?: number } = {}) {
+function mirror(options: { timeoutMs?: number; maxBytes?: number; maxCommits?: number } = {}) {
   const log = recordingLog();
   const made = createGitMirror({ dataDir, log, ...options });
   closings.push(() => made.close());
@@ -443,7 +444,8 @@ describe("change requests that wait for the same repository", () => {
     );
     const release = await hold(opened);
     const read = async (change: ChangeRequest, options: OpenOptions = {}, source: Partial<CloneSource> = {}) => {
-      const snapshot = await opened.open(change, host.source(change.number, source), options);
+      const { signal } = new AbortController();
+      const snapshot = await opened.open(change, host.source(change.number, source), { signal, ...options });
       return (await snapshot.read(change.headRevision, ["README.md"])).get("README.md");
     };
     return { opened, changes, release, read };
@@ -752,6 +754,42 @@ describe("failures", () => {
     expect((await snapshot.read(other.headRevision, ["apps/web/values.yaml"])).get("apps/web/values.yaml")).toBe(
       "replicas: 6\n",
     );
+  });
+
+  test("a mirror begins anew after many commits, and what is open stays readable", async () => {
+    const opened = mirror({ maxCommits: 10 });
+    const first = await host.change(1, { "README.md": "1\n" });
+    const snapshot = await opened.open(first, host.source(1));
+    for (let number = 2; number <= 30; number += 1) {
+      const change = await host.change(number, { "README.md": `${number}\n` });
+      const text = await (await opened.open(change, host.source(number))).read(change.headRevision, ["README.md"]);
+      expect([...text.values()]).toEqual([`${number}\n`]);
+    }
+    expect(await snapshot.changedPaths(first.mergeBase, first.headRevision)).toEqual(["README.md"]);
+    const shallow = (await everyFile(dataDir)).find((file) => file.endsWith("/shallow")) ?? "";
+    expect((await readFile(shallow, "utf8")).trim().split("\n").length).toBeLessThanOrEqual(12);
+    expect(opened.log.lines.filter(({ level }) => level === "warn" || level === "error")).toEqual([]);
+  });
+
+  test("a history with many branches does not make a mirror begin anew", async () => {
+    const sides = Array.from({ length: 60 }, (_, index) => chain(`side-${index}-`, 300));
+    const merged = sides.map((_, index) => `side-${index}-300`);
+    const idOf = await writeHistory(host.directory, {
+      base: {},
+      ...Object.fromEntries(sides.flatMap(Object.entries).map(([name, commit]) => [name, { ...commit, files: [] }])),
+      wide: { parents: ["base", ...merged] },
+    });
+    await host.setRef("refs/pull/1/head", idOf("wide"));
+    const opened = mirror({ maxCommits: 50 });
+    const [base, wide] = [idOf("base"), idOf("wide")];
+    const snapshot = await opened.open(host.facts(1, wide, base, base), host.source(1));
+    await snapshot.commitsBetween(base, wide);
+    const [folder = ""] = await readdir(dataDir);
+    const commits = (await readFile(join(dataDir, folder, "shallow"), "utf8")).split("\n").length;
+    expect(commits).toBeGreaterThan(50);
+    const { ino } = await stat(join(dataDir, folder));
+    await opened.open(await host.change(2, { "README.md": "2\n" }), host.source(2));
+    expect((await stat(join(dataDir, folder))).ino).toBe(ino);
   });
 
   test("a snapshot outlives its mirror: what was removed meanwhile is fetched again", async () => {

@@ -19,7 +19,7 @@ let reader: TreeReader;
 beforeAll(async () => {
   store = await GitStore.create();
   await store.createRepository(NAME, { "README.md": "hello\n" });
-  const limits = { maxBytes: 2 ** 30, timeoutMs: 20_000, idleMs: 30_000 };
+  const limits = { maxBytes: 2 ** 30, maxCommits: 5000, timeoutMs: 20_000, idleMs: 30_000 };
   repository = new MirrorRepository(store.directory(NAME), limits);
   reader = new TreeReader(
     repository,
