@@ -30,6 +30,8 @@ class HostAnswer {
     readonly status: number,
     readonly headers: AnswerHeaders,
     private readonly content: string,
+    /** The value of a successful answer's JSON; Octokit passes it on unread (`parseSuccessResponseBody`). */
+    readonly body?: unknown,
   ) {}
 
   get ok(): boolean {
@@ -230,8 +232,7 @@ async function tryOnce(
       const answer = { status, headers: given.headers, text: new TextDecoder().decode(bytes) };
       if (options.saysLimited?.(answer) === true) return new HostAnswer(429, answer.headers, answer.text);
       if (![301, 302, 303, 307, 308].includes(answer.status)) {
-        proveJson(answer, words, maybeDone);
-        return new HostAnswer(status, answer.headers, answer.text);
+        return new HostAnswer(status, answer.headers, answer.text, jsonOf(answer, words, maybeDone));
       }
       const target = redirectTarget(answer, url);
       const follow = options.followsOwnRedirects && (method === "GET" || method === "HEAD");
@@ -300,12 +301,12 @@ function redirected(
 }
 
 /**
- * Refuses a successful answer that is not JSON, such as a login page: client libraries return it as a string.
+ * The value of a successful answer; undefined for others.
  * @param maybeDone Whether the request was a write, which may have taken effect.
- * @throws {HostFailure}
+ * @throws {HostFailure} if it is not JSON, such as a login page: client libraries return that as a string.
  */
-function proveJson({ status, headers, text }: Answer, words: FailureWords, maybeDone: boolean): void {
-  if (status < 200 || status > 299 || status === 204 || status === 205) return;
+function jsonOf({ status, headers, text }: Answer, words: FailureWords, maybeDone: boolean): unknown {
+  if (status < 200 || status > 299 || status === 204 || status === 205) return undefined;
   const type = headers.get("content-type") ?? "";
   if (!/^application\/(?:[\w.-]+\+)?json\b/i.test(type)) {
     const kind = /html/i.test(type) ? "a web page" : "something other than JSON";
@@ -315,9 +316,9 @@ function proveJson({ status, headers, text }: Answer, words: FailureWords, maybe
       { maybeDone },
     );
   }
-  if (parseJson(text) === undefined) {
-    throw new HostFailure("failed", `${words.title} answered with incomplete or invalid JSON. Try again later.`, {
-      maybeDone,
-    });
-  }
+  const value = parseJson(text);
+  if (value !== undefined) return value;
+  throw new HostFailure("failed", `${words.title} answered with incomplete or invalid JSON. Try again later.`, {
+    maybeDone,
+  });
 }

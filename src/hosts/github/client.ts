@@ -160,7 +160,7 @@ export function createGitHubClient(options: GitHubClientOptions): GitHubClient {
     baseUrl: options.apiUrl,
     log: quietLog(log),
     Octokit: QuietOctokit,
-    request: { fetch: hostFetch },
+    request: { fetch: hostFetch, parseSuccessResponseBody: false },
   });
   const installations = new Map<RepositoryName, number>();
   const octokits = new Map<number, ProbotOctokit>();

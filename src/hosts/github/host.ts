@@ -227,13 +227,12 @@ async function readAnonymously(client: GitHubClient, url: string, asked: string)
   const response = await client.fetch(url, {
     headers: { accept: "application/vnd.github+json", "user-agent": SERVICE },
   });
-  const text = await response.text();
-  if (response.ok) return JSON.parse(text) as unknown;
+  if (response.ok) return response.body;
   if (response.status === 401) throw new HostFailure("failed", NOT_ANONYMOUS);
   throw refusalOf(GITHUB, asked, {
     status: response.status,
     headers: Object.fromEntries(response.headers),
-    message: refusalMessage(text),
+    message: refusalMessage(await response.text()),
     changing: false,
     now: client.now(),
   });

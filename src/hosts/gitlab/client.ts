@@ -2,7 +2,6 @@ import { createRequesterFn } from "@gitbeaker/requester-utils";
 import type { MergeRequests } from "@gitbeaker/rest";
 import * as z from "zod";
 import { HostFailure } from "../../core/model/errors.js";
-import { parseJson } from "../../core/model/json.js";
 import type { Clock } from "../../core/ports/clock.js";
 import {
   budgetIn,
@@ -114,14 +113,13 @@ export function createGitLabClient(options: GitLabClientOptions): GitLabClient {
     address.search = searchParams ?? "";
     const response = await hostFetch(address, { method, headers, body, signal });
     const { status } = response;
-    const text = await response.text();
     const answerHeaders = Object.fromEntries(response.headers);
     if (!response.ok) {
       const changing = !isRead(method);
-      const message = refusalMessage(text);
+      const message = refusalMessage(await response.text());
       throw refusalOf(words, asked, { status, headers: answerHeaders, message, changing, now: clock.now() });
     }
-    return { status, headers: answerHeaders, body: text === "" ? null : (JSON.parse(text) as Record<string, unknown>) };
+    return { status, headers: answerHeaders, body: (response.body ?? null) as Record<string, unknown> | null };
   }
 
   function optionsFor(question: Question): GitLabOptions {
@@ -156,14 +154,13 @@ export function createGitLabClient(options: GitLabClientOptions): GitLabClient {
       headers: { "private-token": token, "content-type": "application/json" },
       body: JSON.stringify({ query: text, variables }),
     });
-    const answer = await response.text();
     const headers = Object.fromEntries(response.headers);
     const { status } = response;
     if (!response.ok) {
-      const message = refusalMessage(answer);
+      const message = refusalMessage(await response.text());
       throw refusalOf(words, asked, { status, headers, message, changing: false, now: clock.now() });
     }
-    const { data, errors } = decodeAnswer(answerSchema, parseJson(answer), words, asked);
+    const { data, errors } = decodeAnswer(answerSchema, response.body, words, asked);
     if (errors !== undefined) {
       const said = oneLine(errors.map(({ message }) => message).join("; "), 300);
       throw new HostFailure(
