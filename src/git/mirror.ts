@@ -95,7 +95,7 @@ export interface GitMirrorOptions {
 
 /** Every fetch leaves a pack or two, and git looks for an object in one after the other. Beyond this they are joined. */
 const MAX_PACKS = 200;
-/** Others for whom one fetch fetches as well. */
+/** How many of those who wait one fetch serves. */
 const MAX_TOGETHER = 20;
 const TEXT_CACHE_BYTES = 64 * 1024 * 1024;
 const FOLDER_CACHE_BYTES = 64 * 1024 * 1024;
@@ -111,7 +111,7 @@ class GitMirror implements Repositories {
   readonly #limits: Required<Pick<GitMirrorOptions, "maxBytes" | "maxCommits" | "timeoutMs" | "idleMs">>;
   readonly #folders = new Map<string, MirrorRepository>();
   readonly #locks = new FolderLocks();
-  /** What those who wait for a folder are going to fetch. Whoever fetches before them fetches it for them. */
+  /** What those who wait for a folder are going to fetch. Whoever fetches first fetches it for them. */
   readonly #wants = new Map<MirrorRepository, Set<Want>>();
   readonly #closing = new AbortController();
   readonly #caches: SnapshotCaches = {
@@ -258,7 +258,7 @@ class GitMirror implements Repositories {
     }
   }
 
-  /** Fetches, and for those who wait as well, with one call to the host. If that fails, each of them fetches alone. */
+  /** Fetches for those who wait as well, with one call to the host. If that fails, each of them fetches alone. */
   async #fetchTogether({ folder, source, signal, want }: Fetching, first: boolean): Promise<void> {
     const others = first || want.alone ? [] : await this.#missing(folder, want, signal);
     try {
@@ -270,7 +270,7 @@ class GitMirror implements Repositories {
     }
   }
 
-  /** What others are going to fetch. */
+  /** What those who wait are going to fetch, without what is there already. */
   async #missing(folder: MirrorRepository, want: Want, signal: AbortSignal): Promise<readonly Want[]> {
     const missing: Want[] = [];
     for (const other of this.#wants.get(folder) ?? []) {
