@@ -772,12 +772,16 @@ describe("failures", () => {
   });
 
   test("a history with many branches does not make a mirror begin anew", async () => {
-    const sides = Array.from({ length: 60 }, (_, index) => chain(`side-${index}-`, 300));
-    const merged = sides.map((_, index) => `side-${index}-300`);
+    const sides = Array.from({ length: 60 }, (_, index) => chain(`side-${index}-`, 40));
+    const merged = sides.map((_, index) => `side-${index}-40`);
+    // The newest commits are the last of each branch, so that reading them leaves the branches cut off.
+    const timed = sides.flatMap((side) =>
+      Object.entries(side).map(([name, commit], index) => [name, { ...commit, files: [], time: index + 1 }] as const),
+    );
     const idOf = await writeHistory(host.directory, {
-      base: {},
-      ...Object.fromEntries(sides.flatMap(Object.entries).map(([name, commit]) => [name, { ...commit, files: [] }])),
-      wide: { parents: ["base", ...merged] },
+      base: { time: 0 },
+      ...Object.fromEntries(timed),
+      wide: { parents: ["base", ...merged], time: 100 },
     });
     await host.setRef("refs/pull/1/head", idOf("wide"));
     const opened = mirror({ maxCommits: 50 });
