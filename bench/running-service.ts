@@ -29,7 +29,7 @@ const SECRET = "bench-webhook-secret";
 
 /**
  * Times (`performance.now()`) when webhooks of pull requests arrived, when renders were asked for, and when the host had taken comments
- * and edits. A push has a webhook of its own before, which plans nothing.
+ * and edits. The `push` event of the branch, which comes first, plans nothing and does not count.
  */
 const webhooks: number[] = [];
 const renders: number[] = [];

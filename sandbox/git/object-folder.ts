@@ -21,7 +21,7 @@ export class ObjectFolder {
   readonly #known = new Map<string, StoredObject>();
   /** Ids by the full names of refs, as `bytesOf` gives them; undefined if git writes them, each to a file of its own. */
   readonly #refs: Map<string, string> | undefined;
-  /** The names of the refs: new ones at the end, the others sorted, which makes sorting them again cheap. */
+  /** The names of the refs. New ones are at the end of the sorted others, so that sorting again is cheap. */
   #names: string[];
   readonly #defaultBranch: string;
   #isOnDisk: boolean;

@@ -22,7 +22,7 @@ const SHA256_CONFIG = "[core]\n\trepositoryformatversion = 1\n\tbare = true\n[ex
 const MAX_LIST_OUTPUT = 128 * 1024 * 1024;
 const MAX_SMALL_OUTPUT = 16 * 1024 * 1024;
 
-/** Opening so many files takes as long as starting git. */
+/** git opens a file for each loose ref. So many take as long as its start. */
 const MAX_LOOSE_REFS = 300;
 
 const FETCH = ["fetch", "--quiet", "--no-tags", "--no-write-fetch-head", "--no-auto-maintenance"];
@@ -31,7 +31,7 @@ const NO_CONTENTS = "--filter=blob:none";
 /** If there are commits already, only new objects come. Including small files then saves a second fetch. */
 const SMALL_CONTENTS = "--filter=blob:limit=65536";
 
-/** A ref or a commit of the host, and the private ref that it is fetched into. */
+/** Names what to fetch, a ref or a commit of the host, and the private ref that keeps it. */
 export interface WantedRef {
   readonly from: string;
   readonly into: string;
@@ -45,7 +45,7 @@ export class MirrorRepository {
   readonly #scale: MirrorScale;
   /** Packs that an earlier examination found sound. git never changes a pack. */
   readonly soundPacks = new Set<string>();
-  /** Commits that this process has asked for since the mirror was cloned. */
+  /** How many refs and commits this process has fetched since the mirror was cloned. */
   #asked = 0;
   #looseRefs = 0;
 
@@ -78,6 +78,7 @@ export class MirrorRepository {
     this.generation += 1;
     this.soundPacks.clear();
     this.#asked = 0;
+    this.#looseRefs = 0;
     await this.close();
     await rm(this.path, { recursive: true, force: true, maxRetries: 3 });
   }
@@ -120,8 +121,9 @@ export class MirrorRepository {
   }
 
   /**
-   * Whether a new clone is better: there is little room left, or so many commits that naming all of them to the host in every fetch
-   * takes long. A history with many branches alone does not count: its author could have the mirror cloned again with each push.
+   * Whether to clone the mirror again: it fills half of its space, or it has so many shallow commits that fetches are slow, since each
+   * names all of them to the host. A history with many branches brings thousands at once. Its author must not be able to cause a clone
+   * with every push, so svc must have fetched enough itself as well.
    */
   async isOutgrown(): Promise<boolean> {
     const { maxBytes, maxCommits } = this.limits;

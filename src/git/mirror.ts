@@ -84,7 +84,7 @@ export interface GitMirrorOptions {
   readonly dataDir: string;
   readonly log: Log;
   readonly maxBytes?: number;
-  /** Fetched commits after which a mirror is cloned again: every fetch names them all to the host. 5,000 by default. */
+  /** A mirror with more shallow commits is cloned again: every fetch names all of them to the host. 5,000 by default. */
   readonly maxCommits?: number;
   /** Time limit of a git command in milliseconds; two minutes by default. */
   readonly timeoutMs?: number;
@@ -95,7 +95,7 @@ export interface GitMirrorOptions {
 
 /** Every fetch leaves a pack or two, and git looks for an object in one after the other. Beyond this they are joined. */
 const MAX_PACKS = 200;
-/** How many of those who wait one fetch serves. */
+/** A fetch serves so many waiting callers at most. */
 const MAX_TOGETHER = 20;
 const TEXT_CACHE_BYTES = 64 * 1024 * 1024;
 const FOLDER_CACHE_BYTES = 64 * 1024 * 1024;
@@ -111,7 +111,7 @@ class GitMirror implements Repositories {
   readonly #limits: Required<Pick<GitMirrorOptions, "maxBytes" | "maxCommits" | "timeoutMs" | "idleMs">>;
   readonly #folders = new Map<string, MirrorRepository>();
   readonly #locks = new FolderLocks();
-  /** What those who wait for a folder are going to fetch. Whoever fetches first fetches it for them. */
+  /** What callers want who wait for a folder. Whoever fetches first fetches it for them. */
   readonly #wants = new Map<MirrorRepository, Set<Want>>();
   readonly #closing = new AbortController();
   readonly #caches: SnapshotCaches = {
@@ -258,7 +258,7 @@ class GitMirror implements Repositories {
     }
   }
 
-  /** Fetches for those who wait as well, with one call to the host. If that fails, each of them fetches alone. */
+  /** Fetches what waiting callers want as well, with one call to the host. If that fails, every caller fetches alone. */
   async #fetchTogether({ folder, source, signal, want }: Fetching, first: boolean): Promise<void> {
     const others = first || want.alone ? [] : await this.#missing(folder, want, signal);
     try {
@@ -270,7 +270,7 @@ class GitMirror implements Repositories {
     }
   }
 
-  /** What those who wait are going to fetch, without what is there already. */
+  /** What waiting callers want and the mirror lacks. */
   async #missing(folder: MirrorRepository, want: Want, signal: AbortSignal): Promise<readonly Want[]> {
     const missing: Want[] = [];
     for (const other of this.#wants.get(folder) ?? []) {
@@ -310,7 +310,7 @@ interface Want {
   readonly refs: readonly WantedRef[];
   readonly isMissing: (signal: AbortSignal) => Promise<boolean>;
   readonly patient: boolean;
-  /** A fetch for it and others failed, maybe because of it. */
+  /** Set after a fetch for several callers failed: this want may be the reason. */
   alone: boolean;
 }
 

@@ -507,6 +507,8 @@ describe("change requests that wait for the same repository", () => {
     const texts = Promise.all(more.map((change) => read(change)));
     await release();
     expect(await texts).toEqual(numbers.map((number) => `${number}\n`));
+    // 21 at a time, with three requests each.
+    expect(host.requests).toHaveLength(7 * 3);
     const last = await host.change(9, { "README.md": "9\n" });
     expect(await read(last)).toBe("9\n");
     await opened.close();

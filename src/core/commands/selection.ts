@@ -42,8 +42,8 @@ export function readLabelSelector(text: string): LabelSelector | undefined {
 }
 
 /**
- * The labels that a command selects by, read now and from Argo CD alone: those in a repository are what a change request
- * makes them. A command without a label costs no call.
+ * Reads from Argo CD the labels that label selectors are compared with. Labels in the repository do not count, since a change request
+ * can set them. Makes no call if the command has no label selector.
  */
 export async function labelsFor(
   { applications }: { readonly applications: readonly string[] },

@@ -38,7 +38,7 @@ interface EventOrigin {
 interface ChangeUpdated {
   readonly kind: "updated";
   readonly reason: "opened" | "reopened" | "pushed" | "ready" | "retargeted";
-  /** The head that was pushed, if the event names it. It is fetched early; what is planned is the head that the host names. */
+  /** The pushed head, if the event names it. svc only fetches it early: it plans the head that the host's API reports. */
   readonly pushed?: Revision | undefined;
 }
 

@@ -21,7 +21,7 @@ const LEASE_MS = 60_000;
 const RETRY_MS = 60_000;
 /** Change requests per second and replica, and as many at once: the rest is for what people ask for, and the host has a limit. */
 const MOST = 5;
-/** After this time a patient mark is tried again whose change request had other events. */
+/** How long a patient mark waits if its change request has other events. */
 const BUSY_MS = 10_000;
 /** How often to look for the marks of other replicas. */
 const LOOK_EVERY_MS = 5_000;

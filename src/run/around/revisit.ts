@@ -54,7 +54,7 @@ export async function bringUpToDate(ref: ChangeRequestRef, asked: Marked | Rollo
   return silent("nothing-to-update");
 }
 
-/** Whether the last commit status of the planned head lets it be merged. Asks the stores alone. */
+/** Whether the last commit status that svc set on the planned head is a success. Reads the stores, not the host. */
 async function isGreen(ref: ChangeRequestRef, { plans, statuses }: Run): Promise<boolean> {
   const headRevision = (await plans.find(ref))?.head;
   const ofHead = headRevision === undefined ? [] : await statuses.ofHead({ ...ref, headRevision });

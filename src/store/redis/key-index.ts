@@ -31,7 +31,7 @@ export class KeyIndex {
     }
   }
 
-  /** Every key that exists. Some may be gone: `reindex` removes a name no sooner than an hour after it was entered. */
+  /** All keys, and possibly some that are gone: `reindex` removes a name no sooner than an hour after it was entered. */
   async keys(redis: RedisClient): Promise<readonly string[]> {
     const names = await redis.zrange(this.#index, "0", "-1");
     if (names.includes(COMPLETE)) return this.#keysOf(names);

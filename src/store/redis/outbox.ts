@@ -217,8 +217,9 @@ async function within<T>(ms: number, work: Promise<T>): Promise<T | "late"> {
 }
 
 /**
- * Takes records that are due, in the order of their times: nobody else gets them before their lease ends.
- * @param keys A sorted set of fields, scored by when each is due in milliseconds since 1970, and a hash of their records.
+ * Takes records that are due, the earliest first. Other replicas do not get them before the lease ends.
+ * @param keys `due`, a sorted set of ids whose scores say when each is due, in milliseconds since 1970; `records`, a hash of the
+ * records by id.
  */
 async function takeDue(
   redis: RedisClient,
