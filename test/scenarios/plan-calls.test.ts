@@ -129,6 +129,17 @@ describe.each(HOSTS)("what a plan asks of Argo CD on %s", (host) => {
     expect(section(bot.lastComment(one), "api")).toMatch(/-  value: "1"\n\+  value: "2"/);
   });
 
+  test("a push that comes when both lists are too old asks for each once", async () => {
+    const bot = await startBot({ host });
+    const one = await bot.open(changeOf(["api", "web"]));
+    bot.clock.advance(11_000);
+    const calls = await callsOf(bot, async () => {
+      await bot.push(one, changeOf(["web"], "3"));
+      return one;
+    });
+    expect(calls).toEqual({ ...NOTHING, lists: 1, setLists: 1, gets: 2, renders: ["head", "head"] });
+  });
+
   test("a sync asks for no ApplicationSets, which it does not show", async () => {
     const bot = await startBot({ host });
     const one = await bot.open(changeOf(["web"]));

@@ -38,10 +38,14 @@ export async function finishInTurns<T>(steps: Generator<void, T>): Promise<T> {
 const AT_ONCE = 100;
 
 /**
- * Like `Promise.all` over `items.map(work)`, but the event loop gets a turn after every fifty starts, and a hundred at most
+ * Like `Promise.all` over `items.map(work)`, but the event loop gets a turn after every fifty starts, and `atOnce` at most
  * are under way. All are started, even if one fails.
  */
-export async function allInTurns<T, R>(items: readonly T[], work: (item: T) => Promise<R>): Promise<readonly R[]> {
+export async function allInTurns<T, R>(
+  items: readonly T[],
+  work: (item: T) => Promise<R>,
+  atOnce = AT_ONCE,
+): Promise<readonly R[]> {
   const started: Promise<R>[] = [];
   let running = 0;
   let goOn: () => void = () => undefined;
@@ -51,7 +55,7 @@ export async function allInTurns<T, R>(items: readonly T[], work: (item: T) => P
     goOn();
   };
   for (const item of items) {
-    if (running === AT_ONCE) {
+    if (running === atOnce) {
       await new Promise<void>((resolve) => {
         goOn = resolve;
       });

@@ -64,6 +64,8 @@ export interface SurveyOptions {
   readonly onSubject?: (subject: Subject, detection: Detection) => void;
 }
 
+/** Reads of applications at a time: more would keep the service too busy to send the next render as soon as one ends. */
+const READS = 4;
 const NO_SETS: LiveSets = { found: [], notes: [] };
 
 /**
@@ -133,11 +135,12 @@ export async function survey(
     sets: detection.applicationSets,
     context,
   };
-  const looked = await allInTurns(affected, async (one) => {
+  const look = async (one: AffectedApplication) => {
     const subject = await lookAt(one, around);
     if (!("reason" in subject)) onSubject?.(subject, detection);
     return subject;
-  });
+  };
+  const looked = await allInTurns(affected, look, READS);
   await nextTurn();
   signal.throwIfAborted();
   return {

@@ -4,18 +4,25 @@ import { allInTurns } from "../../../src/core/model/collections.js";
 
 const MANY = Array.from({ length: 1000 }, (_, index) => index);
 
-test("of a thousand items a hundred are under way at most, and the results keep the order of the items", async () => {
-  let [running, most] = [0, 0];
-  const doubled = await allInTurns(MANY, async (item) => {
-    running += 1;
-    most = Math.max(most, running);
-    for (let turn = 0; turn < 5; turn += 1) await setImmediate();
-    running -= 1;
-    return 2 * item;
-  });
-  expect(most).toBe(100);
-  expect(doubled).toEqual(MANY.map((item) => 2 * item));
-});
+test.each([
+  ["a hundred", undefined, 100],
+  ["four, if the caller wants no more,", 4, 4],
+])(
+  "of a thousand items %s are under way at most, and the results keep the order of the items",
+  async (_, atOnce, expected) => {
+    let [running, most] = [0, 0];
+    const work = async (item: number) => {
+      running += 1;
+      most = Math.max(most, running);
+      for (let turn = 0; turn < 5; turn += 1) await setImmediate();
+      running -= 1;
+      return 2 * item;
+    };
+    const doubled = await allInTurns(MANY, work, atOnce);
+    expect(most).toBe(expected);
+    expect(doubled).toEqual(MANY.map((item) => 2 * item));
+  },
+);
 
 test("one that fails keeps no other from being started", async () => {
   const started: number[] = [];
