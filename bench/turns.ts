@@ -26,7 +26,7 @@ const OPEN = Number(options.open);
 const RELEASES = Number(options.releases);
 const APPLICATIONS = applicationNames(1);
 const PACK_EVERY = 500;
-/** At most so many pull requests wait for their plan while others are opened. */
+/** No more pull requests are opened while this many wait for their plan. */
 const AT_ONCE = 50;
 const LOOK_EVERY_MS = 10;
 const LONGEST_MS = 60_000;

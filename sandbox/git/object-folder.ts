@@ -21,7 +21,7 @@ export class ObjectFolder {
   readonly #known = new Map<string, StoredObject>();
   /** Ids by the full names of refs, as `bytesOf` gives them; undefined if git writes them, each to a file of its own. */
   readonly #refs: Map<string, string> | undefined;
-  /** The names of the refs. New ones are at the end of the sorted others, so that sorting again is cheap. */
+  /** The names of the refs: sorted, but for new ones at the end. Sorting them again is cheap. */
   #names: string[];
   readonly #defaultBranch: string;
   #isOnDisk: boolean;

@@ -22,7 +22,7 @@ const SHA256_CONFIG = "[core]\n\trepositoryformatversion = 1\n\tbare = true\n[ex
 const MAX_LIST_OUTPUT = 128 * 1024 * 1024;
 const MAX_SMALL_OUTPUT = 16 * 1024 * 1024;
 
-/** git opens a file for each loose ref. So many take as long as its start. */
+/** git opens one file per loose ref. Opening this many takes as long as starting git. */
 const MAX_LOOSE_REFS = 300;
 
 const FETCH = ["fetch", "--quiet", "--no-tags", "--no-write-fetch-head", "--no-auto-maintenance"];
@@ -31,7 +31,7 @@ const NO_CONTENTS = "--filter=blob:none";
 /** If there are commits already, only new objects come. Including small files then saves a second fetch. */
 const SMALL_CONTENTS = "--filter=blob:limit=65536";
 
-/** Names what to fetch, a ref or a commit of the host, and the private ref that keeps it. */
+/** A ref or commit to fetch from the host, and the private ref that will name it in the mirror. */
 export interface WantedRef {
   readonly from: string;
   readonly into: string;
@@ -121,9 +121,9 @@ export class MirrorRepository {
   }
 
   /**
-   * Whether to clone the mirror again: it fills half of its space, or it has so many shallow commits that fetches are slow, since each
-   * names all of them to the host. A history with many branches brings thousands at once. Its author must not be able to cause a clone
-   * with every push, so svc must have fetched enough itself as well.
+   * Whether to clone the mirror again: it fills half of its space, or it has more than `maxCommits` shallow commits. Each fetch sends the
+   * host a list of them, so that many make it slow. One history with many branches brings thousands, and its author must not be able to
+   * cause a clone with every push: svc must also have fetched a tenth as many refs and commits itself.
    */
   async isOutgrown(): Promise<boolean> {
     const { maxBytes, maxCommits } = this.limits;

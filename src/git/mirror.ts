@@ -95,7 +95,7 @@ export interface GitMirrorOptions {
 
 /** Every fetch leaves a pack or two, and git looks for an object in one after the other. Beyond this they are joined. */
 const MAX_PACKS = 200;
-/** A fetch serves so many waiting callers at most. */
+/** One fetch serves at most this many waiting callers besides its own. */
 const MAX_TOGETHER = 20;
 const TEXT_CACHE_BYTES = 64 * 1024 * 1024;
 const FOLDER_CACHE_BYTES = 64 * 1024 * 1024;
@@ -111,7 +111,7 @@ class GitMirror implements Repositories {
   readonly #limits: Required<Pick<GitMirrorOptions, "maxBytes" | "maxCommits" | "timeoutMs" | "idleMs">>;
   readonly #folders = new Map<string, MirrorRepository>();
   readonly #locks = new FolderLocks();
-  /** What callers want who wait for a folder. Whoever fetches first fetches it for them. */
+  /** What callers that wait for a folder need fetched. The next fetch in that folder serves them as well. */
   readonly #wants = new Map<MirrorRepository, Set<Want>>();
   readonly #closing = new AbortController();
   readonly #caches: SnapshotCaches = {

@@ -30,7 +30,7 @@ class HostAnswer {
     readonly status: number,
     readonly headers: AnswerHeaders,
     private readonly content: string,
-    /** The parsed JSON of a successful answer. With `parseSuccessResponseBody: false` Octokit returns it as it is. */
+    /** The parsed JSON of a successful answer. Octokit returns it unchanged, since `parseSuccessResponseBody` is false. */
     readonly body?: unknown,
   ) {}
 
@@ -301,7 +301,7 @@ function redirected(
 }
 
 /**
- * The parsed JSON of a successful answer; undefined for other answers, and for 204 and 205, which have no body.
+ * Parses the JSON of a successful answer. Returns undefined for other answers, and for 204 and 205, which have no body.
  * @param maybeDone Whether the request was a write, which may have taken effect.
  * @throws {HostFailure} if it is not JSON, such as a login page: client libraries return that as a string.
  */

@@ -1,3 +1,4 @@
+import { setImmediate } from "node:timers/promises";
 import { describe, expect, test } from "@jest/globals";
 import { HOSTS, REPOSITORY, startBot, type Bot } from "./bot.js";
 import { planned, section, UNCHANGED_TEXT } from "./plan-comment.js";
@@ -45,6 +46,21 @@ const namesOf = (count: number) => Array.from({ length: count }, (_, index) => `
 const NOTHING = { lists: 0, setLists: 0, settings: 0, gets: 0, renders: [], writes: [] };
 
 describe.each(HOSTS)("what a plan asks of Argo CD on %s", (host) => {
+  test("applications are read four at a time", async () => {
+    const applications = namesOf(20);
+    const bot = await startBot({ host, applications });
+    let [running, most] = [0, 0];
+    const act = async () => {
+      running += 1;
+      most = Math.max(most, running);
+      for (let turn = 0; turn < 20; turn += 1) await setImmediate();
+      running -= 1;
+    };
+    bot.argocd.faults.add({ method: "GET", path: /\/applications\/[^/]+$/, fault: { kind: "meanwhile", act } });
+    await bot.open(changeOf(applications));
+    expect(most).toBe(4);
+  });
+
   test.each([1, 20])(
     "%i applications: one list of them and one of sets, one settings call, one GET and two renders each, all heads before the first base",
     async (count) => {
@@ -129,10 +145,17 @@ describe.each(HOSTS)("what a plan asks of Argo CD on %s", (host) => {
     expect(section(bot.lastComment(one), "api")).toMatch(/-  value: "1"\n\+  value: "2"/);
   });
 
-  test("a push that comes when both lists are too old asks for each once", async () => {
-    const bot = await startBot({ host });
+  test("a push that comes when both lists are too old asks for each once, while git still fetches", async () => {
+    const bot = await startBot({ host, git: true });
     const one = await bot.open(changeOf(["api", "web"]));
     bot.clock.advance(11_000);
+    const listed = ["applications", "applicationsets"].map(
+      (list) =>
+        new Promise<void>((resolve) => {
+          bot.meanwhile("argocd", { method: "GET", path: new RegExp(`/api/v1/${list}$`) }, resolve);
+        }),
+    );
+    bot.meanwhile("forge", { path: /\.git\/info\/refs$/ }, async () => void (await Promise.all(listed)));
     const calls = await callsOf(bot, async () => {
       await bot.push(one, changeOf(["web"], "3"));
       return one;

@@ -42,8 +42,8 @@ export function readLabelSelector(text: string): LabelSelector | undefined {
 }
 
 /**
- * Reads from Argo CD the labels that label selectors are compared with. Labels in the repository do not count, since a change request
- * can set them. Makes no call if the command has no label selector.
+ * Reads the labels of all applications from Argo CD, for the command's label selectors. Labels in the repository do not count, since
+ * the change request can set them. Without a label selector Argo CD is not asked.
  */
 export async function labelsFor(
   { applications }: { readonly applications: readonly string[] },

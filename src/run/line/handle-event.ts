@@ -10,7 +10,7 @@ import { AUTOPLAN, type Answerable } from "./asked.js";
 import { closeChangeRequest, execute, recover, withFreshFacts } from "./execute.js";
 import type { CarriedOut, Outcome } from "./outcome.js";
 import { permit } from "./permit.js";
-import { readAhead, type Run } from "./run.js";
+import { fetchPushed, type Run } from "./run.js";
 
 /** The whole way of an event. Throws what broke; `supervise` answers that. */
 export async function handleEvent(event: HostEvent, run: Run): Promise<Outcome> {
@@ -33,7 +33,7 @@ export async function handleEvent(event: HostEvent, run: Run): Promise<Outcome> 
     case "command":
     case "autoplan":
     case "invalid":
-      if (event.kind === "updated" && event.reason === "pushed") void readAhead(event.change, event.pushed, run);
+      if (event.kind === "updated" && event.reason === "pushed") void fetchPushed(event.change, event.pushed, run);
       return obey(asked, event.change, run);
   }
 }

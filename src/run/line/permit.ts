@@ -171,6 +171,7 @@ async function permitBySettings(
   if (asked.kind === "command" && asked.stage !== undefined && !(await goesOn(asked.stage, change, run))) {
     return silent("stage-over");
   }
+  if (asked.kind === "autoplan") listAhead(run);
   const settled = await settleEarlier(change, run);
   const { settings, problems, snapshot } = await openChange(change, run);
   if (asked.kind === "autoplan" && !isWanted(asked) && !settings.autoplan) return silent("not-planned");
@@ -188,6 +189,11 @@ async function permitBySettings(
     }
   }
   return { kind: "permitted", asked, settings, problems, snapshot, settled };
+}
+
+/** Lists what Argo CD runs while git fetches. The plan gets the same answers, and reports what fails. */
+function listAhead({ deployer, signal }: Pick<Run, "deployer" | "signal">): void {
+  void Promise.allSettled([deployer.listApplications(signal), deployer.listApplicationSets(signal)]);
 }
 
 /**

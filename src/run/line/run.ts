@@ -89,13 +89,12 @@ export async function openChange(
 
 const NEVER = new AbortController().signal;
 
-/** Fetches a pushed head and lists what Argo CD runs while the host is still asked. Whoever needs it reports what fails. */
-export async function readAhead(
+/** Fetches a pushed head while the host is still asked about the change request. `openChange` reports what fails. */
+export async function fetchPushed(
   change: ChangeRequestRef,
   pushed: Revision | undefined,
-  { host, repositories, deployer, signal }: Run,
+  { host, repositories, signal }: Run,
 ): Promise<void> {
-  void Promise.allSettled([deployer.listApplications(signal), deployer.listApplicationSets(signal)]);
   const source = await host.cloneSource(change).catch(() => undefined);
   if (source !== undefined) await repositories.fetchHead(change, source, { pushed, signal });
 }

@@ -31,7 +31,7 @@ export class KeyIndex {
     }
   }
 
-  /** All keys, and possibly some that are gone: `reindex` removes a name no sooner than an hour after it was entered. */
+  /** All keys, and perhaps deleted ones: only `reindex` removes those, an hour after they were entered at the earliest. */
   async keys(redis: RedisClient): Promise<readonly string[]> {
     const names = await redis.zrange(this.#index, "0", "-1");
     if (names.includes(COMPLETE)) return this.#keysOf(names);

@@ -217,7 +217,7 @@ async function within<T>(ms: number, work: Promise<T>): Promise<T | "late"> {
 }
 
 /**
- * Takes records that are due, the earliest first. Other replicas do not get them before the lease ends.
+ * Takes records that are due, the earliest first, under a lease: no replica takes them again before it ends.
  * @param keys `due`, a sorted set of ids whose scores say when each is due, in milliseconds since 1970; `records`, a hash of the
  * records by id.
  */

@@ -1,8 +1,8 @@
 --[[
-Takes records that are due, in the order of their times: nobody else gets them before their lease ends.
+Takes records that are due, the earliest first, under a lease: no replica takes them again before it ends.
 
-KEYS[1]  sorted set: fields of records, scored by when each may be taken
-KEYS[2]  hash: the records
+KEYS[1]  sorted set: ids of records, scored by when each is due, in ms
+KEYS[2]  hash: the records by id
 ARGV[1]  the time, in ms
 ARGV[2]  when the lease ends, in ms
 ARGV[3]  how many at most
