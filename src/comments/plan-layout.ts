@@ -184,9 +184,12 @@ export function layOut(
   const total = isAll ? limit * share : limit;
   const previewed = (some: readonly PreviewGroup[], rooms: DiffRooms) =>
     previewsBlocks(some, diffRoom(options, limit, rooms), options.words, limit - ROOM_FOR_FOLD);
+  const bare = new Map(arranged.map((one) => [one, arrangedBlocks(one, options, limit, NO_DIFFS)]));
+  const blocksOf = (one: Arranged, rooms: DiffRooms) =>
+    (rooms === NO_DIFFS ? bare.get(one) : undefined) ?? arrangedBlocks(one, options, limit, rooms);
   const build = (some: Laid, rooms: DiffRooms): readonly Block[] => [
     ...before,
-    ...some.arranged.flatMap((one) => arrangedBlocks(one, options, limit, rooms)),
+    ...some.arranged.flatMap((one) => blocksOf(one, rooms)),
     ...leftOut(without(arranged, some.arranged).flatMap(namesOf), "application", "", page),
     ...between,
     ...previewed(some.groups, rooms),
@@ -200,7 +203,7 @@ export function layOut(
   ];
   const around = lengthOf([...before, ...between, ...after]) + (groups.length === 0 ? 0 : ROOM_FOR_NAMES);
   const own = fitting(arranged, total - around, limit * share - around, {
-    lengthOf: (one) => lengthOf(arrangedBlocks(one, options, limit, NO_DIFFS)),
+    lengthOf: (one) => lengthOf(blocksOf(one, NO_DIFFS)),
     stays: ({ title, placed }) => title === undefined && placed.some(({ plan }) => comesFirst(plan)),
   });
   const taken = lengthOf(build({ arranged: own, groups: [] }, NO_DIFFS));

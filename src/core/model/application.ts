@@ -199,8 +199,13 @@ export function specEqual(left: ApplicationSpec, right: ApplicationSpec): boolea
 
 /** The same text for all specs that are equal in this sense. */
 export function specText(spec: ApplicationSpec): string {
-  return canonicalJson(withoutEmpty(withProject(spec), 0));
+  const known = specTexts.get(spec) ?? canonicalJson(withoutEmpty(withProject(spec), 0));
+  specTexts.set(spec, known);
+  return known;
 }
+
+/** A plan needs the text for the key of a render, and again once it knows what a deployment reaches. */
+const specTexts = new WeakMap<ApplicationSpec, string>();
 
 function withProject(spec: ApplicationSpec): JsonObject {
   const project = spec.project;
