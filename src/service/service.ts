@@ -19,6 +19,7 @@ import type { Notifications } from "../core/ports/notifications.js";
 import type { Repositories } from "../core/ports/repositories.js";
 import type { UserStore } from "../core/ports/stores.js";
 import { createRenderCache } from "../core/render/render.js";
+import { createRendersAhead } from "../core/render/renders-ahead.js";
 import type { StartGit } from "../git/git-process.js";
 import { BodyBudget } from "../hosts/receive-body.js";
 import { HOSTS, hostWords } from "../hosts/registry.js";
@@ -282,6 +283,7 @@ function dependenciesOf(
     audit,
     scanner: createManifestScanner(compute),
     renders: createRenderCache(clock),
+    rendersAhead: createRendersAhead(config.deployer.renderConcurrency),
     compute,
     checkRunner,
     checks: config.checks,
@@ -389,11 +391,5 @@ export function createAdministrators(
 /** Derives the run's id from its key, so that an attempt after a crash finds what the earlier one did. */
 export function runIdOf(runKey: string): string {
   const digits = createHash("sha256").update(runKey).digest("hex");
-  return [
-    digits.slice(0, 8),
-    digits.slice(8, 12),
-    digits.slice(12, 16),
-    digits.slice(16, 20),
-    digits.slice(20, 32),
-  ].join("-");
+  return digits.replace(/^(.{8})(.{4})(.{4})(.{4})(.{12}).*$/, "$1-$2-$3-$4-$5");
 }

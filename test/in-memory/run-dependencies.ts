@@ -4,6 +4,7 @@ import type { Clock } from "../../src/core/ports/clock.js";
 import type { CommandPorts } from "../../src/core/ports/context.js";
 import type { Log } from "../../src/core/ports/log.js";
 import { createRenderCache } from "../../src/core/render/render.js";
+import { createRendersAhead } from "../../src/core/render/renders-ahead.js";
 import { Complaints } from "../../src/run/around/complaints.js";
 import { Outsiders } from "../../src/run/around/outsiders.js";
 import { Publisher } from "../../src/run/around/publisher.js";
@@ -26,6 +27,7 @@ export function commandPorts({ clock, log }: World): Omit<CommandPorts, Stored |
   return {
     scanner: createManifestScanner(inlineCompute),
     renders: createRenderCache(clock),
+    rendersAhead: createRendersAhead(8),
     compute: inlineCompute,
     checks: [],
     checkRunner: { run: () => Promise.reject(new Error("there are no checks")) },

@@ -163,6 +163,24 @@ describe.each(HOSTS)("what a plan asks of Argo CD on %s", (host) => {
     expect(calls).toEqual({ ...NOTHING, lists: 1, setLists: 1, gets: 2, renders: ["head", "head"] });
   });
 
+  test("a push renders what its last plan rendered while git still fetches, and nothing twice", async () => {
+    const bot = await startBot({ host, git: true });
+    const one = await bot.open(changeOf(["api", "web"]));
+    const rendered = ["api", "web"].map(
+      (name) =>
+        new Promise<void>((resolve) => {
+          bot.meanwhile("argocd", { path: new RegExp(`/applications/${name}/manifests$`) }, resolve);
+        }),
+    );
+    bot.meanwhile("forge", { path: /\.git\/info\/refs$/ }, async () => void (await Promise.all(rendered)));
+    const calls = await callsOf(bot, async () => {
+      await bot.push(one, changeOf(["web"], "3"));
+      return one;
+    });
+    expect(calls).toEqual({ ...NOTHING, gets: 2, renders: ["head", "head"] });
+    expect(section(bot.lastComment(one), "web")).toMatch(/-  value: "1"\n\+  value: "3"/);
+  });
+
   test("a sync asks for no ApplicationSets, which it does not show", async () => {
     const bot = await startBot({ host });
     const one = await bot.open(changeOf(["web"]));

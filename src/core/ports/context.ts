@@ -10,7 +10,7 @@ import type { CheckRunner } from "./check-runner.js";
 import type { Clock } from "./clock.js";
 import type { CodeHost } from "./code-host.js";
 import type { Compute } from "./compute.js";
-import type { Deployer, RenderCache } from "./deployer.js";
+import type { Deployer, RenderCache, RendersAhead } from "./deployer.js";
 import type { Log } from "./log.js";
 import type { ManifestScanner } from "./manifest-scanner.js";
 import type { Snapshot } from "./snapshot.js";
@@ -70,6 +70,7 @@ export interface CommandPorts {
   readonly deployments: DeploymentStore;
   readonly scanner: ManifestScanner;
   readonly renders: RenderCache;
+  readonly rendersAhead: RendersAhead;
   readonly compute: Compute;
   readonly checkRunner: CheckRunner;
   readonly clock: Clock;

@@ -8,11 +8,12 @@ import type {
   SetId,
 } from "../model/application.js";
 import type { ApplicationName, Revision } from "../model/brand.js";
-import type { ChangeRequestRef } from "../model/change-request.js";
+import type { ChangeRequest, ChangeRequestRef } from "../model/change-request.js";
 import type { JsonText } from "../model/json.js";
 import type { SyncProgress } from "../model/progress.js";
 import type { SyncedResource, SyncOutcome } from "../model/result.js";
 import type { RolloutLine } from "../model/rollout.js";
+import type { LockStore } from "./stores.js";
 
 export interface RenderRequest {
   /** With the spec to render: the live one for `in-place`, the desired one for `temporary`. */
@@ -199,6 +200,25 @@ export interface RenderedManifests {
 export interface RenderCache {
   find(key: string): RenderedManifests | undefined;
   keep(key: string, rendered: RenderedManifests): void;
+}
+
+/** Renders of a pushed head that are asked for while git still fetches it. */
+export interface RendersAhead {
+  /** Remembers a render of the head that an automatic plan asks for while its change request holds the lock. */
+  remember(request: RenderRequest, change: ChangeRequest): void;
+  /** Asks for what the last automatic plan remembered, where nothing has changed since that decides whether it may be rendered. */
+  ask(change: ChangeRequest, source: AskingSource): void;
+  /** The answer, once; undefined if this is not what was asked for, or that failed: then it is to be asked for again. */
+  take(request: RenderRequest): Promise<JsonText<readonly Manifest[]> | undefined>;
+  /** Stops what no plan took. */
+  stop(change: ChangeRequestRef): void;
+}
+
+/** What `RendersAhead.ask` asks with, until the signal stops it. */
+export interface AskingSource {
+  readonly deployer: Pick<Deployer, "listApplications" | "renderManifests">;
+  readonly locks: Pick<LockStore, "list">;
+  readonly signal: AbortSignal;
 }
 
 /** Major and minor number of a version, as `3.2`; undefined if the text begins with none. */

@@ -29,7 +29,7 @@ import type { Settings } from "../model/settings.js";
 import { type LiveSubject, pinsOf, type Side } from "../model/subject.js";
 import type { Clock } from "../ports/clock.js";
 import type { CommandContext, Commits, OpenedChange, Stoppable } from "../ports/context.js";
-import type { Deployer, RenderCache, RenderedManifests, RenderRequest } from "../ports/deployer.js";
+import type { Deployer, RenderCache, RenderedManifests, RenderRequest, RendersAhead } from "../ports/deployer.js";
 import type { TreeEntry } from "../ports/repositories.js";
 import type { OpenedTree, RepositoryTree, Snapshot } from "../ports/snapshot.js";
 import type { DeploymentStore } from "../ports/stores.js";
@@ -65,6 +65,7 @@ export interface RenderSource
   readonly deployer: Pick<Deployer, "renderingSettings" | "renderManifests">;
   readonly deployments: Pick<DeploymentStore, "ofApplication">;
   readonly renders: RenderCache;
+  readonly rendersAhead: RendersAhead;
   readonly clock: Clock;
 }
 
@@ -79,6 +80,9 @@ export function createRenderLine(context: RenderSource): RenderLine {
   async function startNext(order: RenderOrder): Promise<void> {
     context.signal.throwIfAborted();
     const prepared = await prepare(order, await context.deployer.renderingSettings(), context);
+    if (prepared.kind === "ready" && prepared.head.key !== undefined && order.locked && context.automatic) {
+      context.rendersAhead.remember(prepared.head.request, context.change);
+    }
     const sides: Started =
       prepared.kind === "ready"
         ? { base: prepared.base, kind: "started", head: run(prepared.head, context), unpinned: prepared.head.unpinned }
@@ -213,7 +217,7 @@ function keyOf(request: RenderRequest, { fingerprint }: RenderInputs, settings: 
 
 /** Never rejects. The head will be deployed, so it is always rendered at its own commit. */
 async function run({ request, subject, key, keep }: Task, context: RenderSource): Promise<Outcome> {
-  const { change, deployer, signal, clock, log, renders, automatic } = context;
+  const { change, deployer, signal, clock, log, renders, rendersAhead, automatic } = context;
   const { side, mode } = request;
   const kept = key === undefined || side === "head" || !automatic ? undefined : renders.find(key);
   if (kept !== undefined) {
@@ -222,7 +226,7 @@ async function run({ request, subject, key, keep }: Task, context: RenderSource)
   }
   try {
     const start = clock.now().getTime();
-    const manifests = await deployer.renderManifests(request, signal);
+    const manifests = (await rendersAhead.take(request)) ?? (await deployer.renderManifests(request, signal));
     log.debug({ application: subject.name, side, mode, ms: clock.now().getTime() - start }, "rendered");
     const rendered = { manifests, renderedAt: side === "head" ? change.headRevision : change.baseRevision };
     if (key !== undefined && keep && (await isUndeployed(subject, context))) renders.keep(key, rendered);

@@ -51,6 +51,10 @@ async function carryOut(asked: Answerable, ref: ChangeRequestRef, run: Run): Pro
   announcePlan(asked, change, run);
   run.attempt.found(change);
   const given = withPresentAccess(asked, ref, change);
-  const decided = (await recover(given, change, run)) ?? (await permit(given, change, run));
-  return [change, decided.kind === "permitted" ? await execute(decided, change, run) : decided];
+  try {
+    const decided = (await recover(given, change, run)) ?? (await permit(given, change, run));
+    return [change, decided.kind === "permitted" ? await execute(decided, change, run) : decided];
+  } finally {
+    run.rendersAhead.stop(change);
+  }
 }

@@ -171,7 +171,10 @@ async function permitBySettings(
   if (asked.kind === "command" && asked.stage !== undefined && !(await goesOn(asked.stage, change, run))) {
     return silent("stage-over");
   }
-  if (asked.kind === "autoplan") listAhead(run);
+  if (asked.kind === "autoplan") {
+    listAhead(run);
+    run.rendersAhead.ask(change, run);
+  }
   const settled = await settleEarlier(change, run);
   const { settings, problems, snapshot } = await openChange(change, run);
   if (asked.kind === "autoplan" && !isWanted(asked) && !settings.autoplan) return silent("not-planned");
