@@ -89,6 +89,18 @@ describe.each(HOSTS)("a pushed head that svc has not read yet, on %s", (host) =>
     expect(renderedAt(bot, await bot.push(one, changeOf(["web"], "3")))).toEqual([]);
   });
 
+  test("is rendered for three applications at most for each render that runs at a time", async () => {
+    const applications = ["a", "b", "c", "d", "e"];
+    const bot = await startBot({ host, git: true, applications, config: { deployer: { render_concurrency: 1 } } });
+    const one = await bot.open(changeOf(applications));
+    const third = new Promise<void>((resolve) => {
+      bot.meanwhile("argocd", { path: RENDER, nth: 3 }, resolve);
+    });
+    bot.meanwhile("forge", { path: /\.git\/info\/refs$/ }, () => third);
+    breakFetches(bot);
+    expect(renderedAt(bot, await bot.push(one, changeOf(["e"], "3")))).toEqual(["a", "b", "c"]);
+  });
+
   test("is rendered again where the live definition changed since the list of them", async () => {
     const bot = await startBot({
       host,

@@ -6,6 +6,8 @@ import type { JsonText } from "../model/json.js";
 import type { AskingSource, RenderRequest, RendersAhead } from "../ports/deployer.js";
 
 const MAX_REMEMBERED = 1000;
+/** How many renders in a row each free place gets: a plan of hundreds of applications takes as long to ask for its own. */
+const AHEAD = 3;
 
 type PlannedCommits = Pick<ChangeRequest, "headRevision" | "baseBranch" | "baseRevision">;
 
@@ -86,9 +88,9 @@ function sameCommits(left: PlannedCommits, right: PlannedCommits): boolean {
   return left.headRevision === headRevision && left.baseBranch === baseBranch && left.baseRevision === baseRevision;
 }
 
-/** @param most How many renders to ask for with one push: more would only wait for each other. */
-export function createRendersAhead(most: number): RendersAhead {
-  return new RendersOfLastPlan(most);
+/** @param atOnce How many renders run at a time. */
+export function createRendersAhead(atOnce: number): RendersAhead {
+  return new RendersOfLastPlan(AHEAD * atOnce);
 }
 
 /** Leaves out what the change request has not locked any more: another one may write its definition meanwhile. */
