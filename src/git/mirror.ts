@@ -111,7 +111,7 @@ class GitMirror implements Repositories {
   readonly #limits: Required<Pick<GitMirrorOptions, "maxBytes" | "maxCommits" | "timeoutMs" | "idleMs">>;
   readonly #folders = new Map<string, MirrorRepository>();
   readonly #locks = new FolderLocks();
-  /** What callers that wait for a folder need fetched. The next fetch in that folder serves them as well. */
+  /** What each caller in the line for a folder wants fetched. One fetch serves several of them. */
   readonly #wants = new Map<MirrorRepository, Set<Want>>();
   readonly #closing = new AbortController();
   readonly #caches: SnapshotCaches = {

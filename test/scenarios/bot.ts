@@ -175,6 +175,11 @@ export class Bot {
     faults.add({ ...request, times: 1, fault: { kind: "meanwhile", act } });
   }
 
+  /** Resolves when the code host or Argo CD gets the `nth` request of this kind from now on. */
+  asked(where: "forge" | "argocd", request: Parameters<Bot["meanwhile"]>[1]): Promise<void> {
+    return new Promise((resolve) => this.meanwhile(where, request, resolve));
+  }
+
   /** Lets something happen once a plan of many applications is posted, while Kubernetes is still being asked about it. */
   whileAsked(act: () => Promise<void> | void): void {
     const question = { path: /\/application\.ApplicationService\/ServerSideDiff$/ };

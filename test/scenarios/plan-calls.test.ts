@@ -149,11 +149,8 @@ describe.each(HOSTS)("what a plan asks of Argo CD on %s", (host) => {
     const bot = await startBot({ host, git: true });
     const one = await bot.open(changeOf(["api", "web"]));
     bot.clock.advance(11_000);
-    const listed = ["applications", "applicationsets"].map(
-      (list) =>
-        new Promise<void>((resolve) => {
-          bot.meanwhile("argocd", { method: "GET", path: new RegExp(`/api/v1/${list}$`) }, resolve);
-        }),
+    const listed = ["applications", "applicationsets"].map((list) =>
+      bot.asked("argocd", { method: "GET", path: new RegExp(`/api/v1/${list}$`) }),
     );
     bot.meanwhile("forge", { path: /\.git\/info\/refs$/ }, async () => void (await Promise.all(listed)));
     const calls = await callsOf(bot, async () => {
@@ -166,13 +163,8 @@ describe.each(HOSTS)("what a plan asks of Argo CD on %s", (host) => {
   test("a push renders what its last plan rendered while git still fetches, and nothing twice", async () => {
     const bot = await startBot({ host, git: true });
     const one = await bot.open(changeOf(["api", "web"]));
-    const rendered = ["api", "web"].map(
-      (name) =>
-        new Promise<void>((resolve) => {
-          bot.meanwhile("argocd", { path: new RegExp(`/applications/${name}/manifests$`) }, resolve);
-        }),
-    );
-    bot.meanwhile("forge", { path: /\.git\/info\/refs$/ }, async () => void (await Promise.all(rendered)));
+    const rendered = bot.asked("argocd", { path: /\/manifests$/, nth: 2 });
+    bot.meanwhile("forge", { path: /\.git\/info\/refs$/ }, () => rendered);
     const calls = await callsOf(bot, async () => {
       await bot.push(one, changeOf(["web"], "3"));
       return one;

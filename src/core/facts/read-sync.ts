@@ -1,5 +1,5 @@
 import { isWell, lookupOf } from "../deploy/health.js";
-import { type Application, syncsItself } from "../model/application.js";
+import { type Application, digestOf, syncsItself } from "../model/application.js";
 import type { ApplicationName } from "../model/brand.js";
 import { type ChangeRequest, sameChangeRequest } from "../model/change-request.js";
 import { allInTurns } from "../model/collections.js";
@@ -17,7 +17,7 @@ import type { ApplicationFacts, Asker, Facts, NowFacts, UntoldSoFar } from "../p
 import type { CommandContext, Commits, OpenedChange } from "../ports/context.js";
 import { asPlanned, findInputGaps } from "../survey/behind-base.js";
 import { withPlannedDefinitions } from "../survey/children.js";
-import { digestOf, directMember } from "../survey/members.js";
+import { directMember } from "../survey/members.js";
 import { syncingSetOf } from "../survey/sets/set-failure.js";
 import { survey, type Survey, type SurveySource } from "../survey/survey.js";
 import { type AccessContext, barredFrom, needsNoApproval, needsWriteAccess } from "./access.js";

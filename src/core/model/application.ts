@@ -1,3 +1,4 @@
+import { createHash } from "node:crypto";
 import * as z from "zod";
 import type { ApplicationName, Revision } from "./brand.js";
 import { canonicalJson, isJsonObject, type Json, jsonEqual, type JsonObject } from "./json.js";
@@ -204,8 +205,16 @@ export function specText(spec: ApplicationSpec): string {
   return known;
 }
 
-/** A plan needs the text for the key of a render, and again once it knows what a deployment reaches. */
+/** A plan needs the text for the key of a render, and again for the digest once everything is rendered. */
 const specTexts = new WeakMap<ApplicationSpec, string>();
+
+/** Digest of a definition, equal for definitions that mean the same to Argo CD. */
+export function digestOf(spec: ApplicationSpec): string {
+  return createHash("sha256").update(specText(spec)).digest().toString("hex", 0, DIGEST_BYTES);
+}
+
+/** No other definition with the same digest can be found. */
+const DIGEST_BYTES = 16;
 
 function withProject(spec: ApplicationSpec): JsonObject {
   const project = spec.project;

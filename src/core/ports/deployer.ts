@@ -204,7 +204,7 @@ export interface RenderCache {
 
 /** Renders of a pushed head that are asked for while git still fetches it. */
 export interface RendersAhead {
-  /** Remembers a render of the head that an automatic plan asks for while its change request holds the lock. */
+  /** Notes what to ask for at the next push. Call it for what an automatic plan renders of the head while its change request holds the lock. */
   remember(request: RenderRequest, change: ChangeRequest): void;
   /** Asks for what the last automatic plan remembered, where nothing has changed since that decides whether it may be rendered. */
   ask(change: ChangeRequest, source: AskingSource): void;

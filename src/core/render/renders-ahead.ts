@@ -1,20 +1,24 @@
 import { LRUCache } from "lru-cache";
-import { type Application, type Manifest, specEqual } from "../model/application.js";
+import { type Application, digestOf, type Manifest, specEqual } from "../model/application.js";
 import type { ApplicationName } from "../model/brand.js";
 import { type ChangeRequest, changeRequestKey, type ChangeRequestRef } from "../model/change-request.js";
 import type { JsonText } from "../model/json.js";
 import type { AskingSource, RenderRequest, RendersAhead } from "../ports/deployer.js";
 
 const MAX_REMEMBERED = 1000;
-/** How many renders in a row each free place gets: a plan of hundreds of applications takes as long to ask for its own. */
+/** Times the renders that run at once: a plan of hundreds of applications needs about that long before it asks for its own. */
 const AHEAD = 3;
 
-type PlannedCommits = Pick<ChangeRequest, "headRevision" | "baseBranch" | "baseRevision">;
+/** What the last automatic plan of a change request rendered first. */
+interface Remembered extends Pick<ChangeRequest, "headRevision" | "baseRevision"> {
+  readonly renders: Map<ApplicationName, RememberedRender>;
+}
 
-/** What the last automatic plan of a change request rendered first, at which commits. */
-interface Remembered extends PlannedCommits {
-  /** The 1-based positions of the sources that got the head commit, by application. */
-  readonly positions: Map<ApplicationName, readonly number[]>;
+interface RememberedRender {
+  /** Digest of the live definition. */
+  readonly definition: string;
+  /** 1-based positions of the sources that got the head commit. */
+  readonly positions: readonly number[];
 }
 
 interface Asked {
@@ -25,11 +29,14 @@ interface Asked {
 
 interface Asking {
   readonly stop: AbortController;
-  /** By application; what the plan took is no longer there. */
+  /** By application. A render that the plan has taken is removed. */
   readonly renders: Promise<Map<ApplicationName, Asked>>;
 }
 
-/** The rules that let the last plan render still hold while the default branch, which it was made for, is at the same commit. */
+/**
+ * Remembers nothing of other targets than the default branch. The files with the rules that let a plan render are read from both,
+ * and they are the same as long as that branch is at the same commit.
+ */
 class RendersOfLastPlan implements RendersAhead {
   readonly #remembered = new LRUCache<string, Remembered>({ max: MAX_REMEMBERED });
   readonly #asking = new Map<string, Asking>();
@@ -37,34 +44,28 @@ class RendersOfLastPlan implements RendersAhead {
   constructor(private readonly most: number) {}
 
   remember({ application, mode, pins, fresh }: RenderRequest, change: ChangeRequest): void {
-    const { headRevision, baseBranch, baseRevision } = change;
+    const { headRevision, baseRevision } = change;
     const isPlain = mode === "in-place" && !fresh && pins.length > 0;
-    if (!isPlain || pins.some(({ revision }) => revision !== headRevision)) return;
+    if (!isPlain || !followsDefault(change) || pins.some(({ revision }) => revision !== headRevision)) return;
     const key = changeRequestKey(change);
     let known = this.#remembered.get(key);
-    const commits = { headRevision, baseBranch, baseRevision };
-    if (known === undefined || !sameCommits(known, commits)) {
-      known = { ...commits, positions: new Map() };
+    if (known?.headRevision !== headRevision || known.baseRevision !== baseRevision) {
+      known = { headRevision, baseRevision, renders: new Map() };
       this.#remembered.set(key, known);
     }
-    if (known.positions.size >= this.most) return;
-    known.positions.set(
-      application.name,
-      pins.map(({ position }) => position),
-    );
+    if (known.renders.size >= this.most) return;
+    const positions = pins.map(({ position }) => position);
+    known.renders.set(application.name, { definition: digestOf(application.spec), positions });
   }
 
   ask(change: ChangeRequest, source: AskingSource): void {
     const key = changeRequestKey(change);
     const known = this.#remembered.get(key);
-    const { baseBranch, baseRevision, defaultBranch } = change;
-    if (known?.baseBranch !== baseBranch || known.baseRevision !== baseRevision) return;
-    // Rules are read from the default branch as well, and it is not known whether that has moved.
-    if (baseBranch !== defaultBranch) return;
+    if (known?.baseRevision !== change.baseRevision || !followsDefault(change)) return;
     this.stop(change);
     const stop = new AbortController();
     const signal = AbortSignal.any([source.signal, stop.signal]);
-    const renders = askFor(known.positions, change, { ...source, signal });
+    const renders = askFor(known.renders, change, { ...source, signal });
     this.#asking.set(key, { stop, renders: renders.catch(() => new Map<ApplicationName, Asked>()) });
   }
 
@@ -83,9 +84,8 @@ class RendersOfLastPlan implements RendersAhead {
   }
 }
 
-function sameCommits(left: PlannedCommits, right: PlannedCommits): boolean {
-  const { headRevision, baseBranch, baseRevision } = right;
-  return left.headRevision === headRevision && left.baseBranch === baseBranch && left.baseRevision === baseRevision;
+function followsDefault({ baseBranch, defaultBranch }: ChangeRequest): boolean {
+  return baseBranch === defaultBranch;
 }
 
 /** @param atOnce How many renders run at a time. */
@@ -93,9 +93,12 @@ export function createRendersAhead(atOnce: number): RendersAhead {
   return new RendersOfLastPlan(AHEAD * atOnce);
 }
 
-/** Leaves out what the change request has not locked any more: another one may write its definition meanwhile. */
+/**
+ * Leaves out what the change request has not locked any more, since another one may write its definition meanwhile, and what has
+ * another definition by now, which may read something else.
+ */
 async function askFor(
-  positions: Remembered["positions"],
+  renders: Remembered["renders"],
   change: ChangeRequest,
   { deployer, locks, signal }: AskingSource,
 ): Promise<Map<ApplicationName, Asked>> {
@@ -104,10 +107,10 @@ async function askFor(
   const locked = new Set(held.map(({ application }) => application));
   const listed = new Map(applications.map((one) => [one.name, one]));
   const asked = new Map<ApplicationName, Asked>();
-  for (const [name, some] of positions) {
+  for (const [name, { definition, positions }] of renders) {
     const application = listed.get(name);
-    if (application === undefined || !locked.has(name)) continue;
-    const request = requestOf(application, some, change);
+    if (application === undefined || !locked.has(name) || digestOf(application.spec) !== definition) continue;
+    const request = requestOf(application, positions, change);
     asked.set(name, { request, answer: deployer.renderManifests(request, signal).catch(() => undefined) });
   }
   return asked;
@@ -118,7 +121,7 @@ function requestOf(application: Application, positions: readonly number[], chang
   return { application, mode: "in-place", pins, side: "head", change, helmPositions: [], fresh: false };
 }
 
-/** Whether Argo CD would be asked the same. A definition that changed since gets another render. */
+/** Whether Argo CD would be asked the same. The definition may have changed since Argo CD listed it. */
 function isSame(asked: RenderRequest, wanted: RenderRequest): boolean {
   return (
     JSON.stringify(wordsOf(asked)) === JSON.stringify(wordsOf(wanted)) &&

@@ -1,5 +1,5 @@
 import type { RenderedChild, RenderFacts } from "../diff/diff-task.js";
-import { type Application, isAutoSynced, isUrl, specEqual } from "../model/application.js";
+import { type Application, digestOf, isAutoSynced, isUrl, specEqual } from "../model/application.js";
 import type { ApplicationName } from "../model/brand.js";
 import { allInTurns, groupedBy, mapInTurns } from "../model/collections.js";
 import {
@@ -21,7 +21,7 @@ import type { Deployer } from "../ports/deployer.js";
 import type { Log } from "../ports/log.js";
 import { asChanged, type Reached, type Surroundings } from "./children.js";
 import { reachedFrom } from "./driving-right.js";
-import { BEFORE, digestOf, directMember, identityOf, memberOf } from "./members.js";
+import { BEFORE, directMember, identityOf, memberOf } from "./members.js";
 import type { SurveyWithSets } from "./sets/application-sets.js";
 import { type ExpansionSource, reachedBySet } from "./sets/rendered-sets.js";
 

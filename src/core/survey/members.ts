@@ -1,15 +1,14 @@
-import { createHash } from "node:crypto";
 import { type Branches, followedAside } from "../detect/inputs/moving-sources.js";
 import {
   type Application,
   type ApplicationSpec,
   type Destination,
   destinationOf,
+  digestOf,
   isAutoSynced,
   projectOf,
   sourcesOf,
   specEqual,
-  specText,
 } from "../model/application.js";
 import type { ApplicationName } from "../model/brand.js";
 import type { ChangeRequest } from "../model/change-request.js";
@@ -142,14 +141,6 @@ export function definitionChange(head: ApplicationSpec, before: readonly Applica
   const moves = replaced.flatMap((spec) => movesBetween(spec, head));
   return { kind: "changed", moves: [...new Map(moves.map((move) => [JSON.stringify(move), move])).values()] };
 }
-
-/** Digest of a definition, equal for definitions that mean the same to Argo CD. */
-export function digestOf(spec: ApplicationSpec): string {
-  return createHash("sha256").update(specText(spec)).digest().toString("hex", 0, DIGEST_BYTES);
-}
-
-/** No other definition with the same digest can be found. */
-const DIGEST_BYTES = 16;
 
 function movesBetween(from: ApplicationSpec, to: ApplicationSpec): readonly Move[] {
   const known = new Set(sourcesOf(from).map(({ repoURL }) => repoURL));

@@ -1,8 +1,7 @@
 import { type Branches, movingPositions } from "../detect/inputs/moving-sources.js";
-import { type LiveApplication, type Standing, syncsItself } from "../model/application.js";
+import { digestOf, type LiveApplication, type Standing, syncsItself } from "../model/application.js";
 import { type Revision, revision } from "../model/brand.js";
 import { type FollowedApplication, hasFailed, type RolloutState } from "../model/rollout.js";
-import { digestOf } from "./members.js";
 
 /** What a look at an application needs to know besides what Argo CD says. */
 interface RolloutLook {

@@ -194,7 +194,7 @@ async function permitBySettings(
   return { kind: "permitted", asked, settings, problems, snapshot, settled };
 }
 
-/** Lists what Argo CD runs while git fetches. The plan gets the same answers, and reports what fails. */
+/** Lists applications and sets while git fetches. The plan asks for them again, gets what is cached, and reports failures. */
 function listAhead({ deployer, signal }: Pick<Run, "deployer" | "signal">): void {
   void Promise.allSettled([deployer.listApplications(signal), deployer.listApplicationSets(signal)]);
 }

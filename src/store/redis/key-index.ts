@@ -31,7 +31,7 @@ export class KeyIndex {
     }
   }
 
-  /** All keys, and perhaps deleted ones: only `reindex` removes those, an hour after they were entered at the earliest. */
+  /** All keys. Deleted ones may be among them until `reindex` removes them; it spares those entered within the last hour. */
   async keys(redis: RedisClient): Promise<readonly string[]> {
     const names = await redis.zrange(this.#index, "0", "-1");
     if (names.includes(COMPLETE)) return this.#keysOf(names);

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "@jest/globals";
-import type { ApplicationSpec } from "../../../src/core/model/application.js";
-import { definitionChange, digestOf } from "../../../src/core/survey/members.js";
+import { type ApplicationSpec, digestOf } from "../../../src/core/model/application.js";
+import { definitionChange } from "../../../src/core/survey/members.js";
 
 const SERVER = "https://kubernetes.default.svc";
 const BEFORE = {
