@@ -49,9 +49,16 @@ const pullSchema = z.object({
 type Pull = z.output<typeof pullSchema>;
 
 const branchSchema = z.object({ commit: z.object({ sha: revisionField }), protected: z.boolean().nullish() });
-const comparisonSchema = z.object({ merge_base_commit: z.object({ sha: revisionField }) });
+const comparisonSchema = z.object({
+  base_commit: z.object({ sha: revisionField }),
+  merge_base_commit: z.object({ sha: revisionField }),
+});
 
-/** Three reads: the pull request, the tip of its base branch, and where the two branched. */
+/**
+ * Three reads: the pull request, then the tip of its base branch and where the two branched. The last one is asked for by the
+ * branch's name, so that it need not wait for the tip, and again by the tip if it was about another commit: the branch has moved
+ * meanwhile, or a tag has its name.
+ */
 export async function getChangeRequest(
   client: GitHubClient,
   given: ChangeRequestRef,
@@ -61,20 +68,26 @@ export async function getChangeRequest(
   const pull = await findPull(client, given, signal);
   const change = { ...given, repository: pull.base.repo.full_name, repositoryId: pull.repositoryId };
   const { ref, sha } = pull.base;
-  const base = await ifFound(findBranch(client, change, ref, signal));
+  const compare = (base: string) =>
+    client.read(
+      comparisonSchema,
+      change.repository,
+      `compare the base branch of ${change.repository}#${change.number} with its head`,
+      ({ rest }, at) =>
+        rest.repos.compareCommitsWithBasehead({ ...at, basehead: `${base}...${pull.head.sha}`, per_page: 1 }),
+      signal,
+    );
+  const [base, early] = await Promise.all([
+    ifFound(findBranch(client, change, ref, signal)),
+    // What fails is asked for again.
+    compare(ref).catch(() => undefined),
+  ]);
   // Deleting the base branch closes the pull request; then its last known tip counts.
   if (base === undefined && pull.state !== "closed") {
     throw new BaseBranchGone(changeOf(pull, change, { baseRevision: sha, mergeBase: sha }, aliases));
   }
   const tip = base?.revision ?? sha;
-  const comparison = await client.read(
-    comparisonSchema,
-    change.repository,
-    `compare the base branch of ${change.repository}#${change.number} with its head`,
-    ({ rest }, at) =>
-      rest.repos.compareCommitsWithBasehead({ ...at, basehead: `${tip}...${pull.head.sha}`, per_page: 1 }),
-    signal,
-  );
+  const comparison = early?.base_commit.sha === tip ? early : await compare(tip);
   return changeOf(pull, change, { baseRevision: tip, mergeBase: comparison.merge_base_commit.sha }, aliases);
 }
 

@@ -69,7 +69,7 @@ const branchSchema = z.object({
 });
 const commitSchema = z.object({ id: revisionField });
 
-/** Four reads: the merge request, its project, the tip of its target branch, and where the two branched. */
+/** Four reads: the merge request, then its project and the tip of its target branch, then where the two branched. */
 export async function getChangeRequest(
   client: GitLabClient,
   given: ChangeRequestRef,
@@ -90,15 +90,17 @@ export async function getChangeRequest(
       `GitLab has not prepared the merge request ${given.repository}!${given.number} yet, or it has no commits. Try again later.`,
     );
   }
-  const { repositoryId } = merge;
-  const project = await client.read(
-    projectSchema,
-    `read the project ${merge.at.repository}`,
-    (gitlab) => new Projects(gitlab).show(merge.at.repository),
-    signal,
-  );
+  const { repositoryId, at } = merge;
+  const [project, found] = await Promise.all([
+    client.read(
+      projectSchema,
+      `read the project ${at.repository}`,
+      (gitlab) => new Projects(gitlab).show(at.repository),
+      signal,
+    ),
+    ifFound(findBranch(client, at, merge.target_branch, signal)),
+  ]);
   const change = { ...given, repository: project.path_with_namespace, repositoryId };
-  const found = await ifFound(findBranch(client, change, merge.target_branch, signal));
   const known = { ...merge, sha: merge.sha, project, aliases };
   const last = merge.diff_refs?.start_sha ?? merge.sha;
   // If the target branch of a closed merge request was deleted, its last known tip counts.

@@ -12,10 +12,11 @@ describe("facts of a pull request", () => {
   function answerFacts(api: nock.Scope, changes: Record<string, unknown> = {}) {
     api.get(PULL).reply(200, pull(changes));
     api.get("/repos/acme/deploy/branches/main").reply(200, { commit: { sha: BASE }, protected: true });
-    api
-      .get(`/repos/acme/deploy/compare/${BASE}...${HEAD}`)
-      .query({ per_page: "1" })
-      .reply(200, { merge_base_commit: { sha: FORK_POINT } });
+    answerComparison(api, "main", { base_commit: { sha: BASE }, merge_base_commit: { sha: FORK_POINT } });
+  }
+
+  function answerComparison(api: nock.Scope, base: string, body: object, status = 200) {
+    api.get(`/repos/acme/deploy/compare/${base}...${HEAD}`).query({ per_page: "1" }).reply(status, body);
   }
 
   test("come from three reads", async () => {
@@ -46,6 +47,18 @@ describe("facts of a pull request", () => {
     const { host, api } = githubUnderTest();
     answerFacts(api, changes);
     expect(await host.getChangeRequest(ref)).toMatchObject(expected);
+  });
+
+  test.each([
+    ["a tag has the name of the base branch", { base_commit: { sha: OTHER }, merge_base_commit: { sha: OTHER } }, 200],
+    ["the base branch cannot be compared by its name", { message: "Not Found" }, 404],
+  ])("where %s, the head is compared with its tip", async (_, body, status) => {
+    const { host, api } = githubUnderTest();
+    api.get(PULL).reply(200, pull());
+    api.get("/repos/acme/deploy/branches/main").reply(200, { commit: { sha: BASE }, protected: true });
+    answerComparison(api, "main", body, status);
+    answerComparison(api, BASE, { base_commit: { sha: BASE }, merge_base_commit: { sha: FORK_POINT } });
+    expect(await host.getChangeRequest(ref)).toMatchObject({ baseRevision: BASE, mergeBase: FORK_POINT });
   });
 
   test("the installation and its token are asked for once", async () => {
