@@ -15,6 +15,23 @@ type Entry = RepositoryConfig["syncRequirements"][number];
 /** Commands that an entry without `commands` restricts. */
 const BOUND_BY_DEFAULT: readonly AccessCommand[] = ["sync", "rollback"];
 
+/**
+ * Works out an answer once for each application: a plan asks for the same one a dozen times. Which other repositories define an
+ * application makes no difference to the answer.
+ */
+export function oncePerApplication<Rest extends readonly string[], T>(
+  answer: (application: RuledApplication, ...rest: Rest) => T,
+): typeof answer {
+  const known = new Map<string, { readonly answer: T }>();
+  return (application, ...rest) => {
+    const { name, project, cluster, namespaces } = application;
+    const key = JSON.stringify([name, project, cluster, namespaces, rest]);
+    const found = known.get(key) ?? { answer: answer(application, ...rest) };
+    known.set(key, found);
+    return found.answer;
+  };
+}
+
 /** Combines requirements so that all of them hold. */
 export function strictest(all: readonly Requirements[]): Requirements {
   return {

@@ -1,5 +1,6 @@
 import { isDeepStrictEqual } from "node:util";
 import {
+  type AccessCommand,
   type AccessRule,
   type OwnSettings,
   type RuledApplication,
@@ -17,7 +18,7 @@ import {
 } from "../repository/repository-schema.js";
 import type { ServerConfig, ServerDefaults } from "../server/server.js";
 import type { ConfigProblem } from "../yaml-tree.js";
-import { accessRulesOf, requirementsOf, strictest } from "./requirements.js";
+import { accessRulesOf, oncePerApplication, requirementsOf, strictest } from "./requirements.js";
 import { describeSelectors, placeOf, SELECTORS } from "./rule-match.js";
 
 export interface Resolution {
@@ -99,7 +100,7 @@ export function resolveSettings(
     applicationRepositories: server.applicationRepositories,
     projectRepositories: Object.entries(server.projects).map(([project, one]) => ({ project, ...one })),
     sensitiveKinds: server.sensitiveKinds ?? DEFAULT_SENSITIVE_KINDS,
-    requirementsFor(application) {
+    requirementsFor: oncePerApplication((application) => {
       const nothing = { ...defaults, ...NOTHING_REQUIRED };
       // What the server says of an application is a default for the files that say nothing, and a floor for the others.
       const syncOn = requirementsOf(application, floor, nothing).onApproval ? "approval" : "command";
@@ -110,9 +111,10 @@ export function resolveSettings(
         requirementsOf(application, floor, { ...nothing, syncOn: "approval" }),
       ]);
       return broken ? { ...required, requireApproval: true, onApproval: undefined } : required;
-    },
-    accessTo: (application, command) =>
+    }),
+    accessTo: oncePerApplication((application, command: AccessCommand) =>
       distinct([...policies, floor].flatMap((one) => accessRulesOf(application, command, one))),
+    ),
     stages: stagesIn(policies),
     needsAdministrator: branches.some(({ file, earlier }) => file.kind === "invalid" && earlier === undefined),
     rulesChange: changed ? { lists: distinct(policies.flatMap((one) => listsConcerned(one, headConfig))) } : undefined,
