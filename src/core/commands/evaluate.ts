@@ -34,6 +34,7 @@ import { digestOfRender } from "../render/digest-render.js";
 import { compareRenders, type ComparisonSource, type QuestionRoom } from "../render/live-diff-mode.js";
 import type { Previewed } from "../render/preview.js";
 import { createRenderLine, type RenderedSides, type RenderSource } from "../render/render.js";
+import { directMember } from "../survey/members.js";
 import type { Previews } from "../survey/previews.js";
 import type { Locking } from "./locks.js";
 import { type Questions, warningsOf } from "./plan-warnings.js";
@@ -61,10 +62,11 @@ export async function evaluate(
   const { locks, room, context } = evaluation;
   const rendered = await start.rendered();
   return allInTurns(subjects, async (subject) => {
-    const lock = lockOf(locks.get(subject.name));
+    // `deriveEffects` needs it after the last render, and there is time for it before.
+    directMember(subject, context.change);
     const common = {
       application: subject.name,
-      lock,
+      lock: lockOf(locks.get(subject.name)),
       sourceFile: subject.sourceFile,
       warnings: [],
       atMerge: undefined,
@@ -78,8 +80,10 @@ export async function evaluate(
         return { ...common, kind: "unevaluated" as const, reason: subject.problem };
       case "live": {
         const atMerge = subject.notDriven ?? autoSyncReason(subject);
-        const found = await evaluated(subject, await rendered.get(subject), evaluation);
-        const { warnings, gaps } = await warningsOf(subject, context);
+        const [found, { warnings, gaps }] = await Promise.all([
+          evaluated(subject, rendered.get(subject), evaluation),
+          warningsOf(subject, context),
+        ]);
         return {
           ...common,
           warnings: [...warnings, ...(await cautionOf(found, context))],
@@ -124,9 +128,10 @@ function autoSyncReason({ autoSynced, syncingSet }: LiveSubject): string | undef
 
 async function evaluated(
   subject: LiveSubject,
-  sides: Started | undefined,
+  started: Promise<Started> | undefined,
   { facts, questions, room, context }: Evaluation,
 ): Promise<Evaluated | Unevaluated> {
+  const sides = await started;
   questions.delete(subject.name);
   const { live, base, head, definedBy } = subject;
   // The plan of a parent shows what it changes in its children.
@@ -254,8 +259,7 @@ export function contentWithin(room: PlanRoom, content: PreviewContent): PreviewC
 }
 
 function diffWithin(room: PlanRoom, diff: ManifestDiff): ManifestDiff {
-  const { basis } = diff;
-  const resources = resourcesWithin(room, diff.resources);
+  const [basis, resources] = [diff.basis, resourcesWithin(room, diff.resources)];
   if (basis.kind !== "both") return { ...diff, resources };
   return { ...diff, resources, basis: { ...basis, drift: resourcesWithin(room, basis.drift) } };
 }
@@ -295,14 +299,12 @@ export interface PlanStart {
   end(): Promise<void>;
 }
 
-type PlanStartSource = Locking & RenderSource;
-
 /** @param locks receives every attempt; what it has already is not locked again. @param why decides about withheld renders. */
 export function createPlanStart(
   locks: Map<ApplicationName, LockAttempt>,
   why: WhyWithheld,
   previews: Previews,
-  context: PlanStartSource,
+  context: Locking & RenderSource,
 ): PlanStart {
   const renders = createRenderLine(context);
   const started = new Map<Subject, Promise<void>>();
@@ -315,7 +317,7 @@ export function createPlanStart(
     if (subject.kind === "unreadable") return;
     if (subject.kind !== "live") {
       const shown = previewOf(subject, previews, context);
-      // As above: the plan may end before it asks for it.
+      // The plan may end before it asks for it.
       shown?.catch(() => undefined);
       if (shown !== undefined) previewed.set(subject, shown);
       return;

@@ -27,9 +27,15 @@ import { withoutCredentials } from "../secrets/hide-in-text.js";
 
 type Judged = Branches & Pick<ChangeRequest, "headRevision">;
 
-/** The member for a planned application itself, without its renders. */
+const direct = new WeakMap<Judged, WeakMap<Subject, Member>>();
+
+/** The member for a planned application itself, without its renders. Worked out once for each subject of a change request. */
 export function directMember(subject: Subject, change: Judged): Member {
-  return definedWith(ownMember(subject, change), subject.definedIn ?? []);
+  const known = direct.get(change) ?? new WeakMap<Subject, Member>();
+  direct.set(change, known);
+  const member = known.get(subject) ?? definedWith(ownMember(subject, change), subject.definedIn ?? []);
+  known.set(subject, member);
+  return member;
 }
 
 function ownMember(subject: Subject, change: Judged): Member {

@@ -1,26 +1,32 @@
 import { linksOf } from "../../comments/parts.js";
 import { presentOf } from "../../comments/present.js";
-import { publish } from "../../comments/publish.js";
+import { hasAnswered, publish } from "../../comments/publish.js";
 import { byApprovalText, settledText } from "../../comments/reminder.js";
 import { renderResult } from "../../comments/render.js";
 import { endStages } from "../../core/commands/next-stage.js";
-import type { ChangeRequest, User } from "../../core/model/change-request.js";
+import type { ChangeRequest, ChangeRequestRef, User } from "../../core/model/change-request.js";
 import { nextTurn } from "../../core/model/collections.js";
 import { LeaseLost, StoreUnavailable } from "../../core/model/errors.js";
 import { isNoted } from "../../core/model/progress.js";
-import type { CommandResult, ResultKind } from "../../core/model/result.js";
+import type { CommandResult, Refusal, ResultKind } from "../../core/model/result.js";
 import type { Settings } from "../../core/model/settings.js";
 import { adviceAfter } from "../../core/policy/next-step.js";
 import { mayStartOnApproval } from "../around/revisit.js";
-import type { Answerable, GivenCommand } from "../line/asked.js";
-import { isAlreadyAnswered } from "../line/execute.js";
-import { type Finished, type Outcome, silent, type Silent } from "../line/outcome.js";
+import {
+  type Advised,
+  type Answerable,
+  type Finished,
+  type GivenCommand,
+  type Outcome,
+  silent,
+  type Silent,
+} from "../line/outcome.js";
 import { outsiderIn } from "../line/permit.js";
 import { openChange, readChangeFacts, type Run, type SettingsSource } from "../line/run.js";
 import { auditFactsOf, auditRun } from "./audit.js";
 import { tellReceivers } from "./notify.js";
 import { PlanComment, planTexts } from "./plan-comment.js";
-import { type Advised, postingOf, replyTo, setsStatus, urgencyOf } from "./results.js";
+import { postingOf, replyTo, setsStatus, urgencyOf } from "./results.js";
 import { orLater, showAgain } from "./show.js";
 import { setCommitStatus } from "./status.js";
 
@@ -54,13 +60,27 @@ export async function answer(
   return posted ? { kind: "answered", result } : silent("left-out");
 }
 
+/**
+ * Whether a comment of this run already stands as its answer, so that a refusal adds nothing. While the store is
+ * unavailable a repeated delivery looks like a first one, so the comments are checked then as well.
+ */
+export async function isAlreadyAnswered({ reason }: Refusal, change: ChangeRequestRef, run: Run): Promise<boolean> {
+  if (!run.ticket.again && reason !== "store-unavailable") return false;
+  try {
+    return await hasAnswered(run.host, change, run.runId, "plans-too");
+  } catch (error) {
+    run.log.warn({ err: error }, "could not check whether the command was already answered");
+    return false;
+  }
+}
+
 /** The commands whose duration is audited; the others are quick. */
 const TIMED: ReadonlySet<ResultKind> = new Set<ResultKind>(["planned", "synced", "rolled-back"]);
 
 /** Posts the answer to a finished command and does what follows from it; returns whether it was posted. */
 export async function reply(asked: Answerable, finished: Finished, change: ChangeRequest, run: Run): Promise<boolean> {
   const { result, outsider = outsiderOf(asked) } = finished;
-  const [into, advised] = await Promise.all([run.attempt.settle(), advise(finished, change, run)]);
+  const [into, advised] = await Promise.all([run.attempt.settle(), finished.advised ?? advise(finished, change, run)]);
   const texts = await renderAnswer({ ...finished, by: asked.by?.login }, change, advised, run);
   const parts = isByApproval(asked) ? withNote(texts, byApprovalText(asked.by, run.hostWords[change.host])) : texts;
   // An outsider waits like somebody who asks for help.
@@ -127,7 +147,7 @@ async function writeToJournal(result: CommandResult, { ticket, attempt, log }: R
 }
 
 /** Works out the next step of an answer. The answer does not fail if that cannot be read. */
-async function advise(
+export async function advise(
   { result, settings, problems }: Pick<Finished, "result" | "settings" | "problems">,
   change: ChangeRequest,
   run: Run,

@@ -17,7 +17,7 @@ import { minuteText } from "../../core/model/time.js";
 import { type AuditedApplication, type AuditEntry, recordAudit } from "../../core/ports/audit.js";
 import type { MergeOutcome } from "../../core/ports/code-host.js";
 import { SERVICE } from "../../names.js";
-import type { Answerable } from "../line/asked.js";
+import type { Answerable } from "../line/outcome.js";
 import type { Run } from "../line/run.js";
 
 interface AuditFacts {

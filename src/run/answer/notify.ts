@@ -11,7 +11,7 @@ import {
 } from "../../core/model/result.js";
 import type { Rollout, RolloutState } from "../../core/model/rollout.js";
 import { SERVICE } from "../../names.js";
-import type { Answerable } from "../line/asked.js";
+import type { Answerable } from "../line/outcome.js";
 import type { Run } from "../line/run.js";
 
 type News = Pick<RunEnded, "command" | "applications" | "overridden" | "takenOver">;

@@ -1,13 +1,11 @@
 import { renderBarredMerge, renderMergeRefusal, renderQueued } from "../../comments/merge.js";
 import { linksOf } from "../../comments/parts.js";
 import { renderTakenOver } from "../../comments/plan.js";
-import type { Present } from "../../comments/present.js";
 import { publish, publishPlan, showsPlan } from "../../comments/publish.js";
 import { hostAddresses } from "../../config/server/server.js";
 import { isDeploying } from "../../core/commands/commands.js";
 import { type ConfirmedMerge, confirmMerge } from "../../core/commands/merge.js";
 import { endStages } from "../../core/commands/next-stage.js";
-import type { Reviewed } from "../../core/facts/read-facts.js";
 import {
   type ChangeRequest,
   changeRequestKey,
@@ -21,11 +19,9 @@ import { affectsNothing, type Plan } from "../../core/model/plan/plan.js";
 import type { CommandResultOf, Refusal, ResultKind } from "../../core/model/result.js";
 import type { Settings } from "../../core/model/settings.js";
 import { matchesHold } from "../../core/policy/effect-rules.js";
-import type { Advice } from "../../core/policy/next-step.js";
 import type { MergeOutcome, OwnComment, Posting, Urgency } from "../../core/ports/code-host.js";
 import { noteShown } from "../around/revisit.js";
-import type { Answerable } from "../line/asked.js";
-import type { Finished } from "../line/outcome.js";
+import type { Advised, Answerable, Finished } from "../line/outcome.js";
 import { NOBODY, openChange, plansAutomatically, type Run } from "../line/run.js";
 import { auditFactsOfMerge, auditRun } from "./audit.js";
 import { postedPlan } from "./plan-comment.js";
@@ -344,17 +340,6 @@ async function postPlan(
   await noteShown({ plan, wanted: advised.startsOnApproval === true }, run);
   await postedPlan(change, { shown: { plan, next: advice?.next, present }, texts: parts, id: planComment }, run);
   if (settings !== undefined && !statusFirst) await show(change, { settings, planComment, reviewed }, run);
-}
-
-/** The advice, and the host's answers behind it, which what is shown needs as well. */
-export interface Advised {
-  readonly advice?: Advice | undefined;
-  /** Where the plan of the head is shown, if that is stored. */
-  readonly planUrl?: string | undefined;
-  readonly reviewed?: Reviewed | undefined;
-  readonly present?: Present | undefined;
-  /** Set only for a plan whose sync an approval may start by the rules. */
-  readonly startsOnApproval?: boolean;
 }
 
 interface Answer {

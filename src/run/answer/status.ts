@@ -19,7 +19,7 @@ import { HostFailure, isFinal, StoredValueUnreadable, StoreUnavailable } from ".
 import { foundHead } from "../../core/model/event.js";
 import type { CommitStatus, OpenWithHead } from "../../core/ports/code-host.js";
 import type { OwnStatus } from "../../core/ports/stores.js";
-import type { Answerable } from "../line/asked.js";
+import type { Answerable } from "../line/outcome.js";
 import { plansAutomatically, type Run } from "../line/run.js";
 
 export function hasCommitStatus({ host, config }: Run): boolean {

@@ -22,8 +22,7 @@ import type { Log } from "../../core/ports/log.js";
 import type { LockStore, WaitStore } from "../../core/ports/stores.js";
 import { auditFactsOf, auditRun } from "../answer/audit.js";
 import { planUpdated } from "../answer/results.js";
-import { AUTOPLAN, type Autoplan } from "../line/asked.js";
-import { type Outcome, silent } from "../line/outcome.js";
+import { AUTOPLAN, type Autoplan, type Outcome, silent } from "../line/outcome.js";
 import { AUTOMATIC, commandContext, openChange, plansAutomatically, readChangeFacts, type Run } from "../line/run.js";
 
 interface TurnParts {

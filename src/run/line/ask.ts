@@ -12,8 +12,7 @@ import type {
   RolloutMoved,
   TurnCame,
 } from "../../core/model/event.js";
-import { type Answerable, AUTOPLAN, type EarlyAccess, type GivenCommand } from "./asked.js";
-import { silent, type Silent } from "./outcome.js";
+import { type Answerable, AUTOPLAN, type EarlyAccess, type GivenCommand, silent, type Silent } from "./outcome.js";
 import type { Run } from "./run.js";
 
 /** Reads an event: a command, another task, or a reason to stay silent. */

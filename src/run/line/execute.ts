@@ -6,17 +6,17 @@ import { close } from "../../core/commands/locks.js";
 import { resumeDeployment, resumeSynced } from "../../core/commands/resume.js";
 import { type ChangeRequest, type ChangeRequestRef, changeRequestRef } from "../../core/model/change-request.js";
 import { HeadMoved } from "../../core/model/errors.js";
-import type { CommandResultOf, Refusal } from "../../core/model/result.js";
+import type { CommandResultOf } from "../../core/model/result.js";
 import type { Settings } from "../../core/model/settings.js";
 import type { OwnComment } from "../../core/ports/code-host.js";
+import { advise } from "../answer/answer.js";
 import { auditFactsOf, auditRun } from "../answer/audit.js";
 import { tellOfMerge } from "../answer/notify.js";
 import { postingOf, urgencyOf } from "../answer/results.js";
 import { showEnd } from "../answer/show.js";
 import { forgetStatus } from "../answer/status.js";
 import { startRollout } from "../around/rollout.js";
-import type { Answerable } from "./asked.js";
-import { type Finished, type Outcome, refused, silent, type Silent } from "./outcome.js";
+import { type Answerable, type Finished, type Outcome, refused, silent, type Silent } from "./outcome.js";
 import type { Permitted } from "./permit.js";
 import { commandContext, openChange, type Run } from "./run.js";
 
@@ -75,20 +75,6 @@ async function settingsIfReadable(change: ChangeRequest, run: Run): Promise<Sett
   }
 }
 
-/**
- * Whether a comment of this run already stands as its answer, so that a refusal adds nothing. While the store is
- * unavailable a repeated delivery looks like a first one, so the comments are checked then as well.
- */
-export async function isAlreadyAnswered({ reason }: Refusal, change: ChangeRequestRef, run: Run): Promise<boolean> {
-  if (!run.ticket.again && reason !== "store-unavailable") return false;
-  try {
-    return await hasAnswered(run.host, change, run.runId, "plans-too");
-  } catch (error) {
-    run.log.warn({ err: error }, "could not check whether the command was already answered");
-    return false;
-  }
-}
-
 /** Runs the work, and once more if the head moved between reading its facts and fetching it. */
 export async function withFreshFacts<T>(work: () => Promise<T>): Promise<T> {
   return work().catch((error: unknown) => {
@@ -105,11 +91,13 @@ export async function execute(
   const given = asked.kind === "autoplan" ? asked : { by: asked.by };
   const result = await runCommand(asked.command, commandContext(given, change, { settings, snapshot }, run));
   const planned = result.kind === "planned";
-  const [closed, earlier] = await Promise.all([
+  const [closed, earlier, advised] = await Promise.all([
     releaseIfClosed(change, run),
     planned ? earlierComments(change, run) : undefined,
+    planned ? advise({ result, settings, problems }, change, run) : undefined,
   ]);
-  if (closed === undefined || !planned) return { kind: "finished", result, settings, problems, settled, earlier };
+  const finished: Finished = { kind: "finished", result, settings, problems, settled, earlier, advised };
+  if (closed === undefined || !planned) return finished;
   return asked.kind === "autoplan" ? silent("closed-meanwhile") : refused({ reason: "closed", state: closed });
 }
 

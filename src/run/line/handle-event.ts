@@ -6,9 +6,8 @@ import { judgeGroup } from "../around/merge-group.js";
 import { bringUpToDate, liftsWithheld, revisit } from "../around/revisit.js";
 import { takeTurn, tellOfLoss } from "../around/turns.js";
 import { ask, heedingStops, withPresentAccess } from "./ask.js";
-import { AUTOPLAN, type Answerable } from "./asked.js";
 import { closeChangeRequest, execute, recover, withFreshFacts } from "./execute.js";
-import type { CarriedOut, Outcome } from "./outcome.js";
+import { type Answerable, AUTOPLAN, type CarriedOut, type Outcome } from "./outcome.js";
 import { permit } from "./permit.js";
 import { fetchPushed, type Run } from "./run.js";
 

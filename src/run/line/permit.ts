@@ -15,8 +15,16 @@ import { judge } from "../../core/policy/judge.js";
 import { RULES } from "../../core/policy/rules.js";
 import type { Snapshot } from "../../core/ports/snapshot.js";
 import { settleEarlier, startersIn } from "../around/revisit.js";
-import type { Answerable, Autoplan, GivenCommand, InvalidComment } from "./asked.js";
-import { type Finished, refused, silent, type Silent } from "./outcome.js";
+import {
+  type Answerable,
+  type Autoplan,
+  type Finished,
+  type GivenCommand,
+  type InvalidComment,
+  refused,
+  silent,
+  type Silent,
+} from "./outcome.js";
 import { openChange, plansAutomatically, readChangeFacts, type Run } from "./run.js";
 
 /** A command that deploys is run if its lost comment is younger than this. */

@@ -44,7 +44,7 @@ import { EnvironmentReports } from "../around/environments.js";
 import { hidingSecrets } from "../around/hide-secrets.js";
 import type { Outsiders } from "../around/outsiders.js";
 import type { Publisher } from "../around/publisher.js";
-import type { Answerable, Autoplan, GivenCommand } from "./asked.js";
+import type { Answerable, Autoplan, GivenCommand } from "./outcome.js";
 
 /** Drafts and forks are planned on command only. */
 export function plansAutomatically(change: ChangeRequest, { defaults }: ServerConfig): boolean {

@@ -24,7 +24,7 @@ import { type RunEnd, type RunTicket, Stopped, type StopReason } from "../../cor
 import { PORT_REACH, type Reach, type RunPorts } from "../../core/ports/reach.js";
 import { DEPLOYER_TITLE, SERVICE } from "../../names.js";
 import { type EveryCall, wrapPort } from "../../observe/wrap-port.js";
-import { answer, reply } from "../answer/answer.js";
+import { answer, isAlreadyAnswered, reply } from "../answer/answer.js";
 import { auditFactsOf, auditRun } from "../answer/audit.js";
 import { tellReceivers } from "../answer/notify.js";
 import { didAsAsked, setsStatus } from "../answer/results.js";
@@ -32,10 +32,9 @@ import { isLeftAsking, showProgress } from "../answer/show.js";
 import { abandonRollout } from "../around/rollout.js";
 import { callNext, passTurn } from "../around/turns.js";
 import { ask, heedingStops } from "./ask.js";
-import type { Answerable } from "./asked.js";
-import { isAlreadyAnswered, NotRecovered } from "./execute.js";
+import { NotRecovered } from "./execute.js";
 import { handleEvent } from "./handle-event.js";
-import { type Finished, type Outcome, outcomeText, refused, silent } from "./outcome.js";
+import { type Answerable, type Finished, type Outcome, outcomeText, refused, silent } from "./outcome.js";
 import { outsiderIn } from "./permit.js";
 import { Attempt, type Dependencies, openChange, plansAutomatically, type Run } from "./run.js";
 
