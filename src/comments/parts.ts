@@ -203,7 +203,8 @@ function countsOf(checks: readonly CheckResult[]): string {
  * mention people, create links, close issues, render HTML, or run a host's quick actions.
  */
 
-const CONTROLS = /[\p{Cc}\p{Cf}\u2028\u2029]/gu;
+/** All but line feeds and tabs. */
+const CONTROLS = /(?![\n\t])[\p{Cc}\p{Cf}\u2028\u2029]/gu;
 
 /** One line of untrusted text as a code span, without control characters, line breaks and bidirectional marks. */
 export function code(text: string): string {
@@ -303,7 +304,7 @@ function oneLine(text: string): string {
 
 /** Removes characters that make a text look different from what it is. Keeps line breaks and tabs. */
 export function withoutDeceivers(text: string): string {
-  return text.replace(/\r\n?/g, "\n").replace(CONTROLS, (character) => (/[\n\t]/.test(character) ? character : ""));
+  return text.replace(/\r\n?/g, "\n").replace(CONTROLS, "");
 }
 
 /** The delimiter of a fence around a text: longer than every run of backticks in it. */
@@ -316,11 +317,18 @@ function fenced(content: string, language: string): string {
   return `${delimiter}${language}\n${content}\n${delimiter}`;
 }
 
+/** Of backticks. A long plan is searched again for each of its parts, so this must not make an object of every run. */
 function longestRun(text: string): number {
   let longest = 0;
-  for (const [run] of text.matchAll(/`+/g)) longest = Math.max(longest, run.length);
+  let run = 0;
+  for (let at = text.indexOf("`"); at >= 0 && at < text.length; at += 1) {
+    run = text.charCodeAt(at) === BACKTICK ? run + 1 : 0;
+    if (run > longest) longest = run;
+  }
   return longest;
 }
+
+const BACKTICK = 0x60;
 
 /** Where the names in a comment lead. Plain data, because worker threads write comments too. */
 export interface Links {
