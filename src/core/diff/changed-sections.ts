@@ -244,8 +244,70 @@ function coarse(said: string, base: JsonObject | undefined, head: JsonObject | u
   return sections.length === 0 ? `# ${said}` : [`# ${said} What changes:`, ...sections].join("\n");
 }
 
+/** As `yaml` writes it. That takes several times as long, and is asked only for what needs quotes, an escape or more than a line. */
 function toYaml(value: JsonObject | undefined): string {
-  return value === undefined ? "" : stringify(value, { lineWidth: 0, aliasDuplicateObjects: false, directives: false });
+  if (value === undefined) return "";
+  // How `yaml` writes what holds the marker of a document depends on its depth.
+  const lines = /---|\.\.\./.test(JSON.stringify(value)) ? [] : memberLines(value, "");
+  return lines.length === 0 ? writtenByYaml(value) : `${lines.join("\n")}\n`;
+}
+
+function writtenByYaml(value: Json): string {
+  return stringify(value, { lineWidth: 0, aliasDuplicateObjects: false, directives: false });
+}
+
+function memberLines(object: JsonObject, indent: string): readonly string[] {
+  return Object.entries(object).flatMap(([key, member]) => {
+    if (member === undefined) return [];
+    const name = key.length > LONGEST_KEY ? undefined : scalarOf(key);
+    if (name === undefined) return linesByYaml({ [key]: member }, indent);
+    const inside = linesInside(member, `${indent}  `);
+    if (inside !== undefined) return [`${indent}${name}:`, ...inside];
+    const text = textOf(member);
+    return text === undefined ? linesByYaml({ [key]: member }, indent) : [`${indent}${name}: ${text}`];
+  });
+}
+
+function itemLines(list: readonly Json[], indent: string): readonly string[] {
+  return list.flatMap((item) => {
+    const inside = linesInside(item, `${indent}  `);
+    if (inside !== undefined) return [`${indent}- ${inside[0]?.slice(indent.length + 2) ?? ""}`, ...inside.slice(1)];
+    const text = textOf(item);
+    return text === undefined ? linesByYaml([item], indent) : [`${indent}- ${text}`];
+  });
+}
+
+/** The lines of a map or list; undefined for what stands in one line, and for maps whose members are all undefined. */
+function linesInside(value: Json, indent: string): readonly string[] | undefined {
+  const lines = isList(value) ? itemLines(value, indent) : isJsonObject(value) ? memberLines(value, indent) : [];
+  return lines.length === 0 ? undefined : lines;
+}
+
+/** In one line; undefined if `yaml` has to say how. */
+function textOf(value: Json): string | undefined {
+  if (typeof value === "string") return scalarOf(value);
+  if (typeof value === "boolean" || value === null) return String(value);
+  if (typeof value === "object") return isList(value) ? "[]" : "{}";
+  return Number.isSafeInteger(value) && !Object.is(value, -0) ? String(value) : undefined;
+}
+
+/** A longer key is written in another way. */
+const LONGEST_KEY = 100;
+/** What is certainly a plain scalar, if it does not stand for another value (YAML 1.2.2, 7.3.3). */
+const PLAIN = /^(?:[A-Za-z/_]|--?[A-Za-z]|\d)(?:[\w/.@%+=,;()~^$-]|:(?=\S)| (?=[^\s#]))*$/;
+/** Those of them that stand for another value in the core schema (YAML 1.2.2, 10.3.2). */
+const OTHER_VALUE =
+  /^(?:[Nn]ull|NULL|[Tt]rue|TRUE|[Ff]alse|FALSE|\d+|0o[0-7]+|0x[\da-fA-F]+|\d+\.\d*|\d+(?:\.\d*)?[eE][-+]?\d+)$/;
+
+/** A text in one line; undefined if `yaml` has to say how. */
+function scalarOf(text: string): string | undefined {
+  if (!PLAIN.test(text)) return text === "" ? '""' : undefined;
+  return OTHER_VALUE.test(text) ? `"${text}"` : text;
+}
+
+function linesByYaml(value: Json, indent: string): readonly string[] {
+  const lines = writtenByYaml(value).slice(0, -1).split("\n");
+  return lines.map((line) => (line === "" ? "" : indent + line));
 }
 
 /** One hunk for an object that was added or removed; the algorithm would be slow here. */

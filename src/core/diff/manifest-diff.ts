@@ -165,7 +165,7 @@ export function normalise(manifest: Manifest, renderedAt: Revision | undefined):
     status: undefined,
     metadata: isJsonObject(metadata) ? normaliseMetadata(metadata) : metadata,
   };
-  return membersCleaned(kept, placeholdersFor(renderedAt));
+  return membersCleaned(kept, renderedAt);
 }
 
 function normaliseMetadata(metadata: JsonObject): JsonObject {
@@ -186,47 +186,33 @@ function isEmpty(value: Json | undefined): boolean {
 }
 
 /** A null member equals a missing one; in a list a null keeps its place. */
-function cleaned(value: Json, placeholders: Placeholders): Json {
-  if (typeof value === "string") return withoutCommit(value, placeholders);
-  if (Array.isArray(value)) return (value as readonly Json[]).map((item) => cleaned(item, placeholders));
-  return isJsonObject(value) ? membersCleaned(value, placeholders) : value;
+function cleaned(value: Json, commit: Revision | undefined): Json {
+  if (typeof value === "string") return withoutCommit(value, commit);
+  if (Array.isArray(value)) return (value as readonly Json[]).map((item) => cleaned(item, commit));
+  return isJsonObject(value) ? membersCleaned(value, commit) : value;
 }
 
-function membersCleaned(value: JsonObject, placeholders: Placeholders): JsonObject {
+function membersCleaned(value: JsonObject, commit: Revision | undefined): JsonObject {
   const members: (readonly [string, Json])[] = [];
   for (const key of Object.keys(value).sort()) {
     const member = value[key];
-    if (member !== null && member !== undefined) members.push([key, cleaned(member, placeholders)]);
+    if (member !== null && member !== undefined) members.push([key, cleaned(member, commit)]);
   }
   return Object.fromEntries(members);
-}
-
-interface Placeholders {
-  /** What every form of the commit begins with; undefined without a commit. */
-  readonly shortest: string | undefined;
-  readonly forms: readonly (readonly [RegExp, string])[];
-}
-
-/** A different placeholder for each length: switching from the short to the long form is a change. */
-function placeholdersFor(commit: Revision | undefined): Placeholders {
-  if (commit === undefined) return { shortest: undefined, forms: [] };
-  const shortest = commit.slice(0, 7);
-  return {
-    shortest,
-    forms: [
-      [wholeToken(commit), "<commit>"],
-      [wholeToken(commit.slice(0, 8)), "<commit:8>"],
-      [wholeToken(shortest), "<commit:7>"],
-    ],
-  };
 }
 
 function wholeToken(digits: string): RegExp {
   return new RegExp(`(?<![0-9A-Za-z])${digits}(?![0-9A-Za-z])`, "g");
 }
 
-/** Few texts contain a commit id, and searching for its beginning is quick. */
-function withoutCommit(text: string, { shortest, forms }: Placeholders): string {
-  if (shortest === undefined || !text.includes(shortest)) return text;
-  return forms.reduce((replaced, [token, placeholder]) => replaced.replace(token, placeholder), text);
+/**
+ * Puts a placeholder in place of the commit's id, another one for each length: switching from the short to the long form is a
+ * change. Few texts contain an id, and searching for its beginning is quick.
+ */
+function withoutCommit(text: string, commit: Revision | undefined): string {
+  if (commit === undefined || !text.includes(commit.slice(0, 7))) return text;
+  return text
+    .replace(wholeToken(commit), "<commit>")
+    .replace(wholeToken(commit.slice(0, 8)), "<commit:8>")
+    .replace(wholeToken(commit.slice(0, 7)), "<commit:7>");
 }

@@ -203,9 +203,17 @@ function rank({ identity, action, hook, dangerous }: Changed): readonly number[]
   return [hook ? 1 : 0, action === "delete" ? 0 : 1, first ? 0 : 1, ACTION_ORDER[action]];
 }
 
-/** Sorts each list whose order has no effect, so that objects can be compared. */
+const inOneOrder = new WeakMap<JsonObject, JsonObject>();
+
+/** Sorts each list whose order has no effect, so that objects can be compared. An object is compared several times. */
 function withoutIdleOrder(identity: ManifestIdentity, object: JsonObject): JsonObject {
   if (!hasListRules(identity)) return object;
+  const known = inOneOrder.get(object) ?? sortedWithin(identity, object);
+  inOneOrder.set(object, known);
+  return known;
+}
+
+function sortedWithin(identity: ManifestIdentity, object: JsonObject): JsonObject {
   const walk = (value: Json, path: ValuePath): Json => {
     if (isList(value)) {
       const rule = listRule(identity, path);

@@ -1,7 +1,9 @@
-import { expect, test } from "@jest/globals";
+import { describe, expect, test } from "@jest/globals";
 import fc from "fast-check";
-import { changedSections } from "../../../src/core/diff/changed-sections.js";
+import { stringify } from "yaml";
+import { changedSections, objectComparer } from "../../../src/core/diff/changed-sections.js";
 import { jsonEqual, type Json, type JsonObject } from "../../../src/core/model/json.js";
+import { runsOf } from "../../runs-of.js";
 
 const version = (name: string, properties: JsonObject) => ({ name, schema: { properties } });
 const numbered = (count: number, text: string) =>
@@ -82,4 +84,127 @@ test("two objects have no changed section if and only if they are equal, and eac
       }
     }),
   );
+});
+
+describe("an object is written as `yaml` writes it", () => {
+  /** What a new object looks like, without the signs in front of its lines. */
+  function written(object: JsonObject): string {
+    const [, ...lines] = objectComparer()(undefined, object).text.split("\n");
+    return lines.map((line) => line.slice(1)).join("\n");
+  }
+
+  function byYaml(object: JsonObject): string {
+    return stringify(object, { lineWidth: 0, aliasDuplicateObjects: false }).trimEnd();
+  }
+
+  const pieces = fc.constantFrom(
+    ...[
+      "a",
+      "Z",
+      "_",
+      "0",
+      "7",
+      " ",
+      "  ",
+      "\n",
+      "\t",
+      ":",
+      ": ",
+      "-",
+      "--",
+      "- ",
+      "...",
+      "#",
+      " #",
+      "/",
+      ".",
+      ",",
+      "'",
+      '"',
+    ],
+    ...[
+      "{",
+      "}",
+      "[",
+      "]",
+      "&",
+      "*",
+      "!",
+      "|",
+      ">",
+      "%",
+      "@",
+      "`",
+      "~",
+      "<<",
+      "=",
+      "?",
+      "$",
+      "\\",
+      "é",
+      "\u0085",
+      "🚀",
+      "\r",
+    ],
+  );
+  const word = fc.oneof(
+    { arbitrary: fc.array(pieces, { maxLength: 6 }).map((some) => some.join("")), weight: 4 },
+    {
+      arbitrary: fc.constantFrom(
+        "null",
+        "Null",
+        "True",
+        "FALSE",
+        "yes",
+        "on",
+        ".inf",
+        "0x1f",
+        "1e3",
+        "12:30",
+        "256Mi",
+        "0o17",
+        "0b1",
+        "ab-",
+      ),
+      weight: 1,
+    },
+    {
+      arbitrary: fc.constantFrom(
+        "--a=1",
+        "-f",
+        "image:1.2",
+        "a b c",
+        "http://x/y",
+        "k".repeat(2000),
+        "a\n\n b\n",
+        "x: y\nz\n\n",
+      ),
+      weight: 1,
+    },
+  );
+  const { object } = fc.letrec<{ value: Json; object: JsonObject }>((tie) => ({
+    value: fc.oneof(
+      { maxDepth: 5, withCrossShrink: true },
+      word,
+      fc.constantFrom(null, true, false, 0, -0, -7, 1.5, 1e21, 2 ** 60, 1e-7),
+      fc.array(tie("value"), { maxLength: 3 }),
+      tie("object"),
+    ),
+    object: fc.dictionary(word, tie("value"), { maxKeys: 4, noNullPrototype: true }),
+  }));
+
+  test("whatever it holds", () => {
+    fc.assert(
+      fc.property(object, (one) => {
+        expect(written(one)).toBe(byYaml(one));
+      }),
+      { numRuns: runsOf(4000) },
+    );
+  });
+
+  test("without members that are not there", () => {
+    const one = { a: { b: undefined }, c: undefined, d: [{ e: undefined, f: 1 }] };
+    expect(written(one)).toBe("a: {}\nd:\n  - f: 1");
+    expect(written({ a: undefined })).toBe("{}");
+  });
 });
