@@ -212,6 +212,11 @@ export class Questions {
     this.#asked.delete(application);
   }
 
+  /** Asks nothing more before the plan is posted, now that everything is rendered. */
+  rest(): void {
+    this.#rendered = true;
+  }
+
   /** Stops asking. */
   end(): void {
     this.#late.abort();
@@ -219,7 +224,7 @@ export class Questions {
 
   /** To be called when the plan is rendered. Waits up to a second for the answers about a few applications. `asking` is set if answers are missing. */
   async soon(given: Plan): Promise<{ readonly plan: Plan; readonly asking?: Asking }> {
-    this.#rendered = true;
+    this.rest();
     // What this plan keeps of an earlier one may still be asking, and nobody waits for those answers.
     const plan = withoutAnswers(given, INTERRUPTED, (application) => !this.#asked.has(application));
     if (this.#asked.size === 0) return { plan };

@@ -181,6 +181,7 @@ async function compare(chosen: readonly Subject[], surveyed: SurveyWithSets, pla
     },
     context,
   });
+  questions.rest();
   const parents = await parentsOf(subjects, start, facts);
   const known = new Map(parents);
   const examined = subjects.map((subject) => ({ subject, facts: known.get(subject.name) }));

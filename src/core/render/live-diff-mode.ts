@@ -14,6 +14,7 @@ import { applicationSyncOptions } from "../diff/manifest-key.js";
 import { remarked } from "../diff/summarise.js";
 import { destinationOf, type Manifest, specEqual } from "../model/application.js";
 import { changeRequestKey } from "../model/change-request.js";
+import { nextTurn } from "../model/collections.js";
 import { safeMessage } from "../model/errors.js";
 import type { AllHostWords, HostWords } from "../model/host-words.js";
 import { type JsonText, jsonText } from "../model/json.js";
@@ -65,6 +66,8 @@ export async function compareRenders(
   context: ComparisonSource,
 ): Promise<Compared> {
   const { deployer, diffMode, redact, settings, signal, log } = context;
+  // Renders often end together. The next ones are asked for first, in the place of each of them.
+  await nextTurn();
   const branch: DiffInput = {
     ...inputOf(subject, sides, redact),
     sensitiveKinds: settings.sensitiveKinds,
