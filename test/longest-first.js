@@ -2,6 +2,7 @@ import Sequencer from "@jest/test-sequencer";
 
 /** What takes longest, on two cores half a minute and more. Started last, one of them would keep the run going alone. */
 const LONGEST = [
+  "scenarios/converges",
   "fuzz/next-step",
   "interleavings/locks",
   "corpus/corpus",

@@ -5,7 +5,7 @@ import { factsOfAsker } from "../facts/read-facts.js";
 import { type GivenDefinition, specEqual } from "../model/application.js";
 import { applicationName, type ApplicationName } from "../model/brand.js";
 import { changeRequestRef } from "../model/change-request.js";
-import { allInTurns } from "../model/collections.js";
+import { allInTurns, mapInTurns } from "../model/collections.js";
 import type { Command } from "../model/command.js";
 import { NO_EFFECT } from "../model/effect.js";
 import type { LockAttempt } from "../model/lock.js";
@@ -19,7 +19,7 @@ import type { CommandContext, Commits } from "../ports/context.js";
 import { childPreviews, failingSets, type Parent, withChildren, withGenerated } from "../survey/child-previews.js";
 import { appliedSets, followedChildren, type FollowedSource, givenChildren } from "../survey/children.js";
 import type { DrivingSource } from "../survey/driving-right.js";
-import { deriveEffects } from "../survey/effects.js";
+import { deriveEffects, liveRules } from "../survey/effects.js";
 import { createPreviews, type Previews } from "../survey/previews.js";
 import { type SurveyWithSets, withApplicationSets } from "../survey/sets/application-sets.js";
 import { type HasRoom, previewGenerated } from "../survey/sets/generated-applications.js";
@@ -161,19 +161,18 @@ interface Compared extends Pick<Plan, "applications" | "applicationSets"> {
 /** Locks and renders the chosen subjects, and all that follows from them: children, generated applications, effects. */
 async function compare(chosen: readonly Subject[], surveyed: SurveyWithSets, planning: Planning): Promise<Compared> {
   const { everything, locks, why, previews, start, questions, context } = planning;
-  await allInTurns(chosen, (subject) => {
-    start.start(subject);
-    return Promise.resolve();
-  });
+  await mapInTurns(chosen, (subject) => start.start(subject));
   const generated = everything ? previewGenerated(surveyed, previews, context) : Promise.resolve([]);
   // Awaited below; until then they must not end the process as an unhandled rejection.
   generated.catch(() => undefined);
   const otherWords = otherWordNotes(surveyed.found.detection, context);
   otherWords.catch(() => undefined);
+  // For `deriveEffects`, while there is time.
+  liveRules(surveyed.found.everyApplication, context).catch(() => undefined);
   const facts = new Map<ApplicationName, RenderFacts>();
   const evaluation = { locks, room: newPlanRoom(), facts, questions, context };
-  const first = await evaluate(chosen, start, evaluation);
-  const { subjects, evaluated } = await followParents({ subjects: chosen, evaluated: first }, facts, surveyed.found, {
+  const first = { subjects: chosen, evaluated: await evaluate(chosen, start, evaluation) };
+  const { subjects, evaluated } = await followParents(first, facts, surveyed.found, {
     evaluate: (some) => {
       const again = createPlanStart(locks, why, previews, context);
       for (const subject of some) again.start(subject);

@@ -219,11 +219,10 @@ export async function overlapsAmong(
   own: readonly Identity[],
   context: BindingSource,
 ): Promise<Bind> {
-  const ruled = (one: Identity) => [one.application, rulesOf(one, context)] as const;
-  const rules = new Map(await mapInTurns([...live.values()], (one) => ruled(identityOf(one.name, one.spec))));
-  const ownRules = await mapInTurns(own, ruled);
+  const rules = await liveRules([...live.values()], context);
+  const ownRules = await mapInTurns(own, (one) => rulesOf(one, context));
   // Nobody's rules are stricter than anybody else's.
-  if (new Set([...rules.values(), ...ownRules.map(([, text]) => text)]).size < 2) return (member) => member;
+  if (new Set([...rules.values(), ...ownRules]).size < 2) return (member) => member;
   const owners = await ownersOf(touched, context);
   const places = placesByNamespace(live, rules);
   return (member, objects) => {
@@ -238,7 +237,19 @@ export async function overlapsAmong(
 
 const OBJECTS_UNKNOWN = "svc could not find out whose objects it changes";
 
-function rulesOf(identity: Identity, { settings }: Pick<EffectSource, "settings">): string {
+type Ruling = Pick<EffectSource, "settings">;
+type LiveRules = ReadonlyMap<ApplicationName, string>;
+
+/**
+ * What holds for each application in its place, as a text to compare. The settings remember most of it, so that a plan that asks
+ * while Argo CD renders waits for little of it afterwards.
+ */
+export async function liveRules(applications: readonly Application[], context: Ruling): Promise<LiveRules> {
+  const ruled = ({ name, spec }: Application) => [name, rulesOf(identityOf(name, spec), context)] as const;
+  return new Map(await mapInTurns(applications, ruled));
+}
+
+function rulesOf(identity: Identity, { settings }: Ruling): string {
   // The rules of other repositories hold for what they define, and bind nobody else.
   const application = ruledAs({ ...identity, definedIn: [] });
   const access = (["sync", "rollback", "unlock", "plan"] as const).map((command) =>
@@ -248,7 +259,7 @@ function rulesOf(identity: Identity, { settings }: Pick<EffectSource, "settings"
 }
 
 /** By namespace. Of those with the same rules in one place, two are enough: the member may be one of them itself. */
-function placesByNamespace(live: Live, rules: ReadonlyMap<ApplicationName, string>): Places {
+function placesByNamespace(live: Live, rules: LiveRules): Places {
   const counts = new Map<string, number>();
   const places = new Map<string, Identity[]>();
   for (const { name, spec } of live.values()) {
@@ -310,10 +321,7 @@ async function ownersOf(
   }
 }
 
-function distinctRules(
-  bound: readonly BoundIdentity[],
-  rules: ReadonlyMap<ApplicationName, string>,
-): readonly BoundIdentity[] {
+function distinctRules(bound: readonly BoundIdentity[], rules: LiveRules): readonly BoundIdentity[] {
   const byRules = new Map<string, BoundIdentity>();
   for (const one of bound) {
     // An earlier place of the application itself has rules of its own.

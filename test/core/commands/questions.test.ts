@@ -135,7 +135,7 @@ describe("the questions of a plan to Kubernetes", () => {
       set(...MANY);
       if (what === "that breaks") await fail("app-1", new Error("broken"));
       const { asking: later } = await questions.soon(asking(MANY));
-      const answered = later?.answers(what === "that breaks" ? 60_000 : 50);
+      const answered = later?.answers(what === "that breaks" ? 60_000 : 400);
       await accept(...MANY.slice(1));
       expect(reasonsIn((await answered) ?? samplePlan([]))).toEqual([
         what === "that breaks"
