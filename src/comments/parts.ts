@@ -317,7 +317,7 @@ function fenced(content: string, language: string): string {
   return `${delimiter}${language}\n${content}\n${delimiter}`;
 }
 
-/** Of backticks. A long plan is searched again for each of its parts, so this must not make an object of every run. */
+/** The length of the longest run of backticks. A long plan is searched again for each of its parts, so no run becomes an object. */
 function longestRun(text: string): number {
   let longest = 0;
   let run = 0;

@@ -56,6 +56,39 @@ test("the lists are the base branch's, and both stand in the rule", () => {
   expect(settings.accessTo({ name: "api" }, "sync")).toEqual([]);
 });
 
+test("one file answers for each application by its name, project, cluster and namespaces, and for each command", () => {
+  const place = { name: "web", project: "shop", cluster: "prod", namespaces: ["shop"] };
+  const selected = [
+    "name: web, project: shop",
+    "name: web, destination: {cluster: prod}",
+    "name: web, destination: {namespace: shop}",
+    "name: web",
+  ];
+  const others = [
+    { ...place, project: "other" },
+    { ...place, cluster: "other" },
+    { ...place, namespaces: ["other"] },
+    { ...place, name: "other" },
+  ];
+  for (const [at, other] of others.entries()) {
+    const base = `sync_requirements: [{${selected[at]}, require_approval: true, allowed_users: [bo]}]`;
+    const { settings } = resolveTexts(
+      configOf([SMALLEST]).defaults,
+      { applicationRepositories: [] },
+      { base, head: base },
+    );
+    const answers = [place, other, place].map((one) => [
+      settings.requirementsFor(one).requireApproval,
+      ...(["sync", "plan"] as const).map((command) => settings.accessTo(one, command).length),
+    ]);
+    expect(answers).toEqual([
+      [true, 1, 0],
+      [false, 0, 0],
+      [true, 1, 0],
+    ]);
+  }
+});
+
 describe("a pattern without a slash", () => {
   const approval = (text: string, name: string, server = false) => {
     const defaults = { ...configOf([SMALLEST]).defaults, requireApproval: server };

@@ -16,8 +16,8 @@ type Entry = RepositoryConfig["syncRequirements"][number];
 const BOUND_BY_DEFAULT: readonly AccessCommand[] = ["sync", "rollback"];
 
 /**
- * Works out an answer once for each application: a plan asks for the same one a dozen times. Which other repositories define an
- * application makes no difference to the answer.
+ * Remembers the answer for each application, since a plan asks for it a dozen times. Ignores `definedIn`: the answers are about the
+ * rules of this repository and of the server, not about those of other repositories.
  */
 export function oncePerApplication<Rest extends readonly string[], T>(
   answer: (application: RuledApplication, ...rest: Rest) => T,

@@ -205,7 +205,7 @@ function rank({ identity, action, hook, dangerous }: Changed): readonly number[]
 
 const inOneOrder = new WeakMap<JsonObject, JsonObject>();
 
-/** Sorts each list whose order has no effect, so that objects can be compared. An object is compared several times. */
+/** Sorts each list whose order has no effect, so that objects can be compared. An object is compared several times, always with the same identity. */
 function withoutIdleOrder(identity: ManifestIdentity, object: JsonObject): JsonObject {
   if (!hasListRules(identity)) return object;
   const known = inOneOrder.get(object) ?? sortedWithin(identity, object);

@@ -34,8 +34,8 @@ interface Asking {
 }
 
 /**
- * Remembers nothing of other targets than the default branch. The files with the rules that let a plan render are read from both,
- * and they are the same as long as that branch is at the same commit.
+ * Serves only change requests whose target is the default branch. The rules that let a plan render come from those two branches, so
+ * the rules of the last plan hold as long as that one branch has not moved.
  */
 class RendersOfLastPlan implements RendersAhead {
   readonly #remembered = new LRUCache<string, Remembered>({ max: MAX_REMEMBERED });

@@ -55,9 +55,9 @@ const comparisonSchema = z.object({
 });
 
 /**
- * Three reads: the pull request, then the tip of its base branch and where the two branched. The last one is asked for by the
- * branch's name, so that it need not wait for the tip, and again by the tip if it was about another commit: the branch has moved
- * meanwhile, or a tag has its name.
+ * Reads the pull request, then the tip of its base branch and, at the same time, where the two branched. The comparison names the
+ * branch because the tip is not known yet. It is made again with the tip if GitHub compared another commit, which happens when the
+ * branch has just moved or a tag has its name.
  */
 export async function getChangeRequest(
   client: GitHubClient,
@@ -79,7 +79,7 @@ export async function getChangeRequest(
     );
   const [base, early] = await Promise.all([
     ifFound(findBranch(client, change, ref, signal)),
-    // What fails is asked for again.
+    // If it fails, it is made again with the tip, and a second failure is reported.
     compare(ref).catch(() => undefined),
   ]);
   // Deleting the base branch closes the pull request; then its last known tip counts.

@@ -94,7 +94,8 @@ export async function execute(
   const [closed, earlier, advised] = await Promise.all([
     releaseIfClosed(change, run),
     planned ? earlierComments(change, run) : undefined,
-    planned ? advise({ result, settings, problems }, change, run) : undefined,
+    // What fails is tried again for the answer, which reports it.
+    planned ? advise({ result, settings, problems }, change, run).catch(() => undefined) : undefined,
   ]);
   const finished: Finished = { kind: "finished", result, settings, problems, settled, earlier, advised };
   if (closed === undefined || !planned) return finished;

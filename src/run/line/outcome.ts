@@ -114,7 +114,7 @@ export interface Advised {
   readonly planUrl?: string | undefined;
   readonly reviewed?: Reviewed | undefined;
   readonly present?: Present | undefined;
-  /** Set only for a plan whose sync an approval may start by the rules. */
+  /** Whether the rules let an approval start the sync of this plan. */
   readonly startsOnApproval?: boolean;
 }
 

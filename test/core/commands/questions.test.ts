@@ -116,6 +116,16 @@ describe("the questions of a plan to Kubernetes", () => {
     expect(asked).toHaveLength(MANY.length);
   });
 
+  test("are not asked between the last render and the plan's comment", async () => {
+    const { asked, questions, set, accept, pass } = cluster();
+    set("a", "b");
+    await turn();
+    questions.rest();
+    await accept("a");
+    await pass();
+    expect(asked).toEqual(["a"]);
+  });
+
   test("about an application that is evaluated again replace its earlier ones", async () => {
     const { asked, questions, set, accept, pass } = cluster();
     set("a", "b", "c");
