@@ -67,7 +67,7 @@ type NotedKind = { [K in keyof Noted]: Noted[K] extends true ? K : never }[keyof
 
 export type NotedResult = CommandResultOf<NotedKind>;
 
-/** Whether a result is one that is noted, be it at hand or read from the notes. */
+/** Whether what was read from the notes is a result that is noted. */
 export function isNoted(result: { readonly kind?: unknown }): result is NotedResult {
   return Object.entries(NOTED).some(([kind, noted]) => noted && kind === result.kind);
 }

@@ -7,7 +7,6 @@ import { endStages } from "../../core/commands/next-stage.js";
 import type { ChangeRequest, ChangeRequestRef, User } from "../../core/model/change-request.js";
 import { nextTurn } from "../../core/model/collections.js";
 import { LeaseLost, StoreUnavailable } from "../../core/model/errors.js";
-import { isNoted } from "../../core/model/progress.js";
 import type { CommandResult, Refusal, ResultKind } from "../../core/model/result.js";
 import type { Settings } from "../../core/model/settings.js";
 import { adviceAfter } from "../../core/policy/next-step.js";
@@ -135,9 +134,9 @@ async function staySilent(outcome: Silent, asked: Answerable, change: ChangeRequ
   }
 }
 
-/** Notes the result for the next attempt, in case this one is interrupted before it answers. */
+/** Notes the result for the next attempt, in case this one is interrupted before it answers. A plan would be made again. */
 async function writeToJournal(result: CommandResult, { ticket, attempt, log }: Run): Promise<void> {
-  if (!isNoted(result)) return;
+  if (result.kind === "planned") return;
   try {
     await ticket.journal.write({ started: attempt.started, result });
   } catch (error) {
