@@ -11,6 +11,7 @@ import {
 } from "../core/model/change-request.js";
 import { type Deployment, type OverdueChange, overdueChanges } from "../core/model/deployment.js";
 import type { BranchPushed, HostEvent } from "../core/model/event.js";
+import { LOCK_LIFETIME_MS } from "../core/model/lock.js";
 import type { Clock } from "../core/ports/clock.js";
 import type { CodeHost } from "../core/ports/code-host.js";
 import type { Deployer } from "../core/ports/deployer.js";
@@ -30,7 +31,7 @@ import type { Publisher } from "../run/around/publisher.js";
 import { markOverdue } from "../run/around/revisit.js";
 import { lookAtRollouts } from "../run/around/rollout.js";
 import { callNext } from "../run/around/turns.js";
-import { claimsInterval } from "../store/shared-records.js";
+import { claimsInterval, sharedOldLocks } from "../store/shared-records.js";
 import type { Stores } from "../store/stores.js";
 import { RecentEvents, type SearchParts } from "./recent-events.js";
 import { type SystemWatch, WATCH_EVERY_MS } from "./system-watch.js";
@@ -52,7 +53,7 @@ interface ChoreParts extends ReconcileParts, Omit<SearchParts, "polls" | "comman
   /** Undefined if no receiver wants to hear of outages. */
   readonly watch: SystemWatch | undefined;
   readonly tokens: TokenWatch;
-  readonly publisher: Pick<Publisher, "mark" | "written">;
+  readonly publisher: Pick<Publisher, "mark" | "touched" | "written">;
   /** Redis shared with other replicas; undefined if there are none. */
   readonly connection: Stores["connection"];
 }
@@ -64,10 +65,12 @@ export function createChores(parts: ChoreParts) {
   const { config, hosts } = parts;
   const polls = new Map(HOST_IDS.flatMap((id) => pollOf(id, config)));
   const { allowedRepos } = config.defaults;
+  const oldLocks = sharedOldLocks(connection);
   const events = new RecentEvents({ ...parts, polls, allowedRepos, commandWord: config.server.command });
 
   async function makeUpForLostWebhooks(): Promise<void> {
     await reconcile(parts);
+    await markEnded(parts, oldLocks);
     await markOverdue(parts, config.comments.remindAfter);
     await events.findLost();
   }
@@ -272,6 +275,21 @@ export async function reconcile(parts: ReconcileParts): Promise<void> {
   const cause = `reconcile-${parts.clock.now().getTime()}`;
   const push = (event: HostEvent) => parts.queue.push(event);
   await callNext({ applications, after: undefined }, cause, { ...parts, push });
+}
+
+/** Marks whoever shows a lock that has ended since the last look, because nobody refreshed it: no run does. */
+async function markEnded(
+  { locks, publisher, clock }: Pick<ChoreParts, "locks" | "publisher" | "clock">,
+  oldLocks: ReturnType<typeof sharedOldLocks>,
+): Promise<void> {
+  const [held, known] = await Promise.all([locks.list(), oldLocks.find("locks")]);
+  const names = new Set(held.map(({ application }) => application));
+  const before = known?.applications ?? [];
+  for (const ended of before.filter((one) => !names.has(one))) await publisher.touched(ended);
+  const since = clock.now().getTime() - LOCK_LIFETIME_MS + DAY_MS;
+  const old = held.filter(({ timestamp }) => Date.parse(timestamp) <= since);
+  if (old.length === 0 && before.length === 0) return;
+  await oldLocks.save("locks", { applications: old.map(({ application }) => application) });
 }
 
 /** Tells receivers every day that a change request is deployed and not merged. */

@@ -67,12 +67,42 @@ function world(statuses: StatusStore, host = new NotingHost()) {
     pushed.push(event);
     return Promise.resolve(true);
   };
-  return { host, pushed, writer: { host: host.port(), hostWords: WORDS, statuses, push, log: recordingLog() } };
+  const forgotten: number[] = [];
+  const publisher = {
+    wrote: ({ number }: ChangeRequestRef) => {
+      forgotten.push(number);
+      return Promise.resolve();
+    },
+  };
+  const writer = { host: host.port(), hostWords: WORDS, statuses, push, publisher, log: recordingLog() };
+  return { host, pushed, forgotten, writer };
 }
 
 const memory = () => new MemoryStatusStore(new ManualClock());
 
 describe("the status of a commit", () => {
+  test("a success that the host shows already is checked, and set again only if it may not stay", async () => {
+    const { host, forgotten, writer } = world(memory());
+    await writeStatus(own(1, "success"), writer);
+    expect([host.written.length, host.lists, forgotten]).toEqual([1, 1, [1]]);
+    expect(await writeStatus(own(1, "success"), writer, true)).toBe(true);
+    expect([host.written.length, host.lists, forgotten]).toEqual([1, 2, [1]]);
+    host.open = () => Promise.resolve({ numbers: [1, 2], cutOff: undefined });
+    expect(await writeStatus(own(1, "success"), writer, true)).toBe(false);
+    expect(host.written.at(-1)?.state).toBe("pending");
+    expect(forgotten).toEqual([1, 1]);
+  });
+
+  test("what any of several change requests shows counts as unknown once their status is set", async () => {
+    const { forgotten, host, writer } = world(memory());
+    await writeStatus(own(1, "success"), writer);
+    await writeStatus(own(2, "pending"), writer);
+    expect(forgotten).toEqual([1, 1, 2]);
+    await writer.statuses.remove(at(2));
+    expect(await writeStatus(own(1, "success"), writer, false)).toBe(true);
+    expect(host.written.at(-1)?.state).toBe("success");
+  });
+
   test("that is the head of one alone is its own; a success costs one list, and nothing else costs one", async () => {
     const { host, writer } = world(memory());
     expect(await writeStatus(own(1, "pending"), writer)).toBe(true);

@@ -107,7 +107,7 @@ async function staySilent(outcome: Silent, asked: Answerable, change: ChangeRequ
   switch (outcome.reason) {
     case "not-planned":
       await endStages(change, run);
-      if (change.state === "open") await orLater(change, run, () => showAgain(change, run));
+      if (change.state === "open") await orLater(change, run, () => showReopened(change, run));
       return outcome;
     case "already-answered":
       // A plan sets its own status, so the earlier answer was a refusal.
@@ -132,6 +132,13 @@ async function staySilent(outcome: Silent, asked: Answerable, change: ChangeRequ
     case "stage-over":
       return outcome;
   }
+}
+
+/** Nobody was told of changes since it was closed, so its plan counts again for whoever changes what it shows. */
+async function showReopened(change: ChangeRequest, run: Run): Promise<void> {
+  const plan = await run.plans.find(change);
+  if (plan?.head === change.headRevision) await run.plans.save(plan);
+  await showAgain(change, run);
 }
 
 /** Notes the result for the next attempt, in case this one is interrupted before it answers. A plan would be made again. */

@@ -42,13 +42,15 @@ function hashOf(value: unknown): string {
 
 /** What is stored of the first comment of a plan. */
 interface Written {
-  /** As `digestOf` writes it. */
+  /** As `digestOf` writes it; `UNKNOWN` while it is being edited. */
   readonly digest: string;
   /** The id of the comment; empty if there is none. */
   readonly id: string;
   /** Only if it is the plan's only comment: then all of it is known. */
   readonly whole?: { readonly runId: string; readonly hash: string } | undefined;
 }
+
+const UNKNOWN = "?";
 
 /** Where a plan is shown. */
 export interface Place {
@@ -126,7 +128,7 @@ export class PlanComment {
     const marker = comment && readMarker(comment.body);
     const isPlan = comment !== undefined && marker?.head === now.plan.head;
     if (isPlan && marker.asking === true && !isAsking(now.plan)) {
-      const edit = (id: string, body: string) => this.#edit(id, body);
+      const edit = (id: string, body: string) => this.#edit(id, body, comment.id);
       await rewritePlan(run.host, change, comment, texts, { edit, posting: { urgency: "plan" } });
     } else if (isPlan) {
       const body = withPresent(comment.body, texts);
@@ -135,10 +137,14 @@ export class PlanComment {
     await wrotePlan(change, { digest, id: comment?.id ?? "" }, run);
   }
 
-  /** Edits a comment of the plan, and leaves it as it is if the host refuses that for good. @returns False if the comment is gone. */
-  async #edit(id: string, text: string): Promise<boolean> {
+  /**
+   * Edits a comment of the plan, and leaves it as it is if the host refuses that for good. @param first the id of the plan's first
+   * comment. @returns False if the comment is gone.
+   */
+  async #edit(id: string, text: string, first = id): Promise<boolean> {
     const { change, run } = this;
-    await run.publisher.wrote(change, "plan", undefined);
+    // A comment that turns out to be gone is posted anew, by another attempt if this one fails.
+    await wrotePlan(change, { digest: UNKNOWN, id: first }, run);
     try {
       await run.host.editComment(change, id, text);
       return true;

@@ -287,7 +287,7 @@ async function writeEnd(change: ChangeRequest, next: NextStep, present: Present,
   await new PlanComment(change, {}, run).write({ plan: await withPresentLocks(plan, run), next, present });
 }
 
-/** Never throws: nobody waits for it. What fails is done again in a minute. */
+/** Never throws: nobody waits for it. What fails is done again in a minute, or later where it fails each time. */
 export async function orLater(
   change: ChangeRequest,
   { signal, publisher, log, patient }: Run,
@@ -297,7 +297,7 @@ export async function orLater(
     await work();
   } catch (error) {
     if (signal.aborted || error instanceof LeaseLost) return;
-    log.warn({ err: error }, "could not bring a change request up to date; it is tried again in a minute");
+    log.warn({ err: error }, "could not bring a change request up to date; it is tried again");
     await publisher.retry(change, patient);
   }
 }

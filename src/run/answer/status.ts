@@ -89,11 +89,10 @@ export async function setStatusText(
   if (!hasCommitStatus(run)) return false;
   const own = { change: headRef(change), state, description, url };
   const digest = digestOf([change.headRevision, state, description, url]);
-  // A success is written again: whether it may be green also depends on the other change requests of its commit.
-  const known = unlessShown && state !== "success" ? await run.publisher.written(change, "status") : undefined;
-  if (known === digest) return true;
-  await run.publisher.wrote(change, "status", undefined);
-  const shown = await writeStatus(own, run);
+  const isShown = unlessShown && (await run.publisher.written(change, "status")) === digest;
+  // Whether a success may be green also depends on the other change requests of its commit.
+  if (isShown && state !== "success") return true;
+  const shown = await writeStatus(own, run, isShown);
   if (shown) await run.publisher.wrote(change, "status", digest);
   return shown;
 }
@@ -117,7 +116,9 @@ async function whileLogging(run: Run, work: () => Promise<unknown>): Promise<boo
   }
 }
 
-type StatusWriter = Pick<Run, "host" | "hostWords" | "statuses" | "push" | "log">;
+type StatusWriter = Pick<Run, "host" | "hostWords" | "statuses" | "push" | "log"> & {
+  readonly publisher: Pick<Run["publisher"], "wrote">;
+};
 
 /** Statuses that a commit can still have when it gets no success any more: enough to take back what it has. */
 const RESERVED = 100;
@@ -131,16 +132,17 @@ const MAX_FOUND = 20;
 /**
  * Stores what a change request alone would show, and brings the status of its commit up to date. A status belongs to a
  * commit, which several change requests may have as head: it is the worst of theirs. This is the one place that sets it.
+ * @param isShown whether the host shows the text already, as far as svc knows: then it is set again only if it must not stay.
  * @returns Whether the host shows this change request's own text.
  */
-export async function writeStatus(own: OwnStatus, writer: StatusWriter): Promise<boolean> {
+export async function writeStatus(own: OwnStatus, writer: StatusWriter, isShown = false): Promise<boolean> {
   let before: Revision | undefined;
   try {
     before = await writer.statuses.save(own);
   } catch (error) {
     return setUntold(error, own.change, own, writer);
   }
-  const shown = await writeWorst(own.change, writer, own);
+  const shown = await writeWorst(own.change, writer, own, isShown);
   if (before !== undefined) await writeWorst({ ...own.change, headRevision: before }, writer);
   return shown;
 }
@@ -155,10 +157,16 @@ export async function writeUnplanned(own: OwnStatus, writer: StatusWriter): Prom
  * Sets the worst of all own statuses with this head; nothing if there are none.
  * @returns Whether the host shows that of the change request itself.
  */
-export async function writeWorst(head: HeadRef, writer: StatusWriter, own?: OwnStatus): Promise<boolean> {
+export async function writeWorst(
+  head: HeadRef,
+  writer: StatusWriter,
+  own?: OwnStatus,
+  isShown = false,
+): Promise<boolean> {
   try {
     for (let left = MAX_TURNS; left > 0; left -= 1) {
-      const { kept, shown } = await writer.statuses.exclusively(head, (isOurs) => inTurn(head, isOurs, writer));
+      const work = (isOurs: () => Promise<boolean>) => inTurn({ head, isOurs, isShown }, writer);
+      const { kept, shown } = await writer.statuses.exclusively(head, work);
       if (kept) return shown;
     }
     throw new StoreUnavailable("the turn to write a commit status was lost each time");
@@ -167,12 +175,23 @@ export async function writeWorst(head: HeadRef, writer: StatusWriter, own?: OwnS
   }
 }
 
+interface WritingTurn {
+  readonly head: HeadRef;
+  readonly isOurs: () => Promise<boolean>;
+  readonly isShown: boolean;
+}
+
 /** Reads all statuses and sets the worst during a turn, so that no replica overwrites what another knew. */
-async function inTurn(head: HeadRef, isOurs: () => Promise<boolean>, writer: StatusWriter) {
+async function inTurn({ head, isOurs, isShown }: WritingTurn, writer: StatusWriter) {
   const [first, ...others] = await writer.statuses.ofHead(head);
   if (first === undefined) return { kept: true, shown: false };
   const all = [first, ...others] as const;
-  const worst = await withoutDoubt(all, writer);
+  const found = await withoutDoubt(all, writer);
+  // Some hosts count the statuses of a commit, and refuse more than so many.
+  if (isShown && others.length === 0 && found.state === "success") return { kept: true, shown: true };
+  const worst = await whileCounted(found, head, writer);
+  // From now on the host may show another text than any of them knows.
+  await Promise.all(all.map(({ change }) => writer.publisher.wrote(change, "status", undefined)));
   const set = await setFor(all, head, worst, writer);
   const own = all.find(({ change }) => sameChangeRequest(change, head));
   const named = worst.state === "success" || sameChangeRequest(worst.change, head);
@@ -190,6 +209,7 @@ async function setUntold(
 ): Promise<boolean> {
   if (!(error instanceof StoreUnavailable || error instanceof StoredValueUnreadable)) throw error;
   writer.log.warn({ err: error }, "could not tell which other change requests share a commit status");
+  await writer.publisher.wrote(head, "status", undefined);
   if (own !== undefined && own.state !== "success") return writer.host.setStatus(head, own);
   await writer.host.setStatus(head, { ...sharedDoubt({ kind: "store" }, writer.hostWords[head.host]), url: own?.url });
   return false;
@@ -197,16 +217,21 @@ async function setUntold(
 
 type All = readonly [OwnStatus, ...OwnStatus[]];
 
-/** The worst of them; a success only if nobody else can have this head, and it could be taken back. */
+/** Counts a status that is about to be set. @returns It, or no success any more where that could not be taken back. */
+async function whileCounted(status: OwnStatus, head: HeadRef, writer: StatusWriter): Promise<OwnStatus> {
+  const words = writer.hostWords[head.host];
+  if (words.maxStatuses === undefined) return status;
+  const count = await writer.statuses.countWrite(head);
+  if (status.state !== "success" || count <= words.maxStatuses - RESERVED) return status;
+  return { ...status, ...sharedDoubt({ kind: "used-up" }, words) };
+}
+
+/** The worst of them; a success only if nobody else can have this head. */
 async function withoutDoubt(all: All, writer: StatusWriter): Promise<OwnStatus> {
   const [{ change: head }] = all;
   const words = writer.hostWords[head.host];
   const worst = worstOf(all, words);
-  const count = words.maxStatuses === undefined ? 0 : await writer.statuses.countWrite(head);
   if (worst.state !== "success") return worst;
-  if (words.maxStatuses !== undefined && count > words.maxStatuses - RESERVED) {
-    return { ...worst, ...sharedDoubt({ kind: "used-up" }, words) };
-  }
   const open = await openWithHead(head, writer);
   if (open === undefined) return { ...worst, ...sharedDoubt({ kind: "not-listed" }, words) };
   const known = new Set(all.map(({ change }) => change.number));

@@ -1,3 +1,4 @@
+import { LRUCache } from "lru-cache";
 import type { ApplicationName } from "../../core/model/brand.js";
 import {
   type ChangeNote,
@@ -18,7 +19,11 @@ import type { Mark, MarkStore, Surface } from "../../core/ports/stores.js";
 const WAIT_MS = 1_000;
 /** A mark whose replica was killed before it was in the queue is taken again after this time. */
 const LEASE_MS = 60_000;
+/** The pause after a failure. It doubles while attempts fail in a row, since the reason may last. */
 const RETRY_MS = 60_000;
+const LONGEST_RETRY_MS = 10 * 60_000;
+/** Change requests whose failures are remembered. */
+const MAX_FAILING = 10_000;
 /** Change requests per second and replica, and as many at once: the rest is for what people ask for, and the host has a limit. */
 const MOST = 5;
 /** How long a patient mark waits if its change request has other events. */
@@ -48,6 +53,8 @@ export class Publisher {
   readonly #kept = new Map<string, () => Promise<void>>();
   /** Marks that this replica made events of, which wait or run, and how long they count. */
   readonly #underWay = new Map<string, UnderWay>();
+  /** When each change request failed last, and the pause that followed, in milliseconds. */
+  readonly #failing = new LRUCache<string, { readonly at: number; readonly pause: number }>({ max: MAX_FAILING });
   readonly #closing = new AbortController();
   #next: Promise<void> | undefined;
   #looking = Promise.resolve();
@@ -152,7 +159,18 @@ export class Publisher {
 
   /** It could not be brought up to date. Never throws. */
   async retry(change: ChangeRequestRef, patient = false): Promise<void> {
-    await this.#do(`retry ${identityKey(change)}`, () => this.#set([change], { afterMs: RETRY_MS, patient }));
+    const afterMs = this.#pauseAfterFailure(identityKey(change));
+    await this.#do(`retry ${identityKey(change)}`, () => this.#set([change], { afterMs, patient }));
+  }
+
+  #pauseAfterFailure(key: string): number {
+    const now = this.parts.clock.now().getTime();
+    const { at, pause } = this.#failing.get(key) ?? { at: -Infinity, pause: RETRY_MS };
+    // Several things may fail in one attempt.
+    if (now - at < pause / 2) return pause;
+    const next = now - at < 2 * pause ? Math.min(2 * pause, LONGEST_RETRY_MS) : RETRY_MS;
+    this.#failing.set(key, { at: now, pause: next });
+    return next;
   }
 
   /** Pushes an event once the store is available again. */

@@ -13,7 +13,7 @@ import {
   sameChangeRequest,
 } from "../../core/model/change-request.js";
 import { type Deployment, overdueChanges } from "../../core/model/deployment.js";
-import { HeadMoved, HostFailure, LeaseLost, RepositoryFailure } from "../../core/model/errors.js";
+import { HeadMoved, HostFailure, isFinal, LeaseLost, RepositoryFailure } from "../../core/model/errors.js";
 import type { Marked, RolloutMoved } from "../../core/model/event.js";
 import {
   isAnnouncedUnseen,
@@ -63,6 +63,7 @@ async function isGreen(ref: ChangeRequestRef, { plans, statuses }: Run): Promise
 
 async function showMarked(mark: Mark, run: Run): Promise<Silent> {
   const { change: ref } = mark;
+  const startedAt = run.clock.now();
   let shown: Awaited<ReturnType<typeof showAgain>> | undefined;
   try {
     const change = await run.host.getChangeRequest(ref, run.signal);
@@ -77,14 +78,22 @@ async function showMarked(mark: Mark, run: Run): Promise<Silent> {
   } catch (error) {
     run.signal.throwIfAborted();
     if (error instanceof LeaseLost) throw error;
-    if (!(error instanceof HostFailure && error.reason === "not-found")) {
-      run.log.warn({ err: error }, "could not bring a change request up to date; it is tried again in a minute");
+    if (!isFinal(error)) {
+      run.log.warn({ err: error }, "could not bring a change request up to date; it is tried again");
       await run.publisher.retry(ref, mark.patient);
+    } else if (!(error instanceof HostFailure && error.reason === "not-found")) {
+      run.log.warn(
+        { err: error },
+        "the code host refuses to tell what a change request is; what it shows stays as it is",
+      );
     }
   }
+  // Who was stopped may have left something out.
+  run.signal.throwIfAborted();
   await run.publisher.done(mark);
   const { trueUntil } = shown ?? {};
-  if (trueUntil !== undefined && trueUntil > run.clock.now()) await run.publisher.mark(ref, trueUntil);
+  // What ended meanwhile was still true when it was read.
+  if (trueUntil !== undefined && trueUntil > startedAt) await run.publisher.mark(ref, trueUntil);
   return silent(shown?.planned === true ? "status-updated" : "nothing-to-update");
 }
 
