@@ -3,6 +3,7 @@ import { createManifestScanner } from "../../src/core/detect/scan/manifests.js";
 import type { Clock } from "../../src/core/ports/clock.js";
 import type { CommandPorts } from "../../src/core/ports/context.js";
 import type { Log } from "../../src/core/ports/log.js";
+import type { MarkStore } from "../../src/core/ports/stores.js";
 import { createRenderCache } from "../../src/core/render/render.js";
 import { createRendersAhead } from "../../src/core/render/renders-ahead.js";
 import { Complaints } from "../../src/run/around/complaints.js";
@@ -47,12 +48,14 @@ export function commandPorts({ clock, log }: World): Omit<CommandPorts, Stored |
 /** What the service gives to its runs, with the default settings. */
 export function runDependencies(
   given: Partial<Dependencies> &
-    Pick<Dependencies, Stored | "audit" | "deployer" | "hosts" | "repositories" | "clock" | "log">,
+    Pick<Dependencies, Stored | "audit" | "deployer" | "hosts" | "repositories" | "clock" | "log"> & {
+      readonly marks?: MarkStore;
+    },
 ): Dependencies {
   const queue = { push: () => Promise.resolve(true), isBusy: () => Promise.resolve(false) };
   return {
     ...commandPorts(given),
-    publisher: new Publisher({ ...given, marks: new MemoryMarkStore(given.clock), queue }),
+    publisher: new Publisher({ marks: new MemoryMarkStore(given.clock), ...given, queue }),
     config: testConfig(),
     detection: createDetectionCaches(),
     live: new MemoryLiveFeed(),

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "@jest/globals";
-import { LeaseLost, StoredValueUnreadable, StoreUnavailable } from "../../src/core/model/errors.js";
+import { LeaseLost, RepositoryFailure, StoredValueUnreadable, StoreUnavailable } from "../../src/core/model/errors.js";
 import type { HostEvent } from "../../src/core/model/event.js";
 import { type RunEnd, type RunTicket, Stopped } from "../../src/core/ports/event-queue.js";
 import { MemoryJournal } from "../../src/queue/in-process.js";
@@ -163,6 +163,23 @@ test("a sync that Argo CD carried out is followed, not repeated, and answered on
   expect(await world.stores.deployments.ofChange(world.host.ref(number))).toMatchObject([
     { application: WEB, outcome: "succeeded" },
   ]);
+});
+
+test("what a sync did is shown later if the rules cannot be read when it is answered", async () => {
+  const world = new CutWorld();
+  const number = world.open(BOTH);
+  await world.says(number, "svc plan");
+  const away = () => Promise.reject(new RepositoryFailure("the repository is away"));
+  const sync = world.comment(number, "svc sync -a web");
+  await world.cutOff(
+    sync,
+    { at: world.host, method: "postComment", when: "before", saying: "svc Sync" },
+    { meanwhile: () => (world.repositories.open = away) },
+  );
+  expect(titles(world.host.commentsOf(number))).toEqual(["Plan", "Sync"]);
+  const now = world.clock.now().getTime();
+  const marks = await world.stores.marks.take(new Date(now + 61_000), new Date(now + 120_000), 10);
+  expect(marks.map(({ change }) => change.number)).toContain(number);
 });
 
 test("a sync that never reached Argo CD is started again, beside the one that did", async () => {

@@ -65,12 +65,13 @@ async function resume(asked: Answerable, change: ChangeRequest, run: Run): Promi
   return resumed && { kind: "finished", result: resumed, settings: opened.settings, settled: [] };
 }
 
-/** The settings for the commit status; the recorded result is answered without them. */
+/** The settings for what is shown: the recorded result is answered without them, and the rest is brought up to date later. */
 async function settingsIfReadable(change: ChangeRequest, run: Run): Promise<Settings | undefined> {
   try {
     return (await openChange(change, run)).settings;
   } catch (error) {
     run.log.warn({ err: error }, "could not read the settings; the commit status is not updated");
+    await run.publisher.retry(change);
     return undefined;
   }
 }
