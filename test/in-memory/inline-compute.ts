@@ -9,6 +9,17 @@ export const inlineCompute: Compute = {
   },
 };
 
+/** Stops every task for as long as it is busy. */
+export class BusyMachine implements Compute {
+  busy = true;
+  tasks = 0;
+
+  run: Compute["run"] = async (task, input, limits) => {
+    this.tasks += 1;
+    return this.busy ? { kind: "exceeded", limit: "time" } : inlineCompute.run(task, input, limits);
+  };
+}
+
 /** For texts that are read outside of any change request. */
 export const INLINE_READING: Reading = { compute: inlineCompute, owner: "test", signal: new AbortController().signal };
 

@@ -35,6 +35,8 @@ interface ScannedTree {
   readonly crPaths: string;
   /** In the order of their paths. */
   readonly files: readonly ReadFile[];
+  /** The blobs that took too long. The scan serves only readers to whom all of them are still refused. */
+  readonly refused: readonly string[];
 }
 
 /** A scanner that remembers what it found in each blob, across commits and repositories. */
@@ -48,8 +50,11 @@ export function createManifestScanner(compute: Compute, cacheLimit = CACHE_LIMIT
   async function scan(request: ScanRequest): Promise<ManifestScan> {
     const { snapshot, revision, crPaths, nameOf, owner, trusted, signal } = request;
     const tree = await snapshot.list(revision);
+    const refusedKey = (blob: string) => `${trusted ? "trusted" : "others"} ${blob}`;
     const whole = scanned.get(tree);
-    if (whole?.crPaths === crPaths.join("\n")) return assemble(whole.files, nameOf);
+    if (whole?.crPaths === crPaths.join("\n") && whole.refused.every((blob) => remembered.has(refusedKey(blob)))) {
+      return assemble(whole.files, nameOf);
+    }
     const links = await linkedFiles(tree, request);
     const linked = new Set(links.values());
     const entries = tree.filter(
@@ -57,9 +62,10 @@ export function createManifestScanner(compute: Compute, cacheLimit = CACHE_LIMIT
     );
     const read = new Map<string, FileResources>();
     let complete = true;
-    const refusedKey = (blob: string) => `${trusted ? "trusted" : "others"} ${blob}`;
+    const refused: string[] = [];
     const missing = entries.filter(({ path, blob }) => {
       const known = remembered.get(blob) ?? remembered.get(refusedKey(blob));
+      if (known !== undefined && !remembered.has(blob)) refused.push(blob);
       if (known !== undefined && mayHold(known)) read.set(path, known);
       return known === undefined;
     });
@@ -90,7 +96,7 @@ export function createManifestScanner(compute: Compute, cacheLimit = CACHE_LIMIT
       const problem = target === undefined ? NO_TARGET : read.get(target)?.problem;
       if (problem !== undefined) files.push({ path, found: { resources: [], problem } });
     }
-    if (complete) scanned.set(tree, { crPaths: crPaths.join("\n"), files });
+    if (complete) scanned.set(tree, { crPaths: crPaths.join("\n"), files, refused });
     return assemble(files, nameOf);
   }
 }

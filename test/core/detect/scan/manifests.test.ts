@@ -1,7 +1,8 @@
-import { describe, expect, test } from "@jest/globals";
+import { afterEach, describe, expect, jest, test } from "@jest/globals";
 import { createManifestScanner } from "../../../../src/core/detect/scan/manifests.js";
-import { inlineCompute, TRUSTED_SCAN } from "../../../in-memory/inline-compute.js";
+import { BusyMachine, inlineCompute, TRUSTED_SCAN } from "../../../in-memory/inline-compute.js";
 import { HEAD, MERGE_BASE, memorySnapshot, nameOf, OWN_URL, type Files } from "../memory-snapshot.js";
+import { stopTime } from "../passing-time.js";
 
 function application(name: string, more = "", metadata = ""): string {
   return `apiVersion: argoproj.io/v1alpha1
@@ -235,5 +236,51 @@ describe("what a scanner remembers", () => {
     await scanner.scan(request);
     await scanner.scan(request);
     expect(snapshot.reads).toEqual(["a.yaml", "large a.yaml", "a.yaml", "large a.yaml"]);
+  });
+});
+
+describe("a file that took too long", () => {
+  afterEach(() => {
+    jest.useRealTimers();
+    jest.restoreAllMocks();
+  });
+
+  /** Scans one commit on a busy machine. Its list is the same each time, as of a commit that the mirror knows. */
+  async function busyScanner() {
+    const machine = new BusyMachine();
+    const pass = stopTime();
+    const scanner = createManifestScanner(machine);
+    const memory = memorySnapshot({ "a.yaml": application("a", "# a comment\n".repeat(300)) });
+    const entries = await memory.list(HEAD);
+    const snapshot = { ...memory, list: async () => entries };
+    const unread = async (trusted = true) => {
+      const request = { ...TRUSTED_SCAN, trusted, snapshot, revision: HEAD, crPaths: [], nameOf };
+      return [...(await scanner.scan(request)).unreadable.keys()];
+    };
+    return { machine, pass, unread };
+  }
+
+  test("is tried again after ten minutes and not before, however often its commit was scanned", async () => {
+    const { machine, pass, unread } = await busyScanner();
+    for (let scans = 0; scans < 3; scans += 1) expect(await unread()).toEqual(["a.yaml"]);
+    machine.busy = false;
+    pass(9);
+    expect(await unread()).toEqual(["a.yaml"]);
+    expect(machine.tasks).toBe(1);
+    pass(2);
+    expect(await unread()).toEqual([]);
+    expect(await unread()).toEqual([]);
+    expect(machine.tasks).toBe(2);
+  });
+
+  test("is tried within the limits of trusted readers, however often others scanned its commit", async () => {
+    const { machine, unread } = await busyScanner();
+    for (let scans = 0; scans < 3; scans += 1) expect(await unread(false)).toEqual(["a.yaml"]);
+    expect(machine.tasks).toBe(1);
+    expect(await unread(true)).toEqual(["a.yaml"]);
+    expect(machine.tasks).toBe(2);
+    machine.busy = false;
+    expect(await unread(false)).toEqual(["a.yaml"]);
+    expect(machine.tasks).toBe(2);
   });
 });
