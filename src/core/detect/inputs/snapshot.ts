@@ -8,7 +8,7 @@ import type { Json } from "../../model/json.js";
 import type { CommitRange, RepositorySnapshot, TreeEntry } from "../../ports/repositories.js";
 import type { Followed, OpenedTree, Snapshot } from "../../ports/snapshot.js";
 import { firstAtOrAfter, isWithin } from "../tree/repository-path.js";
-import { type Reading, TextReader } from "../tree/yaml-documents.js";
+import { type Reading, REFUSED_MS, TextReader, type YamlText } from "../tree/yaml-documents.js";
 
 /** What detection remembers from one snapshot to the next, in memory. */
 export interface DetectionCaches {
@@ -30,6 +30,7 @@ export function openSnapshot(
   reading: Reading,
 ): Snapshot {
   const files: ReadFiles = { parsed, documents: new Map(), texts: new Map(), reading };
+  const unknown = new Map<string, FoundInputs>();
   const trees = new Map<Revision, Promise<OpenedTree>>();
   const lost = new Map<string, Promise<ChangedPaths>>();
   const ranges = new Map<string, Promise<CommitRange>>();
@@ -54,7 +55,7 @@ export function openSnapshot(
       const { mergeBase, baseRevision, headRevision } = change;
       return once(lost, `${mergeBase} ${baseRevision} ${headRevision}`, () => lostChanges(repository, change));
     },
-    inputs: (entries, application, others, find) => inputs.find(entries, application, others, find),
+    inputs: (entries, application, others, find) => inputs.find(entries, application, others, find, unknown),
   };
 }
 
@@ -89,21 +90,27 @@ class KnownInputs {
 
   /**
    * The inputs of an application at the commit with these entries, remembered or found now. `others` are all other values
-   * that decide the answer. Unknown and failed results are not cached.
+   * that decide the answer. Failed results are not cached, and unknown ones only for their snapshot: two questions of one
+   * plan must not have different answers.
    */
   async find(
     entries: readonly TreeEntry[],
     { name, spec, annotations }: Application,
     others: readonly unknown[],
     find: () => Promise<FoundInputs>,
+    unknown: Map<string, FoundInputs>,
   ): Promise<FoundInputs> {
     const number = this.#numbers.get(entries) ?? (this.#last += 1);
     this.#numbers.set(entries, number);
     const key = `${number} ${name} ${this.#digestOf(spec)} ${this.#digestOf(annotations)} ${JSON.stringify(others)}`;
-    const before = this.#found.get(key);
+    const before = unknown.get(key) ?? this.#found.get(key);
     if (before !== undefined) return before;
     const found = await find();
-    if (found.inputs.some(({ whole }) => whole !== undefined)) return { ...found, decidedBy: undefined };
+    if (found.inputs.some(({ whole }) => whole !== undefined)) {
+      const whole = { ...found, decidedBy: undefined };
+      unknown.set(key, whole);
+      return whole;
+    }
     this.#found.set(key, found, { size: 2 * key.length + weightOf(found) });
     return found;
   }
@@ -130,9 +137,12 @@ const MAX_READ_AHEAD = 5000;
 type Documents = Promise<readonly Json[] | undefined>;
 
 /** Parsed files by blob, across snapshots and repositories: most are the same at the next push. */
-type ParsedFiles = LRUCache<string, readonly Json[] | "unreadable">;
+type ParsedFiles = LRUCache<string, YamlText>;
 
-/** The files read so far, by blob. The trees of a snapshot share them, since many applications read the same files. */
+/**
+ * The files read so far, by blob. The trees of a snapshot share them, since many applications read the same files, and each
+ * keeps its first answer.
+ */
 interface ReadFiles {
   readonly parsed: ParsedFiles;
   readonly documents: Map<string, Documents>;
@@ -171,13 +181,9 @@ async function listTree(
     readYaml(path) {
       const entry = fileAt(path);
       if (entry?.kind !== "file") return Promise.resolve(undefined);
-      const known = parsed.get(entry.blob);
-      if (known !== undefined) return Promise.resolve(known === "unreadable" ? undefined : known);
-      const read = documents.get(entry.blob) ?? readText(entry.path).then((text) => parse(entry.blob, text));
-      documents.set(entry.blob, read);
-      return read;
+      return once(documents, entry.blob, () => documentsOf(entry));
     },
-    parseYaml: (text) => reader.yaml(text),
+    parseYaml: async (text) => ifRead(await reader.yaml(text)),
     async readTexts(paths) {
       const wanted = paths.flatMap((path) => {
         const entry = fileAt(path);
@@ -243,12 +249,20 @@ async function listTree(
     return (await all).get(path);
   }
 
-  async function parse(blob: string, text: string | undefined): Promise<readonly Json[] | undefined> {
+  async function documentsOf({ path, blob }: TreeEntry): Documents {
+    const known = parsed.get(blob);
+    if (known !== undefined) return ifRead(known);
+    const text = await readText(path);
     if (text === undefined) return undefined;
-    const values = await reader.yaml(text);
-    parsed.set(blob, values ?? "unreadable", { size: text.length + 100 });
-    return values;
+    const read = await reader.yaml(text);
+    // For a while, so that a hostile file does not take its time at every event.
+    parsed.set(blob, read, { size: text.length + 100, ttl: read === "exceeded" ? REFUSED_MS : 0 });
+    return ifRead(read);
   }
+}
+
+function ifRead(text: YamlText): readonly Json[] | undefined {
+  return typeof text === "string" ? undefined : text;
 }
 
 /** The character that follows the slash: everything below a directory sorts between the two. */

@@ -14,7 +14,7 @@ import type {
 } from "../../ports/manifest-scanner.js";
 import type { TreeEntry } from "../../ports/repositories.js";
 import { followLinks } from "../inputs/snapshot.js";
-import { type Reading, SHORT_TEXT } from "../tree/yaml-documents.js";
+import { type Reading, REFUSED_MS, SHORT_TEXT } from "../tree/yaml-documents.js";
 import { type FileResources, mayHoldResource, readResources, readResourcesTask, type Resource } from "./resources.js";
 
 /** Paths per read, which bounds the texts held at a time. */
@@ -22,8 +22,6 @@ const BATCH = 1000;
 /** Limit of what is remembered, in characters of files with resources. Any other file counts as `EMPTY_WEIGHT`. */
 const CACHE_LIMIT = 64 * 1024 * 1024;
 const EMPTY_WEIGHT = 100;
-/** A file that took too long is tried again after this time, since a busy machine may have been at fault. */
-const REFUSED_MS = 10 * 60_000;
 
 /** A file that holds resources or may hold some. */
 interface ReadFile {

@@ -14,6 +14,11 @@ export interface Reading extends Pick<ComputeLimits, "owner" | "signal"> {
 /** The slowest known texts of this size take a few tens of milliseconds, which is less than a start of a thread. */
 export const SHORT_TEXT = 2048;
 const DEADLINE_MS = 10_000;
+/** What took too long is tried again after this time, since a busy machine may have been at fault. */
+export const REFUSED_MS = 10 * 60_000;
+
+/** The documents of a YAML text, if all of it can be read. One that exceeded its limits may be readable later. */
+export type YamlText = readonly Json[] | "unreadable" | "exceeded";
 
 /** Parses short texts in this thread and long ones in a worker. */
 export class TextReader {
@@ -33,10 +38,10 @@ export class TextReader {
     return { kind: "done", output: await task.run(input) };
   }
 
-  /** The YAML documents of a text; undefined if not all of it can be read. */
-  async yaml(text: string): Promise<readonly Json[] | undefined> {
+  async yaml(text: string): Promise<YamlText> {
     const read = await this.run(readDocumentsTask, text, text.length);
-    return read.kind === "done" && read.output.problems.length === 0 ? read.output.values : undefined;
+    if (read.kind === "exceeded") return "exceeded";
+    return read.output.problems.length === 0 ? read.output.values : "unreadable";
   }
 }
 
