@@ -8,6 +8,9 @@ import { changeOf } from "./resources.js";
 
 const MINUTE_MS = 60_000;
 const RECONCILE_EVERY_MS = 5 * MINUTE_MS;
+const DAY_MINUTES = 24 * 60;
+/** The longest pause before something that failed is tried again, and a little more. */
+const PUT_OFF_MS = 11 * MINUTE_MS;
 const { SVC_SEQUENCES, SVC_SEED, SVC_PATH } = process.env;
 /** Sequences that one service plays, one after the other: starting it and opening its changes costs as much as half a sequence. */
 const IN_A_ROW = 4;
@@ -30,6 +33,7 @@ type Act =
   | { readonly kind: "approve" | "reject" | "merge" | "close" | "reopen"; readonly at: number }
   | { readonly kind: "draft"; readonly at: number; readonly draft: boolean }
   | { readonly kind: "base"; readonly application: string; readonly value: string }
+  | { readonly kind: "delete-plan"; readonly at: number }
   | { readonly kind: "restart" }
   | { readonly kind: "later"; readonly minutes: number };
 
@@ -52,6 +56,7 @@ const body = fc.constantFrom(
   "svc unlock",
   "svc rollback",
   "svc sync -a web",
+  "svc hold -a web --reason migration --until 2h",
   "svc help",
 );
 const act: fc.Arbitrary<Act> = fc.oneof(
@@ -73,8 +78,15 @@ const act: fc.Arbitrary<Act> = fc.oneof(
     arbitrary: fc.record({ kind: fc.constant("base" as const), application: fc.constantFrom("web", "api"), value }),
     weight: 1,
   },
+  { arbitrary: fc.record({ kind: fc.constant("delete-plan" as const), at }), weight: 1 },
   { arbitrary: fc.record({ kind: fc.constant("restart" as const) }), weight: 1 },
-  { arbitrary: fc.record({ kind: fc.constant("later" as const), minutes: fc.constantFrom(1, 11, 120) }), weight: 1 },
+  {
+    arbitrary: fc.record({
+      kind: fc.constant("later" as const),
+      minutes: fc.constantFrom(1, 11, 120, 8 * DAY_MINUTES),
+    }),
+    weight: 1,
+  },
 );
 const step: fc.Arbitrary<Step> = fc.record({
   act,
@@ -118,6 +130,11 @@ async function perform(act: Act, numbers: readonly number[], bot: Bot): Promise<
     case "base":
       await forge.pushToBranch(REPOSITORY, "main", changeOf([act.application], act.value));
       return;
+    case "delete-plan": {
+      const plan = bot.seen(number).comments.findLast(({ body }) => body.startsWith("<!-- svc:plan "));
+      if (plan !== undefined) forge.deleteComment(REPOSITORY, number, plan.id);
+      return;
+    }
     case "restart":
       return bot.restart();
     case "later":
@@ -125,11 +142,14 @@ async function perform(act: Act, numbers: readonly number[], bot: Bot): Promise<
   }
 }
 
-/** Time passes as in a service that runs: with a look of the reconciler in it, if it is long enough for one. */
+/** Time passes as in a service that runs: with looks of the reconciler in it, if it is long enough for one. */
 async function pass(milliseconds: number, bot: Bot): Promise<void> {
-  bot.clock.advance(milliseconds / 2);
-  if (milliseconds > RECONCILE_EVERY_MS) await bot.service.reconcile();
-  bot.clock.advance(milliseconds / 2);
+  const looks = milliseconds > RECONCILE_EVERY_MS ? Math.ceil(milliseconds / (DAY_MINUTES * MINUTE_MS)) : 0;
+  for (let left = looks; left > 0; left -= 1) {
+    bot.clock.advance(milliseconds / (looks + 1));
+    await bot.service.reconcile();
+  }
+  bot.clock.advance(milliseconds / (looks + 1));
 }
 
 async function play({ act, lost, failing, refused }: Step, numbers: readonly number[], bot: Bot): Promise<void> {
@@ -154,7 +174,7 @@ async function play({ act, lost, failing, refused }: Step, numbers: readonly num
 /** The queue is empty, everything that was put off is due, and the reconciler has passed. */
 async function settle(bot: Bot): Promise<void> {
   for (let round = 0; round < 2; round += 1) {
-    bot.clock.advance(2 * MINUTE_MS);
+    bot.clock.advance(PUT_OFF_MS);
     await bot.service.reconcile();
     await bot.idle();
   }
