@@ -140,6 +140,7 @@ export interface Forge {
   /** Clone URL over http, as Argo CD's sources name the repository. */
   cloneUrl(repository: string): string;
   setAccess(repository: string, login: string, level: AccessLevel): void;
+  protectBranch(repository: string, branch: string): void;
   /** Whether strangers may read the repository. */
   setVisibility(repository: string, visibility: "public" | "private"): void;
   /** Sets the members of a team: `acme/platform` on GitHub, a group's full path on GitLab. */

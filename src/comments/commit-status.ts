@@ -223,6 +223,7 @@ const STATUS: Readonly<Record<Gate, GateStatus | undefined>> = {
   fork: { first: true, text: () => pending("comes from a fork, whose content is not planned here") },
   "broken-rules": { first: true, text: () => failing("the plan failed: the repository's file cannot be used") },
   "updates-off": undefined,
+  "shared-head": undefined,
   unmerged: undefined,
   "write-access": undefined,
   "head-moved": undefined,

@@ -259,7 +259,9 @@ export function defaultsSection() {
     allowed_bots: listOf(text()).prefault([]).describe("bots whose comments may be commands"),
     protected_branches: listOf(text())
       .prefault([])
-      .describe("branches that are never deleted, besides `main`, `master`, `develop` and `development`"),
+      .describe(
+        "branches that svc never deletes and never updates, besides `main`, `master`, `develop` and `development`",
+      ),
   });
 }
 

@@ -12,16 +12,21 @@ export interface History {
 }
 
 /**
- * Whether git itself merges the two parents of this commit to just its tree. False for a conflict, for several merge
- * bases, and where the history cannot be fetched. @throws {GitFailure} if the host does not answer.
+ * Whether git itself merges the two parents of this commit, or two others, to just its tree. False for a conflict, for several
+ * merge bases, and where the history cannot be fetched. @throws {GitFailure} if the host does not answer.
  */
-export async function isCleanMerge(history: History, commit: Revision): Promise<boolean> {
+export async function isCleanMerge(
+  history: History,
+  commit: Revision,
+  of?: readonly [Revision, Revision],
+): Promise<boolean> {
   const header = await headerOf(history, commit);
   const tree = /^tree ([0-9a-f]+)$/m.exec(header)?.[1];
-  const [one, other, third] = [...header.matchAll(/^parent ([0-9a-f]+)$/gm)].map(([, id = ""]) => revision(id));
+  const parents = [...header.matchAll(/^parent ([0-9a-f]+)$/gm)].map(([, id = ""]) => revision(id));
+  const [one, other, third]: readonly Revision[] = of ?? parents;
   if (tree === undefined || one === undefined || other === undefined || third !== undefined) return false;
   for (const depth of [0, ...DEPTHS]) {
-    if (depth > 0 && !(await couldDeepen(history, [commit], depth))) return false;
+    if (depth > 0 && !(await couldDeepen(history, of ?? [commit], depth))) return false;
     if (await isHistoryKnown(history, one, other)) return (await mergedTree(history, one, other)) === tree;
   }
   return false;

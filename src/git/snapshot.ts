@@ -89,8 +89,8 @@ export class MirrorSnapshot implements RepositorySnapshot {
     return once(this.#ranges, `${from} ${to}`, () => this.alone(() => commitsBetween(this.#history, from, to)));
   }
 
-  isCleanMerge(commit: Revision): Promise<boolean> {
-    return this.alone(() => isCleanMerge(this.#history, commit));
+  isCleanMerge(commit: Revision, of?: readonly [Revision, Revision]): Promise<boolean> {
+    return this.alone(() => isCleanMerge(this.#history, commit, of));
   }
 
   revertConflicts(reverted: RevertedCommits, onto: Revision): Promise<readonly string[] | undefined> {

@@ -1,5 +1,5 @@
 import type { Revision } from "../core/model/brand.js";
-import type { ChangeRequest } from "../core/model/change-request.js";
+import { type ChangeRequest, isSharedHead } from "../core/model/change-request.js";
 import { HostFailure } from "../core/model/errors.js";
 import type { MergeIntent } from "../core/model/result.js";
 
@@ -27,9 +27,7 @@ export async function deleteSourceBranch(
   const name = change.headBranch;
   const kept = (why: string): string => `The branch ${name} was not deleted: ${why}.`;
   if (change.fork) return kept("it is in another repository");
-  if (name === change.defaultBranch || name === change.baseBranch || intent.protectedBranches.includes(name)) {
-    return kept("branches of this name are never deleted");
-  }
+  if (isSharedHead(change, intent.protectedBranches)) return kept("branches of this name are never deleted");
   try {
     const branch = await branches.find(name);
     if (branch === undefined) return undefined;
@@ -41,4 +39,13 @@ export async function deleteSourceBranch(
     if (error instanceof HostFailure) return kept(error.message.replace(/\.$/, ""));
     throw error;
   }
+}
+
+/** Why our account must not push to the head branch, whatever its rights are; undefined if it may. Read right before the push. */
+export async function pushObstacle(
+  { headBranch }: ChangeRequest,
+  find: BranchAccess["find"],
+  title: string,
+): Promise<string | undefined> {
+  return (await find(headBranch))?.protected === true ? `${title} protects the branch ${headBranch}` : undefined;
 }

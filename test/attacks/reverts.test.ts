@@ -53,6 +53,20 @@ describe.each(HOSTS)("a revert that svc opens on %s", (host) => {
     expect(bot.lastComment(two)).toContain("✅ succeeded");
   });
 
+  test("that is led to another base vouches for no commit of the one that it was opened for", async () => {
+    const bot = await startBot({ host, git: true, config: { defaults: { require_approval: true } } });
+    const evil = await bot.open(changeOf(["web"], "evil"), { branch: "evil", by: "bo", author: "ana" });
+    await bot.close(evil);
+    const one = await bot.open({ "docs/notes.md": "more\n" }, { base: "evil" });
+    await bot.forge.mergeByHand(REPOSITORY, one, "ana");
+    await bot.idle();
+    const two = await reverted(bot, one, "ana");
+    await bot.forge.retarget(REPOSITORY, two, "main");
+    await bot.idle();
+    await bot.approve(two, "bo");
+    await expectRefused(bot, two, /The approval by bo is not enough: Git(?:Hub|Lab) does not tell who pushed/);
+  });
+
   test("is approved neither by who wrote a commit of what it reverts, nor by who pushed one", async () => {
     const [bot, one] = await merged(host, {}, { by: "olga", author: "mia" });
     const two = await reverted(bot, one, "ana");

@@ -85,4 +85,67 @@ describe.each(HOSTS)("updates of branches on %s", (host) => {
     expect(bot.lastComment(one)).toContain("update\\_branch is never here");
     expect(bot.seen(one).headRevision).toBe(head);
   });
+
+  test.each(["by a second change request", "by leading it there and back"])(
+    "who has svc bring commits of theirs into another's branch %s does not approve them",
+    async (how) => {
+      const bot = await startBot({ host, git: true, config: { defaults: { require_approval: true } } });
+      const one = await bot.open(changeOf(["web"], "2"));
+      const forged = { branch: "evil", by: "bo", author: "ana" };
+      await bot.close(await bot.open({ "apps/web/evil.yaml": configMap("evil", { a: "1" }) }, forged));
+      const { headBranch, headRevision } = bot.seen(one);
+      if (how === "by a second change request") {
+        const two = await bot.open({}, { branch: headBranch, base: "evil", at: headRevision });
+        await bot.comment(two, "svc update", "bo");
+        await bot.close(two);
+      } else {
+        await bot.forge.retarget(REPOSITORY, one, "evil");
+        await bot.idle();
+        await bot.comment(one, "svc update", "bo");
+        await bot.forge.retarget(REPOSITORY, one, "main");
+        await bot.idle();
+      }
+      expect(bot.seen(one).headRevision).not.toBe(headRevision);
+      await bot.approve(one, "bo");
+      await bot.comment(one, "svc plan", "bo");
+      await expectRefused(bot, one, /The approval by bo is not enough: Git(?:Hub|Lab) does not tell who pushed/);
+    },
+  );
+
+  test.each([
+    ["the default branch", "main", undefined],
+    ["a branch that the server protects", "qa", undefined],
+    ["a branch that the host protects", "guarded", "guarded"],
+  ])("svc pushes nothing to %s for a change request that has it as its head", async (_, branch, guarded) => {
+    const config = { defaults: { protected_branches: ["qa"] } };
+    const bot = await startBot({ host, git: true, config });
+    await bot.forge.pushToBranch(REPOSITORY, "evil", changeOf(["web"], "evil"));
+    const tip = await bot.forge.pushToBranch(REPOSITORY, branch, {
+      "apps/api/more.yaml": configMap("more", { a: "1" }),
+    });
+    if (guarded !== undefined) bot.forge.protectBranch(REPOSITORY, guarded);
+    await bot.idle();
+    const one = await bot.open({}, { branch, base: "evil", at: tip });
+    await bot.comment(one, "svc update");
+    expect(bot.lastComment(one)).toMatch(
+      guarded === undefined
+        ? `The branch was not updated: ${branch} is the default branch or a protected one, and svc never pushes to those.`
+        : /The branch was not updated: Git(?:Hub|Lab) protects the branch guarded\./,
+    );
+    expect(bot.seen(one).headRevision).toBe(tip);
+  });
+});
+
+test("a push that GitLab lists no more stays unknown after an update", async () => {
+  const bot = await startBot({ host: "hostb", git: true, config: { defaults: { require_approval: true } } });
+  const one = await bot.open(changeOf(["web"], "2"));
+  await bot.forge.push(REPOSITORY, one, changeOf(["web"], "evil"), { by: "bo", author: "ana" });
+  await bot.forge.pushToBranch(REPOSITORY, "main", base);
+  await bot.idle();
+  await bot.loseWebhooks(async () => {
+    for (let n = 0; n < 505; n += 1) await bot.forge.pushToBranch(REPOSITORY, "noise", { "n.txt": `${n}` });
+  });
+  await bot.comment(one, "svc update", "bo");
+  await bot.approve(one, "bo");
+  await expectRefused(bot, one, /The approval by bo is not enough: GitLab does not tell who pushed/);
 });

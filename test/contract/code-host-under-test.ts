@@ -16,8 +16,6 @@ import { hostParts } from "../hosts/host-parts.js";
 import { JumpClock } from "../jump-clock.js";
 import { keptLogger } from "../secrets-in-logs/kept-logger.js";
 
-export type TestedForge = Forge & { protectBranch(repository: string, branch: string): void };
-
 export interface ClientOptions {
   readonly clock: JumpClock;
   readonly requestTimeoutMs?: number;
@@ -72,7 +70,7 @@ export interface HostTraits {
 }
 
 export interface CodeHostUnderTest extends HostTraits {
-  readonly forge: TestedForge;
+  readonly forge: Forge;
   readonly store: GitStore;
   readonly clock: JumpClock;
   readonly host: CodeHost;
@@ -209,7 +207,7 @@ export async function startGitLabUnderTest(options: StartOptions = {}): Promise<
 }
 
 function underTest(
-  forge: TestedForge,
+  forge: Forge,
   store: GitStore,
   client: (options: ClientOptions) => CodeHost,
   quickActions: () => readonly unknown[],

@@ -58,6 +58,15 @@ export function updateContract(under: () => CodeHostUnderTest): void {
     );
   });
 
+  test("a branch that the host protects is not pushed to, and the host is not asked to", async () => {
+    const change = await behind();
+    const { forge, repository, host } = under();
+    forge.protectBranch(repository, change.headBranch);
+    expect(
+      await sent(async () => expect(await host.updateBranch(change)).toEqual(refused(/protects the branch/))),
+    ).toBe(0);
+  });
+
   test("conflicts are named, and the branch stays as it is", async () => {
     const { forge, repository, host, open, read } = under();
     await forge.pushToBranch(repository, "main", { "update-fought.txt": "a\n" });

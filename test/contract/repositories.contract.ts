@@ -219,6 +219,12 @@ export function repositoriesContract(name: string, start: (host: GitHost) => Pro
       expect(await snapshot.isCleanMerge(revision(clean))).toBe(true);
       expect(await snapshot.isCleanMerge(revision(evil))).toBe(false);
       expect(await snapshot.isCleanMerge(revision(side))).toBe(false);
+      const parents = [one ?? start, revision(side)] as const;
+      const rebased = await store.commit("acme/deploy", "rebased", { "one.yaml": "1" }, { from: side });
+      await snapshot.commitsBetween(start, revision(rebased));
+      expect(await snapshot.isCleanMerge(revision(rebased), parents)).toBe(true);
+      expect(await snapshot.isCleanMerge(revision(clean), parents)).toBe(true);
+      expect(await snapshot.isCleanMerge(revision(evil), parents)).toBe(false);
     });
 
     test("a revert conflicts in the files that have changed since, as git sees it", async () => {

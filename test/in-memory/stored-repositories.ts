@@ -112,10 +112,10 @@ class StoredSnapshot implements RepositorySnapshot {
     };
   }
 
-  async isCleanMerge(commit: Revision): Promise<boolean> {
+  async isCleanMerge(commit: Revision, of?: readonly [Revision, Revision]): Promise<boolean> {
     this.signal?.throwIfAborted();
     const { tree, parents } = this.#commit(commit);
-    const [one, other, third] = parents;
+    const [one, other, third] = of ?? parents;
     if (one === undefined || other === undefined || third !== undefined) return false;
     const [left, right] = [this.#history(one), this.#history(other)];
     const common = [...left.values()].filter(({ id }) => right.has(id));

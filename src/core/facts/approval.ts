@@ -1,15 +1,17 @@
 import { REPOSITORY_FILE } from "../../names.js";
 import { projectOf } from "../model/application.js";
+import { revision } from "../model/brand.js";
 import {
   type Approval,
   type Approver,
   type Authorship,
   type ChangeRequest,
   changeRequestRef,
+  type Push,
   type Reviews,
   type User,
 } from "../model/change-request.js";
-import { HostFailure } from "../model/errors.js";
+import { HostFailure, RepositoryFailure } from "../model/errors.js";
 import type { AllHostWords } from "../model/host-words.js";
 import type { AccessRule, Settings } from "../model/settings.js";
 import type { LiveSubject } from "../model/subject.js";
@@ -71,7 +73,8 @@ function administratorNeeded(host: string): string {
 async function independentApproval(given: Reviews, context: ApprovalContext): Promise<Approval> {
   const { host, change, settings, snapshot } = context;
   if (!given.approved) return given;
-  const isOurs = change.author?.id === (await host.self()).id;
+  const { id: self } = await host.self();
+  const isOurs = change.author?.id === self;
   if (settings.approvalFromCommitters && !isOurs) return given;
   const [range, authorship] = await Promise.all([
     snapshot.commitsBetween(change.mergeBase, change.headRevision),
@@ -86,13 +89,19 @@ async function independentApproval(given: Reviews, context: ApprovalContext): Pr
     commits: range.commits,
     empty: new Set(),
     looks: reviews.looks,
-    authorship,
+    authorship: answerable.retargeted ? { ...authorship, opened: undefined } : authorship,
+    self,
+    updates: new Set(),
     untoldAuthors: answerable.incomplete,
   };
   if (unseenCommits(facts).length === 0) return approvedBy(facts);
-  const merges = { ...facts, empty: await baseMerges(facts, snapshot) };
-  const unseen = unseenCommits(merges);
-  return unseen.length === 0 ? approvedBy(merges) : refuse(unseen, context);
+  const judged = {
+    ...facts,
+    empty: await baseMerges(facts, snapshot),
+    updates: await plainUpdates(facts, context),
+  };
+  const unseen = unseenCommits(judged);
+  return unseen.length === 0 ? approvedBy(judged) : refuse(unseen, context);
 }
 
 function approvedBy(facts: EyesFacts): Approval {
@@ -106,6 +115,8 @@ interface Answerable {
   readonly people: ReadonlySet<string>;
   /** There may be others. */
   readonly incomplete: boolean;
+  /** Led to another base than what it reverts was merged into: it may bring commits of that base, which nobody answers for. */
+  readonly retargeted?: boolean;
 }
 
 /** Reverts of reverts that are followed. */
@@ -132,6 +143,7 @@ async function answerableFor(
   return {
     people: new Set([reverts.askedBy, ...ids, ...earlier.people]),
     incomplete: reverted.author === undefined || earlier.incomplete,
+    retargeted: reverted.baseBranch !== change.baseBranch,
   };
 }
 
@@ -157,6 +169,34 @@ async function baseMerges(
   const clean = new Set<string>();
   for (const { id } of merges.slice(0, MOST_MERGES)) if (await snapshot.isCleanMerge(id)) clean.add(id);
   return clean;
+}
+
+/** Our own pushes that rewrote the head without changes of their own: git merges the head before and a commit of the base branch to the same tree. */
+async function plainUpdates(
+  { commits, authorship, self }: EyesFacts,
+  { change, snapshot }: ApprovalContext,
+): Promise<ReadonlySet<Push>> {
+  const own = new Set<string>(commits.map(({ id }) => id));
+  const ours = authorship.pushes.filter(({ by, before = "" }) => by?.id === self && !own.has(before));
+  const plain = new Set<Push>();
+  for (const push of ours.slice(0, MOST_MERGES)) if (await isPlain(push)) plain.add(push);
+  return plain;
+
+  async function isPlain({ before, after }: Push): Promise<boolean> {
+    if (before === undefined || after === undefined || after === "deleted") return false;
+    try {
+      const range = await snapshot.commitsBetween(change.mergeBase, revision(after));
+      const added = new Set<string>(range.commits.map(({ id }) => id));
+      const parents = range.commits.flatMap((commit) => commit.parents).filter((parent) => !added.has(parent));
+      const [onto, other] = new Set(parents);
+      if (!range.complete || onto === undefined || other !== undefined) return false;
+      return await snapshot.isCleanMerge(revision(after), [revision(before), onto]);
+    } catch (error) {
+      // The host need not keep a head that nothing leads to any more.
+      if (error instanceof RepositoryFailure) return false;
+      throw error;
+    }
+  }
 }
 
 /** Judges a head whose commits are not all known: two approvers are enough, since neither wrote everything alone. */

@@ -53,6 +53,14 @@ export interface ChangeRequest extends ChangeRequestRef {
   readonly repositoryUrls: readonly string[];
 }
 
+/** Whether others build on the head branch, as its name says: svc neither deletes nor updates it. */
+export function isSharedHead(
+  { headBranch, baseBranch, defaultBranch }: Pick<ChangeRequest, "headBranch" | "baseBranch" | "defaultBranch">,
+  protectedBranches: readonly string[],
+): boolean {
+  return [defaultBranch, baseBranch, ...protectedBranches].includes(headBranch);
+}
+
 /** Whether a merge would conflict; hosts compute it in the background. */
 export type Mergeability = "mergeable" | "conflicts" | "unknown";
 
@@ -179,6 +187,6 @@ export interface Push {
   readonly by: User | undefined;
   /** The head before; undefined for a new branch. */
   readonly before: string | undefined;
-  /** The head after the push; undefined if the host reports only a push to several branches, perhaps to this one. */
+  /** The head after the push, or `deleted`; undefined if the host reports only a push to several branches, perhaps to this one. */
   readonly after: string | undefined;
 }

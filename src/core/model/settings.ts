@@ -107,7 +107,7 @@ export interface OwnSettings {
   readonly autoMerge: boolean;
   readonly mergeMethod: MergeMethod;
   readonly deleteSourceBranch: boolean;
-  /** Branches that are never deleted. */
+  /** Branches that are never deleted, and never brought up to date. */
   readonly protectedBranches: readonly string[];
   /** An approval counts also if who gave it wrote or pushed commits that nobody else approved. */
   readonly approvalFromCommitters: boolean;

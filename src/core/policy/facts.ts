@@ -1,5 +1,5 @@
 import type { ApplicationName } from "../model/brand.js";
-import type { Approval, ChangeRequest } from "../model/change-request.js";
+import { type Approval, type ChangeRequest, isSharedHead } from "../model/change-request.js";
 import type { FailedCheck, OverriddenOf } from "../model/check.js";
 import type { Deployment } from "../model/deployment.js";
 import type { HoldOf } from "../model/hold.js";
@@ -86,12 +86,21 @@ interface SettingFacts {
   readonly prune: boolean;
   /** Only if `update_branch` is `never`. */
   readonly updatesOff?: true;
+  /** Only if the head branch, in this repository, is one that others build on. */
+  readonly sharedHead?: true;
 }
 
-type GatedSettings = Pick<OwnSettings, "allowForks" | "skipNoChanges" | "prune" | "updateBranch">;
+type GatedSettings = Pick<OwnSettings, "allowForks" | "skipNoChanges" | "prune" | "updateBranch" | "protectedBranches">;
 
-function settingFacts({ allowForks, skipNoChanges, prune, updateBranch }: GatedSettings): SettingFacts {
-  return { allowForks, skipNoChanges, prune, ...(updateBranch === "never" ? { updatesOff: true } : {}) };
+function settingFacts(change: ChangeRequest, settings: GatedSettings): SettingFacts {
+  const { allowForks, skipNoChanges, prune, updateBranch, protectedBranches } = settings;
+  return {
+    allowForks,
+    skipNoChanges,
+    prune,
+    ...(updateBranch === "never" ? { updatesOff: true } : {}),
+    ...(!change.fork && isSharedHead(change, protectedBranches) ? { sharedHead: true } : {}),
+  };
 }
 
 export interface Asker {
@@ -251,7 +260,7 @@ export function blankFacts(change: ChangeRequest, words: HostWords, settings: Ga
     change,
     words,
     untold: {},
-    settings: settingFacts(settings),
+    settings: settingFacts(change, settings),
     problems: [],
     asker: undefined,
     plan: undefined,

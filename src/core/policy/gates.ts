@@ -11,6 +11,7 @@ export type Gate =
   | "closed"
   | "fork"
   | "updates-off"
+  | "shared-head"
   | "unmerged"
   | "broken-rules"
   | "write-access"

@@ -9,6 +9,10 @@ export interface EyesFacts {
   readonly empty: ReadonlySet<string>;
   readonly looks: readonly Look[];
   readonly authorship: Authorship;
+  /** Id of our own account. Its pushes carry what somebody had us bring, so by themselves they tell nothing. */
+  readonly self: string;
+  /** Pushes of ours that rewrote the head into what git makes of it and of a commit of the base branch. */
+  readonly updates: ReadonlySet<Push>;
   /** It reverts something, and nobody can tell who asked for that, or who wrote it: it may be any approver. */
   readonly untoldAuthors?: boolean;
 }
@@ -41,7 +45,7 @@ export function unseenCommits(facts: EyesFacts): readonly UnseenCommit[] {
   const { head, commits, empty, looks, authorship, untoldAuthors = false } = facts;
   const history = historiesOf(commits);
   const adding = commits.filter(({ id }) => !empty.has(id));
-  const pushes = introductions(head, commits, history, authorship);
+  const pushes = introductions(facts, history);
   const everPushed = new Set(pushes.flatMap(({ by, brings }) => (adding.some(({ id }) => brings(id)) ? idOf(by) : [])));
   const opened = history(authorship.opened);
 
@@ -97,11 +101,11 @@ interface Introduction {
  * may have squashed them. The same goes for pushes to several branches at once where the chain has a gap.
  */
 function introductions(
-  head: string,
-  commits: readonly GraphCommit[],
+  facts: EyesFacts,
   history: (tip: string | undefined) => ReadonlySet<string>,
-  { pushes }: Authorship,
 ): readonly Introduction[] {
+  const { head, commits, self, updates } = facts;
+  const { pushes } = facts.authorship;
   const own = new Set<string>(commits.map(({ id }) => id));
   const base = new Set<string>(commits.flatMap(({ parents }) => parents.filter((parent) => !own.has(parent))));
   const found: Introduction[] = [];
@@ -110,16 +114,34 @@ function introductions(
   for (const state of states) {
     const ending = pushes.filter(({ after }) => after === state);
     if (ending.length === 0) hasGap = true;
-    for (const { by, before } of ending) {
+    for (const push of ending) {
+      const { by, before } = push;
       const earlier = history(before);
       const brings = (commit: string) => !own.has(state) || (history(state).has(commit) && !earlier.has(commit));
-      found.push({ by, brings, exact: own.has(state) });
+      const tells = by?.id !== self || (updates.has(push) && isAccountedFor(before, facts));
+      found.push({ by, brings, exact: own.has(state) && tells });
       if (before !== undefined && !base.has(before)) states.add(before);
     }
   }
   if (!hasGap) return found;
   const several = pushes.filter((push: Push) => push.after === undefined);
   return [...found, ...several.map(({ by }) => ({ by, brings: () => true, exact: false }))];
+}
+
+/**
+ * Whether the host tells of every push that led to a head which an update rewrote: with a gap, anybody may have brought what
+ * the update pushed anew. What it was opened with, its author answers for.
+ */
+function isAccountedFor(head: string | undefined, { authorship, self, updates }: EyesFacts): boolean {
+  const { pushes, opened } = authorship;
+  const ending = (state: string) => (state === opened ? [] : pushes.filter(({ after }) => after === state));
+  const states = [...walk(head ?? "", (state) => ending(state).flatMap(({ before }) => before ?? []))];
+  const starts = states.some((state) => state === opened || ending(state).some(({ before }) => before === undefined));
+  return starts && states.every((state) => state === opened || isTold(ending(state)));
+
+  function isTold(found: readonly Push[]): boolean {
+    return found.length > 0 && found.every((push) => push.by?.id !== self || updates.has(push));
+  }
 }
 
 export function peopleIn(looks: readonly Look[]): number {

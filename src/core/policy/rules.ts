@@ -63,6 +63,13 @@ export const RULES: Readonly<Record<Gate, Rule> & Record<DangerGate, DangerRule>
     bars: ({ settings }) => (settings.updatesOff ? [whole("update_branch is never here")] : []),
     refusal: notDone("update"),
   }),
+  "shared-head": ofChange(["update"], "operator", 1, {
+    bars: ({ settings, change: { headBranch } }) =>
+      settings.sharedHead
+        ? [whole(`${headBranch} is the default branch or a protected one, and svc never pushes to those`)]
+        : [],
+    refusal: notDone("update"),
+  }),
   unmerged: ofChange(["revert"], "nobody", 1, {
     bars: ({ change }) => (change.state === "merged" ? [] : [whole(`it is ${change.state}, and not merged`)]),
     refusal: notDone("revert"),
@@ -136,7 +143,7 @@ export const RULES: Readonly<Record<Gate, Rule> & Record<DangerGate, DangerRule>
     },
     step: ({ bars }, { change, settings }) => ({
       ...pushing("behind", namesIn(bars), change),
-      ...(change.fork || settings.updatesOff ? {} : { command: "update" }),
+      ...(change.fork || settings.updatesOff || settings.sharedHead ? {} : { command: "update" }),
     }),
   }),
   unevaluated: ofEach(["sync", "merge"], "push", 11, {

@@ -66,7 +66,9 @@ const activitiesSchema = z.array(z.object({ before: z.string(), after: z.string(
 export async function getAuthorship(client: GitHubClient, change: ChangeRequest, self: string): Promise<Authorship> {
   const [{ accounts, reverts }, pushes] = await Promise.all([getAccounts(client, change), getPushes(client, change)]);
   const isOurs = change.author?.id === self;
-  return { accounts, pushes, opened: undefined, reverts: reverts ?? (isOurs ? "unknown" : undefined) };
+  // GitHub does not tell at which head it was opened; the branch of a revert is made by our own push.
+  const made = isOurs ? pushes.find(({ by, before }) => by?.id === self && before === undefined) : undefined;
+  return { accounts, pushes, opened: made?.after, reverts: reverts ?? (isOurs ? "unknown" : undefined) };
 }
 
 /** What a description says of a revert is worth nothing once it was edited: whoever can push can do that. */

@@ -15,7 +15,7 @@ import {
   readUntil,
 } from "../host-answer.js";
 import { readRevertBody, revertBody, revertTitle } from "../revert-marker.js";
-import { deleteSourceBranch } from "../source-branch.js";
+import { deleteSourceBranch, pushObstacle } from "../source-branch.js";
 import { findBranch, getPull } from "./change-request.js";
 import type { GitHubClient } from "./client.js";
 import { GITHUB } from "./words.js";
@@ -232,6 +232,8 @@ export async function updateBranch(client: GitHubClient, change: ChangeRequest, 
   if ((await getPull(client, change)).base.ref !== change.baseBranch) {
     return { kind: "refused", reason: "its base branch changed meanwhile" };
   }
+  const obstacle = await pushObstacle(change, (branch) => ifFound(findBranch(client, change, branch)), "GitHub");
+  if (obstacle !== undefined) return { kind: "refused", reason: obstacle };
   const unanswered = await request(client, change);
   if (typeof unanswered === "string") return { kind: "refused", reason: unanswered };
   const pull = await readUntil(

@@ -18,7 +18,7 @@ import {
   revisionField,
 } from "../host-answer.js";
 import { revertBody, revertTitle } from "../revert-marker.js";
-import { deleteSourceBranch } from "../source-branch.js";
+import { deleteSourceBranch, pushObstacle } from "../source-branch.js";
 import { findBranch, getMergeRequest, mergeabilityOf, type MergeRequest } from "./change-request.js";
 import type { GitLabClient } from "./client.js";
 import { hasMergeTrains, joinMergeTrain } from "./merge-train.js";
@@ -169,6 +169,8 @@ export async function updateBranch(client: GitLabClient, change: ChangeRequest, 
   if (before.sha !== change.headRevision || before.target_branch !== change.baseBranch) {
     return { kind: "refused", reason: "its head or its target branch changed meanwhile" };
   }
+  const obstacle = await pushObstacle(change, (branch) => ifFound(findBranch(client, change, branch)), "GitLab");
+  if (obstacle !== undefined) return { kind: "refused", reason: obstacle };
   const unanswered = await request(client, change);
   if (typeof unanswered === "string") return { kind: "refused", reason: unanswered };
   // The new head appears after the rebase has ended, and the error of an earlier attempt may still be there.

@@ -178,7 +178,7 @@ function opensWhenAsked(change: ChangeRequest, run: SettingsSource): ApprovalCon
   const open = async () => (await (opened ??= openChange(change, run))).snapshot;
   return {
     commitsBetween: async (from, to) => (await open()).commitsBetween(from, to),
-    isCleanMerge: async (commit) => (await open()).isCleanMerge(commit),
+    isCleanMerge: async (commit, of) => (await open()).isCleanMerge(commit, of),
   };
 }
 

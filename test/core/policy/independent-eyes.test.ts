@@ -25,9 +25,12 @@ interface Told {
   readonly looks: readonly string[];
   readonly empty?: readonly string[];
   readonly opened?: string;
+  /** Pushes by `svc` that added nothing. */
+  readonly updates?: readonly string[];
 }
 
-function facts({ commits = CHAIN, by = {}, pushes = ["ana - c"], looks, empty = [], opened }: Told): EyesFacts {
+function facts(told: Told): EyesFacts {
+  const { commits = CHAIN, by = {}, pushes = ["ana - c"], looks, empty = [], opened, updates = [] } = told;
   const [[head] = [""]] = commits;
   const accounts = commits.map(([commit]) => {
     const names = (by[commit] ?? "ana").split(" ");
@@ -52,6 +55,8 @@ function facts({ commits = CHAIN, by = {}, pushes = ["ana - c"], looks, empty = 
       return { by: user(login), saw: id(saw), from: from === undefined ? undefined : id(from) };
     }),
     authorship,
+    self: "svc",
+    updates: new Set(authorship.pushes.filter((_, index) => updates.includes(pushes[index] ?? ""))),
   };
 }
 
@@ -66,6 +71,10 @@ const MERGED: Told["commits"] = [
   ["m", "a", "main"],
   ["a", "o"],
 ];
+
+/** svc rewrote `y`, which ana had pushed, into `c`. */
+const UPDATED: Told = { pushes: ["svc y c", "ana - y"], looks: ["bo c"], updates: ["svc y c"] };
+const UNKNOWN = ["c", "b", "a"].map((commit) => `${commit}: bo unknown-pusher`);
 
 describe("unseen commits", () => {
   test.each<[string, Told, readonly string[]]>([
@@ -123,6 +132,27 @@ describe("unseen commits", () => {
       { pushes: ["ana - c", "bo - c"], looks: ["bo c"] },
       ["c", "b", "a"].map((c) => `${c}: bo pushed`),
     ],
+    [
+      "what svc pushed may be anybody's",
+      { pushes: ["svc a c", "ana - a"], looks: ["bo c"] },
+      ["c: bo unknown-pusher", "b: bo unknown-pusher"],
+    ],
+    ["what an update by svc adds nothing to is whose it was", UPDATED, []],
+    [
+      "who pushed what svc updated, or may have, pushed it",
+      { ...UPDATED, pushes: ["svc y c", "bo x y", "ana - x"] },
+      ["c", "b", "a"].map((c) => `${c}: bo pushed`),
+    ],
+    ["what svc updated has a gap before it", { ...UPDATED, pushes: ["svc y c", "ana x y"] }, UNKNOWN],
+    ["all pushes before what svc updated are missing", { ...UPDATED, pushes: ["svc y c"] }, UNKNOWN],
+    ["pushes in a circle start nowhere", { ...UPDATED, pushes: ["svc y c", "ana x y", "ana y x"] }, UNKNOWN],
+    ["a gap before it was opened is its author's", { ...UPDATED, pushes: ["svc y c"], opened: "y" }, []],
+    [
+      "one update upon another",
+      { ...UPDATED, pushes: ["svc y c", "svc x y", "ana - x"], updates: ["svc y c", "svc x y"] },
+      [],
+    ],
+    ["an update upon what else svc pushed", { ...UPDATED, pushes: ["svc y c", "svc x y", "ana - x"] }, UNKNOWN],
     [
       "a merge that adds something is who pushed it",
       { commits: MERGED, by: { m: "bo" }, pushes: ["bo a m", "ana - a"], looks: ["bo m"] },

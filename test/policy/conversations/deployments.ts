@@ -140,6 +140,12 @@ async function playBehind(recorder: Recorder): Promise<void> {
   await recorder.standing("behind-and-unapproved", both, unapproved);
   await recorder.sync("behind-and-unapproved-before-sync", both, unapproved);
 
+  const shared = recorder.scene({ defaults: { require_approval: true, protected_branches: ["change-1"] } });
+  const qa = await shared.open({ "apps/web/more.yaml": "kind: ConfigMap\n" });
+  shared.base(config("web", "9"));
+  await shared.say(qa, "svc plan");
+  await recorder.standing("behind-and-unapproved-with-a-protected-head", shared, qa);
+
   const loose = recorder.scene({ defaults: { require_up_to_date: false } });
   const reverted = await loose.open({ "apps/web/more.yaml": "kind: ConfigMap\n" });
   loose.base(config("web", "9"));

@@ -43,7 +43,7 @@ export function openSnapshot(
     refs: () => repository.refs(),
     // A failure is remembered too: a history that cannot be fetched is asked for once, not for each application.
     commitsBetween: (from, to) => once(ranges, `${from} ${to}`, () => repository.commitsBetween(from, to)),
-    isCleanMerge: (commit) => repository.isCleanMerge(commit),
+    isCleanMerge: (commit, of) => repository.isCleanMerge(commit, of),
     revertConflicts: (reverted, onto) => repository.revertConflicts(reverted, onto),
     pastTexts: (revision, path) => repository.pastTexts(revision, path),
     tree(revision) {
