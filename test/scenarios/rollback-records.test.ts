@@ -95,6 +95,28 @@ describe.each(HOSTS)('the record "deployed, not merged" on %s', (host) => {
     expect(await bot.deployed(one)).toEqual([]);
   });
 
+  test("a rollback by another PR puts back the definition from before the PR that wrote it, not the one that nobody merged", async () => {
+    const bot = await startBot({ host });
+    const one = await bot.open(bot.moved("web"));
+    bot.expectChanges("update web", "sync web");
+    await bot.comment(one, "svc sync");
+    const two = await bot.open(changeOf(["web"], "3"), { by: "bo" });
+    // It has deployed nothing, so that the rollback acts on what it holds.
+    await bot.comment(two, "svc rollback", "bo");
+    expect(bot.lastComment(two)).toContain("✅ succeeded");
+    expect(bot.argocd.application("web")?.spec.source?.path).toBe("apps/web");
+    await bot.comment(one, "svc plan");
+    await bot.comment(one, "svc sync");
+    expect(bot.argocd.application("web")?.spec.source?.path).toBe("apps/moved");
+    await bot.comment(two, "svc plan", "bo");
+    await bot.comment(two, "svc sync", "bo");
+    expect(bot.liveValue("web")).toBe("3");
+    await bot.comment(two, "svc rollback", "bo");
+    expect(bot.lastComment(two)).toContain("✅ succeeded");
+    expect(bot.argocd.application("web")?.spec.source?.path).toBe("apps/web");
+    expect(bot.liveValue("web")).toBe("1");
+  });
+
   test("stays after failed and timed-out syncs", async () => {
     const bot = await startBot({ host, config: { deployer: { sync_timeout: "1m" } } });
     const one = await bot.open(changeOf(["api", "web"]));

@@ -110,7 +110,7 @@ async function deployTargets(
       live: target.live,
       pins: [],
       revision: context.change.baseRevision,
-      destination: destinationOf(target.live === undefined ? {} : restoredSpec(target.live, target.record).spec),
+      destination: destinationOf(target.live === undefined ? {} : restoredSpec(target.live, target.records).spec),
       after: targets.filter((other) => isBefore(other, target, places)).map(({ application }) => application),
       deploy: (earlier) => {
         const parents = earlier.filter(({ application }) => parentsOf(target).includes(application));
@@ -147,14 +147,14 @@ async function rollbackOne(
   command: Command<"rollback">,
   context: DeployContext,
 ): Promise<ApplicationSync> {
-  const { application, record } = given;
+  const { application, record, records } = given;
   // Parents have been rolled back by now, and may have written its definition.
   const isGiven = record?.given !== undefined && parents.some(({ kind }) => kind === "succeeded");
   if (isGiven && !command.dryRun) await findWritten(application, record.specBefore, context);
-  const { live, problem } = parents.length === 0 ? given : await lookAtTarget(application, record, context);
+  const { live, problem } = parents.length === 0 ? given : await lookAtTarget(application, records, context);
   if (live === undefined) return { application, warnings: [], kind: "rejected", message: problem };
   const words = context.hostWords[context.change.host];
-  const { restores, spec } = restoredSpec(live, record);
+  const { restores, spec } = restoredSpec(live, records);
   const warnings =
     record?.specWritten === undefined || restores || parents.some(({ kind }) => kind === "succeeded")
       ? []

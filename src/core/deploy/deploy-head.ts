@@ -14,7 +14,7 @@ import { safeMessage, StoreUnavailable } from "../model/errors.js";
 import { referenceTo } from "../model/host-words.js";
 import type { ApplicationSync } from "../model/result.js";
 import type { HealthRule } from "../model/settings.js";
-import { type BehindBase, type LiveSubject, pinsOf, type PlannedSource } from "../model/subject.js";
+import { type BehindBase, type LiveSubject, pinsOf, type PlannedSource, specBeforeOf } from "../model/subject.js";
 import {
   deployAll,
   type DeployContext,
@@ -181,7 +181,7 @@ const NO_LOCK = "failed to acquire lock: nothing was deployed";
 
 function recordOf(
   {
-    subject: { name, ownRecord, live, head, definedBy, definedBySet: set },
+    subject: { name, ownRecord, foreignRecords, live, head, definedBy, definedBySet: set },
     behind,
     overridden,
     basePinned,
@@ -199,7 +199,7 @@ function recordOf(
     basePinned,
     outcome: "started",
     pins: pinsOf(head, change.headRevision),
-    specBefore: ownRecord?.specBefore ?? live.spec,
+    specBefore: specBeforeOf({ live, ownRecord, foreignRecords }),
     specWritten: writesSpec({ live, spec: head.spec }) ? head.spec : ownRecord?.specWritten,
     given: definedBy !== undefined && set !== undefined ? { parent: definedBy, set } : ownRecord?.given,
     approvers,

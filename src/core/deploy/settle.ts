@@ -193,7 +193,7 @@ export async function undo(
     }
     await deployments.save({ ...record, undoing });
     log.warn({ application, health: undoing.health }, "rolling back an application that did not get healthy");
-    const spec = restoredSpec(live, record).spec;
+    const spec = restoredSpec(live, [record]).spec;
     if (spec !== live.spec) await deployer.updateSpec(live, spec);
     const outcome = await deployer.sync({
       application: { ...live, spec },

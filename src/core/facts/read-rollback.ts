@@ -6,7 +6,7 @@ import type { Command } from "../model/command.js";
 import { type Deployment, restoredSpec } from "../model/deployment.js";
 import { HeadMoved, LeaseLost, RepositoryFailure, safeMessage } from "../model/errors.js";
 import type { Lock, LockAttempt } from "../model/lock.js";
-import type { LiveSubject } from "../model/subject.js";
+import { type LiveSubject, specBeforeOf } from "../model/subject.js";
 import { approvalNeedsOf } from "../policy/application-state.js";
 import type { ApplicationFacts, Asker, Facts, UntoldSoFar } from "../policy/facts.js";
 import type { CommandContext, OpenedChange } from "../ports/context.js";
@@ -26,6 +26,8 @@ export interface RollbackReading {
 export interface RollbackTarget {
   readonly application: ApplicationName;
   readonly record: Deployment | undefined;
+  /** Those of others as well: what another one wrote and did not merge is not the target branch's definition. */
+  readonly records: readonly Deployment[];
   /** Undefined if Argo CD does not show it, for the reason `problem`. */
   readonly live: LiveApplication | undefined;
   readonly problem: string;
@@ -47,9 +49,8 @@ export async function readForRollback(
   const { host, change, settings, user } = context;
   const untold: UntoldSoFar = { ...facts.untold };
   const lockOf = new Map(attempts.map(({ lock }) => [lock.application, lock]));
-  const own = (application: ApplicationName) =>
-    records.find((one) => one.application === application && sameChangeRequest(one.change, change));
-  const targets = await Promise.all(names.map((name) => lookAtTarget(name, own(name), context)));
+  const recordsOf = (name: ApplicationName) => records.filter(({ application }) => application === name);
+  const targets = await Promise.all(names.map((name) => lookAtTarget(name, recordsOf(name), context)));
   const liveOf = new Map(targets.map((target) => [target.application, target]));
   const selected = facts.applications.filter(({ application }) => names.includes(application));
   const withoutApproval = await needsNoApproval(command, context);
@@ -90,22 +91,23 @@ export async function readForRollback(
 
 export async function lookAtTarget(
   application: ApplicationName,
-  record: Deployment | undefined,
-  { deployer }: Pick<CommandContext, "deployer">,
+  records: readonly Deployment[],
+  { deployer, change }: Pick<CommandContext, "deployer" | "change">,
 ): Promise<RollbackTarget> {
+  const record = records.find((one) => sameChangeRequest(one.change, change));
   try {
     const live = await deployer.findApplication(application);
-    return { application, record, live, problem: "application not found" };
+    return { application, record, records, live, problem: "application not found" };
   } catch (error) {
     if (error instanceof LeaseLost) throw error;
-    return { application, record, live: undefined, problem: safeMessage(error) };
+    return { application, record, records, live: undefined, problem: safeMessage(error) };
   }
 }
 
 /** Whether what a rollback of this application would deploy depends on the target branch and on immutable things only. */
-export async function isBasePinned({ live, ownRecord }: LiveSubject, source: OpenedChange): Promise<boolean> {
+export async function isBasePinned(subject: LiveSubject, source: OpenedChange): Promise<boolean> {
   try {
-    return (await rollbackInputs(live, ownRecord?.specBefore ?? live.spec, source.change.baseRevision, source)).pinned;
+    return (await rollbackInputs(subject.live, specBeforeOf(subject), source.change.baseRevision, source)).pinned;
   } catch (error) {
     if (error instanceof RepositoryFailure) return false;
     throw error;
@@ -116,10 +118,10 @@ export async function isBasePinned({ live, ownRecord }: LiveSubject, source: Ope
  * Whether the target branch has what it had when the record was written, in everything that the application is deployed
  * from: then a rollback only restores what ran before, and nobody has to approve that. What is not certain is not the same.
  */
-async function isBaseKept({ live, record }: RollbackTarget, source: OpenedChange): Promise<boolean> {
+async function isBaseKept({ live, record, records }: RollbackTarget, source: OpenedChange): Promise<boolean> {
   const from = record?.baseRevision;
   if (live === undefined || from === undefined) return false;
-  const { spec } = restoredSpec(live, record);
+  const { spec } = restoredSpec(live, records);
   try {
     const [before, now] = await Promise.all(
       [from, source.change.baseRevision].map((at) => rollbackInputs(live, spec, at, source)),

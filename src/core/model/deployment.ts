@@ -121,11 +121,16 @@ function recordsByChange(records: readonly Deployment[]): ReadonlyMap<string, re
   return changes;
 }
 
-/** Its definition after the rollback: the one from before the first sync, if the live one is still ours. */
+/** The record of whoever wrote the definition that an application has; undefined if none of them did. */
+export function writerOf({ spec }: Pick<Application, "spec">, records: readonly Deployment[]): Deployment | undefined {
+  return records.find(({ specWritten }) => specWritten !== undefined && specEqual(spec, specWritten));
+}
+
+/** Its definition after the rollback: the one from before a first sync, if the live one was written by one of these change requests. */
 export function restoredSpec(
-  { spec }: Application,
-  record: Deployment | undefined,
+  live: Application,
+  records: readonly Deployment[],
 ): { readonly restores: boolean; readonly spec: ApplicationSpec } {
-  if (record?.specWritten === undefined || !specEqual(spec, record.specWritten)) return { restores: false, spec };
-  return { restores: true, spec: record.specBefore };
+  const writer = writerOf(live, records);
+  return { restores: writer !== undefined, spec: writer?.specBefore ?? live.spec };
 }

@@ -7,7 +7,7 @@ import {
   sourcesOf,
 } from "./application.js";
 import type { ApplicationName, Revision } from "./brand.js";
-import type { Deployment } from "./deployment.js";
+import { type Deployment, writerOf } from "./deployment.js";
 import type { DefinedIn } from "./settings.js";
 
 /** One application that the change request affects. */
@@ -71,6 +71,15 @@ export interface LiveSubject extends SubjectBase {
   /** The ApplicationSet of that parent which generates it. */
   readonly definedBySet?: string | undefined;
   readonly warnings: readonly string[];
+}
+
+/** What a rollback restores: the definition from before the first sync, and from before what others deployed and did not merge. */
+export function specBeforeOf({
+  live,
+  ownRecord,
+  foreignRecords,
+}: Pick<LiveSubject, "live" | "ownRecord" | "foreignRecords">): ApplicationSpec {
+  return ownRecord?.specBefore ?? writerOf(live, foreignRecords)?.specBefore ?? live.spec;
 }
 
 /** What the base branch got since the head branched off, and the head lacks. Both sentences have untrusted words. */
