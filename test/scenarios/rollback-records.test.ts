@@ -95,6 +95,36 @@ describe.each(HOSTS)('the record "deployed, not merged" on %s', (host) => {
     expect(await bot.deployed(one)).toEqual([]);
   });
 
+  test("another PR's rollback ends it too, so that nothing is merged that does not run any more", async () => {
+    const bot = await startBot({ host, config: { defaults: { auto_merge: true } } });
+    const one = await bot.open(changeOf(["web", "api"]));
+    bot.expectChanges("sync web", "sync api");
+    await bot.comment(one, "svc sync -a web");
+    expect(await bot.deployed(one)).toEqual(["web"]);
+    const two = await bot.open(changeOf(["web"], "3"), { by: "bo" });
+    await bot.comment(two, "svc rollback", "bo");
+    expect(bot.liveValue("web")).toBe("1");
+    expect(await bot.deployed(one)).toEqual([]);
+    await bot.comment(one, "svc sync -a api");
+    expect(bot.lastComment(one)).toContain("- `web`: it was not synced at the head commit");
+    expect(bot.seen(one).state).toBe("open");
+  });
+
+  test("so does a rollback that svc does by itself", async () => {
+    const rules = { defaults: { require_healthy: true, on_failure: "rollback" } };
+    const bot = await startBot({ host, config: rules, prepare: ({ argocd }) => argocd.deploy("web") });
+    const one = await bot.open(changeOf(["web"]));
+    bot.expectChanges("sync web");
+    await bot.comment(one, "svc sync");
+    expect(await bot.deployed(one)).toEqual(["web"]);
+    const two = await bot.open(changeOf(["web"], "3"), { by: "bo" });
+    bot.argocd.playHealth("web", [{ status: "Degraded" }]);
+    await bot.comment(two, "svc sync", "bo");
+    expect(bot.lastComment(two)).toContain("↩️ svc rolled it back");
+    expect(bot.liveValue("web")).toBe("1");
+    expect(await bot.deployed(one)).toEqual([]);
+  });
+
   test("a rollback by another PR puts back the definition from before the PR that wrote it, not the one that nobody merged", async () => {
     const bot = await startBot({ host });
     const one = await bot.open(bot.moved("web"));

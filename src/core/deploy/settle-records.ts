@@ -101,7 +101,7 @@ async function writeDown(record: Unsettled, outcome: Settled["outcome"], ports: 
     case "not-healthy":
       return ports.deployments.save({ ...record, outcome: "failed", undoing: undefined });
     case "rolled-back":
-      if (await isLockOf(record, ports)) await ports.locks.release(application, change);
+      if (await isLockOf(record, ports)) await endDeployment(application, change, ports);
       return ports.deployments.remove(application, change);
   }
 }

@@ -49,14 +49,14 @@ export async function settleRollback(
   record: Deployment | undefined,
   context: SettleContext,
 ): Promise<string | undefined> {
-  const { deployments, locks, change } = context;
+  const { deployments, change } = context;
   switch (outcome) {
     case "rejected":
       return undefined;
     case "succeeded":
       return settle(application, context, [
         () => deployments.remove(application, change),
-        () => locks.release(application, change),
+        () => endDeployment(application, change, context),
       ]);
     case "failed":
     case "running":
@@ -66,7 +66,7 @@ export async function settleRollback(
   }
 }
 
-/** A deployed head replaces what other change requests deployed before, and needs no lock any more. */
+/** What was deployed, the head or the target branch, replaces what other change requests deployed before, and needs no lock any more. */
 export async function endDeployment(
   application: ApplicationName,
   change: ChangeRequestRef,
