@@ -170,8 +170,9 @@ export async function serveMetrics(
 ): Promise<() => Promise<void>> {
   collectFrom(sources, registry);
   const server = createServer((request, response) => {
-    const { pathname } = new URL(request.url ?? "/", "http://metrics");
-    if (pathname !== "/metrics") send(response, 404, "only /metrics is here\n");
+    // What was sent may be no address, such as `//`: an exception here would end the process.
+    const [path] = (request.url ?? "").split("?");
+    if (path !== "/metrics") send(response, 404, "only /metrics is here\n");
     else if (request.method !== "GET" && request.method !== "HEAD") send(response, 405, "only GET is allowed\n");
     else void answer(registry, response, log);
   });

@@ -124,6 +124,7 @@ test("the port serves /metrics and nothing else, and is closed with the service;
   expect(await answer.text()).toContain("process_cpu_seconds_total");
   expect((await at("/")).status).toBe(404);
   expect((await at("/health")).status).toBe(404);
+  expect((await at("//")).status).toBe(404);
   expect((await at("/metrics", "POST")).status).toBe(405);
   expect((await fetch(`${bot.service.url}/metrics`)).status).not.toBe(200);
   await bot.end();
