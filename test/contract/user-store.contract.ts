@@ -253,6 +253,9 @@ export function userStoreContract(name: string, start: () => Promise<StoresUnder
         expect(await users.renew(ana.id, first, second, ana)).toBe(false);
         expect(await users.setRole(ana.id, "admin", olga)).toEqual({ kind: "unknown" });
         expect(await users.signIn({ ...ana, role: "admin" }, SESSION_MS, second)).toEqual(ana);
+        expect(await users.list()).toEqual([]);
+        await put(sessions, "two", { accountId: ana.id });
+        expect(await users.list()).toEqual([ana]);
       });
 
       test("of an earlier login ends nothing of a later one", async () => {

@@ -161,7 +161,10 @@ export interface UserStore {
    * somebody was faster, or the person has logged in again.
    */
   renew(id: string, before: Standing, after: Standing, account?: Account): Promise<boolean>;
-  /** Atomic: if the standing is still `before`, nobody is logged in with this id any more. A role that an admin set stays. */
+  /**
+   * Atomic: if the standing is still `before`, nobody is logged in with this id any more, and no later login brings the sessions of
+   * earlier ones back. A role that an admin set stays.
+   */
   end(id: string, before: Standing): Promise<boolean>;
 }
 

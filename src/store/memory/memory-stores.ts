@@ -257,6 +257,7 @@ class MemoryUserStore implements UserStore {
   end(id: string, before: Standing): Promise<boolean> {
     if (!isSame(this.#standing(id), before)) return Promise.resolve(false);
     this.#standings.delete(id);
+    this.sessions.endOf(id);
     const known = this.#known(id);
     if (known?.given === undefined) this.#users.delete(id);
     else this.#users.set(id, { ...known, profile: undefined });
@@ -332,7 +333,12 @@ class MemorySessionStore extends Store {
 
   accountIds(): ReadonlySet<string> {
     const live = [...this.#sessions.values()].filter((entry) => !entry.guest && this.#isLive(entry));
-    return new Set(live.flatMap(({ json }) => (JSON.parse(json) as SessionData).accountId ?? []));
+    return new Set(live.flatMap(({ json }) => accountIn(json) ?? []));
+  }
+
+  /** Removes the sessions of an account. */
+  endOf(account: string): void {
+    for (const [sid, { json }] of this.#sessions) if (accountIn(json) === account) this.#sessions.delete(sid);
   }
 
   #isLive({ endsAt }: { readonly endsAt: number }): boolean {
@@ -347,6 +353,10 @@ class MemorySessionStore extends Store {
     const leaving = guest ?? oldest;
     if (leaving !== undefined) this.#sessions.delete(leaving);
   }
+}
+
+function accountIn(json: string): string | undefined {
+  return (JSON.parse(json) as SessionData).accountId;
 }
 
 type Listener = (run: LiveRun) => void;

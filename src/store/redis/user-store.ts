@@ -69,10 +69,7 @@ export class RedisUserStore implements UserStore {
   }
 
   async list(): Promise<readonly Account[]> {
-    const sessions = await this.connection.run(async (redis) => readKeys(redis, await scanKeys(redis, KEYS.session)));
-    const ids = new Set(
-      sessions.flatMap(([, session]) => sessionData.safeParse(parseJson(session)).data?.accountId ?? []),
-    );
+    const ids = new Set((await this.#sessions()).flatMap(({ accountId }) => accountId ?? []));
     const found = await Promise.all([...ids].map((id) => this.find(id)));
     return found.filter((account) => account !== undefined).sort(byUsername);
   }
@@ -99,8 +96,20 @@ export class RedisUserStore implements UserStore {
     return this.#renew(id, [before, after].map(standingText), account === undefined ? "" : profileText(account));
   }
 
-  end(id: string, before: Standing): Promise<boolean> {
-    return this.#renew(id, [standingText(before), ""], "");
+  async end(id: string, before: Standing): Promise<boolean> {
+    // Looked up first: the session of a login after the end has to stay.
+    const sessions = (await this.#sessions()).filter(({ accountId }) => accountId === id);
+    if (!(await this.#renew(id, [standingText(before), ""], ""))) return false;
+    await this.connection.run((redis) => Promise.all(sessions.map(({ key }) => redis.del(key))));
+    return true;
+  }
+
+  async #sessions() {
+    const found = await this.connection.run(async (redis) => readKeys(redis, await scanKeys(redis, KEYS.session)));
+    return found.map(([key, session]) => ({
+      key,
+      accountId: sessionData.safeParse(parseJson(session)).data?.accountId,
+    }));
   }
 
   async #renew(id: string, standings: readonly string[], profile: string): Promise<boolean> {
