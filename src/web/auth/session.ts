@@ -73,6 +73,7 @@ export class WebSessions {
 
   /** Records the start of a login in the current session or in a new short one. */
   async begin(request: Request, attempt: Omit<LoginAttempt, "expiresAt">): Promise<void> {
+    await this.#readAgain(request);
     const now = this.clock.now().getTime();
     const { session: current } = request;
     const earlier = (current.attempts ?? []).filter(({ expiresAt }) => expiresAt > now);
@@ -85,6 +86,7 @@ export class WebSessions {
 
   /** Takes the login with this state, once. Undefined if it did not start here, is too old or was already used. */
   async take(request: Request, provider: LoginAttempt["provider"], state: string): Promise<LoginAttempt | undefined> {
+    await this.#readAgain(request);
     const { session: current } = request;
     const attempts = current.attempts ?? [];
     const found = attempts.find((one) => one.provider === provider && one.state === state);
@@ -92,6 +94,11 @@ export class WebSessions {
     current.attempts = attempts.filter((one) => one !== found);
     await settled((done) => current.save(done));
     return found.expiresAt > this.clock.now().getTime() ? found : undefined;
+  }
+
+  /** Starts a new session if the old one is gone. It may have ended while this request waited, and a write would bring it back. */
+  async #readAgain({ session: read }: Request): Promise<void> {
+    await settled((done) => read.reload(done)).catch(() => settled((done) => read.regenerate(done)));
   }
 
   #cookie(): CookieOptions {

@@ -3,7 +3,7 @@ import { Redis } from "ioredis";
 import type { GitHubForge } from "../../../sandbox/github/github-forge.js";
 import type { GitLabForge } from "../../../sandbox/gitlab/gitlab-forge.js";
 import { RedisServer } from "../../redis-server.js";
-import type { Visitor } from "../visitor.js";
+import type { Visited, Visitor } from "../visitor.js";
 import { CLIENT, startLoginGitHub, startLoginGitLab } from "./forges.js";
 import { OIDC_CLIENT, startIdentityProvider } from "./identity-provider.js";
 import { startSite, STORE_KINDS, type Site, type SiteOptions } from "./site.js";
@@ -39,6 +39,12 @@ async function start(host: Host, more: SiteOptions = {}): Promise<Scene> {
   expect(await roleOf(visitor)).toBe("admin");
   const asked = () => forge.requests.filter(({ path }) => /^\/api\/v[34]\/user$/.test(path)).length;
   return { forge, site, visitor, asked };
+}
+
+/** A request that svc has read the session of, until it may go on. */
+interface Held {
+  readonly waits: Promise<Visited>;
+  readonly goOn: () => void;
 }
 
 /** The role in the answer to one request; undefined for somebody who is not logged in. */
@@ -79,6 +85,38 @@ describe.each(STORE_KINDS)("with the %s store", (store) => {
       expect(site.lines.find(({ text }) => text.startsWith("a session was ended"))?.fields).toMatchObject({
         reason: "not-in-group",
       });
+    });
+
+    test("is logged out by the request that starts a login in the old session, which does not come back", async () => {
+      const { forge, site, visitor } = await start(host, { store });
+      const other = site.visitor();
+      await other.open(`/auth/${host}/login`);
+      forge.setTeam("acme/ops", []);
+      site.clock.advance(DUE_MS);
+      await other.ask(`/auth/${host}/login`);
+      forge.setTeam("acme/ops", ["ana"]);
+      await visitor.open(`/auth/${host}/login`);
+      expect([await roleOf(visitor), await roleOf(other)]).toEqual(["admin", undefined]);
+    });
+
+    test("is logged out although a login in the same session starts at that moment", async () => {
+      const { site, visitor } = await start(host, { store });
+      const thief = site.visitor();
+      thief.setCookie("svc_session", visitor.cookie("svc_session")?.value);
+      const { users } = site.stores;
+      const find = users.find.bind(users);
+      const { waits, goOn } = await new Promise<Held>((begun) => {
+        users.find = async (id) => {
+          users.find = find;
+          await new Promise<void>((resume) => begun({ waits: starting, goOn: resume }));
+          return find(id);
+        };
+        const starting = thief.ask(`/auth/${host}/login`);
+      });
+      expect((await visitor.ask("/auth/logout", { form: {} })).status).toBe(303);
+      goOn();
+      expect((await waits).status).toBe(302);
+      expect(await roleOf(thief)).toBeUndefined();
     });
 
     test("is logged out, too, with a role that an admin set, which outlasts that", async () => {
