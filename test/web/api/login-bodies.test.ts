@@ -1,4 +1,5 @@
 import { afterEach, beforeEach, describe, expect, test } from "@jest/globals";
+import { StoreUnavailable } from "../../../src/core/model/errors.js";
 import { PASSWORD, SESSION_TTL_MS, startSite, type SiteUnderTest } from "../site-under-test.js";
 import type { VisitOptions } from "../visitor.js";
 import { expectDescribed, OPERATIONS } from "./described.js";
@@ -42,6 +43,18 @@ test("every answer of the login routes matches the description", async () => {
   await expectAnswer("get /auth/me", {}, 401, { error: "Session expired" });
   expect([...new Set(seen)].sort()).toEqual([...LOGIN_OPERATIONS].sort());
 });
+
+test.each(["get /auth/providers", "get /auth/me", "post /auth/logout", "get /api/v1/openapi.json"])(
+  "%s answers as it is described while the store is away",
+  async (operation) => {
+    const visitor = await site.visitor("ana");
+    site.stores.sessions.get = (_id, done) => done(new StoreUnavailable("failed to connect to Redis"));
+    const [method = "", path = ""] = operation.split(" ");
+    const answer = await visitor.ask(path, { method: method.toUpperCase(), headers: JSON_ONLY });
+    expect(answer.status).toBe(503);
+    expectDescribed(operation, answer);
+  },
+);
 
 describe("with authentication off", () => {
   test.each(OPERATIONS.filter((operation) => operation.includes(" /auth/")))("%s is not there", async (operation) => {
