@@ -23,3 +23,23 @@ test("who cannot leave a queue is not called again by its own turn, and the next
   await callNext({ applications: [web], after: undefined }, "run-2", parts);
   expect(called.map(({ change }) => change)).toEqual([two, one]);
 });
+
+test("who waits for locks that one run releases one after the other is called for each of them", async () => {
+  const api = applicationName("api");
+  const called: HostEvent[] = [];
+  const parts = {
+    locks: { find: () => Promise.resolve(undefined) },
+    waiting: { of: () => Promise.resolve([one]), leave: () => Promise.resolve(false) },
+    // As the queue does, which takes a delivery once.
+    push: (event: HostEvent) => {
+      const isNew = called.every(({ delivery }) => delivery !== event.delivery);
+      if (isNew) called.push(event);
+      return Promise.resolve(isNew);
+    },
+    log: recordingLog(),
+  };
+  for (const application of [api, web]) {
+    await callNext({ applications: [application], after: undefined }, "run-1", parts);
+  }
+  expect(called).toMatchObject([{ applications: [api] }, { applications: [web] }]);
+});

@@ -35,7 +35,7 @@ interface TurnParts {
 /**
  * Gives the event `turn` to whoever waits longest for each of these applications, one for all of them. Logs what fails: the
  * reconciler looks for free locks that somebody waits for.
- * @param cause Makes the delivery unique: the id of the run that released the locks, or a time.
+ * @param cause Makes the delivery unique, with the first of the locks: the id of the run that released the locks, or a time.
  * @param passing Has had its turn and is not called again: what cannot leave a queue would have its turn for ever.
  */
 export async function callNext(
@@ -57,7 +57,8 @@ export async function callNext(
       turns.set(key, turn);
     }
     for (const [key, turn] of turns) {
-      const origin = { change: turn.change, delivery: `turn-${cause}-${key}` };
+      // One run may call the same change request again, for other locks: the queue takes each delivery once.
+      const origin = { change: turn.change, delivery: `turn-${cause}-${key}-${turn.applications[0]}` };
       const event: HostEvent = { ...origin, kind: "turn", applications: turn.applications };
       await push(after === undefined ? event : { ...event, after: changeRequestRef(after) });
     }
