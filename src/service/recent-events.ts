@@ -216,6 +216,8 @@ export class RecentEvents {
       else log.info(fields, "found an event whose webhook was lost");
       await queue.push(event);
     };
+    // Where more changed at one time than the host tells of in one answer, it would be the same answer for ever.
+    if (activity.readTo !== undefined && activity.readTo > since) leave(activity.readTo);
     // A command that follows a push is judged by that push's head.
     for (const head of activity.heads) {
       if (!polled && head.updatedAt.getTime() > now - ON_ITS_WAY_MS) continue;

@@ -1,7 +1,7 @@
 import { renderComment } from "../render/comment.js";
 import { renderReaction } from "../render/reaction.js";
 import { permits } from "../tokens.js";
-import { isPull, type Issue, type Pull, type Reaction } from "../world.js";
+import { type Comment, isPull, type Issue, type Pull, type Reaction } from "../world.js";
 import { ApiError, notFound, page, type Answer, type Call, type Route } from "./call.js";
 
 /** Longer comments are refused with 422. */
@@ -81,10 +81,11 @@ function listRepositoryComments(call: Call): Answer {
   const { repository, query, world } = call;
   const since = typeof query.since === "string" ? Date.parse(query.since) : 0;
   const upwards = query.sort !== undefined && query.direction !== "asc" ? -1 : 1;
+  const timeOf = ({ createdAt, updatedAt }: Comment) => Date.parse(query.sort === "updated" ? updatedAt : createdAt);
   const all = [...repository.issues.values(), ...repository.pulls.values()]
     .flatMap((issue) => issue.comments.map((comment) => ({ issue, comment })))
     .filter(({ comment }) => Date.parse(comment.updatedAt) >= since)
-    .sort((one, other) => upwards * (one.comment.id - other.comment.id));
+    .sort((one, other) => upwards * (timeOf(one.comment) - timeOf(other.comment) || one.comment.id - other.comment.id));
   const { items, headers } = page(call, all);
   return { status: 200, body: items.map(({ issue, comment }) => renderComment(world, issue, comment)), headers };
 }

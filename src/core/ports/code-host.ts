@@ -174,6 +174,8 @@ export interface CloneSource {
 export interface RecentActivity {
   /** When it was read, by the host's clock; undefined if the host does not tell. */
   readonly at: Date | undefined;
+  /** Up to when it was read; undefined if all was. */
+  readonly readTo?: Date | undefined;
   /** Open change requests that changed in any way. */
   readonly heads: readonly RecentHead[];
   readonly closed: readonly RecentClose[];

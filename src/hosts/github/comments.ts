@@ -122,15 +122,17 @@ export function createRecentActivity(client: GitHubClient): CodeHost["recentActi
     const { pulls, etag } = await pullsSince(client, name, since, last && last.since <= since ? last.etag : undefined);
     const nothing = { at: client.answeredAt(), heads: [], closed: [], comments: [] };
     if (pulls === "unchanged") return nothing;
-    const comments = await commentsSince(client, name, since);
-    if (pulls.length + comments.length > 0) quiet.delete(name);
+    const { comments, readTo } = await commentsSince(client, name, since);
+    const isQuiet = pulls.length + comments.length === 0;
+    if (!isQuiet || readTo !== undefined) quiet.delete(name);
     else if (etag !== undefined) quiet.set(name, { etag, since });
-    if (pulls.length + comments.length === 0) return nothing;
+    if (isQuiet) return { ...nothing, readTo };
     // Answers come under the old name of a renamed repository as well.
     const { id, full_name } = pulls[0]?.base.repo ?? (await findRepository(client, name));
     const at = { host: "hosta", repository: full_name, repositoryId: id } as const;
     return {
       ...nothing,
+      readTo,
       heads: pulls
         .filter(({ state }) => state === "open")
         .map(({ number, updated_at: updatedAt, head }) => {
@@ -196,8 +198,10 @@ const recentCommentsSchema = z.array(
 async function commentsSince(client: GitHubClient, repository: RepositoryName, since: Date) {
   const asked = `list the new comments of ${repository}`;
   const recent: (Omit<RecentComment, "change"> & { readonly number: number; readonly nodeId: string })[] = [];
+  let readTo: Date | undefined;
   for (let page = 1; page <= MAX_RECENT_PAGES; page += 1) {
-    const order = { sort: "created", direction: "asc", per_page: PAGE_SIZE, page } as const;
+    // What was edited is as new as its edit. Comments that nobody edited come in the order in which they were written.
+    const order = { sort: "updated", direction: "asc", per_page: PAGE_SIZE, page } as const;
     const comments = await client.read(recentCommentsSchema, repository, asked, (octokit, at) =>
       octokit.rest.issues.listCommentsForRepo({ ...at, ...order, since: since.toISOString() }),
     );
@@ -207,14 +211,15 @@ async function commentsSince(client: GitHubClient, repository: RepositoryName, s
       if (!Number.isSafeInteger(number) || !user || edited || created_at < since) continue;
       recent.push({ number, id, nodeId: node_id, body: body ?? "", author: user, createdAt: created_at });
     }
-    if (comments.length < PAGE_SIZE) break;
+    readTo = comments.length < PAGE_SIZE ? undefined : comments.at(-1)?.updated_at;
+    if (readTo === undefined) break;
   }
   const edited = await editedOf(
     client,
     repository,
     recent.map(({ nodeId }) => nodeId),
   );
-  return recent.flatMap(({ nodeId, ...comment }) => (edited.has(nodeId) ? [] : [comment]));
+  return { comments: recent.flatMap(({ nodeId, ...comment }) => (edited.has(nodeId) ? [] : [comment])), readTo };
 }
 
 const editsSchema = z.object({

@@ -160,6 +160,7 @@ export function createRecentActivity(client: GitLabClient): CodeHost["recentActi
     }
     return {
       at,
+      readTo: merges.length < MAX_MERGE_REQUESTS ? undefined : merges.at(-1)?.updated_at,
       heads: changed.flatMap(({ change, state, sha, updated_at: updatedAt, newest }) => {
         const isNew = updatedAt >= since || (newest !== undefined && newest.created_at >= since);
         const activity = `${updatedAt.toISOString()} ${newest?.id ?? ""}`;

@@ -463,3 +463,23 @@ describe("the open pull requests with a head", () => {
     await expect(host.openWithHead(change)).rejects.toThrow("list the open pull requests of acme/deploy");
   });
 });
+
+test("of more than 500 comments that are new or edited, it is said up to when they were read", async () => {
+  const { host, api } = githubUnderTest();
+  api.get("/repos/acme/deploy/pulls").query(true).reply(200, []);
+  for (const page of [1, 2, 3, 4, 5]) {
+    const comments = Array.from({ length: 100 }, (_, index) => ({
+      id: page * 100 + index,
+      node_id: "IC_1",
+      html_url: "https://github.com/acme/deploy/pull/7#issuecomment-1",
+      created_at: "2026-01-01T10:00:00Z",
+      updated_at: `2026-03-02T10:0${page}:00Z`,
+    }));
+    api
+      .get("/repos/acme/deploy/issues/comments")
+      .query((query) => query.sort === "updated" && query.direction === "asc" && query.page === String(page))
+      .reply(200, comments);
+  }
+  const { readTo } = await host.recentActivity(ref.repository, new Date("2026-03-02T10:00:00Z"));
+  expect(readTo).toEqual(new Date("2026-03-02T10:05:00Z"));
+});

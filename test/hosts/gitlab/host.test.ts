@@ -332,3 +332,25 @@ test.each([
   const status = { state: "success", description: "ready to merge", url: undefined } as const;
   expect(await host.setStatus(change, status)).toBe(isSet);
 });
+
+test.each([
+  [50, "2026-03-02T10:49:00.000Z"],
+  [49, undefined],
+])("the activity of %i merge requests is read up to %s", async (count, readTo) => {
+  const { host, api } = gitlabUnderTest();
+  const list = Array.from({ length: count }, (_, index) => {
+    const updated_at = `2026-03-02T10:${String(index).padStart(2, "0")}:00.000Z`;
+    return mergeRequest({ iid: index + 1, updated_at });
+  });
+  api
+    .get(`${PROJECT}/merge_requests`)
+    .query(({ order_by, sort, per_page }) => order_by === "updated_at" && sort === "asc" && per_page === "50")
+    .reply(200, list);
+  api
+    .get(/\/merge_requests\/\d+\/notes/)
+    .times(count)
+    .reply(200, []);
+  const activity = await host.recentActivity(ref.repository, new Date("2026-03-02T10:00:00.000Z"));
+  expect(activity.heads).toHaveLength(count);
+  expect(activity.readTo?.toISOString()).toBe(readTo);
+});

@@ -1,0 +1,82 @@
+import { expect, test } from "@jest/globals";
+import { repositoryName } from "../../src/core/model/brand.js";
+import type { HostEvent } from "../../src/core/model/event.js";
+import type { CodeHost, RecentActivity, RecentComment } from "../../src/core/ports/code-host.js";
+import type { EventQueue } from "../../src/core/ports/event-queue.js";
+import { RecentEvents } from "../../src/service/recent-events.js";
+import { createMemoryStores } from "../../src/store/memory/memory-stores.js";
+import { ManualClock } from "../manual-clock.js";
+import { recordingLog } from "../recording-log.js";
+
+const MINUTE_MS = 60_000;
+const repository = repositoryName("acme/deploy");
+
+/** A polled host that tells of so many comments in one answer, the oldest first. */
+function startPolling(most: number) {
+  const [clock, comments, found] = [new ManualClock(), [] as RecentComment[], new Map<string, HostEvent>()];
+  const host = {
+    id: "hostb",
+    self: () => Promise.resolve({ id: "1", login: "svc", bot: true }),
+    reach: () => Promise.resolve(clock.now()),
+    repositories: () => Promise.resolve([repository]),
+    recentActivity(_name: unknown, since: Date): Promise<RecentActivity> {
+      const told = comments.filter(({ createdAt }) => createdAt >= since).slice(0, most);
+      const readTo = told.length < most ? undefined : told.at(-1)?.createdAt;
+      return Promise.resolve({ at: clock.now(), readTo, heads: [], closed: [], comments: told });
+    },
+  } as Partial<CodeHost> as CodeHost;
+  const queue: Partial<EventQueue> = {
+    push: (event) => Promise.resolve(found.set(event.delivery, event).size > 0),
+    knows: ({ delivery }) => Promise.resolve(found.has(delivery)),
+    isBusy: () => Promise.resolve(false),
+  };
+  const events = new RecentEvents({
+    ...createMemoryStores(clock),
+    hosts: { hostb: host },
+    polls: new Map([["hostb", MINUTE_MS]]),
+    allowedRepos: [],
+    commandWord: "svc",
+    queue: queue as EventQueue,
+    publisher: { mark: () => Promise.resolve() },
+    connection: undefined,
+    clock,
+    log: recordingLog(),
+  });
+  return {
+    comment(number: number) {
+      const change = { host: "hostb", repository, number } as const;
+      const author = { id: "2", login: "ana", bot: false };
+      comments.push({ change, id: String(number), body: "svc plan", author, createdAt: clock.now() });
+    },
+    async poll(afterMs: number) {
+      clock.advance(afterMs);
+      await events.poll(host);
+    },
+    wait: (ms: number) => clock.advance(ms),
+    found: () => [...found.values()].map(({ change }) => change.number),
+  };
+}
+
+test("what a host leaves out because much happened is found by the next looks", async () => {
+  const line = startPolling(2);
+  await line.poll(0);
+  await line.poll(5 * MINUTE_MS);
+  for (let number = 1; number <= 5; number += 1) {
+    line.wait(5 * MINUTE_MS);
+    line.comment(number);
+  }
+  for (let look = 1; look <= 5; look += 1) await line.poll(MINUTE_MS);
+  expect(line.found()).toEqual([1, 2, 3, 4, 5]);
+});
+
+test("more at one time than a host tells of does not keep it from what comes later", async () => {
+  const line = startPolling(2);
+  await line.poll(0);
+  await line.poll(5 * MINUTE_MS);
+  for (let number = 1; number <= 3; number += 1) line.comment(number);
+  for (let look = 1; look <= 3; look += 1) await line.poll(MINUTE_MS);
+  line.wait(5 * MINUTE_MS);
+  line.comment(4);
+  await line.poll(MINUTE_MS);
+  expect(line.found()).toContain(4);
+});
