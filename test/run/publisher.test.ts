@@ -59,7 +59,7 @@ function startLine(concurrency: number) {
       await publisher.concern(change(number), [WEB]);
       await publisher.touched(WEB);
     },
-    async end(number: number, { marked = true, postponedBy = 0 } = {}) {
+    async end(number: number, { marked = true, postponedBy = 0, fails = false } = {}) {
       const found = running.get(number);
       if (found === undefined) throw new Error(`nothing runs for #${number}`);
       running.delete(number);
@@ -67,7 +67,11 @@ function startLine(concurrency: number) {
       if (event.kind === "marked") {
         const mark = { change: event.change, turn: event.turn, patient: event.patient === true };
         if (postponedBy > 0) await publisher.postpone(mark, new Date(clock.now().getTime() + postponedBy));
-        else if (marked) await publisher.done(mark);
+        else if (marked) {
+          await publisher.begin(mark);
+          if (fails) await publisher.retry(event.change, mark.patient);
+          publisher.done(mark);
+        }
       }
       found.end("done");
       await new Promise(setImmediate);
@@ -147,6 +151,23 @@ test("a pass that is postponed makes room, and runs again when its time has come
   await line.wait(2 * SECOND_MS);
   expect(line.passes()).toEqual([1]);
   expect(line.log.lines.filter(({ level }) => level === "warn")).toEqual([]);
+});
+
+test("a pass that fails again and again is tried after longer and longer pauses, not when its lease ends", async () => {
+  const line = startLine(10);
+  await line.publisher.mark(change(1));
+  await line.wait(SECOND_MS);
+  const waited: number[] = [];
+  for (let failure = 1; failure <= 5; failure += 1) {
+    await line.end(1, { fails: true });
+    let seconds = 0;
+    while (line.runs(1) === undefined && seconds < 1000) {
+      await line.wait(10 * SECOND_MS);
+      seconds += 10;
+    }
+    waited.push(seconds);
+  }
+  expect(waited).toEqual([60, 120, 240, 480, 600]);
 });
 
 test("what somebody waits for goes before what others' acts made out of date", async () => {

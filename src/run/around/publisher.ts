@@ -140,13 +140,16 @@ export class Publisher {
     await this.#do(`note ${identityKey(change)}`, () => this.parts.marks.describe(change, change));
   }
 
-  /** It shows what was stored when its run began. Never throws. */
-  async done(mark: Mark): Promise<void> {
+  /**
+   * Its run begins. What is marked from now on is due at its own time: the lease of this mark would end before the pause after a
+   * failure. If the process dies, the queue still has the event. Never throws.
+   */
+  async begin(mark: Mark): Promise<void> {
     await this.#do(`done ${identityKey(mark.change)}`, () => this.parts.marks.remove(mark));
-    this.#end(mark);
   }
 
-  #end({ change }: Mark): void {
+  /** Its run has ended. */
+  done({ change }: Pick<Mark, "change">): void {
     const wereMost = this.#count(false) >= MOST;
     if (this.#underWay.delete(identityKey(change)) && wereMost) this.#passSoon();
   }
@@ -154,7 +157,7 @@ export class Publisher {
   /** Leaves a patient mark until then. Never throws. */
   async postpone(mark: Mark, until: Date): Promise<void> {
     await this.#do(`postponed ${identityKey(mark.change)}`, () => this.parts.marks.postpone(mark, until));
-    this.#end(mark);
+    this.done(mark);
   }
 
   /** It could not be brought up to date. Never throws. */

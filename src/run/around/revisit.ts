@@ -65,6 +65,7 @@ async function showMarked(mark: Mark, run: Run): Promise<Silent> {
   const { change: ref } = mark;
   const startedAt = run.clock.now();
   let shown: Awaited<ReturnType<typeof showAgain>> | undefined;
+  await run.publisher.begin(mark);
   try {
     const change = await run.host.getChangeRequest(ref, run.signal);
     if (change.state === "open") {
@@ -90,7 +91,7 @@ async function showMarked(mark: Mark, run: Run): Promise<Silent> {
   }
   // Who was stopped may have left something out.
   run.signal.throwIfAborted();
-  await run.publisher.done(mark);
+  run.publisher.done(mark);
   const { trueUntil } = shown ?? {};
   // What ended meanwhile was still true when it was read.
   if (trueUntil !== undefined && trueUntil > startedAt) await run.publisher.mark(ref, trueUntil);
