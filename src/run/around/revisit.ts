@@ -77,7 +77,7 @@ async function showMarked(mark: Mark, run: Run): Promise<Silent> {
     const rollout = change.state === "merged" ? await run.rollouts.find(change) : undefined;
     if (rollout !== undefined) await showRollout(change, rollout, run);
   } catch (error) {
-    run.signal.throwIfAborted();
+    await againIfStopped(ref, run);
     if (error instanceof LeaseLost) throw error;
     if (!isFinal(error)) {
       run.log.warn({ err: error }, "could not bring a change request up to date; it is tried again");
@@ -89,13 +89,18 @@ async function showMarked(mark: Mark, run: Run): Promise<Silent> {
       );
     }
   }
-  // Who was stopped may have left something out.
-  run.signal.throwIfAborted();
+  await againIfStopped(ref, run);
   run.publisher.done(mark);
   const { trueUntil } = shown ?? {};
   // What ended meanwhile was still true when it was read.
   if (trueUntil !== undefined && trueUntil > startedAt) await run.publisher.mark(ref, trueUntil);
   return silent(shown?.planned === true ? "status-updated" : "nothing-to-update");
+}
+
+/** Who was stopped may have left something out, and the push that stopped it need not lead to a plan. @throws {Stopped} */
+async function againIfStopped(ref: ChangeRequestRef, { signal, publisher }: Run): Promise<void> {
+  if (signal.aborted) await publisher.mark(ref);
+  signal.throwIfAborted();
 }
 
 /** Pushes the event of a stage whose time has come. However often it is marked, the queue takes it once. */
