@@ -45,8 +45,8 @@ export async function sync(
   context: CommandContext,
   parentsOf: ParentsDone = () => [],
 ): Promise<CommandResult> {
-  const { settings, deployer, signal } = context;
-  const asNow = async (stored: Plan) => boundNow(stored, await deployer.listApplications(signal), context);
+  const { settings, deployer, clock, signal } = context;
+  const asNow = async (stored: Plan) => boundNow(stored, await deployer.listApplications(signal, clock.now()), context);
   const [read, labelsOf] = await Promise.all([readStores(context, { asNow }), labelsFor(command, context)]);
   const { plan, approvals } = read;
   const doubtful = refusedInDoubt("sync", read.facts);
