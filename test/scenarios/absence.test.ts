@@ -1,6 +1,6 @@
 import { describe, expect, test } from "@jest/globals";
 import { HOSTS, REPOSITORY, startBot, type Bot } from "./bot.js";
-import { section } from "./plan-comment.js";
+import { planned, section } from "./plan-comment.js";
 import { applicationResource, asYaml, changeOf, configMap } from "./resources.js";
 
 /** Argo CD's list of applications is read now, and answered from memory for some seconds. */
@@ -45,6 +45,51 @@ describe.each(HOSTS)("what a plan says of an application that Argo CD got some s
     bot.argocd.addApplication(bot.resourceOf("same", { annotations, spec: { source: theirs } }));
     const one = await bot.open({ "argocd/shop.yaml": asYaml(shop("shop")) });
     expect(section(bot.lastComment(one), "shop")).toContain('+  value: "7"');
+  });
+
+  test("a new application is in the plan although the plan has others, and waits for the same sync", async () => {
+    const files = () => ({ "apps/shop/configmap.yaml": configMap("shop", { value: "1" }) });
+    const bot = await startBot({
+      host,
+      applications: ["web", "api"],
+      files,
+      config: { defaults: { auto_merge: true } },
+    });
+    await listThenWait(bot);
+    bot.argocd.addApplication(applicationResource("shop", { repoURL: bot.forge.cloneUrl(REPOSITORY) }));
+    const one = await bot.open(changeOf(["api", "shop"]));
+    expect(planned(bot.lastComment(one))).toEqual(["api", "shop"]);
+    bot.expectChanges("sync api", "sync shop", "merge");
+    await bot.comment(one, "svc sync");
+    expect(bot.changes()).toEqual(expect.arrayContaining(["sync api", "sync shop"]));
+  });
+
+  test("a file that nothing reads costs a list of applications and one of sets, and no other look or render", async () => {
+    const bot = await startBot({ host, applications: ["web", "api"] });
+    await listThenWait(bot);
+    const from = bot.argocd.requests.length;
+    await bot.open({ ...changeOf(["api"]), "README.md": "hello" });
+    const reads = bot.argocd.requests.slice(from).filter(({ path }) => /\/application(set)?s(\/[^/]+)?$/.test(path));
+    expect(reads.map(({ path }) => path.split("/v1/")[1]).sort()).toEqual([
+      "applications",
+      "applications/api",
+      "applicationsets",
+    ]);
+    expect(bot.argocd.requests.slice(from).filter(({ path }) => path.endsWith("/manifests"))).toHaveLength(2);
+  });
+
+  test("what a plan lists while git fetches is not too old for it", async () => {
+    const bot = await startBot({ host, git: true, applications: ["web", "api"] });
+    const one = await bot.open(changeOf(["web"]));
+    bot.clock.advance(11_000);
+    const before = lists(bot);
+    const listed = bot.asked("argocd", { method: "GET", path: /\/applications$/ });
+    bot.meanwhile("forge", { path: /\.git\/info\/refs$/ }, async () => {
+      await listed;
+      bot.clock.advance(1000);
+    });
+    await bot.push(one, { "README.md": "hello" });
+    expect(lists(bot)).toBe(before + 1);
   });
 
   test("nothing is read again while nothing is missing", async () => {

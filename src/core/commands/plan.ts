@@ -24,7 +24,8 @@ import { createPreviews, type Previews } from "../survey/previews.js";
 import { type SurveyWithSets, withApplicationSets } from "../survey/sets/application-sets.js";
 import { type HasRoom, previewGenerated } from "../survey/sets/generated-applications.js";
 import { withFailing } from "../survey/sets/set-failure.js";
-import { type Survey, surveyAfresh, type SurveyOptions } from "../survey/survey.js";
+import { surveyAfresh } from "../survey/survey-afresh.js";
+import type { Survey, SurveyOptions } from "../survey/survey.js";
 import { contentWithin, createPlanStart, evaluate, newPlanRoom, type PlanStart } from "./evaluate.js";
 import { leaveQueues, type LockPorts, presentLock, releaseOthers, settleLocks } from "./locks.js";
 import { otherWordNotes, Questions, warningsOf, withRecords } from "./plan-warnings.js";
@@ -86,12 +87,10 @@ async function look(planning: Planning): Promise<SurveyWithSets> {
       if (context.automatic && everything && changedSets.length === 0) start.start(subject);
     },
   };
-  const surveyed = await surveyAfresh(context, options, ({ subjects }) => {
-    const known = subjects.map(({ name }) => name);
-    const wanted = namesOf(command, known, labelsOf);
-    return (
-      known.length > 0 && wanted.kind === "selected" && wanted.items.every((name) => known.some((one) => one === name))
-    );
+  const surveyed = await surveyAfresh(context, options, ({ subjects, detection: { allClaimed } }) => {
+    const known = new Set<string>(subjects.map(({ name }) => name));
+    const wanted = namesOf(command, [...known], labelsOf);
+    return allClaimed && known.size > 0 && wanted.kind === "selected" && wanted.items.every((name) => known.has(name));
   });
   // What is asked for by its name takes no room from others, so that those stay what they were.
   const askedByName = new Set<string>(command.applications.slice(0, context.previewLimit));

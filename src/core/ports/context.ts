@@ -42,6 +42,8 @@ export interface CommandContext extends CommandPorts, OpenedChange, Stoppable {
   readonly automatic: boolean;
   /** Set if the release of these locks led to the command. */
   readonly turn?: Turn | undefined;
+  /** When svc began with the command. */
+  readonly since?: Date | undefined;
   /** The run's id, as in log lines and in Argo CD's operation. */
   readonly runId: string;
   /** Reads settings and repository again for newer facts: the target branch may have moved since the command started. */

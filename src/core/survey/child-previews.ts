@@ -23,7 +23,8 @@ import type { SurveyWithSets } from "./sets/application-sets.js";
 import { changesToPreview, type ChangeToPreview, previewOrder } from "./sets/generated-applications.js";
 import { expansionOf, failureOfSet } from "./sets/rendered-sets.js";
 import type { FailingSet } from "./sets/set-failure.js";
-import { type Survey, withMissing } from "./survey.js";
+import { withMissing } from "./survey-afresh.js";
+import type { Survey } from "./survey.js";
 
 /** An application, and what its renders say about others. */
 export type Parent = readonly [ApplicationName, RenderFacts];

@@ -41,7 +41,7 @@ export interface Survey {
   readonly notDeployed: readonly NotDeployed[];
   /** Every application that Argo CD lists. */
   readonly everyApplication: readonly Application[];
-  /** When the survey began: what Argo CD listed before may lack a new application. */
+  /** When the command began, or the survey: what Argo CD listed before may lack a new application. */
   readonly since: Date;
   /** Every ApplicationSet that Argo CD lists; empty if it was not asked, or failed. */
   readonly everySet: readonly ApplicationSet[];
@@ -55,6 +55,7 @@ export interface SurveySource extends OpenedChange, Stoppable {
   readonly scanner: ManifestScanner;
   readonly hostWords: AllHostWords;
   readonly clock: Clock;
+  readonly since?: Date | undefined;
 }
 
 export interface SurveyOptions {
@@ -66,45 +67,8 @@ export interface SurveyOptions {
 
 /** Reads of applications at a time: more would keep the service too busy to send the next render as soon as one ends. */
 const READS = 4;
-const NO_SETS: LiveSets = { found: [], notes: [] };
-
-/**
- * A survey for an answer such as "no applications are affected": what Argo CD listed some seconds ago may lack a new
- * application, or the parent of one.
- * @param isEnough Whether the answer does not depend on that.
- */
-export async function surveyAfresh(
-  context: SurveySource,
-  options: SurveyOptions,
-  isEnough: (found: Survey) => boolean,
-): Promise<Survey> {
-  const { deployer, signal } = context;
-  const found = await survey(context, options);
-  await nextTurn();
-  const parents = found.subjects.flatMap((one) => (one.kind === "live" ? (one.live.parent ?? []) : []));
-  if (isEnough(found) && !lacks(found, parents)) return found;
-  const [applications, sets] = await Promise.all([
-    deployer.listApplications(signal, found.since),
-    options.withLiveSets === true ? readLiveSets(context, found.since) : NO_SETS,
-  ]);
-  const isFresh = applications === found.everyApplication && sets.found === found.everySet;
-  return isFresh ? found : survey(context, options);
-}
-
-function lacks({ everyApplication }: Survey, names: readonly ApplicationName[]): boolean {
-  const listed = new Set(everyApplication.map(({ name }) => name));
-  return names.some((name) => !listed.has(name));
-}
-
-/** The survey with the list of applications as it is now if one of these is missing in it: it may be newer than the list. */
-export async function withMissing(
-  found: Survey,
-  names: readonly ApplicationName[],
-  { deployer, signal }: Pick<Stoppable, "signal"> & { readonly deployer: Pick<Deployer, "listApplications"> },
-): Promise<Survey> {
-  if (!lacks(found, names)) return found;
-  return { ...found, everyApplication: await deployer.listApplications(signal, found.since) };
-}
+/** Of a survey that does not ask for ApplicationSets. */
+export const NO_SETS: LiveSets = { found: [], notes: [] };
 
 /** Finds the affected applications and what each would be deployed from. One failing application does not hide others. */
 export async function survey(
@@ -112,7 +76,7 @@ export async function survey(
   { withLiveSets = false, onSubject }: SurveyOptions = {},
 ): Promise<Survey> {
   const { change, settings, snapshot, deployer, deployments, scanner, signal, clock } = context;
-  const since = clock.now();
+  const since = context.since ?? clock.now();
   const nameOf = await deployer.naming();
   // Argo CD answers while the repository is being read.
   const [everyApplication, sets, records, sides] = await Promise.all([
@@ -285,7 +249,8 @@ interface LiveSets {
   readonly notes: readonly string[];
 }
 
-async function readLiveSets(
+/** A failure becomes a note. @param since A list from before is too old. */
+export async function readLiveSets(
   { deployer, signal, log }: Stoppable & Pick<SurveySource, "deployer">,
   since?: Date,
 ): Promise<LiveSets> {

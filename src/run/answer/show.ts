@@ -22,7 +22,8 @@ import { endOfSoak, shownStages } from "../../core/policy/stages.js";
 import type { Reloaded } from "../../core/ports/context.js";
 import { Stopped } from "../../core/ports/event-queue.js";
 import { behindOf } from "../../core/survey/behind-base.js";
-import { survey, surveyAfresh } from "../../core/survey/survey.js";
+import { surveyAfresh } from "../../core/survey/survey-afresh.js";
+import { survey } from "../../core/survey/survey.js";
 import {
   AUTOMATIC,
   commandContext,

@@ -119,6 +119,7 @@ export function commandContext(
     user: by ?? change.author ?? NOBODY,
     automatic: by === undefined,
     turn,
+    since: run.attempt.asked && run.attempt.startedAt,
     progress: run.attempt.report,
     noteStarted: async (started, skipped) => {
       await run.ticket.confirm();
@@ -224,8 +225,8 @@ export class Attempt {
   result: CommandResult | undefined;
   /** The applications that this or an earlier attempt started to deploy. */
   started: readonly StartedApplication[] = [];
+  startedAt = new Date(0);
 
-  #startedAt = new Date(0);
   #marks: CommandMarks | undefined;
   #comment: ProgressComment | undefined;
   #page: ProgressPublisher | undefined;
@@ -239,7 +240,7 @@ export class Attempt {
   start(asked: Answerable, ref: ChangeRequestRef): void {
     const { host, clock, complaints, log } = this.parts;
     this.asked = asked;
-    this.#startedAt = clock.now();
+    this.startedAt = clock.now();
     // A reaction to an outsider would cost calls that anybody can cause.
     if (asked.kind === "command" && asked.commentId !== undefined && asked.access !== "none") {
       this.#marks = markCommand(host, ref, asked.commentId, {
@@ -257,7 +258,7 @@ export class Attempt {
     const { clock, ticket } = this.parts;
     return this.asked === undefined || ticket.again
       ? undefined
-      : Math.round((clock.now().getTime() - this.#startedAt.getTime()) / 1000);
+      : Math.round((clock.now().getTime() - this.startedAt.getTime()) / 1000);
   }
 
   /** Stores the facts; the first time, shows that the command runs. */
@@ -333,7 +334,7 @@ export class Attempt {
     const { asked, parts } = this;
     const command = asked?.command;
     if (command === undefined) return;
-    const startedAt = this.#startedAt;
+    const startedAt = this.startedAt;
     const onWait = () => parts.ticket.stepAside();
     // Only what deploys takes long enough for a comment.
     if (isDeploying(command)) {

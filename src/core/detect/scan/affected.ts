@@ -1,20 +1,19 @@
 import { matchesName, matchesPath } from "../../../config/pattern.js";
-import { LABELS, TEMPORARY_NAME_PREFIX } from "../../../names.js";
+import { LABELS, REPOSITORY_FILE, TEMPORARY_NAME_PREFIX } from "../../../names.js";
 import { type Application, type ApplicationSet, specText } from "../../model/application.js";
 import type { ApplicationName } from "../../model/brand.js";
 import { type ChangeRequest, changeRequestKey } from "../../model/change-request.js";
 import { nextTurn } from "../../model/collections.js";
-import { ChangedPaths, type InputSet } from "../../model/input-set.js";
+import { ChangedPaths } from "../../model/input-set.js";
 import { canonicalJson, jsonEqual } from "../../model/json.js";
 import type { NotDeployed, UnreadFile } from "../../model/plan/plan.js";
 import type { Settings } from "../../model/settings.js";
 import type { Naming } from "../../ports/deployer.js";
 import type { FoundApplication, ManifestScan, ManifestScanner } from "../../ports/manifest-scanner.js";
 import type { Snapshot } from "../../ports/snapshot.js";
-import { touchedPaths, touches } from "../inputs/input-set.js";
-import { inputsAtEither } from "../inputs/inputs.js";
-import { movingAmong, movingPositions, notMovingReason, ownSources } from "../inputs/moving-sources.js";
-import { type ChangedApplicationSet, changedApplicationSets } from "./application-sets.js";
+import { findInputReasons } from "../inputs/input-reasons.js";
+import { movingPositions, notMovingReason } from "../inputs/moving-sources.js";
+import { type ChangedApplicationSet, changedApplicationSets, readsChanges } from "./application-sets.js";
 
 /** Where the resources of a change request are read. */
 interface ScanOrder {
@@ -53,6 +52,8 @@ export interface Detection {
   readonly unread: readonly UnreadFile[];
   /** Applications whose inputs change in sources that do not follow the base branch. */
   readonly notFollowing: readonly NotDeployed[];
+  /** Whether something that was found is known to read or define each changed file. Another file may belong to a new application. */
+  readonly allClaimed: boolean;
 }
 
 export interface AffectedApplication {
@@ -97,9 +98,9 @@ export async function detect(request: DetectionRequest): Promise<Detection> {
   const live = new Map(request.live.filter((one) => !isTemporary(one)).map((one) => [one.name, one]));
   const names = [...new Set([...resources.keys(), ...live.keys()])].sort();
   const looked: (AffectedApplication | NotDeployed | undefined)[] = [];
-  const changed = new ChangedPaths(changedPaths);
+  const paths = { changed: new ChangedPaths(changedPaths), unclaimed: withoutDefinitions(request.sides) };
   for (const [index, name] of names.entries()) {
-    looked.push(await lookAt({ name, resource: resources.get(name), live: live.get(name) }, changed, request));
+    looked.push(await lookAt({ name, resource: resources.get(name), live: live.get(name) }, paths, request));
     // Thousands of applications take seconds, and webhooks must be answered meanwhile.
     if (index % 20 === 0) await nextTurn();
   }
@@ -113,10 +114,13 @@ export async function detect(request: DetectionRequest): Promise<Detection> {
     nameOf,
   });
   await nextTurn();
+  const trees = await Promise.all([snapshot.tree(change.mergeBase), snapshot.tree(change.headRevision)]);
+  const sets = applicationSets.flatMap(({ base, head }) => [base, head]).filter((one) => one !== undefined);
   return {
     applications: looked.flatMap((one) => (one !== undefined && "kind" in one ? [one] : [])),
     notFollowing: looked.flatMap((one) => (one !== undefined && !("kind" in one) ? [one] : [])),
     applicationSets,
+    allClaimed: [...paths.unclaimed].every((path) => sets.some((set) => readsChanges(set, change, [path], trees))),
     unread: unreadFiles(head, changedPaths),
     notes: [
       ...unreadableNotes(base, head, changedPaths),
@@ -124,6 +128,22 @@ export async function detect(request: DetectionRequest): Promise<Detection> {
       ...unknownNameNotes(names, changedPaths, settings),
     ],
   };
+}
+
+/** The changed files that nothing is defined in. */
+function withoutDefinitions({ changedPaths, base, head }: ScannedSides): Set<string> {
+  const left = new Set(changedPaths);
+  left.delete(REPOSITORY_FILE);
+  for (const scan of [base, head]) {
+    for (const { file } of [...scan.applications, ...scan.applicationSets]) left.delete(file);
+  }
+  return left;
+}
+
+interface Paths {
+  readonly changed: ChangedPaths;
+  /** Those that nothing found so far reads or defines. */
+  readonly unclaimed: Set<string>;
 }
 
 interface Candidate {
@@ -134,7 +154,7 @@ interface Candidate {
 
 async function lookAt(
   { name, resource, live }: Candidate,
-  changed: ChangedPaths,
+  { changed, unclaimed }: Paths,
   { change, settings, snapshot }: DetectionRequest,
 ): Promise<AffectedApplication | NotDeployed | undefined> {
   const common = { name, live, base: resource?.base, head: resource?.head };
@@ -148,6 +168,8 @@ async function lookAt(
     .filter((entry) => matchesName(entry.name, name))
     .flatMap(({ paths }) => paths)
     .find((pattern) => changed.paths.some((path) => matchesPath(pattern, path)));
+  for (const path of unclaimed.size === 0 ? [] : inputs.touched) unclaimed.delete(path);
+  for (const path of unclaimed) if (listed !== undefined && matchesPath(listed, path)) unclaimed.delete(path);
   const reasons = [
     ...inputs.moving,
     ...(listed === undefined ? [] : [`the repository file maps ${listed} to it, which matches changed files`]),
@@ -230,58 +252,6 @@ function unknownNameNotes(
     .map(
       ({ name }) => `The repository file maps changed files to ${name}, which is not an application that svc can see.`,
     );
-}
-
-interface InputReasons {
-  /** Why sources that follow the base branch are affected; empty when they are not. */
-  readonly moving: readonly string[];
-  /** Whether sources of the repository that do not follow the base branch read changed files. */
-  readonly others: boolean;
-}
-
-interface Surroundings {
-  readonly change: ChangeRequest;
-  readonly snapshot: Snapshot;
-  readonly changed: ChangedPaths;
-}
-
-/** Compares the changed files with what any of these definitions of one application reads, in both trees. */
-export async function findInputReasons(
-  definitions: readonly Application[],
-  around: Surroundings,
-): Promise<InputReasons> {
-  const { change, changed } = around;
-  const moving: string[] = [];
-  let others = false;
-  for (const definition of definitions) {
-    const sources = ownSources(definition.spec, change);
-    const own = [...new Set(sources.map(({ position }) => position))];
-    const moved = movingAmong(sources, definition.spec, change);
-    const inputs = await inputsInBothTrees(definition, moved, around);
-    if (touches(inputs, changed)) moving.push(reasonOf(inputs, changed));
-    const fixed = own.filter((position) => !moved.includes(position));
-    others ||= touches(await inputsInBothTrees(definition, fixed, around), changed);
-  }
-  return { moving: [...new Set(moving)], others };
-}
-
-function inputsInBothTrees(
-  definition: Application,
-  positions: readonly number[],
-  { change, snapshot, changed }: Surroundings,
-): Promise<InputSet> {
-  const difference = { from: change.mergeBase, to: change.headRevision, changed };
-  return inputsAtEither(definition, positions, snapshot, difference);
-}
-
-function reasonOf(inputs: InputSet, changed: ChangedPaths): string {
-  const known = inputs.filter(({ whole }) => whole === undefined);
-  const [first, ...more] = touchedPaths(known, changed);
-  if (first !== undefined) {
-    return `it reads ${first}${more.length > 0 ? ` and ${more.length} more of the changed files` : ""}`;
-  }
-  const whole = inputs.find((part) => part.whole !== undefined)?.whole ?? "";
-  return `it may read any changed file: ${whole}`;
 }
 
 /** How one application's resource changed between the merge base and the head. */

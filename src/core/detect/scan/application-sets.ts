@@ -237,7 +237,7 @@ export function readsRepository(set: ApplicationSet, change: Branches): boolean 
 }
 
 /** Whether a git generator of the set reads a changed file, or lists directories of which one is added or removed. */
-function readsChanges(
+export function readsChanges(
   set: ApplicationSet,
   change: ChangeRequest,
   changedPaths: readonly string[],

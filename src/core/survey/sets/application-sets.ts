@@ -19,7 +19,8 @@ import { asChanged } from "../children.js";
 import { regenerated } from "../ignored-fields.js";
 import { memberOf, unknownMember } from "../members.js";
 import { readsOnlyKnown } from "../previews.js";
-import { type Survey, withMissing } from "../survey.js";
+import { withMissing } from "../survey-afresh.js";
+import type { Survey } from "../survey.js";
 import { type Expansion, notesOf, type NoteSurroundings, policyOf } from "./application-set-notes.js";
 import {
   type AppliedSource,

@@ -406,3 +406,16 @@ test("changed files that cannot be searched are noted, unchanged ones are not, a
   expect(found.notes).toHaveLength(21);
   expect(found.notes.at(-1)).toBe("10 more changed files could not be searched for Application resources.");
 });
+
+test.each<[boolean, string, Omit<Situation, "base">]>([
+  [true, "an application reads", { head: { "apps/web/a.yaml": "" } }],
+  [false, "nothing reads", { head: { "apps/web/a.yaml": "", "apps/shop/a.yaml": "" } }],
+  [true, "defines an application", { head: { "argo/web.yaml": resource("web", spec("apps/web", { helm: {} })) } }],
+  [true, "is the repository's own", { head: { ".svc.yaml": "" } }],
+  [true, "is read from another branch", { head: { "apps/web/a.yaml": "" }, change: { baseBranch: "dev" } }],
+  [true, "is mapped", { head: { a: "" }, settings: { applications: [{ name: "web", paths: ["a"] }] } }],
+  [false, "only a plugin may read", { head: { a: "" }, live: [live("web", spec("apps/web", { plugin: {} }))] }],
+])("%s: all changed files are claimed, where one %s", async (claimed, _which, situation) => {
+  const found = await detection({ base: {}, live: [live("web", spec("apps/web"))], ...situation });
+  expect(found.allClaimed).toBe(claimed);
+});

@@ -1,0 +1,63 @@
+import { type Application, type ApplicationSet, specEqual } from "../model/application.js";
+import type { ApplicationName } from "../model/brand.js";
+import { mapInTurns, nextTurn } from "../model/collections.js";
+import { jsonEqual } from "../model/json.js";
+import type { Stoppable } from "../ports/context.js";
+import type { Deployer } from "../ports/deployer.js";
+import { NO_SETS, readLiveSets, survey, type Survey, type SurveyOptions, type SurveySource } from "./survey.js";
+
+/**
+ * A survey for an answer such as "no applications are affected": what Argo CD listed some seconds ago may lack a new
+ * application, or the parent of one.
+ * @param isEnough Whether the answer does not depend on that.
+ */
+export async function surveyAfresh(
+  context: SurveySource,
+  options: SurveyOptions,
+  isEnough: (found: Survey) => boolean,
+): Promise<Survey> {
+  const { deployer, signal } = context;
+  const found = await survey(context, options);
+  await nextTurn();
+  const parents = found.subjects.flatMap((one) => (one.kind === "live" ? (one.live.parent ?? []) : []));
+  if (isEnough(found) && !lacks(found, parents)) return found;
+  const [applications, sets] = await Promise.all([
+    deployer.listApplications(signal, found.since),
+    options.withLiveSets === true ? readLiveSets(context, found.since) : NO_SETS,
+  ]);
+  const isSame = sets.notes.length === 0 && (await isSameList(applications, found)) && areSameSets(sets.found, found);
+  return isSame ? { ...found, everyApplication: applications, everySet: sets.found } : survey(context, options);
+}
+
+/** Whether Argo CD lists what it listed before, whatever became of its health: then another survey finds the same. */
+async function isSameList(now: readonly Application[], { everyApplication }: Survey): Promise<boolean> {
+  const before = new Map(everyApplication.map((one) => [one.name, one]));
+  const same = await mapInTurns(now, ({ name, parent, spec, annotations }) => {
+    const old = before.get(name);
+    if (old === undefined || old.parent !== parent) return false;
+    return specEqual(old.spec, spec) && jsonEqual(old.annotations, annotations);
+  });
+  return now.length === before.size && same.every(Boolean);
+}
+
+function areSameSets(now: readonly ApplicationSet[], { everySet }: Survey): boolean {
+  return (
+    now.length === everySet.length &&
+    now.every((one, at) => jsonEqual(one.resource, everySet[at]?.resource) && one.parent === everySet[at]?.parent)
+  );
+}
+
+function lacks({ everyApplication }: Survey, names: readonly ApplicationName[]): boolean {
+  const listed = new Set(everyApplication.map(({ name }) => name));
+  return names.some((name) => !listed.has(name));
+}
+
+/** The survey with the list of applications as it is now if one of these is missing in it: it may be newer than the list. */
+export async function withMissing(
+  found: Survey,
+  names: readonly ApplicationName[],
+  { deployer, signal }: Pick<Stoppable, "signal"> & { readonly deployer: Pick<Deployer, "listApplications"> },
+): Promise<Survey> {
+  if (!lacks(found, names)) return found;
+  return { ...found, everyApplication: await deployer.listApplications(signal, found.since) };
+}
