@@ -11,8 +11,7 @@ import type { Settings } from "../../model/settings.js";
 import type { Naming } from "../../ports/deployer.js";
 import type { FoundApplication, ManifestScan, ManifestScanner } from "../../ports/manifest-scanner.js";
 import type { Snapshot } from "../../ports/snapshot.js";
-import { findInputReasons } from "../inputs/input-reasons.js";
-import { movingPositions, notMovingReason } from "../inputs/moving-sources.js";
+import { findInputReasons, movingPositions, notMovingReason } from "../inputs/moving-sources.js";
 import { type ChangedApplicationSet, changedApplicationSets, readsChanges } from "./application-sets.js";
 
 /** Where the resources of a change request are read. */
@@ -120,7 +119,9 @@ export async function detect(request: DetectionRequest): Promise<Detection> {
     applications: looked.flatMap((one) => (one !== undefined && "kind" in one ? [one] : [])),
     notFollowing: looked.flatMap((one) => (one !== undefined && !("kind" in one) ? [one] : [])),
     applicationSets,
-    allClaimed: [...paths.unclaimed].every((path) => sets.some((set) => readsChanges(set, change, [path], trees))),
+    allClaimed:
+      paths.unclaimed.size <= MAX_ASKED &&
+      [...paths.unclaimed].every((path) => sets.some((set) => readsChanges(set, change, [path], trees))),
     unread: unreadFiles(head, changedPaths),
     notes: [
       ...unreadableNotes(base, head, changedPaths),
@@ -129,6 +130,9 @@ export async function detect(request: DetectionRequest): Promise<Detection> {
     ],
   };
 }
+
+/** Of how many files the sets are asked one by one. More of them count as belonging to nothing. */
+const MAX_ASKED = 100;
 
 /** The changed files that nothing is defined in. */
 function withoutDefinitions({ changedPaths, base, head }: ScannedSides): Set<string> {
