@@ -1,9 +1,12 @@
+import { createHash } from "node:crypto";
 import { SERVICE } from "../names.js";
 
 /** Identifies our comments, hidden in their first line. Only the author of a comment proves that it is ours. */
 export interface Marker {
   readonly kind: "plan" | "no-applications" | "progress" | "result" | "refused" | "merge" | "reminder" | "rollout";
   readonly head?: string;
+  /** Of a plan, a digest of the base branch that it is for: a branch may have a very long name. Older versions left it out. */
+  readonly base?: string;
   /** 1-based number of the part of an answer. */
   readonly part?: number;
   /** A newer plan or reminder replaced this one. */
@@ -35,6 +38,7 @@ const KINDS: readonly Marker["kind"][] = [
 export function markerLine(marker: Marker): string {
   const fields = [
     marker.head === undefined ? "" : ` head=${encodeURIComponent(marker.head)}`,
+    marker.base === undefined ? "" : ` base=${encodeURIComponent(marker.base)}`,
     marker.part === undefined ? "" : ` part=${marker.part}`,
     marker.stale === true ? " stale=true" : "",
     marker.automatic === true ? " automatic=true" : "",
@@ -60,6 +64,7 @@ export function readMarker(body: string): Marker | undefined {
   return {
     kind,
     head: fields.get("head"),
+    base: fields.get("base"),
     part: part === undefined ? undefined : Number(part),
     stale: fields.get("stale") === "true",
     automatic: fields.get("automatic") === "true",
@@ -68,6 +73,16 @@ export function readMarker(body: string): Marker | undefined {
     login: fields.get("login"),
     runId: fields.get("run"),
   };
+}
+
+/** What a plan is for, as its marker says it. */
+export function targetOf(head: string, baseBranch: string): Pick<Marker, "head" | "base"> {
+  return { head, base: createHash("sha256").update(baseBranch).digest("hex").slice(0, 32) };
+}
+
+/** Whether two plans are for the same head and, as far as both say it, for the same base branch. */
+export function haveSameTarget(left: Pick<Marker, "head" | "base">, right: Pick<Marker, "head" | "base">): boolean {
+  return left.head === right.head && (left.base ?? right.base) === (right.base ?? left.base);
 }
 
 /** The comment with these fields of its marker replaced; unchanged if it has no marker. */

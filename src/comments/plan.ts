@@ -17,7 +17,7 @@ import {
 import { durationText } from "../core/model/time.js";
 import { type Packed, packed, readFirst, type Task, unpacked } from "../core/ports/compute.js";
 import { SERVICE } from "../names.js";
-import { markerLine } from "./marker.js";
+import { markerLine, targetOf } from "./marker.js";
 import { nextStepClause, nextStepText } from "./next-step-words.js";
 import {
   type Block,
@@ -116,8 +116,9 @@ export function renderPlan(plan: Plan, options: PlanOptions): readonly string[] 
   const blocks = layOut({ arranged, groups }, around, layout, limit);
   const one = pack(blocks, limit);
   const parts = one.length === 1 ? one : pack(stepFirst(blocks, around, plan, options), limit);
+  const target = targetOf(plan.head, plan.baseBranch);
   return parts.map((part, index) => {
-    const marker = markerLine({ kind: "plan", head: plan.head, part: index + 1, asking: isAsking(plan) });
+    const marker = markerLine({ kind: "plan", ...target, part: index + 1, asking: isAsking(plan) });
     const counter = parts.length === 1 ? "" : ` (part ${index + 1} of ${parts.length})`;
     return `${marker}\n## ${SERVICE} Plan${counter}\n${index === 0 ? "" : "\n"}${part}`;
   });

@@ -3,7 +3,7 @@ import type { ChangeRequestRef } from "../core/model/change-request.js";
 import { HostFailure } from "../core/model/errors.js";
 import type { CodeHost, OwnComment, Posting } from "../core/ports/code-host.js";
 import type { Log } from "../core/ports/log.js";
-import { type Marker, markerLine, readMarker, remark } from "./marker.js";
+import { haveSameTarget, type Marker, markerLine, readMarker, remark } from "./marker.js";
 import { details } from "./parts.js";
 
 interface PublishOptions {
@@ -103,8 +103,9 @@ function isCurrentPlan({ body }: OwnComment): boolean {
 
 /** Whether an interrupted attempt of this run posted it; posting the plan again updates it. */
 function isOfRun({ body }: OwnComment, runId: string, parts: readonly string[]): boolean {
-  const own = readMarker(body);
-  return own?.runId === runId && own.head === readMarker(parts[0] ?? "")?.head && (own.part ?? 1) <= parts.length;
+  const [own, now] = [readMarker(body), readMarker(parts[0] ?? "")];
+  if (own?.runId !== runId || now === undefined) return false;
+  return haveSameTarget(own, now) && (own.part ?? 1) <= parts.length;
 }
 
 async function retire(host: CodeHost, change: ChangeRequestRef, { id, body }: OwnComment, log: Log): Promise<void> {
@@ -263,11 +264,11 @@ export async function repost(
   return found.id;
 }
 
-/** A plan of another head is another plan, since people may have replied to it. A progress comment becomes the answer. */
+/** A plan of another head or base branch is another plan, since people may have replied to it. A progress comment becomes the answer. */
 function standsFor(found: Marker | undefined, wanted: Marker | undefined): boolean {
   if (found === undefined || wanted === undefined || found.runId !== wanted.runId) return false;
   if (placeOf(found) !== placeOf(wanted) || (found.part ?? 1) !== (wanted.part ?? 1)) return false;
-  return placeOf(wanted) !== "plan" || found.head === wanted.head;
+  return placeOf(wanted) !== "plan" || haveSameTarget(found, wanted);
 }
 
 function placeOf({ kind }: Marker): "plan" | "answer" | "merge" | "reminder" | "rollout" {

@@ -32,6 +32,35 @@ describe.each(HOSTS)("webhooks that arrive late and in another order on %s", (ho
     expect(bot.changes()).toEqual([]);
   });
 
+  test.each([
+    ["once", false],
+    ["there and back", true],
+  ])(
+    "a sync that a change of the base overtakes (%s) deploys nothing that its author has not seen",
+    async (_how, back) => {
+      const bot = await startBot({
+        host,
+        git: true,
+        applications: ["web", "dev"],
+        resources: () => ({ dev: { targetRevision: "dev", path: "apps/web" } }),
+      });
+      await bot.forge.pushToBranch(REPOSITORY, "dev", { "readme.txt": "x" });
+      await bot.idle();
+      const relay = await interpose(bot);
+      const one = await bot.open(changeOf(["web"], "2"), { base: back ? "main" : "dev" });
+      if (back) await bot.forge.retarget(REPOSITORY, one, "dev");
+      await bot.idle();
+      relay.hold();
+      await bot.forge.comment(REPOSITORY, one, "bo", "svc sync");
+      await bot.forge.retarget(REPOSITORY, one, "main");
+      await bot.forge.idle();
+      await relay.release([1, 0]);
+      await bot.idle();
+      expect(bot.lastComment(one)).toContain("written before the plan of the current head commit");
+      expect(bot.changes()).toEqual([]);
+    },
+  );
+
   test("a close that arrives behind the reopening releases nothing", async () => {
     const bot = await startBot({ host });
     const relay = await interpose(bot);

@@ -1,5 +1,5 @@
 import { createHash } from "node:crypto";
-import { readMarker, remark } from "../../comments/marker.js";
+import { haveSameTarget, readMarker, remark, targetOf } from "../../comments/marker.js";
 import { linksOf } from "../../comments/parts.js";
 import { packedPlan, renderPlan, renderPlanTask } from "../../comments/plan.js";
 import { type Present, presentOf } from "../../comments/present.js";
@@ -126,7 +126,8 @@ export class PlanComment {
     const wasPosted = known !== undefined && known.id !== "";
     if (comment === undefined && wasPosted) return this.#postAnew(now, texts);
     const marker = comment && readMarker(comment.body);
-    const isPlan = comment !== undefined && marker?.head === now.plan.head;
+    const target = targetOf(now.plan.head, now.plan.baseBranch);
+    const isPlan = comment !== undefined && marker !== undefined && haveSameTarget(marker, target);
     if (isPlan && marker.asking === true && !isAsking(now.plan)) {
       const edit = (id: string, body: string) => this.#edit(id, body, comment.id);
       await rewritePlan(run.host, change, comment, texts, { edit, posting: { urgency: "plan" } });

@@ -1,4 +1,4 @@
-import { readMarker } from "../../comments/marker.js";
+import { haveSameTarget, readMarker, targetOf } from "../../comments/marker.js";
 import { COMMANDS, isGatedBy } from "../../core/commands/commands.js";
 import { plannedIn, suggestionOf } from "../../core/commands/selection.js";
 import type { Settled } from "../../core/deploy/settle-records.js";
@@ -208,16 +208,18 @@ function listAhead({ deployer, signal }: Pick<Run, "deployer" | "signal">): void
 }
 
 /**
- * Whether a command was written before any plan of the current head was posted, so that its author has not seen what it
- * would deploy. Webhooks arrive out of order: a command can arrive after a push that it precedes. The ids of comments
- * only grow, on every host.
+ * Whether a command was written under a plan of another head or base branch, or before any plan, although one of these was posted:
+ * its author has not seen what it would deploy. Webhooks arrive out of order: a command can arrive after a push that it precedes.
+ * The ids of comments only grow, on every host.
  */
 async function isOlderThanPlan(commentId: string, change: ChangeRequest, { host }: Run): Promise<boolean> {
-  const plans = (await host.listOwnComments(change)).filter(({ body }) => {
+  const target = targetOf(change.headRevision, change.baseBranch);
+  const plans = (await host.listOwnComments(change)).flatMap(({ id, body }) => {
     const marker = readMarker(body);
-    return marker?.kind === "plan" && marker.head === change.headRevision;
+    return marker?.kind === "plan" ? [{ id, isPresent: haveSameTarget(marker, target) }] : [];
   });
-  return plans.length > 0 && plans.every(({ id }) => isLater(id, commentId));
+  const seen = plans.findLast(({ id }) => !isLater(id, commentId));
+  return seen?.isPresent !== true && plans.some(({ isPresent }) => isPresent);
 }
 
 function isLater(id: string, other: string): boolean {
