@@ -62,3 +62,57 @@ describe.each(HOSTS)("on %s, the rollback of what a PR deployed", (host) => {
     expect(bot.liveValue("web")).toBe("3");
   });
 });
+
+/** Rolls back `web`, which is in the last stage, and then `api`. */
+const STAGES = "stages: [{name: dev, applications: api}, {name: prod, applications: web}]\n";
+
+describe.each(HOSTS)("on %s, what a rollback deploys after something else", (host) => {
+  async function deployed(): Promise<readonly [Bot, number]> {
+    const bot = await startBot({ host, files: () => ({ ".svc.yaml": STAGES }) });
+    const one = await bot.open({ ...changeOf(["web"]), ...bot.moved("api") });
+    bot.expectChanges("sync web", "update api", "sync api");
+    await bot.comment(one, "svc sync");
+    expect(bot.liveValue("api")).toBe("apps/moved");
+    return [bot, one];
+  }
+  const rollingBack = { method: "POST", path: /\/applications\/web\/sync$/ };
+
+  test("is left alone if another PR has its lock by then", async () => {
+    const [bot, one] = await deployed();
+    const two = await bot.open(changeOf(["web"], "3"), { by: "bo" });
+    await bot.comment(two, "svc unlock", "bo");
+    // As by an administrator.
+    bot.meanwhile("argocd", rollingBack, async () => {
+      const [lock] = (await bot.stores.locks.list(bot.ref(one))).filter(({ application }) => application === "api");
+      if (lock === undefined) throw new Error("api is not locked");
+      await bot.stores.locks.release(lock.application, lock.holder);
+      await bot.stores.locks.acquire({ ...lock, holder: bot.ref(two) }, bot.clock.now());
+    });
+    const before = bot.changes().length;
+    await bot.comment(one, "svc rollback");
+    expect(bot.changes().slice(before)).toEqual(["sync web"]);
+    expect(bot.lastComment(one)).toContain("its lock is no longer this");
+    expect(await bot.deployed(one)).toEqual(["api"]);
+  });
+
+  test("keeps a definition that somebody has given it by then, and is left alone if that syncs itself", async () => {
+    const [bot, one] = await deployed();
+    bot.meanwhile("argocd", rollingBack, () => {
+      bot.argocd.addApplication(bot.resourceOf("api", { path: "apps/web" }));
+    });
+    await bot.comment(one, "svc rollback");
+    expect(bot.argocd.application("api")?.spec.source?.path).toBe("apps/web");
+    expect(bot.lastComment(one)).toContain("was left as it is");
+
+    const [other, two] = await deployed();
+    other.meanwhile("argocd", rollingBack, () => {
+      other.argocd.addApplication(
+        other.resourceOf("api", { path: "apps/moved", spec: { syncPolicy: { automated: {} } } }),
+      );
+    });
+    const before = other.changes().length;
+    await other.comment(two, "svc rollback");
+    expect(other.changes().slice(before)).toEqual(["sync web"]);
+    expect(other.lastComment(two)).toContain("auto-sync was turned on meanwhile");
+  });
+});

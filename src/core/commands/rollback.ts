@@ -1,10 +1,10 @@
 import { placeOf } from "../../config/rules/rule-match.js";
-import { findWritten } from "../deploy/deploy-head.js";
+import { findWritten, lockTaken } from "../deploy/deploy-head.js";
 import { deployAll, type DeployContext, deployOne } from "../deploy/deploy.js";
 import { endReplacedOf, settleRollback } from "../deploy/settle.js";
 import { readStores } from "../facts/read-facts.js";
 import { lookAtTarget, readForRollback, type RollbackReading, type RollbackTarget } from "../facts/read-rollback.js";
-import { destinationOf } from "../model/application.js";
+import { destinationOf, syncsItself } from "../model/application.js";
 import type { ApplicationName } from "../model/brand.js";
 import { changeRequestRef, sameChangeRequest } from "../model/change-request.js";
 import type { Command } from "../model/command.js";
@@ -112,10 +112,7 @@ async function deployTargets(
       revision: context.change.baseRevision,
       destination: destinationOf(target.live === undefined ? {} : restoredSpec(target.live, target.records).spec),
       after: targets.filter((other) => isBefore(other, target, places)).map(({ application }) => application),
-      deploy: (earlier) => {
-        const parents = earlier.filter(({ application }) => parentsOf(target).includes(application));
-        return rollbackOne(target, parents, command, context);
-      },
+      deploy: (earlier) => rollbackOne(target, earlier, command, context),
     })),
     context,
   );
@@ -143,26 +140,35 @@ function parentsOf({ live, record }: RollbackTarget): readonly (ApplicationName 
 
 async function rollbackOne(
   given: RollbackTarget,
-  parents: readonly ApplicationSync[],
+  earlier: readonly ApplicationSync[],
   command: Command<"rollback">,
   context: DeployContext,
 ): Promise<ApplicationSync> {
   const { application, record, records } = given;
   // Parents have been rolled back by now, and may have written its definition.
-  const isGiven = record?.given !== undefined && parents.some(({ kind }) => kind === "succeeded");
+  const isWritten = earlier.some((one) => one.kind === "succeeded" && parentsOf(given).includes(one.application));
+  const isGiven = record?.given !== undefined && isWritten;
   if (isGiven && !command.dryRun) await findWritten(application, record.specBefore, context);
-  const { live, problem } = parents.length === 0 ? given : await lookAtTarget(application, records, context);
-  if (live === undefined) return { application, warnings: [], kind: "rejected", message: problem };
+  // What comes first may take long.
+  const { live, problem } = earlier.length === 0 ? given : await lookAtTarget(application, records, context);
+  const rejected = (message: string): ApplicationSync => ({ application, warnings: [], kind: "rejected", message });
+  if (live === undefined) return rejected(problem);
+  if (earlier.length > 0 && !isWritten && syncsItself(live)) return rejected(AUTO_SYNCED);
+  const taken = command.dryRun ? undefined : await lockTaken(application, "Run the rollback command again", context);
+  if (taken !== undefined) return rejected(taken);
   const words = context.hostWords[context.change.host];
   const { restores, spec } = restoredSpec(live, records);
   const warnings =
-    record?.specWritten === undefined || restores || parents.some(({ kind }) => kind === "succeeded")
+    record?.specWritten === undefined || restores || isWritten
       ? []
       : [`its definition is not the one that this ${words.short} wrote, and was left as it is`];
   const outcome = await deployOne({ live, spec, at: "target" }, command, context);
   const unsettled = command.dryRun ? undefined : await settleRollback(application, outcome.kind, record, context);
   return { application, ...outcome, warnings: unsettled === undefined ? warnings : [...warnings, unsettled] };
 }
+
+const AUTO_SYNCED =
+  "auto-sync was turned on meanwhile: nothing was deployed. Turn it off, then run the rollback command again";
 
 /** The locks that a rollback took over, or those that kept it from doing so. */
 type TakeOver =

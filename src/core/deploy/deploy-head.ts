@@ -103,7 +103,7 @@ async function deployHead(
   const at = record.pins.length === 0 ? "target" : record.pins;
   // A dry run writes no definitions, so that there is nothing to wait for.
   if (command.dryRun) return { application, warnings, ...(await deployOne({ live, spec, at }, command, context)) };
-  const taken = await lockTaken(application, context);
+  const taken = await lockTaken(application, "Plan it again", context);
   if (taken !== undefined) {
     await settleSync(record, { kind: "untouched", earlier: subject.ownRecord }, context);
     return { application, warnings: subject.warnings, kind: "rejected", message: taken };
@@ -160,8 +160,9 @@ function short(revision: string): string {
  * holder has no record yet: it reads records after it took the lock, and this reads the lock after the record was written, so at
  * least one of the two notices the other.
  */
-async function lockTaken(
+export async function lockTaken(
   application: ApplicationName,
+  cure: string,
   { locks, change, hostWords }: Pick<DeployContext, "locks" | "change" | "hostWords">,
 ): Promise<string | undefined> {
   try {
@@ -170,7 +171,7 @@ async function lockTaken(
     const words = hostWords[change.host];
     const by =
       lock === undefined ? "It was released" : `${referenceTo(lock.holder, change, words)} (${lock.user}) has it now`;
-    return `its lock is no longer this ${words.short}'s: nothing was deployed. ${by}. Plan it again`;
+    return `its lock is no longer this ${words.short}'s: nothing was deployed. ${by}. ${cure}`;
   } catch (error) {
     if (!(error instanceof StoreUnavailable)) throw error;
     return NO_LOCK;
