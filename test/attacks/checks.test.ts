@@ -20,6 +20,26 @@ const HOSTILE = [
 ].join("\n");
 
 describe.each(HOSTS)("a pull request on %s", (host) => {
+  test("has no failed check lifted by an approval that cannot be read any more right before the sync", async () => {
+    const bot = await startBot({ host, config: { checks: CHECKS } });
+    bot.forge.setTeam("acme/platform", ["bo"]);
+    const one = await bot.open(changeOf(["web"], "forbidden"));
+    await bot.approve(one);
+    const [team, approvals] =
+      host === "hosta"
+        ? [/\/teams\/platform\/memberships\//, /\/graphql$/]
+        : [/\/groups\/.+\/members\//, /\/approvals$/];
+    bot.meanwhile("forge", { path: team }, async () => {
+      await bot.forge.review(REPOSITORY, one, "bo", "request-changes");
+      bot.forge.faults.add({ path: approvals, fault: { kind: "status", status: 403, body: "{}" } });
+    });
+    await bot.comment(one, "svc sync");
+    bot.forge.faults.clear();
+    expect(bot.lastComment(one)).toContain("`web`: check values failed");
+    expect(bot.lastComment(one)).toContain("the approvals could not be read again");
+    expect(bot.changes()).toEqual([]);
+  });
+
   test("neither adds, changes, skips nor escapes a check", async () => {
     const bot = await startBot({ host, config: { checks: CHECKS, defaults: { skip_no_changes: true } } });
     bot.forge.setTeam("acme/platform", ["ana"]);

@@ -65,7 +65,7 @@ export async function confirmedSyncFacts(
   const { first, checks, plan, context } = reading;
   await meanwhile();
   const { facts } = await readAgain(first, { plan, command, lifted: isLifted(checks) }, context);
-  return withChecks(facts, checks, facts.approval);
+  return withChecks(facts, checks, facts);
 }
 
 async function readSync(command: Command<"sync">, given: Given, world: World) {

@@ -73,7 +73,7 @@ export async function sync(
   const again = { plan, command, lifted: isLifted(checks) };
   const { facts, subjects, moved } = await readAgain({ facts: known, subjects: deployable }, again, context);
   if (moved !== undefined) return underPresentRules(command, moved, context, parentsOf);
-  const barred = refusedBy("sync", withChecks(facts, checks, facts.approval));
+  const barred = refusedBy("sync", withChecks(facts, checks, facts));
   if (barred !== undefined) return barred;
   const deployed = await deployHeads(await targetsOf(subjects, { plan, checks, parentsOf, context }), {
     command,

@@ -1,6 +1,6 @@
 import { checksFor } from "../../config/rules/rule-match.js";
 import type { ApplicationName } from "../model/brand.js";
-import type { Approval, Approver, User } from "../model/change-request.js";
+import type { Approver, User } from "../model/change-request.js";
 import { type Check, type CheckResult, definitionOf, type FailedCheck, isFailed } from "../model/check.js";
 import { HostFailure } from "../model/errors.js";
 import {
@@ -61,26 +61,30 @@ export async function readSyncChecks(
   return { failed: new Map(judged.filter(([, failed]) => failed.length > 0)), sentence: overriding.sentence };
 }
 
-/** @param approval as it is now, if it was read again: one that was withdrawn lifts nothing. */
-export function withChecks(facts: Facts, checks: SyncChecks, approval?: Approval): Facts {
+/** @param again the approval, if it was read again: one that was withdrawn, or cannot be read any more, lifts nothing. */
+export function withChecks(facts: Facts, checks: SyncChecks, again?: ReadAgain): Facts {
   return {
     ...facts,
     applications: facts.applications.map((one) => {
       const { application, now } = one;
-      return now === undefined ? one : { ...one, now: { ...now, checks: unlifted(application, checks, approval) } };
+      return now === undefined ? one : { ...one, now: { ...now, checks: unlifted(application, checks, again) } };
     }),
   };
 }
 
+type ReadAgain = Pick<Facts, "approval" | "untold">;
+
 function unlifted(
   application: ApplicationName,
   { failed, sentence }: SyncChecks,
-  approval: Approval | undefined,
+  again: ReadAgain | undefined,
 ): readonly UnliftedCheck[] {
-  const stands = ({ by }: Failed) =>
-    by.some(({ id }) => approval === undefined || (approval.approved && approval.people.some((one) => one.id === id)));
+  const people = again?.approval?.approved === true ? again.approval.people : [];
+  const stands = ({ by }: Failed) => by.some(({ id }) => again === undefined || people.some((one) => one.id === id));
   const left = (failed.get(application) ?? []).filter((one) => !stands(one));
-  return left.map(({ one }) => ({ sentence: sentence(one), printed: firstLineOf(one) }));
+  const problem = again?.untold.approval;
+  const unread = problem === undefined ? "" : ` (the approvals could not be read again: ${problem})`;
+  return left.map(({ one }) => ({ sentence: `${sentence(one)}${unread}`, printed: firstLineOf(one) }));
 }
 
 /**
