@@ -38,6 +38,8 @@ export interface SiteOptions {
   readonly auth?: boolean | Readonly<Record<string, unknown>>;
   /** Where people reach the site, if not where it listens. */
   readonly baseUrl?: string;
+  /** Whether a proxy says where requests come from. */
+  readonly trustProxy?: boolean;
   /** Addresses of GitHub. */
   readonly github?: { readonly api_url: string; readonly web_url: string };
   readonly store?: "memory" | "redis";
@@ -125,7 +127,7 @@ export async function startSite(options: SiteOptions = {}): Promise<SiteUnderTes
     words: Object.values(WORDS),
     baseUrl: config.server.baseUrl,
     ping: () => stores.ping(),
-    trustProxy: false,
+    trustProxy: options.trustProxy ?? false,
     log,
   });
   const server = createServer(app);

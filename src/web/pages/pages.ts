@@ -1,4 +1,5 @@
 import { type Request, type RequestHandler, type Response, Router } from "express";
+import { ipKeyGenerator } from "express-rate-limit";
 import type { ApplicationName } from "../../core/model/brand.js";
 import { changeRequestKey, identityKey } from "../../core/model/change-request.js";
 import { safeMessage, StoredValueUnreadable, StoreUnavailable } from "../../core/model/errors.js";
@@ -208,7 +209,8 @@ function liveRoute({ streams, plans, readers }: PageParts): RequestHandler {
     const withMessages = plan !== undefined && (await readers.ask(viewer, plan.change)).kind === "shown";
     if (response.destroyed) return;
     const opened = streams.open(change, response, {
-      listener: account ?? `address ${request.ip ?? ""}`,
+      // A network of IPv6 counts as one address, as for logins: nobody may take all places alone.
+      listener: account ?? `address ${ipKeyGenerator(request.ip ?? "")}`,
       withMessages,
     });
     if (!opened) {

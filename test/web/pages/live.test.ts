@@ -102,6 +102,16 @@ describe("the address", () => {
     expect((await visitor.ask("/changes/hostc/acme/deploy/7/live")).status).toBe(404);
   });
 
+  test("without a login counts a network of IPv6 as one address, which leaves room for others", async () => {
+    site = await startSite({ auth: false, trustProxy: true });
+    const status = async (address: string) =>
+      (await open(`${site?.url}${path}`, { "x-forwarded-for": address })).response.status;
+    for (let place = 1; place <= 20; place += 1) expect(await status(`2001:db8::${place}`)).toBe(200);
+    expect([await status("2001:db8::21"), await status("2001:db8:1::1"), await status("192.0.2.1")]).toEqual([
+      503, 200, 200,
+    ]);
+  });
+
   test.each([
     [true, true],
     [false, false],
