@@ -1,5 +1,5 @@
 import type { IncomingMessage, OutgoingHttpHeaders, ServerResponse } from "node:http";
-import { ipKeyGenerator } from "express-rate-limit";
+import { networkOf } from "../http/network-of.js";
 
 /** What became of an authentic delivery. */
 export type Receipt = { readonly kind: "accepted" } | { readonly kind: "ignored"; readonly reason: string };
@@ -194,8 +194,7 @@ export class BodyBudget {
    * @param announced its `Content-Length`; 0 if it has none.
    */
   open(ip: string | undefined, announced: number): BodyShare | undefined {
-    // A network of IPv6 counts as one address, as for logins.
-    const address = ipKeyGenerator(ip ?? "");
+    const address = networkOf(ip);
     let held = 0;
     let large = announced > this.limits.small;
     if (!this.#hasRoom(address, { all: announced, large: large ? announced : 0 })) return undefined;

@@ -6,6 +6,7 @@ import type { AuthSection } from "../../config/server/server.js";
 import type { Account } from "../../core/model/account.js";
 import type { Log } from "../../core/ports/log.js";
 import type { AttemptCounter } from "../../core/ports/stores.js";
+import { networkOf } from "../../http/network-of.js";
 import { API_TOKEN_PREFIX } from "../../names.js";
 import { setViewer } from "../viewer.js";
 
@@ -85,6 +86,7 @@ export function limitAttempts(
     windowMs: WINDOW_MS,
     limit: MOST_ATTEMPTS,
     legacyHeaders: false,
+    keyGenerator: ({ ip }) => networkOf(ip),
     // server.trust_proxy decides about proxies; the library would print its own warnings to the console.
     validate: false,
     store: {

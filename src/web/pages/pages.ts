@@ -1,5 +1,4 @@
 import { type Request, type RequestHandler, type Response, Router } from "express";
-import { ipKeyGenerator } from "express-rate-limit";
 import type { ApplicationName } from "../../core/model/brand.js";
 import { changeRequestKey, identityKey } from "../../core/model/change-request.js";
 import { safeMessage, StoredValueUnreadable, StoreUnavailable } from "../../core/model/errors.js";
@@ -8,6 +7,7 @@ import { ROLES } from "../../core/model/settings.js";
 import { minuteText } from "../../core/model/time.js";
 import type { QueueBacklog } from "../../core/ports/event-queue.js";
 import { type LimitWait, WAIT_REASONS } from "../../hosts/limit-waits.js";
+import { networkOf } from "../../http/network-of.js";
 import { HOST_IDS, HOST_TITLES, type HostId, SERVICE } from "../../names.js";
 import { PAGE_PATHS, readChangeAddress } from "../addresses.js";
 import { type Viewer, viewerOf } from "../viewer.js";
@@ -209,8 +209,8 @@ function liveRoute({ streams, plans, readers }: PageParts): RequestHandler {
     const withMessages = plan !== undefined && (await readers.ask(viewer, plan.change)).kind === "shown";
     if (response.destroyed) return;
     const opened = streams.open(change, response, {
-      // A network of IPv6 counts as one address, as for logins: nobody may take all places alone.
-      listener: account ?? `address ${ipKeyGenerator(request.ip ?? "")}`,
+      // Not the address alone: whoever has a network of IPv6 could take all places.
+      listener: account ?? `address ${networkOf(request.ip)}`,
       withMessages,
     });
     if (!opened) {

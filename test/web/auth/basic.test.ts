@@ -127,6 +127,17 @@ describe.each(STORE_KINDS)("logging in by password, with the %s store", (store) 
   });
 });
 
+test("an address is the same on each connection, also where a proxy writes the port behind it", async () => {
+  const site = await start({ server: { trust_proxy: true } });
+  const attempt = (port: number) =>
+    site.visitor().ask("/auth/basic/login", {
+      json: { username: "olga", password: "wrong" },
+      headers: { "x-forwarded-for": `203.0.113.7:${port}` },
+    });
+  for (let tries = 1; tries <= MOST_ATTEMPTS; tries += 1) expect((await attempt(50_000 + tries)).status).toBe(401);
+  expect((await attempt(60_000)).status).toBe(429);
+});
+
 describe("refusals", () => {
   test.each([
     [{ username: "olga", password: "wrong" }, 401, "Wrong username or password"],

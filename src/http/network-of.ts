@@ -1,0 +1,11 @@
+import { ipKeyGenerator } from "express-rate-limit";
+
+/**
+ * What limits count as one sender: an IPv4 address, or a /56 network of IPv6. Some proxies write the port behind the address in
+ * `X-Forwarded-For`; counted with it, each connection would be another sender.
+ * https://learn.microsoft.com/azure/application-gateway/how-application-gateway-works#modifications-to-the-request
+ */
+export function networkOf(address = ""): string {
+  const [, v6, v4] = /^(?:\[([^\]]+)\]|([\d.]+)):\d+$/.exec(address) ?? [];
+  return ipKeyGenerator(v6 ?? v4 ?? address);
+}
