@@ -40,6 +40,8 @@ export function activityWords(entry: AuditRecord): ActivityWords {
     case "closed":
       return words("", "closed");
     case "refused":
+      // svc's own rules forbade it: the applications have the reasons.
+      if (reason === "merge") return words("attention", "merge refused");
       if (reason?.startsWith(MERGE) === true) return words("attention", "merge refused", reason.slice(MERGE.length));
       return words("attention", `${command} refused`, reason === undefined ? undefined : textOf(REFUSALS, reason));
     case "failed":

@@ -215,7 +215,7 @@ export function lastFailure(entries: readonly AuditRecord[], options: FailureOpt
         break;
       }
       case "refused":
-        if (activityWords(entry).badge === "merge refused") return shown(entry, [], options);
+        if (activityWords(entry).badge === "merge refused") return shown(entry, applications, options);
         break;
       case "planned":
       case "rolled-out":
@@ -243,7 +243,7 @@ function shown(entry: AuditRecord, failed: AuditRecord["applications"], { withDi
     why: sentence,
     applications: failed.map((one) => ({
       application: one.application,
-      outcome: outcomeWords(one, entry),
+      outcome: [outcomeWords(one, entry), one.detail].filter((text) => text !== undefined).join(": "),
       // What Argo CD said.
       message: withDiff ? one.message : undefined,
     })),

@@ -44,6 +44,7 @@ test.each<[Partial<AuditEntry>, readonly string[], string, string]>([
     "attention",
     "unlock refused: the lock store did not answer",
   ],
+  [{ action: "refused", reason: "merge" }, ["refused"], "attention", "merge refused"],
   [{ action: "refused", reason: "merge: <b>not now" }, [], "attention", "merge refused: <b>not now"],
   [{ action: "failed", reason: "constructor" }, [], "bad", "sync failed: constructor"],
   [{ action: "failed", command: undefined, reason: "GitHub is down" }, [], "bad", "plan failed: GitHub is down"],

@@ -26,7 +26,7 @@ function entries(...given: readonly Given[]): readonly AuditRecord[] {
     applications: Object.entries(outcomes).map(([name, outcome]) => ({
       application: applicationName(name),
       outcome,
-      detail: undefined,
+      detail: reason === "merge" ? `${name} needs an approval` : undefined,
       message: outcome === "succeeded" ? undefined : `${name} said no`,
     })),
   }));
@@ -94,6 +94,14 @@ test.each<[string, readonly Given[], string | undefined]>([
   ["a dry run failed", [["synced", { web: "failed" }, "dry run"]], undefined],
   ["a sync was refused", [["refused", { web: "refused" }, "stale"]], undefined],
   ["the host refused the merge", [["refused", {}, "merge: checks are missing"]], "merge refused; checks are missing"],
+  [
+    "svc did not merge",
+    [
+      ["refused", { web: "refused" }, "merge"],
+      ["synced", { web: "succeeded" }],
+    ],
+    "merge refused; web was refused: web needs an approval: web said no",
+  ],
   ["it was merged since", [["merged"], ["synced", { web: "failed" }]], undefined],
   ["it was closed since", [["closed"], ["failed", {}, "GitHub is down"]], undefined],
   ["a command broke off", [["failed", {}, "GitHub is down"]], "sync failed; GitHub is down"],
