@@ -308,7 +308,9 @@ export async function timelinePage(query: unknown, reader: Reader, parts: PagePa
     deployerRows(reader, parts),
   ]);
   const standing = listed.kind === "known" ? listed.rows.get(application) : undefined;
-  if (standing === undefined && entries.length + records.length + queue.length === 0 && lock === undefined) {
+  const isKnown = standing !== undefined || lock !== undefined || entries.length + records.length + queue.length > 0;
+  // On a page of older entries, that there are no more of them says nothing.
+  if (!isKnown && before === undefined) {
     return problemPage(404, "No such application", [
       `svc knows no application called ${name.slice(0, 300)}. Choose one on the page Applications.`,
     ]);

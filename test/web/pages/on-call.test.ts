@@ -133,6 +133,13 @@ describe("the applications", () => {
 });
 
 describe("the timeline of an application", () => {
+  test("still knows the application where no older entry follows", async () => {
+    const [stranger] = await filled({ auth: false });
+    expect((await stranger.ask("/timeline?application=docs")).status).toBe(200);
+    const { status, text } = await stranger.ask("/timeline?application=docs&before=1");
+    expect([status, text]).toEqual([200, expect.stringContaining("None among these entries.")]);
+  });
+
   const docs = applicationName("docs");
   const entry = (more: Partial<AuditEntry>): AuditEntry => ({
     at: new Date(0).toISOString(),
