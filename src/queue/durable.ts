@@ -221,6 +221,7 @@ class DurableQueue implements EventQueue {
       log.warn({ change, err: error }, "could not start an event");
     } finally {
       this.#busy -= 1;
+      this.#wakeWaiters();
       void this.#startAnnounced();
     }
   }
@@ -234,6 +235,11 @@ class DurableQueue implements EventQueue {
   }
 
   async #run(taken: Taken, takenAt: number): Promise<void> {
+    // It was closed while it took the event.
+    if (this.#closed !== undefined) {
+      await this.#lanes.leave(taken.change, taken.fence);
+      return this.#lanes.announce([taken.change]);
+    }
     if (taken.kills > 0) this.#options.onTakeOver?.();
     const mayStepAside = () => [...this.#runs.values()].filter((run) => run.isAside).length < MAX_ASIDE;
     const parts = { ...this.#options, lanes: this.#lanes, timing: this.#timing, mayStepAside };
@@ -292,7 +298,7 @@ class DurableQueue implements EventQueue {
   async #runsEndWithin(ms: number): Promise<void> {
     const timer = new AbortController();
     const late = this.#options.clock.sleep(ms, timer.signal).catch(() => undefined);
-    await Promise.race([this.#until(() => this.#runs.size === 0), late]);
+    await Promise.race([this.#until(() => this.#runs.size + this.#busy === 0), late]);
     timer.abort();
   }
 }

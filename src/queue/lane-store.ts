@@ -150,7 +150,7 @@ export class LaneStore {
     return this.#end(change, keys, [fence, how, text, idValue(state)], delayMs);
   }
 
-  /** Releases the lease and leaves the event, which another version wrote, where it is. */
+  /** Releases the lease and leaves the event, which did not run, where it is. */
   async leave(change: string, fence: string): Promise<void> {
     await this.#end(change, [journalKey("")], [fence, "left", "", ""]);
   }

@@ -1,5 +1,5 @@
 import { spawn } from "node:child_process";
-import { once } from "node:events";
+import { EventEmitter, once } from "node:events";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { afterAll, afterEach, beforeAll, expect, test } from "@jest/globals";
@@ -293,6 +293,41 @@ test("another replica starts at once what waits behind the last run of a closing
   await runs.haveStarted(2);
   expect(runs.started[1]).toEqual(waiting);
   expect(runs.tickets[1]?.again).toBe(false);
+  await runs.endAll(other.queue);
+});
+
+test("an event that a replica takes as it closes is run by another one, as if nobody had taken it", async () => {
+  const [runs, late] = [new Runs(), new Runs()];
+  const gate = new EventEmitter<{ taken: []; open: [] }>();
+  const wasTaken = once(gate, "taken");
+  const timing = { leaseMs: 60_000, lookEveryMs: 60_000 };
+  const { queue } = startReplica(late.run, {
+    timing,
+    around: (connection) => ({
+      patient: () => connection.patient(),
+      async run(commands) {
+        const found = await connection.run(commands);
+        if (!Array.isArray(found) || found[0] !== "taken") return found;
+        const opened = once(gate, "open");
+        gate.emit("taken");
+        await opened;
+        return found;
+      },
+    }),
+  });
+  const event = updated(1);
+  await queue.push(event);
+  await wasTaken;
+  const closing = queue.close(60_000);
+  await settled();
+  gate.emit("open");
+  await closing;
+  await settled();
+  expect(late.started).toEqual([]);
+  const other = startReplica(runs.run, { timing });
+  await runs.haveStarted(1);
+  expect(runs.started).toEqual([event]);
+  expect(runs.tickets[0]?.again).toBe(false);
   await runs.endAll(other.queue);
 });
 
