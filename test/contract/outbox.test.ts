@@ -2,7 +2,7 @@ import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
-import { afterAll, afterEach, beforeAll, expect, test } from "@jest/globals";
+import { afterAll, afterEach, beforeAll, expect, jest, test } from "@jest/globals";
 import { Redis } from "ioredis";
 import type { Delivery, Outbox } from "../../src/core/ports/notifications.js";
 import { systemClock } from "../../src/service/service.js";
@@ -37,13 +37,16 @@ afterAll(async () => {
   await server.stop();
 });
 
-const startDurable: StartOutbox = ({ deliver, onAttempt }): Outbox => {
+const TIMING = { leaseMs: 500, lookEveryMs: 100 };
+
+const startDurable: StartOutbox = (parts) => startReplica(parts);
+
+function startReplica({ deliver, onAttempt }: Parameters<StartOutbox>[0], timing = TIMING): Outbox {
   const connection = new RedisConnection({ address: server.address, db: 0, tls: false }, log);
   connections.push(connection);
-  const timing = { leaseMs: 500, lookEveryMs: 100 };
   const options = { receivers: RECEIVERS, retryAfterMs: PAUSES, clock: systemClock, log };
   return createDurableOutbox({ ...options, deliver, onAttempt, connection, timing });
-};
+}
 
 outboxContract("memory", ({ deliver, onAttempt }) =>
   createMemoryOutbox({ receivers: RECEIVERS, retryAfterMs: PAUSES, clock: new JumpClock(), log, deliver, onAttempt }),
@@ -109,4 +112,25 @@ test("what is delivered while Redis is away is recorded when it is back, and not
   await receiver.until(() => receiver.outcomes.length === 2);
   expect(receiver.attempts.map(({ id }) => id)).toEqual(["a", "b"]);
   await outbox.close(0);
+});
+
+test("what a replica delivers is left alone by one whose clock is ahead, which still delivers what is new", async () => {
+  const [first, second] = [new Receiver(), new Receiver()];
+  const timing = { ...TIMING, leaseMs: 60_000 };
+  const one = startReplica(first, timing);
+  first.answer(new Promise(() => undefined));
+  await one.add([message("a")]);
+  await first.until(() => first.attempts.length === 1);
+  const now = Date.now.bind(Date);
+  const ahead = jest.spyOn(Date, "now").mockImplementation(() => now() + 2 * timing.leaseMs);
+  try {
+    const two = startReplica(second, timing);
+    await two.add([message("b")]);
+    await second.until(() => second.outcomes.length === 1);
+    await two.close(0);
+  } finally {
+    ahead.mockRestore();
+  }
+  expect(second.attempts).toEqual([message("b")]);
+  await one.close(0);
 });

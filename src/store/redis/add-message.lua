@@ -6,12 +6,12 @@ KEYS[2]  sorted set: ids of waiting messages, scored by when each may be taken
 KEYS[3]  hash: the record of each
 ARGV[1]  id
 ARGV[2]  record
-ARGV[3]  the time, in ms
-ARGV[4]  how long ids are kept, in ms
+ARGV[3]  how long ids are kept, in ms
 
 Returns 1 if it is new, else 0.
 ]]
-if not redis.call("SET", KEYS[1], '{"v":1}', "NX", "PX", ARGV[4]) then return 0 end
+if not redis.call("SET", KEYS[1], '{"v":1}', "NX", "PX", ARGV[3]) then return 0 end
 redis.call("HSET", KEYS[3], ARGV[1], ARGV[2])
-redis.call("ZADD", KEYS[2], ARGV[3], ARGV[1])
+local time = redis.call("TIME")
+redis.call("ZADD", KEYS[2], time[1] * 1000 + math.floor(time[2] / 1000), ARGV[1])
 return 1

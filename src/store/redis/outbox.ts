@@ -103,7 +103,7 @@ class DurableOutbox implements Outbox {
     if (line === undefined) return;
     const { due, messages } = keysOf(receiver);
     const record: StoredMessage = { v: 1, id, body, attempts: 0 };
-    const args = [id, JSON.stringify(record), Date.now(), IDS_KEPT_MS];
+    const args = [id, JSON.stringify(record), IDS_KEPT_MS];
     await ADD.run(this.#redis, [`${KEYS.outbox}:${receiver}:id:${id}`, due, messages], args);
     this.#deliver(receiver, line);
   }
@@ -138,9 +138,8 @@ class DurableOutbox implements Outbox {
   /** The message that is due first, for as long as the lease lasts. What another version wrote is left to it. */
   async #take(receiver: string): Promise<StoredMessage | undefined> {
     const { due, messages } = keysOf(receiver);
-    const now = Date.now();
-    const lease = { from: now, until: now + this.#timing.leaseMs };
-    const [text] = await this.#options.connection.run((redis) => takeDue(redis, [due, messages], lease, 1));
+    const { leaseMs } = this.#timing;
+    const [text] = await this.#options.connection.run((redis) => takeDue(redis, [due, messages], leaseMs, 1));
     return text === undefined ? undefined : storedMessage.safeParse(parseJson(text)).data;
   }
 
@@ -161,7 +160,8 @@ class DurableOutbox implements Outbox {
 
   async #keep(receiver: string, message: StoredMessage, pauseMs: number): Promise<void> {
     const { due, messages } = keysOf(receiver);
-    const from = Date.now() + pauseMs;
+    const [seconds, micros] = await this.#redis.time();
+    const from = Number(seconds) * 1000 + Math.floor(Number(micros) / 1000) + pauseMs;
     await this.#redis.multi().hset(messages, message.id, JSON.stringify(message)).zadd(due, from, message.id).exec();
   }
 
@@ -217,15 +217,16 @@ async function within<T>(ms: number, work: Promise<T>): Promise<T | "late"> {
 }
 
 /**
- * Takes records that are due, the earliest first, under a lease: no replica takes them again before it ends.
+ * Takes records that are due, the earliest first, under a lease: no replica takes them again before it ends. By Redis's
+ * clock: those of replicas differ.
  * @param keys `due`, a sorted set of ids whose scores say when each is due, in milliseconds since 1970; `records`, a hash of the
  * records by id.
  */
 async function takeDue(
   redis: RedisClient,
   keys: readonly [due: string, records: string],
-  lease: { readonly from: number; readonly until: number },
+  leaseMs: number,
   most: number,
 ): Promise<readonly string[]> {
-  return z.array(z.string()).parse(await TAKE_DUE.run(redis, keys, [lease.from, lease.until, most]));
+  return z.array(z.string()).parse(await TAKE_DUE.run(redis, keys, [leaseMs, most]));
 }
