@@ -76,6 +76,8 @@ async function showMarked(mark: Mark, run: Run): Promise<Silent> {
     if (shown?.read !== undefined) await startOnApproval(shown.read, run);
     const rollout = change.state === "merged" ? await run.rollouts.find(change) : undefined;
     if (rollout !== undefined) await showRollout(change, rollout, run);
+    // Nobody told of its close, or it was marked just before.
+    else if (change.state !== "open") await run.publisher.forget(ref);
   } catch (error) {
     await againIfStopped(ref, run);
     if (error instanceof LeaseLost) throw error;
