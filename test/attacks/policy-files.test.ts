@@ -183,6 +183,24 @@ describe.each(HOSTS)("the policy file on %s", (host) => {
     expect(bot.seen(one).state).toBe("merged");
   });
 
+  test("of the default branch that gets stricter while a sync into another branch is judged holds for it", async () => {
+    const bot = await startBot({
+      host,
+      git: true,
+      applications: ["rel"],
+      resources: () => ({ rel: { targetRevision: "release", path: "apps/rel" } }),
+    });
+    await bot.forge.pushToBranch(REPOSITORY, "release", { "readme.txt": "x" });
+    await bot.idle();
+    const one = await bot.open(changeOf(["rel"], "2"), { base: "release" });
+    bot.meanwhile("argocd", { path: /./ }, async () => {
+      await bot.forge.pushToBranch(REPOSITORY, "main", { [FILE]: "require_approval: true\n" });
+    });
+    await bot.comment(one, "svc sync");
+    expect(bot.lastComment(one)).toContain(UNAPPROVED);
+    expect(bot.changes()).toEqual([]);
+  });
+
   test("of a base branch of one's own does not weaken that of the default branch", async () => {
     const strict = lines("sync_requirements:", "  - { name: web, require_approval: true, allowed_users: [olga] }");
     const bot = await startBot({

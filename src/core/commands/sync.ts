@@ -168,7 +168,7 @@ const NO_SETS = { created: [], changed: [] };
 
 const MOST_NAMED = 20;
 
-/** Settings come from the target branch: if it moved, everything is read and judged again. */
+/** Settings come from the target branch and the default branch: if they moved, everything is read and judged again. */
 async function underPresentRules(
   command: Command<"sync">,
   change: ChangeRequest,

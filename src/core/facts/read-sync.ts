@@ -18,6 +18,7 @@ import type { CommandContext, Commits, OpenedChange } from "../ports/context.js"
 import { asPlanned, findInputGaps } from "../survey/behind-base.js";
 import { withPlannedDefinitions } from "../survey/children.js";
 import { directMember } from "../survey/members.js";
+import { haveDefaultRulesMoved } from "../survey/policy-files.js";
 import { syncingSetOf } from "../survey/sets/set-failure.js";
 import { survey, type Survey, type SurveySource } from "../survey/survey.js";
 import { type AccessContext, barredFrom, needsNoApproval, needsWriteAccess } from "./access.js";
@@ -147,7 +148,7 @@ const NOT_PLANNED_AS_SUCH = "its Application resource was added or removed since
 
 /** What is read again right before the first call that deploys. */
 interface Confirmation extends SyncReading {
-  /** The change request with its new target branch, if that moved meanwhile. */
+  /** The change request as it is now, if its target branch or the default branch's rules moved meanwhile. */
   readonly moved: ChangeRequest | undefined;
 }
 
@@ -165,7 +166,7 @@ interface JudgedSync {
 export async function readAgain(
   { facts, subjects }: SyncReading,
   { plan, lifted, command }: JudgedSync,
-  context: SyncSource & Pick<CommandContext, "locks" | "holds" | "deployments" | "clock">,
+  context: SyncSource & Pick<CommandContext, "locks" | "holds" | "deployments" | "clock" | "reload">,
 ): Promise<Confirmation> {
   const { host, change, deployer, user } = context;
   const untold: UntoldSoFar = { ...facts.untold };
@@ -173,8 +174,9 @@ export async function readAgain(
   const holds = await tell(untold, "holds", () => context.holds.list(), []);
   const { deployed, settings, requires, required } = await rulesAgain(facts, chosen, { plan, holds }, context);
   const approvals = createApprovals(context);
-  const [now, mayWrite, barred, approval, live, locks, missed] = await Promise.all([
+  const [now, rulesMoved, mayWrite, barred, approval, live, locks, missed] = await Promise.all([
     tell(untold, "change", () => host.getChangeRequest(change), change),
+    tell(untold, "change", () => haveDefaultRulesMoved(context), false),
     needsWriteAccess(settings, change) ? tell(untold, "access", () => host.mayCommand(change, user), false) : true,
     barredFrom("sync", deployed, { ...context, settings }),
     facts.approval !== undefined || lifted || required ? tell(untold, "approval", approvals, undefined) : undefined,
@@ -205,9 +207,9 @@ export async function readAgain(
   };
   const applications = facts.applications.map(again);
   const moving = movingFacts(facts, change, now);
-  const isBaseAlone = !moving.headMoved && now.state === "open" && now.baseRevision !== change.baseRevision;
+  const isOther = rulesMoved || now.baseRevision !== change.baseRevision || now.defaultBranch !== change.defaultBranch;
   return {
-    moved: isBaseAlone ? now : undefined,
+    moved: isOther && !moving.headMoved && now.state === "open" ? now : undefined,
     subjects: fresh,
     facts: {
       ...facts,

@@ -22,6 +22,7 @@ import type {
 } from "../model/settings.js";
 import type { CodeHost } from "../ports/code-host.js";
 import type { Task } from "../ports/compute.js";
+import type { CommandContext, Commits } from "../ports/context.js";
 import type { RepositorySnapshot } from "../ports/repositories.js";
 
 /**
@@ -51,15 +52,38 @@ export async function readPolicyFiles(
   };
 }
 
-async function defaultBranchFile(
+/**
+ * Whether the default branch has another file by now than was read, where its rules hold besides those of the base branch.
+ * @throws {RepositoryFailure | HeadMoved}
+ */
+export async function haveDefaultRulesMoved({ change, snapshot, reload }: PolicySource): Promise<boolean> {
+  if (change.baseBranch === change.defaultBranch) return false;
+  const fresh = await reload(change);
+  const [before, now] = await Promise.all(
+    [snapshot, fresh.snapshot].map(async (one) => contentAt(await defaultTip(change, one), one)),
+  );
+  return before?.id !== now?.id;
+}
+
+type PolicySource = Commits & Pick<CommandContext, "reload">;
+
+async function defaultTip(
   { defaultBranch, repository }: ChangeRequest,
-  snapshot: RepositorySnapshot,
-  reading: Reading,
-): Promise<BranchFile> {
+  snapshot: Pick<RepositorySnapshot, "refs">,
+): Promise<Revision> {
   const tip = (await snapshot.refs()).get(`refs/heads/${defaultBranch}`);
   if (tip === undefined) {
     throw new RepositoryFailure(`the default branch of ${repository}, whose rules hold as well, could not be found`);
   }
+  return tip;
+}
+
+async function defaultBranchFile(
+  change: ChangeRequest,
+  snapshot: RepositorySnapshot,
+  reading: Reading,
+): Promise<BranchFile> {
+  const tip = await defaultTip(change, snapshot);
   const file = await parsed(await contentAt(tip, snapshot), `${REPOSITORY_FILE} (default branch)`, reading);
   return branchFile(file, tip, snapshot, reading);
 }
