@@ -49,6 +49,25 @@ describe.each(HOSTS)("on %s, the rollback of what a PR deployed", (host) => {
     expect(await bot.locked(two)).toEqual(["web"]);
   });
 
+  test("does not run if another PR's sync replaces that while it looks for what to roll back", async () => {
+    const bot = await startBot({ host, resources: () => ({ web: { labels: { team: "shop" } } }) });
+    const [one, two] = await deployedAndPlanned(bot);
+    const [record] = await bot.stores.deployments.ofChange(bot.ref(one));
+    if (record === undefined) throw new Error("there is no record");
+    bot.clock.advance(60_000);
+    // What the end of a sync of the other one writes.
+    bot.meanwhile("argocd", { method: "GET", path: /\/api\/v1\/applications$/ }, async () => {
+      await bot.stores.deployments.save({ ...record, change: bot.ref(two) });
+      await bot.stores.deployments.remove(record.application, bot.ref(one));
+      await bot.stores.locks.release(record.application, bot.ref(two));
+    });
+    await bot.comment(one, "svc rollback -a label:team=shop");
+    expect(bot.lastComment(one)).not.toContain("✅ succeeded");
+    expect(bot.changes()).toEqual(["sync web"]);
+    expect(await bot.locked(one)).toEqual([]);
+    expect(await bot.deployed(two)).toEqual(["web"]);
+  });
+
   test("that is refused leaves the other PR's lock and plan as they were", async () => {
     const bot = await startBot({ host });
     const [one, two] = await deployedAndPlanned(bot);

@@ -40,6 +40,13 @@ export async function rollback(command: Command<"rollback">, context: CommandCon
   if (selection.kind === "refused") return selection;
   const names = selection.items.map(({ application }) => application);
   const attempts = command.dryRun ? [] : await attemptLocks(names, context);
+  // Until the locks were taken, a sync of another change request could end what this one had deployed.
+  const present = command.dryRun ? read.records : await context.deployments.ofChange(context.change);
+  const left = new Set(present.map(({ application }) => application));
+  if (selection.items.some(({ application, record }) => record !== undefined && !left.has(application))) {
+    await releaseFresh(attempts, context);
+    return rollback(command, context);
+  }
   const reading = await readForRollback(command, names, attempts, read, context);
   const refused = refusedWith(reading.facts, isNarrowed);
   if (refused !== undefined) {
