@@ -12,8 +12,8 @@ export interface History {
 }
 
 /**
- * Whether git itself merges the two parents of this commit, or two others, to just its tree. False for a conflict, for several
- * merge bases, and where the history cannot be fetched. @throws {GitFailure} if the host does not answer.
+ * Whether a merge by git gives exactly this commit's tree. It merges the commit's two parents, or the two commits in `of`. False
+ * for a conflict, for several merge bases, and where the history cannot be fetched. @throws {GitFailure} if the host does not answer.
  */
 export async function isCleanMerge(
   history: History,

@@ -277,7 +277,7 @@ export async function reconcile(parts: ReconcileParts): Promise<void> {
   await callNext({ applications, after: undefined }, cause, { ...parts, push });
 }
 
-/** Marks whoever shows a lock that has ended since the last look, because nobody refreshed it: no run does. */
+/** Marks whoever shows a lock that expired since the last look. No run released it, so nothing else marks them. */
 async function markEnded(
   { locks, publisher, clock }: Pick<ChoreParts, "locks" | "publisher" | "clock">,
   oldLocks: ReturnType<typeof sharedOldLocks>,

@@ -17,7 +17,7 @@ const oldLocks = z.object({ v: z.literal(1), applications: z.array(z.string().tr
 export type Outage = Omit<z.infer<typeof outage>, "v">;
 /** The time until which a repository was searched for lost webhooks. */
 type Search = Omit<z.infer<typeof search>, "v">;
-/** The applications that were locked long ago: their locks may end before anybody looks again. */
+/** Applications whose lock is at least six days old, so that it may expire within a day. */
 type OldLocks = Omit<z.infer<typeof oldLocks>, "v">;
 
 /** When receivers of notifications were warned. */

@@ -173,8 +173,9 @@ describe("the status of a commit", () => {
     "is not green while the store fails at %s; what is pending or failed is set as it is",
     async (method) => {
       const broken = Object.assign(memory(), { [method]: () => Promise.reject(new StoreUnavailable("away")) });
-      const { host, writer } = world(broken);
-      expect(await writeStatus(own(1, "success"), writer)).toBe(false);
+      const { host, forgotten, writer } = world(broken);
+      expect(await writeStatus(own(1, "success"), writer, true)).toBe(false);
+      expect(forgotten).toEqual([1]);
       const why =
         "cannot tell how other pull requests with this commit stand: Redis failed; comment svc plan to try again";
       expect(host.written).toMatchObject([{ state: "pending", description: why }]);

@@ -16,8 +16,8 @@ type Entry = RepositoryConfig["syncRequirements"][number];
 const BOUND_BY_DEFAULT: readonly AccessCommand[] = ["sync", "rollback"];
 
 /**
- * Remembers the answer for each application, since a plan asks for it a dozen times. Ignores `definedIn`: the answers are about the
- * rules of this repository and of the server, not about those of other repositories.
+ * Computes the answer once per application, because a plan asks a dozen times. `definedIn` does not matter: it only adds the rules of
+ * other repositories, and the answers are about those of this repository and of the server.
  */
 export function oncePerApplication<Rest extends readonly string[], T>(
   answer: (application: RuledApplication, ...rest: Rest) => T,

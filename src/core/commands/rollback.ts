@@ -156,7 +156,7 @@ async function rollbackOne(
   const isWritten = earlier.some((one) => one.kind === "succeeded" && parentsOf(given).includes(one.application));
   const isGiven = record?.given !== undefined && isWritten;
   if (isGiven && !command.dryRun) await findWritten(application, record.specBefore, context);
-  // What comes first may take long.
+  // What was rolled back before it may have taken minutes.
   const { live, problem } = earlier.length === 0 ? given : await lookAtTarget(application, records, context);
   const rejected = (message: string): ApplicationSync => ({ application, warnings: [], kind: "rejected", message });
   if (live === undefined) return rejected(problem);

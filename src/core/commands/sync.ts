@@ -168,7 +168,7 @@ const NO_SETS = { created: [], changed: [] };
 
 const MOST_NAMED = 20;
 
-/** Settings come from the target branch and the default branch: if they moved, everything is read and judged again. */
+/** Starts the sync over under the rules as they are now, since the target branch or the default branch has moved. */
 async function underPresentRules(
   command: Command<"sync">,
   change: ChangeRequest,

@@ -115,7 +115,7 @@ interface Answerable {
   readonly people: ReadonlySet<string>;
   /** There may be others. */
   readonly incomplete: boolean;
-  /** Led to another base than what it reverts was merged into: it may bring commits of that base, which nobody answers for. */
+  /** Its base is not the branch that the reverted change was merged into. It may then bring commits that nobody answers for. */
   readonly retargeted?: boolean;
 }
 
@@ -171,7 +171,7 @@ async function baseMerges(
   return clean;
 }
 
-/** Our own pushes that rewrote the head without changes of their own: git merges the head before and a commit of the base branch to the same tree. */
+/** Those pushes by svc that add nothing of their own: the new head has the tree that git makes of the old head and a commit of the base branch. */
 async function plainUpdates(
   { commits, authorship, self }: EyesFacts,
   { change, snapshot }: ApprovalContext,
@@ -192,7 +192,7 @@ async function plainUpdates(
       if (!range.complete || onto === undefined || other !== undefined) return false;
       return await snapshot.isCleanMerge(revision(after), [revision(before), onto]);
     } catch (error) {
-      // The host need not keep a head that nothing leads to any more.
+      // The host may have deleted the old head, which no branch contains any more.
       if (error instanceof RepositoryFailure) return false;
       throw error;
     }

@@ -61,7 +61,7 @@ export async function readSyncChecks(
   return { failed: new Map(judged.filter(([, failed]) => failed.length > 0)), sentence: overriding.sentence };
 }
 
-/** @param again the approval, if it was read again: one that was withdrawn, or cannot be read any more, lifts nothing. */
+/** @param again The approvals as read right before deploying, if they were. One that was withdrawn or cannot be read lifts no check. */
 export function withChecks(facts: Facts, checks: SyncChecks, again?: ReadAgain): Facts {
   return {
     ...facts,

@@ -42,7 +42,7 @@ export interface RepositorySnapshot {
   refs(): Promise<ReadonlyMap<string, Revision>>;
   /** Commits reachable from `to` and not from `from`. Fetches as much history as that takes. */
   commitsBetween(from: Revision, to: Revision): Promise<CommitRange>;
-  /** Whether git merges two commits, which are its parents unless others are given, to just this one's tree. False if that is not certain. */
+  /** Whether git merges this commit's two parents, or the two commits in `of`, to exactly its tree. False if that is not certain. */
   isCleanMerge(commit: Revision, of?: readonly [Revision, Revision]): Promise<boolean>;
   /**
    * The files, sorted, in which git finds a conflict when it takes the changes of these commits back from the tree of `onto`; empty

@@ -134,7 +134,7 @@ async function staySilent(outcome: Silent, asked: Answerable, change: ChangeRequ
   }
 }
 
-/** Nobody was told of changes since it was closed, so its plan counts again for whoever changes what it shows. */
+/** Saves the plan once more, which notes the applications that it shows: closing had removed them from that list. */
 async function showReopened(change: ChangeRequest, run: Run): Promise<void> {
   const plan = await run.plans.find(change);
   if (plan?.head === change.headRevision) await run.plans.save(plan);

@@ -132,7 +132,7 @@ const MAX_FOUND = 20;
 /**
  * Stores what a change request alone would show, and brings the status of its commit up to date. A status belongs to a
  * commit, which several change requests may have as head: it is the worst of theirs. This is the one place that sets it.
- * @param isShown whether the host shows the text already, as far as svc knows: then it is set again only if it must not stay.
+ * @param isShown Whether svc noted that the host shows this text. It is then set again only if the commit may not stay green.
  * @returns Whether the host shows this change request's own text.
  */
 export async function writeStatus(own: OwnStatus, writer: StatusWriter, isShown = false): Promise<boolean> {
@@ -190,7 +190,7 @@ async function inTurn({ head, isOurs, isShown }: WritingTurn, writer: StatusWrit
   // Some hosts count the statuses of a commit, and refuse more than so many.
   if (isShown && others.length === 0 && found.state === "success") return { kept: true, shown: true };
   const worst = await whileCounted(found, head, writer);
-  // From now on the host may show another text than any of them knows.
+  // The host may soon show another text than was noted for any of them.
   await Promise.all(all.map(({ change }) => writer.publisher.wrote(change, "status", undefined)));
   const set = await setFor(all, head, worst, writer);
   const own = all.find(({ change }) => sameChangeRequest(change, head));
@@ -217,7 +217,7 @@ async function setUntold(
 
 type All = readonly [OwnStatus, ...OwnStatus[]];
 
-/** Counts a status that is about to be set. @returns It, or no success any more where that could not be taken back. */
+/** Counts a status that is about to be set. @returns It, or a pending one if too few are left to take a success back later. */
 async function whileCounted(status: OwnStatus, head: HeadRef, writer: StatusWriter): Promise<OwnStatus> {
   const words = writer.hostWords[head.host];
   if (words.maxStatuses === undefined) return status;

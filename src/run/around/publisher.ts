@@ -22,7 +22,7 @@ const LEASE_MS = 60_000;
 /** The pause after a failure. It doubles while attempts fail in a row, since the reason may last. */
 const RETRY_MS = 60_000;
 const LONGEST_RETRY_MS = 10 * 60_000;
-/** Change requests whose failures are remembered. */
+/** For how many change requests the last failure is remembered. */
 const MAX_FAILING = 10_000;
 /** Change requests per second and replica, and as many at once: the rest is for what people ask for, and the host has a limit. */
 const MOST = 5;
@@ -141,14 +141,14 @@ export class Publisher {
   }
 
   /**
-   * Its run begins. What is marked from now on is due at its own time: the lease of this mark would end before the pause after a
-   * failure. If the process dies, the queue still has the event. Never throws.
+   * Removes a mark whose run begins. Left until the run's end, its lease would make a retry due before the pause after a failure is
+   * over. If the process dies, the queue still has the event. Never throws.
    */
   async begin(mark: Mark): Promise<void> {
     await this.#do(`done ${identityKey(mark.change)}`, () => this.parts.marks.remove(mark));
   }
 
-  /** Its run has ended. */
+  /** Makes room for the next mark. */
   done({ change }: Pick<Mark, "change">): void {
     const wereMost = this.#count(false) >= MOST;
     if (this.#underWay.delete(identityKey(change)) && wereMost) this.#passSoon();

@@ -76,7 +76,7 @@ async function showMarked(mark: Mark, run: Run): Promise<Silent> {
     if (shown?.read !== undefined) await startOnApproval(shown.read, run);
     const rollout = change.state === "merged" ? await run.rollouts.find(change) : undefined;
     if (rollout !== undefined) await showRollout(change, rollout, run);
-    // Nobody told of its close, or it was marked just before.
+    // The webhook of its close was lost, or it was marked right before.
     else if (change.state !== "open") await run.publisher.forget(ref);
   } catch (error) {
     await againIfStopped(ref, run);
@@ -94,12 +94,12 @@ async function showMarked(mark: Mark, run: Run): Promise<Silent> {
   await againIfStopped(ref, run);
   run.publisher.done(mark);
   const { trueUntil } = shown ?? {};
-  // What ended meanwhile was still true when it was read.
+  // A hold that ended during this run was still shown by it.
   if (trueUntil !== undefined && trueUntil > startedAt) await run.publisher.mark(ref, trueUntil);
   return silent(shown?.planned === true ? "status-updated" : "nothing-to-update");
 }
 
-/** Who was stopped may have left something out, and the push that stopped it need not lead to a plan. @throws {Stopped} */
+/** Marks it again if its run was stopped halfway: the push that stopped it need not lead to a plan. @throws {Stopped} */
 async function againIfStopped(ref: ChangeRequestRef, { signal, publisher }: Run): Promise<void> {
   if (signal.aborted) await publisher.mark(ref);
   signal.throwIfAborted();

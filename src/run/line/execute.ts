@@ -70,7 +70,7 @@ async function settingsIfReadable(change: ChangeRequest, run: Run): Promise<Sett
   try {
     return (await openChange(change, run)).settings;
   } catch (error) {
-    run.log.warn({ err: error }, "could not read the settings; the commit status is not updated");
+    run.log.warn({ err: error }, "could not read the settings; plan and commit status are updated later");
     await run.publisher.retry(change);
     return undefined;
   }

@@ -309,7 +309,7 @@ export async function timelinePage(query: unknown, reader: Reader, parts: PagePa
   ]);
   const standing = listed.kind === "known" ? listed.rows.get(application) : undefined;
   const isKnown = standing !== undefined || lock !== undefined || entries.length + records.length + queue.length > 0;
-  // On a page of older entries, that there are no more of them says nothing.
+  // A page of older entries may be empty although svc knows the application.
   if (!isKnown && before === undefined) {
     return problemPage(404, "No such application", [
       `svc knows no application called ${name.slice(0, 300)}. Choose one on the page Applications.`,

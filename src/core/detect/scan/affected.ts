@@ -51,7 +51,7 @@ export interface Detection {
   readonly unread: readonly UnreadFile[];
   /** Applications whose inputs change in sources that do not follow the base branch. */
   readonly notFollowing: readonly NotDeployed[];
-  /** Whether something that was found is known to read or define each changed file. Another file may belong to a new application. */
+  /** Whether each changed file is read by something that was found, or defines it. A file left over may belong to an application that is newer than the list. */
   readonly allClaimed: boolean;
 }
 
@@ -131,7 +131,7 @@ export async function detect(request: DetectionRequest): Promise<Detection> {
   };
 }
 
-/** Of how many files the sets are asked one by one. More of them count as belonging to nothing. */
+/** For how many files it is worked out whether an ApplicationSet reads them. If more are left, they count as read by nothing. */
 const MAX_ASKED = 100;
 
 /** The changed files that nothing is defined in. */
@@ -146,7 +146,7 @@ function withoutDefinitions({ changedPaths, base, head }: ScannedSides): Set<str
 
 interface Paths {
   readonly changed: ChangedPaths;
-  /** Those that nothing found so far reads or defines. */
+  /** The changed files that no application found so far reads, and in which nothing is defined. */
   readonly unclaimed: Set<string>;
 }
 

@@ -14,7 +14,7 @@ export interface Reading extends Pick<ComputeLimits, "owner" | "signal"> {
 /** The slowest known texts of this size take a few tens of milliseconds, which is less than a start of a thread. */
 export const SHORT_TEXT = 2048;
 const DEADLINE_MS = 10_000;
-/** What took too long is tried again after this time, since a busy machine may have been at fault. */
+/** How long a file that took too long counts as unreadable. It is tried again then, since the machine may only have been busy. */
 export const REFUSED_MS = 10 * 60_000;
 
 /** The documents of a YAML text, if all of it can be read. One that exceeded its limits may be readable later. */

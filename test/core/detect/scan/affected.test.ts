@@ -419,3 +419,23 @@ test.each<[boolean, string, Omit<Situation, "base">]>([
   const found = await detection({ base: {}, live: [live("web", spec("apps/web"))], ...situation });
   expect(found.allClaimed).toBe(claimed);
 });
+
+test.each([
+  [true, 100],
+  [false, 101],
+])("all changed files are claimed: %s, where only an ApplicationSet reads %i", async (claimed, count) => {
+  const git = { repoURL: OWN_URL, revision: "main", files: [{ path: "envs/*.json" }] };
+  const set = JSON.stringify({
+    apiVersion: "argoproj.io/v1alpha1",
+    kind: "ApplicationSet",
+    metadata: { name: "envs" },
+    spec: {
+      generators: [{ git }],
+      template: { metadata: { name: "{{name}}" }, spec: { project: "default", ...spec("charts/shop") } },
+    },
+  });
+  const files = Object.fromEntries(Array.from({ length: count }, (_, index) => [`envs/${index}.json`, "{}"]));
+  const found = await detection({ base: { "set.yaml": set }, head: { "set.yaml": set, ...files } });
+  expect(found.applicationSets.map(({ name }) => name)).toEqual(["envs"]);
+  expect(found.allClaimed).toBe(claimed);
+});
