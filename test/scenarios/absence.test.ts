@@ -64,6 +64,55 @@ describe.each(HOSTS)("what a plan says of an application that Argo CD got some s
     expect(bot.changes()).toEqual(expect.arrayContaining(["sync api", "sync shop"]));
   });
 
+  describe("an application that came to Argo CD after the plan, and reads the same files", () => {
+    const LACKED = "`late`: it came to Argo CD after the plan, and reads what changes here";
+    const PLAN_AGAIN = /\nComment:\n```\nsvc plan\n```/;
+    const comeToArgoCd = (bot: Bot) => {
+      bot.clock.advance(2000);
+      const repoURL = bot.forge.cloneUrl(REPOSITORY);
+      const spec = { source: { repoURL, path: "apps/web", targetRevision: "main" } };
+      bot.argocd.addApplication(applicationResource("late", { repoURL, spec }));
+    };
+
+    test("nothing is synced before a plan names it, which the earlier plan says by then", async () => {
+      const bot = await startBot({ host, applications: ["web"] });
+      const one = await bot.open(changeOf(["web"]));
+      comeToArgoCd(bot);
+      await bot.comment(one, "svc sync");
+      expect(bot.changes()).toEqual([]);
+      expect(bot.lastComment(one)).toContain(LACKED);
+      expect(bot.answers(one)[0]).toMatch(PLAN_AGAIN);
+      await bot.comment(one, "svc plan");
+      expect(planned(bot.lastComment(one))).toEqual(["late", "web"]);
+      bot.expectChanges("sync late", "sync web");
+      await bot.comment(one, "svc sync");
+      expect([...bot.changes()].sort()).toEqual(["sync late", "sync web"]);
+    });
+
+    test("svc does not merge if it comes while the others are synced", async () => {
+      const bot = await startBot({ host, applications: ["web"], config: { defaults: { auto_merge: true } } });
+      const one = await bot.open(changeOf(["web"]));
+      bot.meanwhile("argocd", { method: "POST", path: /\/web\/sync$/ }, () => comeToArgoCd(bot));
+      bot.expectChanges("sync web");
+      await bot.comment(one, "svc sync");
+      expect(bot.changes()).toEqual(["sync web"]);
+      expect(bot.lastComment(one)).toContain(LACKED);
+      expect(bot.answers(one)[0]).toMatch(PLAN_AGAIN);
+    });
+
+    test("nothing is lacking any more once it is gone", async () => {
+      const bot = await startBot({ host, applications: ["web"] });
+      const one = await bot.open(changeOf(["web"]));
+      comeToArgoCd(bot);
+      await bot.comment(one, "svc sync");
+      bot.argocd.removeApplication("late");
+      bot.clock.advance(2000);
+      bot.expectChanges("sync web");
+      await bot.comment(one, "svc sync");
+      expect(bot.changes()).toEqual(["sync web"]);
+    });
+  });
+
   test("a file that nothing reads costs a list of applications and one of sets, and no other look or render", async () => {
     const bot = await startBot({ host, applications: ["web", "api"] });
     await listThenWait(bot);

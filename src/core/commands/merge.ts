@@ -1,3 +1,4 @@
+import { detect, scanSides } from "../detect/scan/affected.js";
 import { type AccessContext, barredFrom } from "../facts/access.js";
 import { askReviewers, type FactSource, readStores } from "../facts/read-facts.js";
 import { type Application, isAutoSynced, sourcesOf } from "../model/application.js";
@@ -23,6 +24,7 @@ import { withoutCredentials } from "../secrets/hide-in-text.js";
 import { drivingObstacle } from "../survey/driving-right.js";
 import { boundNow } from "../survey/effects.js";
 import { destinationText, identityOf } from "../survey/members.js";
+import { lackedBy, noteLacked } from "../survey/survey.js";
 
 interface SyncedSoFar {
   /** The applications that the sync was for. */
@@ -65,14 +67,16 @@ export type ConfirmedMerge =
 export async function confirmMerge(
   so: SyncedSoFar,
   context: Omit<MergeSource, "settings" | "snapshot"> &
-    Pick<CommandContext, "reload" | "deployer" | "clock" | "signal">,
+    Pick<CommandContext, "reload" | "deployer" | "scanner" | "clock" | "signal">,
 ): Promise<ConfirmedMerge> {
   try {
     const change = await context.host.getChangeRequest(context.change);
     if (change.state === "merged") return { kind: "merged" };
     const { settings, problems, snapshot } = await context.reload(change);
     const now = { ...context, change, settings, snapshot };
-    const live = await readLiveNow(await context.plans.find(change), now);
+    const stored = await context.plans.find(change);
+    const live = await readLiveNow(stored, now);
+    await noteLacked(stored, live.lacks, now);
     const { facts, bars } = await judgeMerge(so, now, { problems, since: context.change, live, plan: live.plan });
     if (bars.length > 0) return { kind: "barred", notMerged: hindrancesIn(bars, facts), next: nextStep(facts) };
     if (settings.autoMerge) return { kind: "merge", intent: intentOf(settings, facts) };
@@ -170,27 +174,30 @@ function hindrancesIn(bars: readonly Bar[], facts: Facts): readonly Hindrance[] 
 }
 
 /** What Argo CD runs now, beside a plan. */
-interface LiveNow {
+interface LiveNow extends Pick<NonNullable<Facts["plan"]>, "lacks"> {
   /** With the rules of all who deploy to the same namespaces by now. */
   readonly plan: Plan | undefined;
   /** Why the merge would not do what was planned, by application. */
   readonly differing: ReadonlyMap<ApplicationName, string>;
 }
 
-type LiveSource = Pick<OpenedChange, "change" | "settings"> &
-  Pick<CommandContext, "deployer" | "deployments" | "hostWords" | "clock" | "signal" | "log">;
+type LiveSource = Pick<OpenedChange, "change" | "settings" | "snapshot"> &
+  Pick<CommandContext, "deployer" | "deployments" | "hostWords" | "scanner" | "clock" | "signal" | "log">;
 
 /**
  * Reads what Argo CD runs now, in one call, and compares what a merge's judgement rests on: project, destination, sources,
- * auto-sync, and the repository's right to drive. What only image updaters and the like write does not count.
+ * auto-sync, and the repository's right to drive. What only image updaters and the like write does not count. Looks as well for
+ * applications that the plan lacks.
  * @throws {DeployerFailure | StoreUnavailable}
  */
 async function readLiveNow(plan: Plan | undefined, context: LiveSource): Promise<LiveNow> {
   if (plan === undefined) return { plan, differing: new Map() };
   const { deployer, deployments, change, clock } = context;
-  const [everyApplication, records] = await Promise.all([
+  const nameOf = await deployer.naming();
+  const [everyApplication, records, sides] = await Promise.all([
     deployer.listApplications(undefined, clock.now()),
     deployments.ofChange(change),
+    scanSides({ ...context, nameOf, signal: new AbortController().signal }),
   ]);
   const around = { everyApplication, running: new Map(everyApplication.map((one) => [one.name, one])), records };
   const planned = new Map(plan.applications.map((one) => [one.application, one]));
@@ -199,17 +206,23 @@ async function readLiveNow(plan: Plan | undefined, context: LiveSource): Promise
     const sentence = (one && selfDiffers(one, around, context)) ?? placeDiffers(members, around);
     return sentence === undefined ? [] : [[application, sentence]];
   });
-  return { plan: await boundNow(plan, everyApplication, context), differing: new Map(differing) };
+  const detected = await detect({ ...context, nameOf, sides, live: everyApplication, liveSets: [] });
+  return {
+    plan: await boundNow(plan, everyApplication, context),
+    differing: new Map(differing),
+    lacks: lackedBy(plan, detected, change),
+  };
 }
 
 type Differing = readonly [ApplicationName, string];
 
-function withDiffering(facts: Facts, { differing }: Pick<LiveNow, "differing">): Facts {
+function withDiffering({ plan, ...facts }: Facts, { differing, lacks }: Omit<LiveNow, "plan">): Facts {
   const differs = (one: ApplicationFacts): ApplicationFacts => {
     const sentence = differing.get(one.application);
     return sentence === undefined ? one : { ...one, now: { autoSynced: false, differs: sentence } };
   };
-  return { ...facts, applications: facts.applications.map(differs), others: facts.others.map(differs) };
+  const applications = facts.applications.map(differs);
+  return { ...facts, plan: plan && { ...plan, lacks }, applications, others: facts.others.map(differs) };
 }
 
 interface Around {

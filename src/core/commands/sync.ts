@@ -30,6 +30,7 @@ import { differingObjects, digestOfRender, type DigestSource } from "../render/d
 import { type RenderSource, renderHead, renderInputs } from "../render/render.js";
 import { behindOf } from "../survey/behind-base.js";
 import { boundNow } from "../survey/effects.js";
+import { noteLacked } from "../survey/survey.js";
 import { releaseSkipped } from "./locks.js";
 import { decideMerge } from "./merge.js";
 import { noteNextStage } from "./next-stage.js";
@@ -59,6 +60,7 @@ export async function sync(
     ({ application, kind }) => (kind === "new" || kind === "deleted") && names.includes(application),
   );
   const first = await readForSync(command, names, read, context);
+  await noteLacked(plan, first.facts.plan?.lacks, context);
   const unready = refusedBy("sync", first.facts, (gate) => gate !== "checks");
   if (unready !== undefined) return unready;
   const chosen = first.subjects.map(({ name }) => name);

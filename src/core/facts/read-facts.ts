@@ -185,6 +185,7 @@ function planFacts(plan: Plan, change: ChangeRequest): Facts["plan"] {
     withheldSets: plan.applicationSets.filter(({ withheld }) => withheld === true).map(({ name }) => name),
     sets: plan.applicationSets.map(({ name }) => name),
     notDeployed: plan.notDeployed.map(({ application }) => application),
+    ...(plan.lacks && { lacks: plan.lacks }),
     waitsForApproval: waitsForApproval(plan),
     ...(hasDanger(plan) ? { danger: true } : {}),
     ...(plan.approvalUsed ? { approvalUsed: true } : {}),

@@ -20,7 +20,7 @@ import { withPlannedDefinitions } from "../survey/children.js";
 import { directMember } from "../survey/members.js";
 import { haveDefaultRulesMoved } from "../survey/policy-files.js";
 import { syncingSetOf } from "../survey/sets/set-failure.js";
-import { survey, type Survey, type SurveySource } from "../survey/survey.js";
+import { lackedBy, survey, type Survey, type SurveySource } from "../survey/survey.js";
 import { type AccessContext, barredFrom, needsNoApproval, needsWriteAccess } from "./access.js";
 import { type ApprovalContext, createApprovals, createLifting, type WhyWithheld, withholdingOf } from "./approval.js";
 import { readMissed } from "./missed.js";
@@ -65,7 +65,7 @@ export async function readForSync(
     ...{ login: user.login, mayWrite: true, withoutApproval, barred, selected: names },
     ...{ ...(dryRun && { dryRun }), ...(automatic && { automatic }) },
   };
-  const unread = found.detection.unread.length > 0 ? found.detection.unread : undefined;
+  const unread = found.detection.unread.length > 0 ? { unread: found.detection.unread } : {};
   const now = new Map(looked.map(({ application, facts: one }) => [application, one]));
   return {
     subjects: looked.flatMap(({ subject }) => subject ?? []),
@@ -77,7 +77,7 @@ export async function readForSync(
       approval,
       missed,
       ...(await lookAtEarlier(selected, records, context)),
-      plan: facts.plan && { ...facts.plan, unread: unread ?? facts.plan.unread },
+      plan: facts.plan && { ...facts.plan, ...unread, lacks: lackedBy(plan, found.detection, change) },
       applications: facts.applications.map((one) => ({ ...one, now: now.get(one.application) })),
     },
   };

@@ -1,4 +1,4 @@
-import type { ApplicationName } from "../model/brand.js";
+import { type ApplicationName, applicationName, shortRevision } from "../model/brand.js";
 import { type ChangeRequest, sameChangeRequest } from "../model/change-request.js";
 import { groupedBy } from "../model/collections.js";
 import { holdClause } from "../model/hold.js";
@@ -194,6 +194,18 @@ export function missedBars({ missed = [], asker }: Facts, command: Judged): read
     return { application, reason: `a sync of ${parent} would deploy it, and ${reason}` };
   });
 }
+
+/** What the plan says nothing about. Only a merge is barred here by a plan of another head: a sync is by each application. */
+export function notPlanned({ plan, asker, change }: Facts, command: Judged): readonly ChangeBar[] {
+  if (plan?.current === true || command === "sync") {
+    return (plan?.lacks ?? []).map((application) => ({ application, reason: LACKED }));
+  }
+  const involved = asker?.selected ?? [];
+  const named = involved.length > 0 ? involved : [applicationName(shortRevision(change.headRevision))];
+  return named.map((application) => ({ application, reason: "there is no stored plan of the head commit" }));
+}
+
+const LACKED = "it came to Argo CD after the plan, and reads what changes here";
 
 /** The refusal of a command that lacks an approval. */
 export function notApproved({ bars, applications, others }: Barred, { approval }: Facts, command: Judged): Refusal {

@@ -127,6 +127,8 @@ interface PlanFacts {
   /** Changed ApplicationSets, and applications that svc does not deploy: both take effect at the merge. */
   readonly sets: readonly string[];
   readonly notDeployed: readonly ApplicationName[];
+  /** As in the plan, or as a command has just found it. */
+  readonly lacks?: readonly ApplicationName[] | undefined;
   /** Whether a plan after an approval of the head would show more than this one. */
   readonly waitsForApproval: boolean;
   /** It names a danger. */

@@ -17,6 +17,7 @@ import {
   movedSince,
   namesIn,
   notApproved,
+  notPlanned,
   passing,
   planning,
   pushing,
@@ -115,15 +116,10 @@ export const RULES: Readonly<Record<Gate, Rule> & Record<DangerGate, DangerRule>
     refusal: (_, { plan }) => ({ reason: "unread-files", files: plan?.unread ?? [] }),
     step: (_, { change }) => pushing("unread", [], change),
   }),
-  unplanned: ofChange(["merge"], "plan", 11, {
+  unplanned: ofChange(["sync", "merge"], "plan", 11, {
     trusts: { plan: ["head", "base"] },
-    bars: ({ plan, asker, change }) => {
-      if (plan?.current === true) return [];
-      const involved = asker?.selected ?? [];
-      const named = involved.length > 0 ? involved : [applicationName(change.headRevision.slice(0, 8))];
-      return named.map((application) => ({ application, reason: "there is no stored plan of the head commit" }));
-    },
-    step: ({ only }, facts) => planning(facts, only),
+    bars: notPlanned,
+    step: ({ only }, facts) => planning(facts, facts.plan?.lacks === undefined ? only : []),
   }),
   project: ofEach(["sync", "merge"], "operator", 7, {
     trusts: { plan: ["head", "base", "policy"] },

@@ -17,13 +17,13 @@ import { allInTurns, nextTurn } from "../model/collections.js";
 import { byApplication, type Deployment, isDeployedAt } from "../model/deployment.js";
 import { safeMessage } from "../model/errors.js";
 import type { AllHostWords } from "../model/host-words.js";
-import type { NotDeployed } from "../model/plan/plan.js";
+import { isPlanOf, type NotDeployed, type Plan } from "../model/plan/plan.js";
 import type { Subject, UnreadableSubject } from "../model/subject.js";
 import type { Clock } from "../ports/clock.js";
 import type { OpenedChange, Stoppable } from "../ports/context.js";
 import type { Deployer, Naming } from "../ports/deployer.js";
 import type { ManifestScanner } from "../ports/manifest-scanner.js";
-import type { DeploymentStore } from "../ports/stores.js";
+import type { DeploymentStore, PlanStore } from "../ports/stores.js";
 import {
   definedElsewhere,
   definitionObstacle,
@@ -116,6 +116,29 @@ export async function survey(
     subjects: looked.flatMap((one) => ("reason" in one ? [] : [one])),
     notDeployed: [...looked.flatMap((one) => ("reason" in one ? [one] : [])), ...detection.notFollowing],
   };
+}
+
+/** What a change request affects by now, although the plan of its head says nothing about it; undefined if that is nothing. */
+export function lackedBy(
+  plan: Plan | undefined,
+  { applications }: Pick<Detection, "applications">,
+  change: ChangeRequest,
+): readonly ApplicationName[] | undefined {
+  if (!isPlanOf(plan, change)) return undefined;
+  const named = new Set([...plan.applications, ...plan.notDeployed].map(({ application }) => application));
+  const lacks = applications.flatMap(({ name }) => (named.has(name) ? [] : [name]));
+  return lacks.length === 0 ? undefined : lacks;
+}
+
+/** Notes in a plan what it lacks, so that its next step and the commit status say so until it is made again. */
+export async function noteLacked(
+  plan: Plan | undefined,
+  lacks: Plan["lacks"],
+  { plans, change }: Pick<OpenedChange, "change"> & { readonly plans: Pick<PlanStore, "find" | "save"> },
+): Promise<void> {
+  if (!isPlanOf(plan, change) || JSON.stringify(plan.lacks) === JSON.stringify(lacks)) return;
+  const stored = await plans.find(change);
+  if (isPlanOf(stored, change)) await plans.save({ ...stored, lacks });
 }
 
 /** An application that this change request deployed stays affected until it runs this head or is rolled back. */

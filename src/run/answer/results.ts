@@ -294,6 +294,9 @@ async function replyWithRefusal({ refusal }: CommandResultOf<"refused">, answer:
     await setCommitStatus(change, { kind: "plan-failed", reason: shortReason(refusal) }, run);
   } else if (settings !== undefined && settled.length > 0 && change.state === "open") {
     await show(change, { settings }, run);
+  } else if (refusal.reason === "not-deployable") {
+    // The plan may lack an application, which only this command has found.
+    await run.publisher.mark(change);
   }
   return posted;
 }

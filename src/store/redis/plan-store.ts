@@ -298,6 +298,7 @@ const plan: z.ZodType<Plan> = z.object({
   turn: orUndefined(z.object({ applications: z.array(stored.application), after: orUndefined(stored.change) })),
   released: z.array(stored.application),
   unread: z.array(z.object({ file: z.string(), reason: z.string() })).default([]),
+  lacks: orUndefined(z.array(stored.application)),
   notes: z.array(z.string()),
   stages: orUndefined(z.array(plannedStage)),
   next: orUndefined(nextStage),
