@@ -1,5 +1,5 @@
 import type { IncomingMessage, OutgoingHttpHeaders, ServerResponse } from "node:http";
-import { networkOf } from "../http/network-of.js";
+import { networkOf } from "../http/listen.js";
 
 /** What became of an authentic delivery. */
 export type Receipt = { readonly kind: "accepted" } | { readonly kind: "ignored"; readonly reason: string };

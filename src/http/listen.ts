@@ -1,5 +1,6 @@
 import { once } from "node:events";
 import type { Server } from "node:http";
+import { ipKeyGenerator } from "express-rate-limit";
 
 /** The server cannot listen on its address. The message is for the operator and names the setting. */
 export class CannotListen extends Error {
@@ -42,4 +43,14 @@ function sentenceFor(code: string, { host, port, key }: ListenAddress): string {
 function codeOf(error: unknown): string {
   const hasCode = typeof error === "object" && error !== null && "code" in error && typeof error.code === "string";
   return hasCode ? String(error.code) : "unknown reason";
+}
+
+/**
+ * What limits count as one sender: an IPv4 address, or a /56 network of IPv6. The port that some proxies append in
+ * `X-Forwarded-For` is dropped: with it, every connection would count as a sender of its own.
+ * https://learn.microsoft.com/azure/application-gateway/how-application-gateway-works#modifications-to-the-request
+ */
+export function networkOf(address = ""): string {
+  const [, v6, v4] = /^(?:\[([^\]]+)\]|([\d.]+)):\d+$/.exec(address) ?? [];
+  return ipKeyGenerator(v6 ?? v4 ?? address);
 }

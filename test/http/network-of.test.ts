@@ -1,5 +1,5 @@
 import { expect, test } from "@jest/globals";
-import { networkOf } from "../../src/http/network-of.js";
+import { networkOf } from "../../src/http/listen.js";
 
 test.each([
   ["203.0.113.7", "203.0.113.7"],

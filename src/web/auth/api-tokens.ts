@@ -6,7 +6,7 @@ import type { AuthSection } from "../../config/server/server.js";
 import type { Account } from "../../core/model/account.js";
 import type { Log } from "../../core/ports/log.js";
 import type { AttemptCounter } from "../../core/ports/stores.js";
-import { networkOf } from "../../http/network-of.js";
+import { networkOf } from "../../http/listen.js";
 import { API_TOKEN_PREFIX } from "../../names.js";
 import { setViewer } from "../viewer.js";
 

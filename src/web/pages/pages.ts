@@ -7,7 +7,7 @@ import { ROLES } from "../../core/model/settings.js";
 import { minuteText } from "../../core/model/time.js";
 import type { QueueBacklog } from "../../core/ports/event-queue.js";
 import { type LimitWait, WAIT_REASONS } from "../../hosts/limit-waits.js";
-import { networkOf } from "../../http/network-of.js";
+import { networkOf } from "../../http/listen.js";
 import { HOST_IDS, HOST_TITLES, type HostId, SERVICE } from "../../names.js";
 import { PAGE_PATHS, readChangeAddress } from "../addresses.js";
 import { type Viewer, viewerOf } from "../viewer.js";

@@ -2,8 +2,7 @@ import { gzipSync } from "node:zlib";
 import { afterEach, describe, expect, test } from "@jest/globals";
 import fc from "fast-check";
 import * as z from "zod";
-import { JsonElements } from "../../../src/deployer/argocd/json-elements.js";
-import { arrayAnswer, readArray, readWhole } from "../../../src/deployer/argocd/unread-answer.js";
+import { arrayAnswer, JsonElements, readArray, readWhole } from "../../../src/deployer/argocd/unread-answer.js";
 import { localServer, type LocalServer } from "../../local-server.js";
 import { failureOf, renderRequest, underTest } from "./under-test.js";
 
