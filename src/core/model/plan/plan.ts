@@ -198,7 +198,7 @@ export interface Plan {
   readonly released: readonly ApplicationName[];
   /** The plan is not complete while there are any: nothing is synced or merged. */
   readonly unread: readonly UnreadFile[];
-  /** What came to Argo CD after the plan and reads what changes here: nothing is synced or merged while there is any. */
+  /** What reads the changes by now and is not in the plan: nothing is synced or merged while there is any. */
   readonly lacks?: readonly ApplicationName[] | undefined;
   /** Sentences about the whole plan, such as files that could not be parsed. */
   readonly notes: readonly string[];
