@@ -1,7 +1,7 @@
 import { type Application, readSource, type Source, sourcesOf } from "../../model/application.js";
 import type { Revision } from "../../model/brand.js";
 import type { ChangedPaths, FoundInputs, InputPart, InputSet } from "../../model/input-set.js";
-import { isJsonObject, type Json } from "../../model/json.js";
+import { isJsonObject, type Json, misspelledMember } from "../../model/json.js";
 import type { RepositoryTree, Snapshot } from "../../ports/snapshot.js";
 import { ATTRIBUTES_FILE, checkoutFilesOf, cleanPath, hasGlob, parentOf } from "../tree/repository-path.js";
 import {
@@ -105,7 +105,9 @@ function readInputs(application: Application, positions: readonly number[], tree
       overrideFilesOf(application, path).map(async (file) => {
         if (!tree.hasFile(file)) return [];
         const documents = await tree.readYaml(file);
+        const strange = misspelledMember(documents);
         if (documents === undefined) into.addWhole(`${file} cannot be read`);
+        else if (strange) into.addWhole(`${file} has the key ${strange.key}, which Argo CD reads as ${strange.member}`);
         return (documents ?? []).map((value) => ({ ...readSource(value, 0, "plain"), path }));
       }),
     );

@@ -1,4 +1,3 @@
-import * as z from "zod";
 import type { JsonnetOptions } from "../../model/application.js";
 import { isJsonObject, type Json, type JsonObject } from "../../model/json.js";
 import type { RepositoryTree } from "../../ports/snapshot.js";
@@ -6,13 +5,6 @@ import { cleanPath, parentOf } from "../tree/repository-path.js";
 import { type InputCollector, isExactVersion, isPathIn } from "./input-set.js";
 
 const MAX_CHARTS = 200;
-const text = z.string().catch("");
-const chartSchema = z.object({
-  dependencies: z
-    .array(z.object({ repository: text, version: text }).catch({ repository: "", version: "" }))
-    .nullish()
-    .transform((dependencies) => dependencies ?? []),
-});
 
 /**
  * Adds the directories of `file://` dependencies of every chart in a directory, recursively, with subcharts and targets of
@@ -70,17 +62,34 @@ interface Dependencies {
 async function dependenciesIn(path: string, tree: RepositoryTree): Promise<Dependencies | undefined> {
   const documents = await tree.readYaml(path);
   if (documents === undefined) return undefined;
-  const chart = chartSchema.safeParse(documents[0] ?? {});
-  if (!chart.success) return undefined;
-  const { dependencies } = chart.data;
-  const fetched = dependencies.filter(({ repository }) => repository !== "" && !repository.startsWith("file://"));
+  const chart = documents[0] ?? {};
+  const lists = isJsonObject(chart) ? membersOf(chart, "dependencies").filter((one) => one !== null) : [undefined];
+  if (!lists.every((one) => Array.isArray(one))) return undefined;
+  const named = lists.flatMap(objectsIn).map((one) => {
+    const versions = membersOf(one, "version");
+    return {
+      repositories: membersOf(one, "repository").flatMap(textsOf),
+      exact: versions.length > 0 && versions.every((text) => typeof text === "string" && isExactVersion(text)),
+    };
+  });
+  const isLocal = (repository: string) => repository.startsWith("file://");
+  const fetched = named.filter(({ repositories }) => !repositories.every(isLocal));
+  const local = named.flatMap(({ repositories }) => repositories.filter(isLocal));
   return {
-    local: dependencies.flatMap(({ repository }) =>
-      repository.startsWith("file://") ? [cleanPath(path, "..", repository.slice("file://".length))] : [],
-    ),
-    remote: fetched.some(({ version }) => !isExactVersion(version)),
-    versions: fetched.some(({ version }) => isExactVersion(version)),
+    local: local.map((repository) => cleanPath(path, "..", repository.slice("file://".length))),
+    remote: fetched.some(({ exact }) => !exact),
+    versions: fetched.some(({ exact }) => exact),
   };
+}
+
+/**
+ * The values of a member as Go's `encoding/json` finds it: Helm and Kustomize decode their files with it, and it ignores upper
+ * and lower case (`LoadFiles` of Helm 3, `Kustomization.Unmarshal` of Kustomize 5).
+ */
+function membersOf(object: JsonObject, name: string): readonly Json[] {
+  return Object.entries(object).flatMap(([key, value]) =>
+    value !== undefined && key.toUpperCase() === name.toUpperCase() ? [value] : [],
+  );
 }
 
 const KUSTOMIZATION_FILES = ["kustomization.yaml", "kustomization.yml", "Kustomization"] as const;
@@ -164,13 +173,9 @@ async function readsOf(file: string, directory: string, tree: RepositoryTree): P
   const texts = [DEFAULT_CHART_HOME, ...kustomization.flatMap(textsOf)];
   const objects = kustomization.filter(isJsonObject);
   let remote = objects.some((object) => fetchesRemotes(object, directory, tree));
-  for (const plugin of objects.flatMap((object) => PLUGIN_FIELDS.flatMap((field) => textsOf(object[field])))) {
-    const path = cleanPath(directory, plugin);
-    const documents = plugin.includes("\n")
-      ? await tree.parseYaml(plugin)
-      : tree.hasFile(path)
-        ? await tree.readYaml(path)
-        : [];
+  const plugins = PLUGIN_FIELDS.flatMap((field) => objects.flatMap((object) => membersOf(object, field)));
+  for (const plugin of plugins.flatMap(textsOf)) {
+    const documents = await configurationsOf(plugin, directory, tree);
     if (documents === undefined) return undefined;
     remote ||= documents.some(namesUrl);
     for (const text of documents.flatMap(textsOf)) texts.push(text);
@@ -185,8 +190,43 @@ async function readsOf(file: string, directory: string, tree: RepositoryTree): P
   return { paths, remote, versions: objects.flatMap(chartsIn).some(isFromRepository) };
 }
 
-/** Their entries are plugin configurations, as files or inline, which can name further files. */
+/** Their entries are plugin configurations, as files, directories or inline, which can name further files. */
 const PLUGIN_FIELDS = ["generators", "transformers", "validators"] as const;
+
+/**
+ * The configurations of plugins in an entry; undefined if one of them cannot be read. Those in a directory are the resources
+ * of its kustomization, whose paths are relative to where the entry is (`configureExternalGenerators` of Kustomize 5).
+ */
+async function configurationsOf(
+  entry: string,
+  directory: string,
+  tree: RepositoryTree,
+): Promise<readonly Json[] | undefined> {
+  const path = cleanPath(directory, entry);
+  if (tree.hasFile(path)) return tree.readYaml(path);
+  if (entry.includes("\n") || !tree.hasDirectory(path)) return tree.parseYaml(entry);
+  const files = tree.entriesIn(path).filter((one) => isYaml(one.path));
+  if (files.length > MAX_CONFIGURATIONS) return undefined;
+  const found: Json[] = [];
+  for (const file of files) {
+    const documents = await tree.readYaml(file.path);
+    const leaves = isKustomization(file.path) && (documents ?? []).flatMap(textsOf).some((text) => /\.\.|:/.test(text));
+    if (documents === undefined || leaves) return undefined;
+    found.push(...documents);
+  }
+  return found;
+}
+
+/** Files of one directory, each of which may have to be fetched by itself. */
+const MAX_CONFIGURATIONS = 50;
+
+function isYaml(path: string): boolean {
+  return /\.ya?ml$/.test(path) || isKustomization(path);
+}
+
+function isKustomization(path: string): boolean {
+  return KUSTOMIZATION_FILES.some((name) => path === name || path.endsWith(`/${name}`));
+}
 
 /** Every text in a value, at any depth. */
 function textsOf(value: Json | undefined): readonly string[] {
@@ -212,7 +252,7 @@ function fetchesRemotes(kustomization: JsonObject, directory: string, tree: Repo
   if (charts.some(fetchesChart)) return true;
   const read = { ...kustomization, helmCharts: charts.map(withoutRepository), helmChartInflationGenerator: undefined };
   if (namesUrl(read)) return true;
-  return GRAPH_FIELDS.flatMap((field) => textsIn(kustomization[field])).some(
+  return GRAPH_FIELDS.flatMap((field) => membersOf(kustomization, field).flatMap(textsIn)).some(
     (entry) => !isPathIn(tree, directory, entry),
   );
 }

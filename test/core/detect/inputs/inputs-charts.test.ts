@@ -25,6 +25,15 @@ describe("chart dependencies", () => {
     ]);
   });
 
+  // Helm decodes its files with Go's `encoding/json`, which ignores upper and lower case.
+  test.each([
+    "Dependencies: [{name: lib, repository: 'file://../lib'}]",
+    "dependencies: [{Name: lib, Repository: 'file://../lib'}]",
+  ])("%s is a local dependency", async (text) => {
+    const files = { "charts/web/Chart.yaml": text };
+    expect(await touched(files, single("charts/web"), ["charts/lib/x", "charts/z"])).toEqual(["charts/lib/x"]);
+  });
+
   test("a subchart in a linked directory brings its own dependencies", async () => {
     const files = {
       "charts/web/Chart.yaml": "name: web",

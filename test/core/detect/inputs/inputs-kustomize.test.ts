@@ -41,6 +41,42 @@ test.each([
   }
 });
 
+// Kustomize decodes its files with Go's `encoding/json`, which ignores upper and lower case.
+test.each(["Transformers: [t.yaml]", "GENERATORS: [t.yaml]"])("%s names a plugin's configuration", async (text) => {
+  const found = await inputs({
+    "overlays/prod/kustomization.yaml": text,
+    "overlays/prod/t.yaml": "kind: PatchTransformer\npath: ../../common/p.yaml",
+  });
+  expect(touchedAmong(found, ["common/p.yaml", "common/q.yaml"])).toEqual(["common/p.yaml"]);
+});
+
+test("a base from elsewhere counts however its key is spelled", async () => {
+  const found = await inputs({ "overlays/prod/kustomization.yaml": "Resources: [github.com/acme/base]" });
+  expect(found).toMatchObject([{ remote: true }]);
+});
+
+const PATCH = "{apiVersion: builtin, kind: PatchTransformer, metadata: {name: p}, path: ../../common/p.yaml}";
+
+test.each<[string, string, Files]>([
+  ["inline on one line", `transformers: ['${PATCH}']`, {}],
+  [
+    "a resource of a directory",
+    "transformers: [../../plugins]",
+    { "plugins/kustomization.yaml": "resources: [deep/patch.yaml]", "plugins/deep/patch.yaml": PATCH },
+  ],
+])("a plugin's configuration is read that is %s", async (_, text, files) => {
+  const found = await inputs({ "overlays/prod/kustomization.yaml": text, ...files });
+  expect(touchedAmong(found, ["common/p.yaml", "common/q.yaml"])).toEqual(["common/p.yaml"]);
+});
+
+test.each<[string, Files]>([
+  ["reads beyond itself", { "plugins/kustomization.yaml": "resources: [../more]", "more/p.yaml": PATCH }],
+  ["cannot be read", { "plugins/kustomization.yaml": "resources: [p.yaml]", "plugins/p.yaml": "a: [" }],
+])("a directory of plugins that %s makes the whole repository an input", async (_, files) => {
+  const found = await inputs({ "overlays/prod/kustomization.yaml": "generators: [../../plugins]", ...files });
+  expect(found).toMatchObject([{ whole: "the kustomization overlays/prod/kustomization.yaml cannot be read" }]);
+});
+
 test("directories are followed, whatever names them, and cycles end", async () => {
   const found = await inputs({
     "overlays/prod/kustomization.yaml": "resources: [./sub]",

@@ -50,6 +50,15 @@ describe("override files", () => {
     ]);
   });
 
+  test("a key that only Argo CD takes for a member makes the whole repository an input", async () => {
+    const spelled = "Helm: {valueFiles: [../../envs/prod.yaml]}";
+    for (const name of [".argocd-source.yaml", ".argocd-source-web.yaml"]) {
+      expect(await wholeReason({ [`apps/web/${name}`]: spelled }, single("apps/web"))).toBe(
+        `apps/web/${name} has the key Helm, which Argo CD reads as helm`,
+      );
+    }
+  });
+
   test("one that cannot be read makes the whole repository an input", async () => {
     expect(await wholeReason(overriding("helm: ["), single("apps/web"))).toBe(
       "apps/web/.argocd-source-web.yaml cannot be read",
