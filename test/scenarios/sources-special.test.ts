@@ -54,14 +54,17 @@ describe.each(HOSTS)("sources that are no Git repository on %s", (host) => {
     expect(await bot.locked(one)).toEqual([]);
   });
 
-  test("a plugin may read any file, so every change is planned and the render decides", async () => {
+  test.each([
+    ["that the Application names", { plugin: { name: "cue" } }],
+    ["that Argo CD finds by itself", {}],
+  ])("a plugin %s may read any file, so every change is planned and the render decides", async (_, plugin) => {
     const bot = await startBot({
       host,
       applications: [],
       files: () => ({ "apps/cue/main.cue": "value: 1\n" }),
       prepare: ({ argocd }, forge) => {
         const source = { repoURL: forge.cloneUrl(REPOSITORY), path: "apps/cue", targetRevision: "main" };
-        const spec = { source: { ...source, plugin: { name: "cue" } } };
+        const spec = { source: { ...source, ...plugin } };
         argocd.addApplication(applicationResource("cue", { repoURL: "", spec }));
         argocd.setManifests("cue", "*", version("1"));
       },

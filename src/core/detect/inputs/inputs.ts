@@ -122,6 +122,9 @@ async function addOptionInputs(
   into: InputCollector,
 ): Promise<void> {
   if (layers.some(({ plugin }) => plugin)) into.addWhole(PLUGIN);
+  const isOpen = layers.every(({ helm, kustomize, directory }) => !(helm ?? kustomize ?? directory));
+  const why = isOpen ? whyForPlugin(path, tree) : undefined;
+  if (why !== undefined) into.addWhole(`${PLUGIN} (its directory ${why})`);
   const kustomize = layers.flatMap((layer) => (layer.kustomize === undefined ? [] : [layer.kustomize]));
   const named = layers.flatMap(kustomizeEntries);
   if (named.some((entry) => !isPathIn(tree, path, entry))) into.addRemote();
@@ -142,7 +145,7 @@ async function addOptionInputs(
   }
 }
 
-/** Argo CD can discover a plugin by itself; only the live object shows that. */
+/** Argo CD can discover a plugin by itself; only the whole live object shows that, and no list of applications. */
 function discoveredAsPlugin(application: Application, position: number): boolean {
   return sourceTypesOf(application)[position - 1] === "Plugin";
 }
@@ -152,6 +155,26 @@ function sourceTypesOf(application: Application): readonly unknown[] {
 }
 
 const PLUGIN = "a plugin renders it and may read any file";
+
+/**
+ * Why only a plugin can render this directory without options, completing "its directory …"; undefined if Argo CD may. It reads
+ * files with these endings (`getPotentiallyValidManifests` of v3.5); what links and submodules hold counts as such.
+ */
+function whyForPlugin(path: string, tree: RepositoryTree): string | undefined {
+  const { path: real } = tree.follow(path);
+  const isChart = tree.hasFile(cleanPath(path, "Chart.yaml"));
+  if (real === undefined || isChart || hasKustomization(path, tree)) return undefined;
+  const entries = tree
+    .entriesIn(path)
+    .map((entry) => ({ ...entry, name: entry.path.slice(real === "" ? 0 : real.length + 1) }))
+    .filter(({ name }) => name !== "" && !/^\.argocd-source[^/]*\.yaml$|(?:^|\/)\.git\w+$|\.md$/.test(name));
+  if (entries.some(({ name }) => HELMFILE.test(name))) return "is for helmfile";
+  const isLeft = entries.every(({ kind, name }) => kind === "file" && !/\.(?:ya?ml|json|jsonnet)$/.test(name));
+  return isLeft && entries.length > 0 ? "holds nothing that Argo CD renders" : undefined;
+}
+
+/** https://helmfile.readthedocs.io/en/latest/ */
+const HELMFILE = /^helmfile(?:\.ya?ml(?:\.gotmpl)?$|\.d\/)/;
 
 /**
  * Adds the targets of symbolic links that are inputs or on the way to one, recursively. A link that cannot be read makes

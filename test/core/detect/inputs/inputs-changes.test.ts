@@ -17,7 +17,7 @@ const K = "apps/web/kustomization.yaml";
 
 describe("both trees count, and both names of a rename", () => {
   test.each<[string, Files, Files, string | undefined]>([
-    ["a file is renamed within the path", { "apps/web/a": "1" }, { "apps/web/b": "1" }, "apps/web/a and 1 more"],
+    ["a file is renamed within the path", { "apps/web/a.yml": "1" }, { "apps/web/b.yml": "1" }, "web/a.yml and 1 more"],
     ["a file is moved into the path", { "lib/a": "1" }, { "apps/web/a": "1" }, "it reads apps/web/a"],
     ["a file is moved out of the path", { "apps/web/a": "1" }, { "lib/a": "1" }, "it reads apps/web/a"],
     ["a file is deleted", { "apps/web/a": "1" }, {}, "it reads apps/web/a"],
@@ -72,8 +72,8 @@ describe("both trees count, and both names of a rename", () => {
     ],
     [
       "a directory becomes a link",
-      { "apps/web/x": "1", "v2/x": "1" },
-      { "apps/web": { kind: "symlink", target: "../v2" }, "v2/x": "1" },
+      { "apps/web/x.yaml": "1", "v2/x.yaml": "1" },
+      { "apps/web": { kind: "symlink", target: "../v2" }, "v2/x.yaml": "1" },
       "it reads apps/web and 1 more",
     ],
   ])("%s", async (_, base, head, reason) => {

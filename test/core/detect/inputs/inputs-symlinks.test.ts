@@ -17,7 +17,7 @@ describe("symbolic links", () => {
       ["c/e", "d"],
     ],
     ["above the path", { apps: to("real"), "real/web/cm.yaml": "" }, ["apps", "real/web/cm.yaml"], ["real/shop/x"]],
-    ["that the path itself is", { "apps/web": to("../v2"), "v2/x": "" }, ["apps/web", "v2/x"], ["apps/x", "v1/x"]],
+    ["that the path itself is", { "apps/web": to("../v2"), "v2/x.yaml": "" }, ["apps/web", "v2/x"], ["apps/x", "v1/x"]],
     ["to what is not there yet", { "apps/web/cm.yaml": to("../later.yaml") }, ["apps/later.yaml"], ["apps/x"]],
     ["out of the repository", { "apps/web/x": to("../../../etc/passwd") }, [], ["etc/passwd", "x"]],
     ["to an absolute path", { "apps/web/x": to("/common/cm.yaml") }, [], ["common/cm.yaml"]],
