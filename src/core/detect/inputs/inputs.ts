@@ -93,7 +93,7 @@ function readInputs(application: Application, positions: readonly number[], tree
       await addChartDependencies(path, tree, into);
       const overrides = await overridesOf(path, into);
       for (const override of overrides) addHelmFiles(reader, override.helm, into);
-      await addOptionInputs([source, ...overrides], path, tree, into);
+      await addOptionInputs([source, ...overrides], { path, environment: reader.environment }, tree, into);
     }
     addLinkedInputs(tree, into);
     addCheckoutInputs(tree, into);
@@ -117,7 +117,7 @@ function readInputs(application: Application, positions: readonly number[], tree
 
 async function addOptionInputs(
   layers: readonly Source[],
-  path: string,
+  { path, environment }: { readonly path: string; readonly environment: BuildEnvironment },
   tree: RepositoryTree,
   into: InputCollector,
 ): Promise<void> {
@@ -137,7 +137,7 @@ async function addOptionInputs(
       path,
       {
         libraries: layers.flatMap(({ jsonnet }) => jsonnet.libraries).map((one) => cleanPath(one)),
-        code: layers.flatMap(({ jsonnet }) => jsonnet.code),
+        code: layers.flatMap(({ jsonnet }) => jsonnet.code).map((one) => withKnown(one, environment)),
       },
       tree,
       into,
@@ -332,6 +332,13 @@ function buildEnvironment(application: Pick<Application, "name" | "spec">, sourc
     ["ARGOCD_APP_PROJECT_NAME", textOf(project) || "default"],
     ["ARGOCD_APP_SOURCE_PATH", sourcePath],
   ]);
+}
+
+/** The text with the variables that are known; the others stay in it. */
+function withKnown(text: string, environment: BuildEnvironment): string {
+  return text.replace(/\$(?:\{([^}]*)\}|(\w+))/g, (whole, braced?: string, plain?: string) => {
+    return environment.get(braced ?? plain ?? "") ?? whole;
+  });
 }
 
 /** Undefined if the text names an unknown variable. */

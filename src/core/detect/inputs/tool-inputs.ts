@@ -297,7 +297,7 @@ const MAX_JSONNET_FILES = 2000;
 /**
  * Adds what the Jsonnet files in a directory import, recursively: each import relative to the importing file, the directory
  * and every library root, whether it exists there or not. Library roots are clean paths from the repository's root and
- * count as a whole. Arguments that are Jsonnet code are read like files.
+ * count as a whole. Arguments that are Jsonnet code are read like files; a variable in one of their imports is not known.
  */
 export async function addJsonnetInputs(
   directory: string,
@@ -340,7 +340,7 @@ export async function addJsonnetInputs(
     const imports = jsonnetImports(text);
     const found: string[] = [];
     for (const { path, code } of imports) {
-      if (path === undefined) return undefined;
+      if (path === undefined || (ownPlaces.length === 0 && path.includes("$"))) return undefined;
       // An absolute path is outside the repository.
       if (path.startsWith("/")) continue;
       for (const root of new Set([...ownPlaces, directory, ...libraries])) {

@@ -57,6 +57,26 @@ describe("Jsonnet", () => {
     expect(await touched(files, withLibraries(library), [inside, outside])).toEqual([inside]);
   });
 
+  // Argo CD puts the variables into the arguments, but not into files (`makeJsonnetVm`).
+  test.each([
+    ["import '../envs/$ARGOCD_APP_NAME.libsonnet'", "apps/envs/web.libsonnet"],
+    ["(import '../envs/${ARGOCD_APP_NAME}.libsonnet') + { a: $.b }", "apps/envs/web.libsonnet"],
+  ])("variables in the argument %s are known", async (value, path) => {
+    const options = { directory: { jsonnet: { tlas: [{ name: "a", code: true, value }] } } };
+    const files = { "apps/web/main.jsonnet": "function(a) a" };
+    expect(await touched(files, single("apps/web", options), [path, "apps/envs/shop.libsonnet"])).toEqual([path]);
+    expect(await wholeReason(files, single("apps/web", options))).toBeUndefined();
+  });
+
+  test("an import that only a render can tell makes the whole repository an input", async () => {
+    const value = "import '../envs/$KUBE_VERSION.libsonnet'";
+    const options = { directory: { jsonnet: { extVars: [{ name: "a", code: true, value }] } } };
+    const files = { "apps/web/main.jsonnet": "std.extVar('a')" };
+    expect(await wholeReason(files, single("apps/web", options))).toBe(
+      "an import in its Jsonnet arguments cannot be read",
+    );
+  });
+
   test("an import that leaves a library root counts from there", async () => {
     const files = { "apps/web/main.jsonnet": "import '../other/k.libsonnet'" };
     expect(await touched(files, withLibraries("jsonnet/vendor"), ["jsonnet/other/k.libsonnet"])).toHaveLength(1);
