@@ -176,24 +176,34 @@ function whyForPlugin(path: string, tree: RepositoryTree): string | undefined {
 /** https://helmfile.readthedocs.io/en/latest/ */
 const HELMFILE = /^helmfile(?:\.ya?ml(?:\.gotmpl)?$|\.d\/)/;
 
-/**
- * Adds the targets of symbolic links that are inputs or on the way to one, recursively. A link that cannot be read makes
- * the whole repository an input. Call it after everything else was added.
- */
+/** A link that cannot be read makes the whole repository an input. Call it after everything else was added. */
 function addLinkedInputs(tree: RepositoryTree, into: InputCollector): void {
-  const waiting = [...into.part.paths, ...into.part.patterns.map(fixedPart)];
+  const { paths, unreadable } = reachedByLinks([...into.part.paths, ...into.part.patterns.map(fixedPart)], tree);
+  if (unreadable !== undefined) into.addWhole(`the symbolic link ${unreadable} cannot be read`);
+  for (const path of paths) into.addPath(path);
+}
+
+/** The symbolic links at, on the way to and below these paths, with their targets, recursively, and one that cannot be read. */
+export function reachedByLinks(
+  from: readonly string[],
+  tree: RepositoryTree,
+): { readonly paths: readonly string[]; readonly unreadable: string | undefined } {
+  const waiting = [...from];
   const seen = new Set(waiting);
+  const paths: string[] = [];
+  let broken: string | undefined;
   for (let next = waiting.pop(); next !== undefined; next = waiting.pop()) {
     const { path, links, unreadable } = tree.follow(next);
-    if (unreadable !== undefined) into.addWhole(`the symbolic link ${unreadable} cannot be read`);
-    for (const link of links) into.addPath(link);
-    if (path !== undefined && links.length > 0) into.addPath(path);
+    broken ??= unreadable;
+    paths.push(...links);
+    if (path !== undefined && links.length > 0) paths.push(path);
     const more = [...(path === undefined ? [] : [path]), ...tree.linksIn(next)];
     for (const one of more.filter((candidate) => !seen.has(candidate))) {
       seen.add(one);
       waiting.push(one);
     }
   }
+  return { paths, unreadable: broken };
 }
 
 /**

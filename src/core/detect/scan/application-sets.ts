@@ -6,6 +6,7 @@ import type { Naming } from "../../ports/deployer.js";
 import type { FoundApplicationSet, ManifestScan } from "../../ports/manifest-scanner.js";
 import type { RepositoryTree, Snapshot } from "../../ports/snapshot.js";
 import { fixedPart } from "../inputs/input-set.js";
+import { reachedByLinks } from "../inputs/inputs.js";
 import { type Branches, followsBase, isOwnSource, nameAside } from "../inputs/moving-sources.js";
 import { cleanPath, decidesCheckoutOf, isWithin, matchesGlob, parentOf, SUBMODULES } from "../tree/repository-path.js";
 import { isOwnRepository } from "../tree/repository-url.js";
@@ -244,23 +245,43 @@ export function readsChanges(
   trees: readonly RepositoryTree[],
 ): boolean {
   return gitGenerators(set).some(
-    (git) => mayMove(git, change) && (filesChange(git, changedPaths) || directoriesChange(git, changedPaths, trees)),
+    (git) =>
+      mayMove(git, change) && (filesChange(git, changedPaths, trees) || directoriesChange(git, changedPaths, trees)),
   );
 }
 
 /** Whether a git generator of the set reads one of these files. */
 export function readsFiles(set: ApplicationSet, change: ChangeRequest, paths: readonly string[]): boolean {
-  return gitGenerators(set).some((git) => mayMove(git, change) && filesChange(git, paths));
+  return gitGenerators(set).some((git) => mayMove(git, change) && filesChange(git, paths, []));
 }
 
-function filesChange(git: JsonObject, changedPaths: readonly string[]): boolean {
-  return pathsOf(git.files).some((pattern) =>
-    changedPaths.some((path) => {
-      if (decidesCheckoutOf(fixedPart(pattern), path)) return true;
+/**
+ * Argo CD lists the files with `git ls-files`, which takes a directory for everything below it and may have options behind a
+ * colon, and reads where their links lead (v3.5 `LsFiles` in util/git/client.go).
+ */
+function filesChange(git: JsonObject, changedPaths: readonly string[], trees: readonly RepositoryTree[]): boolean {
+  return pathsOf(git.files).some((pattern) => {
+    const targets = trees.flatMap((tree) => linkTargets(fixedPart(pattern), tree));
+    return changedPaths.some((path) => {
+      if (pattern.startsWith(":") || decidesCheckoutOf(fixedPart(pattern), path)) return true;
+      if (targets.some((target) => isWithin(path, target) || isWithin(target, path))) return true;
       if (/[{\\]/.test(pattern)) return isWithin(path, fixedPart(pattern));
-      return path === pattern || matchesGlob(pattern, path, { doubleStar: true }) || matchesLoosely(pattern, path);
-    }),
-  );
+      return (
+        isWithin(path, pattern) || matchesGlob(pattern, path, { doubleStar: true }) || matchesLoosely(pattern, path)
+      );
+    });
+  });
+}
+
+const knownTargets = new WeakMap<RepositoryTree, Map<string, readonly string[]>>();
+
+/** Found once for each tree, which is asked about many sets and files. */
+function linkTargets(directory: string, tree: RepositoryTree): readonly string[] {
+  const known = knownTargets.get(tree) ?? new Map<string, readonly string[]>();
+  knownTargets.set(tree, known);
+  const targets = known.get(directory) ?? reachedByLinks([directory], tree).paths;
+  known.set(directory, targets);
+  return targets;
 }
 
 /** In Git's own patterns `*` crosses slashes: everything below the fixed part with the same ending may match. */
@@ -283,9 +304,14 @@ function directoriesChange(
   const directories = new Set(changedPaths.flatMap(directoriesAbove));
   return [...directories].some(
     (directory) =>
-      base?.hasDirectory(directory) !== head?.hasDirectory(directory) &&
+      isListed(directory, base) !== isListed(directory, head) &&
       patterns.some((pattern) => pattern.includes("{{") || matchesGlob(pattern, directory, { doubleStar: true })),
   );
+}
+
+/** Argo CD follows no link when it lists directories (v3.5 `GetGitDirectories` in reposerver/repository/repository.go). */
+function isListed(directory: string, tree: RepositoryTree | undefined): boolean {
+  return tree?.hasDirectory(directory) === true && tree.follow(directory).links.length === 0;
 }
 
 function isSubmoduleChange(path: string, trees: readonly (RepositoryTree | undefined)[]): boolean {

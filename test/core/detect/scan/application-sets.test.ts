@@ -158,9 +158,56 @@ describe("changedApplicationSets", () => {
       false,
     ],
     ["no git generator", { list: { elements: [] } }, { "envs/a/x.json": "2" }, false],
+    // Git takes a directory for everything below it, and `:` for the start of its own options.
+    ["a file in a directory that it reads", git({ files: [{ path: "envs/a" }] }), { "envs/a/x.json": "2" }, true],
+    ["any file of the repository", git({ files: [{ path: "." }] }), { "docs/x": "2" }, true],
+    ["a directory of a similar name", git({ files: [{ path: "envs/a" }] }), { "envs/ab/x.json": "2" }, false],
+    [
+      "a file that git's options name",
+      git({ files: [{ path: ":(glob)envs/**/x.json" }] }),
+      { "envs/a/x.json": "2" },
+      true,
+    ],
   ])("a set whose resource stays: %s", async (_, generator, after, expected) => {
     const before = reading(generator);
     expect(await changed(before, { ...before, ...after })).toEqual(expected ? ["s base head s.yaml"] : []);
+  });
+
+  const to = (target: string) => ({ kind: "symlink", target }) as const;
+  const jsonOf = git({ files: [{ path: "envs/*/y.json" }] });
+
+  test.each<[string, JsonObject, Files, [Files, Files], boolean]>([
+    [
+      "a file that it reads through a link",
+      jsonOf,
+      { "envs/a/y.json": to("../../common/y.json") },
+      [{ "common/y.json": "1" }, { "common/y.json": "2" }],
+      true,
+    ],
+    [
+      "a file that it reads through links of links",
+      jsonOf,
+      { "envs/b": to("../more"), "more/y.json": to("../common/y.json") },
+      [{ "common/y.json": "1" }, { "common/y.json": "2" }],
+      true,
+    ],
+    [
+      "a file that no link of it leads to",
+      jsonOf,
+      { "envs/a/y.json": to("../../common/y.json"), "docs/z": to("../z.json") },
+      [{ "z.json": "1" }, { "z.json": "2" }],
+      false,
+    ],
+    [
+      "a directory in the place of a link to one",
+      git({ directories: [{ path: "envs/*" }] }),
+      { "common/x": "1" },
+      [{ "envs/b": to("../common") }, { "envs/b/x": "1" }],
+      true,
+    ],
+  ])("a set whose resource stays, with links: %s", async (_, generator, files, [base, head], expected) => {
+    const both = { ...reading(generator), ...files };
+    expect(await changed({ ...both, ...base }, { ...both, ...head })).toEqual(expected ? ["s base head s.yaml"] : []);
   });
 });
 
