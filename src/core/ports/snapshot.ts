@@ -32,11 +32,11 @@ export interface RepositoryTree {
   /** Whether a submodule is at, above or below a path. */
   touchesSubmodule(path: string): boolean;
   follow(path: string): Followed;
-  /** The YAML documents of a file; undefined when it is missing, no text, too large, or not all of it can be read. */
+  /** The YAML documents of a file; undefined when it is missing, no text, too large, in Git LFS, or not all of it can be read. */
   readYaml(path: string): Promise<readonly Json[] | undefined>;
   /** The YAML documents of a text that a file holds; undefined when not all of it can be read. */
   parseYaml(text: string): Promise<readonly Json[] | undefined>;
-  /** Texts of files by path; those that are missing, no text or too large are absent. */
+  /** Texts of files by path; those that are missing, no text, too large or in Git LFS are absent. */
   readTexts(paths: readonly string[]): Promise<ReadonlyMap<string, string>>;
 }
 

@@ -153,8 +153,7 @@ async function secretsIn(
   const found: WrittenSecret[] = [];
   for (const file of files) {
     const text = texts.get(file);
-    // Argo CD may replace a pointer of LFS by the file.
-    if (text === undefined || text.startsWith("version https://git-lfs")) return undefined;
+    if (text === undefined) return undefined;
     if (!mayHoldSecret(text)) continue;
     const secrets = (await tree.parseYaml(text))?.map((document) => secretsOf(document, namespace, file));
     if (!secrets?.every((some) => some !== undefined)) return undefined;

@@ -193,7 +193,7 @@ async function listTree(
       const read = await snapshot.read(revision, [...new Set(missing.map((entry) => entry.path))]);
       for (const { path, blob } of missing) {
         const text = read.get(path);
-        if (text !== undefined) texts.set(blob, text);
+        if (text !== undefined && !isPointer(text)) texts.set(blob, text);
       }
       return new Map(
         wanted.flatMap(({ path, entry }) => {
@@ -253,12 +253,17 @@ async function listTree(
     const known = parsed.get(blob);
     if (known !== undefined) return ifRead(known);
     const text = await readText(path);
-    if (text === undefined) return undefined;
+    if (text === undefined || isPointer(text)) return undefined;
     const read = await reader.yaml(text);
     // For a while, so that a hostile file does not take its time at every event.
     parsed.set(blob, read, { size: text.length + 100, ttl: read === "exceeded" ? REFUSED_MS : 0 });
     return ifRead(read);
   }
+}
+
+/** Where Git LFS is on, Argo CD reads another file in place of a text that begins so (`docs/spec.md` of Git LFS). */
+function isPointer(text: string): boolean {
+  return text.startsWith("version https://git-lfs");
 }
 
 function ifRead(text: YamlText): readonly Json[] | undefined {

@@ -1,6 +1,6 @@
 import { expect, test } from "@jest/globals";
 import { OWN_URL } from "../memory-snapshot.js";
-import { application, single, touched } from "../read-inputs.js";
+import { application, single, touched, wholeReason } from "../read-inputs.js";
 
 const CHECKOUT_FILES = [
   ".gitattributes",
@@ -36,3 +36,13 @@ test("of sources that read nothing here, nothing counts", async () => {
   const chart = { repoURL: "https://charts.example.com", chart: "c" };
   expect(await touched({}, application({ source: chart }), CHECKOUT_FILES, [])).toEqual([]);
 });
+
+// Argo CD replaces such a pointer by the file where Git LFS is on for the repository.
+test.each(["kustomization.yaml", "Chart.yaml", ".argocd-source.yaml", "main.jsonnet"])(
+  "a %s in Git LFS makes the whole repository an input",
+  async (name) => {
+    const pointer = `version https://git-lfs.github.com/spec/v1\noid sha256:${"4d7a".repeat(16)}\nsize 120\n`;
+    const files = { "apps/web/cm.yaml": "kind: ConfigMap", [`apps/web/${name}`]: pointer };
+    expect(await wholeReason(files, single("apps/web"))).toContain(`apps/web/${name} cannot be read`);
+  },
+);
