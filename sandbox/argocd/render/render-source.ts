@@ -77,9 +77,10 @@ function explicitType(source: Source): SourceType | undefined {
   return types[0];
 }
 
+/** A walk in the order of names finds a kustomization behind a `Chart.yaml`, and the last one counts (`Discover` of v3.5). */
 function detectedType(checkout: Checkout): SourceType {
-  if (checkout.hasFile(resolvePath(checkout.path, "Chart.yaml"))) return "Helm";
-  return kustomizationFile(checkout, checkout.path) === undefined ? "Directory" : "Kustomize";
+  if (kustomizationFile(checkout, checkout.path) !== undefined) return "Kustomize";
+  return checkout.hasFile(resolvePath(checkout.path, "Chart.yaml")) ? "Helm" : "Directory";
 }
 
 /** The references of value files. A reference into the same repository must be at the same commit. */

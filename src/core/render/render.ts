@@ -11,6 +11,7 @@ import {
   unpinnedReads,
 } from "../detect/inputs/input-set.js";
 import { inputsOf } from "../detect/inputs/inputs.js";
+import { hasKustomization } from "../detect/inputs/tool-inputs.js";
 import { withParameterOverrides } from "../detect/scan/parameter-overrides.js";
 import { cleanPath } from "../detect/tree/repository-path.js";
 import {
@@ -364,7 +365,8 @@ interface Trees {
 
 /**
  * 1-based positions of the sources that Helm renders: charts, those with a `helm` block, and directories of the change
- * request's repository with a `Chart.yaml`. For other repositories the live object shows it.
+ * request's repository with a `Chart.yaml`, unless a kustomization beside it counts instead (v3.5 `Discover` in
+ * util/app/discovery) or Argo CD found a plugin for it. For other repositories the live object shows it.
  * @param pins the commits of the sources that are in the change request's repository.
  */
 export async function helmPositions(
@@ -382,8 +384,10 @@ export async function helmPositions(
     if (source.kustomize !== undefined || source.directory || source.plugin) return false;
     if (source.chart !== undefined || source.helm !== undefined) return true;
     if (source.ref !== undefined && source.path === "") return false;
-    if (ownTree !== undefined) return ownTree.hasFile(cleanPath(source.path, "Chart.yaml"));
-    return sourceTypeOf(application, source.position) === "Helm";
+    const found = sourceTypeOf(application, source.position);
+    if (ownTree === undefined || found === "Plugin") return found === "Helm";
+    const path = cleanPath(source.path);
+    return ownTree.hasFile(cleanPath(path, "Chart.yaml")) && !hasKustomization(path, ownTree);
   }
 }
 

@@ -49,6 +49,23 @@ test("of other repositories the live object tells", async () => {
   expect(await helmPositions(of, pinned(of), { snapshot: memorySnapshot(FILES) })).toEqual([1]);
 });
 
+test("none of what Argo CD takes for a kustomization or renders with a plugin that it found", async () => {
+  const files = { ...FILES, "both/Chart.yaml": "name: both", "both/kustomization.yml": "helmCharts: []" };
+  const snapshot = memorySnapshot(files);
+  const of = (path: string, type: string) => ({
+    ...application([{ repoURL: OWN_URL, path }]),
+    sourceTypes: [type],
+  });
+  for (const [one, expected] of [
+    [of("both", ""), []],
+    [of("charts/web", "Plugin"), []],
+    [of("charts/web", ""), [1]],
+    [of("charts/web", "Directory"), [1]],
+  ] as const) {
+    expect(await helmPositions(one, pinned(one), { snapshot })).toEqual(expected);
+  }
+});
+
 test("of a source hydrator the dry source is rendered", async () => {
   const sourceHydrator = { drySource: { repoURL: OWN_URL, path: "charts/web" }, syncSource: { path: "charts/web" } };
   const of = application([], { sourceHydrator });
