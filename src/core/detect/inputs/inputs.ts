@@ -127,9 +127,12 @@ async function addOptionInputs(
   if (why !== undefined) into.addWhole(`${PLUGIN} (its directory ${why})`);
   const kustomize = layers.flatMap((layer) => (layer.kustomize === undefined ? [] : [layer.kustomize]));
   const named = layers.flatMap(kustomizeEntries);
-  if (named.some((entry) => !isPathIn(tree, path, entry))) into.addRemote();
-  for (const one of named) into.addPath(cleanPath(path, one));
-  const components = kustomize.flatMap((options) => options.components).map((one) => cleanPath(path, one));
+  // Kustomize works in the directory that a linked path leads to.
+  const places = [...new Set([path, tree.follow(path).path ?? path])];
+  const from = (entry: string) => places.map((place) => cleanPath(place, entry));
+  if (named.some((entry) => !places.some((place) => isPathIn(tree, place, entry)))) into.addRemote();
+  for (const one of named.flatMap(from)) into.addPath(one);
+  const components = kustomize.flatMap((options) => options.components).flatMap(from);
   await addKustomizeInputs([path, ...components], tree, into);
   const directory = layers.some((layer) => layer.directory);
   if (directory || !(hasKustomization(path, tree) || tree.hasFile(cleanPath(path, "Chart.yaml")))) {

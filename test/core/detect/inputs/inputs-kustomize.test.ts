@@ -100,6 +100,20 @@ test("components and patches of the Application's own spec count", async () => {
   ]);
 });
 
+test("components of the spec are beside the directory that a linked path leads to, as Kustomize follows links", async () => {
+  const files = {
+    overlays: { kind: "symlink", target: "deep/er" } as const,
+    "deep/er/prod/kustomization.yaml": "namePrefix: a-",
+    "deep/lib/x.yaml": "a: 1",
+    "deep/comp/kustomization.yaml": "kind: Component\nresources: [../lib/x.yaml]",
+  };
+  const options = { components: ["../../comp"], patches: [{ path: "../../p.yaml" }] };
+  const found = await inputs({ ...files, "deep/p.yaml": "a: 1" }, options);
+  const paths = ["deep/comp/c.yaml", "deep/lib/x.yaml", "deep/p.yaml"];
+  expect(touchedAmong(found, [...paths, "deep/q.yaml"])).toEqual(paths);
+  expect(found).toMatchObject([{ remote: false }]);
+});
+
 test.each([
   [{ components: ["../../comp"] }, false],
   [{ components: ["https://github.com/acme/comp?ref=main"] }, true],
