@@ -305,8 +305,13 @@ function directoriesChange(
   return [...directories].some(
     (directory) =>
       isListed(directory, base) !== isListed(directory, head) &&
-      patterns.some((pattern) => pattern.includes("{{") || matchesGlob(pattern, directory, { doubleStar: true })),
+      patterns.some((pattern) => pattern.includes("{{") || matchesEither(pattern, directory)),
   );
+}
+
+/** Argo CD matches directories by Go's rules, which read `[!a]` in another way (v3.5 `filterApps` of its git generator). */
+function matchesEither(pattern: string, directory: string): boolean {
+  return [true, false].some((doubleStar) => matchesGlob(pattern, directory, { doubleStar }));
 }
 
 /** Argo CD follows no link when it lists directories (v3.5 `GetGitDirectories` in reposerver/repository/repository.go). */

@@ -148,6 +148,8 @@ describe("changedApplicationSets", () => {
     ],
     ["a directory that comes", git({ directories: [{ path: "envs/*" }] }), { "envs/b/x": "1" }, true],
     ["a file in a directory that stays", git({ directories: [{ path: "envs/*" }] }), { "envs/a/y": "1" }, false],
+    // Go's `path.Match` takes the mark for a member of the class.
+    ["a directory of Go's patterns", git({ directories: [{ path: "envs/[!b]" }] }), { "envs/b/x": "1" }, true],
     ["a deeper directory that comes", git({ directories: [{ path: "envs/*" }] }), { "envs/a/deep/y": "1" }, false],
     ["a directory elsewhere", git({ directories: [{ path: "envs/*" }] }), { "docs/b/y": "1" }, false],
     ["at a tag", git({ revision: "v1", files: [{ path: "envs/*/x.json" }] }), { "envs/a/x.json": "2" }, false],
