@@ -79,6 +79,24 @@ describe.each(HOSTS)("sources that are no Git repository on %s", (host) => {
     expect(bot.liveValue("ext")).toBe("2");
   });
 
+  test("an application that reads a changed base of its own repository by its address is listed", async () => {
+    const base = (value: string) => ({ "base/configmap.yaml": configMap("web", { value }) });
+    const bot = await startBot({
+      host,
+      applications: ["web"],
+      files: (url) => ({
+        ...base("1"),
+        "base/kustomization.yaml": asYaml({ resources: ["configmap.yaml"] }),
+        "apps/web/kustomization.yaml": asYaml({ resources: [`${url}//base?ref=main`] }),
+      }),
+    });
+    const one = await bot.open(base("2"));
+    expect(bot.lastComment(one)).toMatch(
+      /^- `web`: its files read \S+base\?ref=main by this address: the change reaches it when it is merged into main,/m,
+    );
+    expect(await bot.locked(one)).toEqual([]);
+  });
+
   test("a hydrated application is listed when its dry source, its synced folder or its resource changes, and holds up no other", async () => {
     const hydrated = (repoURL: string, path: string) => ({
       source: undefined,

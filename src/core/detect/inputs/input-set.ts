@@ -19,7 +19,8 @@ export interface InputCollector {
   addPath(path: string): void;
   addPattern(pattern: string): void;
   addWhole(reason: string): void;
-  addRemote(): void;
+  /** Something from elsewhere; `addresses` may name repositories. */
+  addRemote(addresses?: readonly string[]): void;
   /** A chart of a fixed version. */
   addVersion(): void;
   readonly part: InputPart;

@@ -130,7 +130,8 @@ async function addOptionInputs(
   // Kustomize works in the directory that a linked path leads to.
   const places = [...new Set([path, tree.follow(path).path ?? path])];
   const from = (entry: string) => places.map((place) => cleanPath(place, entry));
-  if (named.some((entry) => !places.some((place) => isPathIn(tree, place, entry)))) into.addRemote();
+  const elsewhere = named.filter((entry) => !places.some((place) => isPathIn(tree, place, entry)));
+  if (elsewhere.length > 0) into.addRemote(elsewhere);
   for (const one of named.flatMap(from)) into.addPath(one);
   const components = kustomize.flatMap((options) => options.components).flatMap(from);
   await addKustomizeInputs([path, ...components], tree, into);
@@ -374,17 +375,25 @@ function collectInputs(position: number, sourcePath: string): InputCollector {
   let whole: string | undefined;
   let remote = false;
   let versions = false;
+  const addresses = new Set<string>();
   const paths = new Set<string>();
   const patterns = new Set<string>();
   return {
     addPath: (path) => void paths.add(path),
     addPattern: (pattern) => void patterns.add(pattern),
     addWhole: (reason) => (whole ??= reason),
-    addRemote: () => (remote = true),
+    addRemote(found = []) {
+      remote = true;
+      for (const address of found) addresses.add(address);
+    },
     addVersion: () => (versions = true),
     get part() {
       const read = { position, sourcePath, whole, paths: [...paths], patterns: [...patterns], remote };
-      return versions ? { ...read, versions } : read;
+      return {
+        ...read,
+        ...(addresses.size > 0 ? { addresses: [...addresses] } : {}),
+        ...(versions ? { versions } : {}),
+      };
     },
   };
 }

@@ -5,7 +5,8 @@ import type { ChangedPaths, InputSet } from "../../model/input-set.js";
 import type { FixedSource, Side } from "../../model/subject.js";
 import type { Commits } from "../../ports/context.js";
 import type { Snapshot } from "../../ports/snapshot.js";
-import { isOwnRepository } from "../tree/repository-url.js";
+import { cleanPath } from "../tree/repository-path.js";
+import { isOwnRepository, redactUserInfo } from "../tree/repository-url.js";
 import { touchedPaths, touches } from "./input-set.js";
 import { inputsAtEither } from "./inputs.js";
 
@@ -169,6 +170,8 @@ interface InputReasons {
   readonly moving: readonly string[];
   /** Whether sources of the repository that do not follow the base branch read changed files. */
   readonly others: boolean;
+  /** What its files name of this repository by its address, at the base branch, and reads changed files. */
+  readonly byAddress: string | undefined;
   /** The changed files that are certainly read: not those of a source that may read any file. */
   readonly touched: readonly string[];
 }
@@ -188,6 +191,7 @@ export async function findInputReasons(
   const moving: string[] = [];
   const touched: (readonly string[])[] = [];
   let others = false;
+  let byAddress: string | undefined;
   for (const definition of definitions) {
     const sources = ownSources(definition.spec, change);
     const own = [...new Set(sources.map(({ position }) => position))];
@@ -204,8 +208,53 @@ export async function findInputReasons(
       others = true;
       touched.push(certainlyTouched(rest, changed));
     }
+    const found = await findByAddress(definition, [...inputs, ...rest], around);
+    byAddress ??= found?.address;
+    touched.push(found?.touched ?? []);
   }
-  return { moving: [...new Set(moving)], others, touched: touched.flat() };
+  return { moving: [...new Set(moving)], others, byAddress, touched: touched.flat() };
+}
+
+/** A kustomization need not name more of its own repository by its address. */
+const MAX_ADDRESSES = 50;
+
+/** An address of the change request's base branch in these inputs, or in what those addresses name, where a file changes. */
+async function findByAddress(
+  definition: Application,
+  inputs: InputSet,
+  around: Surroundings,
+): Promise<{ readonly address: string; readonly touched: readonly string[] } | undefined> {
+  const { change, changed } = around;
+  const waiting = inputs.flatMap(({ addresses = [] }) => addresses);
+  const seen = new Set<string>();
+  for (let next = waiting.pop(); next !== undefined && seen.size < MAX_ADDRESSES; next = waiting.pop()) {
+    const path = ownPathOf(next, change);
+    if (path === undefined || seen.has(next)) continue;
+    seen.add(next);
+    const source = { repoURL: change.repositoryUrls[0] ?? "", path };
+    const read = await inputsInBothTrees({ ...definition, spec: { source } }, [1], around);
+    if (touches(read, changed)) return { address: redactUserInfo(next), touched: certainlyTouched(read, changed) };
+    waiting.push(...read.flatMap(({ addresses = [] }) => addresses));
+  }
+  return undefined;
+}
+
+/** No repository has a longer one, and the cost of reading it grows faster than its length. */
+const LONGEST_ADDRESS = 2048;
+
+/**
+ * The path in the change request's repository that an address names as Kustomize reads it, if that is at the base branch:
+ * `https://host/owner/name//path?ref=branch`, without a scheme too (`NewRepoSpecFromURL` of Kustomize 5).
+ */
+function ownPathOf(address: string, change: Branches): string | undefined {
+  if (address.length > LONGEST_ADDRESS) return undefined;
+  const [, bare = "", query = ""] = /^(?:git::)?([^?#]*)\??([^#]*)/.exec(address) ?? [];
+  const options = new URLSearchParams(query);
+  if (!followsBase(options.get("ref") ?? options.get("version") ?? "", change)) return undefined;
+  const url = bare.includes("://") || /^[^/]+@/.test(bare) ? bare : `https://${bare}`;
+  const parts = url.split("/");
+  const ends = parts.findIndex((_, at) => at > 0 && isOwnRepository(change, parts.slice(0, at + 1).join("/")));
+  return ends === -1 ? undefined : cleanPath(...parts.slice(ends + 1));
 }
 
 function inputsInBothTrees(

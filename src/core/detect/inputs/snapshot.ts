@@ -123,10 +123,8 @@ class KnownInputs {
 }
 
 function weightOf({ inputs, decidedBy = [] }: FoundInputs): number {
-  return [...inputs.flatMap(({ paths, patterns }) => [...paths, ...patterns]), ...decidedBy].reduce(
-    (sum, text) => sum + 2 * text.length + 50,
-    400,
-  );
+  const texts = inputs.flatMap(({ paths, patterns, addresses = [] }) => [...paths, ...patterns, ...addresses]);
+  return [...texts, ...decidedBy].reduce((sum, text) => sum + 2 * text.length + 50, 400);
 }
 
 /** Files that are read ahead together, since a partial clone fetches missing blobs once per read. */

@@ -2,6 +2,7 @@ import type { JsonnetOptions } from "../../model/application.js";
 import { isJsonObject, type Json, type JsonObject } from "../../model/json.js";
 import type { RepositoryTree } from "../../ports/snapshot.js";
 import { cleanPath, parentOf } from "../tree/repository-path.js";
+import { mayBeAddress } from "../tree/repository-url.js";
 import { type InputCollector, isExactVersion, isPathIn } from "./input-set.js";
 
 const MAX_CHARTS = 200;
@@ -133,7 +134,7 @@ export async function addKustomizeInputs(
           into.addWhole(`the kustomization ${file} cannot be read`);
           return;
         }
-        if (reads.remote) into.addRemote();
+        if (reads.remote) into.addRemote(reads.addresses);
         if (reads.versions) into.addVersion();
         files += 1 + reads.paths.length;
         if (files > MAX_FILES) {
@@ -162,6 +163,7 @@ interface Reads {
   readonly paths: readonly string[];
   /** It also fetches something from elsewhere. */
   readonly remote: boolean;
+  readonly addresses: readonly string[];
   /** It also fetches charts of fixed versions. */
   readonly versions: boolean;
 }
@@ -187,7 +189,9 @@ async function readsOf(file: string, directory: string, tree: RepositoryTree): P
     .filter(({ text, path }) => text.split("/").includes("..") || tree.hasDirectory(path))
     .map(({ path }) => path)
     .filter((path) => path !== directory);
-  return { paths, remote, versions: objects.flatMap(chartsIn).some(isFromRepository) };
+  const addresses = texts.filter((text) => !text.includes("\n") && mayBeAddress(text));
+  if (addresses.length > MAX_FILES) return undefined;
+  return { paths, remote, addresses, versions: objects.flatMap(chartsIn).some(isFromRepository) };
 }
 
 /** Their entries are plugin configurations, as files, directories or inline, which can name further files. */

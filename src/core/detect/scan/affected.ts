@@ -181,7 +181,16 @@ async function lookAt(
   const moves = () => variants.some(({ spec }) => movingPositions(spec, change).length > 0);
   if (reasons.length > 0 && moves()) return { ...common, kind: "existing", specChanged: false, reasons };
   const left = variants[0];
-  if (left === undefined || (reasons.length === 0 && !inputs.others)) return undefined;
+  if (left === undefined) return undefined;
+  if (reasons.length === 0 && !inputs.others) {
+    if (inputs.byAddress === undefined) return undefined;
+    return {
+      application: name,
+      reason:
+        `its files read ${inputs.byAddress} by this address: the change reaches it when it is merged into ` +
+        `${change.baseBranch}, and no plan shows what it does there`,
+    };
+  }
   return {
     application: name,
     reason: notMovingReason(left.spec, change) ?? `no source of it follows ${change.baseBranch}`,

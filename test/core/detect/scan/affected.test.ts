@@ -354,6 +354,70 @@ describe("sources that do not follow the base branch", () => {
   });
 });
 
+describe("what a kustomization reads of this repository by its address", () => {
+  const files = (address: string): Files => ({
+    "apps/web/kustomization.yaml": `resources: ['${address}']`,
+    "Base/kustomization.yaml": "resources: [../common/cm.yaml]",
+    "common/cm.yaml": "a: 1",
+    "docs/x": "1",
+  });
+  const found = async (address: string, changed: string, of = spec("apps/web")) => {
+    const base = files(address);
+    return detection({ base, head: { ...base, [changed]: "a: 2" }, live: [live("web", of)] });
+  };
+
+  test.each([
+    `${OWN_URL}//Base`,
+    `${OWN_URL}//Base?ref=main`,
+    `${OWN_URL}.git//Base?submodules=0&ref=main`,
+    `git::${OWN_URL}/Base?version=main`,
+    "git@git.example.com:acme/deploy.git//Base?ref=main",
+    "ssh://git@git.example.com/acme/deploy//Base?ref=HEAD",
+    "git.example.com/acme/deploy//Base/",
+  ])("%s: listed, since no render shows it before the merge", async (address) => {
+    for (const changed of ["Base/kustomization.yaml", "common/cm.yaml"]) {
+      const { applications, notFollowing, allClaimed } = await found(address, changed);
+      expect(applications).toEqual([]);
+      expect(notFollowing).toEqual([
+        {
+          application: "web",
+          reason: `its files read ${address.replace("//git@", "//")} by this address: the change reaches it when it is merged into main, and no plan shows what it does there`,
+        },
+      ]);
+      expect(allClaimed).toBe(true);
+    }
+    expect((await found(address, "docs/x")).notFollowing).toEqual([]);
+    expect((await found(address, "apps/web/kustomization.yaml")).applications).toMatchObject([{ name: "web" }]);
+  });
+
+  test.each([
+    `${OWN_URL}//Base?ref=${"a".repeat(40)}`,
+    `${OWN_URL}//Base?ref=v1`,
+    `${OWN_URL}2//Base`,
+    "https://git.example.com/acme//Base",
+    "https://other.example.com/acme/deploy//Base",
+  ])("%s does not follow the base branch of this repository", async (address) => {
+    expect((await found(address, "common/cm.yaml")).notFollowing).toEqual([]);
+  });
+
+  test("components of the definition count, and what a base reads by its address in turn", async () => {
+    const address = `${OWN_URL}//apps/web`;
+    const of = spec("apps/shop", { kustomize: { components: [address] } });
+    const base = { ...files(`${OWN_URL}//Base`), "apps/shop/kustomization.yaml": "namePrefix: a-" };
+    const { notFollowing } = await detection({
+      base,
+      head: { ...base, "common/cm.yaml": "a: 2" },
+      live: [live("shop", of)],
+    });
+    expect(notFollowing).toMatchObject([{ application: "shop", reason: expect.stringContaining(`${OWN_URL}//Base`) }]);
+  });
+
+  test("an address with a password is shown without it", async () => {
+    const { notFollowing } = await found(`${OWN_URL.replace("://", "://bot:hunter2@")}//Base`, "common/cm.yaml");
+    expect(notFollowing[0]?.reason).toContain(`read ${OWN_URL}//Base by`);
+  });
+});
+
 describe("explicit paths of the repository file", () => {
   const running = [
     live("web", spec("apps/web")),
