@@ -310,26 +310,30 @@ const TOKEN_KEPT_MS = 50 * 60_000;
 
 const tokenSchema = z.object({ token: z.string().min(1) });
 
-/** Makes and caches tokens that can only read the contents of one repository. */
+/**
+ * Makes and caches tokens that can only read the contents of one repository, whatever has its name later. They end at once when the App
+ * is uninstalled.
+ */
 function createCloneSource(
   client: GitHubClient,
   { webUrl, clock }: { readonly webUrl: string; readonly clock: Clock },
 ): CodeHost["cloneSource"] {
-  const kept = new Map<RepositoryName, { readonly token: Promise<string>; readonly until: number }>();
+  const kept = new Map<string, readonly [token: Promise<string>, installation: Promise<number>, until: number]>();
 
-  function tokenFor(repository: RepositoryName): Promise<string> {
+  async function tokenFor({ repository, repositoryId = "" }: ChangeRequestRef): Promise<string> {
     const now = clock.now().getTime();
-    const known = kept.get(repository);
-    if (known !== undefined && known.until > now) return known.token;
-    const token = newToken(repository);
-    kept.set(repository, { token, until: now + TOKEN_KEPT_MS });
-    token.catch(() => kept.delete(repository));
+    const key = `${repositoryId} ${repository}`;
+    const [known, madeFor, until = 0] = kept.get(key) ?? [];
+    if (known && until > now && (await madeFor) === (await client.installationOf(repository))) return known;
+    const installation = client.installationOf(repository);
+    const token = installation.then((id) => newToken(repository, id));
+    kept.set(key, [token, installation, now + TOKEN_KEPT_MS]);
+    token.catch(() => kept.delete(key));
     return token;
   }
 
-  async function newToken(repository: RepositoryName): Promise<string> {
+  async function newToken(repository: RepositoryName, installation_id: number): Promise<string> {
     const asked = `make a token to read ${repository}`;
-    const installation_id = await client.installationOf(repository);
     const data = await client.asApp(asked, (octokit) =>
       octokit.rest.apps.createInstallationAccessToken({
         installation_id,
@@ -342,7 +346,7 @@ function createCloneSource(
 
   return async (change) => ({
     url: `${webUrl}/${change.repository}.git`,
-    authorization: `Basic ${Buffer.from(`x-access-token:${await tokenFor(change.repository)}`).toString("base64")}`,
+    authorization: `Basic ${Buffer.from(`x-access-token:${await tokenFor(change)}`).toString("base64")}`,
     headRef: `refs/pull/${change.number}/head`,
   });
 }
@@ -373,7 +377,8 @@ async function readFile(
   server: Parameters<typeof repositoryAt>[1],
 ): Promise<readonly FileContent[] | undefined> {
   const repository = repositoryAt(repoURL, server);
-  if (repository === undefined || !hasOwner(repository)) return undefined;
+  // All of GitHub's repositories belong to an owner directly.
+  if (repository?.split("/").length !== 2) return undefined;
   const asked = `read ${path} in ${repository}`;
   const { standard, followed } = await client.queryRepository(filesSchema, repository, asked, FILES_QUERY, {
     standard: `HEAD:${path}`,
@@ -381,11 +386,6 @@ async function readFile(
     aside: isAside(follows),
   });
   return followed === undefined ? [standard] : [standard, followed];
-}
-
-/** All of GitHub's repositories belong to an owner directly. */
-function hasOwner(repository: RepositoryName): boolean {
-  return repository.split("/").length === 2;
 }
 
 /** The change request with the name that its repository has now. */

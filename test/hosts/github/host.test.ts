@@ -299,6 +299,35 @@ test("git reads with a token for this repository's contents alone", async () => 
   expect(await Promise.all([host.cloneSource(ref), host.cloneSource(ref)])).toEqual([source, source]);
 });
 
+describe("the token for git is made anew", () => {
+  const authorizationOf = (token: string) => `Basic ${Buffer.from(`x-access-token:${token}`).toString("base64")}`;
+
+  test("once the App was uninstalled and installed again, which ended the one before", async () => {
+    const { host, api, installation } = githubUnderTest({ installed: false });
+    api.get("/repos/acme/deploy/installation").reply(200, { id: installation });
+    mintToken(installation, "ghs_before");
+    expect((await host.cloneSource(ref)).authorization).toBe(authorizationOf("ghs_before"));
+    api.post(`/app/installations/${installation}/access_tokens`).reply(404, { message: "Not Found" });
+    await expect(host.mergeability(ref)).rejects.toMatchObject({ reason: "not-found" });
+    api.get("/repos/acme/deploy/installation").reply(200, { id: installation + 100_000 });
+    mintToken(installation + 100_000, "ghs_after");
+    expect((await host.cloneSource(ref)).authorization).toBe(authorizationOf("ghs_after"));
+    expect((await host.cloneSource(ref)).authorization).toBe(authorizationOf("ghs_after"));
+  });
+
+  test("for another repository that got the name: GitHub gives the first one for the repository, not for its name", async () => {
+    const { host, api, installation } = githubUnderTest({ installed: false });
+    api.get("/repos/acme/deploy/installation").reply(200, { id: installation });
+    for (const [repositoryId, token] of [
+      ["1", "ghs_one"],
+      ["2", "ghs_two"],
+    ] as const) {
+      mintToken(installation, token);
+      expect((await host.cloneSource({ ...ref, repositoryId })).authorization).toBe(authorizationOf(token));
+    }
+  });
+});
+
 describe("refusals", () => {
   test.each<[number, Record<string, string>, string, RegExp]>([
     [403, {}, "forbidden", /does not allow us to .*"said".*permissions/],
