@@ -60,6 +60,8 @@ const POLLING_BUDGET = 2500;
 const COST_OF_CHANGED = 3;
 /** Change requests whose last activity and reviews are remembered. */
 const MAX_REVIEWED = 10_000;
+/** Repositories whose last failure is remembered. */
+const MAX_FAILED = 10_000;
 /** How long a host that is at its limit is left alone. */
 const REST_MS = 5 * 60_000;
 
@@ -81,6 +83,8 @@ export class RecentEvents {
   readonly #repositories = new Map<HostId, { readonly at: number; readonly names: readonly RepositoryName[] }>();
   readonly #reviews = new LRUCache<string, SeenReviews>({ max: MAX_REVIEWED });
   readonly #restsUntil = new Map<HostId, number>();
+  /** When repositories failed to tell what happened, until one look at them works: the others come before them meanwhile. */
+  readonly #failedAt = new LRUCache<string, number>({ max: MAX_FAILED });
 
   constructor(private readonly parts: SearchParts) {
     this.#searches = sharedSearches(parts.connection);
@@ -116,11 +120,13 @@ export class RecentEvents {
     for (const place of places) {
       try {
         const { found, quiet } = await this.#search(place, left);
+        this.#failedAt.delete(nameOf(place));
         left -= found;
         if (!quiet) changed -= 1;
       } catch (error) {
         if (error instanceof HostFailure && error.reason === "rate-limited") throw error;
-        // Repositories that were deleted or are no longer ours must neither come first each time nor fill the log.
+        this.#failedAt.set(nameOf(place), clock.now().getTime());
+        // Repositories that were deleted or are no longer ours must not fill the log.
         if (error instanceof HostFailure && error.reason === "not-found") {
           await this.#save(place, clock.now().getTime());
           continue;
@@ -154,7 +160,7 @@ export class RecentEvents {
       const since = Math.max(until, now - SEARCH_BACK_MS);
       places.push({ host: codeHost, repository, since: new Date(since) });
     }
-    return longestUnsearched(places);
+    return this.#longestUnsearched(places);
   }
 
   async #installed(host: CodeHost): Promise<readonly Place[]> {
@@ -170,7 +176,7 @@ export class RecentEvents {
       now ??= (await host.reach())?.getTime() ?? this.parts.clock.now().getTime();
       await this.#save({ host, repository }, now + 1000 + SKEW_MS);
     }
-    return longestUnsearched(places);
+    return this.#longestUnsearched(places);
   }
 
   async #list(host: CodeHost): Promise<readonly RepositoryName[]> {
@@ -184,13 +190,18 @@ export class RecentEvents {
     return names;
   }
 
-  async #searchedUntil({ id }: CodeHost, repository: RepositoryName): Promise<number | undefined> {
-    const last = await this.#searches.find(`${id}/${repository}`);
+  #longestUnsearched(places: readonly Place[]): readonly Place[] {
+    const lastLook = (place: Place) => Math.max(place.since.getTime(), this.#failedAt.get(nameOf(place)) ?? 0);
+    return [...places].sort((a, b) => lastLook(a) - lastLook(b)).slice(0, MAX_REPOSITORIES);
+  }
+
+  async #searchedUntil(host: CodeHost, repository: RepositoryName): Promise<number | undefined> {
+    const last = await this.#searches.find(nameOf({ host, repository }));
     return last && Date.parse(last.until);
   }
 
-  #save({ host, repository }: Omit<Place, "since">, until: number): Promise<void> {
-    return this.#searches.save(`${host.id}/${repository}`, { until: new Date(until).toISOString() });
+  #save(place: Omit<Place, "since">, until: number): Promise<void> {
+    return this.#searches.save(nameOf(place), { until: new Date(until).toISOString() });
   }
 
   async #search(place: Place, most: number): Promise<{ readonly found: number; readonly quiet: boolean }> {
@@ -301,8 +312,8 @@ export class RecentEvents {
   }
 }
 
-function longestUnsearched(places: readonly Place[]): readonly Place[] {
-  return [...places].sort((a, b) => a.since.getTime() - b.since.getTime()).slice(0, MAX_REPOSITORIES);
+function nameOf({ host, repository }: Pick<Place, "host" | "repository">): string {
+  return `${host.id}/${repository}`;
 }
 
 function commentEvent({ change, id, body, author }: RecentComment): Extract<HostEvent, { kind: "commented" }> {

@@ -1,5 +1,6 @@
 import { expect, test } from "@jest/globals";
 import { repositoryName } from "../../src/core/model/brand.js";
+import { HostFailure } from "../../src/core/model/errors.js";
 import type { HostEvent } from "../../src/core/model/event.js";
 import type { CodeHost, RecentActivity, RecentComment } from "../../src/core/ports/code-host.js";
 import type { EventQueue } from "../../src/core/ports/event-queue.js";
@@ -11,15 +12,16 @@ import { recordingLog } from "../recording-log.js";
 const MINUTE_MS = 60_000;
 const repository = repositoryName("acme/deploy");
 
-/** A polled host that tells of so many comments in one answer, the oldest first. */
-function startPolling(most: number) {
+/** A polled host that tells of so many comments in one answer, the oldest first, and nothing of the repositories in `broken`. */
+function startPolling(most: number, broken: readonly string[] = []) {
   const [clock, comments, found] = [new ManualClock(), [] as RecentComment[], new Map<string, HostEvent>()];
   const host = {
     id: "hostb",
     self: () => Promise.resolve({ id: "1", login: "svc", bot: true }),
     reach: () => Promise.resolve(clock.now()),
-    repositories: () => Promise.resolve([repository]),
-    recentActivity(_name: unknown, since: Date): Promise<RecentActivity> {
+    repositories: () => Promise.resolve([...broken.map(repositoryName), repository]),
+    recentActivity(name: string, since: Date): Promise<RecentActivity> {
+      if (broken.includes(name)) return Promise.reject(new HostFailure("forbidden", "merge requests are disabled"));
       const told = comments.filter(({ createdAt }) => createdAt >= since).slice(0, most);
       const readTo = told.length < most ? undefined : told.at(-1)?.createdAt;
       return Promise.resolve({ at: clock.now(), readTo, heads: [], closed: [], comments: told });
@@ -79,4 +81,14 @@ test("more at one time than a host tells of does not keep it from what comes lat
   line.comment(4);
   await line.poll(MINUTE_MS);
   expect(line.found()).toContain(4);
+});
+
+test("repositories that never tell what happened do not keep the others from being looked at", async () => {
+  const broken = Array.from({ length: 40 }, (_, index) => `acme/broken-${index}`);
+  const line = startPolling(2, broken);
+  for (let look = 1; look <= 3; look += 1) await line.poll(MINUTE_MS);
+  line.wait(5 * MINUTE_MS);
+  line.comment(1);
+  for (let look = 1; look <= 2; look += 1) await line.poll(MINUTE_MS);
+  expect(line.found()).toEqual([1]);
 });
