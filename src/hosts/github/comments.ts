@@ -147,8 +147,10 @@ export function createRecentActivity(client: GitHubClient): CodeHost["recentActi
   };
 }
 
-/** Pages of pull requests or of new comments that one call of `recentActivity` reads. */
-const MAX_RECENT_PAGES = 5;
+/** Pages of new comments that one call of `recentActivity` reads; the next one goes on where it ended. */
+const MAX_COMMENT_PAGES = 5;
+/** Pages of pull requests that one call reads. They come newest first, so that what is behind the last page is lost. */
+const MAX_PULL_PAGES = 20;
 
 /** Pull requests that changed since then, the least recently changed first; `unchanged` if the first page still has this ETag. */
 async function pullsSince(
@@ -161,7 +163,7 @@ async function pullsSince(
   const order = { state: "all", sort: "updated", direction: "desc", per_page: PAGE_SIZE } as const;
   const found: RecentPull[] = [];
   let etag: string | undefined;
-  for (let page = 1; page <= MAX_RECENT_PAGES; page += 1) {
+  for (let page = 1; page <= MAX_PULL_PAGES; page += 1) {
     const headers = page === 1 && known !== undefined ? { "if-none-match": known } : {};
     const listed = await client.read(pullsSchema.or(z.literal("unchanged")), name, asked, async (octokit, at) => {
       try {
@@ -199,7 +201,7 @@ async function commentsSince(client: GitHubClient, repository: RepositoryName, s
   const asked = `list the new comments of ${repository}`;
   const recent: (Omit<RecentComment, "change"> & { readonly number: number; readonly nodeId: string })[] = [];
   let readTo: Date | undefined;
-  for (let page = 1; page <= MAX_RECENT_PAGES; page += 1) {
+  for (let page = 1; page <= MAX_COMMENT_PAGES; page += 1) {
     // What was edited is as new as its edit. Comments that nobody edited come in the order in which they were written.
     const order = { sort: "updated", direction: "asc", per_page: PAGE_SIZE, page } as const;
     const comments = await client.read(recentCommentsSchema, repository, asked, (octokit, at) =>

@@ -1,5 +1,6 @@
 import { MergeRequestNoteAwardEmojis, MergeRequestNotes, MergeRequests } from "@gitbeaker/rest";
 import * as z from "zod";
+import type { RepositoryName } from "../../core/model/brand.js";
 import type { ChangeRequestRef, User } from "../../core/model/change-request.js";
 import type { CodeHost, OwnComment, Reaction, RecentComment } from "../../core/ports/code-host.js";
 import type { ContentPace } from "../content-pace.js";
@@ -102,10 +103,12 @@ async function listOwn(
   return own;
 }
 
-/** Merge requests that one call of `recentActivity` reads; each costs a request. */
-const MAX_MERGE_REQUESTS = 50;
-/** Notes read of each merge request, the newest ones. */
-const MAX_NOTES = 100;
+/** Merge requests of a page; each costs a request. */
+const MERGE_REQUESTS_PAGE = 50;
+/** Pages of merge requests, and of the newest notes of each, that one call of `recentActivity` reads. */
+const MAX_RECENT_PAGES = 10;
+/** A call reads at least so much more than was read before, or the next one would read the same. */
+const OVERLAP_MS = 60_000;
 
 const mergeRequestsSchema = z.array(
   z.object({
@@ -138,19 +141,10 @@ const recentNotesSchema = z.array(
 /** GitLab leaves `updated_at` as it is if a note comes within a minute of the last update (`ThrottledTouch`). */
 const THROTTLED_MS = 60_000;
 
-/** One call for the merge requests, and one for each that changed. */
+/** One call for the merge requests, and one for each that changed; more where very much happened. */
 export function createRecentActivity(client: GitLabClient): CodeHost["recentActivity"] {
   return async (repository, since) => {
-    const merges = await client.read(mergeRequestsSchema, `list the merge requests of ${repository}`, (gitlab) =>
-      new MergeRequests(gitlab).all({
-        projectId: repository,
-        updatedAfter: new Date(since.getTime() - THROTTLED_MS).toISOString(),
-        orderBy: "updated_at",
-        sort: "asc",
-        perPage: MAX_MERGE_REQUESTS,
-        page: 1,
-      }),
-    );
+    const { merges, readTo } = await mergesSince(client, repository, since);
     const at = client.answeredAt();
     const changed: (RecentMerge & Awaited<ReturnType<typeof notesSince>> & { readonly change: ChangeRequestRef })[] =
       [];
@@ -160,7 +154,7 @@ export function createRecentActivity(client: GitLabClient): CodeHost["recentActi
     }
     return {
       at,
-      readTo: merges.length < MAX_MERGE_REQUESTS ? undefined : merges.at(-1)?.updated_at,
+      readTo,
       heads: changed.flatMap(({ change, state, sha, updated_at: updatedAt, newest }) => {
         const isNew = updatedAt >= since || (newest !== undefined && newest.created_at >= since);
         const activity = `${updatedAt.toISOString()} ${newest?.id ?? ""}`;
@@ -178,17 +172,44 @@ export function createRecentActivity(client: GitLabClient): CodeHost["recentActi
   };
 }
 
+/**
+ * What changed since then, the least recently changed first. Each page begins where the one before ended, since what changes meanwhile
+ * moves to the end of the list; `updated_after` includes that time (`app/models/concerns/updated_at_filterable.rb` of GitLab).
+ */
+async function mergesSince(client: GitLabClient, repository: RepositoryName, since: Date) {
+  const found = new Map<number, RecentMerge>();
+  let readTo: Date | undefined;
+  let after = new Date(since.getTime() - THROTTLED_MS);
+  for (let page = 1; page <= MAX_RECENT_PAGES; page += 1) {
+    const query = { projectId: repository, orderBy: "updated_at", sort: "asc", perPage: MERGE_REQUESTS_PAGE } as const;
+    const listed = await client.read(mergeRequestsSchema, `list the merge requests of ${repository}`, (gitlab) =>
+      new MergeRequests(gitlab).all({ ...query, updatedAfter: after.toISOString(), page: 1 }),
+    );
+    for (const one of listed) {
+      found.delete(one.iid);
+      found.set(one.iid, one);
+    }
+    readTo = listed.length < MERGE_REQUESTS_PAGE ? undefined : listed.at(-1)?.updated_at;
+    if (readTo === undefined || readTo.getTime() > since.getTime() + OVERLAP_MS) break;
+    after = readTo;
+  }
+  return { merges: [...found.values()], readTo };
+}
+
 /** What people wrote, and the newest note: GitLab itself writes one for each approval. */
 async function notesSince(client: GitLabClient, change: ChangeRequestRef, since: Date) {
   const { repository, number } = change;
-  const notes = await client.read(recentNotesSchema, `list the comments of ${repository}!${number}`, (gitlab) =>
-    new MergeRequestNotes(gitlab).all(repository, number, {
-      sort: "desc",
-      orderBy: "created_at",
-      perPage: MAX_NOTES,
-      page: 1,
-    }),
-  );
+  const order = { sort: "desc", orderBy: "created_at", perPage: PAGE_SIZE } as const;
+  const found = new Map<string, z.output<typeof recentNotesSchema>[number]>();
+  for (let page = 1; page <= MAX_RECENT_PAGES; page += 1) {
+    const listed = await client.read(recentNotesSchema, `list the comments of ${repository}!${number}`, (gitlab) =>
+      new MergeRequestNotes(gitlab).all(repository, number, { ...order, page }),
+    );
+    for (const note of listed) found.set(note.id, note);
+    const oldest = listed.at(-1)?.created_at;
+    if (listed.length < PAGE_SIZE || oldest === undefined || oldest < since) break;
+  }
+  const notes = [...found.values()];
   const comments = notes.flatMap((note): readonly RecentComment[] => {
     const { id, body, type, system, internal, confidential, author, created_at, updated_at } = note;
     if (system === true || internal === true || confidential === true || type === "DiffNote" || !author) return [];

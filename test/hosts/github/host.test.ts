@@ -512,3 +512,21 @@ test("of more than 500 comments that are new or edited, it is said up to when th
   const { readTo } = await host.recentActivity(ref.repository, new Date("2026-03-02T10:00:00Z"));
   expect(readTo).toEqual(new Date("2026-03-02T10:05:00Z"));
 });
+
+test("more than 500 pull requests that changed are all told of", async () => {
+  const { host, api } = githubUnderTest();
+  const changedPull = (number: number) => ({ ...pull(), number, updated_at: "2026-03-02T10:01:00Z" });
+  for (const page of [1, 2, 3, 4, 5, 6, 7]) {
+    const count = page === 7 ? 1 : 100;
+    api
+      .get("/repos/acme/deploy/pulls")
+      .query((query) => query.page === String(page))
+      .reply(
+        200,
+        Array.from({ length: count }, (_, index) => changedPull(page * 100 + index)),
+      );
+  }
+  api.get("/repos/acme/deploy/issues/comments").query(true).reply(200, []);
+  const { heads } = await host.recentActivity(ref.repository, new Date("2026-03-02T10:00:00Z"));
+  expect(heads).toHaveLength(601);
+});

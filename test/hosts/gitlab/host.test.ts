@@ -354,3 +354,59 @@ test.each([
   expect(activity.heads).toHaveLength(count);
   expect(activity.readTo?.toISOString()).toBe(readTo);
 });
+
+describe("the activity of a busy project", () => {
+  const since = new Date("2026-03-02T10:00:00.000Z");
+  const merges = (from: number, to: number, updated_at: (iid: number) => string) =>
+    Array.from({ length: to - from + 1 }, (_, index) => {
+      const iid = from + index;
+      return mergeRequest({ iid, updated_at: updated_at(iid) });
+    });
+  const page = (after: string) => (query: Record<string, unknown>) => query.updated_after === after;
+
+  test("is read on until it is newer than what the next look reads again", async () => {
+    const { host, api } = gitlabUnderTest();
+    const secondOf = (iid: number) => `2026-03-02T10:00:${String(Math.floor(iid / 2)).padStart(2, "0")}.000Z`;
+    const list = () => api.get(`${PROJECT}/merge_requests`);
+    list()
+      .query(page("2026-03-02T09:59:00.000Z"))
+      .reply(200, merges(1, 50, secondOf));
+    // The last of the page before comes again, and one that was changed meanwhile.
+    const next = [...merges(50, 60, secondOf), mergeRequest({ iid: 7, updated_at: "2026-03-02T10:01:02.000Z" })];
+    list().query(page("2026-03-02T10:00:25.000Z")).reply(200, next);
+    api
+      .get(/\/merge_requests\/\d+\/notes/)
+      .times(60)
+      .reply(200, []);
+    const activity = await host.recentActivity(ref.repository, since);
+    expect(activity.heads.map(({ change: { number } }) => number)).toEqual([
+      ...Array.from({ length: 60 }, (_, index) => index + 1).filter((iid) => iid !== 7),
+      7,
+    ]);
+    expect(activity.readTo).toBeUndefined();
+  });
+
+  test("has all comments of a merge request with more than a hundred new ones, each once", async () => {
+    const { host, api } = gitlabUnderTest();
+    const at = "2026-03-02T10:00:30.000Z";
+    api
+      .get(`${PROJECT}/merge_requests`)
+      .query(true)
+      .reply(200, [mergeRequest({ updated_at: at })]);
+    const author = { id: 101, username: "ana" };
+    const note = (id: number, created_at = at) => ({ id, body: `${id}`, author, created_at, updated_at: created_at });
+    const notes = (from: number, count: number) => Array.from({ length: count }, (_, index) => note(from - index));
+    const path = `${MERGE_REQUEST}/notes`;
+    api
+      .get(path)
+      .query({ sort: "desc", order_by: "created_at", per_page: "100", page: "1" })
+      .reply(200, notes(300, 100));
+    // Somebody wrote another one meanwhile, so that the last one of the first page comes again.
+    const second = [...notes(201, 99), note(102, "2026-03-02T09:00:00.000Z")];
+    api.get(path).query({ sort: "desc", order_by: "created_at", per_page: "100", page: "2" }).reply(200, second);
+    const { comments } = await host.recentActivity(ref.repository, since);
+    const ids = comments.map(({ id }) => Number(id));
+    expect(new Set(ids).size).toBe(ids.length);
+    expect(ids.toSorted((a, b) => a - b)).toEqual(Array.from({ length: 198 }, (_, index) => 103 + index));
+  });
+});
