@@ -1,4 +1,4 @@
-import { changeRequestKey, type ChangeRequestRef } from "../core/model/change-request.js";
+import type { ChangeRequestRef } from "../core/model/change-request.js";
 import { StoreUnavailable } from "../core/model/errors.js";
 import type { HostEvent } from "../core/model/event.js";
 import type { EventQueue, QueueBacklog } from "../core/ports/event-queue.js";
@@ -85,11 +85,11 @@ class DurableQueue implements EventQueue {
     }
     if (pushed.kind === "known") return false;
     for (const superseded of pushed.superseded) log.debug(fieldsOf(superseded), "superseded by a newer event");
-    const change = changeRequestKey(event.change);
-    void this.#confirm(event, pushed.isFirst);
+    const { lane } = pushed;
+    void this.#confirm(event, pushed.isFirst ? [lane] : []);
     // If another replica runs the change request, it learns this at the next renewal of its lease.
-    if (event.kind === "updated") this.#runs.get(change)?.stop("pushed");
-    if (event.kind === "closed") this.#runs.get(change)?.stop("closed");
+    if (event.kind === "updated") this.#runs.get(lane)?.stop("pushed");
+    if (event.kind === "closed") this.#runs.get(lane)?.stop("closed");
     return true;
   }
 
@@ -99,7 +99,7 @@ class DurableQueue implements EventQueue {
   }
 
   async isBusy(change: ChangeRequestRef): Promise<boolean> {
-    return (await this.#refused.isBusy(change)) || this.#lanes.isBusy(changeRequestKey(change));
+    return (await this.#refused.isBusy(change)) || this.#lanes.isBusy(change);
   }
 
   async idle(): Promise<void> {
@@ -145,7 +145,7 @@ class DurableQueue implements EventQueue {
     if (performance.now() - began < PUSH_RETRY_MS) await new Promise((resolve) => setTimeout(resolve, PUSH_RETRY_MS));
     const again = await this.#attemptPush(event, SECOND_PUSH_MS);
     // One of the two calls was executed, so Redis has the event.
-    return again?.kind === "known" ? { kind: "accepted", isFirst: true, superseded: [] } : again;
+    return again?.kind === "known" ? { ...again, kind: "accepted", isFirst: true, superseded: [] } : again;
   }
 
   /** Returns undefined after `ms`; shortly before that, Redis stops accepting the event. */
@@ -167,12 +167,11 @@ class DurableQueue implements EventQueue {
   }
 
   /** Not awaited: an event that is not announced still runs, a little later, and so does a command that is not confirmed. */
-  async #confirm(event: HostEvent, isFirst: boolean): Promise<void> {
+  async #confirm(event: HostEvent, lanes: readonly string[]): Promise<void> {
     try {
       // In this order, so that the run finds the confirmation.
       const confirmed = event.kind === "commented" ? this.#lanes.confirm(event) : undefined;
-      const announced = isFirst ? this.#lanes.announce([changeRequestKey(event.change)]) : undefined;
-      await Promise.all([confirmed, announced]);
+      await Promise.all([confirmed, this.#lanes.announce(lanes)]);
     } catch (error) {
       this.#options.log.debug({ ...fieldsOf(event), err: error }, "could not announce an event");
     }

@@ -1,8 +1,13 @@
-import { LeaseLost, StoreUnavailable } from "../core/model/errors.js";
-import { type RunEnd, Stopped, type StopReason } from "../core/ports/event-queue.js";
+import * as z from "zod";
+import { applicationName, revision } from "../core/model/brand.js";
+import { LeaseLost, StoredValueUnreadable, StoreUnavailable } from "../core/model/errors.js";
+import { isJsonObject, parseJson } from "../core/model/json.js";
+import { isNoted, type NotedResult, type RunNotes } from "../core/model/progress.js";
+import { type RunEnd, type RunJournal, Stopped, type StopReason } from "../core/ports/event-queue.js";
 import type { StoreConnection } from "../http/redis.js";
-import { fieldsOf, type QueueOptions, type QueueTiming } from "./in-process.js";
-import { type LaneStore, RedisJournal, type Taken } from "./lane-store.js";
+import { STORE_TITLE } from "../names.js";
+import { fieldsOf, IDS_KEPT_MS, type QueueOptions, type QueueTiming } from "./in-process.js";
+import { journalKey, type LaneStore, type Taken } from "./lane-store.js";
 
 interface EventRunParts extends Pick<QueueOptions, "run" | "log"> {
   readonly connection: StoreConnection;
@@ -198,4 +203,57 @@ export class EventRun {
 
 function isHandedBack({ reason }: AbortSignal): boolean {
   return reason instanceof Stopped && reason.reason === "handed-back";
+}
+
+const application = z.string().min(1).transform(applicationName);
+
+const startedApplication = z
+  .object({
+    application,
+    lastOperation: z.string().optional(),
+    pins: z.array(z.object({ position: z.int().positive(), revision: z.string().transform(revision) })),
+    revision: z.string().transform(revision),
+    destination: z.object({ cluster: z.string(), namespace: z.string() }),
+    after: z.array(application),
+  })
+  .transform(({ lastOperation, ...noted }) => ({ ...noted, lastOperation }));
+
+const notes = z.object({
+  v: z.literal(1),
+  started: z.array(startedApplication).optional(),
+  skipped: z.array(application).optional(),
+  // Only this service writes it, so the version vouches for the rest of its shape.
+  result: z.custom<NotedResult>((value) => isJsonObject(value) && isNoted(value)).optional(),
+});
+
+/** A run's notes in Redis, one value per delivery. */
+class RedisJournal implements RunJournal {
+  readonly #key: string;
+
+  constructor(
+    private readonly connection: StoreConnection,
+    delivery: string,
+  ) {
+    this.#key = journalKey(delivery);
+  }
+
+  async read(): Promise<RunNotes> {
+    const text = await this.connection.run((redis) => redis.get(this.#key));
+    if (text === null) return {};
+    const parsed = notes.safeParse(parseJson(text));
+    if (!parsed.success) {
+      throw new StoredValueUnreadable(
+        `the notes of a run in ${STORE_TITLE} are damaged or were written by another version of this service. ` +
+          `Run one version everywhere, or delete the key ${this.#key}.`,
+        { cause: parsed.error },
+      );
+    }
+    const { started, skipped, result } = parsed.data;
+    return { started, skipped, result };
+  }
+
+  async write({ started, skipped, result }: RunNotes): Promise<void> {
+    const text = JSON.stringify({ v: 1, started, skipped, result });
+    await this.connection.run((redis) => redis.set(this.#key, text, "PX", IDS_KEPT_MS));
+  }
 }

@@ -103,7 +103,7 @@ class InProcessQueue implements EventQueue {
   push(event: HostEvent): Promise<boolean> {
     const { log, clock } = this.#options;
     if (this.#closed !== undefined) return Promise.reject(new QueueClosed());
-    const key = changeRequestKey(event.change);
+    const key = identityKey(event.change);
     if (!this.#accepted.add(idsOf(event), clock.now())) return Promise.resolve(false);
     const lane = this.#lanes.get(key) ?? new Lane();
     this.#lanes.set(key, lane);
@@ -118,7 +118,7 @@ class InProcessQueue implements EventQueue {
   }
 
   isBusy(change: ChangeRequestRef): Promise<boolean> {
-    return Promise.resolve(this.#lanes.has(changeRequestKey(change)));
+    return Promise.resolve(this.#lanes.has(identityKey(change)));
   }
 
   idle(): Promise<void> {

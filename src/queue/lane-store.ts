@@ -1,13 +1,12 @@
 import * as z from "zod";
 import { applicationName, repositoryName, revision } from "../core/model/brand.js";
-import { changeRequestKey } from "../core/model/change-request.js";
-import { StoredValueUnreadable, StoreUnavailable } from "../core/model/errors.js";
+import { changeRequestKey, type ChangeRequestRef, identityKey } from "../core/model/change-request.js";
+import { StoreUnavailable } from "../core/model/errors.js";
 import type { HostEvent } from "../core/model/event.js";
-import { isJsonObject, parseJson } from "../core/model/json.js";
-import { isNoted, type NotedResult, type RunNotes } from "../core/model/progress.js";
-import type { QueueBacklog, RunJournal } from "../core/ports/event-queue.js";
-import { RedisScript, type StoreConnection } from "../http/redis.js";
-import { HOST_IDS, KEYS, STORE_TITLE } from "../names.js";
+import { parseJson } from "../core/model/json.js";
+import type { QueueBacklog } from "../core/ports/event-queue.js";
+import { type RedisClient, RedisScript, type StoreConnection } from "../http/redis.js";
+import { HOST_IDS, KEYS } from "../names.js";
 import { IDS_KEPT_MS, idsOf } from "./in-process.js";
 
 interface EventRecord {
@@ -37,10 +36,11 @@ const READY_KEY = `${KEYS.queue}:ready`;
 /** Rung when a change request is announced: all replicas listen. */
 export const BELL_CHANNEL = `${KEYS.queue}:bell`;
 
-/** `isFirst`: the change request had no events, so the caller announces it. */
-export type Pushed =
+/** `isFirst`: the lane of the change request had no events, so the caller announces it. */
+export type Pushed = { readonly lane: string } & (
   | { readonly kind: "accepted"; readonly isFirst: boolean; readonly superseded: readonly HostEvent[] }
-  | { readonly kind: "known" };
+  | { readonly kind: "known" }
+);
 
 /** An event that was started under a lease. */
 export interface Taken extends EventRecord {
@@ -77,9 +77,9 @@ export class LaneStore {
 
   /** Accepts an event, unless Redis gets to it more than `withinMs` from now. Repeated after success, it answers "known". */
   async push(event: HostEvent, withinMs: number): Promise<Pushed> {
-    const change = changeRequestKey(event.change);
-    const { events, state } = laneKeys(change);
     const began = performance.now();
+    const lane = await this.#laneOf(event.change);
+    const { events, state } = laneKeys(lane);
     const at = await this.#now();
     const deadline = Math.round(at - (performance.now() - began) + withinMs);
     const stop = event.kind === "closed" ? "closed" : event.kind === "updated" ? "pushed" : "";
@@ -87,13 +87,14 @@ export class LaneStore {
     const [outcome, now, first, ...superseded] = await this.#call(
       PUSH,
       [events, state, LANES_KEY, ...idsOf(event).map(idKey)],
-      [record, change, stop, idValue("accepted"), IDS_KEPT_MS, deadline],
+      [record, lane, stop, idValue("accepted"), IDS_KEPT_MS, deadline],
     );
     this.#learn(now);
-    if (outcome === "known") return { kind: "known" };
+    if (outcome === "known") return { kind: "known", lane };
     if (outcome === "late") throw new StoreUnavailable("the store answered too late");
     return {
       kind: "accepted",
+      lane,
       isFirst: first === "1",
       superseded: superseded.map((text) => readEventRecord(text)?.event).filter((one) => one !== undefined),
     };
@@ -114,8 +115,11 @@ export class LaneStore {
     return (await this.connection.run((redis) => redis.exists(...idsOf(event).map(idKey)))) > 0;
   }
 
-  async isBusy(change: string): Promise<boolean> {
-    return (await this.connection.run((redis) => redis.exists(laneKeys(change).events))) === 1;
+  async isBusy(change: ChangeRequestRef): Promise<boolean> {
+    return this.connection.run(async (redis) => {
+      const lane = (await redis.get(laneOfKey(change))) ?? changeRequestKey(change);
+      return (await redis.exists(laneKeys(lane).events)) === 1;
+    });
   }
 
   async take(change: string, leaseMs: number): Promise<Attempt> {
@@ -205,6 +209,28 @@ export class LaneStore {
     return this.connection.run((redis) => redis.zcard(LANES_KEY));
   }
 
+  /**
+   * The lane of a change request, the same under every name of its repository: the name at its first event, under which older versions queue
+   * what they stored. It is its id if another repository had the name before.
+   */
+  async #laneOf(change: ChangeRequestRef): Promise<string> {
+    const [name, id] = [changeRequestKey(change), identityKey(change)];
+    if (id === name) return name;
+    return this.connection.run(async (redis) => {
+      const [known] = await Promise.all([
+        redis.get(laneOfKey(change)),
+        redis.pexpire(laneOfKey(change), IDS_KEPT_MS),
+        redis.pexpire(ownerKey(name), IDS_KEPT_MS),
+      ]);
+      if (known === null) {
+        const owner = await firstOf(redis, ownerKey(name), id);
+        return firstOf(redis, laneOfKey(change), owner === id ? name : id);
+      }
+      if (known !== name) await redis.pexpire(ownerKey(known), IDS_KEPT_MS);
+      return known;
+    });
+  }
+
   async #end(change: string, keys: readonly string[], args: readonly string[], delayMs = 0): Promise<Ended> {
     const { events, state, lease } = laneKeys(change);
     const [outcome] = await this.#call(
@@ -237,7 +263,22 @@ export class LaneStore {
   }
 }
 
-/** The keys of a change request: its events in order, its state, and the lease of the running event. */
+/** Sets a value unless there is one. @returns The one that is there. */
+async function firstOf(redis: RedisClient, key: string, value: string): Promise<string> {
+  await redis.set(key, value, "PX", IDS_KEPT_MS, "NX");
+  return (await redis.get(key)) ?? value;
+}
+
+function laneOfKey(change: ChangeRequestRef): string {
+  return `${KEYS.queue}:lane:${identityKey(change)}`;
+}
+
+/** Whose lane has the name. */
+function ownerKey(lane: string): string {
+  return `${KEYS.queue}:owner:${lane}`;
+}
+
+/** The keys of a lane: its events in order, its state, and the lease of the running event. */
 function laneKeys(change: string) {
   return {
     events: `${KEYS.queue}:events:${change}`,
@@ -341,57 +382,6 @@ function readEventRecord(text: string): EventRecord | undefined {
   return record.safeParse(parseJson(text)).data;
 }
 
-const startedApplication = z
-  .object({
-    application,
-    lastOperation: z.string().optional(),
-    pins: z.array(z.object({ position: z.int().positive(), revision: z.string().transform(revision) })),
-    revision: z.string().transform(revision),
-    destination: z.object({ cluster: z.string(), namespace: z.string() }),
-    after: z.array(application),
-  })
-  .transform(({ lastOperation, ...noted }) => ({ ...noted, lastOperation }));
-
-const notes = z.object({
-  v: z.literal(1),
-  started: z.array(startedApplication).optional(),
-  skipped: z.array(application).optional(),
-  // Only this service writes it, so the version vouches for the rest of its shape.
-  result: z.custom<NotedResult>((value) => isJsonObject(value) && isNoted(value)).optional(),
-});
-
-/** A run's notes in Redis, one value per delivery. */
-export class RedisJournal implements RunJournal {
-  readonly #key: string;
-
-  constructor(
-    private readonly connection: StoreConnection,
-    delivery: string,
-  ) {
-    this.#key = journalKey(delivery);
-  }
-
-  async read(): Promise<RunNotes> {
-    const text = await this.connection.run((redis) => redis.get(this.#key));
-    if (text === null) return {};
-    const parsed = notes.safeParse(parseJson(text));
-    if (!parsed.success) {
-      throw new StoredValueUnreadable(
-        `the notes of a run in ${STORE_TITLE} are damaged or were written by another version of this service. ` +
-          `Run one version everywhere, or delete the key ${this.#key}.`,
-        { cause: parsed.error },
-      );
-    }
-    const { started, skipped, result } = parsed.data;
-    return { started, skipped, result };
-  }
-
-  async write({ started, skipped, result }: RunNotes): Promise<void> {
-    const text = JSON.stringify({ v: 1, started, skipped, result });
-    await this.connection.run((redis) => redis.set(this.#key, text, "PX", IDS_KEPT_MS));
-  }
-}
-
-function journalKey(delivery: string): string {
+export function journalKey(delivery: string): string {
   return `${KEYS.queue}:journal:${delivery}`;
 }

@@ -182,6 +182,35 @@ export function eventQueueContract(name: string, start: StartQueue, numRuns: num
       expect(runs.started).toEqual(events);
     });
 
+    test("a change request has one lane under all names of its repository, and another one that gets a name has its own", async () => {
+      const runs = new Runs();
+      const { queue } = start(10, runs.run);
+      const under = (name: string, repositoryId: string, event = commented(1)): HostEvent => ({
+        ...event,
+        change: { ...event.change, repository: repositoryName(name), repositoryId },
+      });
+      const [before, after] = [under("acme/old", "1", updated(1)), under("acme/new", "1", updated(1))];
+      await queue.push(before);
+      await runs.haveStarted(1);
+      await queue.push(after);
+      expect(runs.signals.map(({ aborted: isAborted }) => isAborted)).toEqual([true]);
+      expect(await queue.isBusy(after.change)).toBe(true);
+      const late = under("acme/old", "1");
+      await queue.push(late);
+      await runs.end(0, "stopped");
+      await runs.haveStarted(2);
+      expect(runs.started).toEqual([before, after]);
+      const other = under("acme/old", "2", updated(1));
+      await queue.push(other);
+      await runs.haveStarted(3);
+      expect(runs.signals[1]?.aborted).toBe(false);
+      await runs.end(1);
+      await runs.haveStarted(4);
+      expect(runs.started).toEqual([before, after, other, late]);
+      await runs.endAll(queue);
+      expect(await queue.isBusy(before.change)).toBe(false);
+    });
+
     test("change requests run side by side, as many as allowed", async () => {
       const runs = new Runs();
       const { queue } = start(2, runs.run);

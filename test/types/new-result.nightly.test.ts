@@ -44,7 +44,7 @@ const ROWS: readonly Edit[] = [
   },
 ];
 const TABLES = ROWS.map(({ path }) => path);
-const JOURNAL = "src/queue/lane-store.ts";
+const JOURNAL = "src/queue/event-run.ts";
 const LINE = "src/run/answer/answer.ts";
 
 test("the tables compile as they are", () => {
