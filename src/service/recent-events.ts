@@ -12,6 +12,7 @@ import {
 } from "../core/model/change-request.js";
 import { HostFailure } from "../core/model/errors.js";
 import { foundHead, type HostEvent } from "../core/model/event.js";
+import type { Plan } from "../core/model/plan/plan.js";
 import type { AuditLog } from "../core/ports/audit.js";
 import type { Clock } from "../core/ports/clock.js";
 import type { CodeHost, RecentActivity, RecentComment, RecentHead } from "../core/ports/code-host.js";
@@ -205,7 +206,7 @@ export class RecentEvents {
   }
 
   async #search(place: Place, most: number): Promise<{ readonly found: number; readonly quiet: boolean }> {
-    const { polls, queue, clock, log } = this.parts;
+    const { polls, plans, queue, clock, log } = this.parts;
     const { host, repository, since } = place;
     const polled = polls.has(host.id);
     const activity = await host.recentActivity(repository, new Date(since.getTime() - SKEW_MS));
@@ -232,8 +233,9 @@ export class RecentEvents {
     // A command that follows a push is judged by that push's head.
     for (const head of activity.heads) {
       if (!polled && head.updatedAt.getTime() > now - ON_ITS_WAY_MS) continue;
-      const event = foundHead({ ...head.change, headRevision: head.headRevision });
-      if (await this.#isHandled(head, event, host)) {
+      const plan = await plans.find(head.change);
+      const event = headEvent(head, plan);
+      if (await this.#isHandled(head, event, plan, host)) {
         if (polled && found >= most) leave(head.updatedAt);
         const review = polled && found < most ? await this.#newReviews(head, host) : undefined;
         if (review !== undefined) await give(review, head.updatedAt);
@@ -284,10 +286,12 @@ export class RecentEvents {
     return { ...event, found: { writtenAt: comment.createdAt.toISOString(), overtaken } };
   }
 
-  async #isHandled({ change, headRevision }: RecentHead, event: HostEvent, host: CodeHost): Promise<boolean> {
-    const { plans, queue } = this.parts;
-    if ((await plans.find(change))?.head === headRevision || (await queue.knows(event))) return true;
-    return isHeadAnswered(host, change, headRevision);
+  async #isHandled(head: RecentHead, event: HostEvent, plan: Plan | undefined, host: CodeHost): Promise<boolean> {
+    const { change, headRevision, baseBranch } = head;
+    const { queue } = this.parts;
+    // Comments about a head do not name the base branch.
+    if (plan?.head === headRevision) return plan.baseBranch === baseBranch || queue.knows(event);
+    return (await queue.knows(event)) || isHeadAnswered(host, change, headRevision);
   }
 
   /** Something happened there that may not have been told, such as an approval: what the change request shows is looked at. */
@@ -314,6 +318,13 @@ export class RecentEvents {
 
 function nameOf({ host, repository }: Pick<Place, "host" | "repository">): string {
   return `${host.id}/${repository}`;
+}
+
+/** The event of a head that was not planned, or that was planned for another base branch; the same until there is a newer plan. */
+function headEvent({ change, headRevision, baseBranch }: RecentHead, plan: Plan | undefined): HostEvent {
+  if (plan?.head !== headRevision || plan.baseBranch === baseBranch) return foundHead({ ...change, headRevision });
+  const delivery = `found-base-${changeRequestKey(change)}-${plan.plannedAt}`;
+  return { kind: "updated", reason: "retargeted", delivery, change };
 }
 
 function commentEvent({ change, id, body, author }: RecentComment): Extract<HostEvent, { kind: "commented" }> {

@@ -197,7 +197,7 @@ export function factsContract(under: () => CodeHostUnderTest): void {
     } = await host.recentActivity(repository, new Date(since.getTime() - 1000));
     expect(Math.abs((at?.getTime() ?? 0) - Date.now())).toBeLessThan(60_000);
     const ours = new Set([one.number, two.number, closed.number]);
-    const seen = { updatedAt: expect.any(Date), activity: expect.any(String) };
+    const seen = { baseBranch: "main", updatedAt: expect.any(Date), activity: expect.any(String) };
     expect(heads.filter(({ change }) => ours.has(change.number))).toEqual([
       { change: known(one.number), headRevision: one.headRevision, ...seen },
       { change: known(two.number), headRevision: head, ...seen },

@@ -105,6 +105,18 @@ describe.each(HOSTS)("webhooks that were answered and lost on %s", (host) => {
     expect(bot.lastComment(two)).toContain(bot.seen(two).headRevision.slice(0, 8));
   });
 
+  test("another base branch is found and planned, once", async () => {
+    const bot = await startBot(options);
+    await bot.forge.pushToBranch(REPOSITORY, "release", { "README.md": "release" });
+    const one = await bot.open(changeOf(["web"]));
+    await unheard(bot, () => bot.forge.retarget(REPOSITORY, one, "release"));
+    bot.clock.advance(5 * MINUTE_MS);
+    await reconcile(bot);
+    await reconcile(bot);
+    expect(bot.answers(one)).toHaveLength(2);
+    expect(bot.lastComment(one)).toContain("No longer affected, lock released: `web`.");
+  });
+
   test("what was lost before the first look is found, although the host fails at that for more than an hour", async () => {
     const bot = await startBot(options);
     const one = await bot.open(changeOf(["web"]));

@@ -58,6 +58,27 @@ describe.each(HOSTS)("a service that polls %s and gets no webhook", (host) => {
     expect(await bot.deployed(one)).toEqual([]);
   });
 
+  test("plans again once for each other base branch, so that no status goes on that was set for the one before", async () => {
+    const bot = await startPolled(options);
+    await bot.forge.pushToBranch(REPOSITORY, "release", { "README.md": "release" });
+    const one = await bot.open(changeOf(["web"]));
+    await poll(bot);
+    expect(await bot.locked(one)).toEqual(["web"]);
+    for (const [base, locked] of [
+      ["release", []],
+      ["main", ["web"]],
+      ["release", []],
+    ] as const) {
+      const before = bot.answers(one).length;
+      bot.clock.advance(1000);
+      await bot.forge.retarget(REPOSITORY, one, base);
+      await poll(bot);
+      await poll(bot);
+      expect(await bot.locked(one)).toEqual(locked);
+      expect(bot.answers(one)).toHaveLength(before + 1);
+    }
+  });
+
   test("releases the locks of what is closed", async () => {
     const bot = await startPolled(options);
     const one = await bot.open(changeOf(["web"]));

@@ -183,9 +183,8 @@ export interface RecentActivity {
   readonly comments: readonly RecentComment[];
 }
 
-export interface RecentHead {
+export interface RecentHead extends Pick<ChangeRequest, "headRevision" | "baseBranch"> {
   readonly change: ChangeRequestRef;
-  readonly headRevision: Revision;
   readonly updatedAt: Date;
   /** Another text after each comment and review, which not every host shows in `updatedAt`. */
   readonly activity: string;

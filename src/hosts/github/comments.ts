@@ -96,7 +96,7 @@ const pullsSchema = z.array(
     closed_at: timeField.nullish(),
     merged_at: timeField.nullish(),
     head: z.object({ sha: revisionField }),
-    base: z.object({ repo: repositorySchema }),
+    base: z.object({ ref: z.string().min(1).max(1000), repo: repositorySchema }),
   }),
 );
 type RecentPull = z.output<typeof pullsSchema>[number];
@@ -135,9 +135,10 @@ export function createRecentActivity(client: GitHubClient): CodeHost["recentActi
       readTo,
       heads: pulls
         .filter(({ state }) => state === "open")
-        .map(({ number, updated_at: updatedAt, head }) => {
+        .map(({ number, updated_at: updatedAt, head, base }) => {
           const change = { ...at, number };
-          return { change, headRevision: head.sha, updatedAt, activity: updatedAt.toISOString() };
+          const activity = updatedAt.toISOString();
+          return { change, headRevision: head.sha, baseBranch: base.ref, updatedAt, activity };
         }),
       closed: pulls.flatMap(({ number, closed_at: closedAt, merged_at }) =>
         closedAt && closedAt >= since ? [{ change: { ...at, number }, merged: Boolean(merged_at), closedAt }] : [],

@@ -114,6 +114,7 @@ const mergeRequestsSchema = z.array(
   z.object({
     iid: numberField,
     target_project_id: idField,
+    target_branch: z.string().min(1).max(1000),
     state: z.string(),
     sha: revisionField.nullish(),
     updated_at: timeField,
@@ -155,10 +156,11 @@ export function createRecentActivity(client: GitLabClient): CodeHost["recentActi
     return {
       at,
       readTo,
-      heads: changed.flatMap(({ change, state, sha, updated_at: updatedAt, newest }) => {
+      heads: changed.flatMap(({ change, state, sha, target_branch: baseBranch, updated_at: updatedAt, newest }) => {
         const isNew = updatedAt >= since || (newest !== undefined && newest.created_at >= since);
         const activity = `${updatedAt.toISOString()} ${newest?.id ?? ""}`;
-        return state === "opened" && sha && isNew ? [{ change, headRevision: sha, updatedAt, activity }] : [];
+        if (state !== "opened" || !sha || !isNew) return [];
+        return [{ change, headRevision: sha, baseBranch, updatedAt, activity }];
       }),
       closed: changed.flatMap(({ change, state, closed_at, merged_at, updated_at }) => {
         if (state !== "closed" && state !== "merged") return [];
