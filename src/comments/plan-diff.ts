@@ -161,8 +161,8 @@ function sameDiff({ diff, application }: Diffing, resources: readonly ResourceCh
 
 /** The diff of one resource with its title, cut at a line to what fits into `room`. */
 function resourceText(resource: ResourceChange, room: number): string {
-  // Cleaned first, so that the measured length is the shown one.
-  const name = shortened(resource.title, MAX_TITLE);
+  // Cleaned first, so that the measured length is the shown one. Nothing but Kubernetes says that a name is one line.
+  const name = shortened(resource.title.replace(/\s+/g, " "), MAX_TITLE);
   const title = withoutDeceivers(`# ${resource.action}${resource.hook ? " (hook)" : ""}: ${name}`);
   const all = withoutDeceivers(resource.diff)
     .trimEnd()

@@ -57,8 +57,8 @@ describe.each(HOSTS)("texts of an attacker in our comments on %s", (host) => {
   test("values, keys and names of rendered objects do nothing in a plan", async () => {
     const bot = await startBot({ host });
     const values = Object.fromEntries(TEXTS.map((text, index) => [`k${index}`, text]));
-    const named = TEXTS.map((text) =>
-      JSON.stringify({ apiVersion: "v1", kind: "ConfigMap", metadata: { name: text } }),
+    const named = TEXTS.map(
+      (text) => `${JSON.stringify({ apiVersion: "v1", kind: "ConfigMap", metadata: { name: text } })}\n`,
     );
     const one = await bot.open({
       "apps/web/configmap.yaml": [configMap("web", values), ...named].join("---\n"),
@@ -70,6 +70,7 @@ describe.each(HOSTS)("texts of an attacker in our comments on %s", (host) => {
       }),
     });
     expect(bot.lastComment(one)).toContain("### Application: `web`");
+    expect(bot.lastComment(one)).toContain("# create: ConfigMap guestbook/svc sync");
     expectHarmless(bot, one);
   });
 
