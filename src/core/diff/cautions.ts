@@ -1,7 +1,15 @@
 import { isJsonObject, type Json, type JsonObject, jsonEqual } from "../model/json.js";
 import type { Danger } from "../model/plan/manifest-diff.js";
 import { compareQuantities, defaultOf } from "./kubernetes-rules.js";
-import { annotationOf, hasSyncOption, isHook, type ManifestIdentity, syncHookTypes, titleOf } from "./manifest-key.js";
+import {
+  annotationOf,
+  deletePoliciesOf,
+  hasSyncOption,
+  isHook,
+  type ManifestIdentity,
+  syncHookTypes,
+  titleOf,
+} from "./manifest-key.js";
 
 /** One object on both sides of a difference, normalised; undefined where it does not exist. */
 export interface TwoSides {
@@ -93,7 +101,9 @@ function cautionsOfOne({ identity, base, head }: TwoSides, options: readonly str
     const text = `Kubernetes cannot take ${title}, whose ${wrong.join(" and ")} must be text: the sync will fail. Check for words without quotes that are booleans or numbers`;
     return [dangerous(RANK.refused, text, `Kubernetes refuses ${title}`, "refused")];
   }
-  if (head !== undefined && isHook(head)) return hookCaution(title, base, head);
+  if (head !== undefined && isHook(head)) {
+    return [...hookDeletion(identity, base, head), ...hookCaution(title, base, head)];
+  }
   if (head === undefined) return base === undefined || isHook(base) ? [] : deletion(identity, base, options);
   if (base !== undefined) return update(identity, base, head, options);
   return CLUSTER_WIDE.has(typeOf(identity)) ? [harmless(RANK.created, `creates ${title}`)] : [];
@@ -259,6 +269,29 @@ function hookCaution(title: string, base: JsonObject | undefined, head: JsonObje
   const after = deletePolicy === undefined ? "" : `, delete policy ${deletePolicy}`;
   const text = `runs the ${base === undefined ? "new" : "changed"} hook ${title} (${types.join(", ")}${after})`;
   return [harmless(RANK.hook, text)];
+}
+
+const DELETED_WHEN: ReadonlyMap<string, string> = new Map([
+  ["BeforeHookCreation", " and creates it anew"],
+  ["HookSucceeded", " once it has succeeded"],
+  ["HookFailed", " if it fails"],
+]);
+
+/**
+ * Argo CD deletes a hook that is in the cluster already when its policy says so, and by default before it creates it anew
+ * (gitops-engine `deleteBeforeCreation`, v3.5). An object that becomes a hook is in the cluster. Jobs that were hooks before are
+ * meant to go, so that only what takes something along is named then.
+ */
+function hookDeletion(identity: ManifestIdentity, base: JsonObject | undefined, head: JsonObject): readonly Caution[] {
+  if (base === undefined || syncHookTypes(head).length === 0) return [];
+  const [becomes, taken] = [!isHook(base), takenAlong(identity, base)];
+  if (!becomes && taken === undefined) return [];
+  const title = titleOf(identity);
+  const policies = deletePoliciesOf(head);
+  const when = [...DELETED_WHEN].find(([policy]) => policies.includes(policy))?.[1] ?? "";
+  const what = `deletes ${policies.includes("BeforeHookCreation") ? "and recreates " : ""}${title}`;
+  const why = `since it ${becomes ? "becomes" : "is"} a hook${taken === undefined ? "" : `: ${taken}`}`;
+  return [dangerous(RANK.replaced, `deletes ${title}${when}, ${why}`, what, "lost")];
 }
 
 /** Members that Kubernetes never lets change, by group and kind (`Validate…Update` in its validation packages, v1.34). */

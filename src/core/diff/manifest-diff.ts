@@ -7,7 +7,7 @@ import type { ManifestDiff, NameChanges, SecretChange } from "../model/plan/mani
 import { computeIfLarge, type Task, tooMuch } from "../ports/compute.js";
 import type { CommandContext } from "../ports/context.js";
 import { isSecret } from "../secrets/hide-values.js";
-import { byIdentity, hasNamespace, inNamespace, isHook, isNeverApplied } from "./manifest-key.js";
+import { byIdentity, hasNamespace, inNamespace, isHook, isIdleHook, isNeverApplied } from "./manifest-key.js";
 import { meanTheSame, type Sides, summarise } from "./summarise.js";
 
 type Shown = (name: string) => string;
@@ -82,7 +82,10 @@ export function pairManifests(request: DiffRequest): ReadonlyMap<string, Sides> 
   const keys = [...new Set([...before.keys(), ...after.keys()])];
   return new Map(
     keys.flatMap((key) => {
-      const [old, young] = [before.get(key), after.get(key)];
+      const [old, found] = [before.get(key), after.get(key)];
+      // Argo CD deletes what was applied and becomes a hook that no sync runs, as if it were not there any more.
+      const goes = old !== undefined && found !== undefined && !isHook(old.manifest) && isIdleHook(found.manifest);
+      const young = goes ? undefined : found;
       const identity = (young ?? old)?.identity;
       if (identity === undefined || (young !== undefined && isNeverApplied(young.manifest))) return [];
       // Both sides are in the same namespace, so naming it on one side only makes no difference.

@@ -119,6 +119,7 @@ const HELM_TYPES: Readonly<Record<string, string>> = {
   "post-install": "PostSync",
   "post-upgrade": "PostSync",
 };
+const SKIP = "Skip";
 const RUN_BY_A_SYNC = new Set(["PreSync", "Sync", "PostSync", "SyncFail"]);
 
 /**
@@ -126,24 +127,50 @@ const RUN_BY_A_SYNC = new Set(["PreSync", "Sync", "PostSync", "SyncFail"]);
  * unless that is `crd-install` (Argo CD v3.5, gitops-engine `hook.IsHook`).
  */
 export function isHook(manifest: Manifest): boolean {
-  const own = annotationOf(manifest, "argocd.argoproj.io/hook");
-  if (own !== undefined) return !isNeverApplied(manifest);
+  if (annotationOf(manifest, "argocd.argoproj.io/hook") !== undefined) return !isNeverApplied(manifest);
   const helm = annotationOf(manifest, "helm.sh/hook");
   return helm !== undefined && typesOf(helm).join() !== "crd-install";
 }
 
 /** Whether a sync ignores the object, because its annotation is only `Skip` (gitops-engine `hook.Skip`). */
 export function isNeverApplied(manifest: Manifest): boolean {
-  const own = annotationOf(manifest, "argocd.argoproj.io/hook");
-  return own !== undefined && typesOf(own).join() === "Skip";
+  return ownTypes(manifest).join() === SKIP;
 }
 
-/** When a sync runs this hook: `PreSync`, `Sync`, `PostSync`, `SyncFail`. Empty if no sync runs it, as Helm's `test`. */
+/** Whether it is a hook that no sync runs, as Helm's `test`: Argo CD leaves it out of what it applies (gitops-engine `ignore.Ignore`). */
+export function isIdleHook(manifest: Manifest): boolean {
+  return isHook(manifest) && syncHookTypes(manifest).length === 0;
+}
+
+/** When a sync runs this hook: `PreSync`, `Sync`, `PostSync`, `SyncFail`. Empty if no sync runs it. */
 export function syncHookTypes(manifest: Manifest): readonly string[] {
-  const own = annotationOf(manifest, "argocd.argoproj.io/hook");
-  const helm = annotationOf(manifest, "helm.sh/hook") ?? "";
-  const types = own === undefined ? typesOf(helm).map((type) => HELM_TYPES[type] ?? "") : typesOf(own);
-  return [...new Set(types)].filter((type) => RUN_BY_A_SYNC.has(type));
+  const own = ownTypes(manifest);
+  const helm = typesOf(annotationOf(manifest, "helm.sh/hook") ?? "").map((type) => HELM_TYPES[type] ?? "");
+  return [...new Set(own.length > 0 ? own : helm)].filter((type) => RUN_BY_A_SYNC.has(type));
+}
+
+/** The types of Argo CD's own annotation, without what it does not know, as `PostDelete`, which is not about syncs. */
+function ownTypes(manifest: Manifest): readonly string[] {
+  const types = typesOf(annotationOf(manifest, "argocd.argoproj.io/hook") ?? "");
+  return [...new Set(types)].filter((type) => type === SKIP || RUN_BY_A_SYNC.has(type));
+}
+
+const DELETE_POLICIES = [
+  ["BeforeHookCreation", "before-hook-creation"],
+  ["HookSucceeded", "hook-succeeded"],
+  ["HookFailed", "hook-failed"],
+] as const;
+
+/**
+ * When Argo CD deletes a hook, by its own annotation and Helm's (gitops-engine `hook.DeletePolicies`). What it does not know is
+ * no policy, and only the newest knows `Never`.
+ */
+export function deletePoliciesOf(hook: Manifest): readonly string[] {
+  const [own, helm] = ["argocd.argoproj.io/hook-delete-policy", "helm.sh/hook-delete-policy"].map((name) =>
+    typesOf(annotationOf(hook, name) ?? ""),
+  );
+  const found = DELETE_POLICIES.filter(([policy, ofHelm]) => own?.includes(policy) || helm?.includes(ofHelm));
+  return found.length === 0 ? ["BeforeHookCreation"] : found.map(([policy]) => policy);
 }
 
 function typesOf(annotation: string): readonly string[] {

@@ -278,6 +278,91 @@ describe("deletes", () => {
   });
 });
 
+describe("what becomes a hook, or is one", () => {
+  const hook = (annotations: Manifest) => object("v1/PersistentVolumeClaim", "data", {}, { annotations });
+  const deployment = (annotations: Manifest = {}) => object("apps/v1/Deployment", "web", {}, { annotations });
+  const presync = { "argocd.argoproj.io/hook": "PreSync" };
+  const policy = (name: string) => ({ ...presync, "argocd.argoproj.io/hook-delete-policy": name });
+  const LOST = "its data is lost unless the volume's reclaim policy is Retain";
+  const DATA = "PersistentVolumeClaim guestbook/data";
+
+  test.each<[string, Manifest, Manifest, string, string]>([
+    [
+      "a claim",
+      claim({}),
+      hook(presync),
+      `deletes ${DATA} and creates it anew, since it becomes a hook: ${LOST}`,
+      `deletes and recreates ${DATA}`,
+    ],
+    [
+      "a claim, by Helm's annotation",
+      claim({}),
+      hook({ "helm.sh/hook": "pre-upgrade" }),
+      `deletes ${DATA} and creates it anew, since it becomes a hook: ${LOST}`,
+      `deletes and recreates ${DATA}`,
+    ],
+    [
+      "a policy that Argo CD does not know",
+      claim({}),
+      hook(policy("Keep")),
+      `deletes ${DATA} and creates it anew, since it becomes a hook: ${LOST}`,
+      `deletes and recreates ${DATA}`,
+    ],
+    [
+      "deleted at its end",
+      claim({}),
+      hook(policy("HookFailed, HookSucceeded")),
+      `deletes ${DATA} once it has succeeded, since it becomes a hook: ${LOST}`,
+      `deletes ${DATA}`,
+    ],
+    [
+      "a hook whose policy changes",
+      hook(policy("HookFailed")),
+      hook(presync),
+      `deletes ${DATA} and creates it anew, since it is a hook: ${LOST}`,
+      `deletes and recreates ${DATA}`,
+    ],
+    [
+      "what runs",
+      deployment(),
+      deployment(presync),
+      "deletes apps/Deployment guestbook/web and creates it anew, since it becomes a hook",
+      "deletes and recreates apps/Deployment guestbook/web",
+    ],
+  ])("%s is deleted by the sync", (_, base, head, caution, what) => {
+    const { cautions, dangers } = diff([base], [head]);
+    expect(cautions[0]).toBe(caution);
+    expect(dangers).toEqual([{ what, pruning: false, effect: "lost" }]);
+  });
+
+  test("what only is a hook, and runs again, endangers nothing", () => {
+    expect(diff([deployment(presync)], [deployment(policy("HookFailed"))]).dangers).toEqual([]);
+    expect(diff([], [hook(presync)]).dangers).toEqual([]);
+  });
+
+  test.each<[string, Manifest]>([
+    ["Helm's test", { "helm.sh/hook": "test" }],
+    ["a misspelled type", { "argocd.argoproj.io/hook": "presync" }],
+    ["an empty type", { "argocd.argoproj.io/hook": "" }],
+    ["a hook of the application's deletion", { "argocd.argoproj.io/hook": "PostDelete" }],
+  ])("what was applied and becomes a hook that no sync runs is deleted: %s", (_, annotations) => {
+    expect(diff([claim({})], [hook(annotations)])).toMatchObject({
+      updated: 0,
+      deleted: 1,
+      hooksChanged: 0,
+      dangers: [{ what: `deletes ${DATA}`, pruning: true, effect: "lost" }],
+    });
+  });
+
+  test("Helm's annotation counts beside one of Argo CD that says nothing, and an unknown type beside Skip does not", () => {
+    const both = { "argocd.argoproj.io/hook": "presync", "helm.sh/hook": "pre-install" };
+    expect(diff([], [deployment(both)]).cautions).toEqual([
+      "runs the new hook apps/Deployment guestbook/web (PreSync)",
+    ]);
+    expect(diff([claim({})], [hook({ "argocd.argoproj.io/hook": "presync, Skip" })]).resources).toEqual([]);
+  });
+});
+
 test("a version that a definition loses", () => {
   const versions = (...names: string[]) => crd({ versions: names.map((name) => ({ name })) });
   expect(diff([versions("v1alpha1", "v1")], [versions("v1", "v2")]).cautions).toEqual([
