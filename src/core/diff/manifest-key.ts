@@ -166,10 +166,10 @@ const DELETE_POLICIES = [
  * no policy, and only the newest knows `Never`.
  */
 export function deletePoliciesOf(hook: Manifest): readonly string[] {
-  const [own, helm] = ["argocd.argoproj.io/hook-delete-policy", "helm.sh/hook-delete-policy"].map((name) =>
+  const [own = [], helm = []] = ["argocd.argoproj.io/hook-delete-policy", "helm.sh/hook-delete-policy"].map((name) =>
     typesOf(annotationOf(hook, name) ?? ""),
   );
-  const found = DELETE_POLICIES.filter(([policy, ofHelm]) => own?.includes(policy) || helm?.includes(ofHelm));
+  const found = DELETE_POLICIES.filter(([policy, ofHelm]) => own.includes(policy) || helm.includes(ofHelm));
   return found.length === 0 ? ["BeforeHookCreation"] : found.map(([policy]) => policy);
 }
 

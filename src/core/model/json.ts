@@ -18,6 +18,29 @@ export function readJsonText<T>(text: JsonText<T>): T {
   return JSON.parse(text) as T;
 }
 
+/** A quick test for an integer of so many digits that a number may not hold it. */
+const LONG_INTEGER = /[:,[\s]-?\d{16,}[\s,}\]]/;
+/** A text, which may hold anything, or a long integer outside of texts. */
+const TEXT_OR_INTEGER = /"[^"\\]*(?:\\[^][^"\\]*)*"|(?<![\w.+-])-?\d{16,}(?![\d.eE])/g;
+const WORD = "(a number)";
+
+/**
+ * A text of JSON with integers of more than 53 bits as texts that say so: Kubernetes has integers of 64 bits, and as numbers two
+ * different ones would be equal.
+ */
+export function withLongIntegers(json: string): string {
+  // The end of a text is not searched for where it has none.
+  if (!LONG_INTEGER.test(json) || parseJson(json) === undefined) return json;
+  const isExact = (token: string) => token.startsWith('"') || String(Number(token)) === token;
+  return json.replace(TEXT_OR_INTEGER, (token) => (isExact(token) ? token : `"${token} ${WORD}"`));
+}
+
+/** JSON or YAML for other programs: with the integers themselves in place of the texts of `withLongIntegers`. */
+export function withoutLongIntegers(written: string): string {
+  if (!written.includes(WORD)) return written;
+  return written.replace(/"(-?\d{16,}) \(a number\)"|(?<=(?:: |- ))(-?\d{16,}) \(a number\)$/gm, "$1$2");
+}
+
 /** Whether a value has more than so many levels of lists and maps; functions that recurse need a limit. */
 export function isNestedDeeper(than: number, inside: unknown): boolean {
   if (typeof inside !== "object" || inside === null) return false;

@@ -6,7 +6,7 @@ import { type Application, destinationOf, type Manifest } from "../model/applica
 import type { ApplicationName } from "../model/brand.js";
 import { type ChangeRequest, changeRequestKey } from "../model/change-request.js";
 import { type Check, type CheckOutcome, type CheckResult, definitionOf } from "../model/check.js";
-import { type JsonText, readJsonText } from "../model/json.js";
+import { type JsonText, readJsonText, withoutLongIntegers } from "../model/json.js";
 import type { PreviewContent } from "../model/plan/plan.js";
 import type { LiveSubject } from "../model/subject.js";
 import type { CheckRunner } from "../ports/check-runner.js";
@@ -144,7 +144,7 @@ export const checkInputTask: Task<CheckedManifests, { readonly head: string; rea
 
 function documents(manifests: JsonText<readonly Manifest[]>, texts: EmbeddedTexts): string {
   return readJsonText(manifests)
-    .map((manifest) => `---\n${writtenDocument(withoutSecrets(manifest, texts))}`)
+    .map((manifest) => `---\n${withoutLongIntegers(writtenDocument(withoutSecrets(manifest, texts)))}`)
     .join("");
 }
 

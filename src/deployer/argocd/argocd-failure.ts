@@ -1,6 +1,6 @@
 import * as z from "zod";
 import { DeployerFailure, type DeployerFailureReason } from "../../core/model/errors.js";
-import { isNestedDeeper, parseJson } from "../../core/model/json.js";
+import { isJsonObject, isNestedDeeper, parseJson, withLongIntegers } from "../../core/model/json.js";
 import { hideInMessage } from "../../core/secrets/hide-in-text.js";
 import { parseRetryAfter, proxyHint } from "../../http/fetch-text.js";
 
@@ -255,14 +255,32 @@ export function parseAnswer<T>(schema: z.ZodType<T>, answer: unknown, what: stri
 /** Levels of lists and maps in one object. Kubernetes' own schemas have less than 50. */
 export const MAX_DEPTH = 200;
 
-/** Parses the text of an object in an answer; `what` completes "Argo CD". @throws {ArgoCdFailure} also if it is nested too deep. */
+/**
+ * Parses the text of an object in an answer; `what` completes "Argo CD". @throws {ArgoCdFailure} also if it is nested too deep, or
+ * is a definition that could not be compared with the one that Argo CD has.
+ */
 export function parseObjectText(text: string, what: string): unknown {
+  const exact = withLongIntegers(text);
   let value: unknown;
   try {
-    value = JSON.parse(text);
+    value = JSON.parse(exact);
   } catch (error) {
     throw new ArgoCdFailure("failed", `Argo CD ${what} that is not JSON`, { cause: error });
   }
-  if (!isNestedDeeper(MAX_DEPTH, value)) return value;
-  throw new ArgoCdFailure("failed", `Argo CD ${what} that is nested deeper than ${MAX_DEPTH} levels`);
+  if (isNestedDeeper(MAX_DEPTH, value)) {
+    throw new ArgoCdFailure("failed", `Argo CD ${what} that is nested deeper than ${MAX_DEPTH} levels`);
+  }
+  if (exact !== text && isDefinition(value)) {
+    throw new ArgoCdFailure(
+      "failed",
+      `Argo CD ${what}, an Application or ApplicationSet, with an integer of more than 53 bits, which svc cannot compare: write it as text, in quotes`,
+    );
+  }
+  return value;
+}
+
+function isDefinition(value: unknown): boolean {
+  if (!isJsonObject(value) || typeof value.apiVersion !== "string") return false;
+  const isKind = value.kind === "Application" || value.kind === "ApplicationSet";
+  return isKind && value.apiVersion.startsWith("argoproj.io/");
 }

@@ -2,7 +2,7 @@ import type { LRUCache } from "lru-cache";
 import * as z from "zod";
 import { destinationOf, type LiveApplication, type Manifest } from "../../core/model/application.js";
 import type { ApplicationName } from "../../core/model/brand.js";
-import { isJsonObject, isNestedDeeper } from "../../core/model/json.js";
+import { isJsonObject, isNestedDeeper, withLongIntegers } from "../../core/model/json.js";
 import type { Task } from "../../core/ports/compute.js";
 import type { Deployer, LiveResource, LiveState } from "../../core/ports/deployer.js";
 import { createSemaphore, getManagedResources, type Parts, refreshApplication } from "./application-api.js";
@@ -142,7 +142,7 @@ function lastAppliedOf(live: Manifest | undefined): Manifest | undefined {
   const note = isJsonObject(annotations) ? annotations[LAST_APPLIED] : undefined;
   if (typeof note !== "string") return undefined;
   try {
-    const value: unknown = JSON.parse(note);
+    const value: unknown = JSON.parse(withLongIntegers(note));
     return isJsonObject(value) && !isNestedDeeper(MAX_DEPTH, value) ? value : undefined;
   } catch {
     return undefined;

@@ -2,7 +2,13 @@ import { setImmediate } from "node:timers/promises";
 import { hasNamespace, inNamespace } from "../../core/diff/manifest-key.js";
 import { destinationOf, type LiveApplication, type Manifest } from "../../core/model/application.js";
 import { changeRequestKey } from "../../core/model/change-request.js";
-import { isJsonObject, readJsonText, type JsonText } from "../../core/model/json.js";
+import {
+  isJsonObject,
+  readJsonText,
+  type JsonText,
+  withLongIntegers,
+  withoutLongIntegers,
+} from "../../core/model/json.js";
 import {
   type Deployer,
   isOlder,
@@ -100,7 +106,7 @@ export function createTrials(
     const { readObjects, SERVER_SIDE_DIFF, writeQuery } = await (messages ??= import("./server-side-diff.js"));
     const message = writeQuery(
       query,
-      batch.map(({ asked, placed }) => ({ ...asked, target: JSON.stringify(placed) })),
+      batch.map(({ asked, placed }) => ({ ...asked, target: withoutLongIntegers(JSON.stringify(placed)) })),
     );
     const call = { path: SERVER_SIDE_DIFF, message, permission: "applications, get", timeoutMs, signal };
     return new Map(readObjects(await client.grpc(call)).map((one) => [liveKey(one), one]));
@@ -194,7 +200,7 @@ function trialOfAnswer({ asked, lastApplied }: Question, found: AnsweredObject |
 /** Undefined for what is not an object: it proves nothing. */
 function readableObject(text: string): JsonText<Manifest> | undefined {
   try {
-    return isJsonObject(parseObjectText(text, "answered")) ? (text as JsonText<Manifest>) : undefined;
+    return isJsonObject(parseObjectText(text, "answered")) ? (withLongIntegers(text) as JsonText<Manifest>) : undefined;
   } catch {
     return undefined;
   }

@@ -7,6 +7,8 @@ import {
   jsonEqual,
   jsonText,
   readJsonText,
+  withLongIntegers,
+  withoutLongIntegers,
 } from "../../../src/core/model/json.js";
 
 const json = fc.jsonValue({ maxDepth: 4 }).map((value) => value as Json);
@@ -40,4 +42,21 @@ test("the depth of a value is measured without falling into it", () => {
   expect(isNestedDeeper(200, nested(201))).toBe(true);
   expect(isNestedDeeper(200, nested(500_000))).toBe(true);
   expect(isNestedDeeper(0, "text")).toBe(false);
+});
+
+test.each<[string, unknown]>([
+  ["9007199254740993", "9007199254740993 (a number)"],
+  ['{"a":-9223372036854775807}', { a: "-9223372036854775807 (a number)" }],
+  ["[1, 18446744073709551615 ]", [1, "18446744073709551615 (a number)"]],
+  ["[9007199254740992]", [9007199254740992]],
+  [
+    "[100000000000000000000, 0.12345678901234567, 1.2345678901234567e+21]",
+    [1e20, 0.12345678901234567, 1.2345678901234567e21],
+  ],
+  ['{"a\\":9007199254740993,":"[9007199254740993,]"}', undefined],
+])("integers that no number holds are told apart: %s", (text, expected) => {
+  const within = `{"x":${text}}`;
+  if (expected !== undefined) expect(JSON.parse(withLongIntegers(within))).toEqual({ x: expected });
+  else expect(withLongIntegers(text)).toBe(text);
+  expect(withoutLongIntegers(withLongIntegers(within))).toBe(within);
 });

@@ -84,3 +84,12 @@ test("values of Secrets are masked as Argo CD masks them, also in carriers", asy
   expect(written.head).toContain("password: ++++++++");
   expect(written.head.match(/^---$/gm)).toHaveLength(3);
 });
+
+test("a check reads the integers of 64 bits that are deployed", async () => {
+  const id = "9007199254740993 (a number)";
+  const head = jsonText<readonly Manifest[]>([{ kind: "Account", spec: { id, ids: [id], text: `the ${id}` } }]);
+  const { head: written } = await checkInputTask.run({ head, base: head });
+  expect(written).toContain(
+    "  id: 9007199254740993\n  ids:\n    - 9007199254740993\n  text: the 9007199254740993 (a number)\n",
+  );
+});

@@ -113,6 +113,22 @@ test.each([
   expect(await failureOf(underTest().deployer.renderManifests(renderRequest()))).toMatchObject({ reason, message });
 });
 
+test("integers of 64 bits are not taken for one another", async () => {
+  const texts = [9007199254740992n, 9007199254740993n].map((id) => `{"kind":"Account","spec":{"id":${id}}}`);
+  manifests(`?project=default&revision=${SHA}`, { manifests: texts });
+  const [one, other] = await underTest().deployer.renderManifests(renderRequest());
+  expect(one).toEqual({ kind: "Account", spec: { id: 9007199254740992 } });
+  expect(other).toEqual({ kind: "Account", spec: { id: "9007199254740993 (a number)" } });
+});
+
+test("a definition with such an integer is not rendered, since it could not be compared with the one in Argo CD", async () => {
+  const text = `{"apiVersion":"argoproj.io/v1alpha1","kind":"Application","spec":{"source":{"helm":{"valuesObject":{"id":9007199254740993}}}}}`;
+  manifests(`?project=default&revision=${SHA}`, { manifests: [text] });
+  expect((await failureOf(underTest().deployer.renderManifests(renderRequest()))).message).toContain(
+    "an integer of more than 53 bits, which svc cannot compare: write it as text, in quotes",
+  );
+});
+
 test("no more renders run at a time than configured, and they begin in order", async () => {
   const begun: string[] = [];
   const open: ServerResponse[] = [];

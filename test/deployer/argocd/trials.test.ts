@@ -92,6 +92,23 @@ test("live objects are sent as they came, targets in their namespace, all in one
   ]);
 });
 
+test("Kubernetes is asked about an integer of 64 bits as it is, and so is its answer read", async () => {
+  version();
+  managed("a");
+  const id = "9007199254740993";
+  const states = { liveState: `{"data":{"id":1}}`, targetState: `{"data":{"id":${id}}}` };
+  const item = { kind: "ConfigMap", namespace: "guestbook", name: "a", group: "", modified: true, ...states };
+  const targets: string[] = [];
+  argocd.post(CALL).replyWith(({ body }) => {
+    targets.push(...readQuery(body.subarray(5)).targetManifests);
+    return [200, Buffer.concat([frame(0, writeResponse({ items: [item], modified: true })), TRAILERS]), GRPC_WEB];
+  });
+  const manifest = { apiVersion: "v1", kind: "ConfigMap", metadata: { name: "a" }, data: { id: `${id} (a number)` } };
+  const [trial] = await ask(underTest().deployer, [object("a", { manifest })]);
+  expect(targets).toEqual([expect.stringContaining(`"data":{"id":${id}}`)]);
+  expect(trial).toMatchObject({ answer: { after: `{"data":{"id":"${id} (a number)"}}` } });
+});
+
 test.each<[string, string, string, unknown]>([
   [
     "both states",
