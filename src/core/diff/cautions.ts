@@ -6,6 +6,7 @@ import {
   deletePoliciesOf,
   hasSyncOption,
   isHook,
+  isSyncedWith,
   type ManifestIdentity,
   syncHookTypes,
   titleOf,
@@ -209,7 +210,7 @@ function update(
   const refused = refusedChanges(identity, base, head);
   const versions = type === CRD ? removedVersions(base, head) : [];
   const cautions = [
-    ...replacement(title, refused, head, options),
+    ...replacement(title, refused, { base, head }, options),
     ...versions.map((name) => {
       const what = `takes the version ${name} away from ${title}`;
       const why = "Kubernetes refuses that while objects are stored in it, and whoever uses it breaks";
@@ -231,10 +232,10 @@ function update(
 function replacement(
   title: string,
   refused: readonly string[],
-  head: JsonObject,
+  sides: { readonly base: JsonObject; readonly head: JsonObject },
   options: readonly string[],
 ): readonly Caution[] {
-  const [replace, force] = ["Replace=true", "Force=true"].map((option) => hasSyncOption(head, option, options));
+  const [replace, force] = (["Replace=true", "Force=true"] as const).map((one) => isSyncedWith(one, sides, options));
   const fields = refused.join(", ");
   if (force === true && (replace === true || refused.length > 0)) {
     const why = refused.length > 0 ? ` since Kubernetes refuses to change ${fields}` : "";

@@ -28,7 +28,7 @@ import {
 } from "./live/live-outcome.js";
 import { type TrialOrder, trialOrder } from "./live/trial-order.js";
 import { differingPairs, diffManifests, type DiffRequest, normalise, pairManifests } from "./manifest-diff.js";
-import { byIdentity, hasSyncOption, keyOf, type ManifestIdentity, titleOf } from "./manifest-key.js";
+import { byIdentity, isSyncedWith, keyOf, type ManifestIdentity, titleOf } from "./manifest-key.js";
 import { type Mark, type Marks, meanTheSame, type Sides } from "./summarise.js";
 
 /** A comparison whose large parts are texts. */
@@ -342,9 +342,10 @@ function markOf(sides: Sides, answer: ObjectAnswer | undefined, applying: Applyi
  * wrote, and the commit's id changes although that counts as no change.
  */
 function isExact(one: InCluster, left: readonly FieldPath[], syncOptions: readonly string[]): boolean {
-  const { head } = one;
+  const { base, head } = one;
   return (
-    !hasSyncOption(head, "Replace=true", syncOptions) &&
+    head !== undefined &&
+    !isSyncedWith("Replace=true", { base, head }, syncOptions) &&
     !JSON.stringify(head).includes("<commit") &&
     !takesAway(one, left)
   );

@@ -207,3 +207,15 @@ export function hasSyncOption(
   const overridden = options.some((text) => text.startsWith(`${name ?? ""}=`));
   return overridden ? options.includes(option) : ofApplication.includes(option);
 }
+
+/**
+ * Whether a sync replaces or forces an object: Argo CD also does what the object in the cluster says, and so what git said of it
+ * before (gitops-engine `applyObject`, v3.5).
+ */
+export function isSyncedWith(
+  option: "Replace=true" | "Force=true",
+  { base, head }: { readonly base: JsonObject | undefined; readonly head: JsonObject },
+  ofApplication: readonly string[],
+): boolean {
+  return hasSyncOption(head, option, ofApplication) || hasSyncOption(base, option, []);
+}

@@ -278,6 +278,17 @@ describe("deletes", () => {
   });
 });
 
+test("an option that goes with the change still holds for this sync, since the object in the cluster has it", () => {
+  const forced = withOption(job({ template: { a: 1 } }), "Replace=true,Force=true");
+  expect(diff([forced], [job({ template: { a: 2 } })]).cautions).toEqual([
+    "deletes batch/Job guestbook/migrate and creates it anew (Force=true) since Kubernetes refuses to change spec.template",
+  ]);
+  const replaced = withOption(object("v1/ConfigMap", "a"), "Replace=true");
+  expect(diff([replaced], [object("v1/ConfigMap", "a")]).dangers).toEqual([
+    { what: "overwrites ConfigMap guestbook/a", pruning: false },
+  ]);
+});
+
 describe("what becomes a hook, or is one", () => {
   const hook = (annotations: Manifest) => object("v1/PersistentVolumeClaim", "data", {}, { annotations });
   const deployment = (annotations: Manifest = {}) => object("apps/v1/Deployment", "web", {}, { annotations });

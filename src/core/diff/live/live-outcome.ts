@@ -4,7 +4,7 @@ import type { LiveState } from "../../ports/deployer.js";
 import { isDataKey, isSecret } from "../../secrets/hide-values.js";
 import { FieldPath, mayDefaultOtherwise } from "../kubernetes-rules.js";
 import { differingPairs, diffManifests, type DiffRequest, pairManifests } from "../manifest-diff.js";
-import { hasSyncOption, inNamespace, keyOf, type ManifestIdentity, titleOf } from "../manifest-key.js";
+import { hasSyncOption, inNamespace, isSyncedWith, keyOf, type ManifestIdentity, titleOf } from "../manifest-key.js";
 import { meanTheSame, type Sides, summarise } from "../summarise.js";
 import {
   type Ignored,
@@ -195,7 +195,9 @@ function doubtsAbout(
 ): readonly string[] {
   const { identity, base, head, live, answer } = one;
   if (live === undefined || head === undefined) return [];
-  if (hasSyncOption(head, "Replace=true", syncOptions)) return ["Replace=true also removes what others wrote into it"];
+  if (isSyncedWith("Replace=true", { base, head }, syncOptions)) {
+    return ["Replace=true also removes what others wrote into it"];
+  }
   if (meanTheSame({ identity, ...sides })) return [];
   const how = compared
     ? "honoured only for fields that the cluster has"

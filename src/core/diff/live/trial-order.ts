@@ -15,6 +15,7 @@ import {
   hasSyncOption,
   inNamespace,
   isHook,
+  isSyncedWith,
   keyOf,
   type ManifestIdentity,
   titleOf,
@@ -63,7 +64,7 @@ export function trialOrder(
     const manifest = raw.get(key)?.manifest;
     if (manifest === undefined) continue;
     const title = titleOf(identity);
-    const reason = reasonAgainst(identity, manifest, created, syncOptions);
+    const reason = reasonAgainst(sides, manifest, created, syncOptions);
     if (reason !== undefined) {
       untried.push({ title, reason });
       continue;
@@ -114,7 +115,7 @@ function kindOf(spec: Json | undefined): string {
 }
 
 function reasonAgainst(
-  identity: ManifestIdentity,
+  { identity, base }: Sides,
   manifest: Manifest,
   created: Created,
   syncOptions: readonly string[],
@@ -126,7 +127,9 @@ function reasonAgainst(
   if (created.kinds.has(`${identity.group}/${identity.kind}`)) {
     return "this sync changes its custom resource definition";
   }
-  if (hasSyncOption(manifest, "Force=true", syncOptions)) return "the sync may delete and recreate it (Force=true)";
+  if (isSyncedWith("Force=true", { base, head: manifest }, syncOptions)) {
+    return "the sync may delete and recreate it (Force=true)";
+  }
   return undefined;
 }
 
