@@ -12,10 +12,10 @@ import { type ObjectAnswers, readIgnoreRules } from "../diff/live/live-objects.j
 import { answersOf, askedAbout, type TrialOrder, type Tried, withTrials } from "../diff/live/trial-order.js";
 import { applicationSyncOptions } from "../diff/manifest-key.js";
 import { remarked } from "../diff/summarise.js";
-import { destinationOf, type Manifest, specEqual } from "../model/application.js";
+import { type ApplicationSpec, destinationOf, type Manifest, specEqual } from "../model/application.js";
 import { changeRequestKey } from "../model/change-request.js";
 import { nextTurn } from "../model/collections.js";
-import { safeMessage } from "../model/errors.js";
+import { DeployerFailure, safeMessage } from "../model/errors.js";
 import type { AllHostWords, HostWords } from "../model/host-words.js";
 import { type JsonText, jsonText } from "../model/json.js";
 import type { ManifestDiff } from "../model/plan/manifest-diff.js";
@@ -23,7 +23,7 @@ import type { Evaluated, Unevaluated } from "../model/plan/plan.js";
 import { type LiveSubject, plannedSources } from "../model/subject.js";
 import { type Compute, type Computed, computeIfLarge, type ComputeLimits, tooMuch } from "../ports/compute.js";
 import type { CommandContext, OpenedChange, Stoppable } from "../ports/context.js";
-import type { Deployer, LiveState, Trial } from "../ports/deployer.js";
+import { type Deployer, isOlder, type LiveState, type Trial } from "../ports/deployer.js";
 import { secretsInGit } from "../secrets/secrets-in-git.js";
 import type { RenderedSides } from "./render.js";
 
@@ -51,7 +51,7 @@ export interface QuestionRoom {
 
 export interface ComparisonSource
   extends OpenedChange, Stoppable, Pick<CommandContext, "diffMode" | "serverDryRun" | "redact"> {
-  readonly deployer: Pick<Deployer, "liveResources" | "tryObjects">;
+  readonly deployer: Pick<Deployer, "check" | "liveResources" | "tryObjects">;
   readonly compute: Compute;
   readonly hostWords: AllHostWords;
 }
@@ -70,6 +70,7 @@ export async function compareRenders(
   await nextTurn();
   const branch: DiffInput = {
     ...inputOf(subject, sides, redact),
+    syncOptions: await syncOptionsOf(subject.head.spec, deployer),
     sensitiveKinds: settings.sensitiveKinds,
     secretsInGit: rendersSecrets(sides) ? await secretsInGit(subject, context) : { changed: [], files: [] },
   };
@@ -242,20 +243,47 @@ function inputOf(
   subject: LiveSubject,
   sides: BothSides,
   redact: readonly string[],
-): Omit<DiffInput, "secretsInGit" | "sensitiveKinds"> {
+): Omit<DiffInput, "secretsInGit" | "sensitiveKinds" | "syncOptions"> {
   const { head, base, live } = subject;
   return {
     base: movesCluster(subject) ? jsonText<readonly Manifest[]>([]) : sides.base.manifests,
     head: sides.head.manifests,
     destinationNamespace: destinationOf(head.spec).namespace,
     baseNamespace: destinationOf(base.spec).namespace,
-    syncOptions: applicationSyncOptions(head.spec),
     placeholders: { base: sides.base.renderedAt, head: sides.head.renderedAt },
     redact,
     ignored: readIgnoreRules(head.spec, live.spec),
     answers: {},
     live: undefined,
   };
+}
+
+/**
+ * The sync options of a definition that Argo CD reads: `Prune` of a whole application since 3.5 alone. Before, a sync that prunes
+ * deletes all the same (argo-cd pull request 23370).
+ */
+export async function syncOptionsOf(
+  spec: ApplicationSpec,
+  deployer: Pick<Deployer, "check">,
+): Promise<readonly string[]> {
+  const options = applicationSyncOptions(spec);
+  const isPrune = (option: string) => option.startsWith("Prune=");
+  if (!options.some(isPrune)) return options;
+  const version = VERSIONS.get(deployer) ?? versionOf(deployer);
+  VERSIONS.set(deployer, version);
+  return isOlder(await version, "3.5") === false ? options : options.filter((option) => !isPrune(option));
+}
+
+/** By the Argo CD of one run, which is asked once for all of its applications. */
+const VERSIONS = new WeakMap<Pick<Deployer, "check">, Promise<string>>();
+
+async function versionOf(deployer: Pick<Deployer, "check">): Promise<string> {
+  try {
+    return (await deployer.check()).version;
+  } catch (error) {
+    if (error instanceof DeployerFailure) return "unknown";
+    throw error;
+  }
 }
 
 /** Whether the definition names another cluster: a sync creates everything there and leaves the old objects running. */

@@ -2,14 +2,7 @@ import { withParameterOverrides } from "../detect/scan/parameter-overrides.js";
 import { CRD, takenAlong, typeOf } from "../diff/cautions.js";
 import { type DiffInput, diffTask, type RenderFacts, sizeOf } from "../diff/diff-task.js";
 import { normaliseLive, readIgnoreRules, withEqualMasks } from "../diff/live/live-objects.js";
-import {
-  annotationOf,
-  applicationSyncOptions,
-  hasSyncOption,
-  isHook,
-  type ManifestIdentity,
-  titleOf,
-} from "../diff/manifest-key.js";
+import { annotationOf, hasSyncOption, isHook, type ManifestIdentity, titleOf } from "../diff/manifest-key.js";
 import { summarise, type Sides } from "../diff/summarise.js";
 import {
   type Application,
@@ -28,6 +21,7 @@ import { type Computed, computeIfLarge, type Task, tooMuch } from "../ports/comp
 import type { OpenedChange, Stoppable } from "../ports/context.js";
 import type { Deployer, LiveState } from "../ports/deployer.js";
 import { type CheckSource, runChecks } from "./check-manifests.js";
+import { syncOptionsOf } from "./live-diff-mode.js";
 import { helmPositions } from "./render.js";
 
 /** A definition, with the commits of its sources in this repository. */
@@ -42,7 +36,7 @@ export interface Previewed {
 }
 
 export interface PreviewSource extends CheckSource, OpenedChange {
-  readonly deployer: Pick<Deployer, "renderManifests" | "liveResources">;
+  readonly deployer: Pick<Deployer, "check" | "renderManifests" | "liveResources">;
   readonly automatic: boolean;
 }
 
@@ -73,7 +67,7 @@ export async function renderPreview(
     head: after.value,
     destinationNamespace: to.namespace,
     baseNamespace: from.namespace,
-    syncOptions: applicationSyncOptions(head.application.spec),
+    syncOptions: await syncOptionsOf(head.application.spec, context.deployer),
     placeholders: { base: change.baseRevision, head: change.headRevision },
     redact,
     ignored: readIgnoreRules({}, {}),

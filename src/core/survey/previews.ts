@@ -59,7 +59,7 @@ type Why = (
 ) => Promise<string | undefined>;
 
 interface PreviewsSource extends PreviewSource {
-  readonly deployer: Pick<Deployer, "renderManifests" | "liveResources" | "listApplications">;
+  readonly deployer: PreviewSource["deployer"] & Pick<Deployer, "listApplications">;
   readonly previewLimit: number;
   readonly clock: Clock;
 }
