@@ -158,17 +158,25 @@ export async function definitionDiff(
 const TRACKING_ANNOTATIONS = new Set(["argocd.argoproj.io/tracking-id", "argocd.argoproj.io/installation-id"]);
 
 /**
- * Gives equal manifests one form: no status, tracking, null members or empty metadata, keys in order, and a placeholder for the
+ * Gives equal manifests one form: no status that Kubernetes would not write, tracking, null members or empty metadata, keys in order, and a placeholder for the
  * commit of the render, which `ARGOCD_APP_REVISION` puts into values. That of a live object is unknown.
  */
 export function normalise(manifest: Manifest, renderedAt: Revision | undefined): JsonObject {
   const { metadata } = manifest;
   const kept = {
     ...manifest,
-    status: undefined,
+    status: writesStatus(manifest) ? manifest.status : undefined,
     metadata: isJsonObject(metadata) ? normaliseMetadata(metadata) : metadata,
   };
   return membersCleaned(kept, renderedAt);
+}
+
+/**
+ * Whether what is applied writes the status, too: that of an Application is no subresource, and has the history that it can be
+ * rolled back to (argo-cd issue 22967).
+ */
+function writesStatus({ apiVersion, kind }: Manifest): boolean {
+  return kind === "Application" && typeof apiVersion === "string" && apiVersion.startsWith("argoproj.io/");
 }
 
 function normaliseMetadata(metadata: JsonObject): JsonObject {

@@ -279,6 +279,18 @@ describe("what is a change of the cluster", () => {
   });
 });
 
+test("a status that stays in git is not compared with the cluster's, and one that changes is written", () => {
+  const child = (status: Manifest) => object("argoproj.io/v1alpha1/Application", "shop", { status });
+  const [old, young] = [child({ history: [] }), child({ history: [{ id: 1 }] })];
+  const found = liveDiff({ base: [old], head: [old], live: [liveOf(old)] });
+  expect([found.resources, basisOf(found).drifted]).toEqual([[], []]);
+  expect(changedLines(liveDiff({ base: [old], head: [young], live: [liveOf(old)] }))).toEqual([
+    "+ status:",
+    "+ history:",
+    "+ - id: 1",
+  ]);
+});
+
 test("a change that the cluster has already is no proof of no change", () => {
   const [base, head] = [configMap({ a: "1" }), configMap({ a: "2" })];
   const found = liveDiff({ base: [base], head: [head], live: [liveOf(head)] });

@@ -29,6 +29,13 @@ const object = (apiVersion: string, kind: string, name: string, more: Manifest =
   ...more,
 });
 
+test("the status of an Application is a change, since applying it writes it", () => {
+  const child = object("argoproj.io/v1alpha1", "Application", "shop");
+  const found = diff([child], [{ ...child, status: { history: [{ id: 1, revision: "x" }] } }]);
+  expect(found).toMatchObject({ updated: 1, children: { changed: ["shop"] } });
+  expect(found.resources[0]?.diff).toContain("+status:");
+});
+
 describe("what counts as no change", () => {
   test.each<[string, Manifest, Manifest]>([
     [

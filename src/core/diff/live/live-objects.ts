@@ -30,14 +30,15 @@ export function withLive(
   answers: ObjectAnswers,
 ): readonly InCluster[] {
   const left = new Map(live.resources.map((resource) => [keyOf(identityOf(resource)), resource]));
-  const rendered = [...pairs].map(([key, pair]): InCluster => {
+  const rendered = [...pairs].map(([key, found]): InCluster => {
+    const pair = withoutOldStatus(found);
     const inCluster = !pair.hook && pair.identity.name !== "";
     if (!inCluster) return { ...pair, ...liveSides(undefined), answer: undefined, inCluster };
     const liveAt = liveKey(pair, left);
-    const found = left.get(liveAt);
+    const resource = left.get(liveAt);
     left.delete(liveAt);
     const answer = answers[key];
-    return { ...pair, ...liveSides(found), answer: answer && answeredSides(answer), inCluster };
+    return { ...pair, ...liveSides(resource), answer: answer && answeredSides(answer), inCluster };
   });
   const extra = [...left.values()]
     .filter((one) => one.live !== undefined && !one.hook && !isHook(one.live))
@@ -46,6 +47,13 @@ export function withLive(
       return { identity: identityOf(resource), ...sides, ...liveSides(resource) };
     });
   return [...rendered, ...extra];
+}
+
+/** The pair without a status that stays in git: the one in the cluster is Argo CD's, and not compared. */
+function withoutOldStatus(pair: Sides): Sides {
+  const { base, head } = pair;
+  if (base?.status === undefined || head === undefined || !jsonEqual(base.status, head.status)) return pair;
+  return { ...pair, base: { ...base, status: undefined }, head: { ...head, status: undefined } };
 }
 
 /** A pair with its object in the cluster; that without what Argo CD ignores if a sync leaves it. */
@@ -98,8 +106,9 @@ const KEPT_BY_KUBERNETES = [
 const LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration";
 
 /** A live object, or what was last applied to it, in the form that `normalise` gives a rendered one. */
-export function normaliseLive(manifest: Manifest): JsonObject {
-  const { metadata } = manifest;
+export function normaliseLive(live: Manifest): JsonObject {
+  const manifest = { ...live, status: undefined };
+  const { metadata } = live;
   if (!isJsonObject(metadata)) return normalise(manifest, undefined);
   const { annotations, ...rest } = metadata;
   const members = Object.entries(rest).filter(([member]) => !KEPT_BY_KUBERNETES.includes(member));
