@@ -28,8 +28,11 @@ export function hideInMessage(message: string): string {
 const QUOTES = /\\{1,8}u0022|&#34;|&quot;/g;
 const AUTHORIZATION =
   /(authorization["'\\]{0,4}[ \t]{0,4}[:=][ \t]{0,4}["'\\]{0,4}(?:[a-z]{1,20} )?)[^\s"',;]{1,4096}/gi;
-/** Argo CD quotes the command that failed, with the parameters of the Application. */
-const HELM_PARAMETER = /(--set(?:-[a-z]{1,10})?[= ])("[^"\n]*"|'[^'\n]*'|[^\s"']+)/g;
+/**
+ * Argo CD quotes the command that failed, with the parameters of the Application: one with a blank as Go's `strconv.Quote` does,
+ * and any other as it is, quotes in it included (`GetCommandArgsToLog`).
+ */
+const HELM_PARAMETER = /(--set(?:-[a-z]{1,10})?[= ])("(?:[^"\\\n]|\\.)*"?|'[^'\n]*'|\S+)/g;
 
 function withoutValue(pair: string): string {
   const [name = ""] = pair.split("=", 1);
