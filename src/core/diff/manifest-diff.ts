@@ -74,18 +74,17 @@ export const NO_DIFFERENCE: ManifestDiff = summarise([], { syncOptions: [], reda
 /** Both renders object by object, normalised, by the key of `keyOf`. */
 export function pairManifests(request: DiffRequest): ReadonlyMap<string, Sides> {
   const { destinationNamespace, baseNamespace, placeholders } = request;
-  const before = byIdentity(
-    request.base.filter((manifest) => !isNeverApplied(manifest)),
-    baseNamespace,
-  );
+  const before = byIdentity(request.base, baseNamespace);
   const after = byIdentity(request.head, destinationNamespace);
   const keys = [...new Set([...before.keys(), ...after.keys()])];
   return new Map(
     keys.flatMap((key) => {
-      const [old, found] = [before.get(key), after.get(key)];
+      const [written, found] = [before.get(key), after.get(key)];
       // Argo CD deletes what was applied and becomes a hook that no sync runs, as if it were not there any more.
-      const goes = old !== undefined && found !== undefined && !isHook(old.manifest) && isIdleHook(found.manifest);
-      const young = goes ? undefined : found;
+      const goes = written !== undefined && !isHook(written.manifest) && found && isIdleHook(found.manifest);
+      const young = goes === true ? undefined : found;
+      // A sync creates what it has ignored so far, and deletes it if it goes: it may have been applied before.
+      const old = young !== undefined && written && isNeverApplied(written.manifest) ? undefined : written;
       const identity = (young ?? old)?.identity;
       if (identity === undefined || (young !== undefined && isNeverApplied(young.manifest))) return [];
       // Both sides are in the same namespace, so naming it on one side only makes no difference.

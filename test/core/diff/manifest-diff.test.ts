@@ -215,11 +215,20 @@ describe("hooks", () => {
   test.each<[string, readonly Manifest[], readonly Manifest[], object]>([
     ["changed", [job({ "argocd.argoproj.io/hook": "Skip" })], [job({ "argocd.argoproj.io/hook": "Skip" }, "2")], {}],
     ["with Helm's beside it", [], [job({ "argocd.argoproj.io/hook": "Skip", "helm.sh/hook": "pre-install" })], {}],
-    ["removed", [job({ "argocd.argoproj.io/hook": "Skip" })], [], {}],
     ["which was applied before", [job({})], [job({ "argocd.argoproj.io/hook": "Skip" }, "2")], {}],
     ["no more", [job({ "argocd.argoproj.io/hook": "Skip" })], [job({})], { created: 1 }],
   ])("Argo CD neither applies nor deletes what says only Skip: %s", (_, base, head, counts) => {
     expect(diff(base, head)).toMatchObject({ created: 0, updated: 0, deleted: 0, hooksChanged: 0, ...counts });
+  });
+
+  test("what says only Skip is deleted once it is removed, as it may have been applied before it said so", () => {
+    const claim = object("v1", "PersistentVolumeClaim", "data", {
+      metadata: { name: "data", annotations: { "argocd.argoproj.io/hook": "Skip" } },
+    });
+    const lost = { deleted: 1, dangers: [{ what: "deletes PersistentVolumeClaim guestbook/data", pruning: true }] };
+    expect(diff([claim], [])).toMatchObject(lost);
+    const idle = { metadata: { name: "data", annotations: { "argocd.argoproj.io/hook": "PostDelete" } } };
+    expect(diff([claim], [{ ...claim, ...idle }])).toMatchObject(lost);
   });
 
   test("what becomes a hook, or is one no more, counts as an update", () => {
