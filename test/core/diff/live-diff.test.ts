@@ -279,6 +279,21 @@ describe("what is a change of the cluster", () => {
   });
 });
 
+test("what git says Skip of is not deleted from the cluster", () => {
+  const claim = object("v1/PersistentVolumeClaim", "data");
+  const skipped = object(
+    "v1/PersistentVolumeClaim",
+    "data",
+    {},
+    { annotations: { "argocd.argoproj.io/hook": "Skip" } },
+  );
+  for (const head of [[skipped], [skipped, configMap({})]]) {
+    const found = liveDiff({ base: [claim], head, live: [liveOf(claim)] });
+    expect([found.deleted, found.dangers]).toEqual([0, []]);
+  }
+  expect(liveDiff({ base: [skipped], head: [], live: [liveOf(claim)] })).toMatchObject({ deleted: 1, dangers: [{}] });
+});
+
 test("a status that stays in git is not compared with the cluster's, and one that changes is written", () => {
   const child = (status: Manifest) => object("argoproj.io/v1alpha1/Application", "shop", { status });
   const [old, young] = [child({ history: [] }), child({ history: [{ id: 1 }] })];

@@ -4,7 +4,16 @@ import type { LiveState } from "../../ports/deployer.js";
 import { isDataKey, isSecret } from "../../secrets/hide-values.js";
 import { FieldPath, mayDefaultOtherwise } from "../kubernetes-rules.js";
 import { differingPairs, diffManifests, type DiffRequest, pairManifests } from "../manifest-diff.js";
-import { hasSyncOption, inNamespace, isSyncedWith, keyOf, type ManifestIdentity, titleOf } from "../manifest-key.js";
+import {
+  byIdentity,
+  hasSyncOption,
+  inNamespace,
+  isNeverApplied,
+  isSyncedWith,
+  keyOf,
+  type ManifestIdentity,
+  titleOf,
+} from "../manifest-key.js";
 import { meanTheSame, type Sides, summarise } from "../summarise.js";
 import {
   type Ignored,
@@ -312,10 +321,22 @@ function isBeside({ base, head, live }: InCluster): boolean {
   return base === undefined ? live !== undefined : head !== undefined;
 }
 
+/** The live objects without those that the head says `Skip` of: a sync neither applies nor deletes them. */
+function withoutSkipped({ live, head, destinationNamespace }: LiveDiffRequest): LiveState {
+  const skipped = head.filter(isNeverApplied);
+  if (skipped.length === 0) return live;
+  const identities = [...byIdentity(skipped, destinationNamespace).values()].map(({ identity }) => identity);
+  // Only the live object shows that a custom kind is cluster-scoped.
+  const keys = new Set(identities.flatMap((one) => [keyOf(one), keyOf({ ...one, namespace: "" })]));
+  return { ...live, resources: live.resources.filter((one) => !keys.has(keyOf({ ...one, generateName: "" }))) };
+}
+
 function compareWithCluster(
-  { live, ignored, answers, syncOptions, stayingKeys }: LiveDiffRequest,
+  request: LiveDiffRequest,
   pairs: ReadonlyMap<string, Sides>,
 ): { readonly compared: readonly Compared[]; readonly against: AgainstCluster; readonly applying: Applying } {
+  const { ignored, answers, syncOptions, stayingKeys } = request;
+  const live = withoutSkipped(request);
   const applying = { ignored, syncOptions, stayingKeys, kubernetes: live.kubernetes };
   const compared = withLive(pairs, live, answers).map((one) => ({ one, outcome: outcomeOf(one, applying) }));
   const same = compared.filter(({ one, outcome }) => one.inCluster && meanTheSame(outcome) && !meanTheSame(one));
