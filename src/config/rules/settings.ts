@@ -220,9 +220,10 @@ function isPattern(name: string): boolean {
   return /[*?{]/.test(name);
 }
 
-/** Drops the namespace: rules reach across namespaces. */
+/** Drops the namespace: rules reach across namespaces. Alternatives with slashes of their own may mean any name. */
 function lastPart(name: string): string {
-  return name.includes("{") ? name : name.slice(name.lastIndexOf("/") + 1);
+  const last = name.replace(/^.*\/(?![^{]*\})/, "");
+  return last.includes("/") ? "*" : last;
 }
 
 /** Plans cut long notes, and the first note must not crowd out the others. */
