@@ -157,6 +157,52 @@ describe("how healthy an application must get", () => {
   });
 });
 
+describe("what the server's entries say of the health", () => {
+  const of = (base: string, entry: Readonly<Record<string, unknown>>, more: Partial<ServerDefaults> = {}) => {
+    const text = stringify({ sync_requirements: [{ name: "prod-*", ...entry }] });
+    const { syncRequirements } = configOf([SMALLEST, text]);
+    const { settings } = resolveTexts({ ...DEFAULTS, ...more }, { syncRequirements }, { base, head: base });
+    return settings.requirementsFor({ name: "prod-web" }).health;
+  };
+  const healthy = "require_healthy: true";
+
+  test.each<[string, ReturnType<typeof of>, ReturnType<typeof of>]>([
+    [
+      "a shorter time holds for what the repository requires",
+      of(`${healthy}\nhealth_timeout: 10m`, { health_timeout: "1m" }),
+      { timeoutMs: 60_000, onFailure: "keep" },
+    ],
+    [
+      "a shorter time holds for what the server requires everywhere",
+      of("", { health_timeout: "1m" }, { requireHealthy: true }),
+      { timeoutMs: 60_000, onFailure: "keep" },
+    ],
+    [
+      "nothing is rolled back that it keeps",
+      of(`${healthy}\non_failure: rollback`, { on_failure: "keep" }),
+      { timeoutMs: 300_000, onFailure: "keep" },
+    ],
+    [
+      "a longer time and a rollback lift nothing",
+      of(healthy, { health_timeout: "1h", on_failure: "rollback" }),
+      { timeoutMs: 300_000, onFailure: "keep" },
+    ],
+    [
+      "what they alone require takes as long as the repository says",
+      of("health_timeout: 10m\non_failure: rollback", { require_healthy: true }),
+      { timeoutMs: 600_000, onFailure: "rollback" },
+    ],
+    [
+      "what they alone require is theirs where the repository says nothing",
+      of("", { require_healthy: true, health_timeout: "1m" }),
+      { timeoutMs: 60_000, onFailure: "keep" },
+    ],
+    ["without anybody who requires it, nothing is required", of("", { health_timeout: "1m" }), undefined],
+  ])("%s", (_case, found, expected) => {
+    expect(found).toEqual(expected);
+  });
+});
+
 describe("auto-merge: repository auto_merge; server defaults.auto_merge", () => {
   test.each([
     ["", false, false],

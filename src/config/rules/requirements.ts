@@ -73,6 +73,18 @@ export function requirementsOf(
   };
 }
 
+/** Adds what the server's own entries require. How long health may take and what a failure does holds whoever requires it. */
+export function withFloor(
+  files: Requirements,
+  application: RuledApplication,
+  floor: RepositoryConfig,
+  nothing: RequirementDefaults,
+): Requirements {
+  const { health } = files;
+  const required = health && { requireHealthy: true, healthTimeout: health.timeoutMs, onFailure: health.onFailure };
+  return strictest([files, requirementsOf(application, floor, { ...nothing, syncOn: "approval", ...required })]);
+}
+
 export type RequirementDefaults = Pick<
   ServerDefaults,
   "requireApproval" | "requireUpToDate" | "requireHealthy" | "healthTimeout" | "onFailure"

@@ -18,7 +18,7 @@ import {
 } from "../repository/repository-schema.js";
 import type { ServerConfig, ServerDefaults } from "../server/server.js";
 import type { ConfigProblem } from "../yaml-tree.js";
-import { accessRulesOf, oncePerApplication, requirementsOf, strictest } from "./requirements.js";
+import { accessRulesOf, oncePerApplication, requirementsOf, strictest, withFloor } from "./requirements.js";
 import { describeSelectors, placeOf, SELECTORS } from "./rule-match.js";
 
 export interface Resolution {
@@ -103,13 +103,13 @@ export function resolveSettings(
     requirementsFor: oncePerApplication((application) => {
       const nothing = { ...defaults, ...NOTHING_REQUIRED };
       // What the server says of an application is a default for the files that say nothing, and a floor for the others.
-      const syncOn = requirementsOf(application, floor, nothing).onApproval ? "approval" : "command";
-      const required = strictest([
-        ...policies.map((one) =>
-          requirementsOf(application, one, { ...defaultsIn(one, application, defaults), syncOn }),
-        ),
-        requirementsOf(application, floor, { ...nothing, syncOn: "approval" }),
-      ]);
+      const { onApproval, health } = requirementsOf(application, floor, nothing);
+      const own = { ...defaults, requireHealthy: defaults.requireHealthy || health !== undefined };
+      const syncOn = onApproval ? "approval" : "command";
+      const files = policies.map((one) =>
+        requirementsOf(application, one, { ...defaultsIn(one, application, own), syncOn }),
+      );
+      const required = withFloor(strictest(files), application, floor, nothing);
       return broken ? { ...required, requireApproval: true, onApproval: undefined } : required;
     }),
     accessTo: oncePerApplication((application, command: AccessCommand) =>
