@@ -80,8 +80,11 @@ function clusterMatch(pattern: string, cluster: string | undefined): RuleMatch {
   const text = cluster.replace(/\/+$/, "");
   const own = OWN_CLUSTER.includes(text.toLowerCase());
   const names = own ? OWN_CLUSTER : [text];
-  if (names.some((one) => matchesName(bareCluster(pattern), bareCluster(one)))) return "certain";
-  return own || SCHEME.test(pattern) === SCHEME.test(text) ? "none" : "possible";
+  const isAlike = (one: string) => SCHEME.test(pattern) === SCHEME.test(one);
+  const matching = names.filter((one) => matchesName(bareCluster(pattern), bareCluster(one)));
+  // What is called like the address of a cluster may be another one; only stars mean both.
+  if (matching.some((one) => isAlike(one) || /^\*+$/.test(pattern))) return "certain";
+  return matching.length === 0 && (own || isAlike(text)) ? "none" : "possible";
 }
 
 /** Strips the scheme, which a pattern cannot contain; host names ignore case. */
