@@ -57,6 +57,10 @@ export function allowsOwner(allowed: readonly string[], host: HostId, owner: str
 }
 
 function namesOf(allowed: readonly string[], host: HostId): readonly string[] {
-  const named = allowed.map(withHost).filter((one) => (one.host ?? host) === host);
-  return named.map(({ name }) => name.toLowerCase());
+  return namesOn(host, allowed).map((name) => name.toLowerCase());
+}
+
+/** The names that mean this host, without its prefix: whoever has one of them on another host is somebody else. */
+export function namesOn(host: HostId, names: readonly string[]): readonly string[] {
+  return names.map(withHost).flatMap((one) => ((one.host ?? host) === host ? [one.name] : []));
 }

@@ -1,13 +1,14 @@
 import { describe, expect, test } from "@jest/globals";
 import type { FileChanges } from "../../sandbox/forge.js";
 import type { HostId } from "../../src/names.js";
-import { HOSTS, startBot, type Bot } from "../scenarios/bot.js";
+import { HOSTS, nameOn, startBot, type Bot } from "../scenarios/bot.js";
 import { applicationResource, asYaml, configMap, type ApplicationOptions } from "../scenarios/resources.js";
 import { cloneUrlOf, generatedApplication, names, shopsResource } from "../scenarios/sets.js";
 
 const POLICY = "if grep -q evil; then echo forbidden; exit 1; fi";
+const PLATFORM = [...new Set(HOSTS.map((host) => nameOn(host, "acme/platform")))];
 const CHECKS = [
-  { name: "values", applications: "prod*", command: ["sh", "-c", POLICY], overridable_by: ["acme/platform"] },
+  { name: "values", applications: "prod*", command: ["sh", "-c", POLICY], overridable_by: PLATFORM },
   { name: "shops", applications: "shop-*", command: ["sh", "-c", POLICY] },
 ];
 const AUTO = { spec: { syncPolicy: { automated: {} } } };

@@ -1,10 +1,11 @@
 import { describe, expect, test } from "@jest/globals";
-import { HOSTS, REPOSITORY, startBot } from "../scenarios/bot.js";
+import { HOSTS, nameOn, REPOSITORY, startBot } from "../scenarios/bot.js";
 import { changeOf, configMap } from "../scenarios/resources.js";
 import { harmIn } from "./shown-text.js";
 
 const POLICY = `if grep -q forbidden; then echo "web holds a forbidden value"; exit 1; fi`;
-const CHECKS = [{ name: "values", command: ["sh", "-c", POLICY], overridable_by: ["acme/platform"] }];
+const PLATFORM = [...new Set(HOSTS.map((host) => nameOn(host, "acme/platform")))];
+const CHECKS = [{ name: "values", command: ["sh", "-c", POLICY], overridable_by: PLATFORM }];
 
 /** Tries to end a fence, to ping people and to give commands. */
 const HOSTILE = [

@@ -1,9 +1,10 @@
 import { describe, expect, test } from "@jest/globals";
-import { HOSTS, REPOSITORY, startBot, type Bot, type BotOptions } from "../scenarios/bot.js";
+import { HOSTS, nameOn, REPOSITORY, startBot, type Bot, type BotOptions } from "../scenarios/bot.js";
 import { applicationResource, asYaml, changeOf } from "../scenarios/resources.js";
 
 const POLICY = `if grep -q forbidden; then echo "web holds a forbidden value"; exit 1; fi`;
-const CHECKS = [{ name: "values", command: ["sh", "-c", POLICY], overridable_by: ["acme/platform"] }];
+const PLATFORM = [...new Set(HOSTS.map((host) => nameOn(host, "acme/platform")))];
+const CHECKS = [{ name: "values", command: ["sh", "-c", POLICY], overridable_by: PLATFORM }];
 const EARLY = "bo approved before svc knew that it failed: approve again";
 
 /** `bo` may lift the check. Nothing is planned before somebody asks. */

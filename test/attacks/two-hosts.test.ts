@@ -170,6 +170,35 @@ describe.each(HOSTS)("an application of %s whose repository an administrator nam
   });
 });
 
+describe.each(HOSTS)("a check that fails for an application of %s", (owner) => {
+  /** `bo` is in the team on this host alone, which `of` names, and approves. */
+  async function syncWithTeam(of: HostId): Promise<TwoHosts & { readonly number: number }> {
+    const command = ["sh", "-c", `if grep -q forbidden; then exit 1; fi`];
+    const checks = [{ name: "values", command, overridable_by: [`${PREFIX[of]}:acme/platform`] }];
+    const both = await startTwoHosts(owner, { config: { checks } });
+    both.forges[owner].setTeam("acme/platform", ["bo"]);
+    const changes = changeOf(["web"], "forbidden");
+    const number = await both.forges[owner].open({ repository: REPOSITORY, by: "ana", changes });
+    await both.idle();
+    await both.forges[owner].review(REPOSITORY, number, "bo", "approve");
+    await both.idle();
+    await say(both, owner, number, "svc sync");
+    return { ...both, number };
+  }
+
+  test("is not lifted by a team of the same name as that of the other host", async () => {
+    const both = await syncWithTeam(OTHER[owner]);
+    expect(both.lastComment(owner, both.number)).toContain("check values failed: exit code 1: fix it and push");
+    expect(both.lastComment(owner, both.number)).not.toContain("acme/platform");
+    expect(both.changes()).toEqual([]);
+  });
+
+  test("is lifted by the team of this host", async () => {
+    const both = await syncWithTeam(owner);
+    expect(both.changes()).toEqual(["sync web"]);
+  });
+});
+
 /** Sends a merge of the change request to the host's route with every header that either host uses. */
 async function knock(both: TwoHosts, host: HostId, number: number, secret: string): Promise<number> {
   const body = JSON.stringify({

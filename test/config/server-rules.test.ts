@@ -222,6 +222,15 @@ describe("names of repositories while both hosts are configured", () => {
     },
   );
 
+  test("who may lift a failed check is refused without a host", () => {
+    const text = (team: string) => `checks: [{name: a, command: [a], overridable_by: ['github:a/b', '${team}']}]`;
+    expect(problemsOf(both(text("acme/platform")), { KEY })).toEqual([
+      expect.stringContaining("checks[0].overridable_by[1]: on either host somebody may have this name: write"),
+    ]);
+    expect(problemsOf(both(text("gitlab:acme/platform")), { KEY })).toEqual([]);
+    expect(problemsOf(`${SMALLEST}\n${text("acme/platform")}`)).toEqual([]);
+  });
+
   test("allowed_repos without a host means both, and a warning names each", () => {
     const text = both("defaults: {allowed_repos: [acme/*, 'github:acme/*']}");
     const result = loadServerConfig([{ name: "svc.yaml", text }], { KEY });

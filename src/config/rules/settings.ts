@@ -10,7 +10,7 @@ import {
 import type { Stage } from "../../core/model/stage.js";
 import { HOST_IDS, type HostId, REPOSITORY_FILE } from "../../names.js";
 import { matchesName } from "../pattern.js";
-import { withHost } from "../repository-names.js";
+import { namesOn } from "../repository-names.js";
 import {
   NO_REPOSITORY_CONFIG,
   type RepositoryConfig,
@@ -128,14 +128,12 @@ export function resolveSettings(
 /** The floor says nothing of what none of its entries names. */
 const NOTHING_REQUIRED = { requireApproval: false, requireUpToDate: false, requireHealthy: false };
 
-/** The server's own rules, with the people and teams of this host: whoever has their names on another one is somebody else. */
+/** The server's own rules, with the people and teams of this host. */
 function floorOn(host: HostId, { syncRequirements }: Pick<ServerConfig, "syncRequirements">): RepositoryConfig {
-  const ofHost = (list: readonly string[] | undefined) =>
-    list?.map(withHost).flatMap((one) => (one.host === undefined || one.host === host ? [one.name] : []));
   const entries = syncRequirements.map(({ allowedUsers, allowedTeams, ...entry }) => ({
     ...entry,
-    allowedUsers: ofHost(allowedUsers),
-    allowedTeams: ofHost(allowedTeams),
+    allowedUsers: allowedUsers && [...namesOn(host, allowedUsers)],
+    allowedTeams: allowedTeams && [...namesOn(host, allowedTeams)],
   }));
   return { ...NO_REPOSITORY_CONFIG, syncRequirements: entries };
 }

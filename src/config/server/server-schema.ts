@@ -169,7 +169,7 @@ function check(readVariable: ReadVariable) {
     overridable_by: listOf(team(), 20)
       .prefault([])
       .describe(
-        "teams (`<org>/<team-slug>` on GitHub, a group's full path on GitLab): an approval of the head commit by a member lets it be synced although the check fails",
+        "teams (`<org>/<team-slug>` on GitHub, a group's full path on GitLab): an approval of the head commit by a member lets it be synced although the check fails. With both hosts configured they have the host's prefix, as in `github:acme/platform`",
       ),
   }).superRefine(({ required, overridable_by: teams }, context) => {
     if (required || teams.length === 0) return;

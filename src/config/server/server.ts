@@ -227,6 +227,7 @@ function namesOnHosts(tree: MapTree): readonly (readonly [readonly (string | num
     }),
     ...within("application_repositories", ["repositories"], NAMES_NO_HOST),
     ...within("sync_requirements", ["allowed_users", "allowed_teams"], PERSON_OF_NO_HOST),
+    ...within("checks", ["overridable_by"], PERSON_OF_NO_HOST),
   ];
 }
 

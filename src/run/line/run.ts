@@ -5,6 +5,7 @@ import {
   markCommand,
   type ProgressComment,
 } from "../../comments/progress-comment.js";
+import { checksOn } from "../../config/rules/rule-match.js";
 import { resolveSettings } from "../../config/rules/settings.js";
 import type { ServerConfig } from "../../config/server/server.js";
 import { describeProblem } from "../../config/yaml-tree.js";
@@ -71,12 +72,8 @@ export async function openChange(
   const repository = await repositories.open(change, await host.cloneSource(change), { signal, patient });
   const reading = { compute, owner: changeRequestKey(change), signal: signal ?? NEVER };
   const snapshot = openSnapshot(repository, detection, reading);
-  const resolved = resolveSettings(
-    config.defaults,
-    config,
-    await readPolicyFiles(change, snapshot, reading),
-    change.host,
-  );
+  const files = await readPolicyFiles(change, snapshot, reading);
+  const resolved = resolveSettings(config.defaults, config, files, change.host);
   const problems = resolved.repairs ? [] : resolved.problems.map(describeProblem);
   const settings = withDefinitions(resolved.settings, {
     change,
@@ -111,6 +108,7 @@ export function commandContext(
 ): CommandContext {
   return {
     ...run,
+    checks: checksOn(change.host, run.checks),
     deployer: hidingSecrets(run.deployer, { ...run, snapshot, change }),
     change,
     settings,
@@ -170,7 +168,8 @@ export function readChangeFacts(
   run: ChangeFactSource,
   options?: FactOptions,
 ): Promise<ReadFacts> {
-  return readFacts({ ...run, change, settings, snapshot: opensWhenAsked(change, run) }, options);
+  const checks = checksOn(change.host, run.checks);
+  return readFacts({ ...run, checks, change, settings, snapshot: opensWhenAsked(change, run) }, options);
 }
 
 /** The commits of a change request, opened when they are first asked for: most approvals need none. */
