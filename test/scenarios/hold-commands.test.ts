@@ -105,6 +105,8 @@ describe("the end of a hold", () => {
   test("at a time of a day on which the clocks change is what they show then", () => {
     const now = new Date("2026-03-29T00:00:00Z");
     expect(endOfHold("12:00", now, "Europe/Berlin")).toEqual({ until: "2026-03-29T10:00:00.000Z" });
+    // No clock shows 2:30 on that day: the hold ends as late as somebody may mean.
+    expect(endOfHold("2:30", now, "Europe/Berlin")).toEqual({ until: "2026-03-29T01:30:00.000Z" });
   });
 
   test.each([
@@ -112,6 +114,7 @@ describe("the end of a hold", () => {
     ["4:59", "Asia/Tokyo", "must not be past: it is 2026-03-29 05:00 in Asia/Tokyo"],
     ["24:00", "UTC", "must be a duration such as 2h"],
     ["2026-03-29", "UTC", "must be a duration such as 2h"],
+    ["2026-02-30T12:00:00Z", "UTC", "must be a duration such as 2h"],
   ])("%s in %s is refused", (text, timezone, problem) => {
     expect(endOfHold(text, winter, timezone)).toEqual({ problem: expect.stringContaining(problem) });
   });

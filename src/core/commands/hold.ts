@@ -178,9 +178,18 @@ function readEnd(text: string, now: Date, timezone: string): number {
     const wanted = Date.parse(`${day}T${hours.padStart(2, "0")}:${minutes}:00Z`);
     // The zone's distance from UTC may change in between; the second look is at the time itself.
     const roughly = wanted - (localTime(now.getTime(), timezone) - now.getTime());
-    return wanted - (localTime(roughly, timezone) - roughly);
+    const end = wanted - (localTime(roughly, timezone) - roughly);
+    // Where the clocks jump over a time, the second look is an hour early.
+    return localTime(end, timezone) < wanted ? roughly : end;
   }
-  return /^\d{4}-\d\d-\d\dT\d\d:\d\d(?::\d\d(?:\.\d+)?)?(?:Z|[+-]\d\d:\d\d)$/.test(text) ? Date.parse(text) : NaN;
+  const [, date] = /^(\d{4}-\d\d-\d\d)T\d\d:\d\d(?::\d\d(?:\.\d+)?)?(?:Z|[+-]\d\d:\d\d)$/.exec(text) ?? [];
+  return date !== undefined && isDay(date) ? Date.parse(text) : NaN;
+}
+
+/** `Date.parse` takes 30 February for 2 March. */
+function isDay(date: string): boolean {
+  const day = new Date(`${date}T00:00:00Z`);
+  return !Number.isNaN(day.getTime()) && day.toISOString().startsWith(date);
 }
 
 /** What a clock in the time zone shows, as if it were UTC. Whole seconds. */
