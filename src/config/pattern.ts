@@ -43,6 +43,20 @@ export function patternProblem(pattern: string): string | undefined {
   return bracesProblem(pattern) ?? partsProblem(pattern);
 }
 
+/** The JSON Schema of a pattern of names. It accepts more than `namePatternProblem`. */
+export const NAME_PATTERN_FORM = { ...PATTERN_FORM, pattern: `^(?!.*\\s)${PATTERN_FORM.pattern.slice(1)}` } as const;
+
+/**
+ * Explains why a text is not a pattern of names in Kubernetes; undefined if it is one. These have neither white space nor
+ * commas, so that what was meant as a list, or `{a, b}`, would silently match less than its author believes.
+ */
+export function namePatternProblem(pattern: string): string | undefined {
+  const problem = patternProblem(pattern);
+  if (problem !== undefined) return problem;
+  if (/\s/.test(pattern)) return "no name has white space in it: alternatives are written as `{a,b}`";
+  return /,(?![^{]*\})/.test(pattern) ? "no name has a comma in it: write several entries, or `{a,b}`" : undefined;
+}
+
 /** Whether a path, relative to the repository's root, matches; dot files are ordinary. Invalid patterns match nothing. */
 export function matchesPath(pattern: string, path: string): boolean {
   const parts = path.split("/");

@@ -4,7 +4,7 @@ import * as z from "zod";
 import { COMMAND_ACCESS, MERGE_METHODS, ON_FAILURE, UPDATE_BRANCH } from "../core/model/settings.js";
 import { HOST_IDS, HOST_PREFIXES } from "../names.js";
 import { nearest } from "./nearest.js";
-import { PATTERN_FORM, patternProblem } from "./pattern.js";
+import { NAME_PATTERN_FORM, namePatternProblem, PATTERN_FORM, patternProblem } from "./pattern.js";
 import { ADDRESS_FORM, isRepositoryAddress, repositoryProblem } from "./repository-names.js";
 import { OTHER_NAMES } from "./server/section-names.js";
 
@@ -122,6 +122,14 @@ export function pattern() {
     const problem = patternProblem(value);
     return problem === undefined ? value : new Wrong(problem);
   }).meta({ title: "pattern", ...PATTERN_FORM });
+}
+
+/** A pattern of names in Kubernetes, such as those of applications. */
+export function namePattern() {
+  return textLeaf("an exact name, or a pattern with `*`", (value) => {
+    const problem = namePatternProblem(value);
+    return problem === undefined ? value : new Wrong(problem);
+  }).meta({ title: "pattern", ...NAME_PATTERN_FORM });
 }
 
 /** A regular expression for text to redact. */

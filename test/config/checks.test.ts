@@ -62,6 +62,11 @@ test.each<[string, unknown, string]>([
   ["with a value in the place of a name", [{ ...CHECK, env: ["A=b"] }], "checks[0].env[0]: expected the name of an"],
   ["that may take too long", [{ ...CHECK, timeout: "1h" }], "checks[0].timeout: expected a duration"],
   ["with a pattern that is none", [{ ...CHECK, applications: "[a]" }], "checks[0].applications: `[` and `]`"],
+  [
+    "with a list in the place of a pattern",
+    [{ ...CHECK, applications: "prod-*, web" }],
+    "checks[0].applications: no name has white space in it",
+  ],
   ["of a name twice", [CHECK, CHECK], "checks[1].name: an earlier check has this name"],
   [
     "that nobody has to override",

@@ -135,6 +135,24 @@ describe("mistakes are named with line, column, key and what is allowed", () => 
       "sync_requirements:\n  - {name: a, require_approval: true}\n  - {name: a, require_approval: false}",
       ".svc.yaml:3:12 sync_requirements[1].name: an earlier entry has this name",
     ],
+    [
+      "sync_requirements:\n  - {name: 'prod-*, web', require_approval: true}",
+      "sync_requirements[0].name: no name has white space in it",
+    ],
+    [
+      "sync_requirements:\n  - {name: '{prod, staging}-*', require_approval: true}",
+      "sync_requirements[0].name: no name has white space in it",
+    ],
+    [
+      "sync_requirements:\n  - {name: 'web,api', require_approval: true}",
+      "sync_requirements[0].name: no name has a comma in it: write several entries, or `{a,b}`",
+    ],
+    [
+      "sync_requirements:\n  - {project: 'a,{b,c}', destination: {namespace: ' x'}, require_approval: true}",
+      "sync_requirements[0].project: no name has a comma",
+    ],
+    ["stages:\n  - {name: dev, applications: 'dev-*,qa-*'}", "stages[0].applications: no name has a comma in it"],
+    ["applications:\n  - {name: 'a b', paths: [a]}", "applications[0].name: no name has white space in it"],
     ["sync_requirements:\n  - {name: a, allowed_users: ana}", "sync_requirements[0].allowed_users: expected a list"],
     ["sync_requirements:\n  - {name: a, allowed_users: ['@ana']}", "allowed_users[0]: expected a login without `@`"],
     ["sync_requirements:\n  - {name: a, allowed_users: [acme/team]}", "allowed_users[0]: expected a login"],

@@ -8,6 +8,7 @@ import {
   flag,
   leaf,
   listOf,
+  namePattern,
   oneOf,
   pattern,
   section,
@@ -84,7 +85,7 @@ export function repositorySchema() {
 
 function application() {
   return section({
-    name: pattern().describe("the application; `<namespace>/<name>` outside Argo CD's own namespace"),
+    name: namePattern().describe("the application; `<namespace>/<name>` outside Argo CD's own namespace"),
     paths: listOf(pattern(), MOST_PATTERNS_OF_AN_APPLICATION)
       .min(1, "at least one pattern is needed, such as <dir>/**")
       .describe("paths from the repository's root, such as `<dir>/**`"),
@@ -101,7 +102,7 @@ function stages() {
     )
       .meta({ title: "text", type: "string", pattern: STAGE_NAME.source })
       .describe("what people call it"),
-    applications: pattern().describe("its applications; of several patterns that match one, the first wins"),
+    applications: namePattern().describe("its applications; of several patterns that match one, the first wins"),
     wait: oneOf(STAGE_WAITS)
       .prefault("healthy")
       .describe("`healthy`: it follows the stage before by itself; `manual`: with the next `sync`"),
@@ -140,12 +141,12 @@ export function syncRequirements() {
 
 function requirement() {
   return section({
-    name: pattern()
+    name: namePattern()
       .optional()
       .describe(
         "the application; without a slash it also requires something of applications of that name in other namespaces, and lifts nothing there",
       ),
-    project: pattern().optional().describe("applications of this AppProject"),
+    project: namePattern().optional().describe("applications of this AppProject"),
     destination: destination().optional().describe("applications that deploy there"),
     require_approval: flag().optional().describe("as at the top of the file, for this application"),
     require_up_to_date: flag().optional().describe("as at the top of the file, for this application"),
@@ -195,7 +196,7 @@ function requirement() {
 function destination() {
   return section({
     cluster: cluster().optional().describe("the cluster's name, or its address, which begins with `https://`"),
-    namespace: pattern().optional().describe("the namespace"),
+    namespace: namePattern().optional().describe("the namespace"),
   })
     .superRefine(({ cluster, namespace }, context) => {
       if (cluster !== undefined || namespace !== undefined) return;

@@ -8,6 +8,7 @@ import {
   flag,
   listOf,
   mapOf,
+  namePattern,
   oneOf,
   pattern,
   redaction,
@@ -160,7 +161,7 @@ function check(readVariable: ReadVariable) {
       .describe(
         "the program and its arguments, without a shell; a name without a path is looked up in svc's `PATH`. It gets the manifests of one application as YAML documents on standard input, and exits with 0 if they pass",
       ),
-    applications: pattern().prefault("*").describe("which applications are checked"),
+    applications: namePattern().prefault("*").describe("which applications are checked"),
     required: flag().prefault(true).describe("a sync is refused while the check fails"),
     timeout: duration("10m").prefault("1m").describe("after this time the program is ended, and the check has failed"),
     env: listOf(variable(readVariable), 50)
@@ -234,7 +235,7 @@ function notificationsSection() {
       .prefault([...NOTIFICATION_EVENTS])
       .describe("what the receiver is told of"),
     repositories: listOf(pattern()).prefault([]).describe("only these repositories; empty: all"),
-    applications: listOf(pattern()).prefault([]).describe("only these applications; empty: all"),
+    applications: listOf(namePattern()).prefault([]).describe("only these applications; empty: all"),
     secret: signingSecret("a signing secret: whsec_ and at least 24 bytes as Base64")
       .optional()
       .describe(
@@ -357,7 +358,7 @@ function sensitiveKinds() {
 function applicationRepositories() {
   return listOf(
     section({
-      application: pattern().describe("the application"),
+      application: namePattern().describe("the application"),
       repositories: listOf(repositoryOfHost()).describe("repositories that may drive it"),
     }),
   )

@@ -1,7 +1,7 @@
 import { randomUUID } from "node:crypto";
 import express, { Router } from "express";
 import * as z from "zod";
-import { patternProblem } from "../../config/pattern.js";
+import { namePatternProblem } from "../../config/pattern.js";
 import { endOfHold, reasonProblem, WHY } from "../../core/commands/hold.js";
 import type { Hold } from "../../core/model/hold.js";
 import { matchesHold } from "../../core/policy/effect-rules.js";
@@ -76,7 +76,7 @@ function newHold(now: Date, timezone: string) {
     applications: z
       .array(
         z.string().check((context) => {
-          const problem = patternProblem(context.value);
+          const problem = namePatternProblem(context.value);
           if (problem !== undefined) context.issues.push({ code: "custom", input: context.value, message: problem });
         }),
       )
