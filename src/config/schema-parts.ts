@@ -265,12 +265,24 @@ export function defaultsSection() {
       .prefault("write")
       .describe("who may give commands: people with `write` access, or `anyone` who can comment"),
     allowed_bots: listOf(text()).prefault([]).describe("bots whose comments may be commands"),
-    protected_branches: listOf(text())
+    protected_branches: listOf(branch())
       .prefault([])
       .describe(
         "branches that svc never deletes and never updates, besides `main`, `master`, `develop` and `development`",
       ),
   });
+}
+
+/** What no branch has in its name (https://git-scm.com/docs/git-check-ref-format); a pattern would protect nothing. */
+const IN_NO_BRANCH = /[\s~^:?*[\\]/;
+
+function branch() {
+  return textLeaf("the name of a branch", (value) => {
+    if (value === "") return new Wrong();
+    return IN_NO_BRANCH.test(value)
+      ? new Wrong("no branch is called so, and patterns mean nothing here: name each branch")
+      : value;
+  }).meta({ title: "text", type: "string", pattern: "^[^\\s~^:?*[\\\\]+$" });
 }
 
 /** A map whose keys are names that the file chooses. An empty one counts as present. */

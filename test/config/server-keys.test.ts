@@ -94,6 +94,7 @@ const lists = [
   ["defaults.allowed_repos", "gitlab:acme/sub/*"],
   ["defaults.allowed_bots", "renovate[bot]"],
   ["defaults.protected_branches", "release"],
+  ["defaults.protected_branches", "release/1.{x}-rc@2"],
   ["auth.hosta.allowed_orgs", "acme"],
   ["auth.hosta.allowed_teams", "acme/platform"],
   ["auth.hostb.allowed_groups", "acme/sub"],

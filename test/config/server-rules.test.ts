@@ -191,6 +191,12 @@ describe("warnings", () => {
   });
 });
 
+test.each(["release/*", "release/?", "re lease", "release\\\\1"])("no branch is protected by %s", (name) => {
+  expect(problemsOf(`${SMALLEST}defaults: {protected_branches: [main, "${name}"]}`)).toEqual([
+    expect.stringContaining("defaults.protected_branches[1]: no branch is called so, and patterns mean nothing here"),
+  ]);
+});
+
 describe("names of repositories while both hosts are configured", () => {
   const both = (rest: string) =>
     `${SMALLEST}\nhosta: {app_id: 1, private_key: "\${KEY}", webhook_secret: hook-secret-of-tests}\n${rest}`;
