@@ -189,7 +189,8 @@ function setsText({ applicationSets: sets }: Plan): string {
 /** The applications whose definition stays, and that Argo CD keeps in another way. */
 function keptBy({ problem, members, added, removed, changed }: ApplicationSetPreview): number {
   if (problem !== undefined) return 0;
-  return Math.max(0, members.length - added.length - removed.length - changed.length);
+  const own = members.filter(({ reachedBy }) => reachedBy.kind !== "child");
+  return Math.max(0, own.length - added.length - removed.length - changed.length);
 }
 
 /** Follows the number of applications: how many resources change, then the applications whose resources are not counted. */

@@ -186,14 +186,14 @@ async function compare(chosen: readonly Subject[], surveyed: SurveyWithSets, pla
   const listed = await withChildren(surveyed.found, parents, context);
   const found = { ...listed, subjects: [...listed.subjects, ...subjects.slice(chosen.length)] };
   const now = { ...surveyed, found };
-  const { effects, applicationSets } = await deriveEffects(examined, now, context);
-  const below = await childPreviews(parents, now, previews, context);
+  const shown = await childPreviews(parents, await generated, now, previews, context);
+  const { effects, applicationSets } = await deriveEffects(examined, shown, now, context);
   const failing = await failingSets(parents, now, context);
   const appliers = await appliedSets(subjects, facts, context);
   const applied = (set: string) => (appliers.has(set) ? { appliedBy: appliers.get(set) } : {});
   return {
     found,
-    previewed: [...(await generated), ...below].map((one) => {
+    previewed: shown.map(({ preview: one }) => {
       const origin = one.origin.kind === "generated" ? { ...one.origin, ...applied(one.origin.of) } : one.origin;
       return { ...one, origin, content: contentWithin(evaluation.room, one.content) };
     }),

@@ -11,13 +11,13 @@ import {
 import type { ApplicationName } from "../model/brand.js";
 import { allInTurns } from "../model/collections.js";
 import type { JsonObject } from "../model/json.js";
-import type { Preview, PreviewOrigin } from "../model/plan/plan.js";
+import type { PreviewOrigin } from "../model/plan/plan.js";
 import type { Subject } from "../model/subject.js";
 import type { Deployer, Naming } from "../ports/deployer.js";
 import type { DefinedChild, DefinedChildren } from "./children.js";
 import type { DrivingSource } from "./driving-right.js";
 import { regenerated } from "./ignored-fields.js";
-import { type PreviewOrder, type Previews, readsOnlyKnown } from "./previews.js";
+import { type PreviewOrder, type Previews, readsOnlyKnown, type ShownPreview } from "./previews.js";
 import { policyOf } from "./sets/application-set-notes.js";
 import type { SurveyWithSets } from "./sets/application-sets.js";
 import { changesToPreview, type ChangeToPreview, previewOrder } from "./sets/generated-applications.js";
@@ -45,35 +45,36 @@ export async function withChildren(
 }
 
 /**
- * Previews the children that the heads of these parents add, change or remove, what ApplicationSets among their objects make
- * of that, and what such applications do to theirs, as far as the plan does not show them already. Each is shown once, so
- * that applications that define each other come to an end.
+ * Previews the children that the heads of these parents, and of the applications that sets generate, add, change or remove,
+ * what ApplicationSets among their objects make of that, and what such applications do to theirs, as far as the plan does
+ * not show them already. Each is shown once, so that applications that define each other come to an end.
+ * @returns the previews of generated applications, and then those of children.
  */
 export async function childPreviews(
   parents: readonly Parent[],
+  generated: readonly ShownPreview[],
   { found, applicationSets }: SurveyWithSets,
   previews: Previews,
   context: DrivingSource,
-): Promise<readonly Preview[]> {
+): Promise<readonly ShownPreview[]> {
   const nameOf = await context.deployer.naming();
-  const generated = applicationSets.flatMap(({ added, changed, removed }) => [...added, ...changed, ...removed]);
-  const seen = new Set([...found.subjects.map(({ name }) => name), ...generated]);
-  const shown: Preview[] = [];
-  for (let level = parents; level.length > 0;) {
+  const ofSets = applicationSets.flatMap(({ added, changed, removed }) => [...added, ...changed, ...removed]);
+  const seen = new Set([...found.subjects.map(({ name }) => name), ...ofSets]);
+  const shown = [...generated];
+  for (let level = [...parents, ...generated.flatMap(asParent)]; level.length > 0;) {
     const survey = await withChildren(found, level, context);
     const running = new Map(survey.everyApplication.map((one) => [one.name, one]));
     const sets = level.flatMap(([, facts]) => facts.sets);
     const generatedBelow = await Promise.all(sets.map((set) => belowSet(set, survey, nameOf, context)));
     const children = level.flatMap((parent) => changedChildren(parent, running, nameOf, context));
     const below = [...children, ...generatedBelow.flat()].filter(isFirst);
-    const looked = await allInTurns(below, async ({ application, origin, order }) => {
+    const looked = await allInTurns(below, async ({ application, origin, order }): Promise<ShownPreview> => {
       const { content, facts } = await previews.preview(order);
-      return { facts, preview: { application, origin, content } };
+      const head = order.kind === "rendered" ? order.application : undefined;
+      return { preview: { application, origin, content }, application: head, facts };
     });
-    shown.push(...looked.map(({ preview }) => preview));
-    level = looked.flatMap(({ preview, facts }) =>
-      facts === undefined ? [] : [[preview.application, facts] as const],
-    );
+    shown.push(...looked);
+    level = looked.flatMap(asParent);
   }
   return shown;
 
@@ -82,6 +83,10 @@ export async function childPreviews(
     seen.add(application);
     return first;
   }
+}
+
+function asParent({ preview, facts }: ShownPreview): readonly Parent[] {
+  return facts === undefined ? [] : [[preview.application, facts]];
 }
 
 /** The named children whose definition the parent's head changes, or a sync of it does. */

@@ -316,7 +316,12 @@ export function definedElsewhere(
 /** The same of an application that a parent or a set defines; of a new one, those that will define it. */
 export function reachedFrom(
   { application, reachedBy, definedIn = [] }: Member,
-  running: Running & { readonly everySet: readonly ApplicationSet[]; readonly nameOf: Naming },
+  running: Running & {
+    readonly everySet: readonly ApplicationSet[];
+    /** Those that run, and those that this change request starts. */
+    readonly parents: Running["live"];
+    readonly nameOf: Naming;
+  },
 ): readonly DefinedIn[] {
   const now = running.live.get(application);
   switch (reachedBy.kind) {
@@ -324,7 +329,7 @@ export function reachedFrom(
       return definedIn;
     case "child": {
       const before = now === undefined ? [] : definedElsewhere(now, running);
-      return distinct([...before, ...ofParent(reachedBy.of, running, MAX_LEVELS)]);
+      return distinct([...before, ...ofParent(reachedBy.of, { ...running, live: running.parents }, MAX_LEVELS)]);
     }
     case "generated": {
       const set = running.everySet.find(({ namespace, name }) => running.nameOf(namespace, name) === reachedBy.by);

@@ -22,19 +22,20 @@ import type { Log } from "../ports/log.js";
 import { asChanged, type Reached, type Surroundings } from "./children.js";
 import { reachedFrom } from "./driving-right.js";
 import { BEFORE, directMember, identityOf, memberOf } from "./members.js";
+import type { ShownPreview } from "./previews.js";
 import type { SurveyWithSets } from "./sets/application-sets.js";
 import { type ExpansionSource, reachedBySet } from "./sets/rendered-sets.js";
 
-/**
- * Adds what the reached applications apply in turn, as far as Argo CD deploys them by itself. One that was not rendered with
- * the definition that it gets has a `problem`: what it applies is not known.
- * @param running the children that Argo CD runs, by their parent.
- */
-function reachedInTurn(
-  first: readonly Reached[],
-  appliedBy: ReadonlyMap<ApplicationName, Applied>,
-  running: ReadonlyMap<ApplicationName, readonly Application[]>,
-): readonly Member[] {
+interface Chain {
+  readonly appliedBy: ReadonlyMap<ApplicationName, Applied>;
+  /** The children that Argo CD runs, by their parent. */
+  readonly running: ReadonlyMap<ApplicationName, readonly Application[]>;
+  /** The problem of one that Argo CD deploys by itself, and that was not rendered with the definition that it gets. */
+  readonly unseen: string | undefined;
+}
+
+/** Adds what the reached applications apply in turn, as far as Argo CD deploys them by itself. */
+function reachedInTurn(first: readonly Reached[], { appliedBy, running, unseen }: Chain): readonly Member[] {
   const found = new Map<string, Member>();
   const queue = [...first];
   for (let next = queue.shift(); next !== undefined; next = queue.shift()) {
@@ -45,19 +46,20 @@ function reachedInTurn(
     const known = applied?.digest !== undefined && applied.digest === member.digest;
     const hidden = deploysItself && !known && member.problem === undefined;
     const reached = { ...member, deploysItself };
-    found.set(key, hidden ? { ...reached, problem: NOT_RENDERED } : reached);
+    found.set(key, hidden ? { ...reached, problem: unseen } : reached);
     if (deploysItself && known) queue.push(...applied.reached);
-    if (member.definition.kind === "removed") {
-      queue.push(...(running.get(member.application) ?? []).map((one) => removedWith(member.application, one)));
-    }
+    queue.push(...removedWith(member, running));
   }
   return [...found.values()];
 }
 
 /** Argo CD deletes what a removed application has deployed, if that has the finalizer for it. */
-function removedWith(of: ApplicationName, { name, spec }: Application): Reached {
-  const member = memberOf({ application: name, head: undefined, before: [spec], reachedBy: { kind: "child", of } });
-  return { member, deploysItself: false };
+function removedWith({ application: of, definition }: Member, running: Chain["running"]): readonly Reached[] {
+  if (definition.kind !== "removed") return [];
+  return (running.get(of) ?? []).map(({ name, spec }) => ({
+    member: memberOf({ application: name, head: undefined, before: [spec], reachedBy: { kind: "child", of } }),
+    deploysItself: false,
+  }));
 }
 
 const NOT_RENDERED = "Argo CD deploys it by itself, and what it would deploy was not rendered";
@@ -113,56 +115,88 @@ interface EffectSource extends ExpansionSource {
   readonly log: Log;
 }
 
-/** Derives what a deployment of each application reaches, and whose rules hold for it. Renders nothing. */
+/**
+ * Derives what a deployment of each application, or the merge, reaches, and whose rules hold for it. Renders nothing.
+ * @param shown the previews of applications that are not examined.
+ */
 export async function deriveEffects(
   examined: readonly Examined[],
+  shown: readonly ShownPreview[],
   { found, applicationSets }: SurveyWithSets,
   context: EffectSource,
 ): Promise<Derived> {
   const live = new Map(found.everyApplication.map((one) => [one.name, one]));
-  const childrenOf = groupedBy(found.everyApplication, ({ parent }) => parent);
   const around: Surroundings = { live, nameOf: await context.deployer.naming(), change: context.change };
   const shallow = await allInTurns(examined, async ({ subject, facts }) => {
     const direct = directMember(subject, context.change);
-    return { subject, facts, direct, ...(await appliedBy(direct, { subject, facts }, around, context)) };
+    return { subject, direct, ...(await appliedBy(subject.name, direct.digest, facts, { around, context })) };
   });
-  const appliedByName = new Map(shallow.map((one) => [one.subject.name, one]));
-  const touched = new Map(examined.map(({ subject, facts }) => [subject.name, facts?.touched ?? []]));
+  const previewed = await allInTurns(shown, ({ preview, application, facts }) =>
+    appliedBy(preview.application, application && digestOf(application.spec), facts, { around, context }),
+  );
+  const begun = [
+    ...shown.map(({ application }) => application),
+    ...examined.flatMap(({ subject }) => (subject.kind === "new" ? [subject.definition] : [])),
+  ];
+  const parents = new Map([...begun.flatMap((one) => (one ? [[one.name, one] as const] : [])), ...live]);
+  const named = (all: readonly Applied[]) => new Map(all.map((one) => [one.application, one]));
+  const all = named([...previewed, ...shallow]);
+  const running = groupedBy(found.everyApplication, ({ parent }) => parent);
+  // A parent that starts a new application needs an approval, since that was rendered by itself alone.
+  const driven = named(shallow.filter(({ subject }) => subject.kind === "live"));
+  const bySync: Chain = { appliedBy: driven, running, unseen: NOT_RENDERED };
+  // What the merge starts and could not be rendered bars it anyway.
+  const byMerge: Chain = { appliedBy: all, running, unseen: undefined };
   const members = [
     ...shallow.map(({ direct }) => direct),
-    ...shallow.flatMap(({ reached }) => reached.map(({ member }) => member)),
+    ...[...all.values()].flatMap(({ reached }) => reached.map(({ member }) => member)),
     ...applicationSets.flatMap((set) => set.members),
   ];
-  const overlaps = await overlapsAmong(new Set([...touched.values()].flat()), live, members, context);
-  const running = { ...around, everySet: found.everySet };
-  const bind: Bind = (member, objects) => overlaps(definedWith(member, reachedFrom(member, running)), objects);
+  const touched = new Set([...all.values()].flatMap(({ facts }) => facts?.touched ?? []));
+  const overlaps = await overlapsAmong(touched, live, members, context);
+  const surroundings = { ...around, everySet: found.everySet, parents };
+  const bind = (member: Member) =>
+    overlaps(definedWith(member, reachedFrom(member, surroundings)), all.get(member.application)?.facts?.touched ?? []);
+  const rendered = (member: Member): Member => {
+    return { ...member, namespaces: all.get(member.application)?.facts?.namespaces ?? [] };
+  };
   const effects = await mapInTurns(shallow, ({ subject, facts, direct, reached }): [ApplicationName, Effect] => {
-    const self: Member = { ...direct, namespaces: facts?.namespaces ?? [] };
-    // Nothing deploys a new application before the merge, and what its children apply in turn is not asked.
     const deployed = subject.kind === "live";
-    const others = deployed ? reachedInTurn(reached, appliedByName, childrenOf) : reached.map(({ member }) => member);
-    const bound = [self, ...others].map((member) => bind(member, touched.get(member.application) ?? []));
+    const gone = subject.kind === "deleted" && subject.live?.cascades === true ? removedWith(direct, running) : [];
+    const others = reachedInTurn([...reached, ...gone], deployed ? bySync : byMerge);
     const applies = facts === undefined || !deployed ? [] : appliedChildren(facts, around);
-    return [subject.name, { members: bound, applies }];
+    return [subject.name, { members: [rendered(direct), ...others].map(bind), applies }];
   });
   return {
     effects: new Map(effects),
-    applicationSets: applicationSets.map((set) => ({ ...set, members: set.members.map((member) => bind(member, [])) })),
+    applicationSets: applicationSets.map((set) => {
+      const below = set.members.flatMap((member) => startedBy(member, set, byMerge));
+      return { ...set, members: [...set.members.map(rendered), ...reachedInTurn(below, byMerge)].map(bind) };
+    }),
   };
 }
 
+/** What the merge starts or deletes with an application that a set adds, changes or removes. */
+function startedBy(
+  member: Member,
+  { keepsRemoved }: ApplicationSetPreview,
+  { appliedBy: known, running }: Chain,
+): readonly Reached[] {
+  const applied = known.get(member.application);
+  const started = applied?.digest !== undefined && applied.digest === member.digest ? applied.reached : [];
+  return [...started, ...(keepsRemoved === true ? [] : removedWith(member, running))];
+}
+
 async function appliedBy(
-  direct: Member,
-  { subject, facts }: Examined,
-  around: Surroundings,
-  context: ExpansionSource & Pick<EffectSource, "log">,
+  application: ApplicationName,
+  digest: string | undefined,
+  facts: RenderFacts | undefined,
+  { around, context }: { readonly around: Surroundings; readonly context: ExpansionSource & Pick<EffectSource, "log"> },
 ): Promise<Applied> {
-  if (facts === undefined) return { digest: undefined, reached: [] };
-  const children = reachedChildren(subject.name, facts, around);
+  if (facts === undefined) return { application, facts, digest: undefined, reached: [] };
+  const children = reachedChildren(application, facts, around);
   const generated = await Promise.all(facts.sets.map((set) => reachedBySet(set, around, context)));
-  // A parent that starts a new application needs an approval, since that was rendered by itself alone.
-  const digest = subject.kind === "live" ? direct.digest : undefined;
-  return { digest, reached: [...children, ...generated.flat()] };
+  return { application, facts, digest, reached: [...children, ...generated.flat()] };
 }
 
 interface BindingSource extends Pick<EffectSource, "settings" | "signal" | "log"> {
@@ -340,7 +374,8 @@ function appliedChildren({ children }: RenderFacts, { nameOf }: Surroundings): r
 }
 
 /** The applications that one application applies. */
-interface Applied {
+interface Applied extends Pick<Member, "application"> {
+  readonly facts: RenderFacts | undefined;
   /** Undefined if it was not rendered at the head with the definition of this digest. */
   readonly digest: string | undefined;
   readonly reached: readonly Reached[];

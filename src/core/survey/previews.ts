@@ -1,6 +1,7 @@
 import { addressesIn, type IsPath, isPathIn, kustomizeEntries, pluginsIn } from "../detect/inputs/input-set.js";
 import { isOwnSource, movingPositions, sideOf } from "../detect/inputs/moving-sources.js";
 import { mayBeAddress, redactUserInfo } from "../detect/tree/repository-url.js";
+import type { RenderFacts } from "../diff/diff-task.js";
 import {
   type Application,
   type ApplicationSet,
@@ -16,6 +17,7 @@ import type { ChangeRequest } from "../model/change-request.js";
 import type { Member } from "../model/effect.js";
 import { safeMessage } from "../model/errors.js";
 import { isJsonObject, type Json } from "../model/json.js";
+import type { Preview } from "../model/plan/plan.js";
 import type { LiveSubject } from "../model/subject.js";
 import type { Clock } from "../ports/clock.js";
 import type { Commits } from "../ports/context.js";
@@ -43,6 +45,14 @@ type Known =
       readonly replaced: Application | undefined;
     }
   | { readonly kind: "removed"; readonly live: LiveApplication };
+
+/** A preview of a plan, with what its render says. */
+export interface ShownPreview {
+  readonly preview: Preview;
+  /** With the definition that takes effect; undefined if it is removed, or not rendered. */
+  readonly application: Application | undefined;
+  readonly facts: RenderFacts | undefined;
+}
 
 export interface Previews {
   /**

@@ -20,7 +20,7 @@ import type { Commits } from "../../ports/context.js";
 import { uncheckedPreview } from "../../render/check-manifests.js";
 import { drivingObstacle, type DrivingSource } from "../driving-right.js";
 import { regenerated } from "../ignored-fields.js";
-import type { PreviewOrder, Previews } from "../previews.js";
+import type { PreviewOrder, Previews, ShownPreview } from "../previews.js";
 import type { Survey } from "../survey.js";
 import { type Expansion, policyOf, twice } from "./application-set-notes.js";
 import { isOwnedBy, syncingSetOf, unreadSet } from "./set-failure.js";
@@ -293,17 +293,21 @@ export function byName(applications: readonly Application[]): ReadonlyMap<Applic
   return new Map(applications.map((one) => [one.name, one]));
 }
 
-/** Shows what becomes of the objects of the applications that sets make, or no longer do. */
+/**
+ * Shows what becomes of the objects of the applications that sets make, or no longer do. Whose rules hold for what they bring
+ * is not known before.
+ */
 export async function previewGenerated(
   { found, toPreview, beyond }: WithGenerated,
   previews: Previews,
   context: DrivingSource,
-): Promise<readonly Preview[]> {
-  const shown = await allInTurns(toPreview, async (one): Promise<Preview> => {
-    const { content } = await previews.preview(previewOrder(one, found, context));
-    return { application: one.application, origin: one.origin, content };
+): Promise<readonly ShownPreview[]> {
+  const shown = await allInTurns(toPreview, async (one): Promise<ShownPreview> => {
+    const { content, facts } = await previews.preview(previewOrder(one, found, context));
+    const { application, origin, head } = one;
+    return { preview: { application, origin, content }, application: head, facts };
   });
-  return [...shown, ...beyond];
+  return [...shown, ...beyond.map((preview) => ({ preview, application: undefined, facts: undefined }))];
 }
 
 /** The preview to make of one application of a set. */

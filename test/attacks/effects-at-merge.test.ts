@@ -1,0 +1,97 @@
+import { describe, expect, test } from "@jest/globals";
+import type { FileChanges } from "../../sandbox/forge.js";
+import { HOSTS, startBot, type Bot, type BotOptions } from "../scenarios/bot.js";
+import { applicationResource, asYaml, changeOf, configMap } from "../scenarios/resources.js";
+import { cloneUrlOf, generatedApplication, names, shops } from "../scenarios/sets.js";
+
+const AWAY = { destination: { server: "https://kubernetes.default.svc", namespace: "elsewhere" } };
+const AUTO = { syncPolicy: { automated: {} } };
+
+/** `dev` is free for all, and `prod`, in a namespace of its own, needs an approval. */
+function start(host: Bot["host"], more: Partial<BotOptions> = {}): Promise<Bot> {
+  return startBot({
+    host,
+    applications: ["dev", "prod"],
+    resources: () => ({ dev: { spec: AWAY } }),
+    config: { defaults: { auto_merge: true } },
+    prepare: ({ argocd }) => argocd.deploy("prod"),
+    ...more,
+    files: (url) => ({
+      ".svc.yaml": "sync_requirements: [{ name: prod, require_approval: true }]\n",
+      ...more.files?.(url),
+    }),
+  });
+}
+
+/** Nothing but the approval that `prod` requires keeps svc from merging. */
+async function expectHeld(bot: Bot, changes: FileChanges, name: string): Promise<void> {
+  const one = await bot.open({ ...changeOf(["dev"]), ...changes });
+  bot.expectChanges("sync dev");
+  await bot.comment(one, "svc sync");
+  expect(bot.seen(one).state).toBe("open");
+  expect(bot.lastComment(one)).toMatch(new RegExp(`- \`${name}\`: .. must be approved before it is merged`));
+}
+
+/** A chart of one definition, which only a render shows. */
+function chart(path: string, resource: object): FileChanges {
+  return {
+    [`${path}/Chart.yaml`]: `apiVersion: v2\nname: ${path}\nversion: 1.0.0\n`,
+    [`${path}/values.yaml`]: "kind: Application\n",
+    [`${path}/templates/one.yaml`]: asYaml(resource).replace('"Application"', "{{ .Values.kind }}"),
+  };
+}
+
+const definition = (path: string, bot: Bot): FileChanges =>
+  chart(path, bot.resourceOf("prod", { path: "apps/dev", namespace: "argocd" }));
+const taken = configMap("prod", { value: "evil" }).replace("name: prod", "name: prod\n  namespace: guestbook");
+
+describe.each(HOSTS)("the rules of an application hold at the merge on %s", (host) => {
+  test.each<[string, string, (bot: Bot) => FileChanges]>([
+    ["brings objects of it", "shop-boss", () => ({ "boss/prod.yaml": taken })],
+    ["brings its definition", "prod", (bot) => definition("boss", bot)],
+    [
+      "starts another new one that does, two levels down",
+      "prod",
+      (bot) => ({
+        ...chart("boss", bot.resourceOf("mid", { path: "mid", namespace: "argocd", spec: { ...AWAY, ...AUTO } })),
+        ...definition("mid", bot),
+      }),
+    ],
+  ])("for one that an ApplicationSet adds and that %s", async (_what, name, files) => {
+    const bot = await start(host);
+    const set = shops(cloneUrlOf(bot.forge), names("boss"), { path: "{{ .name }}", spec: AWAY });
+    await expectHeld(bot, { ...files(bot), "sets/shops.yaml": set }, name);
+  });
+
+  test("for a new one that starts another new one with its definition", async () => {
+    const bot = await start(host);
+    const mid = bot.resourceOf("mid", { path: "mid", namespace: "argocd", spec: { ...AWAY, ...AUTO } });
+    const boss = bot.resourceOf("boss", { path: "boss", spec: AWAY });
+    const files = { ...chart("boss", mid), ...definition("mid", bot), "argocd/boss.yaml": asYaml(boss) };
+    await expectHeld(bot, files, "boss");
+  });
+
+  test.each(["its definition", "its element of an ApplicationSet"])("for a parent that goes with %s", async (what) => {
+    const path = "children";
+    const bot = await start(host, {
+      applications: ["dev"],
+      files: (url) => ({
+        "argocd/root.yaml": asYaml(applicationResource("root", { repoURL: url, path, spec: AWAY })),
+        "sets/shops.yaml": shops(url, names("root"), { path, spec: AWAY }),
+      }),
+      prepare: ({ argocd }, forge) => {
+        const at = { repoURL: cloneUrlOf(forge), path, spec: AWAY };
+        const metadata = { name: "root", finalizers: ["resources-finalizer.argocd.argoproj.io"] };
+        argocd.addApplication({ ...applicationResource("root", at), metadata });
+        argocd.addApplication(generatedApplication("root", at));
+        const parent = what === "its definition" ? "root" : "shop-root";
+        const annotations = { "argocd.argoproj.io/tracking-id": `${parent}:argoproj.io/Application:argocd/prod` };
+        argocd.addApplication(applicationResource("prod", { repoURL: at.repoURL, annotations }));
+      },
+    });
+    const set = shops(cloneUrlOf(bot.forge), names(), { path, spec: AWAY });
+    const ofSet = what !== "its definition";
+    const change: FileChanges = ofSet ? { "sets/shops.yaml": set } : { "argocd/root.yaml": null };
+    await expectHeld(bot, change, ofSet ? "prod" : "root");
+  });
+});
