@@ -33,6 +33,7 @@ function start(host: HostId, options: Options = {}): Promise<Bot> {
     prepare: (world, forge) => {
       const url = cloneUrlOf(forge);
       world.argocd.addApplication(applicationResource("root", { repoURL: url, path: "children", ...AUTO }));
+      world.argocd.addApplication(applicationResource("shop-old", { repoURL: url, path: "old" }));
       runsShops(world, shopsResource(url, names()), []);
     },
   });
@@ -44,6 +45,19 @@ const CASES: readonly (readonly [string, string, (bot: Bot) => FileChanges])[] =
   ["an auto-synced one", "api", autoSynced],
   ["a new one", "fresh", added],
   ["a generated one", "shop-it", (bot) => ({ "sets/shops.yaml": shops(cloneUrlOf(bot.forge), names("it")) })],
+  [
+    "a generated one whose set another file defines too",
+    "shop-it",
+    (bot) => ({
+      "sets/shops.yaml": shops(cloneUrlOf(bot.forge), names("it")),
+      "docs/example.yaml": shops(cloneUrlOf(bot.forge), names(), { syncPolicy: { applicationsSync: "create-update" } }),
+    }),
+  ],
+  [
+    "a running one that a set takes over",
+    "shop-old",
+    (bot) => ({ "sets/shops.yaml": shops(cloneUrlOf(bot.forge), names("old")) }),
+  ],
   [
     "a new child",
     "child",

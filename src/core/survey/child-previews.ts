@@ -176,7 +176,7 @@ async function belowSet(
   };
   try {
     const expansion = await expansionOf(rendered, context);
-    const running = new Set(found.everyApplication.map((one) => one.name));
+    const running = new Map(found.everyApplication.map((one) => [one.name, one]));
     const comparison = compareGenerated(expansion.base, expansion.head);
     const changed = head !== undefined && policyOf(head).updates ? comparison.changed : [];
     const toPreview = [

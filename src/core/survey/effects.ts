@@ -140,7 +140,7 @@ export async function deriveEffects(
   ];
   const parents = new Map([...begun.flatMap((one) => (one ? [[one.name, one] as const] : [])), ...live]);
   const named = (all: readonly Applied[]) => new Map(all.map((one) => [one.application, one]));
-  const all = named([...previewed, ...shallow]);
+  const all = named([...previewed.filter(({ facts }) => facts !== undefined), ...shallow]);
   const running = groupedBy(found.everyApplication, ({ parent }) => parent);
   // A parent that starts a new application needs an approval, since that was rendered by itself alone.
   const driven = named(shallow.filter(({ subject }) => subject.kind === "live"));

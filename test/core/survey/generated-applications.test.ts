@@ -1,7 +1,6 @@
 import { describe, expect, test } from "@jest/globals";
 import { compareGenerated } from "../../../src/core/detect/scan/application-sets.js";
 import type { Application, ApplicationSet } from "../../../src/core/model/application.js";
-import { applicationName } from "../../../src/core/model/brand.js";
 import { changesToPreview } from "../../../src/core/survey/sets/generated-applications.js";
 import { sampleApplication } from "../sample-application.js";
 
@@ -67,7 +66,13 @@ describe("changesToPreview", () => {
       ["a", "b"],
       ["removed a", "removed b"],
     ],
-    ["what is added and runs already", [{ head: ["a", "b"] }], ["a"], ["added b"]],
+    ["what is added and runs already as it is", [{ head: ["a", "b"] }], ["a"], ["added b"]],
+    [
+      "what is added and runs already with another definition, whatever the policy",
+      [{ head: ["a", "b"], policy: "create-only" }],
+      ["a=old"],
+      ["changed a from old to a", "added b"],
+    ],
     ["what is removed and does not run", [{ base: ["a", "b"] }], ["a"], ["removed a"]],
     ["what is generated twice", [{ head: ["a", "b", "a"] }], [], ["added b"]],
     [
@@ -77,11 +82,25 @@ describe("changesToPreview", () => {
         { name: "t", head: ["a"] },
       ],
       ["a", "b"],
-      ["removed b"],
+      ["removed a", "removed b"],
     ],
-    ["a set of which nobody knows which one runs", [{ ...all, alsoIn: ["copy.yaml"] }], ["gone"], []],
+    [
+      "a set of which nobody knows which one runs, with what runs and changes",
+      [{ ...all, alsoIn: ["copy.yaml"] }],
+      ["gone", "other"],
+      ["removed gone", "changed other from 1 to 2", "added new"],
+    ],
+    [
+      "what another file with a set of this name generates",
+      [
+        { base: ["a"], alsoIn: ["copy.yaml"] },
+        { head: ["a"], alsoIn: ["s.yaml"] },
+      ],
+      ["a"],
+      [],
+    ],
   ])("%s", (_, sets, live, expected) => {
-    const found = changesToPreview(sets.map(expansion), new Set(live.map(applicationName)));
+    const found = changesToPreview(sets.map(expansion), new Map(live.map(application).map((one) => [one.name, one])));
     const path = (one: Application | undefined) => (one?.spec.source as { path: string } | undefined)?.path;
     const text = found.map(({ application: name, origin, base, head }) => {
       const sides = origin.change === "changed" ? ` from ${path(base) ?? ""} to ${path(head) ?? ""}` : "";

@@ -18,7 +18,7 @@ import type { NotDeployed, Preview, PreviewOrigin } from "../../model/plan/plan.
 import type { LiveSubject, Subject } from "../../model/subject.js";
 import type { Commits } from "../../ports/context.js";
 import { uncheckedPreview } from "../../render/check-manifests.js";
-import { drivingObstacle, type DrivingSource } from "../driving-right.js";
+import { definedHere, drivingObstacle, type DrivingSource } from "../driving-right.js";
 import { regenerated } from "../ignored-fields.js";
 import type { PreviewOrder, Previews, ShownPreview } from "../previews.js";
 import type { Survey } from "../survey.js";
@@ -253,40 +253,53 @@ export interface WithGenerated {
 }
 
 /**
- * What sets add and delete, and what they change of applications that Argo CD does not list: those that run and change are
- * subjects of the plan. Left out is what a note of the set explains: applications that its policy keeps, that run already or
- * that it generates twice, and everything if it is unknown which set Argo CD runs.
+ * What sets add and delete, what they take over, and what they change of applications that are no subjects of the plan for
+ * that: those that Argo CD does not list, and those of a set of which it is unknown whether Argo CD runs it. Left out is what
+ * a note of the set explains: applications that its policy keeps, or that it generates twice.
  */
 export function changesToPreview(
   expansions: readonly Omit<Expansion, "settings" | "owned">[],
-  live: Pick<ReadonlySet<ApplicationName>, "has">,
+  live: ReadonlyMap<ApplicationName, Application>,
 ): readonly ChangeToPreview[] {
-  const generated = new Set(expansions.flatMap(({ head }) => head.map(({ name }) => name)));
-  return expansions
-    .filter(({ set }) => set.alsoIn.length === 0)
-    .flatMap(({ set, comparison, ...sides }) => {
-      const [base, head] = [byName(sides.base), byName(sides.head)];
-      const policy = set.head === undefined ? undefined : policyOf(set.head);
-      const repeated = new Set(twice(sides.head));
-      const as = (change: PreviewOrigin["change"], names: readonly ApplicationName[]) =>
-        names.map((application) => ({
-          application,
-          origin: { kind: "generated", of: set.name, change } as const,
-          set,
-          head: head.get(application),
-          base: base.get(application),
-        }));
-      const absent = (name: ApplicationName) => !live.has(name) && !repeated.has(name);
-      const removed = policy === undefined || policy.deletes ? comparison.removed : [];
-      return [
-        ...as(
-          "removed",
-          removed.filter((name) => live.has(name) && !generated.has(name)),
-        ),
-        ...as("changed", policy?.updates === true ? comparison.changed.filter(absent) : []),
-        ...as("added", comparison.added.filter(absent)),
-      ];
-    });
+  return expansions.flatMap(({ set, comparison, ...sides }) => {
+    // The controller of another set does not keep the first one from deleting what both generate.
+    const namesakes = expansions.filter((one) => one.set.name === set.name);
+    const generated = new Set(namesakes.flatMap((one) => one.head.map(({ name }) => name)));
+    const [base, head] = [byName(sides.base), byName(sides.head)];
+    const policy = set.head === undefined ? undefined : policyOf(set.head);
+    const repeated = new Set(twice(sides.head));
+    const as = (change: PreviewOrigin["change"], names: readonly ApplicationName[], replaced = base) =>
+      names.map((application) => ({
+        application,
+        origin: { kind: "generated", of: set.name, change } as const,
+        set,
+        head: head.get(application),
+        base: replaced.get(application),
+      }));
+    const removed = policy === undefined || policy.deletes ? comparison.removed : [];
+    const changed = policy?.updates === true ? comparison.changed : [];
+    const added = comparison.added.filter((name) => !repeated.has(name));
+    const isTaken = (name: ApplicationName) => {
+      const [running, generatedOne] = [live.get(name), head.get(name)];
+      return running !== undefined && generatedOne !== undefined && !specEqual(running.spec, generatedOne.spec);
+    };
+    return [
+      ...as(
+        "removed",
+        removed.filter((name) => live.has(name) && !generated.has(name)),
+      ),
+      ...as(
+        "changed",
+        changed.filter((name) => !repeated.has(name) && (!live.has(name) || set.alsoIn.length > 0)),
+      ),
+      // Whatever the set's policy is: that is about the applications that it owns.
+      ...as("changed", added.filter(isTaken), live),
+      ...as(
+        "added",
+        added.filter((name) => !live.has(name)),
+      ),
+    ];
+  });
 }
 
 export function byName(applications: readonly Application[]): ReadonlyMap<ApplicationName, Application> {
@@ -313,7 +326,12 @@ export async function previewGenerated(
 /** The preview to make of one application of a set. */
 export function previewOrder(one: ChangeToPreview, found: Survey, context: DrivingSource): PreviewOrder {
   const { application, set, head, base } = one;
-  if (head !== undefined) return { kind: "rendered", application: head, replaced: base };
+  const { change, settings } = context;
+  // What another repository defines is not shown, whoever takes it over.
+  const isForeign = base && found.everyApplication.includes(base) && definedHere([base], change, settings).length === 0;
+  if (head !== undefined) {
+    return { kind: "rendered", application: head, replaced: isForeign === true ? undefined : base };
+  }
   return { kind: "unread", name: application, read: () => findRemoved(application, set, found, context) };
 }
 
