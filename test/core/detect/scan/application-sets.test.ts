@@ -146,6 +146,14 @@ describe("changedApplicationSets", () => {
       { "envs/a/y.json": "2", "x.json": "1" },
       false,
     ],
+    ["a file in a directory that it names", git({ files: [{ path: "envs/" }] }), { "envs/a/y": "2" }, true],
+    ["any file, where it names the root", git({ files: [{ path: "." }] }), { "docs/y": "2" }, true],
+    [
+      "a file by a rule of git's own",
+      git({ files: [{ path: ":(glob)envs/*/x.json" }] }),
+      { "envs/a/x.json": "2" },
+      true,
+    ],
     ["a directory that comes", git({ directories: [{ path: "envs/*" }] }), { "envs/b/x": "1" }, true],
     ["a file in a directory that stays", git({ directories: [{ path: "envs/*" }] }), { "envs/a/y": "1" }, false],
     // Go's `path.Match` takes the mark for a member of the class.
@@ -213,7 +221,7 @@ describe("changedApplicationSets", () => {
   });
 });
 
-test("compareGenerated compares by name and spec", () => {
+test("compareGenerated compares by name, spec, labels and annotations", () => {
   const generated = (name: string, path: string, labels = {}) =>
     sampleApplication(name, { source: { path } }, { labels });
   const base = [generated("a", "1"), generated("b", "1"), generated("c", "1"), generated("c", "1")];
