@@ -30,6 +30,19 @@ describe("policyOf", () => {
       "sync updates deletes keepsResources",
     ],
     [
+      "resources that are preserved, in spite of which the template lists Argo CD's finalizer",
+      set({
+        syncPolicy: { preserveResourcesOnDeletion: true },
+        template: { metadata: { finalizers: ["resources-finalizer.argocd.argoproj.io"] } },
+      }),
+      "sync updates deletes",
+    ],
+    [
+      "a finalizer that only the elements tell",
+      set({ template: { metadata: { finalizers: ["{{ .finalizer }}"] } } }),
+      "sync updates deletes",
+    ],
+    [
       "the template's own finalizers without Argo CD's",
       set({ template: { metadata: { finalizers: ["example.com/x"] } } }),
       "sync updates deletes keepsResources",

@@ -166,14 +166,19 @@ export function policyOf(set: ApplicationSet): ApplicationSetPolicy {
     name,
     updates: name !== "create-only" && name !== "create-delete",
     deletes: name !== "create-only" && name !== "create-update",
-    keepsResources: policy.preserveResourcesOnDeletion === true || !hasFinalizer(spec),
+    keepsResources: !hasFinalizer(spec, policy.preserveResourcesOnDeletion === true),
   };
 }
 
-/** Generated applications get the finalizer unless the template lists its own. */
-function hasFinalizer(spec: unknown): boolean {
+/**
+ * Generated applications get the finalizer unless the template lists its own or the policy preserves resources. One that the
+ * template lists stays in spite of that policy (v3.5 `RenderTemplateParams` in `applicationset/utils/utils.go`).
+ */
+function hasFinalizer(spec: unknown, preserves: boolean): boolean {
   const template = isJsonObject(spec) && isJsonObject(spec.template) ? spec.template.metadata : undefined;
   const finalizers = isJsonObject(template) ? template.finalizers : undefined;
-  if (!Array.isArray(finalizers) || finalizers.length === 0) return true;
-  return finalizers.some((one: unknown) => typeof one === "string" && one.startsWith(RESOURCES_FINALIZER));
+  if (!Array.isArray(finalizers) || finalizers.length === 0) return !preserves;
+  return finalizers.some(
+    (one: unknown) => typeof one === "string" && (one.startsWith(RESOURCES_FINALIZER) || one.includes("{{")),
+  );
 }
