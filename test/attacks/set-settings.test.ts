@@ -107,6 +107,35 @@ describe.each(HOSTS)("the settings of an ApplicationSet on %s", (host) => {
     await expectHeld(bot, one);
   });
 
+  test("that stay, while an element lets another repository drive an application, need its approval", async () => {
+    const set = (url: string, repository: string) => {
+      const { spec, ...rest } = shopsResource(url, { list: { elements: [{ name: "de", repository }] } }) as {
+        readonly spec: { readonly template: { readonly metadata: object } };
+      };
+      const annotations = { "svc.dev/repository": "{{ .repository }}" };
+      const template = { ...spec.template, metadata: { ...spec.template.metadata, annotations } };
+      return asYaml({ ...rest, spec: { ...spec, template } });
+    };
+    const bot = await startBot({
+      host,
+      applications: [],
+      config: { defaults: { auto_merge: true } },
+      files: (url) => ({
+        ".svc.yaml": "sync_requirements: [{ name: shop-de, require_approval: true }]\n",
+        "sets/shops.yaml": set(url, "acme/deploy"),
+        "shops/de/configmap.yaml": configMap("shop-de", { value: "1" }),
+      }),
+      prepare: (world, forge) => {
+        const repoURL = cloneUrlOf(forge);
+        runsShops(world, shopsResource(repoURL, names("de")), [generatedApplication("de", { repoURL })]);
+      },
+    });
+    const one = await bot.open({ "sets/shops.yaml": set(cloneUrlOf(bot.forge), "acme/other") });
+    expect(bot.lastComment(one)).toContain("- changes `shop-de`\n");
+    expect(bot.lastComment(one)).toContain("shop-de gets other labels or annotations, and keeps its definition");
+    await expectHeld(bot, one);
+  });
+
   test("need an approval whatever the rules say, if nobody knows what it owns", async () => {
     const bot = await startSet(host);
     bot.meanwhile("argocd", { path: /\/generate$/ }, () => {

@@ -83,7 +83,7 @@ describe("notesOf", () => {
     const changed = { ...known, ...(after === undefined ? {} : { head: after }) };
     const comparison = compareGenerated(base, head);
     return notesOf(
-      { set: changed, head, comparison, settings: changedSettings(changed) },
+      { set: changed, base, head, comparison, settings: changedSettings(changed) },
       {
         live: new Set(live.map(applicationName)),
         change: CHANGE,
@@ -133,6 +133,16 @@ describe("notesOf", () => {
     ],
   ])("%s", (_, one, expected) => {
     expect(notes(one)).toEqual(expected);
+  });
+
+  test("what gets only other labels or annotations is named", () => {
+    const owned = (annotations: Record<string, string>) =>
+      sampleApplication("a", { source: { path: "a" } }, { annotations });
+    const b = application("b");
+    expect(notes({ base: [owned({ "svc.dev/repository": "acme/other" }), b], head: [owned({}), b] })).toEqual([
+      "a gets other labels or annotations, and keeps its definition",
+      expect.stringContaining("a is not in Argo CD"),
+    ]);
   });
 
   test("another file that defines the same set is named", () => {

@@ -120,7 +120,10 @@ export interface GeneratedChange {
   readonly changed: readonly ApplicationName[];
 }
 
-/** Compares what a set generates on both sides by name; `changed` means another spec. */
+/**
+ * Compares what a set generates on both sides by name. Labels and annotations count as well: the controller writes them, and
+ * they say who may drive an application, for instance.
+ */
 export function compareGenerated(base: readonly Application[], head: readonly Application[]): GeneratedChange {
   const before = new Map(base.map((one) => [one.name, one]));
   const after = new Map(head.map((one) => [one.name, one]));
@@ -128,8 +131,18 @@ export function compareGenerated(base: readonly Application[], head: readonly Ap
   return {
     added: young.filter((name) => !before.has(name)),
     removed: old.filter((name) => !after.has(name)),
-    changed: young.filter((name) => before.has(name) && !jsonEqual(before.get(name)?.spec, after.get(name)?.spec)),
+    changed: young.filter((name) => {
+      const [one, other] = [before.get(name), after.get(name)];
+      return (
+        one !== undefined && other !== undefined && !(jsonEqual(one.spec, other.spec) && hasSameLabels(one, other))
+      );
+    }),
   };
+}
+
+/** Whether two applications have the same labels and annotations. */
+export function hasSameLabels(left: Application, right: Application): boolean {
+  return jsonEqual(left.labels, right.labels) && jsonEqual(left.annotations, right.annotations);
 }
 
 /** Of one set. Each is looked at, stored with the plan, and asked for its rules. */

@@ -2,12 +2,13 @@ import {
   type ChangedApplicationSet,
   type GeneratedChange,
   gitGenerators,
+  hasSameLabels,
   isTemplated,
   mayMove,
   readAside,
   readsFiles,
 } from "../../detect/scan/application-sets.js";
-import type { Application, ApplicationSet } from "../../model/application.js";
+import { type Application, type ApplicationSet, specEqual } from "../../model/application.js";
 import type { ApplicationName } from "../../model/brand.js";
 import type { ChangeRequest } from "../../model/change-request.js";
 import { withoutReview } from "../../model/effect.js";
@@ -41,7 +42,7 @@ export interface NoteSurroundings {
  * Sentences for people on what the controller does with the generated applications, and where the preview is inexact.
  */
 export function notesOf(
-  { set, head, comparison, settings }: Omit<Expansion, "base" | "owned">,
+  { set, base, head, comparison, settings }: Omit<Expansion, "owned">,
   { live, change, baseChanges }: NoteSurroundings,
 ): readonly string[] {
   const { added, removed, changed } = comparison;
@@ -56,6 +57,7 @@ export function notesOf(
           `its policy ${policyOf(set.head).name} leaves existing applications as they are: a changed definition does not reach them`,
         ]
       : []),
+    ...about(relabelled(base, head), "gets other labels or annotations, and keeps its definition"),
     ...ignoredFieldsNotes(set.base, set.head, changed.length > 0),
     ...about(
       added.filter((name) => live.has(name)),
@@ -120,6 +122,15 @@ function about(names: readonly ApplicationName[], what: string): readonly string
   const more = names.length - MAX_NAMED;
   const named = names.slice(0, MAX_NAMED).map((name) => `${name} ${what}`);
   return more > 0 ? [...named, `the same holds for ${more} more applications`] : named;
+}
+
+function relabelled(base: readonly Application[], head: readonly Application[]): readonly ApplicationName[] {
+  const before = new Map(base.map((one) => [one.name, one]));
+  const found = head.filter((one) => {
+    const old = before.get(one.name);
+    return old !== undefined && specEqual(old.spec, one.spec) && !hasSameLabels(old, one);
+  });
+  return found.map(({ name }) => name);
 }
 
 /** Names that occur more than once. */

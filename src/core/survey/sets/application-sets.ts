@@ -132,13 +132,15 @@ function generatedMembers(
   const reachedBy = { kind: "generated", by: set.name } as const;
   const kept = settings.length === 0 ? [] : [...owned, ...before.keys(), ...after.keys()];
   const names = new Set([...comparison.added, ...comparison.changed, ...comparison.removed, ...kept]);
+  // If only its labels or annotations do, its definition stays.
+  const changed = new Set(settings.length === 0 ? comparison.changed : names);
   const removed = new Set(comparison.removed);
   return allInTurns([...names], (application) => {
     const running = live.get(application)?.spec;
     const replaced = [before.get(application)?.spec, running].filter((spec) => spec !== undefined);
     const spec = removed.has(application) ? undefined : (after.get(application)?.spec ?? running);
     const known = memberOf({ application, head: spec, before: replaced, reachedBy, change });
-    const member = settings.length === 0 ? known : { ...known, definition: asChanged(known.definition) };
+    const member = changed.has(application) ? { ...known, definition: asChanged(known.definition) } : known;
     return Promise.resolve(unseen.has(application) ? { ...member, problem: UNSEEN } : member);
   });
 }

@@ -1,6 +1,7 @@
 import {
   compareGenerated,
   gitGenerators,
+  hasSameLabels,
   mayMove,
   pinGitGenerators,
   tooManyChanges,
@@ -57,7 +58,8 @@ export async function reachedBySet(
     const reads = withReads([], { ...sidesOf(set), name }, context.change);
     const reached = names.flatMap((application): readonly Reached[] => {
       const running = around.live.get(application)?.spec;
-      const replaced = (old.get(application) ?? []).map(({ spec }) => spec);
+      const earlier = old.get(application) ?? [];
+      const replaced = earlier.map(({ spec }) => spec);
       const before = running === undefined ? [] : [...replaced, running];
       const after = young.get(application) ?? [];
       if (after.length === 0) {
@@ -68,10 +70,11 @@ export async function reachedBySet(
           },
         ];
       }
-      return after.flatMap(({ spec }): readonly Reached[] => {
+      return after.flatMap((one): readonly Reached[] => {
+        const { spec } = one;
         const taken = replaced.length === 0;
-        const kept = !taken && settings.length === 0;
-        if (kept && running !== undefined && before.every((one) => specEqual(one, spec))) return [];
+        const kept = !taken && settings.length === 0 && earlier.every((before) => hasSameLabels(before, one));
+        if (kept && running !== undefined && before.every((other) => specEqual(other, spec))) return [];
         const member = memberOf({ application, head: spec, before, reachedBy, change: context.change });
         const deploysItself = isAutoSynced(spec) || (set.head !== undefined && isRollingSync(set.head));
         return [{ member: { ...member, definition: asChanged(member.definition) }, deploysItself }];

@@ -226,7 +226,7 @@ test("compareGenerated compares by name, spec, labels and annotations", () => {
     sampleApplication(name, { source: { path } }, { labels });
   const base = [generated("a", "1"), generated("b", "1"), generated("c", "1"), generated("c", "1")];
   const head = [generated("d", "1"), generated("b", "2"), generated("a", "1", { x: "y" })];
-  expect(compareGenerated(base, head)).toEqual({ added: ["d"], removed: ["c"], changed: ["b"] });
+  expect(compareGenerated(base, head)).toEqual({ added: ["d"], removed: ["c"], changed: ["a", "b"] });
   expect(compareGenerated(head, head)).toEqual({ added: [], removed: [], changed: [] });
 });
 
