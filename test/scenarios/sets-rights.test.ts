@@ -1,7 +1,7 @@
 import { describe, expect, test } from "@jest/globals";
 import { HOSTS, REPOSITORY, startBot, type Bot } from "./bot.js";
 import { planned, section } from "./plan-comment.js";
-import { applicationResource, configMap } from "./resources.js";
+import { applicationResource, changeOf, configMap } from "./resources.js";
 import { cloneUrlOf, generatedApplication, git, names, runsShops, shops, shopsResource } from "./sets.js";
 
 const OTHER = "acme/private";
@@ -152,7 +152,7 @@ describe.each(HOSTS)("whose generated applications a PR may show on %s", (host) 
     ]);
   });
 
-  test("a git generator with a templated revision is previewed as it is, with a note that says so", async () => {
+  test("what a git generator with a templated revision reads cannot be previewed, which bars the merge; the rest can, with a note", async () => {
     const branches = (url: string) => ({
       matrix: {
         generators: [
@@ -163,15 +163,23 @@ describe.each(HOSTS)("whose generated applications a PR may show on %s", (host) 
     });
     const bot = await startBot({
       host,
+      config: { defaults: { auto_merge: true } },
       files: (url) => ({
         "sets/shops.yaml": shops(url, branches(url)),
         "envs/de.json": JSON.stringify({ name: "de" }),
       }),
     });
-    const one = await bot.open({ "envs/it.json": JSON.stringify({ name: "it" }) });
-    expect(bot.lastComment(one)).toContain("It generates the same applications on both sides.");
-    expect(bot.lastComment(one)).toContain(
+    const set = shops(cloneUrlOf(bot.forge), branches(cloneUrlOf(bot.forge)), { path: "shops/other" });
+    const other = await bot.open({ "sets/shops.yaml": set });
+    expect(bot.lastComment(other)).toContain("- changes `shop-de`\n");
+    expect(bot.lastComment(other)).toContain(
       "a git generator has a template as its repository or revision, so it was read",
     );
+    const one = await bot.open({ ...changeOf(["web"]), "envs/it.json": JSON.stringify({ name: "it" }) });
+    expect(bot.lastComment(one)).toContain("### ApplicationSet: `shops`\n\n**Changes:** could not be previewed");
+    bot.expectChanges("sync web");
+    await bot.comment(one, "svc sync");
+    expect(bot.lastComment(one)).toContain("- `shops`: the merge would deploy it, and it could not be evaluated");
+    expect(bot.seen(one).state).toBe("open");
   });
 });

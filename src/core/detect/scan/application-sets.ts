@@ -250,16 +250,22 @@ export function readsRepository(set: ApplicationSet, change: Branches): boolean 
   return rendering.length > 0 && rendering.every((source) => isOwnSource(source, change));
 }
 
-/** Whether a git generator of the set reads a changed file, or lists directories of which one is added or removed. */
+/**
+ * Whether a git generator of the set reads a changed file, or lists directories of which one is added or removed.
+ * @param isAsked about which generators.
+ */
 export function readsChanges(
   set: ApplicationSet,
   change: ChangeRequest,
   changedPaths: readonly string[],
   trees: readonly RepositoryTree[],
+  isAsked: (git: JsonObject) => boolean = () => true,
 ): boolean {
   return gitGenerators(set).some(
     (git) =>
-      mayMove(git, change) && (filesChange(git, changedPaths, trees) || directoriesChange(git, changedPaths, trees)),
+      mayMove(git, change) &&
+      isAsked(git) &&
+      (filesChange(git, changedPaths, trees) || directoriesChange(git, changedPaths, trees)),
   );
 }
 

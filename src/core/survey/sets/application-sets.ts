@@ -3,8 +3,11 @@ import {
   type ChangedApplicationSet,
   compareGenerated,
   type GeneratedChange,
+  gitGenerators,
+  isTemplated,
   pinGitGenerators,
   readAside,
+  readsChanges,
   tooManyChanges,
 } from "../../detect/scan/application-sets.js";
 import { type Application, type ApplicationSet, specEqual } from "../../model/application.js";
@@ -55,7 +58,7 @@ interface Surroundings extends NoteSurroundings {
 }
 
 type SetSource = AppliedSource & Stoppable;
-type OwnedSource = Pick<SetSource, "change" | "deployer" | "signal" | "log">;
+type OwnedSource = Pick<SetSource, "change" | "deployer" | "snapshot" | "signal" | "log">;
 
 /**
  * Previews what changed ApplicationSets generate on both sides. A set that cannot be previewed says why; so does one that
@@ -187,7 +190,8 @@ async function liveSets(
 
 async function expand(set: ChangedApplicationSet, found: Survey, context: OwnedSource): Promise<Attempt> {
   const { change, deployer, signal, log } = context;
-  if (set.problem !== undefined) return { set, problem: set.problem, owned: await ownedNow(set, context) };
+  const unread = set.problem ?? (await unpinned(set, context));
+  if (unread !== undefined) return { set, problem: unread, owned: await ownedNow(set, context) };
   let head: readonly Application[] | undefined;
   try {
     head = await generated(set.head, change.headRevision, context);
@@ -216,6 +220,23 @@ async function expand(set: ChangedApplicationSet, found: Survey, context: OwnedS
     return { set, problem, failure, owned };
   }
 }
+
+/** Why Argo CD cannot be asked what the set makes of the files of the head; undefined if it can. */
+async function unpinned(
+  { base, head }: ChangedApplicationSet,
+  { change, snapshot }: Pick<SetSource, "change" | "snapshot">,
+): Promise<string | undefined> {
+  const { mergeBase, headRevision } = change;
+  const sides = [base, head].filter((side) => side !== undefined);
+  if (!sides.some((side) => gitGenerators(side).some(isTemplated))) return undefined;
+  const paths = await snapshot.changedPaths(mergeBase, headRevision);
+  const trees = await Promise.all([snapshot.tree(mergeBase), snapshot.tree(headRevision)]);
+  return sides.some((side) => readsChanges(side, change, paths, trees, isTemplated)) ? UNPINNED : undefined;
+}
+
+const UNPINNED =
+  "a git generator that reads what changes here has a template as its repository or revision, so that Argo CD reads it only where that points at now: " +
+  "what it generates after the merge is not known. Give it a fixed repository and revision, or review the files by hand";
 
 function namesIn({ base, head }: Pick<Expansion, "base" | "head">): readonly ApplicationName[] {
   return [...base, ...head].map(({ name }) => name);
