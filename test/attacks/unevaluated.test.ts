@@ -54,6 +54,11 @@ const CASES: readonly (readonly [string, string, (bot: Bot) => FileChanges])[] =
     }),
   ],
   [
+    "a generated one that comes twice",
+    "shop-it",
+    (bot) => ({ "sets/shops.yaml": shops(cloneUrlOf(bot.forge), names("it", "it")) }),
+  ],
+  [
     "a running one that a set takes over",
     "shop-old",
     (bot) => ({ "sets/shops.yaml": shops(cloneUrlOf(bot.forge), names("old")) }),

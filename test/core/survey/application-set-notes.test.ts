@@ -105,7 +105,11 @@ describe("notesOf", () => {
       { base: all("a"), head: [application("a", "other")] },
       ["a is not in Argo CD, or svc's token may not see it"],
     ],
-    ["a name that comes twice", { head: all("a", "b", "a") }, ["a is generated more than once, which Argo CD refuses"]],
+    [
+      "a name that comes twice",
+      { head: all("a", "b", "a") },
+      ["a is generated more than once: Argo CD takes the first at most, and reports an error"],
+    ],
     [
       "a set that is removed",
       { base: all("a"), live: ["a"], after: undefined },

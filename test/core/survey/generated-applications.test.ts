@@ -74,7 +74,12 @@ describe("changesToPreview", () => {
       ["changed a from old to a", "added b"],
     ],
     ["what is removed and does not run", [{ base: ["a", "b"] }], ["a"], ["removed a"]],
-    ["what is generated twice", [{ head: ["a", "b", "a"] }], [], ["added b"]],
+    [
+      "what is generated twice, as it is first",
+      [{ base: ["a=1"], head: ["a=2", "b", "a=1", "b"] }],
+      [],
+      ["changed a from 1 to 2", "added b"],
+    ],
     [
       "what moves to another set",
       [

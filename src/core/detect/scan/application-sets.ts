@@ -125,8 +125,7 @@ export interface GeneratedChange {
  * they say who may drive an application, for instance.
  */
 export function compareGenerated(base: readonly Application[], head: readonly Application[]): GeneratedChange {
-  const before = new Map(base.map((one) => [one.name, one]));
-  const after = new Map(head.map((one) => [one.name, one]));
+  const [before, after] = [firstOf(base), firstOf(head)];
   const [old, young] = [[...before.keys()].sort(), [...after.keys()].sort()];
   return {
     added: young.filter((name) => !before.has(name)),
@@ -138,6 +137,16 @@ export function compareGenerated(base: readonly Application[], head: readonly Ap
       );
     }),
   };
+}
+
+/**
+ * By name. Of several of one name the controller creates the first and refuses the others (v2.13
+ * `validateGeneratedApplications` in `applicationset/controllers`).
+ */
+export function firstOf(applications: readonly Application[]): ReadonlyMap<ApplicationName, Application> {
+  const found = new Map<ApplicationName, Application>();
+  for (const one of applications) if (!found.has(one.name)) found.set(one.name, one);
+  return found;
 }
 
 /** Whether two applications have the same labels and annotations. */

@@ -1,5 +1,6 @@
 import {
   type ChangedApplicationSet,
+  firstOf,
   type GeneratedChange,
   gitGenerators,
   hasSameLabels,
@@ -67,7 +68,7 @@ export function notesOf(
       [...changed, ...removed].filter((name) => !live.has(name)),
       "is not in Argo CD, or svc's token may not see it",
     ),
-    ...about(twice(head), "is generated more than once, which Argo CD refuses"),
+    ...about(twice(head), "is generated more than once: Argo CD takes the first at most, and reports an error"),
     ...templatedNote(set, change),
   ];
 }
@@ -125,8 +126,8 @@ function about(names: readonly ApplicationName[], what: string): readonly string
 }
 
 function relabelled(base: readonly Application[], head: readonly Application[]): readonly ApplicationName[] {
-  const before = new Map(base.map((one) => [one.name, one]));
-  const found = head.filter((one) => {
+  const before = firstOf(base);
+  const found = [...firstOf(head).values()].filter((one) => {
     const old = before.get(one.name);
     return old !== undefined && specEqual(old.spec, one.spec) && !hasSameLabels(old, one);
   });
@@ -134,7 +135,7 @@ function relabelled(base: readonly Application[], head: readonly Application[]):
 }
 
 /** Names that occur more than once. */
-export function twice(applications: readonly Application[]): readonly ApplicationName[] {
+function twice(applications: readonly Application[]): readonly ApplicationName[] {
   const seen = new Set<ApplicationName>();
   const repeated = new Set<ApplicationName>();
   for (const { name } of applications) (seen.has(name) ? repeated : seen).add(name);

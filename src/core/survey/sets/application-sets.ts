@@ -2,6 +2,7 @@ import type { Branches } from "../../detect/inputs/moving-sources.js";
 import {
   type ChangedApplicationSet,
   compareGenerated,
+  firstOf,
   type GeneratedChange,
   gitGenerators,
   isTemplated,
@@ -28,7 +29,6 @@ import { type Expansion, notesOf, type NoteSurroundings, policyOf } from "./appl
 import {
   type AppliedSource,
   applyExpansions,
-  byName,
   changesToPreview,
   type HasRoom,
   warnOfUnpreviewed,
@@ -84,7 +84,7 @@ export async function withApplicationSets(
   const newest = await withMissing(found, expansions.flatMap(namesIn), context);
   const applied = await applyExpansions(newest, expansions, hasRoom, context);
   const around: Surroundings = {
-    live: byName(newest.everyApplication),
+    live: firstOf(newest.everyApplication),
     unseen: new Set(applied.beyond.map(({ application }) => application)),
     change,
     baseChanges: await snapshot.changedPaths(change.mergeBase, change.baseRevision),
@@ -131,7 +131,7 @@ function generatedMembers(
   { set, base, head, comparison, settings, owned }: Expansion,
   { live, unseen, change }: Surroundings,
 ): Promise<readonly Member[]> {
-  const [before, after] = [byName(base), byName(head)];
+  const [before, after] = [firstOf(base), firstOf(head)];
   const reachedBy = { kind: "generated", by: set.name } as const;
   const kept = settings.length === 0 ? [] : [...owned, ...before.keys(), ...after.keys()];
   const names = new Set([...comparison.added, ...comparison.changed, ...comparison.removed, ...kept]);
@@ -200,7 +200,7 @@ async function expand(set: ChangedApplicationSet, found: Survey, context: OwnedS
     const isAsked = set.base !== undefined && (settings.length > 0 || set.head === undefined);
     const owned = isAsked ? await deployer.applicationsOfSet(set.base, signal) : [];
     const { everyApplication } = await withMissing(found, namesIn({ base, head }), context);
-    const comparison = compareOwned({ ...set, owned, generated: { base, head } }, byName(everyApplication));
+    const comparison = compareOwned({ ...set, owned, generated: { base, head } }, firstOf(everyApplication));
     const all = [...comparison.changed, ...owned, ...namesIn({ base, head })];
     const touched = settings.length === 0 ? comparison : { ...comparison, changed: [...new Set(all)] };
     const problem = tooManyChanges(touched);

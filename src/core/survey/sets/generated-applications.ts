@@ -1,5 +1,5 @@
 import { notMovingReason, sideOf } from "../../detect/inputs/moving-sources.js";
-import type { ChangedApplicationSet } from "../../detect/scan/application-sets.js";
+import { type ChangedApplicationSet, firstOf } from "../../detect/scan/application-sets.js";
 import {
   type Application,
   type ApplicationSet,
@@ -22,7 +22,7 @@ import { definedHere, drivingObstacle, type DrivingSource } from "../driving-rig
 import { regenerated } from "../ignored-fields.js";
 import type { PreviewOrder, Previews, ShownPreview } from "../previews.js";
 import type { Survey } from "../survey.js";
-import { type Expansion, policyOf, twice } from "./application-set-notes.js";
+import { type Expansion, policyOf } from "./application-set-notes.js";
 import { isOwnedBy, syncingSetOf, unreadSet } from "./set-failure.js";
 
 /** Whether the plan has room for an application that only a set changes; asked once for each. */
@@ -128,9 +128,9 @@ interface Regenerated {
 function changedBy({ set, comparison, ...sides }: Expansion, live: Known["live"]): readonly Regenerated[] {
   const { head } = set;
   if (head === undefined || !policyOf(head).updates) return [];
-  const byName = new Map(sides.head.map((one) => [one.name, one]));
+  const generated = firstOf(sides.head);
   return comparison.changed.flatMap((name) => {
-    const application = live.has(name) ? byName.get(name) : undefined;
+    const application = live.has(name) ? generated.get(name) : undefined;
     return application === undefined ? [] : [{ application, set, head }];
   });
 }
@@ -255,7 +255,7 @@ export interface WithGenerated {
 /**
  * What sets add and delete, what they take over, and what they change of applications that are no subjects of the plan for
  * that: those that Argo CD does not list, and those of a set of which it is unknown whether Argo CD runs it. Left out is what
- * a note of the set explains: applications that its policy keeps, or that it generates twice.
+ * a note of the set explains: applications that its policy keeps.
  */
 export function changesToPreview(
   expansions: readonly Omit<Expansion, "settings" | "owned">[],
@@ -265,9 +265,8 @@ export function changesToPreview(
     // The controller of another set does not keep the first one from deleting what both generate.
     const namesakes = expansions.filter((one) => one.set.name === set.name);
     const generated = new Set(namesakes.flatMap((one) => one.head.map(({ name }) => name)));
-    const [base, head] = [byName(sides.base), byName(sides.head)];
+    const [base, head] = [firstOf(sides.base), firstOf(sides.head)];
     const policy = set.head === undefined ? undefined : policyOf(set.head);
-    const repeated = new Set(twice(sides.head));
     const as = (change: PreviewOrigin["change"], names: readonly ApplicationName[], replaced = base) =>
       names.map((application) => ({
         application,
@@ -278,7 +277,7 @@ export function changesToPreview(
       }));
     const removed = policy === undefined || policy.deletes ? comparison.removed : [];
     const changed = policy?.updates === true ? comparison.changed : [];
-    const added = comparison.added.filter((name) => !repeated.has(name));
+    const { added } = comparison;
     const isTaken = (name: ApplicationName) => {
       const [running, generatedOne] = [live.get(name), head.get(name)];
       return running !== undefined && generatedOne !== undefined && !specEqual(running.spec, generatedOne.spec);
@@ -290,7 +289,7 @@ export function changesToPreview(
       ),
       ...as(
         "changed",
-        changed.filter((name) => !repeated.has(name) && (!live.has(name) || set.alsoIn.length > 0)),
+        changed.filter((name) => !live.has(name) || set.alsoIn.length > 0),
       ),
       // Whatever the set's policy is: that is about the applications that it owns.
       ...as("changed", added.filter(isTaken), live),
@@ -300,10 +299,6 @@ export function changesToPreview(
       ),
     ];
   });
-}
-
-export function byName(applications: readonly Application[]): ReadonlyMap<ApplicationName, Application> {
-  return new Map(applications.map((one) => [one.name, one]));
 }
 
 /**

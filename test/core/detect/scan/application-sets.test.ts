@@ -227,6 +227,8 @@ test("compareGenerated compares by name, spec, labels and annotations", () => {
   const base = [generated("a", "1"), generated("b", "1"), generated("c", "1"), generated("c", "1")];
   const head = [generated("d", "1"), generated("b", "2"), generated("a", "1", { x: "y" })];
   expect(compareGenerated(base, head)).toEqual({ added: ["d"], removed: ["c"], changed: ["a", "b"] });
+  const twice = [generated("a", "evil"), ...base];
+  expect(compareGenerated(base, twice)).toEqual({ added: [], removed: [], changed: ["a"] });
   expect(compareGenerated(head, head)).toEqual({ added: [], removed: [], changed: [] });
 });
 
