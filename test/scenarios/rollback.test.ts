@@ -1,6 +1,6 @@
 import { describe, expect, test } from "@jest/globals";
 import { HOSTS, REPOSITORY, SHORT, startBot, type Bot } from "./bot.js";
-import { changeOf } from "./resources.js";
+import { asYaml, changeOf } from "./resources.js";
 
 /** A PR whose head runs in the cluster. */
 async function synced(bot: Bot, names: readonly string[] = ["web"]): Promise<number> {
@@ -37,6 +37,24 @@ describe.each(HOSTS)("rollback on %s", (host) => {
     expect(bot.liveValue("web")).toBe("apps/second");
     await bot.comment(one, "svc rollback");
     expect(bot.lastComment(one)).toContain("✅ succeeded");
+    expect(bot.argocd.application("web")?.spec.source?.path).toBe("apps/web");
+    expect(bot.liveValue("web")).toBe("1");
+  });
+
+  test("puts back a spec that says what Go leaves out, as after a failed sync", async () => {
+    const bot = await startBot({ host });
+    const spec = { syncPolicy: { retry: { limit: 2, refresh: false }, syncOptions: [] }, info: [] };
+    const moved = bot.resourceOf("web", { path: "apps/moved", spec });
+    const one = await bot.open({ ...bot.moved("web"), "argocd/web.yaml": asYaml(moved) });
+    bot.expectChanges("update web", "sync web");
+    bot.argocd.failNextSync("web", { phase: "Failed", message: "no room" });
+    await bot.comment(one, "svc sync");
+    expect(bot.lastComment(one)).toContain("Its definition was put back to what it was before this sync.");
+    expect(bot.argocd.application("web")?.spec.syncPolicy).toBeUndefined();
+    await bot.comment(one, "svc sync");
+    expect(bot.lastComment(one)).toContain("✅ succeeded");
+    expect(bot.argocd.application("web")?.spec.syncPolicy).toEqual({ retry: { limit: 2 } });
+    await bot.comment(one, "svc rollback");
     expect(bot.argocd.application("web")?.spec.source?.path).toBe("apps/web");
     expect(bot.liveValue("web")).toBe("1");
   });

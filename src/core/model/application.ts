@@ -190,23 +190,31 @@ export function syncsItself({ spec, setStrategy }: LiveApplication): boolean {
 }
 
 /**
- * Whether two specs mean the same to Argo CD. When it stores a spec it fills in the project and drops empty blocks (v3.5
- * `NormalizeApplicationSpec`), so a file and the live object may differ in those.
+ * Whether two specs mean the same to Argo CD. It answers with what Go reads of a stored spec: without members that are false,
+ * zero or empty, however the file writes them (`json:"prune,omitempty"`, v3.5 `pkg/apis/application/v1alpha1/types.go`), with the
+ * project filled in and without empty blocks (`NormalizeApplicationSpec`).
  */
 export function specEqual(left: ApplicationSpec, right: ApplicationSpec): boolean {
-  // Without the texts of `specText`: a plan compares the specs of each application many times.
-  return left === right || sameBlock(withProject(left), withProject(right), 0);
+  return left === right || jsonEqual(storedForm(left), storedForm(right));
 }
 
 /** The same text for all specs that are equal in this sense. */
 export function specText(spec: ApplicationSpec): string {
-  const known = specTexts.get(spec) ?? canonicalJson(withoutEmpty(withProject(spec), 0));
+  const known = specTexts.get(spec) ?? canonicalJson(storedForm(spec));
   specTexts.set(spec, known);
   return known;
 }
 
 /** A plan needs the text for the key of a render, and again for the digest once everything is rendered. */
 const specTexts = new WeakMap<ApplicationSpec, string>();
+/** A plan compares the specs of each application many times. */
+const storedForms = new WeakMap<ApplicationSpec, JsonObject>();
+
+function storedForm(spec: ApplicationSpec): JsonObject {
+  const known = storedForms.get(spec) ?? withoutZeros(withProject(spec), false, 0);
+  storedForms.set(spec, known);
+  return known;
+}
 
 /** Digest of a definition, equal for definitions that mean the same to Argo CD. */
 export function digestOf(spec: ApplicationSpec): string {
@@ -221,43 +229,33 @@ function withProject(spec: ApplicationSpec): JsonObject {
   return { ...spec, project: project === undefined || project === "" ? "default" : project };
 }
 
-/** `automated: {}` switches auto-sync on and is the one empty block with a meaning. */
-const MEANINGFUL_WHEN_EMPTY = new Set(["automated"]);
+/** Pointers in Go: absent they mean something else. Without `retry`, Argo CD tries five times; `automated: {}` is auto-sync. */
+const MEANINGFUL_WHEN_ZERO = new Set(["automated", "enabled", "factor", "retry", "revisionHistoryLimit", "string"]);
+/** Go keeps all that they contain: Helm takes a value of null for the removal of the chart's own. */
+const KEPT_AS_WRITTEN = new Set(["valuesObject", "commonLabels", "commonAnnotations", "labels", "annotations", "map"]);
 const MAX_DEPTH = 64;
 
-function sameBlock(left: JsonObject, right: JsonObject, depth: number): boolean {
-  if (depth > MAX_DEPTH) return jsonEqual(left, right);
-  return [...new Set([...Object.keys(left), ...Object.keys(right)])].every((key) => {
-    const [one, other] = [ownMember(left, key), ownMember(right, key)];
-    if (one === other) return true;
-    const [oneEmpty, otherEmpty] = [isDropped(key, one, depth + 1), isDropped(key, other, depth + 1)];
-    if (oneEmpty || otherEmpty) return oneEmpty && otherEmpty;
-    return isJsonObject(one) && isJsonObject(other) ? sameBlock(one, other, depth + 1) : jsonEqual(one, other);
-  });
-}
-
-function ownMember(block: JsonObject, key: string): Json | undefined {
-  return Object.hasOwn(block, key) ? block[key] : undefined;
-}
-
-/** Whether `withoutEmpty` leaves out this member. */
-function isDropped(key: string, value: Json | undefined, depth: number): boolean {
-  if (value === undefined || value === null) return true;
-  if (!isJsonObject(value) || MEANINGFUL_WHEN_EMPTY.has(key)) return false;
-  const members = Object.entries(value);
-  return depth > MAX_DEPTH
-    ? members.length === 0
-    : members.every(([name, member]) => isDropped(name, member, depth + 1));
-}
-
-function withoutEmpty(value: Json | undefined, depth: number): Json | undefined {
-  if (!isJsonObject(value) || depth > MAX_DEPTH) return value ?? undefined;
-  const entries = Object.entries(value).flatMap(([key, member]) => {
-    const kept = withoutEmpty(member, depth + 1);
-    const empty = kept === undefined || (isJsonObject(kept) && Object.keys(kept).length === 0);
-    return empty && !(MEANINGFUL_WHEN_EMPTY.has(key) && kept !== undefined) ? [] : [[key, kept] as const];
+function withoutZeros(block: JsonObject, isListed: boolean, depth: number): JsonObject {
+  const entries = Object.entries(block).flatMap(([key, member]): readonly [string, Json][] => {
+    const kept = KEPT_AS_WRITTEN.has(key) ? member : zeroless(member, isListed, depth + 1);
+    if (kept === undefined || kept === null) return [];
+    if (MEANINGFUL_WHEN_ZERO.has(key)) return [[key, kept]];
+    // Argo CD drops no empty block of a source in a list. There, one that stands alone says what the source is made with.
+    const isBlock = isListed && isJsonObject(kept) && key !== "jsonnet" && !KEPT_AS_WRITTEN.has(key);
+    return isZero(kept) && !isBlock ? [] : [[key, kept]];
   });
   return Object.fromEntries(entries);
+}
+
+function zeroless(value: Json | undefined, isListed: boolean, depth: number): Json | undefined {
+  if (depth > MAX_DEPTH) return value;
+  if (Array.isArray(value)) return (value as readonly Json[]).map((one) => zeroless(one, true, depth + 1) ?? null);
+  return isJsonObject(value) ? withoutZeros(value, isListed, depth) : value;
+}
+
+function isZero(value: Json): boolean {
+  if (Array.isArray(value)) return value.length === 0;
+  return isJsonObject(value) ? Object.keys(value).length === 0 : value === "" || value === 0 || value === false;
 }
 
 /** The unchanged `spec` of an Application resource. `application-spec.ts` reads its sources. */
