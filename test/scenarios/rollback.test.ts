@@ -59,6 +59,45 @@ describe.each(HOSTS)("rollback on %s", (host) => {
     expect(bot.liveValue("web")).toBe("1");
   });
 
+  test("that Argo CD refuses to start leaves the spec that runs, so that the head still counts as deployed", async () => {
+    const bot = await startBot({ host });
+    const one = await bot.open(bot.moved("web"));
+    bot.expectChanges("update web", "sync web");
+    await bot.comment(one, "svc sync");
+    bot.argocd.addProject("default", {
+      syncWindows: [{ kind: "deny", schedule: "* * * * *", duration: "24h", applications: ["web"] }],
+    });
+    await bot.comment(one, "svc rollback");
+    expect(bot.lastComment(one)).toContain("cannot sync: blocked by sync window");
+    expect(bot.lastComment(one)).toContain("Its definition was put back to what it was before this rollback.");
+    expect(bot.argocd.application("web")?.spec.source?.path).toBe("apps/moved");
+    expect(await bot.stores.deployments.ofChange(bot.ref(one))).toMatchObject([{ outcome: "succeeded" }]);
+  });
+
+  test("that is refused, and cannot put the spec of the head back, ends that the head counts as deployed", async () => {
+    const bot = await startBot({ host });
+    const one = await bot.open(bot.moved("web"));
+    bot.expectChanges("update web", "sync web");
+    await bot.comment(one, "svc sync");
+    bot.argocd.addProject("default", {
+      syncWindows: [{ kind: "deny", schedule: "* * * * *", duration: "24h", applications: ["web"] }],
+    });
+    const update = { method: "PUT", path: /\/applications\/web\/spec/ };
+    bot.meanwhile("argocd", update, () => {
+      bot.argocd.faults.add({ ...update, times: 1, fault: { kind: "status", status: 500, body: "no" } });
+    });
+    await bot.comment(one, "svc rollback");
+    expect(bot.lastComment(one)).toContain("Its definition could not be put back");
+    expect(bot.argocd.application("web")?.spec.source?.path).toBe("apps/web");
+    expect(await bot.stores.deployments.ofChange(bot.ref(one))).toMatchObject([{ outcome: "failed" }]);
+    expect(await bot.locked(one)).toEqual(["web"]);
+    bot.argocd.addProject("default", {});
+    await bot.comment(one, "svc rollback");
+    expect(bot.lastComment(one)).not.toContain("was left as it is");
+    expect(bot.liveValue("web")).toBe("1");
+    expect(await bot.deployed(one)).toEqual([]);
+  });
+
   test("leaves a spec alone that is not the one this PR wrote", async () => {
     const bot = await startBot({ host });
     const one = await bot.open(bot.moved("web"));

@@ -1,10 +1,10 @@
 import { placeOf } from "../../config/rules/rule-match.js";
-import { findWritten, lockTaken } from "../deploy/deploy-head.js";
-import { deployAll, type DeployContext, deployOne } from "../deploy/deploy.js";
+import { findWritten, lockTaken, restoreSpec } from "../deploy/deploy-head.js";
+import { deployAll, type DeployContext, deployOne, writesSpec } from "../deploy/deploy.js";
 import { endReplacedOf, settleRollback } from "../deploy/settle.js";
 import { readStores } from "../facts/read-facts.js";
 import { lookAtTarget, readForRollback, type RollbackReading, type RollbackTarget } from "../facts/read-rollback.js";
-import { destinationOf, syncsItself } from "../model/application.js";
+import { destinationOf, specEqual, syncsItself } from "../model/application.js";
 import type { ApplicationName } from "../model/brand.js";
 import { changeRequestRef, sameChangeRequest } from "../model/change-request.js";
 import type { Command } from "../model/command.js";
@@ -165,13 +165,20 @@ async function rollbackOne(
   if (taken !== undefined) return rejected(taken);
   const words = context.hostWords[context.change.host];
   const { restores, spec } = restoredSpec(live, records);
+  const isBefore = record !== undefined && specEqual(live.spec, record.specBefore);
   const warnings =
-    record?.specWritten === undefined || restores || isWritten
+    record?.specWritten === undefined || restores || isBefore || isWritten
       ? []
       : [`its definition is not the one that this ${words.short} wrote, and was left as it is`];
   const outcome = await deployOne({ live, spec, at: "target" }, command, context);
-  const unsettled = command.dryRun ? undefined : await settleRollback(application, outcome.kind, record, context);
-  return { application, ...outcome, warnings: unsettled === undefined ? warnings : [...warnings, unsettled] };
+  if (command.dryRun) return { application, ...outcome, warnings };
+  // Without the definition of the head, the head no longer runs, whatever its record says.
+  const writes = outcome.kind === "rejected" && writesSpec({ live, spec });
+  const restored = writes ? await restoreSpec(live, spec, command.name, context) : undefined;
+  const kind = restored === undefined || restored.kind === "restored" ? outcome.kind : "failed";
+  const unsettled = await settleRollback(application, kind, record, context);
+  const sentences = [restored?.sentence, unsettled].filter((one) => one !== undefined);
+  return { application, ...outcome, warnings: [...warnings, ...sentences] };
 }
 
 const AUTO_SYNCED =

@@ -8,7 +8,7 @@ import {
 import type { ApplicationName } from "../model/brand.js";
 import { changeRequestRef, sameChangeRequest } from "../model/change-request.js";
 import type { OverriddenCheck } from "../model/check.js";
-import type { Command } from "../model/command.js";
+import type { Command, DeployingCommand } from "../model/command.js";
 import type { Deployment } from "../model/deployment.js";
 import { safeMessage, StoreUnavailable } from "../model/errors.js";
 import { referenceTo } from "../model/host-words.js";
@@ -121,8 +121,8 @@ async function deployHead(
   const left = blocked?.undecided === true || wrote !== undefined;
   // A set would write its own again.
   const restores = failed && !left && subject.definedBySet === undefined && writesSpec({ live, spec });
-  const restored = restores ? await restoreSpec(subject, context) : undefined;
-  const untouched = outcome.kind === "rejected" && !left && restored?.done !== false;
+  const restored = restores ? await restoreSpec(live, spec, command.name, context) : undefined;
+  const untouched = outcome.kind === "rejected" && !left && restored?.kind !== "written";
   const unsettled = await settleSync(
     wrote === undefined ? record : { ...record, specWritten: wrote },
     untouched ? { kind: "untouched", earlier: subject.ownRecord } : outcome,
@@ -213,30 +213,34 @@ function recordOf(
   };
 }
 
+/** What became of a definition after the deployment that wrote it was refused or failed. */
 interface Restored {
-  readonly done: boolean;
+  /** `other`: it is neither the written one nor the one from before by now. */
+  readonly kind: "restored" | "other" | "written";
   readonly sentence: string | undefined;
 }
 
-async function restoreSpec(
-  { name, live, head }: LiveSubject,
+/** Puts a definition back that a deployment wrote. Somebody else's is left as it is. @param live from before the deployment. */
+export async function restoreSpec(
+  live: LiveApplication,
+  written: ApplicationSpec,
+  command: DeployingCommand["name"],
   { change, deployer, hostWords, log }: Pick<DeployContext, "change" | "deployer" | "hostWords" | "log">,
 ): Promise<Restored> {
   try {
-    const now = await deployer.findApplication(name);
-    if (now !== undefined && specEqual(now.spec, live.spec)) return { done: true, sentence: undefined };
-    if (now === undefined || !specEqual(now.spec, head.spec)) {
-      return {
-        done: true,
-        sentence: `its definition is not the one of this ${hostWords[change.host].short} and was left as it is`,
-      };
+    const now = await deployer.findApplication(live.name);
+    if (now !== undefined && specEqual(now.spec, live.spec)) return { kind: "restored", sentence: undefined };
+    if (now === undefined || !specEqual(now.spec, written)) {
+      const by = command === "sync" ? `of this ${hostWords[change.host].short}` : "that this rollback wrote";
+      return { kind: "other", sentence: `its definition is not the one ${by} and was left as it is` };
     }
     await deployer.updateSpec(now, live.spec);
-    return { done: true, sentence: "its definition was put back to what it was before this sync" };
+    return { kind: "restored", sentence: `its definition was put back to what it was before this ${command}` };
   } catch (error) {
-    log.error({ application: name, err: error }, "could not restore the definition");
-    const sentence = `its definition could not be put back (${safeMessage(error)}): run the rollback command, or restore it in Argo CD`;
-    return { done: false, sentence };
+    log.error({ application: live.name, err: error }, "could not restore the definition");
+    const cure = command === "sync" ? "run the rollback command" : "run the rollback command again";
+    const sentence = `its definition could not be put back (${safeMessage(error)}): ${cure}, or restore it in Argo CD`;
+    return { kind: "written", sentence };
   }
 }
 
