@@ -42,7 +42,8 @@ export function deploymentStoreContract(name: string, start: () => Promise<Store
     });
 
     test("a record comes back as it was saved, specs included", async () => {
-      const full = { ...deployed, specWritten: { project: "other", sources: [{ path: "a" }, {}], empty: null } };
+      const spec = { project: "other", sources: [{ path: "a" }, {}], empty: null };
+      const full = { ...deployed, specWritten: spec, specReplaced: { ...spec, project: "" } };
       await deployments.save(full);
       expect(await deployments.ofApplication(web)).toEqual([full]);
     });

@@ -59,6 +59,39 @@ describe.each(HOSTS)("rollback on %s", (host) => {
     expect(bot.liveValue("web")).toBe("1");
   });
 
+  test("puts back the spec from before the PR after a failed sync put back the one of an earlier commit", async () => {
+    const bot = await startBot({ host });
+    const one = await bot.open(bot.moved("web", "apps/first"));
+    bot.expectChanges("update web", "sync web");
+    await bot.comment(one, "svc sync");
+    await bot.push(one, bot.moved("web", "apps/second"));
+    bot.argocd.failNextSync("web", { phase: "Failed", message: "no room" });
+    await bot.comment(one, "svc sync");
+    expect(bot.argocd.application("web")?.spec.source?.path).toBe("apps/first");
+    await bot.comment(one, "svc rollback");
+    expect(bot.lastComment(one)).not.toContain("was left as it is");
+    expect(bot.argocd.application("web")?.spec.source?.path).toBe("apps/web");
+    expect(bot.liveValue("web")).toBe("1");
+  });
+
+  test("puts back what the target branch defined by the PR's last sync, not by its first", async () => {
+    const bot = await startBot({ host, config: { defaults: { require_up_to_date: false } } });
+    const one = await bot.open(bot.moved("web"));
+    bot.expectChanges("update web", "sync web");
+    await bot.comment(one, "svc sync");
+    const merged = bot.resourceOf("web", { spec: { revisionHistoryLimit: 3 } });
+    await bot.forge.pushToBranch(REPOSITORY, "main", { "argocd/web.yaml": asYaml(merged) });
+    // As whoever applies the definitions of the target branch.
+    bot.argocd.addApplication(merged);
+    await bot.push(one, { "docs/readme.txt": "x" });
+    await bot.comment(one, "svc plan");
+    await bot.comment(one, "svc sync");
+    expect(bot.argocd.application("web")?.spec.source?.path).toBe("apps/moved");
+    await bot.comment(one, "svc rollback");
+    expect(bot.argocd.application("web")?.spec).toMatchObject({ revisionHistoryLimit: 3, source: { path: "apps/web" } });
+    expect(bot.liveValue("web")).toBe("1");
+  });
+
   test("that Argo CD refuses to start leaves the spec that runs, so that the head still counts as deployed", async () => {
     const bot = await startBot({ host });
     const one = await bot.open(bot.moved("web"));

@@ -9,7 +9,7 @@ import type { ApplicationName } from "../model/brand.js";
 import { changeRequestRef, sameChangeRequest } from "../model/change-request.js";
 import type { OverriddenCheck } from "../model/check.js";
 import type { Command, DeployingCommand } from "../model/command.js";
-import type { Deployment } from "../model/deployment.js";
+import { type Deployment, writerOf } from "../model/deployment.js";
 import { safeMessage, StoreUnavailable } from "../model/errors.js";
 import { referenceTo } from "../model/host-words.js";
 import type { ApplicationSync } from "../model/result.js";
@@ -182,7 +182,7 @@ const NO_LOCK = "failed to acquire lock: nothing was deployed";
 
 function recordOf(
   {
-    subject: { name, ownRecord, foreignRecords, live, head, definedBy, definedBySet: set },
+    subject: { name, ownRecord, foreignRecords, live, head, base, definedBy, definedBySet: set },
     behind,
     overridden,
     basePinned,
@@ -191,6 +191,8 @@ function recordOf(
   { approvers, context }: HeadOptions,
 ): Deployment {
   const { change, user, clock, runId } = context;
+  const writes = writesSpec({ live, spec: head.spec });
+  const isOwn = ownRecord !== undefined && writerOf(live, [ownRecord]) !== undefined;
   return {
     application: name,
     uid: live.uid,
@@ -200,8 +202,9 @@ function recordOf(
     basePinned,
     outcome: "started",
     pins: pinsOf(head, change.headRevision),
-    specBefore: specBeforeOf({ live, ownRecord, foreignRecords }),
-    specWritten: writesSpec({ live, spec: head.spec }) ? head.spec : ownRecord?.specWritten,
+    specBefore: specBeforeOf({ live, base, ownRecord, foreignRecords }),
+    specWritten: writes ? head.spec : ownRecord?.specWritten,
+    specReplaced: writes && isOwn ? live.spec : ownRecord?.specReplaced,
     given: definedBy !== undefined && set !== undefined ? { parent: definedBy, set } : ownRecord?.given,
     approvers,
     user: user.login,

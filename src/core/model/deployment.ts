@@ -25,6 +25,8 @@ export interface Deployment {
   readonly specBefore: ApplicationSpec;
   /** The spec that we wrote; undefined if the change request leaves the definition alone. */
   readonly specWritten: ApplicationSpec | undefined;
+  /** One that an earlier sync of it had written, and this one replaced: if this one fails, it runs again. */
+  readonly specReplaced?: ApplicationSpec | undefined;
   /** The parent and the ApplicationSet that gave `specWritten`, where svc did not write it itself. */
   readonly given?: { readonly parent: ApplicationName; readonly set: string } | undefined;
   /** Logins of the approvers at the time; empty if there were none. */
@@ -123,7 +125,9 @@ function recordsByChange(records: readonly Deployment[]): ReadonlyMap<string, re
 
 /** The record of whoever wrote the definition that an application has; undefined if none of them did. */
 export function writerOf({ spec }: Pick<Application, "spec">, records: readonly Deployment[]): Deployment | undefined {
-  return records.find(({ specWritten }) => specWritten !== undefined && specEqual(spec, specWritten));
+  return records.find(({ specWritten, specReplaced }) =>
+    [specWritten, specReplaced].some((one) => one !== undefined && specEqual(spec, one)),
+  );
 }
 
 /** Its definition after the rollback: the one from before a first sync, if the live one was written by one of these change requests. */

@@ -5,6 +5,7 @@ import {
   type Pin,
   type Source,
   sourcesOf,
+  specEqual,
 } from "./application.js";
 import type { ApplicationName, Revision } from "./brand.js";
 import { type Deployment, writerOf } from "./deployment.js";
@@ -73,13 +74,18 @@ export interface LiveSubject extends SubjectBase {
   readonly warnings: readonly string[];
 }
 
-/** What a rollback restores: the definition from before the first sync, and from before what others deployed and did not merge. */
+/**
+ * What a rollback restores: the definition from before the first sync, or the one that the target branch has given it since, and
+ * from before what others deployed and did not merge.
+ */
 export function specBeforeOf({
   live,
+  base,
   ownRecord,
   foreignRecords,
-}: Pick<LiveSubject, "live" | "ownRecord" | "foreignRecords">): ApplicationSpec {
-  return ownRecord?.specBefore ?? writerOf(live, foreignRecords)?.specBefore ?? live.spec;
+}: Pick<LiveSubject, "live" | "base" | "ownRecord" | "foreignRecords">): ApplicationSpec {
+  if (ownRecord !== undefined && !specEqual(live.spec, base.spec)) return ownRecord.specBefore;
+  return writerOf(live, foreignRecords)?.specBefore ?? live.spec;
 }
 
 /** What the base branch got since the head branched off, and the head lacks. Both sentences have untrusted words. */

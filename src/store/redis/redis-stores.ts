@@ -146,6 +146,7 @@ const deployment: z.ZodType<Deployment> = z.object({
   pins: z.array(z.object({ position: z.int().positive(), revision: stored.revision })),
   specBefore: stored.spec,
   specWritten: orUndefined(stored.spec),
+  specReplaced: orUndefined(stored.spec),
   given: orUndefined(z.object({ parent: stored.application, set: z.string() })),
   approvers: z.array(z.string()),
   user: z.string(),
