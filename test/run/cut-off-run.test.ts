@@ -1,5 +1,11 @@
 import { describe, expect, test } from "@jest/globals";
-import { LeaseLost, RepositoryFailure, StoredValueUnreadable, StoreUnavailable } from "../../src/core/model/errors.js";
+import {
+  DeployerFailure,
+  LeaseLost,
+  RepositoryFailure,
+  StoredValueUnreadable,
+  StoreUnavailable,
+} from "../../src/core/model/errors.js";
 import type { HostEvent } from "../../src/core/model/event.js";
 import { type RunEnd, type RunTicket, Stopped } from "../../src/core/ports/event-queue.js";
 import { MemoryJournal } from "../../src/queue/in-process.js";
@@ -331,6 +337,81 @@ test("a changed definition is written once, and its first spec is remembered", a
   ]);
   await world.says(number, "svc rollback");
   expect(world.deployer.specOf("web")).toEqual(before);
+});
+
+/** A world in which a sync was planned that writes another definition of `web`. */
+async function withDefinition(): Promise<readonly [CutWorld, number]> {
+  const world = new CutWorld();
+  const number = world.open({ ...config("web", "2"), ...definition("web", "other") });
+  await world.says(number, "svc plan");
+  return [world, number];
+}
+
+test("a definition that was written before the cut is put back if Argo CD refuses the sync afterwards", async () => {
+  const [world, number] = await withDefinition();
+  const before = world.deployer.specOf("web");
+  const busy = () => {
+    throw new DeployerFailure("busy", "another operation is already in progress");
+  };
+  await world.cutOff(
+    world.comment(number, "svc sync"),
+    { at: world.deployer, method: "updateSpec", when: "after" },
+    { meanwhile: () => (world.deployer.faults.sync = busy) },
+  );
+  expect(world.host.commentsOf(number)[1]).toContain("another operation is already in progress");
+  expect(world.host.commentsOf(number)[1]).toContain("Its definition was put back to what it was before this sync.");
+  expect(world.deployer.specOf("web")).toEqual(before);
+  expect(await world.stores.deployments.list()).toMatchObject([{ outcome: "failed", specBefore: before }]);
+});
+
+test("a definition that was written before the cut is put back if the checks bar the sync afterwards", async () => {
+  const [world, number] = await withDefinition();
+  const before = world.deployer.specOf("web");
+  await world.cutOff(
+    world.comment(number, "svc sync"),
+    { at: world.deployer, method: "updateSpec", when: "after" },
+    { meanwhile: () => world.host.push(number, config("web", "3")) },
+  );
+  expect(world.deployer.syncs).toEqual([]);
+  expect(world.host.commentsOf(number)[1]).toContain("Plan for web is stale.");
+  expect(world.deployer.specOf("web")).toEqual(before);
+  expect(await world.stores.deployments.list()).toMatchObject([{ outcome: "failed" }]);
+});
+
+test("a definition that another one wrote since the cut is left as it is", async () => {
+  const [world, number] = await withDefinition();
+  await world.cutOff(
+    world.comment(number, "svc sync"),
+    { at: world.deployer, method: "updateSpec", when: "after" },
+    {
+      meanwhile: () => {
+        world.deployer.add("web", spec("web", "third"));
+        world.host.push(number, config("web", "3"));
+      },
+    },
+  );
+  expect(world.deployer.specOf("web")).toEqual(spec("web", "third"));
+});
+
+test("a head whose definition a rollback took back before the cut no longer counts as deployed", async () => {
+  const [world, number] = await withDefinition();
+  await world.says(number, "svc sync");
+  const { locks, deployments } = world.stores;
+  const [record] = await deployments.list();
+  await world.cutOff(
+    world.comment(number, "svc rollback"),
+    { at: world.deployer, method: "updateSpec", when: "after" },
+    {
+      meanwhile: () => {
+        const holder = { ...world.host.ref(number), number: 99 };
+        const lock = { application: WEB, holder, user: "olga", planRevision: undefined, sourceFile: undefined };
+        void locks.release(WEB, world.host.ref(number)).then(() => locks.acquire(lock, world.clock.now()));
+        if (record !== undefined) void deployments.save({ ...record, change: holder, outcome: "failed" });
+      },
+    },
+  );
+  expect(world.deployer.syncs).toHaveLength(1);
+  expect(await world.stores.deployments.ofChange(world.host.ref(number))).toMatchObject([{ outcome: "failed" }]);
 });
 
 test.each(["before", "after"] as const)("a rollback that is cut off %s its call is carried out once", async (when) => {

@@ -1,4 +1,4 @@
-import { type Blocked, blockedBy } from "../deploy/deploy-head.js";
+import { type Blocked, blockedBy, lockTaken, restoreSpec } from "../deploy/deploy-head.js";
 import { type DeployContext, levelsOf, type SettleContext } from "../deploy/deploy.js";
 import { failure } from "../deploy/health.js";
 import {
@@ -12,6 +12,7 @@ import {
 } from "../deploy/settle.js";
 import { type LiveApplication, specEqual } from "../model/application.js";
 import type { ApplicationName } from "../model/brand.js";
+import { sameChangeRequest } from "../model/change-request.js";
 import type { DeployingCommand } from "../model/command.js";
 import type { Deployment } from "../model/deployment.js";
 import { safeMessage } from "../model/errors.js";
@@ -34,8 +35,11 @@ export async function resumeDeployment(
   context: CommandContext,
 ): Promise<CommandResult | undefined> {
   const followed = (await Promise.all(started.map((one) => followStarted(one, command, context)))).filter(isFollowed);
-  if (followed.length === 0 && started.length > 0) return undefined;
   const applications = followed.map(({ operation }) => operation);
+  const known = new Set(applications.map(({ application }) => application));
+  const unstarted = started.filter(({ application }) => !known.has(application));
+  await Promise.all(unstarted.map((one) => takeBack(one, command, context)));
+  if (followed.length === 0 && started.length > 0) return undefined;
   const { missing, blocked } = splitMissing(started, applications, command);
   const [confirmed, restarted, stopped] = await Promise.all([
     Promise.all(followed.map(({ confirm }) => confirm())),
@@ -166,6 +170,33 @@ function isFollowed(one: FollowedOperation | undefined): one is FollowedOperatio
 
 function over(operation: ApplicationSync): FollowedOperation {
   return { operation, confirm: () => Promise.resolve(operation) };
+}
+
+/** Takes back what was written of what never started: the checks may bar it by now, and then nobody would be told of it. */
+async function takeBack(
+  { application, after }: StartedApplication,
+  command: DeployingCommand,
+  context: DeployContext,
+): Promise<void> {
+  if (command.dryRun) return;
+  const records = await context.deployments.ofApplication(application);
+  const record = records.find(({ change }) => sameChangeRequest(change, context.change));
+  if (record === undefined) return;
+  const { runId, outcome, specBefore, specWritten, specReplaced } = record;
+  const failed = { kind: "failed", message: "", resources: [] } as const;
+  if (command.name === "rollback") {
+    const live = specWritten && (await context.deployer.findApplication(application));
+    if (live && specEqual(live.spec, specBefore)) await settleRollback(application, failed.kind, record, context);
+    return;
+  }
+  if (runId !== context.runId || outcome !== "started") return;
+  // A child's definition is written by its parent, and what others deployed before is not known.
+  const isOwn = after.length === 0 && !records.some((other) => other !== record && other.specWritten !== undefined);
+  const before = { name: application, spec: specReplaced ?? specBefore };
+  if (specWritten !== undefined && isOwn && (await lockTaken(application, "", context)) === undefined) {
+    await restoreSpec(before, specWritten, command.name, context);
+  }
+  await settleSync(record, failed, context);
 }
 
 /** Undefined if the operation never reached Argo CD. */

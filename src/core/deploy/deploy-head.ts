@@ -225,7 +225,7 @@ interface Restored {
 
 /** Puts a definition back that a deployment wrote. Somebody else's is left as it is. @param live from before the deployment. */
 export async function restoreSpec(
-  live: LiveApplication,
+  live: Pick<LiveApplication, "name" | "spec">,
   written: ApplicationSpec,
   command: DeployingCommand["name"],
   { change, deployer, hostWords, log }: Pick<DeployContext, "change" | "deployer" | "hostWords" | "log">,
