@@ -41,13 +41,24 @@ export function createSync({
     return syncState(await getApplication(client, targetOf(request)), request);
   }
 
-  /** Sends the sync once. If the answer is lost, looks for the operation by its run id; never sends a second sync. */
+  async function isRecorded(request: SyncRequest): Promise<boolean> {
+    const state = await look(request).catch(() => undefined);
+    return state?.kind === "ours" || state?.kind === "done";
+  }
+
+  /**
+   * Sends the sync once. If the answer is lost, looks for the operation by its run id; never sends a second sync. It may also be
+   * there after HTTP 500, where Kubernetes did not confirm in time what Argo CD wrote (v3.5 `SetAppOperation`), and the operation
+   * in progress may be that of an earlier attempt.
+   */
   async function start(request: SyncRequest): Promise<SyncOutcome | undefined> {
     try {
       await postSync(client, targetOf(request), syncBody(request));
       return undefined;
     } catch (error) {
-      if (!(error instanceof ArgoCdFailure) || !error.maybeDone) throw error;
+      if (!(error instanceof ArgoCdFailure)) throw error;
+      if (error.reason === "busy" && (await isRecorded(request))) return undefined;
+      if (!error.maybeDone && error.reason !== "failed") throw error;
       log.warn({ application: request.application.name, err: error }, "Argo CD did not confirm the start of a sync");
       return lookForLostStart(request, error);
     }

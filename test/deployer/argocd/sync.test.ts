@@ -112,18 +112,11 @@ test.each([
   [403, { code: 7, message: "cannot sync: blocked by sync window" }, "refused", "cannot sync: blocked by sync window"],
   [
     400,
-    { code: 9, message: "another operation is already in progress" },
-    "busy",
-    "another operation is already in progress",
-  ],
-  [
-    400,
     { code: 9, message: `Cannot sync to ${SHA}: auto-sync currently set to main` },
     "refused",
     `Cannot sync to ${SHA}: auto-sync currently set to main`,
   ],
   [404, { code: 5, message: "not found" }, "not-found", "not found"],
-  [500, { code: 13, message: "boom" }, "failed", "boom"],
 ])("HTTP %d %j refuses the start", async (status, answer, reason, message) => {
   post(status, answer);
   expect(await failureOf(underTest().deployer.sync(syncRequest()))).toMatchObject({ reason, message });
@@ -165,6 +158,38 @@ test("a start without an answer is found again by its correlation id, and never 
   const { deployer, lines } = underTest();
   expect((await deployer.sync(syncRequest())).kind).toBe("succeeded");
   expect(lines.filter((line) => line.level === "warn")).toHaveLength(1);
+});
+
+const ETCD = { code: 2, message: 'error updating application "plain": etcdserver: request timed out' };
+
+test("an operation that Argo CD recorded although it reports an error of its own is followed", async () => {
+  post(500, ETCD);
+  poll(ofRun(recorded("plain").recorded));
+  poll(ofRun(recorded("plain").done));
+  expect((await underTest().deployer.sync(syncRequest())).kind).toBe("succeeded");
+});
+
+const BUSY = { code: 9, message: "another operation is already in progress" };
+
+test("somebody else's operation in progress refuses the start", async () => {
+  post(400, BUSY);
+  poll(ofRun(recorded("plain").recorded, "somebody-else"));
+  const failure = await failureOf(underTest().deployer.sync(syncRequest()));
+  expect(failure).toMatchObject({ reason: "busy", message: BUSY.message });
+});
+
+test("an operation in progress that an earlier attempt of the same run started is followed", async () => {
+  post(400, BUSY);
+  poll(ofRun(recorded("plain").recorded));
+  poll(ofRun(recorded("plain").done));
+  expect((await underTest().deployer.sync(syncRequest())).kind).toBe("succeeded");
+});
+
+test("an error of Argo CD's own after which no operation is to be seen refuses the start", async () => {
+  post(500, ETCD);
+  for (let looks = 0; looks < 5; looks += 1) poll(ofRun(recorded("plain").done, "an-earlier-run"));
+  const failure = await failureOf(underTest().deployer.sync(syncRequest()));
+  expect(failure).toMatchObject({ reason: "failed", message: ETCD.message });
 });
 
 test("half an answer to the start is no failure of the sync", async () => {
