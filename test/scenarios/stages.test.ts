@@ -153,22 +153,46 @@ describe.each(HOSTS)("stages on %s", (host) => {
     expect(bot.changes()).toEqual(["sync api"]);
   });
 
+  /** Lets an application get ill once Argo CD was asked for it forty times; the returned function asks. */
+  function fallIll(bot: Bot, name: string): () => Promise<void> {
+    const looks = 40;
+    const healthy = Array.from({ length: looks }, () => ({ status: "Healthy" }) as const);
+    bot.argocd.playHealth(name, [...healthy, { status: "Degraded" }]);
+    const headers = { authorization: `Bearer ${bot.world.argocdToken}` };
+    return async () => {
+      const url = `${bot.argocd.url}/api/v1/applications/${name}`;
+      for (let left = looks; left > 0; left -= 1) await fetch(url, { headers });
+    };
+  }
+
   test("health is read again at the end of the soak", async () => {
     const bot = await startBot({ host, ...stages(", soak: 10m") });
     const one = await bot.open(BOTH);
-    const looks = 40;
-    const healthy = Array.from({ length: looks }, () => ({ status: "Healthy" }) as const);
-    bot.argocd.playHealth("api", [...healthy, { status: "Degraded" }]);
+    const isIll = fallIll(bot, "api");
     bot.expectChanges("sync api");
     await bot.comment(one, "svc sync");
-    const headers = { authorization: `Bearer ${bot.world.argocdToken}` };
-    for (let left = looks; left > 0; left -= 1) await fetch(`${bot.argocd.url}/api/v1/applications/api`, { headers });
+    await isIll();
     await pass(bot, 11);
     expect(bot.lastComment(one)).toContain("it is in stage prod, and api of stage dev is Degraded");
     expect(bot.changes()).toEqual(["sync api"]);
     expect((await bot.stores.plans.find(bot.ref(one)))?.next).toBeUndefined();
     await pass(bot, 60);
     expect(bot.changes()).toEqual(["sync api"]);
+  });
+
+  test("so is that of all earlier stages, not of the last one alone", async () => {
+    const places = ["{name: dev, applications: api}", "{name: qa, applications: db}"];
+    const file = `stages: [${places.join(", ")}, {name: prod, applications: web, soak: 10m}]\n`;
+    const bot = await startBot({ host, applications: ["api", "db", "web"], files: () => ({ ".svc.yaml": file }) });
+    const one = await bot.open(changeOf(["api", "db", "web"]));
+    const isIll = fallIll(bot, "api");
+    bot.expectChanges("sync api", "sync db");
+    await bot.comment(one, "svc sync");
+    expect(bot.changes()).toEqual(["sync api", "sync db"]);
+    await isIll();
+    await pass(bot, 11);
+    expect(bot.lastComment(one)).toContain("it is in stage prod, and api of stage dev is Degraded");
+    expect(bot.changes()).toEqual(["sync api", "sync db"]);
   });
 
   test("what somebody else synced in Argo CD during the soak is not taken for what was deployed", async () => {

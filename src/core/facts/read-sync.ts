@@ -230,12 +230,10 @@ async function lookAtEarlier(
   records: readonly Deployment[],
   { change, deployer }: Pick<SyncSource, "change" | "deployer">,
 ): Promise<Pick<Facts, "unhealthy">> {
-  const before = deploying.flatMap(
-    ({ requires }) => requires.stages?.flatMap((one) => one.before?.applications ?? []) ?? [],
-  );
-  if (before.length === 0) return {};
+  const before = new Set(deploying.flatMap(({ requires }) => requires.stages?.flatMap(({ earlier }) => earlier) ?? []));
+  if (before.size === 0) return {};
   const deployed = records.filter(
-    (record) => before.includes(record.application) && sameChangeRequest(record.change, change),
+    (record) => before.has(record.application) && sameChangeRequest(record.change, change),
   );
   const ills = await allInTurns(
     deployed,

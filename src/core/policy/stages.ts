@@ -154,9 +154,10 @@ function unbegunOf({ stage, wait, soak, earlier, before, circle }: StageOf, fact
     const why = `it is in stage ${stage}, which begins at ${fullMinuteText(soaking)}, ${durationText(soak)} after stage ${before.stage} was deployed`;
     return { kind: "soaking", why, stage, until: soaking };
   }
-  const ill = before.applications.find((name) => facts.unhealthy?.[name] !== undefined);
+  const ill = [...before.applications, ...earlier].find((name) => facts.unhealthy?.[name] !== undefined);
   if (ill === undefined) return undefined;
-  const why = `it is in stage ${stage}, and ${ill} of stage ${before.stage} ${facts.unhealthy?.[ill] ?? ""}`;
+  const of = before.applications.includes(ill) ? before.stage : stageOf(known.get(ill));
+  const why = `it is in stage ${stage}, and ${ill} of stage ${of} ${facts.unhealthy?.[ill] ?? ""}`;
   return { kind: "unhealthy", why, stage };
 }
 
