@@ -61,6 +61,20 @@ describe.each(HOSTS)("a sync of a changed definition on %s", (host) => {
     expect(pathOf(bot)).toBe("apps/api");
   });
 
+  test("a sync that Argo CD made of a definition that came meanwhile is no success", async () => {
+    const bot = await startBot({ host });
+    const one = await bot.open(bot.moved("web"));
+    bot.meanwhile("argocd", { method: "POST", path: /\/applications\/web\/sync$/ }, () => {
+      bot.argocd.addApplication(bot.resourceOf("web", { path: "apps/api" }));
+    });
+    bot.expectChanges("update web", "sync web");
+    await bot.comment(one, "svc sync");
+    expect(bot.lastComment(one)).toContain("not from the sources that were planned");
+    expect(bot.lastComment(one)).toContain(`is not the one of this ${SHORT[host]} and was left as it is`);
+    expect(await bot.stores.deployments.ofChange(bot.ref(one))).toMatchObject([{ outcome: "failed" }]);
+    expect(await bot.locked(one)).toEqual(["web"]);
+  });
+
   test("an application with an external source is synced at its configured revision", async () => {
     const ext = (bot: { forge: Bot["forge"] }, targetRevision: string) => ({
       repoURL: bot.forge.cloneUrl(CHARTS),

@@ -166,7 +166,14 @@ const operationState = z.object({
   message: z.string().nullish(),
   startedAt: z.string().nullish(),
   finishedAt: z.string().nullish(),
-  syncResult: z.object({ ...revisions, resources: z.array(resource).nullish() }).nullish(),
+  syncResult: z
+    .object({
+      ...revisions,
+      resources: z.array(resource).nullish(),
+      source: z.unknown().optional(),
+      sources: z.unknown().optional(),
+    })
+    .nullish(),
 });
 export type OperationState = z.infer<typeof operationState>;
 

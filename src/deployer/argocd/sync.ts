@@ -1,7 +1,7 @@
 import * as z from "zod";
-import { isHydrated, isMultiSource, projectOf } from "../../core/model/application.js";
+import { isHydrated, isMultiSource, projectOf, readSource } from "../../core/model/application.js";
 import { changeRequestKey } from "../../core/model/change-request.js";
-import type { Json } from "../../core/model/json.js";
+import { type Json, jsonEqual } from "../../core/model/json.js";
 import type { SyncProgress } from "../../core/model/progress.js";
 import type { SyncedResource, SyncOutcome } from "../../core/model/result.js";
 import type { Deployer, FollowRequest, HealthReport, SyncLookup, SyncRequest } from "../../core/ports/deployer.js";
@@ -41,11 +41,6 @@ export function createSync({
     return syncState(await getApplication(client, targetOf(request)), request);
   }
 
-  async function isRecorded(request: SyncRequest): Promise<boolean> {
-    const state = await look(request).catch(() => undefined);
-    return state?.kind === "ours" || state?.kind === "done";
-  }
-
   /**
    * Sends the sync once. If the answer is lost, looks for the operation by its run id; never sends a second sync. It may also be
    * there after HTTP 500, where Kubernetes did not confirm in time what Argo CD wrote (v3.5 `SetAppOperation`), and the operation
@@ -57,7 +52,7 @@ export function createSync({
       return undefined;
     } catch (error) {
       if (!(error instanceof ArgoCdFailure)) throw error;
-      if (error.reason === "busy" && (await isRecorded(request))) return undefined;
+      if (error.reason === "busy" && isOwn(await look(request).catch(() => undefined))) return undefined;
       if (!error.maybeDone && error.reason !== "failed") throw error;
       log.warn({ application: request.application.name, err: error }, "Argo CD did not confirm the start of a sync");
       return lookForLostStart(request, error);
@@ -69,7 +64,7 @@ export function createSync({
     for (let looks = 0; looks < LOOKS_FOR_LOST_START; looks += 1) {
       await clock.sleep(config.pollIntervalMs);
       const state = await look(request).catch(() => undefined);
-      if (state?.kind === "ours" || state?.kind === "done") return undefined;
+      if (isOwn(state)) return undefined;
       certain = state !== undefined && !(state.kind === "foreign" && state.pending);
     }
     if (certain) throw failure;
@@ -123,6 +118,10 @@ export function createSync({
     },
     healthAfter: (lookup, { refresh }) => healthAfter({ client, log }, lookup, refresh),
   };
+}
+
+function isOwn(state: SyncState | undefined): boolean {
+  return state?.kind === "ours" || state?.kind === "done";
 }
 
 /** Argo CD reads all parameters of this call from the body, including the project and the namespace. */
@@ -257,7 +256,7 @@ function isOurs(operation: OperationState["operation"], run: string): boolean {
   return operation?.info.some((entry) => entry.name === SYNC_INFO.run && entry.value === run) ?? false;
 }
 
-/** A success counts only for the requested commits: Argo CD can deploy others and still succeed. */
+/** A success counts only for the requested commits and sources: Argo CD can deploy others and still succeed. */
 function success(
   application: WholeApplication,
   state: OperationState,
@@ -274,6 +273,10 @@ function success(
     };
   }
   const resources = resourcesOf(state);
+  if (!areSourcesOf(state, request)) {
+    const message = "Argo CD deployed it, but not from the sources that were planned: its definition had just changed";
+    return { kind: "failed", message, resources };
+  }
   return {
     kind: "succeeded",
     message,
@@ -288,6 +291,18 @@ function success(
   function deployed(from: OperationState, position: number): string | undefined {
     return revisionsOf(from, request)[isMultiSource(request.application.spec) ? position - 1 : 0];
   }
+}
+
+/** Argo CD takes the sources from the definition that it has when it records the operation. */
+function areSourcesOf({ syncResult }: OperationState, { application: { spec } }: SyncLookup): boolean {
+  const deployed = isMultiSource(spec) ? syncResult?.sources : syncResult?.source;
+  if (deployed === undefined || deployed === null || isHydrated(spec)) return true;
+  const identities = (sources: readonly unknown[]) =>
+    sources.map((one, index) => {
+      const { repoURL, path, targetRevision, chart = "", ref = "", helm } = readSource(one, index + 1, "plain");
+      return [repoURL, path, targetRevision, chart, ref, helm?.valueFiles ?? []];
+    });
+  return jsonEqual(identities([deployed].flat()), identities(rawSources(spec)));
 }
 
 function revisionsOf({ syncResult }: OperationState, { application }: SyncLookup): readonly string[] {

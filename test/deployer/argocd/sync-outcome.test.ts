@@ -1,4 +1,5 @@
 import { expect, test } from "@jest/globals";
+import type { LiveApplication } from "../../../src/core/model/application.js";
 import type { SyncRequest } from "../../../src/core/ports/deployer.js";
 import type { Recorded } from "./fixture.js";
 import { ofRun, recorded, refreshed, waiting } from "./recorded-sync.js";
@@ -8,7 +9,7 @@ import { live, MULTI_SPEC, OTHER_SHA, SHA, syncRequest, underTest } from "./unde
 withArgoCd();
 
 const PATH = "/api/v1/applications/plain";
-const MULTI = live({ spec: MULTI_SPEC });
+const MULTI = live({ spec: recorded("multi").done.spec as LiveApplication["spec"] });
 const post = () => argocd.post(`${PATH}/sync`).reply(200, {});
 const poll = (answer: object) => argocd.get(`${PATH}?project=default`).reply(200, answer);
 
@@ -63,6 +64,15 @@ test("a success for another revision is none", async () => {
     kind: "unknown",
     message: expect.stringContaining(`instead of ${SHA}`),
   });
+});
+
+test.each<[string, Partial<LiveApplication>, string, number]>([
+  ["a path", { spec: { source: { repoURL: "https://git.example.com/acme/deploy.git", path: "other" } } }, "plain", 1],
+  ["several sources", { spec: MULTI_SPEC }, "multi", 3],
+])("a success from %s that was not asked for is none", async (_title, changes, name, position) => {
+  const at = [{ position, revision: SHA }];
+  const outcome = await outcomeOf(ofRun(recorded(name).done), syncRequest({ application: live(changes), at }));
+  expect(outcome).toMatchObject({ kind: "failed", message: expect.stringContaining("not from the sources") });
 });
 
 test("a success without a result is none; a target sync needs no revision", async () => {
