@@ -93,6 +93,10 @@ export function createArgoCd(
 
     async updateSpec(application, spec) {
       applications.forget();
+      if (isSwitchedOff(spec) && isOlder(await version.get(), "3.1") === true) {
+        const message = `this Argo CD does not know syncPolicy.automated.enabled: the definition of ${application.name} would turn auto-sync on. Leave "automated" out`;
+        throw new ArgoCdFailure("refused", message);
+      }
       await updateSpec(parts, application, spec);
     },
 
@@ -100,6 +104,11 @@ export function createArgoCd(
     sweep: (now) => sweep(parts, now),
     close: () => client.close(),
   };
+}
+
+/** Versions before 3.1 drop `enabled` when they store a spec, and take any `automated` for auto-sync. */
+function isSwitchedOff({ syncPolicy: policy }: ApplicationSpec): boolean {
+  return isJsonObject(policy) && isJsonObject(policy.automated) && policy.automated.enabled === false;
 }
 
 /** Returns Argo CD's version and the token's account. Both calls succeed without a valid token; `loggedIn` tells. */

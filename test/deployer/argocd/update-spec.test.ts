@@ -45,6 +45,22 @@ test("a spec that Argo CD would read in another way is refused before it is aske
   });
 });
 
+test.each([
+  ["v3.0.12", undefined, "does not know syncPolicy.automated.enabled"],
+  ["v3.1.0", NEW_SPEC, undefined],
+])(
+  "Argo CD %s and auto-sync that is switched off, which versions before 3.1 take for switched on",
+  async (version, stored, refusal) => {
+    const spec = { ...NEW_SPEC, syncPolicy: { automated: { enabled: false, prune: true } } };
+    argocd.get("/api/version").reply(200, { Version: version });
+    if (stored !== undefined) argocd.put(`${PATH}/spec?validate=false&project=default`, spec).reply(200, stored);
+    const { deployer } = underTest();
+    const said = refusal === undefined ? undefined : await failureOf(deployer.updateSpec(live(), spec));
+    if (refusal === undefined) await deployer.updateSpec(live(), spec);
+    expect(said?.message ?? "").toContain(refusal ?? "");
+  },
+);
+
 test("a spec update without an answer is looked up", async () => {
   put(504, { code: 4, message: "deadline" });
   argocd.get(PATH).reply(403, { code: 7, message: "permission denied" });
