@@ -195,8 +195,9 @@ const CERTIFICATE = /CERT|^UNABLE_TO_|SELF_SIGNED|^ERR_TLS_/;
 
 /** Explains why `fetch` or reading a body failed, other than by a deadline or an abort. */
 export function connectionProblem(error: unknown): ArgoCdFailure {
-  const code = systemCode(error);
-  const early = BEFORE_SENDING.get(code);
+  const { code, syscall } = systemError(error);
+  // A connection that is kept open may lose its route after a request was sent.
+  const early = syscall === "read" || syscall === "write" ? undefined : BEFORE_SENDING.get(code);
   if (early !== undefined) {
     const message = `failed to connect to Argo CD: ${early}${proxyHint()}`;
     return new ArgoCdFailure("unreachable", message, { transient: true, cause: error });
@@ -213,15 +214,18 @@ export function connectionProblem(error: unknown): ArgoCdFailure {
   return new ArgoCdFailure("unreachable", message, { transient: true, maybeDone: true, cause: error });
 }
 
-/** The code of the innermost error that has one: `fetch` wraps the socket's error as its cause. */
-function systemCode(error: unknown): string {
-  let code = "";
+/** Code and call of the innermost error that has a code: `fetch` wraps the socket's error as its cause. */
+function systemError(error: unknown): { readonly code: string; readonly syscall: string } {
+  let found = { code: "", syscall: "" };
   let current: unknown = error;
   for (let depth = 0; depth < 5 && typeof current === "object" && current !== null; depth += 1) {
-    if ("code" in current && typeof current.code === "string") code = current.code;
+    if ("code" in current && typeof current.code === "string") {
+      const syscall = "syscall" in current && typeof current.syscall === "string" ? current.syscall : "";
+      found = { code: current.code, syscall };
+    }
     current = "cause" in current ? current.cause : undefined;
   }
-  return code;
+  return found;
 }
 
 export async function ifVisible<T>(answer: Promise<T>): Promise<T | undefined> {

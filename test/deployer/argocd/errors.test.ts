@@ -1,8 +1,21 @@
 import { expect, test } from "@jest/globals";
-import { interpretError, readableText } from "../../../src/deployer/argocd/argocd-failure.js";
+import { connectionProblem, interpretError, readableText } from "../../../src/deployer/argocd/argocd-failure.js";
 import { fixture } from "./fixture.js";
 
 const NOW = new Date("2026-06-01T12:00:00Z");
+
+test.each([
+  ["connect", false],
+  ["write", true],
+  ["read", true],
+])("a host that cannot be reached at %s: whether Argo CD may have got the request is %s", (syscall, maybeDone) => {
+  const cause = Object.assign(new Error(`${syscall} EHOSTUNREACH`), { code: "EHOSTUNREACH", syscall });
+  expect(connectionProblem(new TypeError("fetch failed", { cause }))).toMatchObject({
+    reason: "unreachable",
+    transient: true,
+    maybeDone,
+  });
+});
 
 function interpret(status: number, answer: unknown, permission = "applications, get") {
   const body = typeof answer === "string" ? answer : JSON.stringify(answer);
