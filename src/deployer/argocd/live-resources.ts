@@ -51,7 +51,7 @@ export function createLiveResources(
   { config, client, compute, log, clock }: Parts,
   recent: RecentAnswers,
 ): Deployer["liveResources"] {
-  const clusters = keep(() => readClusters(client).catch(untold), clock, CLUSTERS_KEPT_MS);
+  const clusters = keep(() => readClusters(client).catch(untoldForLong), clock, CLUSTERS_KEPT_MS);
   const semaphore = createSemaphore(config.renderConcurrency);
 
   async function refresh(application: LiveApplication, signal: AbortSignal): Promise<string | undefined> {
@@ -71,7 +71,7 @@ export function createLiveResources(
       // If Argo CD has lost its cache, this call makes it compare as well.
       const answer = await getManagedResources(client, application, { timeoutMs: REFRESH_MS, signal });
       recent.set(application, answer);
-      const kubernetes = versionOf(destinationOf(application.spec).cluster, await clusters.get(signal));
+      const kubernetes = versionOf(destinationOf(application.spec).cluster, await clusters.get(signal).catch(untold));
       return { answer, application: application.name, stale, kubernetes };
     }, signal);
     return readLarge(compute, readLiveTask, input, { owner: "live resources", signal, what: "the live resources" });
@@ -103,6 +103,12 @@ async function readClusters(client: Parts["client"]): Promise<Clusters> {
 function versionOf(cluster: string, clusters: Clusters | undefined): string | undefined {
   const found = clusters?.items?.find(({ server, name }) => cluster !== "" && [server, name].includes(cluster));
   return found?.info?.serverVersion ?? found?.serverVersion ?? undefined;
+}
+
+/** A missing permission stays for a while, and an outage does not. */
+function untoldForLong(error: unknown): undefined {
+  if (error instanceof ArgoCdFailure && error.reason === "unreachable") throw error;
+  return untold(error);
 }
 
 function untold(error: unknown): undefined {

@@ -56,6 +56,17 @@ test.each([
   expect(told.map(({ kubernetes }) => kubernetes)).toEqual([version, version]);
 });
 
+test("the version of Kubernetes is asked for again after Argo CD was unavailable", async () => {
+  refresh().twice().reply(200, {});
+  argocd.get(`${PLAIN}/managed-resources`).query({ project: "default" }).twice().reply(200, {});
+  argocd.get("/api/v1/clusters").twice().reply(503, { code: 14, message: "unavailable" });
+  argocd.get("/api/v1/clusters").reply(503, { code: 14, message: "unavailable" });
+  argocd.get("/api/v1/clusters").reply(200, { items: [{ server: CLUSTER, serverVersion: "1.28" }] });
+  const { deployer } = underTest();
+  const told = [await deployer.liveResources(live()), await deployer.liveResources(live())];
+  expect(told.map(({ kubernetes }) => kubernetes)).toEqual([undefined, "1.28"]);
+});
+
 test("an application outside of Argo CD's own namespace is asked for by both", async () => {
   const path = "/api/v1/applications/outer";
   const query = { project: "apps", appNamespace: "team-a" };
