@@ -60,11 +60,13 @@ export async function childPreviews(
   const nameOf = await context.deployer.naming();
   const ofSets = applicationSets.flatMap(({ added, changed, removed }) => [...added, ...changed, ...removed]);
   const seen = new Set([...found.subjects.map(({ name }) => name), ...ofSets]);
+  const ofGenerated = new Set(generated.map(({ preview }) => preview.application));
   const shown = [...generated];
   for (let level = [...parents, ...generated.flatMap(asParent)]; level.length > 0;) {
     const survey = await withChildren(found, level, context);
     const running = new Map(survey.everyApplication.map((one) => [one.name, one]));
-    const sets = level.flatMap(([, facts]) => facts.sets);
+    // A set that an application of a set applies is told and not followed: it may be the same one.
+    const sets = level.flatMap(([name, facts]) => (ofGenerated.has(name) ? [] : facts.sets));
     const generatedBelow = await Promise.all(sets.map((set) => belowSet(set, survey, nameOf, context)));
     const children = level.flatMap((parent) => changedChildren(parent, running, nameOf, context));
     const below = [...children, ...generatedBelow.flat()].filter(isFirst);
