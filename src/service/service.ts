@@ -163,7 +163,9 @@ async function start(parts: Start): Promise<Service> {
     server.closeAllConnections();
     await Promise.all([closed, checked]);
   });
-  const given = dependenciesOf(parts, tools, adapters, started.notifications, noticed);
+  const auth = createAuth({ config, stores, clock, log });
+  const isAdministrator = createAdministrators(config, stores.users, auth.current);
+  const given = { ...dependenciesOf(parts, tools, adapters, started.notifications, noticed), isAdministrator };
   const onTakeOver = () => noticed.emit("tookOver");
   const line = { marks: stores.marks, connection, observe: telemetry.run, timing: overrides.queueTiming, onTakeOver };
   const { queue, publisher, dependencies } = startLine(given, line);
@@ -195,7 +197,7 @@ async function start(parts: Start): Promise<Service> {
   noticed.on("held", (holder) => void chores.checkHolder(holder));
   noticed.on("tookOver", () => void chores.reconcileAfterTakeOver());
   const bodies = new BodyBudget();
-  server.on("request", openPages(parts, { telemetry, adapters, started, tokens, dependencies, queue, bodies }));
+  server.on("request", openPages(parts, { telemetry, adapters, started, tokens, auth, dependencies, queue, bodies }));
   opened.add(() => server.close());
   await telemetry.listen({
     locks: async () => (await stores.locks.list()).length,
@@ -256,10 +258,10 @@ function dependenciesOf(
   { stores, ...systems }: Pick<Adapters, "stores" | "hosts" | "repositories" | "deployer">,
   notifications: Notifications,
   noticed: Noticed,
-): Omit<Dependencies, "push" | "publisher"> {
+): Omit<Dependencies, "push" | "publisher" | "isAdministrator"> {
   const { temporaryApps, diffMode, previewLimit, serverDryRun } = config.deployer;
   const { hosts, repositories, deployer } = systems;
-  const { waiting, holds, rollouts, plans, deployments, statuses, audit, live, users } = stores;
+  const { waiting, holds, rollouts, plans, deployments, statuses, audit, live } = stores;
   return {
     config,
     hosts,
@@ -299,7 +301,6 @@ function dependenciesOf(
     serverDryRun,
     redact: config.redact,
     complaints: new Complaints(),
-    isAdministrator: createAdministrators(config, users),
     newRunId: runIdOf,
   };
 }
@@ -309,6 +310,7 @@ interface PageParts {
   readonly adapters: Adapters;
   readonly started: StartedNotifications;
   readonly tokens: TokenWatch;
+  readonly auth: ReturnType<typeof createAuth>;
   readonly dependencies: Dependencies;
   readonly queue: EventQueue;
   readonly bodies: BodyBudget;
@@ -316,7 +318,7 @@ interface PageParts {
 
 /** Serves webhooks, the API and the pages. */
 function openPages({ config, clock, log, opened }: Start, parts: PageParts): RequestListener {
-  const { telemetry, adapters, started, tokens, dependencies, queue, bodies } = parts;
+  const { telemetry, adapters, started, tokens, auth, dependencies, queue, bodies } = parts;
   const { stores, deployer, limitWaits } = adapters;
   const { hostWords } = dependencies;
   const hosts = Object.values(adapters.hosts);
@@ -342,7 +344,6 @@ function openPages({ config, clock, log, opened }: Start, parts: PageParts): Req
     log,
   });
   opened.add(() => site.close());
-  const auth = createAuth({ config, stores, clock, log });
   const onBranchPushed = (pushed: BranchPushed) =>
     void tellPlanned(pushed, { ...stores, publisher: dependencies.publisher, log });
   const intake = { push, onBranchPushed, bodies, countRefusal: telemetry.countRefusal };
@@ -376,15 +377,19 @@ function urlOf(server: Server, { host }: ServerConfig["server"]): string {
 /** Outside systems behind their ports, measured and traced. */
 type Adapters = Awaited<ReturnType<typeof createAdapters>>;
 
-/** Recognises administrators of the pages by their accounts at the code hosts. */
+/**
+ * Recognises administrators of the pages by their accounts at the code hosts. `current` is what the pages ask as well: who opens
+ * none would otherwise keep a role for as long as the session.
+ */
 export function createAdministrators(
   config: LoginConfig,
   users: Pick<UserStore, "list">,
+  current: ReturnType<typeof createAuth>["current"],
 ): CommandPorts["isAdministrator"] {
   return async (host, { id }) => {
     if (!config.auth.enabled || !logsInWith(host, config)) return false;
-    const present = await users.list();
-    return present.some((account) => account.id === `${host}:${id}` && account.role === "admin");
+    const known = (await users.list()).find((account) => account.id === `${host}:${id}`);
+    return known?.role === "admin" && (await current(known))?.role === "admin";
   };
 }
 

@@ -1,6 +1,7 @@
 import { describe, expect, test } from "@jest/globals";
 import { type Bot, HOSTS, REPOSITORY, startBot } from "../scenarios/bot.js";
 import { applicationResource, changeOf } from "../scenarios/resources.js";
+import { loggedIn, startWithLogin } from "./logged-in.js";
 import { harmIn } from "./shown-text.js";
 
 const OTHERS = "acme/others";
@@ -62,6 +63,24 @@ describe.each(HOSTS)("a hold by a comment on %s", (host) => {
       expect(bot.lastComment(one)).not.toContain("ana");
     }
     expect(bot.lastComment(one)).toContain("Whoever set a hold, or an administrator of svc, releases it.");
+  });
+
+  test("is not set as an administrator by who lost that role since their login and opened no page", async () => {
+    const admins = "acme/admins";
+    const pattern = host === "hosta" ? `@${admins}` : admins;
+    const bot = await startWithLogin(host, { role_assignments: [{ pattern, provider: host, role: "admin" }] });
+    addOthers(bot, "wiki");
+    bot.forge.setTeam(admins, ["ana"]);
+    await loggedIn(bot, "ana");
+    const one = await bot.open({ "README.md": "2\n" });
+    await bot.comment(one, "svc hold -a wiki --reason x");
+    expect(await held(bot)).toEqual([["wiki"]]);
+    await bot.comment(one, "svc release");
+    bot.forge.setTeam(admins, []);
+    bot.clock.advance(15 * 60_000);
+    await bot.comment(one, "svc hold -a wiki --reason x");
+    expect(bot.lastComment(one)).toContain(`Nothing was held: ${REPOSITORY} deploys no application wiki. `);
+    expect(await held(bot)).toEqual([]);
   });
 
   test("needs write access, also for the author of a fork and where anyone may give commands", async () => {

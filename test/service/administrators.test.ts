@@ -27,6 +27,10 @@ test.each<[string, string, "hosta" | "hostb", string, boolean]>([
   ["without a login through this host", auth(`hostb: {${login}}`), "hosta", "7", false],
   ["a login through another GitLab instance", auth(`hostb: {${login}}`), "hostb", "8", false],
 ])("%s", async (_who, file, host, id, expected) => {
-  const isAdministrator = createAdministrators(configOf([SMALLEST, file]), { list: () => Promise.resolve(present) });
+  const isAdministrator = createAdministrators(
+    configOf([SMALLEST, file]),
+    { list: () => Promise.resolve(present) },
+    (account) => Promise.resolve(account),
+  );
   expect(await isAdministrator(host, { id, login: "bo", bot: false })).toBe(expected);
 });

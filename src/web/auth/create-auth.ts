@@ -26,10 +26,19 @@ interface AuthOptions {
   readonly log: Log;
 }
 
+interface Auth {
+  readonly identify: readonly RequestHandler[];
+  readonly routes: Router;
+  /** The account of somebody who is logged in as the provider has it now; undefined if they may no longer be. @throws {StoreUnavailable} */
+  readonly current: (account: Account) => Promise<Account | undefined>;
+}
+
 /** Login, sessions and roles as configured. With authentication off, everyone is an `unguarded` viewer. */
-export function createAuth({ config, stores, clock, log }: AuthOptions) {
+export function createAuth({ config, stores, clock, log }: AuthOptions): Auth {
   const { auth } = config;
-  if (!auth.enabled) return { identify: [identifyNobody()], routes: Router() };
+  if (!auth.enabled) {
+    return { identify: [identifyNobody()], routes: Router(), current: () => Promise.resolve(undefined) };
+  }
   if (auth.sessionSecret === undefined) throw new TypeError("auth.enabled without auth.session_secret");
   const sessions = new WebSessions({ ...auth, secret: auth.sessionSecret }, stores.sessions, clock);
   const providers = providersOf(config, clock, log);
@@ -46,6 +55,7 @@ export function createAuth({ config, stores, clock, log }: AuthOptions) {
       unlessIdentified(identify(sessions, users, standings)),
     ],
     routes: authRoutes({ config, providers, sessions, users, attempts, seal, clock, log }),
+    current: (account) => standings.current(account),
   };
 }
 
