@@ -6,7 +6,7 @@ import { HOST_TITLES } from "../../src/names.js";
 import { publishProgress } from "../../src/run/line/run.js";
 import { rsaKey } from "../config/rsa-key.js";
 import { HOSTS, REPOSITORY, type Bot } from "../scenarios/bot.js";
-import { configMap } from "../scenarios/resources.js";
+import { changeOf, configMap } from "../scenarios/resources.js";
 import { LiveReader } from "../web/live-reader.js";
 import type { Visitor } from "../web/visitor.js";
 import { accountOf, browserOf, loggedIn, loginOf, startWithLogin, withPassword } from "./logged-in.js";
@@ -133,6 +133,26 @@ describe.each(HOSTS)("a visitor of the pages, with %s", (host) => {
     const eve = await loggedIn(bot, "eve");
     expect(await accountOf(eve)).toMatchObject({ role: "admin" });
     await expectNoDiff(bot, number, eve, cannot("eve"));
+  });
+
+  test("reads the title of no commit, neither in the warnings of a plan nor in what was refused", async () => {
+    const bot = await startWithLogin(host);
+    const number = await bot.open(changeOf(["web"]));
+    // The host of these tests writes `Change <path>` as the title of a commit.
+    await bot.forge.pushToBranch(REPOSITORY, "main", { "apps/web/merger.yaml": configMap("merger", { value: "1" }) });
+    const title = "Change apps/web/merger.yaml";
+    await bot.comment(number, "svc plan");
+    await bot.comment(number, "svc sync");
+    expect(bot.lastComment(number)).toContain(title);
+    const [ana, eve] = [await loggedIn(bot, "ana"), await loggedIn(bot, "eve")];
+    const page = `/changes/${host}/${REPOSITORY}/${number}`;
+    expect((await ana.ask(page)).text).toContain(title);
+    for (const path of [page, "/activity", "/api/v1/activity"]) {
+      const { status, text } = await eve.ask(path);
+      expect([path, status]).toEqual([path, 200]);
+      expect(text).not.toContain("merger.yaml");
+    }
+    expect((await eve.ask("/api/v1/activity")).text).toContain("main changed what it is deployed from");
   });
 
   test("who was thrown out of the team is logged out within 15 minutes", async () => {

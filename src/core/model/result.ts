@@ -273,6 +273,8 @@ export type Refusal =
   | { readonly reason: "failure"; readonly message: string };
 
 export interface RefusedApplication extends NotDeployed {
+  /** The reason for the audit trail, which people without access to the repository read too: without files and titles of commits. */
+  readonly recorded?: string | undefined;
   /** What a program printed about its manifests; untrusted, and only for those who see the diffs. */
   readonly printed?: string | undefined;
 }

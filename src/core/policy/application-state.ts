@@ -173,6 +173,11 @@ export function movedSince(one: ApplicationFacts, facts: Facts, command: Judged)
   return `its sync writes the definition of ${free.application}, which is no longer locked by this ${facts.words.short}`;
 }
 
+/** That a sync would revert something of the base branch, without what and whose. */
+export function behindClause({ baseBranch }: ChangeRequest): string {
+  return `${baseBranch} changed what it is deployed from`;
+}
+
 export const RETARGETED = "there is no plan of it for the present target branch";
 
 /** The applications that a command found to be synced by their ApplicationSet, each with that set; undefined if none is. */

@@ -7,6 +7,7 @@ import {
   approvalNeedsOf,
   approving,
   awaits,
+  behindClause,
   foreignLocksOf,
   hasEndedAtHead,
   heldByOthers,
@@ -135,7 +136,7 @@ export const RULES: Readonly<Record<Gate, Rule> & Record<DangerGate, DangerRule>
         return `its sync reverted what ${change.baseBranch} got since this branch left it: update the branch and sync again`;
       }
       const behind = planned?.behind === true && requires.upToDate;
-      return behind && command === "sync" ? `${change.baseBranch} changed what it is deployed from` : undefined;
+      return behind && command === "sync" ? behindClause(change) : undefined;
     },
     step: ({ bars }, { change, settings }) => ({
       ...pushing("behind", namesIn(bars), change),
@@ -381,13 +382,14 @@ export function refusalFor(barred: Barred, facts: Facts, command: Judged): Refus
   return ((first && RULES[first.gate].refusal) ?? notDeployable)(barred, facts, command);
 }
 
-function notDeployable({ bars, applications, others }: Barred): Refusal {
+function notDeployable({ bars, applications, others }: Barred, { change }: Facts): Refusal {
   const found = new Map(applications.map((one) => [one.application, one]));
   const refused = bars.map(({ application, gate, why }): RefusedApplication => {
     const one = application && found.get(application);
     const lines = gate === "checks" ? (one?.now?.checks ?? []).flatMap(({ printed }) => printed ?? []) : [];
     const printed = lines.length === 0 ? undefined : lines.join("; ").slice(0, MAX_PRINTED);
-    return { application: application ?? applicationName(REPOSITORY_FILE), reason: why, printed };
+    const recorded = gate === "behind" ? behindClause(change) : undefined;
+    return { application: application ?? applicationName(REPOSITORY_FILE), reason: why, recorded, printed };
   });
   return { reason: "not-deployable", applications: refused, others };
 }

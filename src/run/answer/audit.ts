@@ -141,7 +141,11 @@ function refusedFacts(refusal: Refusal): AuditFacts | undefined {
     case "stale":
       return refused(refusal.applications.map(({ application }) => audited(application, "refused")));
     case "not-deployable":
-      return refused(refusal.applications.map(({ application, reason }) => audited(application, "refused", reason)));
+      return refused(
+        refusal.applications.map(({ application, reason, recorded = reason }) =>
+          audited(application, "refused", recorded),
+        ),
+      );
     case "not-allowed":
       return refused(refusal.applications.map(({ application, problem }) => audited(application, "refused", problem)));
     case "locked-by-other":

@@ -31,7 +31,7 @@ import { shownChange } from "./page.js";
 const MOST_OPEN_LINES = 400;
 
 interface PlanViewOptions {
-  /** If false, shows neither diffs nor texts that quote manifests. */
+  /** If false, shows neither diffs nor texts that quote manifests or commits. */
   readonly withDiff: boolean;
   readonly words: HostWords;
   readonly hostPageOf: HostPageOf;
@@ -111,7 +111,7 @@ function applicationView(plan: ApplicationPlan, { withDiff, words, hostPageOf }:
       ...sentencesOf(plan, withDiff, words),
       ...(plan.atMerge === undefined ? [] : [`Not deployed by a sync: ${plan.atMerge}`]),
     ],
-    warnings: plan.warnings.map(plainText),
+    warnings: withDiff ? plan.warnings.map(plainText) : [],
     reason: withDiff ? reasonOf(plan) : undefined,
     sourceFile: plan.sourceFile,
     heldBy: lock.kind === "held" ? { change: shownChange(lock.by.holder, hostPageOf), user: lock.by.user } : undefined,
