@@ -48,7 +48,7 @@ export const activityQuery = z.strictObject({
     .optional(),
   before: z
     .string()
-    .regex(/^\d{1,20}(?:-\d{1,20})?$/, "must be the id of an entry")
+    .regex(/^[1-9]\d{0,18}(?:-\d{1,19})?$/, "must be the id of an entry")
     .optional(),
   action: z.enum(AUDIT_ACTIONS, { error: `must be one of ${AUDIT_ACTIONS.join(", ")}` }).optional(),
   application: name.optional(),

@@ -249,6 +249,11 @@ describe("the activity", () => {
     ["limit=201", "limit"],
     ["limit=1&limit=2", "limit"],
     ["before=../x", "before"],
+    // Redis knows no entry before the first possible id, and no id of more than 64 bits.
+    ["before=0", "before"],
+    ["before=0-0", "before"],
+    ["before=99999999999999999999", "before"],
+    ["before=1-99999999999999999999", "before"],
     ["action=stolen", "action"],
     ["change=acme", "change"],
     ["sort=at", "sort"],
