@@ -274,7 +274,9 @@ function apiTokens() {
   const token = section({
     name: tokenName().describe("which program uses it; the log and the audit trail name it"),
     hash: tokenHash().describe("the token's SHA-256, as `svc token` prints it"),
-    role: oneOf(ROLES).describe("`user`: may read; `admin`: may also release locks, read users and change roles"),
+    role: oneOf(ROLES).describe(
+      "`user`: may read; `admin`: may also read every diff, release locks, hold deployments, read users and change roles",
+    ),
   });
   return listOf(token)
     .prefault([])
