@@ -36,10 +36,10 @@ async function act(button) {
   button.disabled = false;
 }
 
-/** The fields of a form by name; the one called `list` has several values, separated by commas. */
+/** The fields of a form by name; the one called `list` has several values, separated by spaces, or by commas outside of braces. */
 function fieldsOf(form, list) {
   const fields = Object.fromEntries(new FormData(form));
-  return { ...fields, [list]: fields[list].split(/[\s,]+/).filter((part) => part !== "") };
+  return { ...fields, [list]: fields[list].split(/\s+|,(?![^{}]*\})/).filter((part) => part !== "") };
 }
 
 /** A modal question; Escape says no. */

@@ -66,16 +66,20 @@ export function flowsOver(store: "memory" | "redis"): void {
     test("an admin holds applications for a time, and releases them", async () => {
       const page = await windowOf("olga", "/");
       await page.getByText("Hold deployments").click();
-      await page.getByLabel("Applications", { exact: true }).fill("shop, prod-*");
+      await page.getByLabel("Applications", { exact: true }).fill("shop, prod-{eu,us}-*");
       await page.getByRole("button", { name: "Hold", exact: true }).click();
       expect(await page.getByRole("dialog").count()).toBe(0);
       await page.getByLabel("Reason").fill("database migration");
       await page.getByRole("button", { name: "Hold", exact: true }).click();
       await page.getByRole("dialog").getByRole("button", { name: "Hold" }).click();
       await page.getByRole("status").getByText("The applications are held.").waitFor();
-      await page.getByRole("listitem").filter({ hasText: "shop, prod-*" }).getByText("database migration").waitFor();
+      await page
+        .getByRole("listitem")
+        .filter({ hasText: "shop, prod-{eu,us}-*" })
+        .getByText("database migration")
+        .waitFor();
       await expectAccessible(page);
-      await page.getByRole("button", { name: "Release the hold of shop, prod-*" }).click();
+      await page.getByRole("button", { name: "Release the hold of shop, prod-{eu,us}-*" }).click();
       await page.getByRole("dialog").getByRole("button", { name: "Release" }).click();
       await page.getByRole("status").getByText("The hold is released.").waitFor();
       expect(await page.getByRole("button", { name: /^Release/ }).count()).toBe(0);
