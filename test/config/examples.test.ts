@@ -4,7 +4,7 @@ import { z } from "zod";
 import { repositorySchema, parseRepositoryConfig } from "../../src/config/repository/repository-schema.js";
 import { DEFAULT_SENSITIVE_KINDS } from "../../src/config/rules/settings.js";
 import { OTHER_NAMES } from "../../src/config/server/section-names.js";
-import { serverSchema } from "../../src/config/server/server-schema.js";
+import { NOTIFICATION_EVENTS, serverSchema } from "../../src/config/server/server-schema.js";
 import { loadServerConfig } from "../../src/config/server/server.js";
 import { type ConfigTree, readYaml } from "../../src/config/yaml-tree.js";
 import { rsaKey } from "./rsa-key.js";
@@ -88,6 +88,11 @@ describe("svc.example.yaml", () => {
   test("shows the default of sensitive_kinds", () => {
     const result = loadServerConfig([{ name: "svc.example.yaml", text: SERVER }], environment(SERVER));
     expect(result.kind === "valid" && result.config.sensitiveKinds).toEqual(DEFAULT_SENSITIVE_KINDS);
+  });
+
+  test("shows all events of notifications, which are the default", () => {
+    const result = loadServerConfig([{ name: "svc.example.yaml", text: SERVER }], environment(SERVER));
+    expect(result.kind === "valid" && result.config.notifications[0]?.events).toEqual(NOTIFICATION_EVENTS);
   });
 
   const everything = SERVER.replace(/^( *)# ( *(?:- \{|(?:- )?[a-z_]+:(?: |$)))/gm, "$1$2");
