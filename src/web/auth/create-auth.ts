@@ -269,9 +269,11 @@ function github(
     groups: {
       what: "team",
       allowed: options.allowedTeams,
-      // https://docs.github.com/rest/teams/members : members of child teams count; 404 also for a team that is not visible.
+      // https://docs.github.com/rest/teams/members : members of child teams count; 404 also for a team that is not visible. A slug has
+      // no slash: whoever wrote one, as for a child team, did not mean the team with which the name begins.
       async ask(api, name, { username }) {
-        const [org = "", slug = ""] = name.split("/");
+        const [org = "", slug = "", ...rest] = name.split("/");
+        if (slug === "" || rest.length > 0) return { kind: "none" };
         const [at, team, login] = [org, slug, username].map(encodeURIComponent);
         return githubMembership(await api(`/orgs/${at ?? ""}/teams/${team ?? ""}/memberships/${login ?? ""}`), org);
       },

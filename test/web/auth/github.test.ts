@@ -193,6 +193,13 @@ describe("organizations and teams", () => {
       403,
     ],
     [
+      "a member of the team with which a name begins that no team of GitHub can have",
+      { allowed_teams: ["acme/ops/night"] },
+      (github) => github.setTeam("acme/ops", ["ana"]),
+      "User not a member of allowed groups",
+      403,
+    ],
+    [
       "a member of the organization but not of the team",
       { allowed_orgs: ["acme"], allowed_teams: ["acme/ops"] },
       ({ login }) => login.setOrganization("acme", ACTIVE),
@@ -229,7 +236,10 @@ describe("roles", () => {
   const byAnyTeam = [{ pattern: "@acme/*", provider: "hosta", role: "admin" }];
   const byDomain = [{ pattern: "*@example.com", role: "admin" }];
 
+  const byLongName = [{ pattern: "@acme/ops/night", provider: "hosta", role: "admin" }];
+
   test.each<[string, readonly object[], (github: GitHubForge) => void, string]>([
+    ["a team whose name goes on", byLongName, (github) => github.setTeam("acme/ops", ["ana"]), "user"],
     ["a team that is named", byTeam, (github) => github.setTeam("acme/ops", ["ana"]), "admin"],
     ["another team", byTeam, (github) => github.setTeam("acme/dev", ["ana"]), "user"],
     ["any team of an organization", byAnyTeam, (github) => github.setTeam("acme/dev", ["ana"]), "admin"],
