@@ -163,6 +163,14 @@ export class GitLabForge implements Forge {
     this.#instance.people.named(login).state = "blocked";
   }
 
+  /**
+   * The account is listed as a member, with its role, and has none of its rights
+   * (https://gitlab.com/gitlab-org/gitlab/-/blob/master/lib/gitlab/project_authorizations.rb).
+   */
+  awaitApproval(login: string): void {
+    this.#instance.people.named(login).membership = "awaiting";
+  }
+
   protectBranch(repository: string, branch: string): void {
     this.#instance.project(repository).protectedBranches.add(branch);
   }

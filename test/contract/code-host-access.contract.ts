@@ -47,6 +47,23 @@ export function accessContract(under: () => CodeHostUnderTest): void {
       block("dana");
       expect(await may()).toBe(false);
     });
+
+    test("not a member whom an owner has yet to approve, nor may they read", async () => {
+      const { awaitApproval, forge, host, open, ref, repository, team } = under();
+      if (awaitApproval === undefined) return;
+      forge.setAccess(repository, "gina", "write");
+      forge.setTeam(team, ["gina"]);
+      const { number: hers, author: gina } = await open({ "awaiting.txt": "1" }, { by: "gina" });
+      if (gina === undefined) throw new Error("it has an author");
+      const rights = async () => [
+        await may(gina),
+        await host.mayRead(ref(hers), { ...gina, external: false }),
+        await host.belongsToAny(ref(hers), gina, [team]),
+      ];
+      expect(await rights()).toEqual([true, true, true]);
+      awaitApproval("gina");
+      expect(await rights()).toEqual([false, false, false]);
+    });
   });
 
   describe("who may read", () => {

@@ -57,6 +57,8 @@ export interface HostTraits {
   /** Has merges make no commit of their own; undefined where reverts do not depend on it. */
   readonly fastForward: ((on: boolean) => void) | undefined;
   readonly block: ((login: string) => void) | undefined;
+  /** Members whom an owner has yet to approve; only GitLab has them. */
+  readonly awaitApproval: ((login: string) => void) | undefined;
   /** The word of a refused approval by somebody who may not give one; undefined where it is taken and does not count. */
   readonly refusesApproval: RegExp | undefined;
   readonly authorMayApprove: boolean;
@@ -146,6 +148,7 @@ export async function startGitHubUnderTest({ approvalsRequired = 0 }: StartOptio
     allowMergeMethods: (...methods) => forge.allowMergeMethods(repository, ...methods),
     fastForward: undefined,
     block: undefined,
+    awaitApproval: undefined,
     refusesApproval: undefined,
     authorMayApprove: false,
     hasCodeOwners: true,
@@ -197,6 +200,7 @@ export async function startGitLabUnderTest(options: StartOptions = {}): Promise<
     allowMergeMethods: undefined,
     fastForward: (on) => forge.fastForward(repository, on),
     block: (login) => forge.block(login),
+    awaitApproval: (login) => forge.awaitApproval(login),
     refusesApproval: /401 Unauthorized/,
     authorMayApprove: true,
     hasCodeOwners: options.edition === "premium",

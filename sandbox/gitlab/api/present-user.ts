@@ -64,6 +64,6 @@ export function showMember(instance: Instance, person: Person, level: number): S
     access_level: level,
     created_at: instance.startedAt.toISOString(),
     expires_at: null,
-    membership_state: "active",
+    membership_state: person.membership,
   };
 }

@@ -8,6 +8,8 @@ export interface Person {
   /** True for the accounts of project and group access tokens, and for service accounts, whatever their name. */
   bot: boolean;
   state: "active" | "blocked";
+  /** `awaiting`: an owner has yet to approve what memberships it has, as where a group has a user cap. */
+  membership: "active" | "awaiting";
 }
 
 /** User names of access token accounts (https://docs.gitlab.com/user/project/settings/project_access_tokens/). */
@@ -19,7 +21,8 @@ export class People {
   readonly #byName = new Map<string, Person>();
 
   add(username: string, id: number): Person {
-    const person: Person = { id, username, name: displayName(username), bot: botName.test(username), state: "active" };
+    const [name, bot] = [displayName(username), botName.test(username)];
+    const person: Person = { id, username, name, bot, state: "active", membership: "active" };
     this.#byId.set(id, person);
     this.#byName.set(username.toLowerCase(), person);
     return person;

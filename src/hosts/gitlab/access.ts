@@ -9,7 +9,13 @@ export type Person = Pick<User, "id" | "login">;
 
 const REPORTER = 20;
 const DEVELOPER = 30;
-const memberSchema = z.object({ id: idField, state: z.string(), access_level: z.number() });
+/** GitLab's free edition knows no memberships that await an approval, and does not tell `membership_state`. */
+const memberSchema = z.object({
+  id: idField,
+  state: z.string(),
+  membership_state: z.string().nullish(),
+  access_level: z.number(),
+});
 
 /** Whether the user has the role Developer or above, directly, inherited or through an invited group. */
 export async function mayWrite(
@@ -74,6 +80,11 @@ export async function belongsToAnyGroup(
   return false;
 }
 
+/**
+ * The membership of somebody whose account is not blocked. GitLab lists members whom an owner has yet to approve with the role that
+ * they will have (`MembersFinder`), and grants them nothing:
+ * https://gitlab.com/gitlab-org/gitlab/-/blob/master/lib/gitlab/project_authorizations.rb
+ */
 async function findActive(
   client: GitLabClient,
   person: Person,
@@ -81,7 +92,8 @@ async function findActive(
   call: GitLabCall,
 ): Promise<z.output<typeof memberSchema> | undefined> {
   const member = await ifFound(client.read(memberSchema, asked, call));
-  return member?.id === person.id && member.state === "active" ? member : undefined;
+  if (member?.id !== person.id || member.state !== "active") return undefined;
+  return (member.membership_state ?? "active") === "active" ? member : undefined;
 }
 
 /** Whether an account is a program's. @throws {HostFailure} if GitLab does not tell. */
