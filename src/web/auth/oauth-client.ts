@@ -165,9 +165,19 @@ export const providerFetch: CustomFetch = async (url, { method, headers, body, r
   return new Response(hasNoBody ? null : text, { status: answer.status, headers: [...answer.headers] });
 };
 
+/** Whether the provider refused for a time only. A secondary limit of GitHub may have no header: docs/adr/0020-host-messages.md. */
+export function isLimited({ status, headers, body }: ApiAnswer): boolean {
+  if (status !== 403) return status === 429;
+  if (headers.has("retry-after") || headers.get("x-ratelimit-remaining") === "0") return true;
+  return /\bsecondary rate\b|\babuse detection\b/i.test(said.safeParse(body).data?.message ?? "");
+}
+
+const said = z.object({ message: z.string() });
+
 /** Explains an answer that is neither yes nor no, with the cure. */
-export function hintFor({ status, headers }: ApiAnswer, cure: string): string {
-  if (status === 429 || (status === 403 && headers.get("x-ratelimit-remaining") === "0")) {
+export function hintFor(answer: ApiAnswer, cure: string): string {
+  const { status, headers } = answer;
+  if (isLimited(answer)) {
     return "Its rate limit is used up: wait a few minutes.";
   }
   if (status >= 500) return `It answered ${status}: try again in a minute.`;

@@ -20,6 +20,7 @@ import {
   type ApiAnswer,
   authorizationUrl,
   hintFor,
+  isLimited,
   PROVIDER_LIMITS,
   providerFetch,
   refusalOfExchange,
@@ -299,9 +300,8 @@ function providerApi(apiUrl: string, token: string, given: Readonly<Record<strin
 }
 
 /** Whether the provider refused the person's own token: it was revoked, or the account is blocked or gone. */
-function isRejected({ status, headers }: ApiAnswer): boolean {
-  const isLimit = headers.has("retry-after") || headers.get("x-ratelimit-remaining") === "0";
-  return status === 401 || (status === 403 && !isLimit);
+function isRejected(answer: ApiAnswer): boolean {
+  return answer.status === 401 || (answer.status === 403 && !isLimited(answer));
 }
 
 type OAuthClient = Pick<OidcSection, "clientId" | "clientSecret">;

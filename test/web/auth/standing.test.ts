@@ -171,6 +171,17 @@ describe.each(STORE_KINDS)("with the %s store", (store) => {
   });
 });
 
+test("a limit of GitHub that only its message tells logs nobody out", async () => {
+  const { forge, site, visitor } = await start("hosta");
+  const message = "You have exceeded a secondary rate limit. Please wait a few minutes before you try again.";
+  forge.faults.add({ path: /\/user$/, fault: { kind: "status", status: 403, body: JSON.stringify({ message }) } });
+  site.clock.advance(DUE_MS);
+  expect(await roleOf(visitor)).toBe("admin");
+  forge.faults.clear();
+  site.clock.advance(DUE_MS);
+  expect(await roleOf(visitor)).toBe("admin");
+});
+
 test("two replicas ask about a person once", async () => {
   const redis = await RedisServer.start();
   const { forge, site, visitor, asked } = await start("hostb", { redis });
