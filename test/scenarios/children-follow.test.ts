@@ -2,7 +2,7 @@ import { describe, expect, test } from "@jest/globals";
 import type { FileChanges } from "../../sandbox/forge.js";
 import { HOSTS, REPOSITORY, startBot, type Bot } from "./bot.js";
 import { section } from "./plan-comment.js";
-import { applicationResource, asYaml } from "./resources.js";
+import { applicationResource, asYaml, configMap } from "./resources.js";
 import { cloneUrlOf } from "./sets.js";
 
 const DESTINATION = { server: "https://kubernetes.default.svc", namespace: "argocd" };
@@ -119,6 +119,28 @@ describe.each(HOSTS)("a child follows its parent on %s", (host) => {
     bot.expectChanges("sync root", "sync child");
     await bot.comment(one, "svc rollback");
     expect(bot.liveValue("child", "size")).toBe("s");
+  });
+
+  test("one that its sync starts is what the plan shows below it, and keeps svc from no merge", async () => {
+    const bot = await startBot({
+      host,
+      applications: ["root"],
+      config: { defaults: { auto_merge: true } },
+      resources: () => ({ root: { spec: { destination: DESTINATION } } }),
+      files: () => chart("apps/root", "kind: ConfigMap\n", COLORED("red")),
+    });
+    const repoURL = cloneUrlOf(bot.forge);
+    const more = { source: { repoURL, path: "apps/new", targetRevision: "main" } };
+    const added = asYaml(applicationResource("new", { repoURL, spec: more }));
+    const one = await bot.open({
+      "apps/root/values.yaml": "kind: Application\n",
+      "apps/root/templates/new.yaml": added.replace('"Application"', "{{ .Values.kind }}"),
+      "apps/new/new.yaml": configMap("new", { color: "blue" }),
+    });
+    expect(bot.lastComment(one)).toContain("**`new`** (added)");
+    bot.expectChanges("sync root", "merge");
+    await bot.comment(one, "svc sync");
+    expect(bot.seen(one).state).toBe("merged");
   });
 
   test("left out with -a it waits, is named in the result, and is deployed alone afterwards", async () => {

@@ -188,7 +188,7 @@ type LiveSource = Pick<OpenedChange, "change" | "settings" | "snapshot"> &
  * Reads what Argo CD runs now, in one call, and compares what a merge's judgement rests on: project, destination, sources,
  * auto-sync, and the repository's right to drive. What only image updaters and the like write does not count. Looks as well for
  * applications that the plan lacks.
- * @throws {DeployerFailure | StoreUnavailable}
+ * @throws {DeployerFailure | RepositoryFailure | StoreUnavailable}
  */
 async function readLiveNow(plan: Plan | undefined, context: LiveSource): Promise<LiveNow> {
   if (plan === undefined) return { plan, differing: new Map() };

@@ -5,6 +5,7 @@ import {
   type Application,
   type ApplicationSet,
   type ApplicationSpec,
+  digestOf,
   isAutoSynced,
   isHydrated,
   type LiveApplication,
@@ -118,7 +119,10 @@ export async function survey(
   };
 }
 
-/** What a change request affects by now, although the plan of its head says nothing about it; undefined if that is nothing. */
+/**
+ * What a change request affects by now, although the plan of its head says nothing about it; undefined if that is nothing. A
+ * child that a planned sync has started since is not missing as long as it has the definition that was planned.
+ */
 export function lackedBy(
   plan: Plan | undefined,
   { applications }: Pick<Detection, "applications">,
@@ -126,7 +130,14 @@ export function lackedBy(
 ): readonly ApplicationName[] | undefined {
   if (!isPlanOf(plan, change)) return undefined;
   const named = new Set([...plan.applications, ...plan.notDeployed].map(({ application }) => application));
-  const lacks = applications.flatMap(({ name }) => (named.has(name) ? [] : [name]));
+  const members = [...plan.applications.map(({ effect }) => effect), ...plan.applicationSets].flatMap(
+    (one) => one.members,
+  );
+  const isStarted = ({ name, live }: AffectedApplication) => {
+    const digest = live && digestOf(live.spec);
+    return digest !== undefined && members.some((one) => one.application === name && one.digest === digest);
+  };
+  const lacks = applications.filter((one) => !named.has(one.name) && !isStarted(one)).map(({ name }) => name);
   return lacks.length === 0 ? undefined : lacks;
 }
 
