@@ -1,4 +1,4 @@
-import { isJsonObject, type Json, type JsonObject, jsonEqual } from "../model/json.js";
+import { isJsonObject, isLongInteger, type Json, type JsonObject, jsonEqual } from "../model/json.js";
 import type { Danger } from "../model/plan/manifest-diff.js";
 import { compareQuantities, defaultOf } from "./kubernetes-rules.js";
 import {
@@ -118,18 +118,22 @@ function misformed({ apiVersion, kind, metadata }: JsonObject): readonly string[
     ...(isFilled(apiVersion) ? [] : ["apiVersion"]),
     ...(isFilled(kind) ? [] : ["kind"]),
     ...(isNamed ? [] : ["metadata.name"]),
-    ...(namespace === undefined || typeof namespace === "string" ? [] : ["metadata.namespace"]),
+    ...(namespace === undefined || isText(namespace) ? [] : ["metadata.namespace"]),
     ...(areTexts(labels) ? [] : ["metadata.labels"]),
     ...(areTexts(annotations) ? [] : ["metadata.annotations"]),
   ];
 }
 
+function isText(value: Json | undefined): boolean {
+  return typeof value === "string" && !isLongInteger(value);
+}
+
 function isFilled(value: Json | undefined): boolean {
-  return typeof value === "string" && value !== "";
+  return isText(value) && value !== "";
 }
 
 function areTexts(map: Json | undefined): boolean {
-  return map === undefined || (isJsonObject(map) && Object.values(map).every((value) => typeof value === "string"));
+  return map === undefined || (isJsonObject(map) && Object.values(map).every(isText));
 }
 
 function harmless(rank: number, text: string): Caution {

@@ -20,25 +20,37 @@ export function readJsonText<T>(text: JsonText<T>): T {
 
 /** A quick test for an integer of so many digits that a number may not hold it. */
 const LONG_INTEGER = /[:,[\s]-?\d{16,}[\s,}\]]/;
-/** A text, which may hold anything, or a long integer outside of texts. */
-const TEXT_OR_INTEGER = /"[^"\\]*(?:\\[^][^"\\]*)*"|(?<![\w.+-])-?\d{16,}(?![\d.eE])/g;
 const WORD = "(a number)";
+/** Where a text begins or ends, an escape in it, a text that looks like one of `withLongIntegers`, or a long integer. */
+const TOKEN = /\\[^]|"(?:-?\d{16,} \(a number\)(?: as text)*")?|(?<![\w.+-])-?\d{16,}(?![\d.eE])/g;
 
 /**
  * A text of JSON with integers of more than 53 bits as texts that say so: Kubernetes has integers of 64 bits, and as numbers two
- * different ones would be equal.
+ * different ones would be equal. A text that looks like one of these says that it is a text, so that it passes for no integer.
  */
 export function withLongIntegers(json: string): string {
-  // The end of a text is not searched for where it has none.
-  if (!LONG_INTEGER.test(json) || parseJson(json) === undefined) return json;
-  const isExact = (token: string) => token.startsWith('"') || String(Number(token)) === token;
-  return json.replace(TEXT_OR_INTEGER, (token) => (isExact(token) ? token : `"${token} ${WORD}"`));
+  // Only in valid JSON can the ends of texts be told.
+  if (!(LONG_INTEGER.test(json) || json.includes(WORD)) || parseJson(json) === undefined) return json;
+  let inText = false;
+  return json.replace(TOKEN, (token) => {
+    if (token === '"') inText = !inText;
+    if (inText || token.length <= 2) return token;
+    if (token.startsWith('"')) return `${token.slice(0, -1)} as text"`;
+    return String(Number(token)) === token ? token : `"${token} ${WORD}"`;
+  });
 }
 
-/** JSON or YAML for other programs: with the integers themselves in place of the texts of `withLongIntegers`. */
-export function withoutLongIntegers(written: string): string {
-  if (!written.includes(WORD)) return written;
-  return written.replace(/"(-?\d{16,}) \(a number\)"|(?<=(?:: |- ))(-?\d{16,}) \(a number\)$/gm, "$1$2");
+/** JSON for other programs, from a value that `withLongIntegers` has changed: with the integers and texts themselves. */
+export function withoutLongIntegers(json: string): string {
+  if (!json.includes(WORD)) return json;
+  return json.replace(/(?<=[[{:,])"(-?\d{16,})( \(a number\)(?: as text)*)"/g, (_, digits: string, rest: string) =>
+    rest.endsWith(WORD) ? digits : `"${digits}${rest.slice(0, -" as text".length)}"`,
+  );
+}
+
+/** Whether a text stands for an integer of more than 53 bits. */
+export function isLongInteger(value: Json | undefined): boolean {
+  return typeof value === "string" && /^-?\d{16,} \(a number\)$/.test(value);
 }
 
 /** Whether a value has more than so many levels of lists and maps; functions that recurse need a limit. */

@@ -144,7 +144,7 @@ export const checkInputTask: Task<CheckedManifests, { readonly head: string; rea
 
 function documents(manifests: JsonText<readonly Manifest[]>, texts: EmbeddedTexts): string {
   return readJsonText(manifests)
-    .map((manifest) => `---\n${withoutLongIntegers(writtenDocument(withoutSecrets(manifest, texts)))}`)
+    .map((manifest) => `---\n${writtenDocument(withoutSecrets(manifest, texts))}`)
     .join("");
 }
 
@@ -165,8 +165,9 @@ const AMBIGUOUS = /[\u007f-\u009f\u2028\u2029\ufeff\ufffe\uffff]/g;
  */
 export function writtenDocument(manifest: Manifest): string {
   const json = JSON.stringify(manifest);
-  const escaped = json.replace(AMBIGUOUS, (one) => `\\u${one.charCodeAt(0).toString(16).padStart(4, "0")}`);
-  // Control characters, and halves of pairs.
+  const exact = withoutLongIntegers(json);
+  const escaped = exact.replace(AMBIGUOUS, (one) => `\\u${one.charCodeAt(0).toString(16).padStart(4, "0")}`);
+  // Control characters, halves of pairs, and integers that no number of ours holds.
   if (escaped !== json || json.includes("\\u")) return `${escaped}\n`;
   return stringify(manifest, { lineWidth: 0, aliasDuplicateObjects: false, compat: "yaml-1.1" });
 }

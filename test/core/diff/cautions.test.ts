@@ -26,6 +26,11 @@ describe("what Kubernetes cannot take by its form", () => {
     ["no metadata", { ...good, metadata: undefined }, "metadata.name"],
     ["a namespace that is a number", { ...good, metadata: { ...metadata, namespace: 1 } }, "metadata.namespace"],
     ["a label that is a boolean", { ...good, metadata: { ...metadata, labels: { a: true } } }, "metadata.labels"],
+    [
+      "an annotation that is an integer of 64 bits",
+      { ...good, metadata: { ...metadata, annotations: { id: "9007199254740993 (a number)" } } },
+      "metadata.annotations",
+    ],
     ["a list of annotations", { ...good, metadata: { ...metadata, annotations: [] } }, "metadata.annotations"],
     ["a kind and a version that are numbers", { ...good, kind: 1, apiVersion: 1.1 }, "apiVersion and kind"],
   ])("%s is a danger, for a new object and a changed one", (_, head, fields) => {

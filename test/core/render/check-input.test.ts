@@ -85,11 +85,12 @@ test("values of Secrets are masked as Argo CD masks them, also in carriers", asy
   expect(written.head.match(/^---$/gm)).toHaveLength(3);
 });
 
-test("a check reads the integers of 64 bits that are deployed", async () => {
+test("a check reads the integers of 64 bits that are deployed, and no text as one", async () => {
   const id = "9007199254740993 (a number)";
-  const head = jsonText<readonly Manifest[]>([{ kind: "Account", spec: { id, ids: [id], text: `the ${id}` } }]);
+  const texts = { imitated: `${id} as text`, block: `a: ${id}\nb: ${id}\n` };
+  const head = jsonText<readonly Manifest[]>([{ kind: "Account", spec: { id, ids: [id], ...texts } }]);
   const { head: written } = await checkInputTask.run({ head, base: head });
-  expect(written).toContain(
-    "  id: 9007199254740993\n  ids:\n    - 9007199254740993\n  text: the 9007199254740993 (a number)\n",
-  );
+  const [document] = parseAllDocuments(written, { intAsBigInt: true });
+  const spec = { id: 9007199254740993n, ids: [9007199254740993n], imitated: id, block: texts.block };
+  expect(document?.toJS()).toEqual({ kind: "Account", spec });
 });
