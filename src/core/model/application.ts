@@ -229,8 +229,19 @@ function withProject(spec: ApplicationSpec): JsonObject {
   return { ...spec, project: project === undefined || project === "" ? "default" : project };
 }
 
-/** Pointers in Go: absent they mean something else. Without `retry`, Argo CD tries five times; `automated: {}` is auto-sync. */
-const MEANINGFUL_WHEN_ZERO = new Set(["automated", "enabled", "factor", "retry", "revisionHistoryLimit", "string"]);
+/**
+ * Pointers in Go: absent they mean something else. Without `retry`, Argo CD tries five times; `automated: {}` is auto-sync, and
+ * `managedNamespaceMetadata: {}` takes labels and annotations away from the namespace (v3.5 `syncNamespace`).
+ */
+const MEANINGFUL_WHEN_ZERO = new Set([
+  "automated",
+  "enabled",
+  "factor",
+  "managedNamespaceMetadata",
+  "retry",
+  "revisionHistoryLimit",
+  "string",
+]);
 /** Go keeps all that they contain: Helm takes a value of null for the removal of the chart's own. */
 const KEPT_AS_WRITTEN = new Set(["valuesObject", "commonLabels", "commonAnnotations", "labels", "annotations", "map"]);
 const MAX_DEPTH = 64;

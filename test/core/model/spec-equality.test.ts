@@ -47,6 +47,7 @@ test.each<[string, ApplicationSpec, ApplicationSpec, boolean]>([
   ],
   ["no retries instead of the usual five", { ...spec, syncPolicy: { retry: { limit: 0 } } }, spec, false],
   ["no retries, as it is stored", { syncPolicy: { retry: { limit: 0 } } }, { syncPolicy: { retry: {} } }, true],
+  ["a namespace without labels of its own", { ...spec, syncPolicy: { managedNamespaceMetadata: {} } }, spec, false],
   ["a history of none instead of ten", { ...spec, revisionHistoryLimit: 0 }, spec, false],
   ...[null, false, 0, "", [], {}].map((value): [string, ApplicationSpec, ApplicationSpec, boolean] => [
     `the Helm value ${JSON.stringify(value)} instead of the chart's own`,
