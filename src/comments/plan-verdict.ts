@@ -187,9 +187,9 @@ function setsText({ applicationSets: sets }: Plan): string {
 }
 
 /** The applications whose definition stays, and that Argo CD keeps in another way. */
-function keptBy({ problem, members, added, removed, changed }: ApplicationSetPreview): number {
+function keptBy({ name, problem, members, added, removed, changed }: ApplicationSetPreview): number {
   if (problem !== undefined) return 0;
-  const own = members.filter(({ reachedBy }) => reachedBy.kind !== "child");
+  const own = members.filter(({ reachedBy }) => reachedBy.kind === "generated" && reachedBy.by === name);
   return Math.max(0, own.length - added.length - removed.length - changed.length);
 }
 

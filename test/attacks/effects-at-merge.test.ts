@@ -71,27 +71,45 @@ describe.each(HOSTS)("the rules of an application hold at the merge on %s", (hos
     await expectHeld(bot, files, "boss");
   });
 
-  test.each(["its definition", "its element of an ApplicationSet"])("for a parent that goes with %s", async (what) => {
+  /** `root`, by a definition or an element of a set, and its child `prod`. */
+  function startParent(ofSet: boolean, finalizers: readonly string[]): Promise<Bot> {
     const path = "children";
-    const bot = await start(host, {
+    return start(host, {
       applications: ["dev"],
       files: (url) => ({
         "argocd/root.yaml": asYaml(applicationResource("root", { repoURL: url, path, spec: AWAY })),
         "sets/shops.yaml": shops(url, names("root"), { path, spec: AWAY }),
+        [`${path}/root.yaml`]: configMap("root", {}),
       }),
       prepare: ({ argocd }, forge) => {
         const at = { repoURL: cloneUrlOf(forge), path, spec: AWAY };
-        const metadata = { name: "root", finalizers: ["resources-finalizer.argocd.argoproj.io"] };
-        argocd.addApplication({ ...applicationResource("root", at), metadata });
-        argocd.addApplication(generatedApplication("root", at));
-        const parent = what === "its definition" ? "root" : "shop-root";
+        argocd.addApplication({ ...applicationResource("root", at), metadata: { name: "root", finalizers } });
+        const { metadata, ...generated } = generatedApplication("root", at) as { readonly metadata: object };
+        argocd.addApplication({ ...generated, metadata: { ...metadata, finalizers } });
+        const parent = ofSet ? "shop-root" : "root";
         const annotations = { "argocd.argoproj.io/tracking-id": `${parent}:argoproj.io/Application:argocd/prod` };
         argocd.addApplication(applicationResource("prod", { repoURL: at.repoURL, annotations }));
       },
     });
-    const set = shops(cloneUrlOf(bot.forge), names(), { path, spec: AWAY });
+  }
+
+  const goes = (bot: Bot, ofSet: boolean): FileChanges => {
+    const set = shops(cloneUrlOf(bot.forge), names(), { path: "children", spec: AWAY });
+    return ofSet ? { "sets/shops.yaml": set } : { "argocd/root.yaml": null };
+  };
+
+  test.each(["its definition", "its element of an ApplicationSet"])("for a parent that goes with %s", async (what) => {
     const ofSet = what !== "its definition";
-    const change: FileChanges = ofSet ? { "sets/shops.yaml": set } : { "argocd/root.yaml": null };
-    await expectHeld(bot, change, ofSet ? "prod" : "root");
+    const bot = await startParent(ofSet, ["resources-finalizer.argocd.argoproj.io"]);
+    await expectHeld(bot, goes(bot, ofSet), ofSet ? "prod" : "root");
+  });
+
+  test("but not for a parent that leaves its children behind, since it has no finalizer", async () => {
+    const bot = await startParent(true, []);
+    const one = await bot.open({ ...changeOf(["dev"]), ...goes(bot, true) });
+    expect(bot.lastComment(one)).toContain("**`shop-root`** (removed)");
+    bot.expectChanges("sync dev", "merge");
+    await bot.comment(one, "svc sync");
+    expect(bot.seen(one).state).toBe("merged");
   });
 });

@@ -145,6 +145,8 @@ export async function deriveEffects(
   // A parent that starts a new application needs an approval, since that was rendered by itself alone.
   const driven = named(shallow.filter(({ subject }) => subject.kind === "live"));
   const bySync: Chain = { appliedBy: driven, running, unseen: NOT_RENDERED };
+  const staying = shown.flatMap(({ preview }) => (preview.content.kind === "left-behind" ? [preview.application] : []));
+  const left = new Set(staying);
   // What the merge starts and could not be rendered bars it anyway.
   const byMerge: Chain = { appliedBy: all, running, unseen: undefined };
   const members = [
@@ -170,21 +172,21 @@ export async function deriveEffects(
   return {
     effects: new Map(effects),
     applicationSets: applicationSets.map((set) => {
-      const below = set.members.flatMap((member) => startedBy(member, set, byMerge));
+      const keeps = ({ application }: Member) => set.keepsRemoved === true || left.has(application);
+      const below = set.members.flatMap((member) => startedBy(member, keeps(member), byMerge));
       return { ...set, members: [...set.members.map(rendered), ...reachedInTurn(below, byMerge)].map(bind) };
     }),
   };
 }
 
-/** What the merge starts or deletes with an application that a set adds, changes or removes. */
-function startedBy(
-  member: Member,
-  { keepsRemoved }: ApplicationSetPreview,
-  { appliedBy: known, running }: Chain,
-): readonly Reached[] {
+/**
+ * What the merge starts or deletes with an application that a set adds, changes or removes.
+ * @param keeps whether what it has deployed stays even if it is removed.
+ */
+function startedBy(member: Member, keeps: boolean, { appliedBy: known, running }: Chain): readonly Reached[] {
   const applied = known.get(member.application);
   const started = applied?.digest !== undefined && applied.digest === member.digest ? applied.reached : [];
-  return [...started, ...(keepsRemoved === true ? [] : removedWith(member, running))];
+  return [...started, ...(keeps ? [] : removedWith(member, running))];
 }
 
 async function appliedBy(
