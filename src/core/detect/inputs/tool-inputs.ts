@@ -189,7 +189,7 @@ async function readsOf(file: string, directory: string, tree: RepositoryTree): P
     .filter(({ text, path }) => text.split("/").includes("..") || tree.hasDirectory(path))
     .map(({ path }) => path)
     .filter((path) => path !== directory);
-  const addresses = texts.filter((text) => !text.includes("\n") && mayBeAddress(text));
+  const addresses = objects.flatMap(graphEntries).filter(mayBeAddress);
   if (addresses.length > MAX_FILES) return undefined;
   return { paths, remote, addresses, versions: objects.flatMap(chartsIn).some(isFromRepository) };
 }
@@ -209,7 +209,7 @@ async function configurationsOf(
   const path = cleanPath(directory, entry);
   if (tree.hasFile(path)) return tree.readYaml(path);
   if (entry.includes("\n") || !tree.hasDirectory(path)) return tree.parseYaml(entry);
-  const files = tree.entriesIn(path).filter((one) => isYaml(one.path));
+  const files = tree.entriesIn(path).filter((one) => /\.ya?ml$/.test(one.path) || isKustomization(one.path));
   if (files.length > MAX_CONFIGURATIONS) return undefined;
   const found: Json[] = [];
   for (const file of files) {
@@ -223,10 +223,6 @@ async function configurationsOf(
 
 /** Files of one directory, each of which may have to be fetched by itself. */
 const MAX_CONFIGURATIONS = 50;
-
-function isYaml(path: string): boolean {
-  return /\.ya?ml$/.test(path) || isKustomization(path);
-}
 
 function isKustomization(path: string): boolean {
   return KUSTOMIZATION_FILES.some((name) => path === name || path.endsWith(`/${name}`));
@@ -256,9 +252,11 @@ function fetchesRemotes(kustomization: JsonObject, directory: string, tree: Repo
   if (charts.some(fetchesChart)) return true;
   const read = { ...kustomization, helmCharts: charts.map(withoutRepository), helmChartInflationGenerator: undefined };
   if (namesUrl(read)) return true;
-  return GRAPH_FIELDS.flatMap((field) => membersOf(kustomization, field).flatMap(textsIn)).some(
-    (entry) => !isPathIn(tree, directory, entry),
-  );
+  return graphEntries(kustomization).some((entry) => !isPathIn(tree, directory, entry));
+}
+
+function graphEntries(kustomization: JsonObject): readonly string[] {
+  return GRAPH_FIELDS.flatMap((field) => membersOf(kustomization, field).flatMap(textsIn));
 }
 
 /** Whether any text in a value is a URL or an SSH address. */

@@ -400,6 +400,18 @@ describe("what a kustomization reads of this repository by its address", () => {
     expect((await found(address, "common/cm.yaml")).notFollowing).toEqual([]);
   });
 
+  test("a link to the repository among the annotations is not read", async () => {
+    const resources = ["https://other.example.com/acme/base"];
+    const text = JSON.stringify({ resources, commonAnnotations: { "example.com/source": OWN_URL } });
+    const base = { ...files(""), "apps/web/kustomization.yaml": text };
+    const { notFollowing } = await detection({
+      base,
+      head: { ...base, "docs/x": "2" },
+      live: [live("web", spec("apps/web"))],
+    });
+    expect(notFollowing).toEqual([]);
+  });
+
   test("components of the definition count, and what a base reads by its address in turn", async () => {
     const address = `${OWN_URL}//apps/web`;
     const of = spec("apps/shop", { kustomize: { components: [address] } });
