@@ -172,7 +172,10 @@ function over(operation: ApplicationSync): FollowedOperation {
   return { operation, confirm: () => Promise.resolve(operation) };
 }
 
-/** Takes back what was written of what never started: the checks may bar it by now, and then nobody would be told of it. */
+/**
+ * Puts back the definition that was written for an application whose operation never started, and ends its record. The checks
+ * may bar the application by now, and then nothing else would.
+ */
 async function takeBack(
   { application, after }: StartedApplication,
   command: DeployingCommand,

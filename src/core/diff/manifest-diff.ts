@@ -83,7 +83,7 @@ export function pairManifests(request: DiffRequest): ReadonlyMap<string, Sides> 
       // Argo CD deletes what was applied and becomes a hook that no sync runs, as if it were not there any more.
       const goes = written !== undefined && !isHook(written.manifest) && found && isIdleHook(found.manifest);
       const young = goes === true ? undefined : found;
-      // A sync creates what it has ignored so far, and deletes it if it goes: it may have been applied before.
+      // What says Skip may have been applied before it did: a sync deletes it if it goes, and creates it if it says so no more.
       const old = young !== undefined && written && isNeverApplied(written.manifest) ? undefined : written;
       const identity = (young ?? old)?.identity;
       if (identity === undefined || (young !== undefined && isNeverApplied(young.manifest))) return [];
@@ -157,8 +157,9 @@ export async function definitionDiff(
 const TRACKING_ANNOTATIONS = new Set(["argocd.argoproj.io/tracking-id", "argocd.argoproj.io/installation-id"]);
 
 /**
- * Gives equal manifests one form: no status that Kubernetes would not write, tracking, null members or empty metadata, keys in order, and a placeholder for the
- * commit of the render, which `ARGOCD_APP_REVISION` puts into values. That of a live object is unknown.
+ * Gives equal manifests one form: no status that Kubernetes would not write, tracking, null members or empty metadata, keys in
+ * order, and a placeholder for the commit of the render, which `ARGOCD_APP_REVISION` puts into values. That of a live object is
+ * unknown.
  */
 export function normalise(manifest: Manifest, renderedAt: Revision | undefined): JsonObject {
   const { metadata } = manifest;

@@ -137,7 +137,7 @@ export function isNeverApplied(manifest: Manifest): boolean {
   return ownTypes(manifest).join() === SKIP;
 }
 
-/** Whether it is a hook that no sync runs, as Helm's `test`: Argo CD leaves it out of what it applies (gitops-engine `ignore.Ignore`). */
+/** Whether it is a hook that no sync runs, as Helm's `test`: Argo CD does not apply it (gitops-engine `ignore.Ignore`). */
 export function isIdleHook(manifest: Manifest): boolean {
   return isHook(manifest) && syncHookTypes(manifest).length === 0;
 }

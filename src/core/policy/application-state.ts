@@ -200,7 +200,10 @@ export function missedBars({ missed = [], asker }: Facts, command: Judged): read
   });
 }
 
-/** What the plan says nothing about. Only a merge is barred here by a plan of another head: a sync is by each application. */
+/**
+ * Bars a sync and a merge while the plan lacks applications. A merge is also barred by a plan of another head, which other gates
+ * hold against a sync, application by application.
+ */
 export function notPlanned({ plan, asker, change }: Facts, command: Judged): readonly ChangeBar[] {
   if (plan?.current === true || command === "sync") {
     return (plan?.lacks ?? []).map((application) => ({ application, reason: LACKED }));

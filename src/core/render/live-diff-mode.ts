@@ -274,7 +274,7 @@ export async function syncOptionsOf(
   return isOlder(await version, "3.5") === false ? options : options.filter((option) => !isPrune(option));
 }
 
-/** By the Argo CD of one run, which is asked once for all of its applications. */
+/** The version of Argo CD, by the deployer of a run: it is asked once for all applications. */
 const VERSIONS = new WeakMap<Pick<Deployer, "check">, Promise<string>>();
 
 async function versionOf(deployer: Pick<Deployer, "check">): Promise<string> {

@@ -147,7 +147,7 @@ export async function deriveEffects(
   const bySync: Chain = { appliedBy: driven, running, unseen: NOT_RENDERED };
   const staying = shown.flatMap(({ preview }) => (preview.content.kind === "left-behind" ? [preview.application] : []));
   const left = new Set(staying);
-  // What the merge starts and could not be rendered bars it anyway.
+  // A preview that could not be rendered bars the merge by itself.
   const byMerge: Chain = { appliedBy: all, running, unseen: undefined };
   const members = [
     ...shallow.map(({ direct }) => direct),

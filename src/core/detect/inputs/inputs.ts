@@ -161,8 +161,8 @@ function sourceTypesOf(application: Application): readonly unknown[] {
 const PLUGIN = "a plugin renders it and may read any file";
 
 /**
- * Why only a plugin can render this directory without options, completing "its directory …"; undefined if Argo CD may. It reads
- * files with these endings (`getPotentiallyValidManifests` of v3.5); what links and submodules hold counts as such.
+ * Why only a plugin can render this directory without options, completing "its directory …"; undefined if Argo CD itself may: it
+ * reads `.yaml`, `.yml`, `.json` and `.jsonnet` (`getPotentiallyValidManifests` of v3.5), which links and submodules may hold.
  */
 function whyForPlugin(path: string, tree: RepositoryTree): string | undefined {
   const { path: real } = tree.follow(path);
@@ -180,7 +180,7 @@ function whyForPlugin(path: string, tree: RepositoryTree): string | undefined {
 /** https://helmfile.readthedocs.io/en/latest/ */
 const HELMFILE = /^helmfile(?:\.ya?ml(?:\.gotmpl)?$|\.d\/)/;
 
-/** A link that cannot be read makes the whole repository an input. Call it after everything else was added. */
+/** Adds what links lead to; one that cannot be read makes the whole repository an input. Call it after all else was added. */
 function addLinkedInputs(tree: RepositoryTree, into: InputCollector): void {
   const { paths, unreadable } = reachedByLinks([...into.part.paths, ...into.part.patterns.map(fixedPart)], tree);
   if (unreadable !== undefined) into.addWhole(`the symbolic link ${unreadable} cannot be read`);

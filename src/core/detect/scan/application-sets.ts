@@ -140,7 +140,7 @@ export function compareGenerated(base: readonly Application[], head: readonly Ap
 }
 
 /**
- * By name. Of several of one name the controller creates the first and refuses the others (v2.13
+ * The applications by name. Of several of one name the controller creates the first and refuses the others (v2.13
  * `validateGeneratedApplications` in `applicationset/controllers`).
  */
 export function firstOf(applications: readonly Application[]): ReadonlyMap<ApplicationName, Application> {
@@ -261,7 +261,7 @@ export function readsRepository(set: ApplicationSet, change: Branches): boolean 
 
 /**
  * Whether a git generator of the set reads a changed file, or lists directories of which one is added or removed.
- * @param isAsked about which generators.
+ * @param isAsked Tells which of its generators count.
  */
 export function readsChanges(
   set: ApplicationSet,
@@ -303,7 +303,7 @@ function filesChange(git: JsonObject, changedPaths: readonly string[], trees: re
 
 const knownTargets = new WeakMap<RepositoryTree, Map<string, readonly string[]>>();
 
-/** Found once for each tree, which is asked about many sets and files. */
+/** The targets of links below a directory. They are found once for each tree, since many sets and files ask for them. */
 function linkTargets(directory: string, tree: RepositoryTree): readonly string[] {
   const known = knownTargets.get(tree) ?? new Map<string, readonly string[]>();
   knownTargets.set(tree, known);

@@ -49,7 +49,7 @@ export function withLive(
   return [...rendered, ...extra];
 }
 
-/** The pair without a status that stays in git: the one in the cluster is Argo CD's, and not compared. */
+/** The pair without a status that is the same on both sides: Argo CD writes the one in the cluster, which is not compared. */
 function withoutOldStatus(pair: Sides): Sides {
   const { base, head } = pair;
   if (base?.status === undefined || head === undefined || !jsonEqual(base.status, head.status)) return pair;

@@ -135,7 +135,7 @@ function generatedMembers(
   const reachedBy = { kind: "generated", by: set.name } as const;
   const kept = settings.length === 0 ? [] : [...owned, ...before.keys(), ...after.keys()];
   const names = new Set([...comparison.added, ...comparison.changed, ...comparison.removed, ...kept]);
-  // If only its labels or annotations do, its definition stays.
+  // `memberOf` compares definitions alone, and takes one whose labels or annotations change for unchanged.
   const changed = new Set(settings.length === 0 ? comparison.changed : names);
   const removed = new Set(comparison.removed);
   return allInTurns([...names], (application) => {
@@ -235,8 +235,9 @@ async function unpinned(
 }
 
 const UNPINNED =
-  "a git generator that reads what changes here has a template as its repository or revision, so that Argo CD reads it only where that points at now: " +
-  "what it generates after the merge is not known. Give it a fixed repository and revision, or review the files by hand";
+  "a git generator that reads what changes here has a template as its repository or revision, so that Argo CD reads it only " +
+  "where that points at now: what it generates after the merge is not known. Give it a fixed repository and revision, or " +
+  "review the files by hand";
 
 function namesIn({ base, head }: Pick<Expansion, "base" | "head">): readonly ApplicationName[] {
   return [...base, ...head].map(({ name }) => name);

@@ -253,9 +253,9 @@ export interface WithGenerated {
 }
 
 /**
- * What sets add and delete, what they take over, and what they change of applications that are no subjects of the plan for
- * that: those that Argo CD does not list, and those of a set of which it is unknown whether Argo CD runs it. Left out is what
- * a note of the set explains: applications that its policy keeps.
+ * The changes of sets that a plan shows as previews: what they add, delete or take over, and what they change of applications
+ * that Argo CD does not list, or that belong to a set of which nobody knows whether Argo CD runs it. Applications that a set's
+ * policy keeps are left out, since a note of the set explains them.
  */
 export function changesToPreview(
   expansions: readonly Omit<Expansion, "settings" | "owned">[],
@@ -302,8 +302,8 @@ export function changesToPreview(
 }
 
 /**
- * Shows what becomes of the objects of the applications that sets make, or no longer do. Whose rules hold for what they bring
- * is not known before.
+ * Shows what becomes of the objects of the applications that sets generate, or no longer do. The renders also tell whose rules
+ * hold for what these applications bring.
  */
 export async function previewGenerated(
   { found, toPreview, beyond }: WithGenerated,
