@@ -54,6 +54,23 @@ describe.each(HOSTS)("the comment of the newest plan on %s", (host) => {
     }
   });
 
+  test("says who deployed it where somebody merged while the sync ran", async () => {
+    const bot = await startBot({ host });
+    const one = await bot.open(changeOf(["web"]));
+    const release = bot.argocd.holdSync("web");
+    bot.expectChanges("sync web");
+    const syncing = bot.asked("argocd", { method: "POST", path: /\/sync$/ });
+    await bot.forge.comment(REPOSITORY, one, "ana", "svc sync");
+    await syncing;
+    await bot.forge.mergeByHand(REPOSITORY, one, "bo");
+    release();
+    await bot.idle();
+    expect(planOf(bot, one)).toContain("**Merged** · ✅ deployed by `ana`");
+    expect(planOf(bot, one)).not.toContain("not deployed before the merge");
+    expect(await bot.deployed(one)).toEqual([]);
+    expect(await bot.stores.locks.list()).toEqual([]);
+  });
+
   test("says after an automatic merge that it is merged", async () => {
     const bot = await startBot({ host, config: { defaults: { auto_merge: true } } });
     const one = await bot.open(changeOf(["web"]));

@@ -117,7 +117,7 @@ export async function closeChangeRequest(ref: ChangeRequestRef, run: Run): Promi
   // By what the host says whose it is: an old event may have nothing but a name.
   const records = await run.deployments.ofChange(change).catch(() => []);
   if (change.state === "merged") await startRollout(change, records, run);
-  const result = await release(change, change.state === "merged", run);
+  const result = await release(change, change.state, run);
   if (result.stillDeployed.length > 0) {
     const parts = renderResult(result, {
       change,
@@ -140,7 +140,8 @@ async function releaseIfClosed(change: ChangeRequest, run: Run): Promise<"closed
     const state = await run.host.state(change);
     if (state === "open") return undefined;
     if (state === "merged") await tellOfMerge(change, run);
-    await release(change, state === "merged", run);
+    // The event of the merge ends the records: it tells by them what was deployed before.
+    await release(change, state, run, "keep-records");
     return state;
   } catch (error) {
     run.log.warn({ err: error }, "could not check whether the change request was closed meanwhile");
@@ -148,11 +149,17 @@ async function releaseIfClosed(change: ChangeRequest, run: Run): Promise<"closed
   }
 }
 
-async function release(change: ChangeRequestRef, merged: boolean, run: Run): Promise<CommandResultOf<"closed">> {
+async function release(
+  change: ChangeRequestRef,
+  state: "closed" | "merged",
+  run: Run,
+  records?: "keep-records",
+): Promise<CommandResultOf<"closed">> {
+  const merged = state === "merged";
   await forgetStatus(changeRequestRef(change), run);
-  const result = await close(change, merged, run);
+  const result = await close(change, merged && records === undefined, run);
   await run.publisher.forget(change);
-  const facts = auditFactsOf(result);
+  const facts = auditFactsOf(merged ? { ...result, stillDeployed: [] } : result);
   const reason = merged ? "merged" : "closed without a merge";
   await auditRun(facts && { ...facts, reason }, { change, asked: undefined }, run);
   return result;
