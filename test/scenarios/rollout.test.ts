@@ -352,6 +352,25 @@ describe.each(HOSTS)("the rollout after a merge, on %s", (host) => {
     }
   });
 
+  test("an environment does not stay in progress for what nothing syncs by itself", async () => {
+    const bot = await start(host, {
+      resources: () => ({ web: { spec: AUTO } }),
+      config: { [host]: { [host === "hosta" ? "deployments" : "environments"]: true } },
+    });
+    const one = await bot.open(changeOf(["web", "api"]));
+    await merge(bot, one);
+    await look(bot);
+    const last = (name: string) =>
+      bot.forge.deployments
+        .seen(REPOSITORY)
+        .find((seen) => seen.environment.endsWith(`/${name}`))
+        ?.states.at(-1);
+    expect(last("api")).toBe(host === "hosta" ? "in_progress" : "running");
+    await rollOut(bot);
+    expect(plan(bot, one)).toContain("`api` has to be synced in Argo CD");
+    expect([last("web"), last("api")]).toEqual(["success", host === "hosta" ? "failure" : "failed"]);
+  });
+
   test("with after_merge.timeout off nothing is followed", async () => {
     const bot = await start(host, { config: { after_merge: { timeout: "off" } } });
     const one = await bot.open(changeOf(["web"]));

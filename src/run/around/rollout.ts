@@ -277,9 +277,11 @@ async function showEnvironments(before: Rollout, rollout: Rollout, change: Chang
   const earlier = new Map(before.applications.map((one) => [one.application, one]));
   for (const { application, goal, destination, state } of rollout.applications) {
     const known = earlier.get(application);
-    const kind = state.kind === "reached" ? "succeeded" : "failed";
-    const isFinal = state.kind === "reached" || (state.kind === "failed" && rollout.ended !== undefined);
-    if (goal === "go" || destination === undefined || state.kind === "manual") continue;
+    const isManual = state.kind === "manual";
+    // Nobody looks any more at what waits for a person: what was shown as running would run for ever.
+    const kind = state.kind === "reached" ? "succeeded" : isManual ? "unknown" : "failed";
+    const isFinal = state.kind === "reached" || rollout.ended !== undefined;
+    if (goal === "go" || destination === undefined || (isManual && !isFinal)) continue;
     if (isFinal ? known?.state.kind === "reached" : known?.destination !== undefined) continue;
     reports.expect([{ application, revision: rollout.merged, destination }], change, linksOf(change, run));
     if (isFinal) reports.ended([{ application, kind, rolledBack: false }]);
