@@ -1,5 +1,9 @@
 import { describe, expect, test } from "@jest/globals";
 import { applicationName } from "../../src/core/model/brand.js";
+import { StoreUnavailable } from "../../src/core/model/errors.js";
+import { wrapPort } from "../../src/observe/wrap-port.js";
+import { createMemoryStores } from "../../src/store/memory/memory-stores.js";
+import type { JumpClock } from "../jump-clock.js";
 import { type Bot, HOSTS, REPOSITORY, SHORT, SIGIL, startBot } from "./bot.js";
 import { changeOf } from "./resources.js";
 
@@ -49,6 +53,36 @@ describe.each(HOSTS)("a lock that is lost on %s", (host) => {
     expect([await bot.locked(one), await queue(bot)]).toEqual([["web"], [two, three]]);
     await bot.comment(one, "svc rollback");
     expect([await bot.locked(two), await queue(bot)]).toEqual([["web"], [three]]);
+  });
+
+  test("stays whose it was if the store fails while a rollback takes it", async () => {
+    const store: { fails?: "join" | "records"; armed?: boolean } = {};
+    const away = () => Promise.reject(new StoreUnavailable("away"));
+    const stores = (clock: JumpClock) => {
+      const real = createMemoryStores(clock);
+      const locks = wrapPort(real.locks, {
+        acquire(call) {
+          store.armed = store.fails === "records";
+          return call();
+        },
+      });
+      const waiting = wrapPort(real.waiting, {
+        join: (call, _application, _change, where) => (where !== undefined && store.fails === "join" ? away() : call()),
+      });
+      const deployments = wrapPort(real.deployments, { ofChange: (call) => (store.armed === true ? away() : call()) });
+      return { ...real, locks, waiting, deployments };
+    };
+    const bot = await startBot({ host, stores });
+    const [one, two, three] = await threeOf(bot);
+    store.fails = "join";
+    await bot.comment(one, "svc rollback");
+    expect(bot.lastComment(one)).toContain("failed to acquire lock");
+    expect([await bot.locked(two), await queue(bot)]).toEqual([["web"], [three]]);
+    for (const number of [two, three]) await bot.comment(number, "svc unlock", "bo");
+    store.fails = "records";
+    await bot.comment(one, "svc rollback");
+    expect(bot.lastComment(one)).toContain("failed to acquire lock");
+    expect(await bot.stores.locks.list()).toEqual([]);
   });
 
   test("is nobody's turn who has taken it back by a plan of their own", async () => {

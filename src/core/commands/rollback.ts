@@ -1,8 +1,8 @@
 import { placeOf } from "../../config/rules/rule-match.js";
 import { findWritten, lockTaken, restoreSpec } from "../deploy/deploy-head.js";
 import { deployAll, type DeployContext, deployOne, writesSpec } from "../deploy/deploy.js";
-import { endReplacedOf, settleRollback } from "../deploy/settle.js";
-import { readStores } from "../facts/read-facts.js";
+import { endReplacedOf, retryWhileUnavailable, settleRollback } from "../deploy/settle.js";
+import { type ReadFacts, readStores } from "../facts/read-facts.js";
 import { lookAtTarget, readForRollback, type RollbackReading, type RollbackTarget } from "../facts/read-rollback.js";
 import { destinationOf, specEqual, syncsItself } from "../model/application.js";
 import type { ApplicationName } from "../model/brand.js";
@@ -40,28 +40,58 @@ export async function rollback(command: Command<"rollback">, context: CommandCon
   if (selection.kind === "refused") return selection;
   const names = selection.items.map(({ application }) => application);
   const attempts = command.dryRun ? [] : await attemptLocks(names, context);
-  // Until the locks were taken, a sync of another change request could end what this one had deployed.
-  const present = command.dryRun ? read.records : await context.deployments.ofChange(context.change);
-  const left = new Set(present.map(({ application }) => application));
-  if (selection.items.some(({ application, record }) => record !== undefined && !left.has(application))) {
-    await releaseFresh(attempts, context);
-    return rollback(command, context);
-  }
-  const reading = await readForRollback(command, names, attempts, read, context);
-  const refused = refusedWith(reading.facts, isNarrowed);
-  if (refused !== undefined) {
-    await releaseFresh(attempts, context);
-    return refused;
-  }
-  const taken = command.dryRun ? NONE_TAKEN : await takeOver(reading.takeable, context);
-  if (taken.kind === "refused") {
-    await releaseFresh(attempts, context);
-    return heldByOthers(taken.locks, reading.facts, isNarrowed);
-  }
+  const ready = await prepare(command, { attempts, selected: selection.items, isNarrowed, read }, context).catch(
+    async (error: unknown) => {
+      // Nothing was deployed yet, and nobody would know of these locks.
+      await retryWhileUnavailable(context.clock, () => releaseFresh(attempts, context)).catch(() => undefined);
+      throw error;
+    },
+  );
+  if (ready.kind !== "ready") await releaseFresh(attempts, context);
+  if (ready.kind === "again") return rollback(command, context);
+  if (ready.kind === "refused") return ready;
   if (!command.dryRun) await endStages(context.change, context);
   const kept = held.map(({ application }) => application).filter((name) => !names.includes(name));
   const order = placesIn(read.plan, context);
-  return { ...(await deployTargets(reading, taken, order, command, context)), kept: isNarrowed ? [] : kept };
+  return {
+    ...(await deployTargets(ready.reading, ready.taken, order, command, context)),
+    kept: isNarrowed ? [] : kept,
+  };
+}
+
+interface Locked {
+  readonly attempts: readonly LockAttempt[];
+  readonly selected: readonly ApplicationFacts[];
+  readonly isNarrowed: boolean;
+  readonly read: ReadFacts;
+}
+
+type Prepared =
+  | { readonly kind: "ready"; readonly reading: RollbackReading; readonly taken: TakeOver }
+  /** What it had deployed ended meanwhile. */
+  | { readonly kind: "again" }
+  | CommandResultOf<"refused">;
+
+/** Reads and judges what is locked now, and takes over what plans of others hold. Deploys nothing. */
+async function prepare(
+  command: Command<"rollback">,
+  { attempts, selected, isNarrowed, read }: Locked,
+  context: CommandContext,
+): Promise<Prepared> {
+  // Until the locks were taken, a sync of another change request could end what this one had deployed.
+  const present = command.dryRun ? read.records : await context.deployments.ofChange(context.change);
+  const left = new Set(present.map(({ application }) => application));
+  if (selected.some(({ application, record }) => record !== undefined && !left.has(application))) {
+    return { kind: "again" };
+  }
+  const names = selected.map(({ application }) => application);
+  const reading = await readForRollback(command, names, attempts, read, context);
+  const refused = refusedWith(reading.facts, isNarrowed);
+  if (refused !== undefined) return refused;
+  const taken = command.dryRun ? NONE_TAKEN : await takeOver(reading.takeable, context);
+  return taken.kind === "refused"
+    ? heldByOthers(taken.locks, reading.facts, isNarrowed)
+    : { kind: "ready", reading, taken };
 }
 
 const NONE_TAKEN: TakeOver = { kind: "taken", locks: [] };
@@ -84,7 +114,7 @@ function refusedWith(facts: Facts, isNarrowed: boolean): CommandResultOf<"refuse
 }
 
 /** The refusal if others began to deploy what was to be taken over. */
-function heldByOthers(locks: readonly Lock[], facts: Facts, isNarrowed: boolean): CommandResult {
+function heldByOthers(locks: readonly Lock[], facts: Facts, isNarrowed: boolean): CommandResultOf<"refused"> {
   const found = new Map(locks.map((lock) => [lock.application, lock]));
   const applications = facts.applications.map((one): ApplicationFacts => {
     const lock = found.get(one.application);
@@ -228,12 +258,18 @@ async function takeOver(
   const { locks, waiting, change, user, clock } = context;
   const taken: Lock[] = [];
   const lost: Lock[] = [];
+  const joined: Lock[] = [];
   for (const lock of held) {
-    const request = { application: lock.application, holder: changeRequestRef(change), user: user.login };
+    const { application, holder } = lock;
+    // Before it loses the lock: whatever ends this run, it is called once the lock is free.
+    const waits = (await waiting.of(application)).some((one) => sameChangeRequest(one, holder));
+    await waiting.join(application, holder, "first");
+    if (!waits) joined.push(lock);
+    const request = { application, holder: changeRequestRef(change), user: user.login };
     const attempt = await locks.acquire(
       { ...request, planRevision: undefined, sourceFile: undefined },
       clock.now(),
-      lock.holder,
+      holder,
     );
     if (attempt.kind === "held") lost.push(attempt.lock);
     else {
@@ -241,11 +277,9 @@ async function takeOver(
       if (!(await isHeldByPlanAlone(lock, context))) lost.push(lock);
     }
   }
-  if (lost.length === 0) {
-    for (const { application, holder } of taken) await waiting.join(application, holder, "first");
-    return { kind: "taken", locks: taken };
-  }
+  if (lost.length === 0) return { kind: "taken", locks: taken };
   await giveBack(taken, context);
+  for (const { application, holder } of joined) await waiting.leave(application, holder);
   return { kind: "refused", locks: lost };
 }
 
