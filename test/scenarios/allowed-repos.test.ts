@@ -1,8 +1,9 @@
 import { describe, expect, test } from "@jest/globals";
-import { HOSTS, startBot, type BotOptions } from "./bot.js";
+import { HOSTS, REPOSITORY, startBot, type BotOptions } from "./bot.js";
 import { changeOf, configMap } from "./resources.js";
 
 const OTHER = "acme/other";
+const AUTO = { syncPolicy: { automated: { prune: true } } };
 
 /** A second repository on the same host, whose change request is 1 there. */
 const withOther = (allowed: readonly string[]): Pick<BotOptions, "config" | "prepare"> => ({
@@ -38,6 +39,28 @@ describe.each(HOSTS)("allowed_repos on %s", (host) => {
     expect(bot.forge.requests).toHaveLength(before);
     expect(bot.forge.changeRequest(OTHER, other).comments.map(({ author }) => author)).toEqual(["ana", "ana"]);
     expect(bot.forge.deliveries.map(({ status }) => status).filter((status) => status !== 200)).toEqual([]);
+  });
+
+  test("a repository that is no longer served gives back what it held with its close, and is told nothing", async () => {
+    const allowed: string[] = [];
+    const config = () => ({ defaults: { allowed_repos: allowed } });
+    const bot = await startBot({ host, ...withOther([]), config, resources: () => ({ api: { spec: AUTO } }) });
+    const [one, two] = [await bot.open(changeOf(["web"])), await bot.open(changeOf(["web"], "3"), { by: "bo" })];
+    const three = await bot.open(changeOf(["api"]));
+    bot.expectChanges("sync web");
+    await bot.comment(one, "svc sync");
+    expect(await bot.locked(two)).toEqual(["web"]);
+    allowed.push(OTHER);
+    await bot.restart();
+    const said = [one, two, three].map((number) => bot.answers(number));
+    await bot.forge.mergeByHand(REPOSITORY, one, "bo");
+    await bot.close(two);
+    await bot.forge.mergeByHand(REPOSITORY, three, "bo");
+    await bot.idle();
+    expect(await bot.stores.locks.list()).toEqual([]);
+    expect(await bot.deployed(one)).toEqual([]);
+    expect(await bot.stores.rollouts.list()).toEqual([]);
+    expect([one, two, three].map((number) => bot.answers(number))).toEqual(said);
   });
 
   test("an entry may be a pattern", async () => {

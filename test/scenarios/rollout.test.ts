@@ -371,6 +371,27 @@ describe.each(HOSTS)("the rollout after a merge, on %s", (host) => {
     expect([last("web"), last("api")]).toEqual(["success", host === "hosta" ? "failure" : "failed"]);
   });
 
+  test("one whose repository is gone, or not served any more, is not followed for ever", async () => {
+    const allowed: string[] = [];
+    const bot = await start(host, { config: () => ({ defaults: { allowed_repos: allowed } }) });
+    const [one, two] = [await bot.open(changeOf(["web"])), await bot.open(changeOf(["api"]))];
+    for (const number of [one, two]) await merge(bot, number);
+    const gone = { path: new RegExp(`/${one}$`), fault: { kind: "status", status: 404 } } as const;
+    bot.forge.faults.add(gone);
+    await look(bot, 15_000);
+    const followed = async () => (await bot.stores.rollouts.list()).map(({ change }) => change.number);
+    expect(await followed()).toEqual([one, two]);
+    await look(bot, 60 * 60_000);
+    expect(await followed()).toEqual([]);
+    const three = await bot.open(changeOf(["web"], "3"));
+    await merge(bot, three);
+    expect(await followed()).toEqual([three]);
+    allowed.push("acme/other");
+    await bot.restart();
+    await look(bot);
+    expect(await followed()).toEqual([]);
+  });
+
   test("with after_merge.timeout off nothing is followed", async () => {
     const bot = await start(host, { config: { after_merge: { timeout: "off" } } });
     const one = await bot.open(changeOf(["web"]));

@@ -140,6 +140,18 @@ async function waitsFor(change: ChangeRequestRef, waiting: WaitStore): Promise<r
 }
 
 /**
+ * Whether a change request has a lock, waits for one, or is recorded as deployed, and so has to be closed even if its repository is
+ * no longer served. @throws {StoreUnavailable}
+ */
+export async function isHolding(
+  change: ChangeRequestRef,
+  { locks, waiting, deployments }: Pick<CommandPorts, "locks" | "waiting" | "deployments">,
+): Promise<boolean> {
+  const found = await Promise.all([locks.list(change), waitsFor(change, waiting), deployments.ofChange(change)]);
+  return found.flat().length > 0;
+}
+
+/**
  * Leaves the queues for locks that the change request does not wait for any more, or has by now: otherwise its own release
  * would be its turn.
  * @param planned What this plan looked at; undefined if it looked at everything.

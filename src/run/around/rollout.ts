@@ -12,7 +12,14 @@ import {
   identityKey,
 } from "../../core/model/change-request.js";
 import { type Deployment, isDeployedAt } from "../../core/model/deployment.js";
-import { DeployerFailure, HeadMoved, HostFailure, RepositoryFailure, safeMessage } from "../../core/model/errors.js";
+import {
+  DeployerFailure,
+  HeadMoved,
+  HostFailure,
+  isFinal,
+  RepositoryFailure,
+  safeMessage,
+} from "../../core/model/errors.js";
 import type { RolloutMoved } from "../../core/model/event.js";
 import { isPlanOf, type Plan } from "../../core/model/plan/plan.js";
 import {
@@ -156,9 +163,17 @@ export async function lookAtRollouts({ rollouts, deployer, queue, clock }: LookP
 export async function followRollout(ref: ChangeRequestRef, { moved }: RolloutMoved, run: Run): Promise<Silent> {
   const before = await run.rollouts.find(ref);
   if (before === undefined || before.ended !== undefined) return silent("nothing-to-update");
-  const change = await run.host.getChangeRequest(ref);
   const now = run.clock.now();
   const isLate = Date.parse(before.until) <= now.getTime();
+  const change = await run.host.getChangeRequest(ref).catch((error: unknown) => {
+    if (isLate && isFinal(error)) return undefined;
+    throw error;
+  });
+  if (change === undefined) {
+    // Its repository is gone, or svc does not serve it any more: there is nobody to tell.
+    await abandonRollout(ref, run);
+    return silent("nothing-to-update");
+  }
   const lines = new Map(moved.map(({ application, line }) => [application, line]));
   const looks = new RolloutLooks(before, change, now, run);
   const looked = await Promise.all(
@@ -179,8 +194,11 @@ export async function followRollout(ref: ChangeRequestRef, { moved }: RolloutMov
   return silent("rollout-looked-at");
 }
 
-/** Ends a rollout whose looks end the process. */
-export async function abandonRollout(ref: ChangeRequestRef, { rollouts, clock }: Run): Promise<void> {
+/** Ends a rollout without a word: its looks end the process, or its change request cannot be read any more. */
+export async function abandonRollout(
+  ref: ChangeRequestRef,
+  { rollouts, clock }: Pick<Run, "rollouts" | "clock">,
+): Promise<void> {
   const now = clock.now();
   const rollout = await rollouts.find(ref);
   if (rollout !== undefined) await rollouts.save({ ...rollout, ended: now.toISOString() }, now);

@@ -1,6 +1,7 @@
 import { linksOf } from "../../comments/parts.js";
 import { hasAnswered, publish } from "../../comments/publish.js";
 import { renderResult } from "../../comments/render.js";
+import { allowsRepository } from "../../config/repository-names.js";
 import { isDeploying, runCommand } from "../../core/commands/commands.js";
 import { close } from "../../core/commands/locks.js";
 import { resumeDeployment, resumeSynced } from "../../core/commands/resume.js";
@@ -116,8 +117,10 @@ export async function closeChangeRequest(ref: ChangeRequestRef, run: Run): Promi
   if (ref.repository !== change.repository) await forgetStatus(ref, run);
   // By what the host says whose it is: an old event may have nothing but a name.
   const records = await run.deployments.ofChange(change).catch(() => []);
-  if (change.state === "merged") await startRollout(change, records, run);
+  const isServed = allowsRepository(run.config.defaults.allowedRepos, change.host, change.repository);
+  if (change.state === "merged" && isServed) await startRollout(change, records, run);
   const result = await release(change, change.state, run);
+  if (!isServed) return { kind: "answered", result };
   if (result.stillDeployed.length > 0) {
     const parts = renderResult(result, {
       change,

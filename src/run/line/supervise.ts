@@ -1,6 +1,7 @@
 import { repost } from "../../comments/publish.js";
 import { allowsRepository } from "../../config/repository-names.js";
 import { isDeploying } from "../../core/commands/commands.js";
+import { isHolding } from "../../core/commands/locks.js";
 import type { ApplicationName } from "../../core/model/brand.js";
 import {
   type ChangeRequest,
@@ -43,11 +44,12 @@ export async function supervise(event: HostEvent, deps: Dependencies, given: Run
   // A comment that was found may have been answered before the store forgot it.
   const ticket = event.kind === "commented" && event.found !== undefined ? { ...given, again: true } : given;
   const connected = deps.hosts[event.change.host];
-  if (connected === undefined || !isAllowed(event.change, deps)) {
+  const served = isAllowed(event.change, deps) || (event.kind === "closed" && (await isHolding(event.change, deps)));
+  if (connected === undefined || !served) {
     if (event.kind === "turn") await passTurn(event.change, { after: undefined, ...event }, event.delivery, deps);
+    if (event.kind === "rollout") await abandonRollout(event.change, deps);
     return "done";
   }
-  const { delivery } = event;
   const freed = new Set<ApplicationName>();
   // A close releases what was locked under the old name, wherever the repository is by now.
   const isServed = event.kind === "closed" ? () => true : (change: ChangeRequest) => isAllowed(change, deps);
@@ -56,7 +58,7 @@ export async function supervise(event: HostEvent, deps: Dependencies, given: Run
   });
   const marking = marksConcerned(deps, event.change, freed);
   const startedAt = deps.clock.now().getTime();
-  const runId = deps.newRunId(runKeyOf(event));
+  const [delivery, runId] = [event.delivery, deps.newRunId(runKeyOf(event))];
   const log = deps.log.child({ delivery, change: changeRequestKey(event.change), runId });
   const fenced = fence({ ...deps, ...marking.stores, host, ticket, signal: ticket.signal, runId, log, delivery });
   const alongside = (change: ChangeRequest) => showProgress(change, fenced);
