@@ -321,6 +321,8 @@ export interface LiveApplication extends Application {
   readonly lastOperation?: string | undefined;
   /** What Argo CD found when it compared it last. */
   readonly standing?: Standing | undefined;
+  /** It has other sources since. */
+  readonly outdated?: boolean;
 }
 
 /** The words of Argo CD; empty where it has none. */

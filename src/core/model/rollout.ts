@@ -78,9 +78,12 @@ export function lineText(line: RolloutLine | undefined): string {
   return [line.sync, line.health, line.phase, line.revision, line.deleting ? "deleting" : ""].join(" ");
 }
 
-/** Whether to look at an application although the list shows nothing new: its commits are not in it. */
-export function hidesCommit(line: RolloutLine | undefined): boolean {
-  return line?.sync === "Synced" && line.revision === "";
+/** Whether to look at an application although the list shows nothing new: neither several commits nor its definition are in it. */
+export function isHidden(
+  { definition }: Pick<FollowedApplication, "definition">,
+  line: RolloutLine | undefined,
+): boolean {
+  return line?.sync === "Synced" && (line.revision === "" || definition !== undefined);
 }
 
 /** Whether nothing more is expected of it. */

@@ -54,6 +54,9 @@ async function runVerdict(
   if (definition !== undefined && live.setStrategy !== "rolling" && digestOf(live.spec) !== definition) {
     return { kind: "waiting", why: "does not have its new definition yet: what applies it has to be synced" };
   }
+  if (definition !== undefined && live.outdated === true) {
+    return { kind: "waiting", why: "was not compared with its new definition yet" };
+  }
   const { sync, health, phase, message: said, errors } = live.standing ?? NOTHING_KNOWN;
   // Argo CD compares a source that follows the branch with commits of that branch alone, whatever is deployed meanwhile.
   const own = movingPositions(live.spec, change).map((position) => commitOf(live.comparedRevisions[position - 1]));

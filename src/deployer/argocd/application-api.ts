@@ -1,6 +1,12 @@
 import { setMaxListeners } from "node:events";
 import * as z from "zod";
-import { type Application, type ApplicationSpec, projectOf } from "../../core/model/application.js";
+import {
+  type Application,
+  type ApplicationSpec,
+  isMultiSource,
+  projectOf,
+  specEqual,
+} from "../../core/model/application.js";
 import { type ApplicationName, applicationName } from "../../core/model/brand.js";
 import { isJsonObject, isNestedDeeper, type Json, type JsonObject, misspelledMember } from "../../core/model/json.js";
 import type { Clock } from "../../core/ports/clock.js";
@@ -177,11 +183,17 @@ const operationState = z.object({
 });
 export type OperationState = z.infer<typeof operationState>;
 
+/** The definition that Argo CD compared last. */
+const comparedTo = z
+  .object({ source: json.nullish(), sources: z.array(json).nullish() })
+  .nullish()
+  .catch(undefined);
+
 const wholeApplication = applicationItem.extend({
   operation: z.object({ info }).nullish(),
   status: z
     .object({
-      sync: z.object({ ...revisions, status: z.string().nullish() }).nullish(),
+      sync: z.object({ ...revisions, status: z.string().nullish(), comparedTo }).nullish(),
       health: z.object({ status: z.string().nullish(), lastTransitionTime: z.string().nullish() }).nullish(),
       reconciledAt: z.string().nullish(),
       conditions: z.array(z.object({ type: z.string(), message: z.string().nullish() })).nullish(),
@@ -252,6 +264,16 @@ export function rawSources(spec: ApplicationSpec): readonly JsonObject[] {
     return sources.map((one: unknown) => (isJsonObject(one) ? one : {}));
   }
   return isJsonObject(source) ? [source] : [];
+}
+
+/** As the controller itself tells that a status is of an earlier definition (`specEqualsCompareTo` in its `state.go`). */
+export function isOutdated({ spec, status }: WholeApplication): boolean {
+  const compared = status?.sync?.comparedTo;
+  // The controller compares what a hydrated application is deployed from, not its dry source.
+  if (!compared || spec.sourceHydrator !== undefined) return false;
+  const sources = isMultiSource(spec) ? (compared.sources ?? []) : [compared.source ?? {}];
+  const present = rawSources(spec);
+  return JSON.stringify(sources) !== JSON.stringify(present) && !specEqual({ sources }, { sources: present });
 }
 
 /** Runs at most `limit` tasks at a time, in the order of the calls. */

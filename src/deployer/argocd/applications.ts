@@ -22,6 +22,7 @@ import {
   getApplication,
   getItems,
   identity,
+  isOutdated,
   nameOfResource,
   ownNamespace,
   type Parts,
@@ -370,6 +371,7 @@ function toLiveApplication(whole: WholeApplication, settings: ServerSettings): L
     deleting: typeof whole.metadata.deletionTimestamp === "string",
     cascades: (whole.metadata.finalizers ?? []).some((one) => CASCADING.test(one)),
     standing: standingOf(whole),
+    outdated: isOutdated(whole),
   };
 }
 

@@ -26,7 +26,7 @@ import {
   expectedIn,
   type FollowedApplication,
   hasFailed,
-  hidesCommit,
+  isHidden,
   isSettled,
   lineText,
   type Rollout,
@@ -149,7 +149,7 @@ export async function lookAtRollouts({ rollouts, deployer, queue, clock }: LookP
     const moved = applications.flatMap((one) => {
       const line = lines.get(one.application);
       const text = lineText(line);
-      const isNew = text !== one.seen || hidesCommit(line);
+      const isNew = text !== one.seen || isHidden(one, line);
       return one.state.kind === "reached" || !isNew ? [] : [{ application: one.application, line: text }];
     });
     const isTime = Date.parse(until) <= now.getTime() || applications.some((one) => hasFailed(one, now));

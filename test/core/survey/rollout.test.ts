@@ -1,5 +1,5 @@
 import { describe, expect, test } from "@jest/globals";
-import type { LiveApplication, Standing } from "../../../src/core/model/application.js";
+import { digestOf, type LiveApplication, type Standing } from "../../../src/core/model/application.js";
 import { applicationName, revision } from "../../../src/core/model/brand.js";
 import { FAILS_AFTER_MS, type FollowedApplication } from "../../../src/core/model/rollout.js";
 import { lookAtRollout } from "../../../src/core/survey/rollout.js";
@@ -24,9 +24,10 @@ const followed: FollowedApplication = {
 interface Live extends Partial<Standing> {
   readonly at?: string;
   readonly autoSync?: boolean;
+  readonly outdated?: boolean;
 }
 
-function liveAs({ at, autoSync = true, ...standing }: Live): LiveApplication {
+function liveAs({ at, autoSync = true, outdated = false, ...standing }: Live): LiveApplication {
   const source = { repoURL: OWN_URL, path: "apps/web", targetRevision: "main" };
   const spec = { source, destination: {}, ...(autoSync && { syncPolicy: { automated: {} } }) };
   return {
@@ -36,6 +37,7 @@ function liveAs({ at, autoSync = true, ...standing }: Live): LiveApplication {
     comparedRevisions: at === undefined ? [] : [at],
     deleting: false,
     cascades: false,
+    outdated,
     standing: { sync: "Synced", health: "Healthy", phase: "Succeeded", message: "", errors: [], ...standing },
   };
 }
@@ -46,10 +48,19 @@ function look(one: FollowedApplication, live: Live, now = begin) {
 }
 
 const broken = { ...followed, wasBroken: true };
+const redefined = { ...followed, definition: digestOf(liveAs({}).spec) };
 
 test.each<[string, FollowedApplication, Live, string, string]>([
   ["runs the merged commit", followed, { at: MERGED }, "reached", "runs at 22222222"],
   ["runs a later commit that holds it", followed, { at: LATER }, "reached", "runs at 33333333"],
+  ["runs its new definition", redefined, { at: MERGED }, "reached", "runs at 22222222"],
+  [
+    "is Synced with its earlier definition",
+    redefined,
+    { at: MERGED, outdated: true },
+    "waiting",
+    "was not compared with its new definition yet",
+  ],
   ["is Synced at an earlier commit", followed, { at: OLD }, "waiting", "was not compared with 22222222 yet"],
   [
     "has an error of an earlier commit",

@@ -152,6 +152,7 @@ test("an application is read whole and fresh, under its project once that is kno
     project: "default",
     sourceTypes: ["Directory"],
     comparedRevisions: ["07e4369645ca62b9be151959580504ac34876bcd"],
+    outdated: false,
     owningSet: undefined,
     parent: undefined,
     deleting: false,
@@ -280,6 +281,24 @@ function sets(type: string, metadata: object = {}): void {
   const item = { metadata: { name: "shops", namespace: "argocd", ...metadata }, spec: { strategy: { type } } };
   argocd.get("/api/v1/applicationsets").reply(200, { items: [item] });
 }
+
+const SOURCES = [{ chart: "shop", targetRevision: "4.2.1" }, { ref: "values" }];
+
+test.each([
+  ["the same sources", { sources: SOURCES }, { source: { repoURL: "" }, sources: SOURCES }, false],
+  [
+    "another version",
+    { sources: SOURCES },
+    { sources: [{ ...SOURCES[0], targetRevision: "4.2.0" }, SOURCES[1]] },
+    true,
+  ],
+  ["one source before", { sources: SOURCES }, { source: SOURCES[0] }, true],
+  ["another path", { source: { path: "b" } }, { source: { path: "a" } }, true],
+  ["what a hydrator made", { sourceHydrator: { drySource: { path: "a" } } }, { source: { path: "b" } }, false],
+  ["nothing that is told", { source: { path: "b" } }, undefined, false],
+])("an application that was compared with %s", async (_title, spec, comparedTo, outdated) => {
+  expect(await found({ spec, status: { sync: { comparedTo } } })).toMatchObject({ outdated });
+});
 
 test("an application that was never compared", async () => {
   const one = await found({ status: { sync: null, sourceType: null } });
