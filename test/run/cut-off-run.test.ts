@@ -378,6 +378,21 @@ test("a definition that was written before the cut is put back if the checks bar
   expect(await world.stores.deployments.list()).toMatchObject([{ outcome: "failed" }]);
 });
 
+test("a definition that an earlier sync has deployed stays if a sync that changes nothing of it is cut off", async () => {
+  const [world, number] = await withDefinition();
+  await world.says(number, "svc sync");
+  const deployed = world.deployer.specOf("web");
+  world.host.push(number, { ...config("web", "3"), ...definition("web", "other") });
+  await world.says(number, "svc plan");
+  await world.cutOff(
+    world.comment(number, "svc sync"),
+    { at: world.deployer, method: "sync", when: "before" },
+    { meanwhile: () => world.host.push(number, config("web", "4")) },
+  );
+  expect(world.deployer.syncs).toHaveLength(1);
+  expect(world.deployer.specOf("web")).toEqual(deployed);
+});
+
 test("a definition that another one wrote since the cut is left as it is", async () => {
   const [world, number] = await withDefinition();
   await world.cutOff(

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "@jest/globals";
 import { StoreUnavailable } from "../../src/core/model/errors.js";
 import { HOSTS, REPOSITORY, startBot, type Bot } from "./bot.js";
-import { changeOf } from "./resources.js";
+import { asYaml, changeOf } from "./resources.js";
 
 /** A sync that is carried out while the end of it cannot be written down. */
 async function cutOff(bot: Bot, one: number, command = "svc sync"): Promise<void> {
@@ -57,6 +57,20 @@ describe.each(HOSTS)("a sync whose end was not written down on %s", (host) => {
     expect(bot.answers(one)).toHaveLength(said);
     const status = bot.forge.statuses(REPOSITORY, bot.seen(one).headRevision).at(-1)?.description;
     expect(status).toBe(host === "hosta" ? "synced: web" : undefined);
+  });
+
+  test("it counts as a success from the sources that it had, whatever an earlier commit defined", async () => {
+    const bot = await startBot({ host });
+    const one = await bot.open(bot.moved("web"));
+    bot.argocd.failNextSync("web", { phase: "Failed", message: "no room" });
+    bot.expectChanges("update web", "sync web");
+    await bot.comment(one, "svc sync");
+    await bot.push(one, { ...changeOf(["web"]), "argocd/web.yaml": asYaml(bot.resourceOf("web")) });
+    await cutOff(bot, one);
+    await bot.service.reconcile();
+    await bot.idle();
+    expect(await records(bot, one)).toEqual(["web: succeeded"]);
+    expect(await bot.locked(one)).toEqual([]);
   });
 
   test("somebody else's operation came after it: the record stays as it is, and the lock is kept", async () => {

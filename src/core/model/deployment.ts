@@ -23,9 +23,9 @@ export interface Deployment {
   readonly pins: readonly Pin[];
   /** The live spec before this change request's first sync. */
   readonly specBefore: ApplicationSpec;
-  /** The spec that we wrote; undefined if the change request leaves the definition alone. */
+  /** The spec of the last attempt, if svc wrote it, then or earlier; undefined if the change request leaves the definition alone. */
   readonly specWritten: ApplicationSpec | undefined;
-  /** One that an earlier sync of it had written, and this one replaced: if this one fails, it runs again. */
+  /** The spec that ran before the last attempt, if an earlier attempt of this change request wrote it. It runs again if the last one fails. */
   readonly specReplaced?: ApplicationSpec | undefined;
   /** The parent and the ApplicationSet that gave `specWritten`, where svc did not write it itself. */
   readonly given?: { readonly parent: ApplicationName; readonly set: string } | undefined;
