@@ -197,6 +197,11 @@ describe("what the server's entries say of the health", () => {
       of("", { require_healthy: true, health_timeout: "1m" }),
       { timeoutMs: 60_000, onFailure: "keep" },
     ],
+    [
+      "what they alone require may take longer than it does by default, and be rolled back",
+      of("", { require_healthy: true, health_timeout: "10m", on_failure: "rollback" }),
+      { timeoutMs: 600_000, onFailure: "rollback" },
+    ],
     ["without anybody who requires it, nothing is required", of("", { health_timeout: "1m" }), undefined],
   ])("%s", (_case, found, expected) => {
     expect(found).toEqual(expected);

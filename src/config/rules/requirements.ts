@@ -73,16 +73,22 @@ export function requirementsOf(
   };
 }
 
-/** Adds what the server's own entries require. How long health may take and what a failure does holds whoever requires it. */
+/** Adds what the server's own entries require. Their `health_timeout` and `on_failure` also hold where only the files require health. */
 export function withFloor(
   files: Requirements,
   application: RuledApplication,
   floor: RepositoryConfig,
   nothing: RequirementDefaults,
 ): Requirements {
-  const { health } = files;
-  const required = health && { requireHealthy: true, healthTimeout: health.timeoutMs, onFailure: health.onFailure };
-  return strictest([files, requirementsOf(application, floor, { ...nothing, syncOn: "approval", ...required })]);
+  const defaults = { ...nothing, syncOn: "approval", ...healthDefaults(files.health) } as const;
+  return strictest([files, requirementsOf(application, floor, defaults)]);
+}
+
+/** The defaults under which everything has to get as healthy as this rule says. */
+export function healthDefaults(
+  health: HealthRule | undefined,
+): Pick<RequirementDefaults, "requireHealthy" | "healthTimeout" | "onFailure"> | undefined {
+  return health && { requireHealthy: true, healthTimeout: health.timeoutMs, onFailure: health.onFailure };
 }
 
 export type RequirementDefaults = Pick<

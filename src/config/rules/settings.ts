@@ -18,7 +18,14 @@ import {
 } from "../repository/repository-schema.js";
 import type { ServerConfig, ServerDefaults } from "../server/server.js";
 import type { ConfigProblem } from "../yaml-tree.js";
-import { accessRulesOf, oncePerApplication, requirementsOf, strictest, withFloor } from "./requirements.js";
+import {
+  accessRulesOf,
+  healthDefaults,
+  oncePerApplication,
+  requirementsOf,
+  strictest,
+  withFloor,
+} from "./requirements.js";
 import { describeSelectors, placeOf, SELECTORS } from "./rule-match.js";
 
 export interface Resolution {
@@ -104,7 +111,7 @@ export function resolveSettings(
       const nothing = { ...defaults, ...NOTHING_REQUIRED };
       // What the server says of an application is a default for the files that say nothing, and a floor for the others.
       const { onApproval, health } = requirementsOf(application, floor, nothing);
-      const own = { ...defaults, requireHealthy: defaults.requireHealthy || health !== undefined };
+      const own = { ...defaults, ...healthDefaults(health) };
       const syncOn = onApproval ? "approval" : "command";
       const files = policies.map((one) =>
         requirementsOf(application, one, { ...defaultsIn(one, application, own), syncOn }),
