@@ -75,8 +75,8 @@ export interface LiveSubject extends SubjectBase {
 }
 
 /**
- * What a rollback restores: the definition from before the first sync, or the one that the target branch has given it since, and
- * from before what others deployed and did not merge.
+ * The definition that a rollback restores: the target branch's if that runs, and otherwise the one from before the first sync of
+ * this change request, or of the one that wrote what runs.
  */
 export function specBeforeOf({
   live,
@@ -84,8 +84,8 @@ export function specBeforeOf({
   ownRecord,
   foreignRecords,
 }: Pick<LiveSubject, "live" | "base" | "ownRecord" | "foreignRecords">): ApplicationSpec {
-  if (ownRecord !== undefined && !specEqual(live.spec, base.spec)) return ownRecord.specBefore;
-  return writerOf(live, foreignRecords)?.specBefore ?? live.spec;
+  if (specEqual(live.spec, base.spec)) return live.spec;
+  return (ownRecord ?? writerOf(live, foreignRecords))?.specBefore ?? live.spec;
 }
 
 /** What the base branch got since the head branched off, and the head lacks. Both sentences have untrusted words. */

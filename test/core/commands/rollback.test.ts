@@ -221,6 +221,15 @@ test("puts back the definition from before the first sync, syncs the target revi
   expect(await world.holders()).toEqual({});
 });
 
+test("puts back the target branch's definition, although the record of whoever brought it there had not ended", async () => {
+  const first = await deploy(definition(WEB, "second"));
+  world.host.setState(first, "merged");
+  const second = await deploy(definition(WEB, "third"));
+  expect(world.deployer.specOf("web")).toEqual(spec(WEB, "third"));
+  synced(await world.run(second, ROLLBACK));
+  expect(world.deployer.specOf("web")).toEqual(spec(WEB, "second"));
+});
+
 test("leaves a definition alone that is no longer the one that was written", async () => {
   const number = await deploy(definition(WEB, "other"));
   world.deployer.add(WEB, spec(WEB, "by-hand"));
