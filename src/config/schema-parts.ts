@@ -273,14 +273,14 @@ export function defaultsSection() {
   });
 }
 
-/** What no branch has in its name (https://git-scm.com/docs/git-check-ref-format); a pattern would protect nothing. */
+/** Characters that git refuses in the name of a branch: https://git-scm.com/docs/git-check-ref-format */
 const IN_NO_BRANCH = /[\s~^:?*[\\]/;
 
 function branch() {
   return textLeaf("the name of a branch", (value) => {
     if (value === "") return new Wrong();
     return IN_NO_BRANCH.test(value)
-      ? new Wrong("no branch is called so, and patterns mean nothing here: name each branch")
+      ? new Wrong("no branch can have this name, and patterns mean nothing here: name each branch")
       : value;
   }).meta({ title: "text", type: "string", pattern: "^[^\\s~^:?*[\\\\]+$" });
 }

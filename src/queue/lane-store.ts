@@ -210,8 +210,8 @@ export class LaneStore {
   }
 
   /**
-   * The lane of a change request, the same under every name of its repository: the name at its first event, under which older versions queue
-   * what they stored. It is its id if another repository had the name before.
+   * Finds the lane of a change request, which stays the same when its repository is renamed. It is the change request's key at its first
+   * event, as in older versions of svc, or its id if that key belongs to a change request of another repository.
    */
   async #laneOf(change: ChangeRequestRef): Promise<string> {
     const [name, id] = [changeRequestKey(change), identityKey(change)];
@@ -273,7 +273,7 @@ function laneOfKey(change: ChangeRequestRef): string {
   return `${KEYS.queue}:lane:${identityKey(change)}`;
 }
 
-/** Whose lane has the name. */
+/** Where the id of the change request is stored whose lane has this name. */
 function ownerKey(lane: string): string {
   return `${KEYS.queue}:owner:${lane}`;
 }

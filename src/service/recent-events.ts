@@ -84,7 +84,7 @@ export class RecentEvents {
   readonly #repositories = new Map<HostId, { readonly at: number; readonly names: readonly RepositoryName[] }>();
   readonly #reviews = new LRUCache<string, SeenReviews>({ max: MAX_REVIEWED });
   readonly #restsUntil = new Map<HostId, number>();
-  /** When repositories failed to tell what happened, until one look at them works: the others come before them meanwhile. */
+  /** When the last look at a repository failed; removed once a look succeeds. The order of the looks counts it as one. */
   readonly #failedAt = new LRUCache<string, number>({ max: MAX_FAILED });
 
   constructor(private readonly parts: SearchParts) {
@@ -320,7 +320,7 @@ function nameOf({ host, repository }: Pick<Place, "host" | "repository">): strin
   return `${host.id}/${repository}`;
 }
 
-/** The event of a head that was not planned, or that was planned for another base branch; the same until there is a newer plan. */
+/** The event of a head that was not planned, or was planned for another base branch. Its id stays the same until there is a newer plan. */
 function headEvent({ change, headRevision, baseBranch }: RecentHead, plan: Plan | undefined): HostEvent {
   if (plan?.head !== headRevision || plan.baseBranch === baseBranch) return foundHead({ ...change, headRevision });
   const delivery = `found-base-${changeRequestKey(change)}-${plan.plannedAt}`;

@@ -193,7 +193,9 @@ describe("warnings", () => {
 
 test.each(["release/*", "release/?", "re lease", "release\\\\1"])("no branch is protected by %s", (name) => {
   expect(problemsOf(`${SMALLEST}defaults: {protected_branches: [main, "${name}"]}`)).toEqual([
-    expect.stringContaining("defaults.protected_branches[1]: no branch is called so, and patterns mean nothing here"),
+    expect.stringContaining(
+      "defaults.protected_branches[1]: no branch can have this name, and patterns mean nothing here",
+    ),
   ]);
 });
 

@@ -88,7 +88,10 @@ describe.each(HOSTS)("rollback on %s", (host) => {
     await bot.comment(one, "svc sync");
     expect(bot.argocd.application("web")?.spec.source?.path).toBe("apps/moved");
     await bot.comment(one, "svc rollback");
-    expect(bot.argocd.application("web")?.spec).toMatchObject({ revisionHistoryLimit: 3, source: { path: "apps/web" } });
+    expect(bot.argocd.application("web")?.spec).toMatchObject({
+      revisionHistoryLimit: 3,
+      source: { path: "apps/web" },
+    });
     expect(bot.liveValue("web")).toBe("1");
   });
 

@@ -27,7 +27,7 @@ export function checksFor(checks: readonly Check[], application: string): readon
   return checks.filter((check) => matchesName(check.applications, application));
 }
 
-/** The checks with those teams that are on this host. */
+/** The checks, each with only those teams that are on this host. */
 export function checksOn(host: HostId, checks: readonly Check[]): readonly Check[] {
   return checks.map((check) => ({ ...check, overridableBy: namesOn(host, check.overridableBy) }));
 }
@@ -89,7 +89,7 @@ function clusterMatch(pattern: string, cluster: string | undefined): RuleMatch {
   const names = own ? OWN_CLUSTER : [text];
   const isAlike = (one: string) => SCHEME.test(pattern) === SCHEME.test(one);
   const matching = names.filter((one) => matchesName(bareCluster(pattern), bareCluster(one)));
-  // What is called like the address of a cluster may be another one; only stars mean both.
+  // A name like this cluster's address may be that of another cluster; only stars mean both.
   if (matching.some((one) => isAlike(one) || /^\*+$/.test(pattern))) return "certain";
   return matching.length === 0 && (own || isAlike(text)) ? "none" : "possible";
 }

@@ -173,8 +173,8 @@ function over(operation: ApplicationSync): FollowedOperation {
 }
 
 /**
- * Puts back the definition that was written for an application whose operation never started, and ends its record. The checks
- * may bar the application by now, and then nothing else would.
+ * Undoes what the earlier attempt wrote for an application that it did not start. The checks may refuse the rest of the run, and
+ * then nothing else would put the definition back or end the record.
  */
 async function takeBack(
   { application, after }: StartedApplication,
@@ -193,7 +193,7 @@ async function takeBack(
     return;
   }
   if (runId !== context.runId || outcome !== "started") return;
-  // A child's definition is written by its parent, and what others deployed before is not known.
+  // A parent writes the definition of its child. After others deployed, the record does not say what ran before.
   const isOwn = after.length === 0 && !records.some((other) => other !== record && other.specWritten !== undefined);
   const before = { name: application, spec: specReplaced ?? specBefore };
   if (specWritten !== undefined && isOwn && (await lockTaken(application, "", context)) === undefined) {

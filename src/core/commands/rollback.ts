@@ -202,7 +202,7 @@ async function rollbackOne(
       : [`its definition is not the one that this ${words.short} wrote, and was left as it is`];
   const outcome = await deployOne({ live, spec, at: "target" }, command, context);
   if (command.dryRun) return { application, ...outcome, warnings };
-  // Without the definition of the head, the head no longer runs, whatever its record says.
+  // If the head's definition cannot be put back, the head no longer runs, whatever its record says.
   const writes = outcome.kind === "rejected" && writesSpec({ live, spec });
   const restored = writes ? await restoreSpec(live, spec, command.name, context) : undefined;
   const kind = restored === undefined || restored.kind === "restored" ? outcome.kind : "failed";

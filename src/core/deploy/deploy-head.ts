@@ -218,12 +218,12 @@ function recordOf(
 
 /** What became of a definition after the deployment that wrote it was refused or failed. */
 interface Restored {
-  /** `other`: it is neither the written one nor the one from before by now. */
+  /** `other`: somebody has replaced the written definition since. `written`: it could not be put back. */
   readonly kind: "restored" | "other" | "written";
   readonly sentence: string | undefined;
 }
 
-/** Puts a definition back that a deployment wrote. Somebody else's is left as it is. @param live from before the deployment. */
+/** Puts back the definition from before a deployment, `live`, if the one that the deployment wrote is still there. */
 export async function restoreSpec(
   live: Pick<LiveApplication, "name" | "spec">,
   written: ApplicationSpec,

@@ -174,7 +174,7 @@ export interface CloneSource {
 export interface RecentActivity {
   /** When it was read, by the host's clock; undefined if the host does not tell. */
   readonly at: Date | undefined;
-  /** Up to when it was read, more than a minute beyond what was asked for if the host allows; undefined if all was. */
+  /** Everything up to this time was read, more than a minute after `since` where the host allows; undefined if nothing is left to read. */
   readonly readTo?: Date | undefined;
   /** Open change requests that changed in any way. */
   readonly heads: readonly RecentHead[];

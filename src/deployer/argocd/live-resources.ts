@@ -105,10 +105,10 @@ function versionOf(cluster: string, clusters: Clusters | undefined): string | un
   return found?.info?.serverVersion ?? found?.serverVersion ?? undefined;
 }
 
-/** A missing permission stays for a while, and an outage does not. */
+/** Lets a missing permission be kept as the answer. An outage is not kept: the next plan asks again. */
 function untoldForLong(error: unknown): undefined {
   if (error instanceof ArgoCdFailure && error.reason === "unreachable") throw error;
-  return untold(error);
+  untold(error);
 }
 
 function untold(error: unknown): undefined {

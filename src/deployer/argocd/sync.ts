@@ -42,9 +42,9 @@ export function createSync({
   }
 
   /**
-   * Sends the sync once. If the answer is lost, looks for the operation by its run id; never sends a second sync. It may also be
-   * there after HTTP 500, where Kubernetes did not confirm in time what Argo CD wrote (v3.5 `SetAppOperation`), and the operation
-   * in progress may be that of an earlier attempt.
+   * Sends the sync once, never a second time. If its answer is lost, looks for the operation by its run id. Argo CD may also have
+   * recorded it and answered with HTTP 500, if Kubernetes did not confirm the write in time (v3.5 `SetAppOperation`). If another
+   * operation is in progress, an earlier attempt of this run may have started it.
    */
   async function start(request: SyncRequest): Promise<SyncOutcome | undefined> {
     try {
@@ -274,7 +274,8 @@ function success(
   }
   const resources = resourcesOf(state);
   if (!areSourcesOf(state, request)) {
-    const message = "Argo CD deployed it, but not from the sources that were planned: its definition had just changed";
+    const message =
+      "Argo CD deployed it, but not from the sources that were planned, since its definition had just changed: run the plan command again";
     return { kind: "failed", message, resources };
   }
   return {
@@ -293,7 +294,7 @@ function success(
   }
 }
 
-/** Argo CD takes the sources from the definition that it has when it records the operation. */
+/** Argo CD takes the sources from the definition of the moment. Options are not compared: it stores only those that it knows. */
 function areSourcesOf({ syncResult }: OperationState, { application: { spec } }: SyncLookup): boolean {
   const deployed = isMultiSource(spec) ? syncResult?.sources : syncResult?.source;
   if (deployed === undefined || deployed === null || isHydrated(spec)) return true;

@@ -311,8 +311,8 @@ const TOKEN_KEPT_MS = 50 * 60_000;
 const tokenSchema = z.object({ token: z.string().min(1) });
 
 /**
- * Makes and caches tokens that can only read the contents of one repository, whatever has its name later. They end at once when the App
- * is uninstalled.
+ * Makes and caches tokens that can only read the contents of one repository. A token belongs to the repository, not to its name, and
+ * GitHub revokes it when the App is uninstalled.
  */
 function createCloneSource(
   client: GitHubClient,

@@ -107,7 +107,7 @@ async function listOwn(
 const MERGE_REQUESTS_PAGE = 50;
 /** Pages of merge requests, and of the newest notes of each, that one call of `recentActivity` reads. */
 const MAX_RECENT_PAGES = 10;
-/** A call reads at least so much more than was read before, or the next one would read the same. */
+/** The caller asks again from a minute before `readTo`, so a call that reads no further would be repeated forever. */
 const OVERLAP_MS = 60_000;
 
 const mergeRequestsSchema = z.array(
@@ -142,7 +142,7 @@ const recentNotesSchema = z.array(
 /** GitLab leaves `updated_at` as it is if a note comes within a minute of the last update (`ThrottledTouch`). */
 const THROTTLED_MS = 60_000;
 
-/** One call for the merge requests, and one for each that changed; more where very much happened. */
+/** One call for the merge requests, and one for each that changed; further pages only where a page is full. */
 export function createRecentActivity(client: GitLabClient): CodeHost["recentActivity"] {
   return async (repository, since) => {
     const { merges, readTo } = await mergesSince(client, repository, since);
