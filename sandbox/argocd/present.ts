@@ -55,7 +55,7 @@ export function normalizeSpec(spec: ApplicationSpec): ApplicationSpec {
 /** Members that are pointers in Go stay, even when they point to something empty: `automated: {}` means something. */
 function withPointers(
   policy: JsonObject,
-  { automated, retry }: NonNullable<ApplicationSpec["syncPolicy"]>,
+  { automated, retry, managedNamespaceMetadata }: NonNullable<ApplicationSpec["syncPolicy"]>,
 ): ApplicationSpec["syncPolicy"] {
   const { enabled, ...rest } = automated ?? {};
   const kept = { ...zeroless(rest), ...(enabled === undefined ? {} : { enabled }) };
@@ -63,6 +63,7 @@ function withPointers(
     ...(policy as ApplicationSpec["syncPolicy"]),
     ...(automated === undefined ? {} : { automated: kept }),
     ...(retry === undefined ? {} : { retry: zeroless(retry) }),
+    ...(managedNamespaceMetadata && { managedNamespaceMetadata: zeroless(managedNamespaceMetadata) }),
   };
 }
 

@@ -230,17 +230,13 @@ function withProject(spec: ApplicationSpec): JsonObject {
 }
 
 /**
- * Pointers in Go: absent they mean something else. Without `retry`, Argo CD tries five times; `automated: {}` is auto-sync, and
- * `managedNamespaceMetadata: {}` takes labels and annotations away from the namespace (v3.5 `syncNamespace`).
+ * Pointers in Go: absent they mean something else. Without `retry`, Argo CD tries five times; `automated: {}` is auto-sync. An empty
+ * `valuesObject` takes the place of `values` (`ValuesYAML`), and a namespace with empty metadata belongs to the application
+ * (`syncNamespace` in controller/sync_namespace.go).
  */
 const MEANINGFUL_WHEN_ZERO = new Set([
-  "automated",
-  "enabled",
-  "factor",
-  "managedNamespaceMetadata",
-  "retry",
-  "revisionHistoryLimit",
-  "string",
+  ...["automated", "enabled", "factor", "retry", "revisionHistoryLimit", "managedNamespaceMetadata"],
+  ...["valuesObject", "string", "map", "array"],
 ]);
 /** Go keeps all that they contain: Helm takes a value of null for the removal of the chart's own. */
 const KEPT_AS_WRITTEN = new Set(["valuesObject", "commonLabels", "commonAnnotations", "labels", "annotations", "map"]);

@@ -55,7 +55,31 @@ test.each<[string, ApplicationSpec, ApplicationSpec, boolean]>([
     { ...spec, source: { ...spec.source, helm: { valuesObject: {} } } },
     false,
   ]),
-  ["Helm values without any", { source: { helm: { valuesObject: {} } } }, { source: {} }, true],
+  [
+    "Helm values without any, which take the place of those in a text",
+    { source: { helm: { values: "replicas: 3", valuesObject: {} } } },
+    { source: { helm: { values: "replicas: 3" } } },
+    false,
+  ],
+  ["Helm by values without any", { source: { helm: { valuesObject: {} } } }, { source: {} }, false],
+  [
+    "Helm values without any in one of several sources",
+    { sources: [{ helm: { values: "replicas: 3", valuesObject: {} } }] },
+    { sources: [{ helm: { values: "replicas: 3" } }] },
+    false,
+  ],
+  [
+    "a namespace whose metadata Argo CD manages, without any",
+    { syncPolicy: { syncOptions: ["CreateNamespace=true"], managedNamespaceMetadata: {} } },
+    { syncPolicy: { syncOptions: ["CreateNamespace=true"] } },
+    false,
+  ],
+  ...[{ array: [] }, { map: {} }].map((value): [string, ApplicationSpec, ApplicationSpec, boolean] => [
+    `a parameter of a plugin without anything in it: ${JSON.stringify(value)}`,
+    { source: { plugin: { parameters: [{ name: "a", ...value }] } } },
+    { source: { plugin: { parameters: [{ name: "a" }] } } },
+    false,
+  ]),
   ["a label without a value", { source: { kustomize: { commonLabels: { team: "" } } } }, { source: {} }, false],
   [
     "an order of sources",
