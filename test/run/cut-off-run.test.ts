@@ -408,25 +408,43 @@ test("a definition that another one wrote since the cut is left as it is", async
   expect(world.deployer.specOf("web")).toEqual(spec("web", "third"));
 });
 
+/** Another change request gets the lock of `web`, and deploys it. */
+async function lockedByAnother({ host, stores, clock }: CutWorld, number: number): Promise<void> {
+  const [record] = await stores.deployments.list();
+  const holder = { ...host.ref(number), number: 99 };
+  await stores.locks.release(WEB, host.ref(number));
+  await stores.locks.acquire(
+    { application: WEB, holder, user: "olga", planRevision: undefined, sourceFile: undefined },
+    clock.now(),
+  );
+  if (record !== undefined) await stores.deployments.save({ ...record, change: holder, outcome: "failed" });
+}
+
 test("a head whose definition a rollback took back before the cut no longer counts as deployed", async () => {
   const [world, number] = await withDefinition();
   await world.says(number, "svc sync");
-  const { locks, deployments } = world.stores;
-  const [record] = await deployments.list();
   await world.cutOff(
     world.comment(number, "svc rollback"),
     { at: world.deployer, method: "updateSpec", when: "after" },
-    {
-      meanwhile: () => {
-        const holder = { ...world.host.ref(number), number: 99 };
-        const lock = { application: WEB, holder, user: "olga", planRevision: undefined, sourceFile: undefined };
-        void locks.release(WEB, world.host.ref(number)).then(() => locks.acquire(lock, world.clock.now()));
-        if (record !== undefined) void deployments.save({ ...record, change: holder, outcome: "failed" });
-      },
-    },
+    { meanwhile: () => void lockedByAnother(world, number) },
   );
   expect(world.deployer.syncs).toHaveLength(1);
   expect(await world.stores.deployments.ofChange(world.host.ref(number))).toMatchObject([{ outcome: "failed" }]);
+});
+
+test("a head that has the definition from before counts as deployed after a rollback that deployed nothing", async () => {
+  const [world, number] = await withDefinition();
+  await world.says(number, "svc sync");
+  world.host.push(number, config("web", "3"));
+  await world.says(number, "svc plan");
+  await world.says(number, "svc sync");
+  await world.cutOff(
+    world.comment(number, "svc rollback"),
+    { at: world.deployer, method: "sync", when: "before" },
+    { meanwhile: () => void lockedByAnother(world, number) },
+  );
+  expect(world.deployer.syncs).toHaveLength(2);
+  expect(await world.stores.deployments.ofChange(world.host.ref(number))).toMatchObject([{ outcome: "succeeded" }]);
 });
 
 test.each(["before", "after"] as const)("a rollback that is cut off %s its call is carried out once", async (when) => {

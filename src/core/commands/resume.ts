@@ -188,7 +188,9 @@ async function takeBack(
   const { runId, outcome, specBefore, specWritten, specReplaced } = record;
   const failed = { kind: "failed", message: "", resources: [] } as const;
   if (command.name === "rollback") {
-    const live = specWritten && (await context.deployer.findApplication(application));
+    // Where both are the same, the rollback has written nothing, and the head still runs.
+    if (specWritten === undefined || specEqual(specWritten, specBefore)) return;
+    const live = await context.deployer.findApplication(application);
     if (live && specEqual(live.spec, specBefore)) await settleRollback(application, failed.kind, record, context);
     return;
   }
