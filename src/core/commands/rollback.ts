@@ -68,7 +68,7 @@ interface Locked {
 
 type Prepared =
   | { readonly kind: "ready"; readonly reading: RollbackReading; readonly taken: TakeOver }
-  /** What it had deployed ended meanwhile. */
+  /** A record of what it had deployed has ended, so the rollback starts over. */
   | { readonly kind: "again" }
   | CommandResultOf<"refused">;
 

@@ -317,7 +317,7 @@ export interface LiveApplication extends Application {
   readonly lastOperation?: string | undefined;
   /** What Argo CD found when it compared it last. */
   readonly standing?: Standing | undefined;
-  /** It has other sources since. */
+  /** Whether it got other sources after Argo CD compared it. */
   readonly outdated?: boolean;
 }
 

@@ -25,7 +25,7 @@ export interface Deployment {
   readonly specBefore: ApplicationSpec;
   /** The spec of the last attempt, if svc wrote it, then or earlier; undefined if the change request leaves the definition alone. */
   readonly specWritten: ApplicationSpec | undefined;
-  /** The spec that ran before the last attempt, if an earlier attempt of this change request wrote it. It runs again if the last one fails. */
+  /** The spec before the last attempt, if an earlier one of this change request wrote it. It runs again if the last one fails. */
   readonly specReplaced?: ApplicationSpec | undefined;
   /** The parent and the ApplicationSet that gave `specWritten`, where svc did not write it itself. */
   readonly given?: { readonly parent: ApplicationName; readonly set: string } | undefined;

@@ -49,7 +49,7 @@ export interface InputPart {
   readonly patterns: readonly string[];
   /** It reads something that no commit of this repository decides: a URL, a remote base, a chart without a fixed version. */
   readonly remote: boolean;
-  /** What in its files may be the addresses of repositories; they may be of this one. */
+  /** Texts in its files that may be addresses of repositories, this one included. */
   readonly addresses?: readonly string[];
   /** It reads charts of fixed versions, which somebody could publish again. */
   readonly versions?: boolean;

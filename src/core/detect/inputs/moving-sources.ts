@@ -170,7 +170,7 @@ interface InputReasons {
   readonly moving: readonly string[];
   /** Whether sources of the repository that do not follow the base branch read changed files. */
   readonly others: boolean;
-  /** What its files name of this repository by its address, at the base branch, and reads changed files. */
+  /** An address in its files that means this repository at the base branch, where files change. */
   readonly byAddress: string | undefined;
   /** The changed files that are certainly read: not those of a source that may read any file. */
   readonly touched: readonly string[];
@@ -215,10 +215,10 @@ export async function findInputReasons(
   return { moving: [...new Set(moving)], others, byAddress, touched: touched.flat() };
 }
 
-/** A kustomization need not name more of its own repository by its address. */
+/** More addresses of its own repository than any kustomization needs. */
 const MAX_ADDRESSES = 50;
 
-/** An address of the change request's base branch in these inputs, or in what those addresses name, where a file changes. */
+/** The first address, in these inputs or in what such addresses lead to, that means changed files of the base branch. */
 async function findByAddress(
   definition: Application,
   inputs: InputSet,
