@@ -27,7 +27,7 @@ export function checksFor(checks: readonly Check[], application: string): readon
   return checks.filter((check) => matchesName(check.applications, application));
 }
 
-/** The checks, each with only those teams that are on this host. */
+/** The same checks, but only teams of this host can override them. */
 export function checksOn(host: HostId, checks: readonly Check[]): readonly Check[] {
   return checks.map((check) => ({ ...check, overridableBy: namesOn(host, check.overridableBy) }));
 }

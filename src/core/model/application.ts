@@ -317,7 +317,7 @@ export interface LiveApplication extends Application {
   readonly lastOperation?: string | undefined;
   /** What Argo CD found when it compared it last. */
   readonly standing?: Standing | undefined;
-  /** Whether it got other sources after Argo CD compared it. */
+  /** Whether its sources changed after Argo CD compared it last, so that `standing` is about the earlier ones. */
   readonly outdated?: boolean;
 }
 

@@ -173,7 +173,7 @@ export function movedSince(one: ApplicationFacts, facts: Facts, command: Judged)
   return `its sync writes the definition of ${free.application}, which is no longer locked by this ${facts.words.short}`;
 }
 
-/** That a sync would revert something of the base branch, without what and whose. */
+/** Says that a sync would revert something of the base branch, and names neither files nor commits. */
 export function behindClause({ baseBranch }: ChangeRequest): string {
   return `${baseBranch} changed what it is deployed from`;
 }

@@ -65,7 +65,7 @@ export async function childPreviews(
   for (let level = [...parents, ...generated.flatMap(asParent)]; level.length > 0;) {
     const survey = await withChildren(found, level, context);
     const running = new Map(survey.everyApplication.map((one) => [one.name, one]));
-    // A set that an application of a set applies is told and not followed: it may be the same one.
+    // The plan names the sets that generated applications apply, and goes no further: one may generate itself.
     const sets = level.flatMap(([name, facts]) => (ofGenerated.has(name) ? [] : facts.sets));
     const generatedBelow = await Promise.all(sets.map((set) => belowSet(set, survey, nameOf, context)));
     const children = level.flatMap((parent) => changedChildren(parent, running, nameOf, context));

@@ -120,8 +120,8 @@ export async function survey(
 }
 
 /**
- * What a change request affects by now, although the plan of its head says nothing about it; undefined if that is nothing. A
- * child that a planned sync has started since is not missing as long as it has the definition that was planned.
+ * The applications that a change request affects and that the plan of its head does not name; undefined if there are none. An
+ * application that a sync has started since, with exactly the definition that was planned, counts as named.
  */
 export function lackedBy(
   plan: Plan | undefined,

@@ -175,8 +175,9 @@ export function createRecentActivity(client: GitLabClient): CodeHost["recentActi
 }
 
 /**
- * What changed since then, the least recently changed first. Each page begins where the one before ended, since what changes meanwhile
- * moves to the end of the list; `updated_after` includes that time (`app/models/concerns/updated_at_filterable.rb` of GitLab).
+ * Lists the merge requests that changed since then, the oldest change first. One that changes while svc reads moves to the end of the
+ * list and shifts its pages, so each request asks by `updated_after` for what follows the last one. That parameter includes the time
+ * that it is given (`app/models/concerns/updated_at_filterable.rb` of GitLab).
  */
 async function mergesSince(client: GitLabClient, repository: RepositoryName, since: Date) {
   const found = new Map<number, RecentMerge>();

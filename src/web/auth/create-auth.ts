@@ -29,7 +29,10 @@ interface AuthOptions {
 interface Auth {
   readonly identify: readonly RequestHandler[];
   readonly routes: Router;
-  /** The account of somebody who is logged in as the provider has it now; undefined if they may no longer be. @throws {StoreUnavailable} */
+  /**
+   * Asks the login provider again about an account. @returns It with the role that it has now; undefined if it may not log in any
+   * more. @throws {StoreUnavailable}
+   */
   readonly current: (account: Account) => Promise<Account | undefined>;
 }
 

@@ -161,8 +161,9 @@ function sourceTypesOf(application: Application): readonly unknown[] {
 const PLUGIN = "a plugin renders it and may read any file";
 
 /**
- * Why only a plugin can render this directory without options, completing "its directory …"; undefined if Argo CD itself may: it
- * reads `.yaml`, `.yml`, `.json` and `.jsonnet` (`getPotentiallyValidManifests` of v3.5), which links and submodules may hold.
+ * Why only a plugin can render this directory, as a clause that follows "its directory"; undefined if Argo CD itself may render it.
+ * Argo CD reads files that end in `.yaml`, `.yml`, `.json` or `.jsonnet` (v3.5 `getPotentiallyValidManifests`). Links and submodules
+ * count as such, since svc does not look into them here.
  */
 function whyForPlugin(path: string, tree: RepositoryTree): string | undefined {
   const { path: real } = tree.follow(path);
@@ -180,7 +181,7 @@ function whyForPlugin(path: string, tree: RepositoryTree): string | undefined {
 /** https://helmfile.readthedocs.io/en/latest/ */
 const HELMFILE = /^helmfile(?:\.ya?ml(?:\.gotmpl)?$|\.d\/)/;
 
-/** Adds what links lead to; one that cannot be read makes the whole repository an input. Call it after all else was added. */
+/** Adds the targets of symbolic links among the inputs added so far. If a link cannot be read, the whole repository is an input. */
 function addLinkedInputs(tree: RepositoryTree, into: InputCollector): void {
   const { paths, unreadable } = reachedByLinks([...into.part.paths, ...into.part.patterns.map(fixedPart)], tree);
   if (unreadable !== undefined) into.addWhole(`the symbolic link ${unreadable} cannot be read`);
@@ -348,7 +349,7 @@ function buildEnvironment(application: Pick<Application, "name" | "spec">, sourc
   ]);
 }
 
-/** The text with the variables that are known; the others stay in it. */
+/** Fills in the variables that svc knows, and leaves the others as they are. */
 function withKnown(text: string, environment: BuildEnvironment): string {
   return text.replace(/\$(?:\{([^}]*)\}|(\w+))/g, (whole, braced?: string, plain?: string) => {
     return environment.get(braced ?? plain ?? "") ?? whole;

@@ -194,12 +194,13 @@ async function readsOf(file: string, directory: string, tree: RepositoryTree): P
   return { paths, remote, addresses, versions: objects.flatMap(chartsIn).some(isFromRepository) };
 }
 
-/** Their entries are plugin configurations, as files, directories or inline, which can name further files. */
+/** Members of a kustomization that configure plugins. A configuration is a file, a directory or inline text, and may name more files. */
 const PLUGIN_FIELDS = ["generators", "transformers", "validators"] as const;
 
 /**
- * The configurations of plugins in an entry; undefined if one of them cannot be read. Those in a directory are the resources
- * of its kustomization, whose paths are relative to where the entry is (`configureExternalGenerators` of Kustomize 5).
+ * Reads the plugin configurations that an entry names; undefined if one of them cannot be read. If the entry is a directory, they
+ * are the resources of the kustomization there, and their paths start at the directory of the kustomization that has the entry
+ * (`configureExternalGenerators` of Kustomize 5).
  */
 async function configurationsOf(
   entry: string,

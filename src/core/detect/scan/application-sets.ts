@@ -284,8 +284,8 @@ export function readsFiles(set: ApplicationSet, change: ChangeRequest, paths: re
 }
 
 /**
- * Argo CD lists the files with `git ls-files`, which takes a directory for everything below it and may have options behind a
- * colon, and reads where their links lead (v3.5 `LsFiles` in util/git/client.go).
+ * Whether one of a generator's files changes. Argo CD finds them with `git ls-files`, where a directory means everything below it
+ * and a leading colon begins git's own syntax. It follows symbolic links (v3.5 `LsFiles` in util/git/client.go).
  */
 function filesChange(git: JsonObject, changedPaths: readonly string[], trees: readonly RepositoryTree[]): boolean {
   return pathsOf(git.files).some((pattern) => {
