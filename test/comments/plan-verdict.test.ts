@@ -15,6 +15,7 @@ import {
   sampleApplication,
   sampleChange,
   sampleLock,
+  sampleMember,
   samplePlan,
   sampleSet,
   WORDS,
@@ -242,6 +243,20 @@ describe("the verdict", () => {
     expect(withWeb).toMatch(/^⚠️ removes the application x · \[`web`\]/);
     expect(withWeb).toContain(` · ${told}`);
     expect(verdict(samplePlan([], { applicationSets: sets }))).toBe(`${danger}${told}`);
+  });
+
+  test("counts what a set changes of its own applications, and not what those bring", () => {
+    const by = (set: string) => ({ reachedBy: { kind: "generated", by: set } }) as const;
+    const of = applicationName("x");
+    const members = [
+      sampleMember("x", by("s")),
+      sampleMember("y", by("s")),
+      sampleMember("z", by("below")),
+      sampleMember("child", { reachedBy: { kind: "child", of } }),
+    ];
+    expect(verdict(samplePlan([], { applicationSets: [sampleSet("s", { changed: [of], members })] }))).toBe(
+      "**1 ApplicationSet: 1 application changed, what it does to 1 application changed, at the merge**",
+    );
   });
 
   test("names three dangers and counts the others", () => {
