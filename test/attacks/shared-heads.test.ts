@@ -137,9 +137,10 @@ describe.each(HOSTS)("a PR does not turn another one with the same head green, o
     expect(status()).toBe(pending(host, NEEDS_APPROVAL));
   });
 
-  test("a push to the branch of the other gives the commit back", async () => {
+  test.each([false, true])("a push to the branch of the other gives the commit back, draft: %s", async (draft) => {
     const { bot, openMain, openHarmless, status } = await start(host);
-    const main = await openMain();
+    const main = await openMain({ draft });
+    if (draft) await bot.comment(main, "svc plan");
     const harmless = await openHarmless({ branch: "another-name" });
     if (host === "hostb") bot.forge.runPipeline(REPOSITORY, harmless);
     expect(status()).toBe(needsApproval(main));

@@ -147,10 +147,11 @@ export async function writeStatus(own: OwnStatus, writer: StatusWriter, isShown 
   return shown;
 }
 
-/** Stores that a change request has not been looked at: the commit may be green because of another one. */
+/** Stores that a change request has not been looked at: its commit may be green because of another one, and it may have held back its last one. */
 export async function writeUnplanned(own: OwnStatus, writer: StatusWriter): Promise<void> {
-  await writer.statuses.save(own);
+  const before = await writer.statuses.save(own);
   if ((await writer.statuses.ofHead(own.change)).length > 1) await writeWorst(own.change, writer);
+  if (before !== undefined) await writeWorst({ ...own.change, headRevision: before }, writer);
 }
 
 /**
