@@ -15,7 +15,7 @@ const LONGEST = [
   "demo/demo.nightly",
   "scenarios/bad-input-answers",
   "scenarios/host-limit",
-  "scenarios/large-plans",
+  "scenarios/large-plans.nightly",
   "scenarios/resilience",
   "web/browser/flows",
   "contract/code-host.test",

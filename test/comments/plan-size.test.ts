@@ -4,6 +4,7 @@ import { readMarker } from "../../src/comments/marker.js";
 import { MAX_PARTS } from "../../src/comments/plan-layout.js";
 import { renderPlan } from "../../src/comments/plan.js";
 import type { ApplicationPlan, Plan } from "../../src/core/model/plan/plan.js";
+import { shareOf } from "../share-of.js";
 import {
   compared,
   evaluated,
@@ -157,7 +158,7 @@ describe("comments.plan: all", () => {
           if (parts.length > 1) expect(content.length).toBeGreaterThan(1000);
         }
       }),
-      { numRuns: 25 },
+      { numRuns: shareOf(50) },
     );
   });
 });
@@ -235,7 +236,7 @@ describe("comments.plan: one", () => {
         const total = applications.flat().reduce((sum, count) => sum + count * 100, 0);
         if (total < 40_000 && text === "x") expect(parts[0]).not.toContain("too long to show");
       }),
-      { numRuns: 40 },
+      { numRuns: shareOf(80) },
     );
   });
 });

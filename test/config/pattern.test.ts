@@ -2,7 +2,7 @@ import { describe, expect, test } from "@jest/globals";
 import fc from "fast-check";
 import micromatch from "micromatch";
 import { matchesName, matchesPath, patternProblem } from "../../src/config/pattern.js";
-import { runsOf } from "../runs-of.js";
+import { shareOf } from "../share-of.js";
 
 describe("matchesPath", () => {
   test.each([
@@ -65,7 +65,7 @@ describe("matchesPath", () => {
         fc.pre(!/[*?][^/]*\/\*\*$/.test(pattern)); // In micromatch `a/**` matches `a`, but `*/**` does not.
         expect(matchesPath(pattern, path)).toBe(micromatch.isMatch(path, pattern, { dot: true }));
       }),
-      { numRuns: runsOf(3000) },
+      { numRuns: shareOf(3000) },
     );
   });
 });
@@ -150,7 +150,7 @@ test("any text as pattern and path is answered", () => {
       expect(typeof matchesPath(pattern, path)).toBe("boolean");
       if (patternProblem(pattern) !== undefined) expect(matchesPath(pattern, path)).toBe(false);
     }),
-    { numRuns: runsOf(2000) },
+    { numRuns: shareOf(2000) },
   );
 });
 

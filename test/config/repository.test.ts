@@ -2,7 +2,7 @@ import { describe, expect, test } from "@jest/globals";
 import fc from "fast-check";
 import { parseRepositoryConfig } from "../../src/config/repository/repository-schema.js";
 import { describeProblem } from "../../src/config/yaml-tree.js";
-import { runsOf } from "../runs-of.js";
+import { shareOf } from "../share-of.js";
 
 function problemsOf(text: string): readonly string[] {
   const result = parseRepositoryConfig(text, ".svc.yaml");
@@ -294,7 +294,7 @@ describe("hostile files are refused in bounded time", () => {
           }
         }
       }),
-      { numRuns: runsOf(3000) },
+      { numRuns: shareOf(3000) },
     );
   });
 });

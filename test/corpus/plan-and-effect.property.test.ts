@@ -1,17 +1,17 @@
 import { describe, expect, test } from "@jest/globals";
 import fc from "fast-check";
 import type { FileChanges } from "../../sandbox/forge.js";
-import { runsOf } from "../runs-of.js";
 import { HOSTS, REPOSITORY, startBot, type Bot } from "../scenarios/bot.js";
 import { planned, section } from "../scenarios/plan-comment.js";
 import { applicationResource, asYaml } from "../scenarios/resources.js";
+import { shareOf } from "../share-of.js";
 import { clusterChange, clusterObjects, type ClusterObjects } from "./cluster-objects.js";
 import { GeneratedTree, HOOK_KIND } from "./generated-files.js";
 import { story, type GeneratedDefinition, type Story } from "./generated-story.js";
 import { planFacts } from "./plan-facts.js";
 
 /** Stories for each host; `SVC_STORIES=200` looks further. */
-const RUNS = Number(process.env.SVC_STORIES ?? runsOf(5));
+const RUNS = Number(process.env.SVC_STORIES ?? shareOf(5));
 
 describe.each(HOSTS)("plan and effect over generated pull requests on %s", (host) => {
   test("a sync does what its plan shows, a merge adds nothing to it, and what could not be evaluated does not render", async () => {

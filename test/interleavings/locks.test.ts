@@ -7,17 +7,17 @@ import type { Stores } from "../../src/store/stores.js";
 import type { Delay } from "../in-memory/delay.js";
 import { recordingLog } from "../recording-log.js";
 import { RedisServer } from "../redis-server.js";
-import { runsOf } from "../runs-of.js";
+import { shareOf } from "../share-of.js";
 import { interleaving, type Interleaving } from "./interleaving.js";
 import type { Happened } from "./lock-history.js";
 import { readThenWriteLocks } from "./read-then-write-locks.js";
 import { runInterleaving } from "./run-interleaving.js";
 
-const RUNS = runsOf(200);
+const RUNS = shareOf(200);
 /** So many run side by side, each in a database of its own. */
 const LANES = 5;
 const TRIES = 20;
-/** About half a minute is used on two idle cores; this is for a machine that has much else to do. */
+/** All runs take about half a minute on two idle cores; this is for a machine that has much else to do. */
 const LIMIT_MS = 400_000;
 const TIMEOUT_MS = LIMIT_MS + 60_000;
 

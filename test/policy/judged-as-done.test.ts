@@ -17,7 +17,7 @@ import type { World } from "../fuzz/onlooker.js";
 import { OLGA, ANA } from "../fuzz/talk-world.js";
 import { play } from "../fuzz/talk.js";
 import type { recordingLog } from "../recording-log.js";
-import { runsOf } from "../runs-of.js";
+import { shareOf } from "../share-of.js";
 import {
   askerFacts,
   mergeFacts,
@@ -31,14 +31,14 @@ import {
 } from "./facts-of-commands.js";
 
 /** States in which a command was judged, given, and what it left behind looked at. */
-const FEWEST_STATES = runsOf(2_000);
+const FEWEST_STATES = shareOf(2_000);
 
 test(
   "what is judged to be allowed is done, what is not is refused for that reason, and every advice is accepted",
   async () => {
     let states = 0;
     await fuzzAsync("judged-as-done", conversation, async (one) => void (states += await playJudged(one)), {
-      few: runsOf(620),
+      few: shareOf(620),
     });
     process.stdout.write(`judged-as-done: ${states} states\n`);
     if (process.env.SVC_PATH === undefined) expect(states).toBeGreaterThanOrEqual(FEWEST_STATES);

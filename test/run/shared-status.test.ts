@@ -14,7 +14,7 @@ import { WORDS } from "../comments/samples.js";
 import { ManualClock } from "../manual-clock.js";
 import { recordingLog } from "../recording-log.js";
 import { RedisServer } from "../redis-server.js";
-import { runsOf } from "../runs-of.js";
+import { shareOf } from "../share-of.js";
 
 type State = OwnStatus["state"];
 
@@ -300,12 +300,12 @@ describe("in any order of two replicas", () => {
   test("the last status is the worst, and never a success while another open one stands pending", async () => {
     await fc.assert(
       property((statuses) => statuses),
-      { numRuns: runsOf(400) },
+      { numRuns: shareOf(400) },
     );
   });
 
   test("the same if turns are lost while a status is being set", async () => {
-    await fc.assert(property(losingTurns), { numRuns: runsOf(400) });
+    await fc.assert(property(losingTurns), { numRuns: shareOf(400) });
   });
 
   test("without turns it fails, so this can be seen", async () => {
@@ -339,7 +339,7 @@ describe("two replicas that share Redis", () => {
       expectWorst(all, host);
       for (let number = 1; number <= all.length; number += 1) await replicas[0].statuses.remove(at(number));
     });
-    await fc.assert(property, { numRuns: runsOf(20), endOnFailure: true });
+    await fc.assert(property, { numRuns: shareOf(40), endOnFailure: true });
     expect(round).toBeGreaterThan(5);
   }, 60_000);
 });

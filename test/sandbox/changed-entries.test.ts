@@ -5,7 +5,7 @@ import { changedEntries, changedWithoutGit } from "../../sandbox/git/changed-ent
 import { readChangedPaths } from "../../sandbox/git/changed-paths.js";
 import { GitStore } from "../../sandbox/git/git-store.js";
 import { runGit } from "../../sandbox/git/run-git.js";
-import { runsOf } from "../runs-of.js";
+import { shareOf } from "../share-of.js";
 
 const NAME = "acme/deploy";
 let store: GitStore;
@@ -49,7 +49,7 @@ test("what differs between two commits is what git says", async () => {
       if (changed.length > 0) answered += 1;
       expect(changed).toEqual(await readChangedPaths(store.directory(NAME), from, to));
     }),
-    { numRuns: runsOf(120), examples: [[[{ a: "1" }, { "a/b": "1", "a/c": "2" }]]] },
+    { numRuns: shareOf(120), examples: [[[{ a: "1" }, { "a/b": "1", "a/c": "2" }]]] },
   );
   expect(answered).toBeGreaterThan(count / 4);
 });

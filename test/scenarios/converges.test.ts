@@ -3,6 +3,7 @@ import fc from "fast-check";
 import { revision } from "../../src/core/model/brand.js";
 import { type ChangeRequestRef, sameChangeRequest } from "../../src/core/model/change-request.js";
 import type { HostId } from "../../src/names.js";
+import { shareOf } from "../share-of.js";
 import { type Bot, HOSTS, REPOSITORY, startBot } from "./bot.js";
 import { changeOf } from "./resources.js";
 
@@ -16,7 +17,7 @@ const { SVC_SEQUENCES, SVC_SEED, SVC_PATH } = process.env;
 const IN_A_ROW = 4;
 /** `npm run test:converges` plays new sequences; with `SVC_SEED` and `SVC_PATH` it repeats a counterexample. */
 const RUNS = {
-  numRuns: Math.ceil(Number(SVC_SEQUENCES ?? 200) / IN_A_ROW),
+  numRuns: Math.ceil(Number(SVC_SEQUENCES ?? shareOf(240)) / IN_A_ROW),
   ...(SVC_SEQUENCES !== undefined && { seed: Number(SVC_SEED ?? Math.floor(Math.random() * 2 ** 31)) }),
   ...(SVC_PATH !== undefined && { path: SVC_PATH }),
   endOnFailure: true,

@@ -6,6 +6,7 @@ import type { Manifest } from "../../src/core/model/application.js";
 import { revision } from "../../src/core/model/brand.js";
 import { type Json, jsonText } from "../../src/core/model/json.js";
 import type { LiveState } from "../../src/core/ports/deployer.js";
+import { shareOf } from "../share-of.js";
 import { sharedPool } from "./shared-pool.js";
 
 const limits = { owner: "tests", deadlineMs: 60_000, signal: new AbortController().signal };
@@ -48,24 +49,24 @@ test("a worker finds the same differences as the main thread", async () => {
       const inWorker = await sharedPool().run(diffTask, input, limits);
       expect(inWorker).toEqual({ kind: "done", output: await diffTask.run(input) });
     }),
-    { numRuns: 40 },
+    { numRuns: shareOf(80) },
   );
 });
 
 /** Contents that are slow for one of the algorithms, both sides. */
 const PUMPED: Readonly<Record<string, (side: string) => Json>> = {
-  "lines that all differ": (side) => ({ text: many(40_000, (line) => `${side}${line}`).join("\n") }),
+  "lines that all differ": (side) => ({ text: many(shareOf(40_000), (line) => `${side}${line}`).join("\n") }),
   "lines of few kinds in another order": (side) => ({
-    text: many(60_000, (line) => String((line * (side === "a" ? 7 : 5)) % 3)).join("\n"),
+    text: many(shareOf(60_000), (line) => String((line * (side === "a" ? 7 : 5)) % 3)).join("\n"),
   }),
-  "one long line": (side) => ({ text: side.repeat(400_000) }),
-  "keys that all stay": (side) => Object.fromEntries(many(20_000, (key) => [`key${key}`, `${side}${key}`])),
-  "keys that all go": (side) => Object.fromEntries(many(20_000, (key) => [`${side}${key}`, "x"])),
+  "one long line": (side) => ({ text: side.repeat(shareOf(400_000)) }),
+  "keys that all stay": (side) => Object.fromEntries(many(shareOf(20_000), (key) => [`key${key}`, `${side}${key}`])),
+  "keys that all go": (side) => Object.fromEntries(many(shareOf(20_000), (key) => [`${side}${key}`, "x"])),
   "a list in reverse": (side) => {
-    const list = many(30_000, (index) => ({ name: `n${index}` }));
+    const list = many(shareOf(30_000), (index) => ({ name: `n${index}` }));
     return { list: side === "a" ? list : list.reverse() };
   },
-  "runs of backticks": (side) => ({ text: many(50_000, (run) => "`".repeat(run % 5) + side).join(" ") }),
+  "runs of backticks": (side) => ({ text: many(shareOf(50_000), (run) => "`".repeat(run % 5) + side).join(" ") }),
   "deep objects": (side) => JSON.parse(`${'{"a":'.repeat(190)}"${side}"${"}".repeat(190)}`) as Json,
 };
 

@@ -3,7 +3,7 @@ import fc from "fast-check";
 import { stringify } from "yaml";
 import { changedSections, objectComparer } from "../../../src/core/diff/changed-sections.js";
 import { jsonEqual, type Json, type JsonObject } from "../../../src/core/model/json.js";
-import { runsOf } from "../../runs-of.js";
+import { shareOf } from "../../share-of.js";
 
 const version = (name: string, properties: JsonObject) => ({ name, schema: { properties } });
 const numbered = (count: number, text: string) =>
@@ -198,7 +198,7 @@ describe("an object is written as `yaml` writes it", () => {
       fc.property(object, (one) => {
         expect(written(one)).toBe(byYaml(one));
       }),
-      { numRuns: runsOf(4000) },
+      { numRuns: shareOf(4000) },
     );
   });
 

@@ -2,6 +2,7 @@ import { expect, test } from "@jest/globals";
 import fc from "fast-check";
 import { type ApplicationSpec, specEqual, specText } from "../../../src/core/model/application.js";
 import type { Json } from "../../../src/core/model/json.js";
+import { shareOf } from "../../share-of.js";
 
 const spec = { project: "default", source: { repoURL: "u", path: "p" }, destination: { namespace: "n" } };
 
@@ -109,6 +110,6 @@ test("specs are equal exactly if their texts are", () => {
       const same = structuredClone({ ...left, syncOptions: {}, source: left.source ?? {} });
       expect(specEqual(left, same)).toBe(specText(left) === specText(same));
     }),
-    { numRuns: 2000 },
+    { numRuns: shareOf(4000) },
   );
 });
