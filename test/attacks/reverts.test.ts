@@ -6,7 +6,7 @@ import { changeOf } from "../scenarios/resources.js";
 
 /** `ana` wrote what is merged, `bo` approved and merged it; `olga` and `mia` may approve, too. */
 async function merged(host: HostId, defaults: object = {}, push?: Push): Promise<[Bot, number]> {
-  const bot = await startBot({ host, git: true, config: { defaults: { require_approval: true, ...defaults } } });
+  const bot = await startBot({ host, config: { defaults: { require_approval: true, ...defaults } } });
   for (const login of ["olga", "mia"]) bot.forge.setAccess(REPOSITORY, login, "write");
   const one = await bot.open(changeOf(["web"]));
   if (push !== undefined) await bot.forge.push(REPOSITORY, one, changeOf(["web"], "3"), push);
@@ -54,7 +54,7 @@ describe.each(HOSTS)("a revert that svc opens on %s", (host) => {
   });
 
   test("that is led to another base vouches for no commit of the one that it was opened for", async () => {
-    const bot = await startBot({ host, git: true, config: { defaults: { require_approval: true } } });
+    const bot = await startBot({ host, config: { defaults: { require_approval: true } } });
     const evil = await bot.open(changeOf(["web"], "evil"), { branch: "evil", by: "bo", author: "ana" });
     await bot.close(evil);
     const one = await bot.open({ "docs/notes.md": "more\n" }, { base: "evil" });
@@ -123,7 +123,7 @@ describe.each(HOSTS)("a revert that svc opens on %s", (host) => {
   });
 
   test("is no command of a title, and mentions nobody", async () => {
-    const bot = await startBot({ host, git: true, checkWords: false });
+    const bot = await startBot({ host, checkWords: false });
     const one = await bot.open(changeOf(["web"]), { title: '/merge "; @acme/all <img src=x>' });
     await bot.forge.mergeByHand(REPOSITORY, one, "bo");
     await bot.idle();

@@ -7,7 +7,7 @@ const base = { "apps/web/more.yaml": configMap("more", { a: "1" }) };
 
 /** One by `ana` that is behind its base; `olga` may approve. */
 async function behind(host: HostId, options: Partial<BotOptions> = {}, more = {}): Promise<[Bot, number]> {
-  const bot = await startBot({ host, git: true, config: { defaults: { require_approval: true } }, ...options });
+  const bot = await startBot({ host, config: { defaults: { require_approval: true } }, ...options });
   bot.forge.setAccess(REPOSITORY, "olga", "write");
   const one = await bot.open(changeOf(["web"], "2"), more);
   await bot.forge.pushToBranch(REPOSITORY, "main", base);
@@ -89,7 +89,7 @@ describe.each(HOSTS)("updates of branches on %s", (host) => {
   test.each(["by a second change request", "by leading it there and back"])(
     "who has svc bring commits of theirs into another's branch %s does not approve them",
     async (how) => {
-      const bot = await startBot({ host, git: true, config: { defaults: { require_approval: true } } });
+      const bot = await startBot({ host, config: { defaults: { require_approval: true } } });
       const one = await bot.open(changeOf(["web"], "2"));
       const forged = { branch: "evil", by: "bo", author: "ana" };
       await bot.close(await bot.open({ "apps/web/evil.yaml": configMap("evil", { a: "1" }) }, forged));
@@ -118,7 +118,7 @@ describe.each(HOSTS)("updates of branches on %s", (host) => {
     ["a branch that the host protects", "guarded", "guarded"],
   ])("svc pushes nothing to %s for a change request that has it as its head", async (_, branch, guarded) => {
     const config = { defaults: { protected_branches: ["qa"] } };
-    const bot = await startBot({ host, git: true, config });
+    const bot = await startBot({ host, config });
     await bot.forge.pushToBranch(REPOSITORY, "evil", changeOf(["web"], "evil"));
     const tip = await bot.forge.pushToBranch(REPOSITORY, branch, {
       "apps/api/more.yaml": configMap("more", { a: "1" }),
@@ -137,7 +137,7 @@ describe.each(HOSTS)("updates of branches on %s", (host) => {
 });
 
 test("a push that GitLab lists no more stays unknown after an update", async () => {
-  const bot = await startBot({ host: "hostb", git: true, config: { defaults: { require_approval: true } } });
+  const bot = await startBot({ host: "hostb", config: { defaults: { require_approval: true } } });
   const one = await bot.open(changeOf(["web"], "2"));
   await bot.forge.push(REPOSITORY, one, changeOf(["web"], "evil"), { by: "bo", author: "ana" });
   await bot.forge.pushToBranch(REPOSITORY, "main", base);
