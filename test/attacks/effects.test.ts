@@ -129,6 +129,17 @@ describe.each(HOSTS)("what a sync reaches on %s", (host) => {
     await expectRefused(bot, /- `prod`: a sync of root changes it/);
   });
 
+  test("a child that somebody changes in Argo CD while the sync of its parent is checked keeps that definition", async () => {
+    const bot = await family(host);
+    const note = asYaml({ apiVersion: "v1", kind: "ConfigMap", metadata: { name: "note", namespace: "notes" } });
+    await bot.open({ "children/note.yaml": note });
+    bot.meanwhile("argocd", { method: "GET", path: /\/applications\/root$/ }, () => {
+      bot.clock.advance(1000);
+      redefine(bot, "prod", { path: "apps/hotfix" });
+    });
+    await expectRefused(bot, /Plan for root is stale[^]*definition of prod changed in Argo CD/);
+  });
+
   test("a parent that renders the same on both sides still reaches a child that differs in Argo CD", async () => {
     const bot = await family(host);
     redefine(bot, "prod", { path: "apps/hotfix" });

@@ -100,6 +100,21 @@ describe.each(HOSTS)("the namespace of a protected application on %s", (host) =>
     expect(bot.changes()).toEqual([]);
   });
 
+  test("an application that comes to the namespace while a sync is checked binds it", async () => {
+    const bot = await start(host, "require_approval: true", { applications: ["dev"] });
+    const one = await bot.open({ "apps/dev/more.yaml": object("ConfigMap", "more", "shop") });
+    bot.meanwhile("argocd", { method: "GET", path: /\/applications\/dev$/ }, () => {
+      bot.clock.advance(1000);
+      bot.argocd.addApplication(
+        bot.resourceOf("prod", { spec: { destination: { name: "in-cluster", namespace: "shop" } } }),
+      );
+    });
+    await bot.comment(one, "svc sync");
+    expect(bot.changes()).toEqual([]);
+    expect(bot.lastComment(one)).toContain(UNAPPROVED);
+    expect(bot.lastComment(one)).toContain(BOUND);
+  });
+
   test("in a namespace of its own nothing more is required", async () => {
     const bot = await start(host);
     const one = await bot.open({ "apps/dev/more.yaml": object("ConfigMap", "more", undefined) });

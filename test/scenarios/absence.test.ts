@@ -90,6 +90,16 @@ describe.each(HOSTS)("what a plan says of an application that Argo CD got some s
       expect([...bot.changes()].sort()).toEqual(["sync late", "sync web"]);
     });
 
+    test("nothing is synced if it comes while the sync is checked, which the plan says by then", async () => {
+      const bot = await startBot({ host, applications: ["web"] });
+      const one = await bot.open(changeOf(["web"]));
+      bot.meanwhile("argocd", { method: "GET", path: /\/applications\/web$/ }, () => comeToArgoCd(bot));
+      await bot.comment(one, "svc sync");
+      expect(bot.changes()).toEqual([]);
+      expect(bot.lastComment(one)).toContain(LACKED);
+      expect(bot.answers(one)[0]).toMatch(PLAN_AGAIN);
+    });
+
     test("svc does not merge if it comes while the others are synced", async () => {
       const bot = await startBot({ host, applications: ["web"], config: { defaults: { auto_merge: true } } });
       const one = await bot.open(changeOf(["web"]));

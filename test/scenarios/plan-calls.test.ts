@@ -173,17 +173,18 @@ describe.each(HOSTS)("what a plan asks of Argo CD on %s", (host) => {
     expect(section(bot.lastComment(one), "web")).toMatch(/-  value: "1"\n\+  value: "3"/);
   });
 
-  test("a sync asks for no ApplicationSets, which it does not show", async () => {
+  test("a sync lists the applications when it begins and right before it deploys, and asks for no ApplicationSets", async () => {
     const bot = await startBot({ host });
     const one = await bot.open(changeOf(["web"]));
     bot.clock.advance(10_000);
+    bot.meanwhile("argocd", { method: "GET", path: /\/applications\/web$/ }, () => bot.clock.advance(1000));
     bot.expectChanges("sync web");
     const calls = await callsOf(bot, async () => {
       await bot.comment(one, "svc sync");
       return one;
     });
     expect(bot.lastComment(one)).toContain("✅ succeeded");
-    expect(calls).toMatchObject({ lists: 1, setLists: 0 });
+    expect(calls).toMatchObject({ lists: 2, setLists: 0 });
   });
 
   test("a plan that a person asks for renders both sides, and the one after it has a base again", async () => {

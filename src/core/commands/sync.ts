@@ -73,7 +73,8 @@ export async function sync(
   const failing = refusedBy("sync", withChecks(known, checks));
   if (failing !== undefined) return failing;
   const again = { plan, command, lifted: isLifted(checks) };
-  const { facts, subjects, moved } = await readAgain({ facts: known, subjects: deployable }, again, context);
+  const { facts, subjects, moved } = await readAgain({ ...first, facts: known, subjects: deployable }, again, context);
+  await noteLacked(plan, facts.plan?.lacks, context);
   if (moved !== undefined) return underPresentRules(command, moved, context, parentsOf);
   const barred = refusedBy("sync", withChecks(facts, checks, facts));
   if (barred !== undefined) return barred;

@@ -1,13 +1,11 @@
 import { isWell, lookupOf } from "../deploy/health.js";
-import { type Application, digestOf, syncsItself } from "../model/application.js";
+import { type Application, syncsItself } from "../model/application.js";
 import type { ApplicationName } from "../model/brand.js";
 import { type ChangeRequest, sameChangeRequest } from "../model/change-request.js";
 import { allInTurns } from "../model/collections.js";
 import type { Command } from "../model/command.js";
 import type { Deployment } from "../model/deployment.js";
-import type { Effect, Member } from "../model/effect.js";
 import { DeployerFailure, safeMessage } from "../model/errors.js";
-import type { Hold } from "../model/hold.js";
 import type { Lock } from "../model/lock.js";
 import { isPlanOf, type Plan } from "../model/plan/plan.js";
 import type { LiveSubject } from "../model/subject.js";
@@ -17,9 +15,11 @@ import type { ApplicationFacts, Asker, Facts, NowFacts, UntoldSoFar } from "../p
 import type { CommandContext, Commits, OpenedChange } from "../ports/context.js";
 import { asPlanned, findInputGaps } from "../survey/behind-base.js";
 import { withPlannedDefinitions } from "../survey/children.js";
-import { directMember } from "../survey/members.js";
+import { boundNow } from "../survey/effects.js";
+import { differingFrom } from "../survey/members.js";
 import { haveDefaultRulesMoved } from "../survey/policy-files.js";
 import { syncingSetOf } from "../survey/sets/set-failure.js";
+import { lackedSince } from "../survey/survey-afresh.js";
 import { lackedBy, survey, type Survey, type SurveySource } from "../survey/survey.js";
 import { type AccessContext, barredFrom, needsNoApproval, needsWriteAccess } from "./access.js";
 import { type ApprovalContext, createApprovals, createLifting, type WhyWithheld, withholdingOf } from "./approval.js";
@@ -30,11 +30,17 @@ import { type ReadFacts, requirementsIn, tell } from "./read-facts.js";
 interface SyncReading {
   readonly facts: Facts;
   readonly subjects: readonly LiveSubject[];
+  /** Every application that Argo CD listed. */
+  readonly everyApplication: readonly Application[];
 }
 
 type SyncSource = SurveySource &
   AccessContext &
   ApprovalContext & { readonly deployer: Pick<CommandContext["deployer"], "healthAfter"> };
+
+type ConfirmingSource = SyncSource &
+  Parameters<typeof boundNow>[2] &
+  Pick<CommandContext, "locks" | "holds" | "deployments" | "reload">;
 
 /**
  * Reads what a sync has to know besides what is stored. Renders nothing.
@@ -69,6 +75,7 @@ export async function readForSync(
   const now = new Map(looked.map(({ application, facts: one }) => [application, one]));
   return {
     subjects: looked.flatMap(({ subject }) => subject ?? []),
+    everyApplication: found.everyApplication,
     facts: {
       ...facts,
       untold,
@@ -147,7 +154,7 @@ async function lookAt(application: ApplicationName, found: Survey, { plan, why, 
 const NOT_PLANNED_AS_SUCH = "its Application resource was added or removed since the plan: run the plan command again";
 
 /** What is read again right before the first call that deploys. */
-interface Confirmation extends SyncReading {
+interface Confirmation extends Omit<SyncReading, "everyApplication"> {
   /** The change request as it is now, if its target branch or the default branch's rules moved meanwhile. */
   readonly moved: ChangeRequest | undefined;
 }
@@ -160,19 +167,19 @@ interface JudgedSync {
 }
 
 /**
- * Reads again what may have changed since a sync was judged: head and base, access, approvals, locks, and the live
- * applications.
+ * Reads again what may have changed since a sync was judged: head and base, access, approvals, locks, the live applications, and
+ * which others there are.
  */
 export async function readAgain(
-  { facts, subjects }: SyncReading,
-  { plan, lifted, command }: JudgedSync,
-  context: SyncSource & Pick<CommandContext, "locks" | "holds" | "deployments" | "clock" | "reload">,
+  { facts, subjects, everyApplication }: SyncReading,
+  { plan: judged, lifted, command }: JudgedSync,
+  context: ConfirmingSource,
 ): Promise<Confirmation> {
   const { host, change, deployer, user } = context;
   const untold: UntoldSoFar = { ...facts.untold };
+  const { plan, running, lacks } = await planAgain(judged, everyApplication, untold, context);
   const chosen = facts.applications.flatMap(({ application, now: one }) => (one === undefined ? [] : [application]));
-  const holds = await tell(untold, "holds", () => context.holds.list(), []);
-  const { deployed, settings, requires, required } = await rulesAgain(facts, chosen, { plan, holds }, context);
+  const { deployed, settings, requires, required } = await rulesAgain(facts, chosen, { plan, untold }, context);
   const approvals = createApprovals(context);
   const [now, rulesMoved, mayWrite, barred, approval, live, locks, missed] = await Promise.all([
     tell(untold, "change", () => host.getChangeRequest(change), change),
@@ -189,24 +196,24 @@ export async function readAgain(
   const withheld = new Map(
     await allInTurns(fresh, async (one) => [one.name, await withholdingOf(one, why, context)] as const),
   );
-  const differing = differingFrom(plan, fresh, undefined, change);
+  const differing = differingFrom(plan, fresh, running, change);
   const syncing = new Map(live.flatMap((one) => (one !== undefined && syncsItself(one) ? [[one.name, one]] : [])));
   const again = (one: ApplicationFacts): ApplicationFacts => {
     const { application, now: before } = one;
     const lock = locks.has(application) ? locks.get(application) : one.lock;
     if (before === undefined) return { ...one, lock };
-    const running = syncing.get(application);
+    const itself = syncing.get(application);
     const is = {
       ...before,
-      autoSynced: running !== undefined,
-      syncingSet: running && syncingSetOf(running),
+      autoSynced: itself !== undefined,
+      syncingSet: itself && syncingSetOf(itself),
       differs: differing.get(application),
       withheld: withheld.get(application),
     };
     return { ...one, requires: requires(application), lock, now: is };
   };
   const applications = facts.applications.map(again);
-  const moving = movingFacts(facts, change, now);
+  const moving = movingFacts({ ...facts, plan: facts.plan && { ...facts.plan, lacks } }, change, now);
   const isOther = rulesMoved || now.baseRevision !== change.baseRevision || now.defaultBranch !== change.defaultBranch;
   return {
     moved: isOther && !moving.headMoved && now.state === "open" ? now : undefined,
@@ -222,6 +229,20 @@ export async function readAgain(
       ...(facts.unhealthy && (await lookAtEarlierAgain(applications, context))),
     },
   };
+}
+
+/** The plan with the rules of all who deploy to the same namespaces by now, and the applications that it lacks by now. */
+async function planAgain(
+  plan: Plan | undefined,
+  earlier: readonly Application[],
+  untold: UntoldSoFar,
+  context: ConfirmingSource,
+) {
+  const { deployer, clock, signal } = context;
+  const running = await tell(untold, "applications", () => deployer.listApplications(signal, clock.now()), undefined);
+  if (plan === undefined || running === undefined) return { plan, running, lacks: undefined };
+  const lacks = await lackedSince(earlier, running, plan, context);
+  return { plan: await boundNow(plan, running, context), running, lacks };
 }
 
 /** Whether the stages before these applications still run what was deployed, and are healthy. */
@@ -278,9 +299,10 @@ async function illOf(record: Deployment, deployer: SyncSource["deployer"]): Prom
 async function rulesAgain(
   { asker }: Facts,
   names: readonly ApplicationName[],
-  { plan, holds }: { readonly plan: Plan | undefined; readonly holds: readonly Hold[] },
-  { change, ...context }: Pick<SyncSource, "change" | "settings">,
+  { plan, untold }: { readonly plan: Plan | undefined; readonly untold: UntoldSoFar },
+  { change, ...context }: Pick<ConfirmingSource, "change" | "settings" | "holds">,
 ) {
+  const holds = await tell(untold, "holds", () => context.holds.list(), []);
   const deployed = deployedOf(plan, names, change);
   const settings = await context.settings.including(definedInOf(deployed), "again");
   const requires = requirementsIn(plan, { change, settings, holds });
@@ -334,65 +356,4 @@ async function refreshed(
   if (attempt.kind === "held" || !attempt.fresh) return attempt.lock;
   await locks.release(application, holder);
   return undefined;
-}
-
-/**
- * What a sync of these applications would deploy that the plan of the head does not say, as sentences.
- * @param live every application that Argo CD shows; undefined if the children were compared before.
- */
-export function differingFrom(
-  plan: Plan | undefined,
-  subjects: readonly LiveSubject[],
-  live: readonly Application[] | undefined,
-  change: ChangeRequest,
-): ReadonlyMap<ApplicationName, string> {
-  if (!isPlanOf(plan, change)) return new Map();
-  const planned = new Map(plan.applications.map(({ application, effect }) => [application, effect]));
-  const running = live && new Map(live.map((one) => [one.name, one]));
-  const found = subjects.flatMap((subject): readonly (readonly [ApplicationName, string])[] => {
-    const effect = planned.get(subject.name);
-    const sentence = effect && differsFromPlan(effect, directMember(subject, change), running);
-    return sentence === undefined ? [] : [[subject.name, sentence]];
-  });
-  return new Map(found);
-}
-
-function differsFromPlan(
-  planned: Effect,
-  now: Member,
-  running: ReadonlyMap<ApplicationName, Application> | undefined,
-): string | undefined {
-  const [before] = planned.members;
-  if (before === undefined) return "the plan does not say what a sync of it changes";
-  return memberDiffers(before, now) ?? (running && childDiffers(planned, running));
-}
-
-function memberDiffers(before: Member, now: Member): string | undefined {
-  const pairs = [
-    ["project", before.project, now.project],
-    ["destination", before.destination, now.destination],
-    ["sources", before.sources, now.sources],
-    ["repository that defines it", before.definedIn ?? [], now.definedIn ?? []],
-    ["definition", before.digest, now.digest],
-    // A definition that is there by now, because a parent wrote it, replaces nothing.
-    ["definition", now.definition.kind === "unchanged" ? now.definition : before.definition, now.definition],
-  ] as const;
-  const changed = pairs.filter(([, left, right]) => JSON.stringify(left) !== JSON.stringify(right));
-  if (changed.length === 0) return undefined;
-  return `since the plan, the ${[...new Set(changed.map(([what]) => what))].join(" and ")} of ${now.application} changed in Argo CD or on the base branch`;
-}
-
-/** A child that had the head's definition when it was planned must still have it. */
-function childDiffers(
-  { members, applies }: Effect,
-  running: ReadonlyMap<ApplicationName, Application>,
-): string | undefined {
-  const reached = new Set(members.map(({ application }) => application));
-  const drifted = applies.filter(({ application, digest }) => {
-    if (reached.has(application)) return false;
-    const found = running.get(application);
-    return found === undefined || digestOf(found.spec) !== digest;
-  });
-  if (drifted.length === 0) return undefined;
-  return `since the plan, the definition of ${drifted.map(({ application }) => application).join(", ")} changed in Argo CD: a sync would write the one of this branch`;
 }

@@ -1,10 +1,20 @@
+import { detect, scanSides } from "../detect/scan/affected.js";
 import { type Application, type ApplicationSet, specEqual } from "../model/application.js";
 import type { ApplicationName } from "../model/brand.js";
 import { mapInTurns, nextTurn } from "../model/collections.js";
 import { jsonEqual } from "../model/json.js";
+import { isPlanOf, type Plan } from "../model/plan/plan.js";
 import type { Stoppable } from "../ports/context.js";
 import type { Deployer } from "../ports/deployer.js";
-import { NO_SETS, readLiveSets, survey, type Survey, type SurveyOptions, type SurveySource } from "./survey.js";
+import {
+  lackedBy,
+  NO_SETS,
+  readLiveSets,
+  survey,
+  type Survey,
+  type SurveyOptions,
+  type SurveySource,
+} from "./survey.js";
 
 /**
  * A survey for an answer such as "no applications are affected": what Argo CD listed some seconds ago may lack a new
@@ -31,13 +41,40 @@ export async function surveyAfresh(
 
 /** Whether Argo CD lists what it listed before, whatever became of its health: then another survey finds the same. */
 async function isSameList(now: readonly Application[], { everyApplication }: Survey): Promise<boolean> {
-  const before = new Map(everyApplication.map((one) => [one.name, one]));
-  const same = await mapInTurns(now, ({ name, parent, spec, annotations }) => {
-    const old = before.get(name);
-    if (old === undefined || old.parent !== parent) return false;
-    return specEqual(old.spec, spec) && jsonEqual(old.annotations, annotations);
+  return now.length === everyApplication.length && (await otherThan(everyApplication, now)).length === 0;
+}
+
+/** The applications that are new or defined otherwise since an earlier list. */
+async function otherThan(
+  earlier: readonly Application[],
+  now: readonly Application[],
+): Promise<readonly Application[]> {
+  const before = new Map(earlier.map((one) => [one.name, one]));
+  const others = await mapInTurns(now, (one) => {
+    const old = before.get(one.name);
+    const same = old?.parent === one.parent && jsonEqual(old?.annotations, one.annotations);
+    return same && old !== undefined && specEqual(old.spec, one.spec) ? [] : [one];
   });
-  return now.length === before.size && same.every(Boolean);
+  return others.flat();
+}
+
+/**
+ * What the plan of the head lacks of the applications that came to Argo CD, or changed there, since an earlier list. Reads the
+ * repository again only if there are any.
+ */
+export async function lackedSince(
+  earlier: readonly Application[],
+  now: readonly Application[],
+  plan: Plan | undefined,
+  context: Omit<SurveySource, "deployer"> & { readonly deployer: Pick<Deployer, "naming"> },
+): Promise<Plan["lacks"]> {
+  const live = await otherThan(earlier, now);
+  if (live.length === 0 || !isPlanOf(plan, context.change)) return undefined;
+  const nameOf = await context.deployer.naming();
+  const sides = await scanSides({ ...context, nameOf });
+  const { applications } = await detect({ ...context, nameOf, sides, live, liveSets: [] });
+  const names = new Set(live.map(({ name }) => name));
+  return lackedBy(plan, { applications: applications.filter(({ name }) => names.has(name)) }, context.change);
 }
 
 function areSameSets(now: readonly ApplicationSet[], { everySet }: Survey): boolean {

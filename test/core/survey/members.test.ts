@@ -1,9 +1,8 @@
 import { expect, test } from "@jest/globals";
-import { differingFrom } from "../../../src/core/facts/read-sync.js";
 import { digestOf } from "../../../src/core/model/application.js";
 import { applicationName } from "../../../src/core/model/brand.js";
 import type { LiveSubject } from "../../../src/core/model/subject.js";
-import { directMember } from "../../../src/core/survey/members.js";
+import { differingFrom, directMember } from "../../../src/core/survey/members.js";
 import { sampleApplication, sampleChange, samplePlan } from "../../comments/samples.js";
 
 const NAME = applicationName("web");
