@@ -115,6 +115,27 @@ describe.each(HOSTS)("the namespace of a protected application on %s", (host) =>
     expect(bot.lastComment(one)).toContain(BOUND);
   });
 
+  test.each([
+    ["of the head", undefined],
+    ["of an earlier commit", { "README.md": "hello" }],
+  ])("an application that came to the namespace since the plan %s binds the rollback", async (_which, push) => {
+    const bot = await start(host, "allowed_users: [bo]", { applications: ["dev"] });
+    const one = await bot.open({ "apps/dev/more.yaml": object("ConfigMap", "more", "shop") });
+    bot.expectChanges("sync dev");
+    await bot.comment(one, "svc sync");
+    bot.clock.advance(1000);
+    bot.argocd.addApplication(
+      bot.resourceOf("prod", { spec: { destination: { name: "in-cluster", namespace: "shop" } } }),
+    );
+    if (push !== undefined) await bot.forge.pushSilently(REPOSITORY, one, push);
+    await bot.comment(one, "svc rollback");
+    expect(bot.lastComment(one)).toMatch(/may not run `svc rollback` for:[^]*`dev`: only bo may/);
+    expect(bot.changes()).toEqual(["sync dev"]);
+    bot.expectChanges("sync dev");
+    await bot.comment(one, "svc rollback", "bo");
+    expect(bot.changes()).toEqual(["sync dev", "sync dev"]);
+  });
+
   test("in a namespace of its own nothing more is required", async () => {
     const bot = await start(host);
     const one = await bot.open({ "apps/dev/more.yaml": object("ConfigMap", "more", undefined) });

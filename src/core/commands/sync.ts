@@ -46,8 +46,9 @@ export async function sync(
   context: CommandContext,
   parentsOf: ParentsDone = () => [],
 ): Promise<CommandResult> {
-  const { settings, deployer, clock, signal } = context;
-  const asNow = async (stored: Plan) => boundNow(stored, await deployer.listApplications(signal, clock.now()), context);
+  const { change, settings, deployer, clock, signal } = context;
+  const asNow = async (stored: Plan) =>
+    isPlanOf(stored, change) ? boundNow(stored, await deployer.listApplications(signal, clock.now()), context) : stored;
   const [read, labelsOf] = await Promise.all([readStores(context, { asNow }), labelsFor(command, context)]);
   const { plan, approvals } = read;
   const doubtful = refusedInDoubt("sync", read.facts);

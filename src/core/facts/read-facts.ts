@@ -75,7 +75,7 @@ export interface FactOptions {
   readonly problems?: readonly string[];
   /** The newest plan; without this key it is read. */
   readonly plan?: Plan | undefined;
-  /** Adds to a plan of this head what holds now. */
+  /** Adds to a plan what holds now. */
   readonly asNow?: (plan: Plan) => Promise<Plan>;
   /** Which facts the host is asked for: all that are required, or all but the approval of the head. */
   readonly review?: "required" | "rules";
@@ -115,7 +115,7 @@ export async function readStores(
     tell(untold, "records", () => deployments.list(), []),
     tell(untold, "holds", () => holds.list(), []),
   ]);
-  const plan = isPlanOf(found, change) && asNow !== undefined ? await asNow(found) : found;
+  const plan = found !== undefined && asNow !== undefined ? await asNow(found) : found;
   await nextTurn();
   const settings = await source.settings.including(definedInOf(takingEffect(plan)));
   const words = hostWords[change.host];
