@@ -1,6 +1,6 @@
 import type { ApplicationName } from "../core/model/brand.js";
 import type { ChangeRequest } from "../core/model/change-request.js";
-import type { HostWords } from "../core/model/host-words.js";
+import { type HostWords, listed } from "../core/model/host-words.js";
 import type { NextStep } from "../core/model/next-step.js";
 import {
   type ApplicationSync,
@@ -72,14 +72,40 @@ export function syncBlocks(result: SyncedResult, facts: ResultFacts): readonly B
       : "",
   ];
   const merging = { kind: "merging", into: change.baseBranch } as const;
-  const next = advice?.next ?? (merge === undefined ? undefined : merging);
+  const merged = mergedMeanwhile(result, facts);
+  const left = applications.some(({ kind }) => kind !== "succeeded");
+  const next = merged !== "" && left ? undefined : (advice?.next ?? (merge === undefined ? undefined : merging));
   const at = change.headRevision.slice(0, 8);
   const run: Run = { ...facts, command: "sync", at, dryRun, next, alone: applications.length === 1 };
   return [
     ...verdictBlocks(applications, run, skipped.length),
+    ...blocksOf([merged]),
     ...applications.map((one) => syncBlock(one, run)),
     ...blocksOf(texts),
   ];
+}
+
+/** What it means that somebody merged the change request before its sync ended; empty if nobody did. */
+function mergedMeanwhile({ dryRun, applications, merge }: SyncedResult, { change, words }: ResultFacts): string {
+  // What is to be merged was merged by svc, in an earlier attempt of the run.
+  if (change.state !== "merged" || merge !== undefined) return "";
+  const are = (...kinds: readonly ApplicationSync["kind"][]) =>
+    applications.filter(({ kind }) => kinds.includes(kind)).map(({ application }) => application);
+  const [done, undone, open] = [are("succeeded"), are("failed", "rejected"), are("running", "unknown")];
+  const base = code(change.baseBranch);
+  const what = `**Merged meanwhile:** this ${words.short} was merged while it was synced`;
+  if (dryRun) return `${what}.`;
+  return joined(
+    [
+      `${what}, so svc deploys nothing more from it.`,
+      done.length === 0 ? "" : "What was deployed stays.",
+      undone.length === 0
+        ? ""
+        : `Not deployed: ${listed(undone.map(code), MAX_DEGRADED)}; once the cause is gone, sync ${undone.length === 1 ? "it" : "them"} in Argo CD, which deploys ${base}.`,
+      open.length === 0 ? "" : `How the sync of ${listed(open.map(code), MAX_DEGRADED)} ends is shown in Argo CD.`,
+    ],
+    " ",
+  );
 }
 
 function keptSentence(kept: readonly ApplicationName[], { command }: HostWords): string {

@@ -54,4 +54,53 @@ describe.each(HOSTS)("closed PRs on %s", (host) => {
       `This ${SHORT[host]} is merged. Only \`unlock\`, \`revert\`, \`hold\`, \`release\`, \`help\` work here.`,
     );
   });
+
+  test.each([true, false])(
+    "merged by somebody during its sync, with auto_merge %s: the answer says so, and what it means",
+    async (autoMerge) => {
+      const bot = await startBot({ host, config: { defaults: { auto_merge: autoMerge } } });
+      const one = await bot.open(changeOf(["api", "web"]));
+      bot.meanwhile("argocd", { method: "POST", path: /\/web\/sync$/ }, () =>
+        bot.forge.mergeByHand(REPOSITORY, one, "bo"),
+      );
+      bot.expectChanges("sync api", "sync web");
+      await bot.comment(one, "svc sync");
+      const said = bot.lastComment(one);
+      expect(said).toContain(
+        `**Merged meanwhile:** this ${SHORT[host]} was merged while it was synced, so svc deploys nothing more from it. What was deployed stays.\n`,
+      );
+      expect(said).toContain("nothing is left to do here; to undo it, comment `svc revert`");
+      expect(said).not.toMatch(/svc merges|merge this|svc (plan|sync|rollback)`/);
+      expect(bot.answers(one)[0]).toContain("**Merged** · ✅ 2 of 2 applications deployed by `ana`");
+      expect(await bot.stores.locks.list()).toEqual([]);
+    },
+  );
+
+  test("merged by somebody during a sync that fails for one application: that one is to be synced in Argo CD", async () => {
+    const bot = await startBot({ host, config: { defaults: { auto_merge: true } } });
+    const one = await bot.open(changeOf(["api", "web"]));
+    bot.argocd.failNextSync("api", { phase: "Failed", message: "no room" });
+    bot.meanwhile("argocd", { method: "POST", path: /\/web\/sync$/ }, () =>
+      bot.forge.mergeByHand(REPOSITORY, one, "bo"),
+    );
+    bot.expectChanges("sync api", "sync web");
+    await bot.comment(one, "svc sync");
+    const said = bot.lastComment(one);
+    expect(said).toContain(
+      "so svc deploys nothing more from it. What was deployed stays. Not deployed: `api`; once the cause is gone, sync it in Argo CD, which deploys `main`.\n",
+    );
+    expect(said).not.toMatch(/Not merged automatically|nothing is left|lock is kept|svc (plan|sync|rollback)`/);
+  });
+
+  test("closed by somebody during its sync: what is left is the rollback, and no merge", async () => {
+    const bot = await startBot({ host, config: { defaults: { auto_merge: true } } });
+    const one = await bot.open(changeOf(["web"]));
+    bot.meanwhile("argocd", { method: "POST", path: /\/web\/sync$/ }, () => bot.forge.close(REPOSITORY, one));
+    bot.expectChanges("sync web");
+    await bot.comment(one, "svc sync");
+    const said = bot.answers(one).find((text) => text.includes("svc Sync"));
+    expect(said).toContain("\nsvc rollback -a web\n");
+    expect(said).not.toMatch(/svc merges|merge this|To deploy `main` again/);
+    expect(bot.lastComment(one)).toContain("these applications still run its commit: `web`");
+  });
 });

@@ -332,9 +332,9 @@ function afterUndoing(by: "rollback" | "unlock", facts: Facts): NextStep {
   return next.kind === "command" && next.command === "plan" ? { kind: "undone", by, again: planning(facts) } : next;
 }
 
-/** The command that takes back what was deployed; undefined if it would be refused. */
+/** The command that takes back what was deployed; undefined if it would be refused, or is the next step in any case. */
 export function undoOf(done: readonly ApplicationName[], facts: Facts): AdvisedCommand | undefined {
-  const step = done.length === 0 ? undefined : undoing(done, facts);
+  const step = done.length === 0 || facts.change.state !== "open" ? undefined : undoing(done, facts);
   if (step?.kind !== "command") return undefined;
   // Without `-a` a rollback takes back every deployed application.
   const deployed = facts.applications.filter(({ record }) => record !== undefined);

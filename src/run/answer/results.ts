@@ -33,7 +33,9 @@ async function replyToSync(result: CommandResultOf<"synced">, answer: Answer): P
   const { finished, change, run, advised } = answer;
   const { settings } = finished;
   await answer.post();
-  if (settings !== undefined && !result.dryRun) {
+  if (change.state !== "open") {
+    await showEnd(change, await run.deployments.ofChange(change), run);
+  } else if (settings !== undefined && !result.dryRun) {
     const rejected = result.applications.filter(({ kind }) => kind === "rejected");
     const justFailed = rejected.map(({ application }) => application);
     await show(change, { settings, justFailed, reviewed: advised.reviewed }, run);

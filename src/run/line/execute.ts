@@ -17,7 +17,15 @@ import { postingOf, urgencyOf } from "../answer/results.js";
 import { showEnd } from "../answer/show.js";
 import { forgetStatus } from "../answer/status.js";
 import { startRollout } from "../around/rollout.js";
-import { type Answerable, type Finished, type Outcome, refused, silent, type Silent } from "./outcome.js";
+import {
+  type Answerable,
+  type CarriedOut,
+  type Finished,
+  type Outcome,
+  refused,
+  silent,
+  type Silent,
+} from "./outcome.js";
 import type { Permitted } from "./permit.js";
 import { commandContext, openChange, type Run } from "./run.js";
 
@@ -85,11 +93,12 @@ export async function withFreshFacts<T>(work: () => Promise<T>): Promise<T> {
   });
 }
 
+/** Runs a permitted command. The change request is told as it is afterwards: somebody may have merged or closed it meanwhile. */
 export async function execute(
   { asked, settings, problems, snapshot, settled }: Permitted,
   change: ChangeRequest,
   run: Run,
-): Promise<Finished | Silent> {
+): Promise<CarriedOut> {
   const given = asked.kind === "autoplan" ? asked : { by: asked.by };
   const result = await runCommand(asked.command, commandContext(given, change, { settings, snapshot }, run));
   const planned = result.kind === "planned";
@@ -100,8 +109,13 @@ export async function execute(
     planned ? advise({ result, settings, problems }, change, run).catch(() => undefined) : undefined,
   ]);
   const finished: Finished = { kind: "finished", result, settings, problems, settled, earlier, advised };
-  if (closed === undefined || !planned) return finished;
-  return asked.kind === "autoplan" ? silent("closed-meanwhile") : refused({ reason: "closed", state: closed });
+  if (closed === undefined) return [change, finished];
+  const now = { ...change, state: closed };
+  if (planned) {
+    return [now, asked.kind === "autoplan" ? silent("closed-meanwhile") : refused({ reason: "closed", state: closed })];
+  }
+  const unmerged = result.kind === "synced" ? { ...result, merge: undefined, notMerged: [] } : result;
+  return [now, { ...finished, result: unmerged }];
 }
 
 /** Our earlier comments; undefined if the host fails: the answer asks again and reports the failure. */

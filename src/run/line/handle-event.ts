@@ -52,7 +52,7 @@ async function carryOut(asked: Answerable, ref: ChangeRequestRef, run: Run): Pro
   const given = withPresentAccess(asked, ref, change);
   try {
     const decided = (await recover(given, change, run)) ?? (await permit(given, change, run));
-    return [change, decided.kind === "permitted" ? await execute(decided, change, run) : decided];
+    return decided.kind === "permitted" ? await execute(decided, change, run) : [change, decided];
   } finally {
     run.rendersAhead.stop(change);
   }
