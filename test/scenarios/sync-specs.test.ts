@@ -48,6 +48,53 @@ describe.each(HOSTS)("a sync of a changed definition on %s", (host) => {
     expect(await bot.locked(one)).toEqual(["web"]);
   });
 
+  test.each(["sync", "rollback"])(
+    "a sync that outlasts its time keeps the written definition, says so, and %s goes on",
+    async (command) => {
+      const bot = await startBot({ host, config: { deployer: { sync_timeout: "1m" } } });
+      const one = await bot.open(bot.moved("web"));
+      const letGo = bot.argocd.holdSync("web");
+      bot.expectChanges("update web", "sync web");
+      await bot.comment(one, "svc sync");
+      expect(bot.lastComment(one)).toContain(
+        `Its definition is the one of this ${SHORT[host]} and stays. Once the operation has ended, run the sync command again, or the rollback command, which puts back the earlier one.`,
+      );
+      expect(pathOf(bot)).toBe("apps/moved");
+      bot.argocd.failNextSync("web", { phase: "Failed", message: "no room" });
+      letGo();
+      await bot.comment(one, `svc ${command}`);
+      expect(bot.lastComment(one)).toContain("✅ succeeded");
+      expect(pathOf(bot)).toBe(command === "sync" ? "apps/moved" : "apps/web");
+    },
+  );
+
+  test.each(["sync", "rollback"])("a definition that cannot be put back stays, and %s goes on", async (command) => {
+    const bot = await startBot({ host });
+    const one = await bot.open(bot.moved("web"));
+    bot.argocd.failNextSync("web", { phase: "Failed", message: "no room" });
+    bot.argocd.faults.add({
+      method: "PUT",
+      path: /\/web\/spec$/,
+      times: 1,
+      fault: { kind: "meanwhile", act: () => undefined },
+    });
+    bot.argocd.faults.add({
+      method: "PUT",
+      path: /\/web\/spec$/,
+      times: 1,
+      fault: { kind: "status", status: 403, body: "{}" },
+    });
+    bot.expectChanges("update web", "sync web");
+    await bot.comment(one, "svc sync");
+    expect(bot.lastComment(one)).toMatch(
+      /Its definition could not be put back \([^\n]*\): once the cause is gone, run the sync command again, or the rollback command, or restore it in Argo CD\./,
+    );
+    expect(pathOf(bot)).toBe("apps/moved");
+    await bot.comment(one, `svc ${command}`);
+    expect(bot.lastComment(one)).toContain("✅ succeeded");
+    expect(pathOf(bot)).toBe(command === "sync" ? "apps/moved" : "apps/web");
+  });
+
   test("a definition that somebody changed meanwhile is not overwritten by the putting back", async () => {
     const bot = await startBot({ host });
     const one = await bot.open(bot.moved("web"));

@@ -122,15 +122,23 @@ async function deployHead(
   // A set would write its own again.
   const restores = failed && !left && subject.definedBySet === undefined && writesSpec({ live, spec });
   const restored = restores ? await restoreSpec(live, spec, command.name, context) : undefined;
+  const stays = outcome.kind === "running" && "live" in found && writesSpec({ live: found.live, spec });
   const untouched = outcome.kind === "rejected" && !left && restored?.kind !== "written";
   const unsettled = await settleSync(
     wrote === undefined ? record : { ...record, specWritten: wrote },
     untouched ? { kind: "untouched", earlier: subject.ownRecord } : outcome,
     context,
   );
-  const sentences = [...otherwise(outcome, planned), restored?.sentence, unsettled];
+  const sentence = stays ? writtenSentence(context) : restored?.sentence;
+  const sentences = [...otherwise(outcome, planned), sentence, unsettled];
   const kept = untouched || !("live" in found) ? subject.warnings : warnings;
   return { application, ...outcome, warnings: [...kept, ...sentences.filter((one) => one !== undefined)] };
+}
+
+/** What to do about a written definition whose sync goes on. */
+function writtenSentence({ change, hostWords }: Pick<DeployContext, "change" | "hostWords">): string {
+  const { short } = hostWords[change.host];
+  return `its definition is the one of this ${short} and stays. Once the operation has ended, run the sync command again, or the rollback command, which puts back the earlier one`;
 }
 
 function rejected({ kind, message }: Blocked): DeployOutcome {
@@ -241,8 +249,8 @@ export async function restoreSpec(
     return { kind: "restored", sentence: `its definition was put back to what it was before this ${command}` };
   } catch (error) {
     log.error({ application: live.name, err: error }, "could not restore the definition");
-    const cure = command === "sync" ? "run the rollback command" : "run the rollback command again";
-    const sentence = `its definition could not be put back (${safeMessage(error)}): ${cure}, or restore it in Argo CD`;
+    const ways = command === "sync" ? "sync command again, or the rollback command" : "rollback command again";
+    const sentence = `its definition could not be put back (${safeMessage(error)}): once the cause is gone, run the ${ways}, or restore it in Argo CD`;
     return { kind: "written", sentence };
   }
 }

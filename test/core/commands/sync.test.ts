@@ -214,7 +214,9 @@ describe("the definition", () => {
       return FAILED;
     };
     const [web] = synced(await world.run(number, SYNC));
-    expect(web?.warnings.map(plainText).join()).toMatch(/could not be put back .* run the rollback command/);
+    expect(web?.warnings.map(plainText).join()).toMatch(
+      /could not be put back .* run the sync command again, or the rollback command/,
+    );
     expect(await world.stores.deployments.list()).toMatchObject([
       { outcome: "failed", specWritten: spec(WEB, "other") },
     ]);
