@@ -5,6 +5,7 @@ import { allowsOwner, allowsRepository } from "../config/repository-names.js";
 import { parseComment } from "../core/commands/parse-command.js";
 import type { RepositoryName } from "../core/model/brand.js";
 import {
+  type ChangeNote,
   changeRequestKey,
   type ChangeRequestRef,
   identityKey,
@@ -18,7 +19,7 @@ import type { Clock } from "../core/ports/clock.js";
 import type { CodeHost, RecentActivity, RecentComment, RecentHead } from "../core/ports/code-host.js";
 import type { EventQueue } from "../core/ports/event-queue.js";
 import type { Log } from "../core/ports/log.js";
-import type { DeploymentStore, LockStore, PlanStore } from "../core/ports/stores.js";
+import type { DeploymentStore, LockStore, MarkStore, PlanStore } from "../core/ports/stores.js";
 import type { HostId } from "../names.js";
 import type { Publisher } from "../run/around/publisher.js";
 import { SEARCH_BACK_MS, sharedSearches } from "../store/shared-records.js";
@@ -33,6 +34,7 @@ export interface SearchParts {
   readonly audit: AuditLog;
   readonly locks: LockStore;
   readonly plans: PlanStore;
+  readonly marks: Pick<MarkStore, "described">;
   readonly deployments: DeploymentStore;
   readonly queue: EventQueue;
   readonly publisher: Pick<Publisher, "mark">;
@@ -206,7 +208,7 @@ export class RecentEvents {
   }
 
   async #search(place: Place, most: number): Promise<{ readonly found: number; readonly quiet: boolean }> {
-    const { polls, plans, queue, clock, log } = this.parts;
+    const { polls, plans, marks, queue, clock, log } = this.parts;
     const { host, repository, since } = place;
     const polled = polls.has(host.id);
     const activity = await host.recentActivity(repository, new Date(since.getTime() - SKEW_MS));
@@ -231,11 +233,14 @@ export class RecentEvents {
     // Where more changed at one time than the host tells of in one answer, it would be the same answer for ever.
     if (activity.readTo !== undefined && activity.readTo > since) leave(activity.readTo);
     // A command that follows a push is judged by that push's head.
-    for (const head of activity.heads) {
+    const notes = await marks.described(activity.heads.map(({ change }) => change));
+    for (const [at, head] of activity.heads.entries()) {
       if (!polled && head.updatedAt.getTime() > now - ON_ITS_WAY_MS) continue;
       const plan = await plans.find(head.change);
-      const event = headEvent(head, plan);
-      if (await this.#isHandled(head, event, plan, host)) {
+      const back = comeBack(head, notes[at]);
+      const isBack = back !== undefined && !(await queue.knows(back));
+      const event = isBack ? back : headEvent(head, plan);
+      if (!isBack && (await this.#isHandled(head, event, plan, host))) {
         if (polled && found >= most) leave(head.updatedAt);
         const review = polled && found < most ? await this.#newReviews(head, host) : undefined;
         if (review !== undefined) await give(review, head.updatedAt);
@@ -318,6 +323,17 @@ export class RecentEvents {
 
 function nameOf({ host, repository }: Pick<Place, "host" | "repository">): string {
   return `${host.id}/${repository}`;
+}
+
+/**
+ * The event of a change request that svc last read as closed or as a draft, and that is neither any more: its locks were released,
+ * or it was not planned. Its run reads it again, so it comes once.
+ */
+function comeBack({ change, draft, updatedAt }: RecentHead, note: ChangeNote | undefined): HostEvent | undefined {
+  if (note === undefined || (note.state === "open" && (!note.draft || draft))) return undefined;
+  const reason = note.state === "open" ? "ready" : "reopened";
+  const delivery = `found-${reason}-${changeRequestKey(change)}-${updatedAt.toISOString()}`;
+  return { kind: "updated", reason, delivery, change };
 }
 
 /** The event of a head that was not planned, or was planned for another base branch. Its id stays the same until there is a newer plan. */

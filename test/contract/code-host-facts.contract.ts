@@ -197,7 +197,7 @@ export function factsContract(under: () => CodeHostUnderTest): void {
     } = await host.recentActivity(repository, new Date(since.getTime() - 1000));
     expect(Math.abs((at?.getTime() ?? 0) - Date.now())).toBeLessThan(60_000);
     const ours = new Set([one.number, two.number, closed.number]);
-    const seen = { baseBranch: "main", updatedAt: expect.any(Date), activity: expect.any(String) };
+    const seen = { baseBranch: "main", draft: false, updatedAt: expect.any(Date), activity: expect.any(String) };
     expect(heads.filter(({ change }) => ours.has(change.number))).toEqual([
       { change: known(one.number), headRevision: one.headRevision, ...seen },
       { change: known(two.number), headRevision: head, ...seen },
@@ -236,7 +236,7 @@ export function factsContract(under: () => CodeHostUnderTest): void {
     expect((await host.recentActivity(repository, earlier)).heads).not.toEqual([]);
   });
 
-  test("recent activity: tells a merge, and changes its mark with each comment and review", async () => {
+  test("recent activity: tells a draft and a merge, and changes its mark with each comment and review", async () => {
     const { host, forge, repository } = under();
     const since = new Date(Date.now() - 1000);
     const { number } = await under().open({ "recent/5.txt": "5" });
@@ -253,6 +253,11 @@ export function factsContract(under: () => CodeHostUnderTest): void {
     await look();
     expect(new Set(marks).size).toBe(3);
     expect(marks).not.toContain(undefined);
+    for (const draft of [true, false]) {
+      await forge.markDraft(repository, number, draft);
+      const { heads } = await host.recentActivity(repository, since);
+      expect(heads.find(({ change }) => change.number === number)).toMatchObject({ draft });
+    }
     await forge.mergeByHand(repository, number, "ana");
     const { heads, closed } = await host.recentActivity(repository, since);
     expect(heads.filter(({ change }) => change.number === number)).toEqual([]);

@@ -89,6 +89,36 @@ describe.each(HOSTS)("a service that polls %s and gets no webhook", (host) => {
     expect(await bot.locked(one)).toEqual([]);
   });
 
+  test("plans and locks once what was reopened", async () => {
+    const bot = await startPolled(options);
+    const one = await bot.open(changeOf(["web"]));
+    await poll(bot);
+    for (const plans of [2, 3]) {
+      bot.clock.advance(1000);
+      await bot.close(one);
+      await poll(bot);
+      expect(await bot.locked(one)).toEqual([]);
+      await bot.forge.reopen(REPOSITORY, one);
+      await poll(bot);
+      await poll(bot);
+      expect(await bot.locked(one)).toEqual(["web"]);
+      expect(bot.answers(one)).toHaveLength(plans);
+    }
+  });
+
+  test("plans once what is no draft any more", async () => {
+    const bot = await startPolled(options);
+    const one = await bot.open(changeOf(["web"]), { draft: true });
+    await poll(bot);
+    await poll(bot);
+    expect(bot.answers(one)).toEqual([]);
+    await bot.forge.markDraft(REPOSITORY, one, false);
+    await poll(bot);
+    await poll(bot);
+    expect(bot.answers(one)).toEqual([expect.stringContaining("## svc Plan")]);
+    expect(await bot.locked(one)).toEqual(["web"]);
+  });
+
   test("shows in the status that an approval was given and withdrawn, and writes nothing while nothing happens", async () => {
     const rules = "sync_requirements:\n  - name: fresh\n    require_approval: true\n";
     const bot = await startPolled({ ...options, files: () => ({ ".svc.yaml": rules }) });

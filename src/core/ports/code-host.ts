@@ -183,7 +183,7 @@ export interface RecentActivity {
   readonly comments: readonly RecentComment[];
 }
 
-export interface RecentHead extends Pick<ChangeRequest, "headRevision" | "baseBranch"> {
+export interface RecentHead extends Pick<ChangeRequest, "headRevision" | "baseBranch" | "draft"> {
   readonly change: ChangeRequestRef;
   readonly updatedAt: Date;
   /** Another text after each comment and review, which not every host shows in `updatedAt`. */

@@ -92,6 +92,7 @@ const pullsSchema = z.array(
   z.object({
     number: numberField,
     state: z.enum(["open", "closed"]),
+    draft: z.boolean().nullish(),
     updated_at: timeField,
     closed_at: timeField.nullish(),
     merged_at: timeField.nullish(),
@@ -135,10 +136,11 @@ export function createRecentActivity(client: GitHubClient): CodeHost["recentActi
       readTo,
       heads: pulls
         .filter(({ state }) => state === "open")
-        .map(({ number, updated_at: updatedAt, head, base }) => {
+        .map(({ number, draft, updated_at: updatedAt, head, base }) => {
           const change = { ...at, number };
           const activity = updatedAt.toISOString();
-          return { change, headRevision: head.sha, baseBranch: base.ref, updatedAt, activity };
+          const facts = { headRevision: head.sha, baseBranch: base.ref, draft: draft === true };
+          return { change, ...facts, updatedAt, activity };
         }),
       closed: pulls.flatMap(({ number, closed_at: closedAt, merged_at }) =>
         closedAt && closedAt >= since ? [{ change: { ...at, number }, merged: Boolean(merged_at), closedAt }] : [],

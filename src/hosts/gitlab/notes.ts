@@ -116,6 +116,8 @@ const mergeRequestsSchema = z.array(
     target_project_id: idField,
     target_branch: z.string().min(1).max(1000),
     state: z.string(),
+    draft: z.boolean().nullish(),
+    work_in_progress: z.boolean().nullish(),
     sha: revisionField.nullish(),
     updated_at: timeField,
     closed_at: timeField.nullish(),
@@ -156,12 +158,15 @@ export function createRecentActivity(client: GitLabClient): CodeHost["recentActi
     return {
       at,
       readTo,
-      heads: changed.flatMap(({ change, state, sha, target_branch: baseBranch, updated_at: updatedAt, newest }) => {
-        const isNew = updatedAt >= since || (newest !== undefined && newest.created_at >= since);
-        const activity = `${updatedAt.toISOString()} ${newest?.id ?? ""}`;
-        if (state !== "opened" || !sha || !isNew) return [];
-        return [{ change, headRevision: sha, baseBranch, updatedAt, activity }];
-      }),
+      heads: changed.flatMap(
+        ({ change, state, sha, target_branch: baseBranch, updated_at: updatedAt, newest, ...one }) => {
+          const isNew = updatedAt >= since || (newest !== undefined && newest.created_at >= since);
+          const activity = `${updatedAt.toISOString()} ${newest?.id ?? ""}`;
+          if (state !== "opened" || !sha || !isNew) return [];
+          const draft = one.draft ?? one.work_in_progress ?? false;
+          return [{ change, headRevision: sha, baseBranch, draft, updatedAt, activity }];
+        },
+      ),
       closed: changed.flatMap(({ change, state, closed_at, merged_at, updated_at }) => {
         if (state !== "closed" && state !== "merged") return [];
         const closedAt = merged_at ?? closed_at ?? updated_at;
