@@ -13,6 +13,7 @@ import {
   urlsAtAliases,
 } from "../host-answer.js";
 import type { GitHubClient } from "./client.js";
+import { nameOf } from "./installations.js";
 import { userField } from "./webhook.js";
 import { GITHUB } from "./words.js";
 
@@ -137,7 +138,7 @@ async function findPull(client: GitHubClient, change: ChangeRequestRef, signal?:
     const pull = await getPull(client, at, signal);
     return { ...pull, repositoryId: pull.base.repo.id };
   };
-  return underPresentName(change, read, (id) => client.nameOf(id), GITHUB);
+  return underPresentName(change, read, (id) => nameOf(client, id), GITHUB);
 }
 
 export const repositorySchema = z.object({ id: idField, full_name: repositoryField });

@@ -15,10 +15,8 @@ import {
   type CallBudget,
   decodeAnswer,
   HostRefusal,
-  ifFound,
   oneLine,
   refusalOf,
-  repositoryField,
   scarceUntil,
   timeOf,
 } from "../host-answer.js";
@@ -73,8 +71,6 @@ export interface GitHubClient {
   asInstallation(id: number, asked: string, call: GitHubCall, signal?: AbortSignal): Promise<unknown>;
   /** Id of the App's installation on this repository, requested once per repository. */
   installationOf(repository: RepositoryName): Promise<number>;
-  /** The present name of the repository with this id; undefined if none of the first installations sees it. */
-  nameOf(repositoryId: string): Promise<RepositoryName | undefined>;
   /** Calls as the App's installation on this repository. */
   inRepository(repository: RepositoryName, asked: string, call: RepositoryCall, signal?: AbortSignal): Promise<unknown>;
   /** `inRepository` for a call that changes nothing. @returns What the schema makes of the answer. */
@@ -224,23 +220,6 @@ export function createGitHubClient(options: GitHubClientOptions): GitHubClient {
     return id;
   }
 
-  /** Whoever transfers a repository may take it to another installation. */
-  async function nameOf(repositoryId: string): Promise<RepositoryName | undefined> {
-    const asked = "find a repository that was renamed or transferred";
-    const listed = await asApp(asked, ({ rest }) => rest.apps.listInstallations({ per_page: 100 }));
-    const present = decodeAnswer(installationsSchema, listed, GITHUB, asked).filter((one) => !one.suspended_at);
-    for (const { id } of present.slice(0, MOST_ASKED)) {
-      // Octokit has no method for it. GitHub leads there from the old name: https://docs.github.com/rest/using-the-rest-api/best-practices-for-using-the-rest-api#follow-redirects
-      const found = await ifFound(
-        asInstallation(id, asked, (octokit) =>
-          octokit.request("GET /repositories/{repository_id}", { repository_id: repositoryId }),
-        ),
-      );
-      if (found !== undefined) return decodeAnswer(nameSchema, found, GITHUB, asked).full_name;
-    }
-    return undefined;
-  }
-
   async function inRepository(
     repository: RepositoryName,
     asked: string,
@@ -272,7 +251,6 @@ export function createGitHubClient(options: GitHubClientOptions): GitHubClient {
     asInstallation,
     installationOf: (repository) => installationOf(repository),
     scarceUntil: (repository) => scarceUntil(budgets.get(installations.get(repository) ?? 0), options.clock.now()),
-    nameOf,
     inRepository,
     read,
     queryRepository,
@@ -283,11 +261,6 @@ export function createGitHubClient(options: GitHubClientOptions): GitHubClient {
   };
 }
 
-/** Installations that are asked for a repository that was renamed. */
-const MOST_ASKED = 10;
-
-const installationsSchema = z.array(z.object({ id: z.int().positive(), suspended_at: z.string().nullish() }));
-const nameSchema = z.object({ full_name: repositoryField });
 const repositorySchema = z.object({ repository: z.unknown() });
 const pullRequestSchema = z.object({ pullRequest: z.unknown() });
 

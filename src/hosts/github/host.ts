@@ -19,7 +19,6 @@ import {
   refusalMessage,
   refusalOf,
   repositoryAt,
-  repositoryField,
   underPresentName,
 } from "../host-answer.js";
 import type { HostParts } from "../host-module.js";
@@ -28,6 +27,7 @@ import { findRepository, getChangeRequest, getMergeability, getState } from "./c
 import { createGitHubClient, type GitHubClient } from "./client.js";
 import { createComments, createRecentActivity } from "./comments.js";
 import { createDeployments, createSetStatus, findQueueProblems, mergeGroup, openWithHead } from "./commit-reports.js";
+import { askInstallations, createFindRepositories, findInstalled, nameOf } from "./installations.js";
 import { merge, revert, updateBranch } from "./merge.js";
 import { GITHUB } from "./words.js";
 
@@ -96,8 +96,8 @@ export function createGitHubHost(config: GitHubConfig, parts: HostParts): CodeHo
     ...createComments(client, self, inTurn),
     commitUrl: ({ webUrl }, commit) => `${webUrl.replace(/\/pull\/\d+$/, "")}/commit/${commit}`,
     setStatus: createSetStatus(client),
-    installedOn: async () => (await findInstalled(client)).map(({ owner }) => owner),
-    repositories: (servesOwner) => findRepositories(client, servesOwner),
+    installedOn: async () => (await findInstalled(client)).flatMap(({ owner }) => owner ?? []),
+    repositories: createFindRepositories(client, log),
     webhookProblems: () => findWebhookProblems(client),
     queueProblems: (repositories) => findQueueProblems(client, repositories),
     statusPerChange: false,
@@ -126,7 +126,6 @@ function isOnline(apiUrl: string): boolean {
 }
 
 const appSchema = z.object({ slug: z.string().min(1).max(255) });
-const installationsSchema = z.array(z.object({ id: z.int().positive(), suspended_at: z.string().nullish() }));
 /** The App's own credentials do not use an installation's rate limit. */
 async function readApp(client: GitHubClient): Promise<z.output<typeof appSchema>> {
   const asked = "read the App";
@@ -142,59 +141,12 @@ const accountSchema = z.object({ id: idField, login: loginField });
 async function findSelf(client: GitHubClient, apiUrl: string): Promise<User> {
   const asked = "read the App's own account";
   const username = `${(await readApp(client)).slug}[bot]`;
-  const listed = await client.asApp(asked, ({ rest }) => rest.apps.listInstallations({ per_page: 100 }));
-  const installations = decodeAnswer(installationsSchema, listed, GITHUB, asked);
-  const installation = installations.find(({ suspended_at }) => !suspended_at);
   const data =
-    installation === undefined
-      ? await readAnonymously(client, `${apiUrl}/users/${encodeURIComponent(username)}`, asked)
-      : await client.asInstallation(installation.id, asked, ({ rest }) => rest.users.getByUsername({ username }));
+    (await askInstallations(client, (id) =>
+      client.asInstallation(id, asked, ({ rest }) => rest.users.getByUsername({ username })),
+    )) ?? (await readAnonymously(client, `${apiUrl}/users/${encodeURIComponent(username)}`, asked));
   const { id, login } = decodeAnswer(accountSchema, data, GITHUB, asked);
   return { id, login, bot: true };
-}
-
-const MOST_PAGES = 10;
-const ownersSchema = z.array(
-  z.object({
-    id: z.int().positive(),
-    suspended_at: z.string().nullish(),
-    account: z.object({ login: loginField }).nullish().catch(undefined),
-  }),
-);
-
-async function findInstalled(client: GitHubClient) {
-  const asked = "list the App's installations";
-  const found: { readonly id: number; readonly owner: string; readonly suspended: boolean }[] = [];
-  for (let page = 1; page <= MOST_PAGES; page += 1) {
-    const data = await client.asApp(asked, ({ rest }) => rest.apps.listInstallations({ per_page: 100, page }));
-    const listed = decodeAnswer(ownersSchema, data, GITHUB, asked);
-    for (const { id, account, suspended_at } of listed) {
-      if (account) found.push({ id, owner: account.login, suspended: Boolean(suspended_at) });
-    }
-    if (listed.length < 100) break;
-  }
-  return found;
-}
-
-const reposSchema = z.object({
-  repositories: z.array(z.object({ full_name: repositoryField, archived: z.boolean() })),
-});
-
-async function findRepositories(client: GitHubClient, servesOwner: (owner: string) => boolean) {
-  const names: RepositoryName[] = [];
-  for (const { id, owner, suspended } of await findInstalled(client)) {
-    if (suspended || !servesOwner(owner)) continue;
-    const asked = `list the repositories of ${owner} that the App is installed on`;
-    for (let page = 1; page <= MOST_PAGES; page += 1) {
-      const data = await client.asInstallation(id, asked, ({ rest }) =>
-        rest.apps.listReposAccessibleToInstallation({ per_page: 100, page }),
-      );
-      const { repositories } = decodeAnswer(reposSchema, data, GITHUB, asked);
-      names.push(...repositories.filter(({ archived }) => !archived).map((one) => one.full_name));
-      if (repositories.length < 100) break;
-    }
-  }
-  return names;
 }
 
 const deliveriesSchema = z.array(z.object({ status: z.string(), status_code: z.int(), delivered_at: z.string() }));
@@ -395,5 +347,5 @@ async function withPresentName(client: GitHubClient, change: ChangeRequestRef): 
     const { id: repositoryId, full_name: repository } = await findRepository(client, name);
     return { repositoryId, repository };
   };
-  return { ...change, ...(await underPresentName(change, read, (id) => client.nameOf(id), GITHUB)) };
+  return { ...change, ...(await underPresentName(change, read, (id) => nameOf(client, id), GITHUB)) };
 }

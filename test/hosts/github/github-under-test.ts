@@ -36,12 +36,9 @@ const privateKey = rsaKey();
 let installations = 1000;
 
 /** A GitHub host and the API it asks, with the App installed on `acme/deploy`. */
-export function githubUnderTest({ installed = true, key = privateKey } = {}) {
+export function githubUnderTest({ installed = true, key = privateKey, log = keptLogger(key) } = {}) {
   const clock = skippingClock();
-  const host = createGitHubHost(
-    { appId: 12, privateKey: key, aliases: ["git.example.com"] },
-    hostParts(clock, keptLogger(key)),
-  );
+  const host = createGitHubHost({ appId: 12, privateKey: key, aliases: ["git.example.com"] }, hostParts(clock, log));
   const api = nock("https://api.github.com");
   const id = (installations += 1);
   if (installed) {

@@ -1,5 +1,6 @@
 import { describe, expect, test } from "@jest/globals";
 import nock from "nock";
+import { pino } from "pino";
 import { HostFailure } from "../../../src/core/model/errors.js";
 import { interceptRequests } from "../intercept.js";
 import { BASE, FORK_POINT, HEAD, OTHER, change, githubUnderTest, mintToken, pull, ref } from "./github-under-test.js";
@@ -195,6 +196,22 @@ describe("own account", () => {
     const expected = { id: "900", login: "svc-gate[bot]", bot: true };
     expect(await Promise.all([host.self(), host.self()])).toEqual([expected, expected]);
     expect(await host.self()).toEqual(expected);
+  });
+
+  test("is asked through the next installation where one refuses, as by its list of allowed addresses", async () => {
+    const { host, api, installation } = githubUnderTest({ installed: false });
+    const refusing = installation + 100_000;
+    api.get("/app").reply(200, { id: 12, slug: "svc-gate" });
+    api
+      .get("/app/installations")
+      .query(true)
+      .reply(200, [{ id: refusing }, { id: installation }]);
+    mintToken(refusing, "ghs_refused");
+    mintToken(installation);
+    const account = () => api.get("/users/svc-gate%5Bbot%5D");
+    account().matchHeader("authorization", "token ghs_refused").reply(403, { message: "IP allow list" });
+    account().matchHeader("authorization", "token ghs_secret").reply(200, { id: 900, login: "svc-gate[bot]" });
+    expect((await host.self()).id).toBe("900");
   });
 
   test("is asked as anybody when the App is installed nowhere", async () => {
@@ -529,4 +546,64 @@ test("more than 500 pull requests that changed are all told of", async () => {
   api.get("/repos/acme/deploy/issues/comments").query(true).reply(200, []);
   const { heads } = await host.recentActivity(ref.repository, new Date("2026-03-02T10:00:00Z"));
   expect(heads).toHaveLength(601);
+});
+
+describe("the repositories of several installations", () => {
+  function startWith(owners: readonly string[]) {
+    const lines: string[] = [];
+    const log = pino({ level: "warn" }, { write: (line) => lines.push(line) });
+    const { host, api, installation } = githubUnderTest({ installed: false, log });
+    const all = owners.map((login, index) => ({ id: installation + (index + 1) * 100_000, account: { login } }));
+    nock("https://api.github.com").persist().get("/app/installations").query(true).reply(200, all);
+    for (const { id } of all) mintToken(id, `ghs_${id}`);
+    const answer = (owner: string, status: number, body: object) => {
+      const { id } = all.find(({ account }) => account.login === owner) ?? { id: 0 };
+      const list = api.get("/installation/repositories").query(true);
+      list.matchHeader("authorization", `token ghs_${id}`).reply(status, body);
+    };
+    const of = (...names: readonly string[]) => ({
+      repositories: names.map((full_name) => ({ full_name, archived: false })),
+    });
+    return { host, lines, answer, of };
+  }
+
+  test("are found although one refuses, whose earlier ones stay, and the log names it", async () => {
+    const { host, lines, answer, of } = startWith(["acme", "other"]);
+    answer("acme", 403, { message: "the IP allow list of acme" });
+    answer("other", 200, of("other/one"));
+    expect(await host.repositories(() => true)).toEqual(["other/one"]);
+    expect(lines.map((line): unknown => JSON.parse(line))).toEqual([
+      expect.objectContaining({ owner: "acme", msg: "could not list the repositories of an installation of the App" }),
+    ]);
+    answer("acme", 200, of("acme/deploy"));
+    answer("other", 200, of("other/one"));
+    expect(await host.repositories(() => true)).toEqual(["acme/deploy", "other/one"]);
+    answer("acme", 403, { message: "This installation has been suspended" });
+    answer("other", 200, of("other/two"));
+    expect(await host.repositories(() => true)).toEqual(["acme/deploy", "other/two"]);
+  });
+
+  test("are not taken for none where every installation refuses", async () => {
+    const { host, answer } = startWith(["acme"]);
+    answer("acme", 403, { message: "the IP allow list of acme" });
+    await expect(host.repositories(() => true)).rejects.toMatchObject({ reason: "forbidden" });
+  });
+
+  test("are looked through for one that was renamed, which is not gone as long as one refuses", async () => {
+    const { host } = startWith(["acme", "other"]);
+    const api = nock("https://api.github.com");
+    for (const name of ["other/deploy", undefined]) {
+      api.get("/repos/acme/deploy/installation").reply(404, { message: "Not Found" });
+      api.get("/repositories/1").reply(403, { message: "the IP allow list of acme" });
+      api.get("/repositories/1").reply(name === undefined ? 404 : 200, { full_name: name });
+      if (name === undefined) continue;
+      const other = githubUnderTest({ installed: false }).installation;
+      api.get(`/repos/${name}/installation`).reply(200, { id: other });
+      mintToken(other);
+      api.get(`/repos/${name}/pulls/7`).reply(200, pull());
+    }
+    const renamed = { ...ref, repositoryId: "1" };
+    expect(await host.state(renamed)).toBe("open");
+    await expect(host.state(renamed)).rejects.toMatchObject({ reason: "forbidden" });
+  });
 });

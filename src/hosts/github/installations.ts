@@ -1,0 +1,131 @@
+import * as z from "zod";
+import type { RepositoryName } from "../../core/model/brand.js";
+import { HostFailure } from "../../core/model/errors.js";
+import type { CodeHost } from "../../core/ports/code-host.js";
+import type { Log } from "../../core/ports/log.js";
+import { decodeAnswer, ifFound, loginField, repositoryField } from "../host-answer.js";
+import type { GitHubClient } from "./client.js";
+import { GITHUB } from "./words.js";
+
+const MOST_PAGES = 10;
+/** Installations that are asked for what any of them can tell. */
+const MOST_ASKED = 10;
+
+const installationsSchema = z.array(
+  z.object({
+    id: z.int().positive(),
+    suspended_at: z.string().nullish(),
+    account: z.object({ login: loginField }).nullish().catch(undefined),
+  }),
+);
+
+interface Installation {
+  readonly id: number;
+  /** Undefined where it is installed on something that has no login. */
+  readonly owner: string | undefined;
+  readonly suspended: boolean;
+}
+
+/** Where the App is installed, the first thousand. */
+export async function findInstalled(client: GitHubClient): Promise<readonly Installation[]> {
+  const asked = "list the App's installations";
+  const found: Installation[] = [];
+  for (let page = 1; page <= MOST_PAGES; page += 1) {
+    const data = await client.asApp(asked, ({ rest }) => rest.apps.listInstallations({ per_page: 100, page }));
+    const listed = decodeAnswer(installationsSchema, data, GITHUB, asked);
+    for (const { id, account, suspended_at } of listed) {
+      found.push({ id, owner: account?.login, suspended: Boolean(suspended_at) });
+    }
+    if (listed.length < 100) break;
+  }
+  return found;
+}
+
+/**
+ * Asks one installation after the other until one knows. An owner may keep svc out, for instance by a list of allowed addresses,
+ * which must not concern the others.
+ * @returns Undefined if none knows. @throws {HostFailure} if none knows and one did not answer.
+ */
+export async function askInstallations<T>(
+  client: GitHubClient,
+  ask: (id: number) => Promise<T | undefined>,
+): Promise<T | undefined> {
+  let failure: HostFailure | undefined;
+  const present = (await findInstalled(client)).filter(({ suspended }) => !suspended);
+  for (const { id } of present.slice(0, MOST_ASKED)) {
+    try {
+      const answer = await ask(id);
+      if (answer !== undefined) return answer;
+    } catch (error) {
+      if (!(error instanceof HostFailure)) throw error;
+      failure ??= error;
+    }
+  }
+  if (failure !== undefined) throw failure;
+  return undefined;
+}
+
+const nameSchema = z.object({ full_name: repositoryField });
+
+/**
+ * The present name of the repository with this id; undefined if none of the first installations sees it. Whoever transfers a repository
+ * may take it to another one.
+ */
+export async function nameOf(client: GitHubClient, repositoryId: string): Promise<RepositoryName | undefined> {
+  const asked = "find a repository that was renamed or transferred";
+  // Octokit has no method for it. GitHub leads there from the old name: https://docs.github.com/rest/using-the-rest-api/best-practices-for-using-the-rest-api#follow-redirects
+  const found = await askInstallations(client, (id) =>
+    ifFound(
+      client.asInstallation(id, asked, (octokit) =>
+        octokit.request("GET /repositories/{repository_id}", { repository_id: repositoryId }),
+      ),
+    ),
+  );
+  return found === undefined ? undefined : decodeAnswer(nameSchema, found, GITHUB, asked).full_name;
+}
+
+const repositoriesSchema = z.object({
+  repositories: z.array(z.object({ full_name: repositoryField, archived: z.boolean() })),
+});
+
+/** Lists what the App is installed on. Of an installation that does not answer it repeats what was listed before. */
+export function createFindRepositories(client: GitHubClient, log: Log): CodeHost["repositories"] {
+  const known = new Map<number, readonly RepositoryName[]>();
+  return async (servesOwner) => {
+    const names: RepositoryName[] = [];
+    const silent: { readonly owner: string; readonly error: HostFailure }[] = [];
+    let answers = 0;
+    for (const { id, owner, suspended } of await findInstalled(client)) {
+      if (suspended || owner === undefined || !servesOwner(owner)) continue;
+      try {
+        known.set(id, await repositoriesOf(client, id, owner));
+        answers += 1;
+      } catch (error) {
+        // Whoever polls leaves GitHub alone then.
+        if (!(error instanceof HostFailure) || error.reason === "rate-limited") throw error;
+        silent.push({ owner, error });
+      }
+      names.push(...(known.get(id) ?? []));
+    }
+    const [first] = silent;
+    if (first !== undefined && answers === 0) throw first.error;
+    for (const { owner, error } of silent) {
+      log.warn({ owner, err: error }, "could not list the repositories of an installation of the App");
+    }
+    return names;
+  };
+}
+
+async function repositoriesOf(client: GitHubClient, id: number, owner: string): Promise<readonly RepositoryName[]> {
+  const asked = `list the repositories of ${owner} that the App is installed on`;
+  const names: RepositoryName[] = [];
+  for (let page = 1; page <= MOST_PAGES; page += 1) {
+    const data = await client.asInstallation(id, asked, ({ rest }) =>
+      rest.apps.listReposAccessibleToInstallation({ per_page: 100, page }),
+    );
+    const { repositories } = decodeAnswer(repositoriesSchema, data, GITHUB, asked);
+    names.push(...repositories.filter(({ archived }) => !archived).map((one) => one.full_name));
+    if (repositories.length < 100) break;
+  }
+  return names;
+}
