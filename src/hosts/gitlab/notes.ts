@@ -1,7 +1,8 @@
 import { MergeRequestNoteAwardEmojis, MergeRequestNotes, MergeRequests } from "@gitbeaker/rest";
+import { LRUCache } from "lru-cache";
 import * as z from "zod";
 import type { RepositoryName } from "../../core/model/brand.js";
-import type { ChangeRequestRef, User } from "../../core/model/change-request.js";
+import { type ChangeRequestRef, identityKey, type User } from "../../core/model/change-request.js";
 import type { CodeHost, OwnComment, Reaction, RecentComment } from "../../core/ports/code-host.js";
 import type { ContentPace } from "../content-pace.js";
 import {
@@ -105,8 +106,12 @@ async function listOwn(
 
 /** Merge requests of a page; each costs a request. */
 const MERGE_REQUESTS_PAGE = 50;
-/** Pages of merge requests, and of the newest notes of each, that one call of `recentActivity` reads. */
-const MAX_RECENT_PAGES = 10;
+/** Pages of the newest notes of a merge request that one call of `recentActivity` reads. */
+const MAX_NOTE_PAGES = 10;
+/** Pages of merge requests that one call reads, all but one of what the call before has told of; what is behind the last page is lost. */
+const MAX_MERGE_PAGES = 200;
+/** Merge requests whose last notes are remembered. */
+const MAX_SETTLED = 10_000;
 /** The caller asks again from a minute before `readTo`, so a call that reads no further would be repeated forever. */
 const OVERLAP_MS = 60_000;
 
@@ -144,16 +149,33 @@ const recentNotesSchema = z.array(
 /** GitLab leaves `updated_at` as it is if a note comes within a minute of the last update (`ThrottledTouch`). */
 const THROTTLED_MS = 60_000;
 
+type RecentNotes = Awaited<ReturnType<typeof notesSince>>;
+
 /** One call for the merge requests, and one for each that changed; further pages only where a page is full. */
 export function createRecentActivity(client: GitLabClient): CodeHost["recentActivity"] {
+  const settled = new LRUCache<string, RecentNotes & { readonly of: string }>({ max: MAX_SETTLED });
+
+  /** Does not ask again once a further note would have changed `updated_at`. */
+  async function notesOf({ updated_at }: RecentMerge, change: ChangeRequestRef, since: Date): Promise<RecentNotes> {
+    const [key, of] = [identityKey(change), updated_at.toISOString()];
+    const known = settled.get(key);
+    if (known?.of === of && known.since <= since) {
+      return { ...known, comments: known.comments.filter(({ createdAt }) => createdAt >= since) };
+    }
+    // Before the notes are read: what comes later counts as not read.
+    const at = client.answeredAt()?.getTime() ?? 0;
+    const notes = await notesSince(client, change, since);
+    if (at > updated_at.getTime() + THROTTLED_MS) settled.set(key, { ...notes, of });
+    return notes;
+  }
+
   return async (repository, since) => {
     const { merges, readTo } = await mergesSince(client, repository, since);
     const at = client.answeredAt();
-    const changed: (RecentMerge & Awaited<ReturnType<typeof notesSince>> & { readonly change: ChangeRequestRef })[] =
-      [];
+    const changed: (RecentMerge & RecentNotes & { readonly change: ChangeRequestRef })[] = [];
     for (const one of merges) {
       const change = { host: "hostb", repository, repositoryId: one.target_project_id, number: one.iid } as const;
-      changed.push({ ...one, change, ...(await notesSince(client, change, since)) });
+      changed.push({ ...one, change, ...(await notesOf(one, change, since)) });
     }
     return {
       at,
@@ -187,11 +209,12 @@ export function createRecentActivity(client: GitLabClient): CodeHost["recentActi
 async function mergesSince(client: GitLabClient, repository: RepositoryName, since: Date) {
   const found = new Map<number, RecentMerge>();
   let readTo: Date | undefined;
-  let after = new Date(since.getTime() - THROTTLED_MS);
-  for (let page = 1; page <= MAX_RECENT_PAGES; page += 1) {
+  let [after, page] = [new Date(since.getTime() - THROTTLED_MS), 1];
+  for (let pages = 1; pages <= MAX_MERGE_PAGES; pages += 1) {
+    const updatedAfter = after.toISOString();
     const query = { projectId: repository, orderBy: "updated_at", sort: "asc", perPage: MERGE_REQUESTS_PAGE } as const;
     const listed = await client.read(mergeRequestsSchema, `list the merge requests of ${repository}`, (gitlab) =>
-      new MergeRequests(gitlab).all({ ...query, updatedAfter: after.toISOString(), page: 1 }),
+      new MergeRequests(gitlab).all({ ...query, updatedAfter, page }),
     );
     for (const one of listed) {
       found.delete(one.iid);
@@ -199,6 +222,8 @@ async function mergesSince(client: GitLabClient, repository: RepositoryName, sin
     }
     readTo = listed.length < MERGE_REQUESTS_PAGE ? undefined : listed.at(-1)?.updated_at;
     if (readTo === undefined || readTo.getTime() > since.getTime() + OVERLAP_MS) break;
+    // One moment may have more than a page.
+    page = readTo.getTime() === after.getTime() ? page + 1 : 1;
     after = readTo;
   }
   return { merges: [...found.values()], readTo };
@@ -209,7 +234,7 @@ async function notesSince(client: GitLabClient, change: ChangeRequestRef, since:
   const { repository, number } = change;
   const order = { sort: "desc", orderBy: "created_at", perPage: PAGE_SIZE } as const;
   const found = new Map<string, z.output<typeof recentNotesSchema>[number]>();
-  for (let page = 1; page <= MAX_RECENT_PAGES; page += 1) {
+  for (let page = 1; page <= MAX_NOTE_PAGES; page += 1) {
     const listed = await client.read(recentNotesSchema, `list the comments of ${repository}!${number}`, (gitlab) =>
       new MergeRequestNotes(gitlab).all(repository, number, { ...order, page }),
     );
@@ -224,5 +249,5 @@ async function notesSince(client: GitLabClient, change: ChangeRequestRef, since:
     if (created_at < since || updated_at.getTime() !== created_at.getTime()) return [];
     return [{ change, id, body: body ?? "", author, createdAt: created_at }];
   });
-  return { comments, newest: notes[0] };
+  return { comments, newest: notes[0], since };
 }

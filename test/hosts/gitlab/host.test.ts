@@ -1,5 +1,5 @@
 import { describe, expect, test } from "@jest/globals";
-import type nock from "nock";
+import nock from "nock";
 import { HostFailure } from "../../../src/core/model/errors.js";
 import { interceptRequests } from "../intercept.js";
 import {
@@ -384,6 +384,62 @@ describe("the activity of a busy project", () => {
       7,
     ]);
     expect(activity.readTo).toBeUndefined();
+  });
+
+  test("is read on through six hundred that changed within two minutes, and the comments of most of them only once", async () => {
+    const { host, api } = gitlabUnderTest();
+    const start = Date.parse("2026-03-02T09:59:00.000Z");
+    // Five in each second, as a program changes them; the last are newer than what the next look reads again.
+    const timeOf = (iid: number) => new Date(start + Math.floor(iid / 5) * 1000).toISOString();
+    const all = merges(1, 640, timeOf);
+    api
+      .get(`${PROJECT}/merge_requests`)
+      .query(true)
+      .times(100)
+      .reply(200, (uri) => {
+        const after = new URL(uri, "https://gitlab.com").searchParams.get("updated_after") ?? "";
+        return all.filter(({ updated_at }) => String(updated_at) >= after).slice(0, 50);
+      });
+    let asked = 0;
+    const notes = api.get(/\/merge_requests\/\d+\/notes/).times(700);
+    const none = () => {
+      asked += 1;
+      return [];
+    };
+    notes.reply(200, none, { date: "Mon, 02 Mar 2026 10:03:05 GMT" });
+    const first = await host.recentActivity(ref.repository, since);
+    expect(first.readTo && first.readTo > new Date("2026-03-02T10:01:00Z")).toBe(true);
+    expect(new Set(first.heads.map(({ change: { number } }) => number)).size).toBeGreaterThan(310);
+    const [before, newest] = [asked, first.heads.at(-1)?.updatedAt ?? since];
+    const second = await host.recentActivity(ref.repository, newest);
+    expect(second.heads.at(-1)?.change.number).toBe(640);
+    expect(asked - before).toBeLessThan(100);
+    nock.cleanAll();
+  });
+
+  test("is read on past more of the same moment than one page has", async () => {
+    const { host, api } = gitlabUnderTest();
+    const at = "2026-03-02T10:00:30.000Z";
+    const list = (after: string, number: number) =>
+      api.get(`${PROJECT}/merge_requests`).query((asked) => page(after)(asked) && asked.page === String(number));
+    list("2026-03-02T09:59:00.000Z", 1).reply(
+      200,
+      merges(1, 50, () => at),
+    );
+    list(at, 1).reply(
+      200,
+      merges(1, 50, () => at),
+    );
+    list(at, 2).reply(
+      200,
+      merges(51, 70, () => at),
+    );
+    api
+      .get(/\/merge_requests\/\d+\/notes/)
+      .times(70)
+      .reply(200, []);
+    const { heads, readTo } = await host.recentActivity(ref.repository, since);
+    expect([heads.length, readTo]).toEqual([70, undefined]);
   });
 
   test("has all comments of a merge request with more than a hundred new ones, each once", async () => {
