@@ -9,6 +9,7 @@ import {
   changeRequestKey,
   type ChangeRequestRef,
   identityKey,
+  type InRepository,
   sameChangeRequest,
 } from "../core/model/change-request.js";
 import { HostFailure } from "../core/model/errors.js";
@@ -68,9 +69,8 @@ const MAX_FAILED = 10_000;
 /** How long a host that is at its limit is left alone. */
 const REST_MS = 5 * 60_000;
 
-interface Place {
+interface Place extends InRepository {
   readonly host: CodeHost;
-  readonly repository: RepositoryName;
   readonly since: Date;
 }
 
@@ -131,7 +131,8 @@ export class RecentEvents {
         this.#failedAt.set(nameOf(place), clock.now().getTime());
         // Repositories that were deleted or are no longer ours must not fill the log.
         if (error instanceof HostFailure && error.reason === "not-found") {
-          await this.#save(place, clock.now().getTime());
+          // A polled one may come back under another name, and is then searched from where this one ended.
+          if (!this.parts.polls.has(place.host.id)) await this.#save(place, clock.now().getTime());
           continue;
         }
         log.warn({ err: error, repository: place.repository }, "could not look for events in a repository");
@@ -147,11 +148,17 @@ export class RecentEvents {
       locks.list(),
       deployments.list(),
     ]);
-    const changes = [...entries, ...records].map(({ change }) => change).concat(held.map(({ holder }) => holder));
-    const known = new Map(changes.map((change) => [`${change.host}/${change.repository}`, change]));
+    const changes = [
+      ...held.map(({ holder }) => holder),
+      ...[...records, ...entries.toReversed()].map((one) => one.change),
+    ];
+    // The newest entry has the newest name.
+    const known = new Map(
+      changes.map((change) => [`${change.host}/${change.repositoryId ?? change.repository}`, change]),
+    );
     const now = clock.now().getTime();
     const places: Place[] = [];
-    for (const { host, repository } of known.values()) {
+    for (const { host, repository, repositoryId } of known.values()) {
       const codeHost = hosts[host];
       if (codeHost === undefined || polls.has(host)) continue;
       let until = await this.#searchedUntil(codeHost, repository);
@@ -161,7 +168,7 @@ export class RecentEvents {
         await this.#save({ host: codeHost, repository }, until);
       }
       const since = Math.max(until, now - SEARCH_BACK_MS);
-      places.push({ host: codeHost, repository, since: new Date(since) });
+      places.push({ host: codeHost, repository, repositoryId, since: new Date(since) });
     }
     return this.#longestUnsearched(places);
   }
@@ -169,8 +176,11 @@ export class RecentEvents {
   async #installed(host: CodeHost): Promise<readonly Place[]> {
     const places: Place[] = [];
     let now: number | undefined;
-    for (const repository of await this.#list(host)) {
-      const until = await this.#searchedUntil(host, repository);
+    const { names, gone } = await this.#list(host);
+    const ends = await Promise.all(gone.map((repository) => this.#searchedUntil(host, repository)));
+    const [renamedAt] = ends.filter((end) => end !== undefined).sort((a, b) => a - b);
+    for (const repository of names) {
+      const until = (await this.#searchedUntil(host, repository)) ?? renamedAt;
       if (until !== undefined) {
         places.push({ host, repository, since: new Date(until) });
         continue;
@@ -182,15 +192,17 @@ export class RecentEvents {
     return this.#longestUnsearched(places);
   }
 
-  async #list(host: CodeHost): Promise<readonly RepositoryName[]> {
+  /** Also those that the list before had: one that is new may be one of them under another name. */
+  async #list(host: CodeHost): Promise<Record<"names" | "gone", readonly RepositoryName[]>> {
     const { allowedRepos, clock } = this.parts;
     const now = clock.now().getTime();
     const known = this.#repositories.get(host.id);
-    if (known !== undefined && now - known.at < LISTED_FOR_MS) return known.names;
+    if (known !== undefined && now - known.at < LISTED_FOR_MS) return { names: known.names, gone: [] };
     const all = await host.repositories((owner) => allowsOwner(allowedRepos, host.id, owner));
     const names = all.filter((name) => allowsRepository(allowedRepos, host.id, name));
     this.#repositories.set(host.id, { at: now, names });
-    return names;
+    const present = new Set(names);
+    return { names, gone: known?.names.filter((name) => !present.has(name)) ?? [] };
   }
 
   #longestUnsearched(places: readonly Place[]): readonly Place[] {
@@ -209,9 +221,9 @@ export class RecentEvents {
 
   async #search(place: Place, most: number): Promise<{ readonly found: number; readonly quiet: boolean }> {
     const { polls, plans, marks, queue, clock, log } = this.parts;
-    const { host, repository, since } = place;
+    const { host, since } = place;
     const polled = polls.has(host.id);
-    const activity = await host.recentActivity(repository, new Date(since.getTime() - SKEW_MS));
+    const activity = await host.recentActivity(place, new Date(since.getTime() - SKEW_MS));
     const now = (polled ? activity.at : undefined)?.getTime() ?? clock.now().getTime();
     // What stays unsettled now is examined again next time.
     let until = polled ? now : now - ON_ITS_WAY_MS;

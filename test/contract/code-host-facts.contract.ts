@@ -194,7 +194,7 @@ export function factsContract(under: () => CodeHostUnderTest): void {
       heads,
       closed: ended,
       comments,
-    } = await host.recentActivity(repository, new Date(since.getTime() - 1000));
+    } = await host.recentActivity({ repository }, new Date(since.getTime() - 1000));
     expect(Math.abs((at?.getTime() ?? 0) - Date.now())).toBeLessThan(60_000);
     const ours = new Set([one.number, two.number, closed.number]);
     const seen = { baseBranch: "main", draft: false, updatedAt: expect.any(Date), activity: expect.any(String) };
@@ -227,13 +227,13 @@ export function factsContract(under: () => CodeHostUnderTest): void {
     const before = forge.requests.length;
     const later = new Date(Date.now() + 2 * 60_000);
     const nothing = { at: expect.any(Date), heads: [], closed: [], comments: [] };
-    expect(await host.recentActivity(repository, later)).toEqual(nothing);
+    expect(await host.recentActivity({ repository }, later)).toEqual(nothing);
     expect(forge.requests.length - before).toBe(host.id === "hosta" ? 2 : 1);
     // GitHub does not count the answer that nothing has changed.
-    expect(await host.recentActivity(repository, later)).toEqual(nothing);
+    expect(await host.recentActivity({ repository }, later)).toEqual(nothing);
     expect(forge.requests.length - before).toBe(host.id === "hosta" ? 3 : 2);
     const earlier = new Date(Date.now() - 2 * 60_000);
-    expect((await host.recentActivity(repository, earlier)).heads).not.toEqual([]);
+    expect((await host.recentActivity({ repository }, earlier)).heads).not.toEqual([]);
   });
 
   test("recent activity: tells a draft and a merge, and changes its mark with each comment and review", async () => {
@@ -242,7 +242,7 @@ export function factsContract(under: () => CodeHostUnderTest): void {
     const { number } = await under().open({ "recent/5.txt": "5" });
     const marks: (string | undefined)[] = [];
     const look = async () => {
-      const { heads } = await host.recentActivity(repository, since);
+      const { heads } = await host.recentActivity({ repository }, since);
       marks.push(heads.find(({ change }) => change.number === number)?.activity);
       await nextSecond();
     };
@@ -255,11 +255,11 @@ export function factsContract(under: () => CodeHostUnderTest): void {
     expect(marks).not.toContain(undefined);
     for (const draft of [true, false]) {
       await forge.markDraft(repository, number, draft);
-      const { heads } = await host.recentActivity(repository, since);
+      const { heads } = await host.recentActivity({ repository }, since);
       expect(heads.find(({ change }) => change.number === number)).toMatchObject({ draft });
     }
     await forge.mergeByHand(repository, number, "ana");
-    const { heads, closed } = await host.recentActivity(repository, since);
+    const { heads, closed } = await host.recentActivity({ repository }, since);
     expect(heads.filter(({ change }) => change.number === number)).toEqual([]);
     expect(closed.find(({ change }) => change.number === number)).toMatchObject({ merged: true });
   });

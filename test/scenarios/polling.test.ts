@@ -94,7 +94,7 @@ describe.each(HOSTS)("a service that polls %s and gets no webhook", (host) => {
     const one = await bot.open(changeOf(["web"]));
     await poll(bot);
     for (const plans of [2, 3]) {
-      bot.clock.advance(1000);
+      await nextSecond();
       await bot.close(one);
       await poll(bot);
       expect(await bot.locked(one)).toEqual([]);
@@ -256,6 +256,23 @@ describe.each(HOSTS)("a service that polls %s and gets no webhook", (host) => {
     await poll(bot);
     expect(bot.changes()).toEqual(["sync web"]);
     expect(bot.answers(one)).toHaveLength(3);
+  });
+
+  test("runs what is commented after a rename, before svc has heard of the new name", async () => {
+    const bot = await startPolled(options);
+    const one = await bot.open(changeOf(["web"]));
+    await poll(bot);
+    await nextSecond();
+    await bot.rename("acme/platform");
+    await bot.comment(one, "svc plan");
+    if (host === "hostb") await poll(bot);
+    bot.clock.advance(60_000);
+    await poll(bot);
+    await poll(bot);
+    expect(bot.answers(one)).toHaveLength(2);
+    bot.clock.advance(60_000);
+    await poll(bot);
+    expect(bot.answers(one)).toHaveLength(2);
   });
 
   test("asks for nothing of repositories outside of allowed_repos", async () => {

@@ -77,6 +77,19 @@ describe.each(HOSTS)("a repository that was renamed on %s", (host) => {
     expect(await bot.stores.locks.list()).toEqual([]);
   });
 
+  test("a command whose webhook was lost is found under the new name, which svc has not heard of", async () => {
+    const bot = await startBot({ host });
+    const one = await bot.open(changeOf(["web"]));
+    await bot.rename(RENAMED);
+    await bot.loseWebhooks(async () => void (await bot.forge.comment(RENAMED, one, "ana", "svc plan")));
+    const before = bot.answers(one).length;
+    for (const _ of [1, 2]) {
+      await bot.service.reconcile();
+      await bot.idle();
+    }
+    expect(bot.answers(one)).toHaveLength(before + 1);
+  });
+
   test("a command that is found again under the new name does not run again", async () => {
     const bot = await startBot({ host });
     const one = await bot.open(changeOf(["web"]));

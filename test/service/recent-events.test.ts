@@ -20,7 +20,7 @@ function startPolling(most: number, broken: readonly string[] = []) {
     self: () => Promise.resolve({ id: "1", login: "svc", bot: true }),
     reach: () => Promise.resolve(clock.now()),
     repositories: () => Promise.resolve([...broken.map(repositoryName), repository]),
-    recentActivity(name: string, since: Date): Promise<RecentActivity> {
+    recentActivity({ repository: name }, since): Promise<RecentActivity> {
       if (broken.includes(name)) return Promise.reject(new HostFailure("forbidden", "merge requests are disabled"));
       const told = comments.filter(({ createdAt }) => createdAt >= since).slice(0, most);
       const readTo = told.length < most ? undefined : told.at(-1)?.createdAt;

@@ -92,7 +92,7 @@ export function sameChangeRequest(left: ChangeRequestRef, right: ChangeRequestRe
   return left.host === right.host && left.number === right.number && sameRepositoryOf(left, right);
 }
 
-type InRepository = Pick<ChangeRequestRef, "repository" | "repositoryId">;
+export type InRepository = Pick<ChangeRequestRef, "repository" | "repositoryId">;
 
 /** By id if both are known, otherwise by name. */
 export function sameRepositoryOf(left: InRepository, right: InRepository): boolean {

@@ -6,6 +6,7 @@ import type {
   ChangeRequest,
   ChangeRequestRef,
   HeadRef,
+  InRepository,
   Mergeability,
   Reviews,
   User,
@@ -36,8 +37,8 @@ export interface CodeHost {
   getChangeRequest(change: ChangeRequestRef, signal?: AbortSignal): Promise<ChangeRequest>;
   /** Never cached either, in a single call. */
   state(change: ChangeRequestRef): Promise<ChangeRequest["state"]>;
-  /** What happened in a repository since then, for what webhooks did not tell. Reads a bounded part. */
-  recentActivity(repository: RepositoryName, since: Date): Promise<RecentActivity>;
+  /** What happened in a repository since then, for what webhooks did not tell, under its present name. Reads a bounded part. */
+  recentActivity(repository: InRepository, since: Date): Promise<RecentActivity>;
   /** The repositories that our credentials serve, the first thousands. @param servesOwner Names what need not be listed. */
   repositories(servesOwner: (owner: string) => boolean): Promise<readonly RepositoryName[]>;
   /** Polls for up to 20 seconds while the host still computes it, then returns `unknown`. */

@@ -118,7 +118,7 @@ interface QuietLook {
  */
 export function createRecentActivity(client: GitHubClient): CodeHost["recentActivity"] {
   const quiet = new LRUCache<RepositoryName, QuietLook>({ max: MAX_QUIET });
-  return async (name, since) => {
+  return async ({ repository: name }, since) => {
     const last = quiet.get(name);
     const { pulls, etag } = await pullsSince(client, name, since, last && last.since <= since ? last.etag : undefined);
     const nothing = { at: client.answeredAt(), heads: [], closed: [], comments: [] };

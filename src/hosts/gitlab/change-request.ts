@@ -1,7 +1,7 @@
 import { Branches, MergeRequests, Projects, Repositories } from "@gitbeaker/rest";
 import * as z from "zod";
 import type { Revision } from "../../core/model/brand.js";
-import type { ChangeRequest, ChangeRequestRef, Mergeability } from "../../core/model/change-request.js";
+import type { ChangeRequest, ChangeRequestRef, InRepository, Mergeability } from "../../core/model/change-request.js";
 import { BaseBranchGone, HostFailure } from "../../core/model/errors.js";
 import type { Clock } from "../../core/ports/clock.js";
 import {
@@ -172,11 +172,8 @@ async function findMergeRequest(client: GitLabClient, change: ChangeRequestRef, 
   return underPresentName(change, read, (id) => nameOf(client, id), GITLAB);
 }
 
-/** The change request with the name that its project has now; undefined if there is no such project, or we may not see it. */
-export async function withPresentName(
-  client: GitLabClient,
-  change: ChangeRequestRef,
-): Promise<ChangeRequestRef | undefined> {
+/** A reference with the name that its project has now; undefined if there is no such project, or we may not see it. */
+export async function withPresentName<R extends InRepository>(client: GitLabClient, change: R): Promise<R | undefined> {
   if (change.repositoryId === undefined) return change;
   const repository = await nameOf(client, change.repositoryId);
   return repository && { ...change, repository };

@@ -14,6 +14,7 @@ import {
   revisionField,
   timeField,
 } from "../host-answer.js";
+import { withPresentName } from "./change-request.js";
 import type { GitLabClient } from "./client.js";
 import { userField } from "./webhook.js";
 import { GITLAB } from "./words.js";
@@ -169,7 +170,8 @@ export function createRecentActivity(client: GitLabClient): CodeHost["recentActi
     return notes;
   }
 
-  return async (repository, since) => {
+  return async (given, since) => {
+    const { repository } = (await withPresentName(client, given)) ?? given;
     const { merges, readTo } = await mergesSince(client, repository, since);
     const at = client.answeredAt();
     const changed: (RecentMerge & RecentNotes & { readonly change: ChangeRequestRef })[] = [];

@@ -526,7 +526,7 @@ test("of more than 500 comments that are new or edited, it is said up to when th
       .query((query) => query.sort === "updated" && query.direction === "asc" && query.page === String(page))
       .reply(200, comments);
   }
-  const { readTo } = await host.recentActivity(ref.repository, new Date("2026-03-02T10:00:00Z"));
+  const { readTo } = await host.recentActivity(ref, new Date("2026-03-02T10:00:00Z"));
   expect(readTo).toEqual(new Date("2026-03-02T10:05:00Z"));
 });
 
@@ -544,7 +544,7 @@ test("more than 500 pull requests that changed are all told of", async () => {
       );
   }
   api.get("/repos/acme/deploy/issues/comments").query(true).reply(200, []);
-  const { heads } = await host.recentActivity(ref.repository, new Date("2026-03-02T10:00:00Z"));
+  const { heads } = await host.recentActivity(ref, new Date("2026-03-02T10:00:00Z"));
   expect(heads).toHaveLength(601);
 });
 

@@ -350,7 +350,7 @@ test.each([
     .get(/\/merge_requests\/\d+\/notes/)
     .times(count)
     .reply(200, []);
-  const activity = await host.recentActivity(ref.repository, new Date("2026-03-02T10:00:00.000Z"));
+  const activity = await host.recentActivity(ref, new Date("2026-03-02T10:00:00.000Z"));
   expect(activity.heads).toHaveLength(count);
   expect(activity.readTo?.toISOString()).toBe(readTo);
 });
@@ -378,7 +378,7 @@ describe("the activity of a busy project", () => {
       .get(/\/merge_requests\/\d+\/notes/)
       .times(60)
       .reply(200, []);
-    const activity = await host.recentActivity(ref.repository, since);
+    const activity = await host.recentActivity(ref, since);
     expect(activity.heads.map(({ change: { number } }) => number)).toEqual([
       ...Array.from({ length: 60 }, (_, index) => index + 1).filter((iid) => iid !== 7),
       7,
@@ -407,11 +407,11 @@ describe("the activity of a busy project", () => {
       return [];
     };
     notes.reply(200, none, { date: "Mon, 02 Mar 2026 10:03:05 GMT" });
-    const first = await host.recentActivity(ref.repository, since);
+    const first = await host.recentActivity(ref, since);
     expect(first.readTo && first.readTo > new Date("2026-03-02T10:01:00Z")).toBe(true);
     expect(new Set(first.heads.map(({ change: { number } }) => number)).size).toBeGreaterThan(310);
     const [before, newest] = [asked, first.heads.at(-1)?.updatedAt ?? since];
-    const second = await host.recentActivity(ref.repository, newest);
+    const second = await host.recentActivity(ref, newest);
     expect(second.heads.at(-1)?.change.number).toBe(640);
     expect(asked - before).toBeLessThan(100);
     nock.cleanAll();
@@ -438,7 +438,7 @@ describe("the activity of a busy project", () => {
       .get(/\/merge_requests\/\d+\/notes/)
       .times(70)
       .reply(200, []);
-    const { heads, readTo } = await host.recentActivity(ref.repository, since);
+    const { heads, readTo } = await host.recentActivity(ref, since);
     expect([heads.length, readTo]).toEqual([70, undefined]);
   });
 
@@ -460,7 +460,7 @@ describe("the activity of a busy project", () => {
     // Somebody wrote another one meanwhile, so that the last one of the first page comes again.
     const second = [...notes(201, 99), note(102, "2026-03-02T09:00:00.000Z")];
     api.get(path).query({ sort: "desc", order_by: "created_at", per_page: "100", page: "2" }).reply(200, second);
-    const { comments } = await host.recentActivity(ref.repository, since);
+    const { comments } = await host.recentActivity(ref, since);
     const ids = comments.map(({ id }) => Number(id));
     expect(new Set(ids).size).toBe(ids.length);
     expect(ids.toSorted((a, b) => a - b)).toEqual(Array.from({ length: 198 }, (_, index) => 103 + index));
