@@ -126,12 +126,13 @@ async function enqueue(
       return QUEUED;
     } catch (error) {
       if (!(error instanceof HostFailure) || error.reason === "rate-limited") throw error;
-      // It may have been queued although no answer came.
-      if (!(error instanceof HostRefusal)) {
-        if ((await queueOf(client, change))?.isInMergeQueue === true) return QUEUED;
-        throw error;
-      }
       const pause = MERGE_PAUSES_MS[attempt];
+      // It may have been queued although GitHub failed, or no answer came.
+      if (!(error instanceof HostRefusal) || (error.status >= 500 && pause === undefined)) {
+        const now = await queueOf(client, change);
+        if (now?.isInMergeQueue === true && now.headRefOid === change.headRevision) return QUEUED;
+        if (!(error instanceof HostRefusal) || now === undefined) throw error;
+      }
       if (error.reason === "forbidden" || pause === undefined) return { kind: "refused", reason: whyNotQueued(error) };
       await clock.sleep(pause);
     }

@@ -1,4 +1,5 @@
 import { describe, expect, test } from "@jest/globals";
+import nock from "nock";
 import type { MergeIntent } from "../../../src/core/model/result.js";
 import { interceptRequests } from "../intercept.js";
 import { HEAD, OTHER, change, githubUnderTest, pull } from "./github-under-test.js";
@@ -238,4 +239,35 @@ test("an open revert is looked for among the pull requests into the same branch 
     .reply(200, [{ ...one, number: 9, user: { id: 8 } }, one]);
   const outcome = await host.revert(change, { id: "4711", login: "bo", bot: false });
   expect(outcome).toEqual({ kind: "opened", number: 8, known: true });
+});
+
+describe("the merge queue, where GitHub failed at each try", () => {
+  const failed = "GitHub failed (502) when asked to put acme/deploy#7 into the merge queue";
+  test.each([
+    ["and took the last one all the same", { isInMergeQueue: true }, { kind: "queued" }],
+    ["and has it not", {}, { kind: "refused", reason: expect.stringContaining("did not take this pull request") }],
+    ["and has another head of it", { isInMergeQueue: true, headRefOid: OTHER }, { kind: "refused" }],
+    ["and does not tell", undefined, failed],
+  ])("%s", async (_, last, expected) => {
+    const { host, api } = githubUnderTest();
+    const queue = { ...NO_QUEUE, isMergeQueueEnabled: true };
+    api.get(PULL).times(2).reply(200, pull());
+    api.put(`${PULL}/merge`).reply(405, { message: "Changes must be made through the merge queue" });
+    let tries = 0;
+    nock("https://api.github.com")
+      .post("/graphql")
+      .times(20)
+      .reply((_uri, body) => {
+        const isTry = JSON.stringify(body).includes("enqueuePullRequest");
+        if (isTry) tries += 1;
+        if (isTry || (tries === 4 && last === undefined)) return [502, "<html>"];
+        const now = tries === 4 ? { ...queue, ...last } : queue;
+        return [200, { data: { repository: { pullRequest: now } } }];
+      });
+    const merging = host.merge(change, keep);
+    if (typeof expected === "string") await expect(merging).rejects.toThrow(expected);
+    else expect(await merging).toMatchObject(expected);
+    expect(tries).toBe(4);
+    nock.cleanAll();
+  });
 });
