@@ -420,6 +420,31 @@ describe.each(HOSTS)("the rollout after a merge, on %s", (host) => {
     expect(await followed()).toEqual([]);
   });
 
+  test("receivers and the audit trail are told how one ended whose repository is gone", async () => {
+    const receiver = await HookReceiver.start();
+    try {
+      const sent = { name: "records", url: receiver.url, format: "json", secret: SECRET, events: EVENTS };
+      const bot = await start(host, { config: { notifications: [sent] } });
+      const one = await bot.open(changeOf(["web"]));
+      await merge(bot, one);
+      bot.forge.faults.add({ path: new RegExp(`/${one}$`), fault: { kind: "status", status: 404 } });
+      for (const ms of [60 * 60_000, 15_000]) await look(bot, ms);
+      expect(await bot.stores.audit.list({ limit: 10, filter: { action: "rolled-out" } })).toMatchObject([
+        { who: "svc", applications: [{ application: "web", outcome: "failed" }] },
+      ]);
+      await receiver.until(1);
+      const bodies = receiver.messages.map(({ body }) => JSON.parse(body) as { type: string; data: object });
+      expect(bodies).toEqual([
+        expect.objectContaining({
+          type: "rollout_failed",
+          data: expect.objectContaining({ applications: [{ name: "web", outcome: "failed" }] }),
+        }),
+      ]);
+    } finally {
+      await receiver.stop();
+    }
+  });
+
   test("with after_merge.timeout off nothing is followed", async () => {
     const bot = await start(host, { config: { after_merge: { timeout: "off" } } });
     const one = await bot.open(changeOf(["web"]));

@@ -1,5 +1,10 @@
 import { isDeploying } from "../../core/commands/commands.js";
-import { type ChangeRequest, changeRequestKey, changeRequestRef } from "../../core/model/change-request.js";
+import {
+  type ChangeRequest,
+  changeRequestKey,
+  type ChangeRequestRef,
+  changeRequestRef,
+} from "../../core/model/change-request.js";
 import type { Command } from "../../core/model/command.js";
 import type { Notification, RolledOut, RunEnded } from "../../core/model/notification.js";
 import {
@@ -101,7 +106,7 @@ export async function tellOfMerge(change: ChangeRequest, run: Run): Promise<void
 }
 
 /** Tells receivers how a rollout ended. Never rejects. */
-export async function tellOfRollout({ applications, merged, approval }: Rollout, change: ChangeRequest, run: Run) {
+export async function tellOfRollout({ applications, merged, approval }: Rollout, change: ChangeRequestRef, run: Run) {
   const about = { change: changeRequestRef(change), head: merged, unapproved: approval === "missing" };
   const ends = applications.map(({ application, state }) => ({ application, end: endOf(state.kind) }));
   const id = `rolled out ${changeRequestKey(change)}`;

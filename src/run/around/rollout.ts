@@ -17,6 +17,7 @@ import {
   HeadMoved,
   HostFailure,
   isFinal,
+  NotServed,
   RepositoryFailure,
   safeMessage,
 } from "../../core/model/errors.js";
@@ -166,14 +167,13 @@ export async function followRollout(ref: ChangeRequestRef, { moved }: RolloutMov
   const now = run.clock.now();
   const isLate = Date.parse(before.until) <= now.getTime();
   const change = await run.host.getChangeRequest(ref).catch((error: unknown) => {
-    if (isLate && isFinal(error)) return undefined;
+    if (isLate && error instanceof HostFailure && isFinal(error)) return error;
     throw error;
   });
-  if (change === undefined) {
-    // Its repository is gone, or svc does not serve it any more: there is nobody to tell.
-    await abandonRollout(ref, run);
-    return silent("nothing-to-update");
-  }
+  if (change instanceof NotServed) await abandonRollout(ref, run);
+  // Its repository is gone: no comment can say how it ended, and its applications still run.
+  else if (change instanceof HostFailure) await endUnseen(before, run);
+  if (change instanceof HostFailure) return silent("nothing-to-update");
   const lines = new Map(moved.map(({ application, line }) => [application, line]));
   const looks = new RolloutLooks(before, change, now, run);
   const looked = await Promise.all(
@@ -194,7 +194,16 @@ export async function followRollout(ref: ChangeRequestRef, { moved }: RolloutMov
   return silent("rollout-looked-at");
 }
 
-/** Ends a rollout without a word: its looks end the process, or its change request cannot be read any more. */
+/** Tells how a rollout ended that cannot be looked at any more: what has not rolled out by the last look has failed. */
+async function endUnseen(before: Rollout, given: Run): Promise<void> {
+  const run = { ...given, runId: given.newRunId(`rollout ${identityKey(before.change)}`) };
+  const now = run.clock.now();
+  const rollout = { ...before, ended: now.toISOString(), applications: before.applications.map(atEnd) };
+  await tellOfEnd(rollout, rollout.change, run);
+  await run.rollouts.save(rollout, now);
+}
+
+/** Ends a rollout without a word: its looks end the process, or svc does not serve its repository any more. */
 export async function abandonRollout(
   ref: ChangeRequestRef,
   { rollouts, clock }: Pick<Run, "rollouts" | "clock">,
@@ -278,7 +287,10 @@ async function tell(before: Rollout, rollout: Rollout, change: ChangeRequest, gi
     await repost(run.host, change, remark(text, { runId }), { urgency: "result" });
   }
   await showEnvironments(before, rollout, change, run);
-  if (rollout.ended === undefined) return;
+  if (rollout.ended !== undefined) await tellOfEnd(rollout, change, run);
+}
+
+async function tellOfEnd(rollout: Rollout, change: ChangeRequestRef, run: Run): Promise<void> {
   await tellOfRollout(rollout, change, run);
   const [told] = await run.audit.list({ limit: 1, filter: { change, action: "rolled-out" } });
   if (told === undefined) await auditRun(auditFactsOfRollout(rollout), { change, asked: undefined }, run);
