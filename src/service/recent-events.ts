@@ -150,7 +150,7 @@ export class RecentEvents {
     ]);
     const changes = [
       ...held.map(({ holder }) => holder),
-      ...[...records, ...entries.toReversed()].map((one) => one.change),
+      ...[...records, ...entries.toReversed()].flatMap(({ change }) => change ?? []),
     ];
     // The newest entry has the newest name.
     const known = new Map(

@@ -63,6 +63,13 @@ export function auditLogContract(name: string, start: () => Promise<StoresUnderT
 
     const runs = async (query: Parameters<AuditLog["list"]>[0]) => (await audit.list(query)).map(({ runId }) => runId);
 
+    test("keeps an entry that concerns no change request, and finds it for none", async () => {
+      const held = { ...unlocked, change: undefined, head: undefined, action: "held" } as const;
+      await audit.record(held);
+      expect(await audit.list({ limit: 10 })).toEqual([{ ...held, id: expect.any(String) }]);
+      expect(await audit.list({ limit: 10, filter: { change } })).toEqual([]);
+    });
+
     test("entries come back as they were written, the newest first", async () => {
       for (const entry of [synced, planned, failed, unlocked]) await audit.record(entry);
       const records = await audit.list({ limit: 10 });

@@ -74,6 +74,26 @@ describe.each(HOSTS)("a hold on %s", (host) => {
     expect(bot.seen(one).state).toBe("merged");
   });
 
+  test("is in the audit trail, with who set and who released it", async () => {
+    const bot = await start(host);
+    const { id } = await hold(bot, ["prod-*", "web"]);
+    const olga = await visitor(bot, "olga");
+    expect((await olga.ask(`/api/v1/holds/${id}`, { method: "DELETE" })).status).toBe(200);
+    const listed = await bot.stores.audit.list({ limit: 10 });
+    const who = { host: "basic", id: "basic:olga", login: "olga" };
+    const of = (outcome: string) => ["prod-*", "web"].map((application) => ({ application, outcome }));
+    expect(listed).toMatchObject([
+      { who, action: "released", applications: of("released"), change: undefined, runId: id },
+      { who, action: "held", applications: of("held"), reason: expect.stringMatching(/^until /), runId: id },
+    ]);
+    expect(JSON.stringify(listed)).not.toContain("database migration");
+    const answer = JSON.parse((await olga.ask("/api/v1/activity")).text) as { entries: readonly object[] };
+    expect(answer.entries).toMatchObject([{ action: "released" }, { action: "held" }]);
+    const page = await olga.ask("/activity");
+    expect([page.status, page.text]).toEqual([200, expect.stringMatching(/>released<[^]*>held</)]);
+    await bot.service.reconcile();
+  });
+
   test("lets a rollback and a dry run pass, and holds the merge of what is deployed", async () => {
     const bot = await start(host);
     const one = await bot.open(changeOf(["api", "web"]));

@@ -37,7 +37,8 @@ export interface AuditEntry {
   readonly delivery: string;
   /** A person or a program, or the service itself: an automatic plan, a lost webhook. */
   readonly who: AuditPerson | typeof SERVICE;
-  readonly change: ChangeRequestRef;
+  /** Undefined for what a page or the API did without one, such as a hold. */
+  readonly change: ChangeRequestRef | undefined;
   /** Undefined if the run ended before it was known. */
   readonly head: Revision | undefined;
   readonly action: AuditAction;
@@ -99,7 +100,7 @@ export interface AuditLog {
 export function matchesAudit(entry: AuditEntry, { change, application, login, action }: AuditFilter = {}): boolean {
   const { who } = entry;
   return (
-    (change === undefined || sameChangeRequest(entry.change, change)) &&
+    (change === undefined || (entry.change !== undefined && sameChangeRequest(entry.change, change))) &&
     (application === undefined || entry.applications.some((one) => one.application === application)) &&
     (login === undefined || (typeof who === "object" && who.login.toLowerCase() === login.toLowerCase())) &&
     (action === undefined || [action].flat().includes(entry.action))

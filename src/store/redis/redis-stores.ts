@@ -229,7 +229,7 @@ const auditEntry: z.ZodType<AuditEntry> = z.object({
     z.literal(SERVICE),
     z.object({ host: z.enum([...HOST_IDS, "oidc", "basic", "api-token"]), id: z.string(), login: z.string() }),
   ]),
-  change: stored.change,
+  change: orUndefined(stored.change),
   head: orUndefined(stored.revision),
   action: z.enum(AUDIT_ACTIONS),
   command: orUndefined(z.enum(COMMAND_NAMES)),

@@ -49,7 +49,7 @@ export function activityBody(record: AuditRecord, hostPageOf: HostPageOf) {
     at,
     run_id: runId,
     who: whoBody(who),
-    change: changeBody(change, hostPageOf),
+    change: change && changeBody(change, hostPageOf),
     head,
     action,
     command,

@@ -5,13 +5,15 @@ import { namePatternProblem } from "../../config/pattern.js";
 import { endOfHold, reasonProblem, WHY } from "../../core/commands/hold.js";
 import type { Hold } from "../../core/model/hold.js";
 import { matchesHold } from "../../core/policy/effect-rules.js";
+import { recordAudit } from "../../core/ports/audit.js";
 import type { Clock } from "../../core/ports/clock.js";
 import type { Log } from "../../core/ports/log.js";
+import { auditFactsOf } from "../../run/answer/audit.js";
 import type { Publisher } from "../../run/around/publisher.js";
 import type { Stores } from "../../store/stores.js";
 import { answering, answeringAdmin, pathPart, readBody, withoutQuery } from "./answers.js";
 
-interface HoldParts extends Pick<Stores, "holds"> {
+interface HoldParts extends Pick<Stores, "holds" | "audit"> {
   readonly publisher: Publisher;
   readonly timezone: string;
   readonly clock: Clock;
@@ -45,6 +47,7 @@ export function holdRoutes(parts: HoldParts): Router {
         };
         await holds.save(hold, now);
         log.info({ hold: hold.id, applications, until, by: id }, "deployments are held");
+        await noteHold({ kind: "held", hold }, hold.by, parts);
         await publisher.touchedAll((application) => matchesHold(hold, application));
         return { status: 200, body: { hold: holdBody(hold) } };
       },
@@ -58,11 +61,25 @@ export function holdRoutes(parts: HoldParts): Router {
       const hold = await holds.remove(pathPart(request, "id"));
       if (hold === undefined) return { status: 404, error: "no hold has this id; GET /api/v1/holds lists them" };
       log.info({ hold: hold.id, applications: hold.applications, by: admin.id }, "a hold was released");
+      const by = { provider: admin.provider, id: admin.id, login: admin.username };
+      await noteHold({ kind: "released", hold }, by, parts);
       await publisher.touchedAll((application) => matchesHold(hold, application));
       return { status: 200, body: { status: "released", hold: holdBody(hold) } };
     }, withoutQuery),
   );
   return router;
+}
+
+/** Records who set or released a hold, as for one of a comment. Never throws. */
+async function noteHold(
+  { kind, hold }: { readonly kind: "held" | "released"; readonly hold: Hold },
+  { provider, id, login }: Hold["by"],
+  parts: HoldParts,
+): Promise<void> {
+  const facts = kind === "held" ? auditFactsOf({ kind, hold }) : auditFactsOf({ kind, holds: [hold] });
+  const at = parts.clock.now().toISOString();
+  const from = { runId: hold.id, delivery: "", change: undefined, head: undefined, command: undefined };
+  if (facts !== undefined) await recordAudit({ at, who: { host: provider, id, login }, ...from, ...facts }, parts);
 }
 
 function holdBody({ id, applications, reason, by, since, until }: Hold) {

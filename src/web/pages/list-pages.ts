@@ -184,7 +184,8 @@ function lastDeployments(entries: readonly AuditRecord[]): readonly LastDeployme
   const known = new Set<string>();
   return entries.flatMap(({ applications, reason, action, change, head, who, at }) => {
     // A dry run deploys nothing.
-    const deployed = reason === undefined ? applications.filter(({ outcome }) => outcome === "succeeded") : [];
+    if (change === undefined || reason !== undefined) return [];
+    const deployed = applications.filter(({ outcome }) => outcome === "succeeded");
     const first = deployed.filter(({ application }) => !known.has(application));
     for (const { application } of first) known.add(application);
     // A rollback deploys the target revision.
@@ -241,7 +242,7 @@ function filled(query: unknown): Readonly<Record<string, string>> {
 /** The rows of a table of entries. */
 async function shownEntries(entries: readonly AuditRecord[], reader: Reader, parts: PageParts) {
   const nameOf = await nameChanges(
-    entries.map(({ change }) => change),
+    entries.flatMap(({ change }) => change ?? []),
     reader,
     parts,
   );
@@ -261,7 +262,7 @@ function rowOf(
     at: shownTime(entry.at, now),
     who: whoName(entry.who),
     ...activityWords(entry),
-    change: nameOf(entry.change),
+    change: entry.change && nameOf(entry.change),
     commit: entry.head,
     took: entry.seconds === undefined ? undefined : lengthText(entry.seconds),
     applications,
