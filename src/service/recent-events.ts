@@ -180,8 +180,11 @@ export class RecentEvents {
     const ends = await Promise.all(gone.map((repository) => this.#searchedUntil(host, repository)));
     const [renamedAt] = ends.filter((end) => end !== undefined).sort((a, b) => a - b);
     for (const repository of names) {
-      const until = (await this.#searchedUntil(host, repository)) ?? renamedAt;
+      const known = await this.#searchedUntil(host, repository);
+      const until = known ?? renamedAt;
       if (until !== undefined) {
+        // Its first look may come later, or fail.
+        if (known === undefined) await this.#save({ host, repository }, until);
         places.push({ host, repository, since: new Date(until) });
         continue;
       }

@@ -15,12 +15,15 @@ const repository = repositoryName("acme/deploy");
 /** A polled host that tells of so many comments in one answer, the oldest first, and nothing of the repositories in `broken`. */
 function startPolling(most: number, broken: readonly string[] = []) {
   const [clock, comments, found] = [new ManualClock(), [] as RecentComment[], new Map<string, HostEvent>()];
+  const now = { name: repository, fails: false };
   const host = {
     id: "hostb",
     self: () => Promise.resolve({ id: "1", login: "svc", bot: true }),
     reach: () => Promise.resolve(clock.now()),
-    repositories: () => Promise.resolve([...broken.map(repositoryName), repository]),
+    repositories: () => Promise.resolve([...broken.map(repositoryName), now.name]),
     recentActivity({ repository: name }, since): Promise<RecentActivity> {
+      if (name !== now.name && !broken.includes(name)) return Promise.reject(new HostFailure("not-found", "moved"));
+      if (now.fails) return Promise.reject(new HostFailure("failed", "out of order"));
       if (broken.includes(name)) return Promise.reject(new HostFailure("forbidden", "merge requests are disabled"));
       const told = comments.filter(({ createdAt }) => createdAt >= since).slice(0, most);
       const readTo = told.length < most ? undefined : told.at(-1)?.createdAt;
@@ -45,6 +48,7 @@ function startPolling(most: number, broken: readonly string[] = []) {
     log: recordingLog(),
   });
   return {
+    now,
     comment(number: number) {
       const change = { host: "hostb", repository, number } as const;
       const author = { id: "2", login: "ana", bot: false };
@@ -90,5 +94,20 @@ test("repositories that never tell what happened do not keep the others from bei
   line.wait(5 * MINUTE_MS);
   line.comment(1);
   for (let look = 1; look <= 2; look += 1) await line.poll(MINUTE_MS);
+  expect(line.found()).toEqual([1]);
+});
+
+test("a repository that was renamed is looked at from where its old name ended, although the first look fails", async () => {
+  const line = startPolling(2);
+  await line.poll(0);
+  await line.poll(5 * MINUTE_MS);
+  line.wait(10_000);
+  line.comment(1);
+  line.now.name = repositoryName("acme/platform");
+  await line.poll(10_000);
+  line.now.fails = true;
+  await line.poll(MINUTE_MS);
+  line.now.fails = false;
+  await line.poll(MINUTE_MS);
   expect(line.found()).toEqual([1]);
 });
