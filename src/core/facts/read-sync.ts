@@ -213,7 +213,11 @@ export async function readAgain(
     return { ...one, requires: requires(application), lock, now: is };
   };
   const applications = facts.applications.map(again);
-  const moving = movingFacts({ ...facts, plan: facts.plan && { ...facts.plan, lacks } }, change, now);
+  const moving = movingFacts(
+    { ...facts, plan: facts.plan && { ...facts.plan, lacks: lacks ?? facts.plan.lacks } },
+    change,
+    now,
+  );
   const isOther = rulesMoved || now.baseRevision !== change.baseRevision || now.defaultBranch !== change.defaultBranch;
   return {
     moved: isOther && !moving.headMoved && now.state === "open" ? now : undefined,
