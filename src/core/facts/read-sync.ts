@@ -177,7 +177,7 @@ export async function readAgain(
 ): Promise<Confirmation> {
   const { host, change, deployer, user } = context;
   const untold: UntoldSoFar = { ...facts.untold };
-  const { plan, running, lacks } = await planAgain(judged, everyApplication, untold, context);
+  const { plan, running, lacks = facts.plan?.lacks } = await planAgain(judged, everyApplication, untold, context);
   const chosen = facts.applications.flatMap(({ application, now: one }) => (one === undefined ? [] : [application]));
   const { deployed, settings, requires, required } = await rulesAgain(facts, chosen, { plan, untold }, context);
   const approvals = createApprovals(context);
@@ -213,11 +213,7 @@ export async function readAgain(
     return { ...one, requires: requires(application), lock, now: is };
   };
   const applications = facts.applications.map(again);
-  const moving = movingFacts(
-    { ...facts, plan: facts.plan && { ...facts.plan, lacks: lacks ?? facts.plan.lacks } },
-    change,
-    now,
-  );
+  const moving = movingFacts({ ...facts, plan: facts.plan && { ...facts.plan, lacks } }, change, now);
   const isOther = rulesMoved || now.baseRevision !== change.baseRevision || now.defaultBranch !== change.defaultBranch;
   return {
     moved: isOther && !moving.headMoved && now.state === "open" ? now : undefined,
