@@ -1,6 +1,6 @@
 import { describe, expect, test } from "@jest/globals";
 import { HOSTS, REPOSITORY, SHORT, startBot, type Bot } from "./bot.js";
-import { applicationResource, asYaml, configMap } from "./resources.js";
+import { applicationResource, asYaml, changeOf, configMap } from "./resources.js";
 
 const CHARTS = "acme/charts";
 const pathOf = (bot: Bot) => bot.argocd.application("web")?.spec.source?.path;
@@ -118,6 +118,20 @@ describe.each(HOSTS)("a sync of a changed definition on %s", (host) => {
     await bot.comment(one, "svc sync");
     expect(bot.lastComment(one)).toContain("not from the sources that were planned");
     expect(bot.lastComment(one)).toContain(`is not the one of this ${SHORT[host]} and was left as it is`);
+    expect(await bot.stores.deployments.ofChange(bot.ref(one))).toMatchObject([{ outcome: "failed" }]);
+    expect(await bot.locked(one)).toEqual(["web"]);
+  });
+
+  test("nor is one of a definition whose options alone came meanwhile", async () => {
+    const bot = await startBot({ host });
+    const one = await bot.open(changeOf(["web"]));
+    bot.meanwhile("argocd", { method: "POST", path: /\/applications\/web\/sync$/ }, () => {
+      const source = { ...bot.argocd.application("web")?.spec.source, directory: { exclude: "*secret*" } };
+      bot.argocd.addApplication(bot.resourceOf("web", { spec: { source } }));
+    });
+    bot.expectChanges("sync web");
+    await bot.comment(one, "svc sync");
+    expect(bot.lastComment(one)).toContain("not from the sources that were planned");
     expect(await bot.stores.deployments.ofChange(bot.ref(one))).toMatchObject([{ outcome: "failed" }]);
     expect(await bot.locked(one)).toEqual(["web"]);
   });

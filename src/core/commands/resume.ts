@@ -222,9 +222,11 @@ async function followStarted(
     if (live === undefined) return over(unknown(application, "the application no longer exists"));
     const undone = await followUndo(live, record, command, context);
     if (undone !== undefined) return undone;
-    const spec = command.name === "sync" ? (record?.specWritten ?? live.spec) : live.spec;
+    const written = command.name === "sync" ? record?.specWritten : undefined;
+    const spec = written ?? live.spec;
     const at = pins.length === 0 ? "target" : pins;
-    outcome = await deployer.follow({ application: { ...live, spec }, at, runId, onProgress });
+    const lookup = { application: { ...live, spec }, at, runId, readLater: written === undefined } as const;
+    outcome = await deployer.follow({ ...lookup, onProgress });
     outcome ??= writtenDown(record, command, runId);
     if (outcome === undefined) {
       if (live.lastOperation === lastOperation) return undefined;

@@ -124,7 +124,9 @@ function unseen(error: unknown): { readonly kind: "unseen" } | { readonly kind: 
 
 export function lookupOf(record: Deployment, live: LiveApplication, runId: string): SyncLookup {
   const at = record.pins.length === 0 ? "target" : record.pins;
-  return { application: { ...live, spec: record.specWritten ?? live.spec }, at, runId };
+  const { specWritten } = record;
+  const spec = specWritten ?? live.spec;
+  return { application: { ...live, spec }, at, runId, readLater: specWritten === undefined };
 }
 
 /** A sync that succeeded for Argo CD and left the application unhealthy. */

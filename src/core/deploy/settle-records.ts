@@ -67,7 +67,10 @@ async function lookUp(
 ): Promise<Settled["outcome"] | undefined> {
   const { deployer } = ports;
   if (record.undoing !== undefined) {
-    const undone = await deployer.findOutcome({ application: live, at: "target", runId: undoIdOf(record.runId) });
+    const undone = await deployer.findOutcome({
+      ...{ application: live, at: "target", runId: undoIdOf(record.runId) },
+      readLater: true,
+    });
     if (undone?.kind === "succeeded") return "rolled-back";
     return undone?.kind === "failed" ? "not-healthy" : undefined;
   }

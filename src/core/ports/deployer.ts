@@ -43,7 +43,10 @@ export interface SyncRequest {
 }
 
 /** Identifies one of our sync operations. */
-export type SyncLookup = Pick<SyncRequest, "application" | "at" | "runId">;
+export interface SyncLookup extends Pick<SyncRequest, "application" | "at" | "runId"> {
+  /** The application's definition was read after the sync had started: the options of its sources may be newer. */
+  readonly readLater?: boolean;
+}
 
 /** A sync operation that an earlier attempt of the run may have started. */
 export type FollowRequest = SyncLookup & Pick<SyncRequest, "onProgress">;

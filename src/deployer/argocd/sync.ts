@@ -1,7 +1,7 @@
 import * as z from "zod";
-import { isHydrated, isMultiSource, projectOf, readSource } from "../../core/model/application.js";
+import { isHydrated, isMultiSource, projectOf } from "../../core/model/application.js";
 import { changeRequestKey } from "../../core/model/change-request.js";
-import { type Json, jsonEqual } from "../../core/model/json.js";
+import type { Json } from "../../core/model/json.js";
 import type { SyncProgress } from "../../core/model/progress.js";
 import type { SyncedResource, SyncOutcome } from "../../core/model/result.js";
 import type { Deployer, FollowRequest, HealthReport, SyncLookup, SyncRequest } from "../../core/ports/deployer.js";
@@ -21,6 +21,7 @@ import {
 } from "./application-api.js";
 import { ArgoCdFailure, parseAnswer, readableText } from "./argocd-failure.js";
 import type { Client } from "./client.js";
+import { areSourcesOf } from "./synced-sources.js";
 
 /** How often to look for an operation whose start was not confirmed. */
 const LOOKS_FOR_LOST_START = 5;
@@ -292,18 +293,6 @@ function success(
   function deployed(from: OperationState, position: number): string | undefined {
     return revisionsOf(from, request)[isMultiSource(request.application.spec) ? position - 1 : 0];
   }
-}
-
-/** Argo CD takes the sources from the definition of the moment. Options are not compared: it stores only those that it knows. */
-function areSourcesOf({ syncResult }: OperationState, { application: { spec } }: SyncLookup): boolean {
-  const deployed = isMultiSource(spec) ? syncResult?.sources : syncResult?.source;
-  if (deployed === undefined || deployed === null || isHydrated(spec)) return true;
-  const identities = (sources: readonly unknown[]) =>
-    sources.map((one, index) => {
-      const { repoURL, path, targetRevision, chart = "", ref = "", helm } = readSource(one, index + 1, "plain");
-      return [repoURL, path, targetRevision, chart, ref, helm?.valueFiles ?? []];
-    });
-  return jsonEqual(identities([deployed].flat()), identities(rawSources(spec)));
 }
 
 function revisionsOf({ syncResult }: OperationState, { application }: SyncLookup): readonly string[] {

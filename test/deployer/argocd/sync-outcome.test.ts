@@ -1,5 +1,6 @@
 import { expect, test } from "@jest/globals";
 import type { LiveApplication } from "../../../src/core/model/application.js";
+import type { Json } from "../../../src/core/model/json.js";
 import type { SyncRequest } from "../../../src/core/ports/deployer.js";
 import type { Recorded } from "./fixture.js";
 import { ofRun, recorded, refreshed, waiting } from "./recorded-sync.js";
@@ -73,6 +74,36 @@ test.each<[string, Partial<LiveApplication>, string, number]>([
   const at = [{ position, revision: SHA }];
   const outcome = await outcomeOf(ofRun(recorded(name).done), syncRequest({ application: live(changes), at }));
   expect(outcome).toMatchObject({ kind: "failed", message: expect.stringContaining("not from the sources") });
+});
+
+const SOURCE = recorded("plain").done.spec.source as Readonly<Record<string, Json>>;
+const OPTIONS: Readonly<Record<string, Json>> = {
+  helm: { parameters: [{ name: "tag", value: "1" }], valuesObject: { replicas: 1, extra: null }, values: "a: b\n" },
+  kustomize: { images: ["web:1"], commonLabels: { team: "shop" } },
+};
+
+test.each<[string, object, string]>([
+  ["the same options", OPTIONS, "succeeded"],
+  ["other parameters of Helm", { ...OPTIONS, helm: { parameters: [{ name: "tag", value: "2" }] } }, "failed"],
+  ["more values", { ...OPTIONS, helm: { ...(OPTIONS.helm as object), valuesObject: { replicas: 9 } } }, "failed"],
+  ["fewer labels", { ...OPTIONS, kustomize: { images: ["web:1"] } }, "failed"],
+  [
+    "other images of Kustomize",
+    { ...OPTIONS, kustomize: { ...(OPTIONS.kustomize as object), images: ["evil:1"] } },
+    "failed",
+  ],
+  ["no options", {}, "failed"],
+  ["options that were not planned", { ...OPTIONS, directory: { jsonnet: { libs: ["evil"] } } }, "failed"],
+])("a success with %s: it counts only with what was planned", async (_title, options, kind) => {
+  const done = ofRun(recorded("plain").done);
+  const result = done.status.operationState?.syncResult as { source: object };
+  result.source = { ...SOURCE, ...options };
+  const source = { ...SOURCE, ...OPTIONS, unknownToArgoCd: true };
+  const request = syncRequest({ application: live({ spec: { ...live().spec, source } }) });
+  expect(await outcomeOf(done, request)).toMatchObject({ kind });
+  poll(done);
+  // What was read later may have other options by then.
+  expect(await underTest().deployer.findOutcome({ ...request, readLater: true })).toMatchObject({ kind: "succeeded" });
 });
 
 test("a success without a result is none; a target sync needs no revision", async () => {

@@ -1,0 +1,54 @@
+import { isHydrated, isMultiSource, readSource, specEqual } from "../../core/model/application.js";
+import { isJsonObject, type Json, jsonEqual } from "../../core/model/json.js";
+import type { SyncLookup } from "../../core/ports/deployer.js";
+import { type OperationState, rawSources } from "./application-api.js";
+
+/**
+ * Whether a sync deployed the sources that were planned, with their options. Argo CD takes the sources from the definition of the
+ * moment, and keeps them whole with the result (`SyncAppState` in `controller/sync.go`), but for members that it does not know.
+ */
+export function areSourcesOf(
+  { syncResult }: OperationState,
+  { application: { spec }, readLater }: SyncLookup,
+): boolean {
+  const deployed = isMultiSource(spec) ? syncResult?.sources : syncResult?.source;
+  if (deployed === undefined || deployed === null || isHydrated(spec)) return true;
+  const identities = (sources: readonly unknown[]) =>
+    sources.map((one, index) => {
+      const { repoURL, path, targetRevision, chart = "", ref = "", helm } = readSource(one, index + 1, "plain");
+      return [repoURL, path, targetRevision, chart, ref, helm?.valueFiles ?? []];
+    });
+  if (!jsonEqual(identities([deployed].flat()), identities(rawSources(spec)))) return false;
+  if (readLater === true) return true;
+  const { source, sources } = spec;
+  const [planned, name] = isMultiSource(spec) ? [sources, "sources"] : [source, "source"];
+  return specEqual({ [name]: deployed as Json }, { [name]: asStored(planned, deployed as Json) });
+}
+
+/** What somebody may write into a source. All Argo CDs that svc supports store these; others have to be there to count. */
+const OPTIONS: ReadonlySet<string> = new Set([
+  ...["helm", "parameters", "fileParameters", "values", "valuesObject", "valueFiles", "releaseName", "value"],
+  ...["forceString", "passCredentials", "skipCrds", "ignoreMissingValueFiles", "version"],
+  ...["kustomize", "namePrefix", "nameSuffix", "images", "commonLabels", "commonAnnotations", "components"],
+  ...["forceCommonLabels", "forceCommonAnnotations", "patches", "patch", "target", "replicas", "count"],
+  ...["directory", "recurse", "include", "exclude", "jsonnet", "extVars", "tlas", "libs", "code"],
+  ...["plugin", "env", "string", "array", "map"],
+]);
+/** People choose the names in these. */
+const FREE: ReadonlySet<string> = new Set(["valuesObject", "commonLabels", "commonAnnotations", "map"]);
+
+/** A planned source without the members that are no options and that Argo CD did not store. */
+function asStored(planned: Json | undefined, stored: Json | undefined): Json {
+  if (Array.isArray(planned)) {
+    const all: readonly Json[] = Array.isArray(stored) ? stored : [];
+    return planned.map((one: Json, index) => asStored(one, all[index]));
+  }
+  if (!isJsonObject(planned)) return planned ?? null;
+  const known = isJsonObject(stored) ? stored : {};
+  return Object.fromEntries(
+    Object.entries(planned).flatMap(([key, one = null]): readonly [string, Json][] => {
+      if (!(key in known) && !OPTIONS.has(key)) return [];
+      return [[key, FREE.has(key) ? one : asStored(one, known[key])]];
+    }),
+  );
+}
