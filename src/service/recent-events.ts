@@ -365,8 +365,10 @@ function commentEvent({ change, id, body, author }: RecentComment): Extract<Host
 
 async function digestOfReviews(change: ChangeRequestRef, host: CodeHost): Promise<string> {
   try {
-    const reviews = await host.reviews(await host.getChangeRequest(change));
-    return createHash("sha256").update(JSON.stringify(reviews)).digest("hex");
+    const read = await host.getChangeRequest(change);
+    // That it became a draft changes what it shows, as a review does.
+    const shown = [await host.reviews(read), read.draft];
+    return createHash("sha256").update(JSON.stringify(shown)).digest("hex");
   } catch (error) {
     // The run that follows says what is wrong; the other events of the repository must not wait for it.
     if (error instanceof HostFailure && error.reason !== "rate-limited") return `failed: ${error.message}`;

@@ -119,6 +119,21 @@ describe.each(HOSTS)("a service that polls %s and gets no webhook", (host) => {
     expect(await bot.locked(one)).toEqual(["web"]);
   });
 
+  test("shows in the next step that it became a draft", async () => {
+    const bot = await startPolled(options);
+    const one = await bot.open(changeOf(["web"]));
+    await poll(bot);
+    bot.expectChanges("sync web");
+    await bot.comment(one, "svc sync");
+    await poll(bot);
+    await poll(bot);
+    expect(bot.answers(one)[0]).not.toContain("as ready, then merge it");
+    await nextSecond();
+    await bot.forge.markDraft(REPOSITORY, one, true);
+    await poll(bot);
+    expect(bot.answers(one)[0]).toContain("as ready, then merge it");
+  });
+
   test("shows in the status that an approval was given and withdrawn, and writes nothing while nothing happens", async () => {
     const rules = "sync_requirements:\n  - name: fresh\n    require_approval: true\n";
     const bot = await startPolled({ ...options, files: () => ({ ".svc.yaml": rules }) });

@@ -138,7 +138,8 @@ export function createRecentActivity(client: GitHubClient): CodeHost["recentActi
         .filter(({ state }) => state === "open")
         .map(({ number, draft, updated_at: updatedAt, head, base }) => {
           const change = { ...at, number };
-          const activity = updatedAt.toISOString();
+          // Within one second, a comment may come before it becomes a draft.
+          const activity = `${updatedAt.toISOString()}${draft === true ? " draft" : ""}`;
           const facts = { headRevision: head.sha, baseBranch: base.ref, draft: draft === true };
           return { change, ...facts, updatedAt, activity };
         }),
