@@ -322,10 +322,11 @@ function narrower(others: readonly string[], words: HostWords, command: Narrowed
   return toCopy(`Nothing was ${done}. To continue with the others, comment`, `${words.command} ${command} ${options}`);
 }
 
-function whoMay({ allowed, problem, through }: BarredApplication, command: NarrowedCommand): string {
+function whoMay({ allowed, because, problem, through }: BarredApplication, command: NarrowedCommand): string {
   const reached = through === undefined ? "" : `; a ${command} of ${through} changes it`;
+  const bound = because === undefined ? "" : `; ${because}`;
   const doubt = problem === undefined ? "" : `; could not check whether this person is one of them: ${problem}`;
-  return `${whoOf(allowed)}${reached}${doubt}`;
+  return `${whoOf(allowed)}${reached}${bound}${doubt}`;
 }
 
 function whoOf(rules: readonly AccessRule[]): string {

@@ -1,5 +1,6 @@
 import type { ChangeRequest, User } from "../model/change-request.js";
 import type { DeployingCommand } from "../model/command.js";
+import { type Member, ruledAs } from "../model/effect.js";
 import { HostFailure } from "../model/errors.js";
 import type { BarredApplication } from "../model/result.js";
 import type { AccessCommand, AccessRule, Settings } from "../model/settings.js";
@@ -59,10 +60,19 @@ function restrictedBy(
     return [{ application, allowed: settings.accessTo({ name: application, definedIn }, command) }];
   }
   return members.map((member) => {
-    const allowed = accessRulesFor(member, command, settings);
+    const rules = { allowed: accessRulesFor(member, command, settings), because: boundBy(member, command, settings) };
     const name = member.application;
-    return name === application ? { application, allowed } : { application: name, through: application, allowed };
+    return name === application ? { application, ...rules } : { application: name, through: application, ...rules };
   });
+}
+
+/** The first application whose rules bar somebody whom the member's own do not bar, as a clause. */
+function boundBy(member: Member, command: AccessCommand, settings: Settings): string | undefined {
+  const known = new Set(settings.accessTo(ruledAs(member), command).map((rule) => JSON.stringify(rule)));
+  const bound = member.boundAs.find((one) =>
+    settings.accessTo(ruledAs(one), command).some((rule) => !known.has(JSON.stringify(rule))),
+  );
+  return bound && `the rules of ${bound.application} hold, because ${bound.because}`;
 }
 
 /**

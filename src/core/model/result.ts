@@ -298,6 +298,8 @@ export interface BarredApplication {
   readonly through?: ApplicationName | undefined;
   /** Who may: each of these rules must allow the person. */
   readonly allowed: readonly AccessRule[];
+  /** Whose rules hold besides its own, and why; a clause, untrusted. Undefined if its own are as strict. */
+  readonly because?: string | undefined;
   /** Why the host could not check the teams; safe to show and untrusted. */
   readonly problem: string | undefined;
 }
