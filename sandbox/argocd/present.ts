@@ -76,8 +76,8 @@ function normalizeSource(source: NonNullable<ApplicationSpec["source"]>): NonNul
       helm: helmWithoutZeros(helm),
       kustomize: zeroless(kustomize ?? {}),
       directory: zeroless({ ...directory, jsonnet: zeroless(directory?.jsonnet ?? {}) }),
-      plugin: zeroless(plugin ?? {}),
     }),
+    ...(plugin === undefined ? {} : { plugin: zeroless(plugin) }),
   };
 }
 

@@ -65,7 +65,7 @@ function textOf(value: unknown): string {
   return typeof value === "string" ? value : "";
 }
 
-/** Argo CD drops a block without members. */
+/** Argo CD drops a block without members, unless it is one of a plugin (`NormalizeSource` in util/argo/argo.go of v3.5). */
 function isFilled(value: unknown): boolean {
   return isJsonObject(value) && Object.values(value).some((member) => member !== null && member !== undefined);
 }
@@ -87,7 +87,7 @@ const sourceSchema = z.object({
       .transform(({ components, patches }) => ({ components, patchPaths: patches })),
   ),
   directory: filled,
-  plugin: filled,
+  plugin: z.unknown().optional().transform(isJsonObject),
 });
 const codes = z
   .array(z.object({ code: z.literal(true), value: z.string() }).catch({ code: true, value: "" }))
@@ -230,12 +230,12 @@ function withProject(spec: ApplicationSpec): JsonObject {
 }
 
 /**
- * Pointers in Go: absent they mean something else. Without `retry`, Argo CD tries five times; `automated: {}` is auto-sync. An empty
- * `valuesObject` takes the place of `values` (`ValuesYAML`), and a namespace with empty metadata belongs to the application
- * (`syncNamespace` in controller/sync_namespace.go).
+ * Pointers in Go: absent they mean something else. Without `retry`, Argo CD tries five times; `automated: {}` is auto-sync, and
+ * `plugin: {}` the plugin that finds itself responsible. An empty `valuesObject` takes the place of `values` (`ValuesYAML`), and
+ * a namespace with empty metadata belongs to the application (`syncNamespace` in controller/sync_namespace.go).
  */
 const MEANINGFUL_WHEN_ZERO = new Set([
-  ...["automated", "enabled", "factor", "retry", "revisionHistoryLimit", "managedNamespaceMetadata"],
+  ...["automated", "enabled", "factor", "plugin", "retry", "revisionHistoryLimit", "managedNamespaceMetadata"],
   ...["valuesObject", "string", "map", "array"],
 ]);
 /** Go keeps all that they contain: Helm takes a value of null for the removal of the chart's own. */

@@ -34,6 +34,13 @@ test.each<[string, ApplicationSpec, ApplicationSpec, boolean]>([
     true,
   ],
   ["the type of one of several sources", { sources: [{ path: "a", plugin: {} }] }, { sources: [{ path: "a" }] }, false],
+  ["a plugin without a name", { ...spec, source: { ...spec.source, plugin: {} } }, spec, false],
+  [
+    "a plugin with members that say nothing",
+    { ...spec, source: { ...spec.source, plugin: { name: "", env: [] } } },
+    { ...spec, source: { ...spec.source, plugin: {} } },
+    true,
+  ],
   [
     "auto-sync with flags that say nothing",
     { ...spec, syncPolicy: { automated: { prune: false, selfHeal: false } } },

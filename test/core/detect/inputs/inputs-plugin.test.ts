@@ -8,7 +8,20 @@ describe("a plugin may read the whole repository", () => {
   test("one that the definition names", async () => {
     expect(await wholeReason({}, single("apps/web", { plugin: { name: "cue" } }))).toContain("plugin");
     expect(await touched({}, single("apps/web", { plugin: { name: "cue" } }), ["any/file"])).toEqual(["any/file"]);
-    expect(await wholeReason({}, single("apps/web", { plugin: {} }))).toBeUndefined();
+  });
+
+  // `plugin: {}` means the plugin that finds itself responsible (operator-manual/config-management-plugins.md of Argo CD).
+  test.each<[string, Files, JsonObject]>([
+    ["the definition", {}, { plugin: {} }],
+    ["the definition, with members that say nothing", {}, { plugin: { name: "" } }],
+    ["an override", { "apps/web/.argocd-source.yaml": "plugin: {}" }, {}],
+  ])("one without a name in %s", async (_, files, options) => {
+    const all = { "apps/web/cm.yaml": "kind: ConfigMap", ...files };
+    expect(await wholeReason(all, single("apps/web", options))).toBe("a plugin renders it and may read any file");
+  });
+
+  test("none where the block is null", async () => {
+    expect(await wholeReason({}, single("apps/web", { plugin: null }))).toBeUndefined();
   });
 
   test("a plugin that Argo CD found by itself, as the live object tells", async () => {
