@@ -12,7 +12,8 @@ import {
   isPathIn,
   kustomizeEntries,
 } from "./input-set.js";
-import { addChartDependencies, addJsonnetInputs, addKustomizeInputs, hasKustomization } from "./tool-inputs.js";
+import { addJsonnetInputs } from "./jsonnet-inputs.js";
+import { addChartDependencies, addKustomizeInputs, hasKustomization, withMatches } from "./tool-inputs.js";
 
 /** Parameter files that Argo CD applies to a source with this path, for all applications and for this one. */
 export function overrideFilesOf(application: Pick<Application, "name">, sourcePath: string): readonly [string, string] {
@@ -125,15 +126,14 @@ async function addOptionInputs(
   const isOpen = layers.every(({ helm, kustomize, directory }) => !(helm ?? kustomize ?? directory));
   const why = isOpen ? whyForPlugin(path, tree) : undefined;
   if (why !== undefined) into.addWhole(`${PLUGIN} (its directory ${why})`);
-  const kustomize = layers.flatMap((layer) => (layer.kustomize === undefined ? [] : [layer.kustomize]));
   const named = layers.flatMap(kustomizeEntries);
   // Kustomize works in the directory that a linked path leads to.
   const places = [...new Set([path, tree.follow(path).path ?? path])];
-  const from = (entry: string) => places.map((place) => cleanPath(place, entry));
+  const from = (entry: string) => places.flatMap((place) => withMatches(cleanPath(place, entry), tree));
   const elsewhere = named.filter((entry) => !places.some((place) => isPathIn(tree, place, entry)));
   if (elsewhere.length > 0) into.addRemote(elsewhere);
   for (const one of named.flatMap(from)) into.addPath(one);
-  const components = kustomize.flatMap((options) => options.components).flatMap(from);
+  const components = layers.flatMap(({ kustomize }) => kustomize?.components ?? []).flatMap(from);
   await addKustomizeInputs([path, ...components], tree, into);
   const directory = layers.some((layer) => layer.directory);
   if (directory || !(hasKustomization(path, tree) || tree.hasFile(cleanPath(path, "Chart.yaml")))) {

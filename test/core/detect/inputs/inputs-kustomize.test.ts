@@ -114,6 +114,22 @@ test("components of the spec are beside the directory that a linked path leads t
   expect(found).toMatchObject([{ remote: false }]);
 });
 
+// `kustomize edit add component`, which Argo CD calls with them, expands them.
+test("components of the spec that a pattern names are followed, and others are not read", async () => {
+  const files: Files = {
+    "comp/a/kustomization.yaml": "kind: Component\nresources: [../../lib/x.yaml]",
+    "comp/b": { kind: "symlink", target: "../shared/b" },
+    "shared/b/kustomization.yaml": "kind: Component\nresources: [../y.yaml]",
+    "comp/old/kustomization.yaml": "kind: Component\nresources: [../../lib/z.yaml]",
+  };
+  const read = ["comp/a/deep/c.yaml", "comp/b", "shared/b/c.yaml", "lib/x.yaml", "shared/y.yaml"];
+  const paths = [...read, "comp/old/c.yaml", "lib/z.yaml", "comp/README.md"];
+  for (const pattern of ["../../comp/?", "../../comp/[a-b]"]) {
+    expect(touchedAmong(await inputs(files, { components: [pattern] }), paths)).toEqual(read);
+  }
+  expect(touchedAmong(await inputs(files, { components: ["../../comp/*"] }), paths)).toEqual(paths.slice(0, -1));
+});
+
 test.each([
   [{ components: ["../../comp"] }, false],
   [{ components: ["https://github.com/acme/comp?ref=main"] }, true],

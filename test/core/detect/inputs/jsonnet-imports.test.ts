@@ -1,6 +1,6 @@
 import { expect, test } from "@jest/globals";
 import fc from "fast-check";
-import { jsonnetImports } from "../../../../src/core/detect/inputs/tool-inputs.js";
+import { jsonnetImports } from "../../../../src/core/detect/inputs/jsonnet-inputs.js";
 
 test.each([
   ["import 'a'", [["a", true]]],

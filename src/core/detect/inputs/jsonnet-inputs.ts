@@ -1,0 +1,108 @@
+import type { JsonnetOptions } from "../../model/application.js";
+import type { RepositoryTree } from "../../ports/snapshot.js";
+import { cleanPath, parentOf } from "../tree/repository-path.js";
+import type { InputCollector } from "./input-set.js";
+
+const MAX_IMPORT_DEPTH = 20;
+const MAX_JSONNET_FILES = 2000;
+
+/**
+ * Adds what the Jsonnet files in a directory import, recursively: each import relative to the importing file, the directory
+ * and every library root, whether it exists there or not. Library roots are clean paths from the repository's root and
+ * count as a whole. Arguments that are Jsonnet code are read like files; a variable in one of their imports is not known.
+ */
+export async function addJsonnetInputs(
+  directory: string,
+  { libraries, code: snippets }: JsonnetOptions,
+  tree: RepositoryTree,
+  into: InputCollector,
+): Promise<void> {
+  const files = tree.entriesIn(directory).filter(({ path, kind }) => kind !== "submodule" && isCode(path));
+  if (files.length === 0) return;
+  for (const library of libraries) into.addPath(library);
+  const problem = await followImports();
+  if (problem !== undefined) into.addWhole(problem);
+
+  /** Returns why the imports are unknown, or undefined. */
+  async function followImports(): Promise<string | undefined> {
+    const named = snippets.map((snippet) => importedBy(snippet, []));
+    if (named.includes(undefined)) return "an import in its Jsonnet arguments cannot be read";
+    let level = [...new Set([...files.map(({ path }) => path), ...named.flatMap((paths) => paths ?? [])])];
+    const seen = new Set(level);
+    for (let depth = 0; level.length > 0; depth += 1) {
+      if (depth > MAX_IMPORT_DEPTH) return `its Jsonnet imports are nested more than ${MAX_IMPORT_DEPTH} deep`;
+      if (seen.size > MAX_JSONNET_FILES) return `it reads more than ${MAX_JSONNET_FILES} Jsonnet files`;
+      const texts = await tree.readTexts(level);
+      const next = new Set<string>();
+      for (const file of level) {
+        const text = texts.get(file);
+        if (text === undefined) return `the Jsonnet file ${file} cannot be read`;
+        const imported = importedBy(text, [parentOf(file), parentOf(tree.follow(file).path ?? file)]);
+        if (imported === undefined) return `an import in the Jsonnet file ${file} cannot be read`;
+        for (const one of imported) if (!seen.has(one)) next.add(one);
+      }
+      for (const one of next) seen.add(one);
+      level = [...next];
+    }
+    return undefined;
+  }
+
+  /** Adds everything that a text imports and returns the Jsonnet files; undefined if an import is unknown. */
+  function importedBy(text: string, ownPlaces: readonly string[]): readonly string[] | undefined {
+    const imports = jsonnetImports(text);
+    const found: string[] = [];
+    for (const { path, code } of imports) {
+      if (path === undefined || (ownPlaces.length === 0 && path.includes("$"))) return undefined;
+      // An absolute path is outside the repository.
+      if (path.startsWith("/")) continue;
+      for (const root of new Set([...ownPlaces, directory, ...libraries])) {
+        const place = cleanPath(root, path);
+        into.addPath(place);
+        if (code && tree.hasFile(place) && !place.endsWith(".json")) found.push(place);
+      }
+    }
+    return found;
+  }
+}
+
+function isCode(path: string): boolean {
+  return /\.(?:jsonnet|libsonnet)$/.test(path);
+}
+
+/** An import as a Jsonnet file names it. */
+interface JsonnetImport {
+  /** Undefined if unknown: a comment comes before the literal, or it has escapes other than of quotes and slashes. */
+  readonly path: string | undefined;
+  /** Imported as Jsonnet, not as text or bytes. */
+  readonly code: boolean;
+}
+
+/** No file's path is longer. The limit also bounds the cost of hostile texts. */
+const ESCAPED = String.raw`"((?:[^"\\]|\\[\s\S]){0,4096})"|'((?:[^'\\]|\\[\s\S]){0,4096})'`;
+const VERBATIM = String.raw`@"((?:[^"]|""){0,4096})"(?!")|@'((?:[^']|''){0,4096})'(?!')`;
+const COMMENT = String.raw`#|/[/*]`;
+const IMPORT = String.raw`(?<![\w$])import(str|bin)?(?!\w)\s*(?:${ESCAPED}|${VERBATIM}|${COMMENT})`;
+
+/**
+ * Every `import`, `importstr` and `importbin` of a Jsonnet text. Those in comments and strings count too: that finds too
+ * much and never too little, since Jsonnet allows only a literal after these words
+ * (https://jsonnet.org/ref/spec.html).
+ */
+export function jsonnetImports(text: string): readonly JsonnetImport[] {
+  const imports: JsonnetImport[] = [];
+  const pattern = new RegExp(IMPORT, "g");
+  for (let match = pattern.exec(text); match !== null; match = pattern.exec(text)) {
+    const [, kind, double, single, verbatimDouble, verbatimSingle] = match;
+    const escaped = double ?? single;
+    const verbatim = verbatimDouble?.replaceAll('""', '"') ?? verbatimSingle?.replaceAll("''", "'");
+    imports.push({ path: escaped === undefined ? verbatim : unescaped(escaped), code: kind === undefined });
+    // The text of one in a comment may hold another.
+    pattern.lastIndex = match.index + "import".length;
+  }
+  return imports;
+}
+
+function unescaped(text: string): string | undefined {
+  if (/\\[^"'\\/]/.test(text.replaceAll("\\\\", ""))) return undefined;
+  return text.replace(/\\(["'\\/])/g, "$1");
+}
