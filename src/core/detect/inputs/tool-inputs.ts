@@ -146,6 +146,9 @@ export async function addKustomizeInputs(
           into.addWhole(`the kustomization ${file} cannot be read`);
           return;
         }
+        if (reads.program) {
+          into.addWhole(`the kustomization ${file} runs a program of the repository, which may read any file`);
+        }
         if (reads.remote) into.addRemote(reads.addresses);
         if (reads.versions) into.addVersion();
         files += 1 + reads.paths.length;
@@ -178,6 +181,8 @@ interface Reads {
   readonly addresses: readonly string[];
   /** It also fetches charts of fixed versions. */
   readonly versions: boolean;
+  /** It runs a program that is a file of the repository. */
+  readonly program: boolean;
 }
 
 /** Undefined if the file, or a plugin configuration that it names, cannot be read. */
@@ -187,12 +192,15 @@ async function readsOf(file: string, directory: string, tree: RepositoryTree): P
   const texts = [DEFAULT_CHART_HOME, ...kustomization.flatMap(textsOf)];
   const objects = kustomization.filter(isJsonObject);
   let remote = objects.some((object) => fetchesRemotes(object, directory, tree));
+  let program = false;
   const plugins = PLUGIN_FIELDS.flatMap((field) => objects.flatMap((object) => membersOf(object, field)));
   for (const plugin of plugins.flatMap(textsOf)) {
     const documents = await configurationsOf(plugin, directory, tree);
-    if (documents === undefined) return undefined;
-    remote ||= documents.some(namesUrl);
-    for (const text of documents.flatMap(textsOf)) texts.push(text);
+    const functions = await functionsOf(documents ?? [], tree);
+    if (documents === undefined || functions === undefined) return undefined;
+    remote ||= [...documents, ...functions].some(namesUrl);
+    program ||= functions.some((one) => runsOwnProgram(one, directory, tree));
+    for (const text of [...documents, ...functions].flatMap(textsOf)) texts.push(text);
   }
   const named = texts.filter((text) => !text.includes("\n") && !text.includes("://"));
   if (named.some((text) => text.includes("{{"))) return undefined;
@@ -203,7 +211,7 @@ async function readsOf(file: string, directory: string, tree: RepositoryTree): P
     .filter((path) => path !== directory);
   const addresses = objects.flatMap(graphEntries).filter(mayBeAddress);
   if (addresses.length > MAX_FILES) return undefined;
-  return { paths, remote, addresses, versions: objects.flatMap(chartsIn).some(isFromRepository) };
+  return { paths, remote, addresses, versions: objects.flatMap(chartsIn).some(isFromRepository), program };
 }
 
 /** Members of a kustomization that configure plugins. A configuration is a file, a directory or inline text, and may name more files. */
@@ -236,6 +244,29 @@ async function configurationsOf(
 
 /** Files of one directory, each of which may have to be fetched by itself. */
 const MAX_CONFIGURATIONS = 50;
+
+/** They make a plugin's configuration one of a function (`GetFunctionSpec` of kyaml 0.20). */
+const FUNCTION_ANNOTATIONS = ["config.kubernetes.io/function", "config.k8s.io/function"] as const;
+
+/** How plugins with these configurations are run; undefined if one cannot be read. */
+async function functionsOf(documents: readonly Json[], tree: RepositoryTree): Promise<readonly Json[] | undefined> {
+  const metadata = documents.filter(isJsonObject).flatMap((one) => objectsIn([one.metadata ?? null]));
+  const annotations = metadata.flatMap((one) => objectsIn([one.annotations ?? null]));
+  const texts = annotations.flatMap((one) => FUNCTION_ANNOTATIONS.flatMap((key) => textsOf(one[key])));
+  const read = await Promise.all(texts.map((text) => tree.parseYaml(text)));
+  if (read.includes(undefined)) return undefined;
+  return [...read.flatMap((one) => one ?? []), ...metadata.flatMap((one) => one.configFn ?? [])];
+}
+
+/** Kustomize runs a function in the directory of the kustomization that has it (`LoaderWithWorkingDir`). */
+function runsOwnProgram(run: Json, directory: string, tree: RepositoryTree): boolean {
+  const runs = isJsonObject(run) ? objectsIn(membersOf(run, "exec")) : [];
+  const programs = runs.flatMap((one) => membersOf(one, "path")).flatMap(textsOf);
+  const scripts = runs.flatMap((one) => membersOf(one, "args")).flatMap(textsOf);
+  return (
+    programs.some((path) => /^[^/]+\//.test(path)) || scripts.some((path) => tree.hasFile(cleanPath(directory, path)))
+  );
+}
 
 function isKustomization(path: string): boolean {
   return KUSTOMIZATION_FILES.some((name) => path === name || path.endsWith(`/${name}`));

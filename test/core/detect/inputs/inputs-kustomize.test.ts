@@ -157,6 +157,49 @@ test("what a plugin's configuration names counts, from a file or inline", async 
   ]);
 });
 
+const functionOf = (spec: string) =>
+  `kind: Gen\nmetadata:\n  name: g\n  annotations:\n    config.kubernetes.io/function: |\n      ${spec}\nfiles: [../../secrets/s.yaml]\n`;
+
+test.each([
+  ["that is a file of the repository", "exec: {path: ./gen.sh}"],
+  ["that is a file above", "exec: {path: ../../bin/gen.sh}"],
+  ["that an interpreter runs", "exec: {path: bash, args: [gen.sh]}"],
+])("a function of Kustomize by a program %s makes the whole repository an input", async (_, spec) => {
+  const files = {
+    "overlays/prod/kustomization.yaml": "generators: [gen.yaml]",
+    "overlays/prod/gen.yaml": functionOf(spec),
+    "overlays/prod/gen.sh": "cat ../../any/file",
+  };
+  expect((await inputs(files))[0]?.whole).toBe(
+    "the kustomization overlays/prod/kustomization.yaml runs a program of the repository, which may read any file",
+  );
+  const inline = `transformers:\n- |-\n  ${files["overlays/prod/gen.yaml"].replaceAll("\n", "\n  ")}`;
+  expect((await inputs({ ...files, "overlays/prod/kustomization.yaml": inline }))[0]?.whole).toContain("a program");
+});
+
+test.each([
+  ["of the image", "exec: {path: ksops, args: [--verbose]}", []],
+  ["by its place in the image", "exec: {path: /usr/local/bin/ksops}", []],
+  ["with a file as its argument", "exec: {path: yq, args: [../../values/v.yaml]}", ["values/v.yaml"]],
+  ["in Starlark", "starlark: {path: ../../star/f.star}", ["star/f.star"]],
+])("a function of Kustomize %s reads what it names", async (_, spec, more) => {
+  const files = {
+    "overlays/prod/kustomization.yaml": "generators: [gen.yaml]",
+    "overlays/prod/gen.yaml": functionOf(spec),
+  };
+  const found = await inputs(files);
+  expect(found[0]?.whole).toBeUndefined();
+  expect(touchedAmong(found, ["secrets/s.yaml", ...more, "elsewhere"])).toEqual(["secrets/s.yaml", ...more]);
+});
+
+test("a function that cannot be read makes the whole repository an input", async () => {
+  const files = {
+    "overlays/prod/kustomization.yaml": "generators: [gen.yaml]",
+    "overlays/prod/gen.yaml": functionOf("exec: {"),
+  };
+  expect((await inputs(files))[0]?.whole).toContain("cannot be read");
+});
+
 test.each([
   ["the local chart that is inflated", "helmCharts: [{name: c}]", "overlays/prod/charts/c/values.yaml"],
   ["a chart home above", "helmGlobals: {chartHome: ../../charts}\nhelmCharts: [{name: c}]", "charts/c/values.yaml"],
