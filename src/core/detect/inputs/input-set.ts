@@ -184,6 +184,9 @@ export function unpinnedReads(
   ];
 }
 
+/** Argo CD looks for anything else among branches and tags first, for 64 digits too (`lsRemote` in util/git/client.go of v3.5). */
+const COMMIT_ID = /^[0-9a-f]{40}$/;
+
 function labelOf({ chart, repoURL, targetRevision }: Source): string {
   const from = redactUserInfo(repoURL);
   return `${chart === undefined ? from : `the chart ${chart} of ${from}`} at ${targetRevision || "its newest revision"}`;
@@ -191,7 +194,7 @@ function labelOf({ chart, repoURL, targetRevision }: Source): string {
 
 function isContentPinned({ chart, repoURL, targetRevision }: Source): boolean {
   if (/^\s*oci:/i.test(repoURL)) return /^sha256:[0-9a-f]{64}$/.test(targetRevision);
-  return chart === undefined && /^(?:[0-9a-f]{40}|[0-9a-f]{64})$/.test(targetRevision);
+  return chart === undefined && COMMIT_ID.test(targetRevision);
 }
 
 /** Whether a chart's version names exactly one package: no range, no `v1`, no `latest`. */
@@ -202,7 +205,7 @@ export function isExactVersion(version: string): boolean {
 function isPinned({ chart, repoURL, targetRevision }: Source): boolean {
   if (/^\s*oci:/i.test(repoURL)) return isExactVersion(targetRevision) || /^sha256:[0-9a-f]{64}$/.test(targetRevision);
   if (chart !== undefined) return isExactVersion(targetRevision);
-  return /^(?:[0-9a-f]{40}|[0-9a-f]{64})$/.test(targetRevision);
+  return COMMIT_ID.test(targetRevision);
 }
 
 /** Argo CD ignores a commit unless a changed file matches an entry of this annotation. */

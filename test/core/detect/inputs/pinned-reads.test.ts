@@ -1,5 +1,5 @@
 import { expect, test } from "@jest/globals";
-import { isExactVersion, readsOnlyPinned } from "../../../../src/core/detect/inputs/input-set.js";
+import { isExactVersion, readsOnlyPinned, unpinnedReads } from "../../../../src/core/detect/inputs/input-set.js";
 import type { JsonObject } from "../../../../src/core/model/json.js";
 import { OWN_URL } from "../memory-snapshot.js";
 import { application, inputs } from "../read-inputs.js";
@@ -24,6 +24,8 @@ test.each<[string, JsonObject, boolean]>([
   ["one with a digest", beside({ repoURL: "oci://r.example/c", targetRevision: `sha256:${"e".repeat(64)}` }), true],
   ["one with a tag", beside({ repoURL: "oci://r.example/c", targetRevision: "latest" }), false],
   ["another repository's commit", beside({ repoURL: OTHER, path: "x", targetRevision: COMMIT }), true],
+  // Argo CD takes 40 digits alone as a commit id, and looks for anything else among branches and tags first.
+  ["a branch of 64 digits", beside({ repoURL: OTHER, path: "x", targetRevision: "d".repeat(64) }), false],
   ["another repository's branch", beside({ repoURL: OTHER, path: "x", targetRevision: "main" }), false],
   ["another repository's tag", beside({ repoURL: OTHER, path: "x", targetRevision: "v1.2.3" }), false],
   ["a reference to another repository's branch", beside({ repoURL: OTHER, ref: "values" }), false],
@@ -35,6 +37,12 @@ test.each<[string, JsonObject, boolean]>([
   ["a source hydrator", { sourceHydrator: { drySource: own() } }, false],
 ])("%s: %s", async (_, spec, expected) => {
   expect(readsOnlyPinned(spec, [1], await inputs({}, application(spec)))).toBe(expected);
+});
+
+test("a branch of 64 digits is named among what may change without a commit", async () => {
+  const spec = beside({ repoURL: OTHER, path: "x", targetRevision: "d".repeat(64) });
+  const found = await inputs({}, application(spec));
+  expect(unpinnedReads(spec, [1], found)).toEqual([`${OTHER} at ${"d".repeat(64)}`]);
 });
 
 test("a value file by URL that a chart source names", async () => {
