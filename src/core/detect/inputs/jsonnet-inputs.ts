@@ -58,7 +58,7 @@ export async function addJsonnetInputs(
       for (const root of new Set([...ownPlaces, directory, ...libraries])) {
         const place = cleanPath(root, path);
         into.addPath(place);
-        if (code && tree.hasFile(place) && !place.endsWith(".json")) found.push(place);
+        if (code && tree.hasFile(place)) found.push(place);
       }
     }
     return found;

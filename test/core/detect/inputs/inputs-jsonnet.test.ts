@@ -25,6 +25,12 @@ describe("Jsonnet", () => {
       "deep/c",
     ],
     [
+      "through a file that is called JSON, which Jsonnet evaluates as well",
+      { "apps/web/main.jsonnet": "import '../a.json'", "apps/a.json": "{ a: import '../deep/b.libsonnet' }" },
+      "deep/b.libsonnet",
+      "deep/c",
+    ],
+    [
       "relative to a link's own place",
       {
         "apps/web/main.jsonnet": { kind: "symlink", target: "../../common/m.jsonnet" },
@@ -109,6 +115,13 @@ describe("Jsonnet", () => {
   test("what a library root's importer names is looked for beside it as well", async () => {
     const files = { "apps/web/m.jsonnet": "import 'k'", "vendor/a/k": "import './l'" };
     expect(await touched(files, withLibraries("vendor/a"), ["vendor/a/l", "vendor/l"])).toEqual(["vendor/a/l"]);
+  });
+
+  test("words of a JSON file that look like imports change nothing", async () => {
+    const json = JSON.stringify({ type: "import", import: "of goods", text: "how to import 'x' and import \"y\"" });
+    const files = { "apps/web/main.jsonnet": "import '../a.json'", "apps/a.json": json };
+    expect(await wholeReason(files, single("apps/web"))).toBeUndefined();
+    expect(await touched(files, single("apps/web"), ["apps/a.json", "apps/b.json"])).toEqual(["apps/a.json"]);
   });
 
   const chain = Object.fromEntries(
