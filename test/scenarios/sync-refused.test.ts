@@ -150,6 +150,9 @@ describe.each(HOSTS)("applications that svc may not deploy on %s", (host) => {
     expect(bot.lastComment(one)).toContain("**Changes:** 0 to create, 1 to update");
     await bot.comment(one, "svc sync");
     expect(bot.lastComment(one)).toContain(`- \`web\`: ${sentence}`);
+    bot.argocd.addApplication(bot.resourceOf("web", { annotations: { [GENERATE_PATHS]: "/elsewhere; ." } }));
+    await bot.comment(one, "svc sync");
+    expect(bot.lastComment(one)).toContain("covers apps/web/configmap.yaml with spaces around an entry");
     bot.argocd.addApplication(bot.resourceOf("web", { annotations: { [GENERATE_PATHS]: "." } }));
     bot.expectChanges("sync web");
     await bot.comment(one, "svc sync");

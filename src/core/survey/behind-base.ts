@@ -136,8 +136,15 @@ async function uncoveredSentence(
     live.comparedRevisions[position - 1] === baseRevision ? sinceTip : sinceMergeBase,
   );
   if (gap === undefined) return undefined;
+  const files = listed(gap.files, MAX_NAMED);
+  if (gap.missingEntry === undefined) {
+    return (
+      `the annotation manifest-generate-paths covers ${files} with spaces around an entry, which Argo CD before v3.4 takes for part of ` +
+      `the path: it ignores this change and would report a sync that applied nothing. Remove the spaces from the annotation of the live Application`
+    );
+  }
   return (
-    `the annotation manifest-generate-paths does not cover ${listed(gap.files, MAX_NAMED)}: Argo CD ignores this change and would ` +
+    `the annotation manifest-generate-paths does not cover ${files}: Argo CD ignores this change and would ` +
     `report a sync that applied nothing. Add ${gap.missingEntry} to the annotation of the live Application`
   );
 }

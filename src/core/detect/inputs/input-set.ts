@@ -214,8 +214,8 @@ export const GENERATE_PATHS_ANNOTATION = "argocd.argoproj.io/manifest-generate-p
 /** Changed inputs that the annotation does not cover. */
 interface Uncovered {
   readonly files: readonly string[];
-  /** The entries to add to the annotation, separated by `;`. */
-  readonly missingEntry: string;
+  /** The entries to add to the annotation, separated by `;`. Undefined if all are there, some with spaces around them. */
+  readonly missingEntry: string | undefined;
 }
 
 /** An entry of the annotation as Argo CD compares it with a changed file. */
@@ -224,6 +224,8 @@ interface GeneratePath {
   readonly directory: string;
   /** For Go's `filepath.Match`, from the root with a leading `/`. It also matches itself literally. */
   readonly pattern: string;
+  /** Argo CD before v3.4 takes spaces around it for part of the path. */
+  readonly spaced: boolean;
 }
 
 /**
@@ -236,16 +238,15 @@ export function generatePathEntries(
   annotations: Readonly<Record<string, string>>,
   sourcePath: string,
 ): readonly GeneratePath[] | undefined {
-  const entries = (annotations[GENERATE_PATHS_ANNOTATION] ?? "")
-    .split(";")
-    .map((entry) => entry.trim())
-    .filter((entry) => entry !== "");
+  const entries = (annotations[GENERATE_PATHS_ANNOTATION] ?? "").split(";").filter((entry) => entry.trim() !== "");
   if (entries.length === 0) return undefined;
-  return entries.map((entry) => {
+  return entries.map((written) => {
+    const entry = written.trim();
+    const spaced = entry !== written;
     // Only a relative entry is cleaned before it is used as a pattern.
-    if (entry.startsWith("/")) return { directory: cleanPath(entry), pattern: entry };
+    if (entry.startsWith("/")) return { directory: cleanPath(entry), pattern: entry, spaced };
     const directory = cleanPath(sourcePath, entry);
-    return { directory, pattern: `/${directory}` };
+    return { directory, pattern: `/${directory}`, spaced };
   });
 }
 
@@ -272,14 +273,19 @@ export function uncoveredByGeneratePaths(
   changedSince: (part: InputPart) => readonly string[],
 ): Uncovered | undefined {
   const files = new Set<string>();
+  let isMissing = false;
   for (const part of inputs) {
     const entries = generatePathEntries(application.annotations, part.sourcePath);
     if (entries === undefined) continue;
     const changedPaths = changedSince(part);
-    if (changedPaths.some((path) => entries.some((entry) => covers(entry, path)))) continue;
-    for (const path of touchedPaths([part], new ChangedPaths(changedPaths))) files.add(path);
+    const covering = entries.filter((entry) => changedPaths.some((path) => covers(entry, path)));
+    if (covering.some(({ spaced }) => !spaced)) continue;
+    const touched = touchedPaths([part], new ChangedPaths(changedPaths));
+    for (const path of touched) files.add(path);
+    isMissing ||= touched.length > 0 && covering.length === 0;
   }
-  return files.size === 0 ? undefined : { files: [...files], missingEntry: missingEntry([...files]) };
+  if (files.size === 0) return undefined;
+  return { files: [...files], missingEntry: isMissing ? missingEntry([...files]) : undefined };
 }
 
 /** `AppFilesHaveChanged` of Argo CD v3.5: the file itself, one below the directory, or a match. */

@@ -105,6 +105,19 @@ describe("changed inputs that the annotation does not cover", () => {
     expect(await uncovered(annotation, changed)).toEqual(files === undefined ? undefined : { files, missingEntry });
   });
 
+  // Argo CD before v3.4 takes the spaces around an entry for part of its path (`GetSourceRefreshPaths`, v3.3).
+  test.each([
+    [".; ../base", undefined],
+    [".; /apps/base", undefined],
+    ["/apps/base ;.", undefined],
+    [".; /docs", "/apps/base"],
+  ])("%j covers it for some versions of Argo CD at most", async (annotation, missingEntry) => {
+    const files = ["apps/base/cm.yaml"];
+    expect(await uncovered(annotation, files)).toEqual({ files, missingEntry });
+    expect(await uncovered(annotation, [...files, "apps/web/x"])).toBeUndefined();
+    expect(await uncovered(`${annotation};/apps/base`, files)).toBeUndefined();
+  });
+
   test("many directories are named by what they have in common", async () => {
     const plugin = { source: { repoURL: OWN_URL, path: "apps/web", plugin: { name: "cue" } } };
     const changed = Array.from({ length: 7 }, (_, index) => `lib/${index}/x`);
