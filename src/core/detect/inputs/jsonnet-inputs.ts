@@ -71,17 +71,18 @@ function isCode(path: string): boolean {
 
 /** An import as a Jsonnet file names it. */
 interface JsonnetImport {
-  /** Undefined if unknown: a comment comes before the literal, or it has escapes other than of quotes and slashes. */
+  /** Undefined if unknown: a comment comes before the literal, or it is very long or has escapes other than of quotes and slashes. */
   readonly path: string | undefined;
   /** Imported as Jsonnet, not as text or bytes. */
   readonly code: boolean;
 }
 
-/** No file's path is longer. The limit also bounds the cost of hostile texts. */
+/** The limit bounds the cost of hostile texts. No file's path is longer, but what is imported may be shortened to one. */
 const ESCAPED = String.raw`"((?:[^"\\]|\\[\s\S]){0,4096})"|'((?:[^'\\]|\\[\s\S]){0,4096})'`;
 const VERBATIM = String.raw`@"((?:[^"]|""){0,4096})"(?!")|@'((?:[^']|''){0,4096})'(?!')`;
 const COMMENT = String.raw`#|/[/*]`;
-const IMPORT = String.raw`(?<![\w$])import(str|bin)?(?!\w)\s*(?:${ESCAPED}|${VERBATIM}|${COMMENT})`;
+const TOO_LONG = String.raw`@?["'][\s\S]{4096}`;
+const IMPORT = String.raw`(?<![\w$])import(str|bin)?(?!\w)\s*(?:${ESCAPED}|${VERBATIM}|${COMMENT}|${TOO_LONG})`;
 
 /**
  * Every `import`, `importstr` and `importbin` of a Jsonnet text. Those in comments and strings count too: that finds too

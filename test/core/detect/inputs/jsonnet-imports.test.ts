@@ -44,6 +44,18 @@ test.each([
   expect(jsonnetImports(text).map(({ path, code }) => [path, code])).toEqual(expected);
 });
 
+// Go's `filepath.Join` shortens it before the file is opened.
+test.each(["'", '"', "@'", '@"'])(
+  "a path in %s that is too long to be read is unknown, but no unclosed quote is",
+  (open) => {
+    const close = open.at(-1) ?? "";
+    const long = `import ${open}${"./".repeat(3000)}../x${close}`;
+    expect(jsonnetImports(long)).toEqual([{ path: undefined, code: true }]);
+    expect(jsonnetImports(`${long} + importstr 'a'`)).toHaveLength(2);
+    expect(jsonnetImports(`import ${open}${"./".repeat(100)}`)).toEqual([]);
+  },
+);
+
 test("every path is found in whatever quotes it stands", () => {
   const path = fc.stringMatching(/^[\w./ -]{1,20}$/);
   const quoted = fc.tuple(path, fc.constantFrom("'", '"', "@'", '@"'), fc.constantFrom("import", "importstr"));
