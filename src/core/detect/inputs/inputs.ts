@@ -12,7 +12,7 @@ import {
   isPathIn,
   kustomizeEntries,
 } from "./input-set.js";
-import { addJsonnetInputs } from "./jsonnet-inputs.js";
+import { addJsonnetInputs, withVariables } from "./jsonnet-inputs.js";
 import { addChartDependencies, addKustomizeInputs, hasKustomization, withMatches } from "./tool-inputs.js";
 
 /** Parameter files that Argo CD applies to a source with this path, for all applications and for this one. */
@@ -141,7 +141,7 @@ async function addOptionInputs(
       path,
       {
         libraries: layers.flatMap(({ jsonnet }) => jsonnet.libraries).map((one) => cleanPath(one)),
-        code: layers.flatMap(({ jsonnet }) => jsonnet.code).map((one) => withKnown(one, environment)),
+        code: layers.flatMap(({ jsonnet }) => jsonnet.code).flatMap((one) => withVariables(one, environment)),
       },
       tree,
       into,
@@ -347,13 +347,6 @@ function buildEnvironment(application: Pick<Application, "name" | "spec">, sourc
     ["ARGOCD_APP_PROJECT_NAME", textOf(project) || "default"],
     ["ARGOCD_APP_SOURCE_PATH", sourcePath],
   ]);
-}
-
-/** Fills in the variables that svc knows, and leaves the others as they are. */
-function withKnown(text: string, environment: BuildEnvironment): string {
-  return text.replace(/\$(?:\{([^}]*)\}|(\w+))/g, (whole, braced?: string, plain?: string) => {
-    return environment.get(braced ?? plain ?? "") ?? whole;
-  });
 }
 
 /** Undefined if the text names an unknown variable. */

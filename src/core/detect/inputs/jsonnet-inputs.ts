@@ -65,6 +65,18 @@ export async function addJsonnetInputs(
   }
 }
 
+/**
+ * Fills in the variables that svc knows, in two readings, since it does not know which of the others Argo CD knows at the render:
+ * one leaves them as they are, and one leaves them out, as Go's `os.Expand` does with those that nobody knows and with broken ones.
+ */
+export function withVariables(text: string, known: ReadonlyMap<string, string>): readonly string[] {
+  const filled = text.replace(/\$(?:\{([^}]*)\}|(\w+))/g, (whole, braced?: string, plain?: string) => {
+    return known.get(braced ?? plain ?? "") ?? whole;
+  });
+  const others = /\$(\$|\{[^}]*\}|\{|[\d*#@!?-]|[A-Za-z_]\w*)/g;
+  return [filled, filled.replace(others, (_, name: string) => (name === "$" ? "$" : ""))];
+}
+
 function isCode(path: string): boolean {
   return /\.(?:jsonnet|libsonnet)$/.test(path);
 }

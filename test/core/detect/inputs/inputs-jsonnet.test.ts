@@ -74,6 +74,16 @@ describe("Jsonnet", () => {
     expect(await wholeReason(files, single("apps/web", options))).toBeUndefined();
   });
 
+  // As Go's `os.Expand` does, which Argo CD calls, with broken ones too.
+  test.each(["im${NONE}port '../a'", "im$0port '../a'", "import $NONE '../a'", "im${}port '../a'", "im${port '../a'"])(
+    "unknown variables in the argument %s are left out",
+    async (value) => {
+      const options = { directory: { jsonnet: { tlas: [{ name: "a", code: true, value }] } } };
+      const files = { "apps/web/main.jsonnet": "function(a) a" };
+      expect(await touched(files, single("apps/web", options), ["apps/a", "apps/b"])).toEqual(["apps/a"]);
+    },
+  );
+
   test("an import that only a render can tell makes the whole repository an input", async () => {
     const value = "import '../envs/$KUBE_VERSION.libsonnet'";
     const options = { directory: { jsonnet: { extVars: [{ name: "a", code: true, value }] } } };
