@@ -6,7 +6,7 @@ import type { FixedSource, Side } from "../../model/subject.js";
 import type { Commits } from "../../ports/context.js";
 import type { Snapshot } from "../../ports/snapshot.js";
 import { cleanPath } from "../tree/repository-path.js";
-import { isOwnRepository, redactUserInfo } from "../tree/repository-url.js";
+import { canonicalRepository, isOwnRepository, redactUserInfo } from "../tree/repository-url.js";
 import { touchedPaths, touches } from "./input-set.js";
 import { inputsAtEither } from "./inputs.js";
 
@@ -225,18 +225,31 @@ async function findByAddress(
   around: Surroundings,
 ): Promise<{ readonly address: string; readonly touched: readonly string[] } | undefined> {
   const { change, changed } = around;
-  const waiting = inputs.flatMap(({ addresses = [] }) => addresses);
+  const files = sourcesOf(definition.spec).flatMap(({ helm }) => [
+    ...(helm?.valueFiles ?? []),
+    ...(helm?.fileParameters ?? []),
+  ]);
+  const waiting = [
+    ...inputs.flatMap(({ addresses = [] }) => addresses),
+    ...files.filter((file) => /^https?:/i.test(file)),
+  ];
   const seen = new Set<string>();
   for (let next = waiting.pop(); next !== undefined && seen.size < MAX_ADDRESSES; next = waiting.pop()) {
     const path = ownPathOf(next, change);
     if (path === undefined || seen.has(next)) continue;
     seen.add(next);
     const source = { repoURL: change.repositoryUrls[0] ?? "", path };
-    const read = await inputsInBothTrees({ ...definition, spec: { source } }, [1], around);
-    if (touches(read, changed)) return { address: redactUserInfo(next), touched: certainlyTouched(read, changed) };
+    const read = await inputsInBothTrees({ ...definition, annotations: {}, spec: { source } }, [1], around);
+    if (touches(read, changed)) return { address: withoutSecrets(next), touched: certainlyTouched(read, changed) };
     waiting.push(...read.flatMap(({ addresses = [] }) => addresses));
   }
   return undefined;
+}
+
+/** A query of anything but Kustomize's own options may be a token. */
+function withoutSecrets(address: string): string {
+  const [bare = "", query = ""] = address.split(/\?(.*)/s);
+  return redactUserInfo(/^(?:(?:ref|version|submodules|timeout|depth)=[^&]*&?)*$/.test(query) ? address : bare);
 }
 
 /** No repository has a longer one, and the cost of reading it grows faster than its length. */
@@ -244,17 +257,41 @@ const LONGEST_ADDRESS = 2048;
 
 /**
  * The path in the change request's repository that an address names as Kustomize reads it, if that is at the base branch:
- * `https://host/owner/name//path?ref=branch`, without a scheme too (`NewRepoSpecFromURL` of Kustomize 5).
+ * `https://host/owner/name//path?ref=branch`, without a scheme too (`NewRepoSpecFromURL` of Kustomize 5), or as a single file.
  */
 function ownPathOf(address: string, change: Branches): string | undefined {
   if (address.length > LONGEST_ADDRESS) return undefined;
   const [, bare = "", query = ""] = /^(?:git::)?([^?#]*)\??([^#]*)/.exec(address) ?? [];
-  const options = new URLSearchParams(query);
-  if (!followsBase(options.get("ref") ?? options.get("version") ?? "", change)) return undefined;
   const url = bare.includes("://") || /^[^/]+@/.test(bare) ? bare : `https://${bare}`;
   const parts = url.split("/");
+  const file = ownFileOf(parts, change);
+  const options = new URLSearchParams(query);
+  if (file !== undefined || !followsBase(options.get("ref") ?? options.get("version") ?? "", change)) return file;
   const ends = parts.findIndex((_, at) => at > 0 && isOwnRepository(change, parts.slice(0, at + 1).join("/")));
   return ends === -1 ? undefined : cleanPath(...parts.slice(ends + 1));
+}
+
+/**
+ * The path of a single file of the base branch, which the hosts serve at `<repository>/raw/<branch>/<path>`, some with `/-` before
+ * it, or at `<owner>/<name>/<branch>/<path>` of a host `raw.…`.
+ */
+function ownFileOf(parts: readonly string[], change: Branches): string | undefined {
+  const isRaw = /^raw\./i.test(parts[2] ?? "");
+  const own = change.repositoryUrls.map(pathOnHost);
+  const ends = parts.findIndex((_, at) => {
+    const url = parts.slice(0, at + 1).join("/");
+    return at > 2 && (isRaw ? own.includes(pathOnHost(url)) : isOwnRepository(change, url));
+  });
+  const rest = parts.slice(ends + 1).join("/");
+  const file = (ends === -1 ? undefined : isRaw ? rest : /^(?:-\/)?raw\/(.*)$/s.exec(rest)?.[1]) ?? "";
+  const { baseBranch, defaultBranch } = change;
+  const names = [`refs/heads/${baseBranch}/`, `${baseBranch}/`, ...(baseBranch === defaultBranch ? ["HEAD/"] : [])];
+  const name = names.find((one) => file.startsWith(one));
+  return name === undefined ? undefined : cleanPath(file.slice(name.length));
+}
+
+function pathOnHost(url: string): string {
+  return canonicalRepository(url)?.replace(/^[^/]*\//, "") ?? url;
 }
 
 function inputsInBothTrees(

@@ -430,6 +430,43 @@ describe("what a kustomization reads of this repository by its address", () => {
   });
 });
 
+describe("single files of this repository that are read by their address", () => {
+  const chart = { repoURL: "https://charts.example.com", chart: "web", targetRevision: "1.2.3" };
+  const found = async (of: JsonObject, kustomization = "") => {
+    const base = { "values/web.yaml": "a: 1", "apps/web/kustomization.yaml": kustomization };
+    const head = { ...base, "values/web.yaml": "a: 2" };
+    return (await detection({ base, head, live: [live("web", of)] })).notFollowing;
+  };
+
+  test.each([
+    `${OWN_URL}/raw/main/values/web.yaml`,
+    `${OWN_URL}/raw/refs/heads/main/values/web.yaml`,
+    `${OWN_URL}/-/raw/main/values/web.yaml?inline=false`,
+    `${OWN_URL}/-/raw/HEAD/values/web.yaml`,
+    "https://raw.example.com/acme/deploy/main/values/web.yaml",
+    "https://raw.example.com/acme/deploy/refs/heads/main/values/web.yaml?token=x",
+  ])("%s", async (address) => {
+    const listed = [{ application: "web", reason: expect.stringContaining("by this address") }];
+    for (const helm of [{ valueFiles: [address] }, { fileParameters: [{ name: "a", path: address }] }]) {
+      expect(await found({ source: { ...chart, helm } })).toEqual(listed);
+    }
+    const [first] = await found(spec("apps/web"), `resources: ['${address}']`);
+    expect(first?.reason).toContain(`its files read ${address.replace(/\?.*/, "")} by this address`);
+  });
+
+  test.each([
+    `${OWN_URL}/raw/v1/values/web.yaml`,
+    `${OWN_URL}/raw/main/values/shop.yaml`,
+    `${OWN_URL}2/raw/main/values/web.yaml`,
+    "https://other.example.com/acme/deploy/raw/main/values/web.yaml",
+    "https://raw.example.com/acme/deploy2/main/values/web.yaml",
+    "https://raw.example.com/acme/deploy/mainline/values/web.yaml",
+  ])("%s is none of them", async (address) => {
+    expect(await found({ source: { ...chart, helm: { valueFiles: [address] } } })).toEqual([]);
+    expect(await found(spec("apps/web"), `resources: ['${address}']`)).toEqual([]);
+  });
+});
+
 describe("explicit paths of the repository file", () => {
   const running = [
     live("web", spec("apps/web")),
