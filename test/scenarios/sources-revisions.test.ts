@@ -61,6 +61,25 @@ describe.each(HOSTS)("which sources follow the base branch on %s", (host) => {
     expect(comment).toContain("- `branch`: it follows main, not release");
   });
 
+  test("a base branch whose name means a range of versions is not deployed where there are versions, since Argo CD takes the newest of them", async () => {
+    const bot = await start();
+    const tip = await bot.forge.pushToBranch(REPOSITORY, "1.x", {});
+    const one = await bot.open(changeOf(["range"]), { base: "1.x" });
+    expect(planned(bot.lastComment(one))).toEqual(["range"]);
+    await bot.forge.setRef(REPOSITORY, "refs/tags/v1.2.3", tip);
+    await bot.comment(one, "svc sync");
+    const why = "source 1: 1.x may mean a range of versions, and Argo CD takes the highest tag in it before a branch";
+    expect(bot.lastComment(one)).toContain(`- \`range\`: ${why}`);
+    await bot.comment(one, "svc plan");
+    expect(bot.lastComment(one)).toContain("Name a branch (refs/heads/1.x), a tag or a whole commit id");
+    // Nor may a definition from there take the application over.
+    const taken = JSON.stringify(bot.resourceOf("range", { targetRevision: "refs/heads/1.x" }));
+    const two = await bot.open({ "argocd/range.yaml": taken }, { base: "1.x" });
+    expect(bot.lastComment(two)).toContain(why);
+    await bot.comment(two, "svc sync");
+    expect(bot.changes()).toEqual([]);
+  });
+
   test("a source that a PR lets follow the base branch from now on is planned at the head commit", async () => {
     const bot = await startBot({ host, resources: () => ({ web: { targetRevision: "v1" } }) });
     const moved = bot.resourceOf("web", { targetRevision: "main" });

@@ -14,6 +14,8 @@ export interface Source {
   readonly path: string;
   /** As written; empty means the default branch. */
   readonly targetRevision: string;
+  /** What the tags begin with among which Argo CD, from v3.5, looks for a version as target revision. */
+  readonly tagPrefix: string | undefined;
   /** A chart in a Helm repository: the target revision is then a version, not a Git revision. */
   readonly chart: string | undefined;
   /** Other sources refer to this one's files as `$<ref>/<path>`. */
@@ -78,6 +80,7 @@ const sourceSchema = z.object({
   repoURL: textMember,
   path: textMember,
   targetRevision: textMember,
+  tagPrefix: optionalText,
   chart: optionalText,
   ref: optionalText,
   helm: filledBlock(z.object({ valueFiles: texts, fileParameters: paths, releaseName: optionalText })),

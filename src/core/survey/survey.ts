@@ -338,8 +338,9 @@ async function liveSubject(
   const notDriven = foreign ?? (owner?.reverts === true ? owner.sentence : undefined);
   const around = { change, snapshot };
   const [head, base] = await Promise.all([sideOf(specs.head, around), sideOf(specs.base, around)]);
-  if (head.unclear !== undefined && !autoSynced && notDriven === undefined) {
-    return { ...shownOf(affected), kind: "unreadable", problem: head.unclear };
+  const unclear = head.unclear ?? base.doubtful;
+  if (unclear !== undefined && !autoSynced && notDriven === undefined) {
+    return { ...shownOf(affected), kind: "unreadable", problem: unclear };
   }
   return {
     kind: "live",

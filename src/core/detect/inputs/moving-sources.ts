@@ -138,6 +138,8 @@ interface SideFound {
   readonly side: Side;
   /** Why a source of this repository has no certain commit, with the cure; `side` leaves it out. */
   readonly unclear: string | undefined;
+  /** Why a source may not follow the base branch although it has its name; part of `unclear`. */
+  readonly doubtful: string | undefined;
 }
 
 /**
@@ -149,20 +151,46 @@ export async function sideOf(spec: ApplicationSpec, { change, snapshot }: Commit
   const own = ownSources(spec, change);
   const positions = movingAmong(own, spec, change);
   const others = isHydrated(spec) ? [] : own.filter(({ position }) => !positions.includes(position));
-  if (others.length === 0) return { side: { spec, positions, fixed: [] }, unclear: undefined };
+  const doubtful = own.filter((source) => positions.includes(source.position) && mayMeanTag(source));
+  if (others.length + doubtful.length === 0) {
+    return { side: { spec, positions, fixed: [] }, unclear: undefined, doubtful: undefined };
+  }
   const refs = await snapshot.refs();
-  const problems: string[] = [];
-  const fixed = others.flatMap(({ position, targetRevision }): readonly FixedSource[] => {
-    const found = followedRevision(targetRevision, refs, change.defaultBranch);
+  const doubts = doubtful.flatMap((source) => {
+    const problem = tagProblem(source, refs);
+    return problem === undefined ? [] : [`source ${source.position}: ${problem}`];
+  });
+  const problems = [...doubts];
+  const fixed = others.flatMap((source): readonly FixedSource[] => {
+    const { position, targetRevision } = source;
+    const found = followedRevision(taggedName(source) ?? targetRevision, refs, change.defaultBranch);
     if (found.kind === "commit") return [{ position, follows: targetRevision, revision: found.commit }];
     problems.push(`source ${position}: ${found.problem}`);
     return [];
   });
-  const cure = "Name a branch, a tag or a whole commit id as its target revision";
-  return {
-    side: { spec, positions, fixed },
-    unclear: problems.length === 0 ? undefined : `${problems.join("; ")}. ${cure}`,
-  };
+  const cure = `Name a branch${doubts.length > 0 ? ` (refs/heads/${change.baseBranch})` : ""}, a tag or a whole commit id as its target revision`;
+  const sentences = (why: readonly string[]) => (why.length === 0 ? undefined : `${why.join("; ")}. ${cure}`);
+  return { side: { spec, positions, fixed }, unclear: sentences(problems), doubtful: sentences(doubts) };
+}
+
+/** Whether Argo CD may look for a tag before the branch of this name (`MaxVersion` in util/versions of v3.5). */
+function mayMeanTag(source: Source): boolean {
+  return isRange(source.targetRevision) || taggedName(source) !== undefined;
+}
+
+/** The name of the tag that a version with a prefix means. */
+function taggedName({ targetRevision, tagPrefix }: Source): string | undefined {
+  return tagPrefix !== undefined && VERSION.test(targetRevision) ? `${tagPrefix}${targetRevision}` : undefined;
+}
+
+function tagProblem(source: Source, refs: ReadonlyMap<string, Revision>): string | undefined {
+  const { targetRevision, tagPrefix = "" } = source;
+  if (taggedName(source) !== undefined) return `${targetRevision} with the prefix ${tagPrefix} means a tag`;
+  const start = `refs/tags/${tagPrefix}`;
+  const isVersion = (ref: string) => ref.startsWith(start) && VERSION.test(ref.slice(start.length));
+  // Without a version among the tags, Argo CD takes the branch.
+  if (![...refs.keys()].some(isVersion)) return undefined;
+  return `${targetRevision} may mean a range of versions, and Argo CD takes the highest tag in it before a branch of that name`;
 }
 
 interface InputReasons {

@@ -1,7 +1,9 @@
 import { expect, test } from "@jest/globals";
 import fc from "fast-check";
-import { followedRevision } from "../../../../src/core/detect/inputs/moving-sources.js";
+import { followedRevision, sideOf } from "../../../../src/core/detect/inputs/moving-sources.js";
 import { revision, type Revision } from "../../../../src/core/model/brand.js";
+import type { JsonObject } from "../../../../src/core/model/json.js";
+import { CHANGE, memorySnapshot, OWN_URL } from "../memory-snapshot.js";
 
 const ID = (digit: number) => revision(String(digit).repeat(40));
 const REFS: Readonly<Record<string, Revision>> = {
@@ -82,4 +84,39 @@ test("any text is resolved in no time, and only to a commit that a ref of its na
   resolve(`${" ".repeat(100_000)}a`);
   resolve("1".repeat(100_000) + "a");
   expect(process.cpuUsage(before).user / 1e6).toBeLessThan(1); // seconds of our own, however busy the machine is
+});
+
+function side(baseBranch: string, source: JsonObject, tag: string) {
+  const snapshot = memorySnapshot({}, {}, { [`refs/heads/${baseBranch}`]: ID(1), [`refs/tags/${tag}`]: ID(2) });
+  const spec = { source: { repoURL: OWN_URL, path: "a", targetRevision: baseBranch, ...source } };
+  return sideOf(spec, { change: { ...CHANGE, baseBranch }, snapshot });
+}
+
+// `MaxVersion` of Argo CD looks for the highest tag before any branch of that name, from v3.5 among tags with a prefix.
+test.each<[string, JsonObject, string, string]>([
+  ["1.x", {}, "v1.2.3", "1.x may mean a range of versions"],
+  ["x", {}, "0.1", "x may mean a range of versions"],
+  [">=1.0", { tagPrefix: "web-" }, "web-1.2.3", ">=1.0 may mean a range of versions"],
+  ["1.2", { tagPrefix: "web-" }, "web-1.2", "1.2 with the prefix web- means a tag"],
+])("the base branch %s is not certainly followed by %j where there is the tag %s", async (base, source, tag, why) => {
+  const { unclear, side: found } = await side(base, source, tag);
+  expect(unclear).toContain(`source 1: ${why}`);
+  expect(found.positions).toEqual([1]);
+});
+
+test.each<[string, JsonObject, string]>([
+  ["1.x", {}, "web-1.2.3"],
+  ["1.x", {}, "release"],
+  ["1.x", { tagPrefix: "web-" }, "v1.2.3"],
+  ["1.2", {}, "v1.2.3"],
+  ["main", { tagPrefix: "web-" }, "web-1.2.3"],
+])("the base branch %s is followed by %j where there is the tag %s", async (base, source, tag) => {
+  expect(await side(base, source, tag)).toMatchObject({ unclear: undefined, side: { positions: [1], fixed: [] } });
+});
+
+test("a version is looked for among the tags with the prefix", async () => {
+  const spec = { source: { repoURL: OWN_URL, path: "a", targetRevision: "1.2", tagPrefix: "web-" } };
+  const refs = { "refs/tags/1.2": ID(1), "refs/tags/web-1.2": ID(2) };
+  const found = await sideOf(spec, { change: CHANGE, snapshot: memorySnapshot({}, {}, refs) });
+  expect(found.side.fixed).toEqual([{ position: 1, follows: "1.2", revision: ID(2) }]);
 });
