@@ -45,9 +45,12 @@ const CONTAINER_LISTS: ReadonlyMap<string, readonly string[]> = new Map([
 ]);
 const IN_CONTAINER = /^spec\.(?:containers|initContainers|ephemeralContainers)\.\[\]\.(\w+)$/;
 
-/** Other lists: those of a webhook configuration are called in their order. */
+/**
+ * Other lists. Webhooks are called in their order, and Pods are told the first port of a Service as if it were the only one
+ * (`FromServices` in `pkg/kubelet/envvars`).
+ */
 const OTHER_LISTS: ReadonlyMap<string, ListRule> = new Map([
-  ["/Service spec.ports", { keys: ["port", "protocol"], ordered: false }],
+  ["/Service spec.ports", { keys: ["port", "protocol"], ordered: true }],
   ["/ServiceAccount secrets", { keys: ["name"], ordered: false }],
   ["/ServiceAccount imagePullSecrets", { keys: ["name"], ordered: false }],
   ["rbac.authorization.k8s.io/Role rules", { keys: [], ordered: false }],
@@ -63,8 +66,8 @@ const OTHER_LISTS: ReadonlyMap<string, ListRule> = new Map([
  *
  * The keys are the "patch merge key" and "list map keys" of the API reference (strategic merge patch,
  * https://kubernetes.io/docs/tasks/manage-kubernetes-objects/update-api-object-kubectl-patch/). Order has no effect in a
- * Service's ports, a ServiceAccount's lists, and RBAC rules and subjects. Inside a Pod template every order counts: init
- * containers run in it, `env` refers backwards, and any difference gives the template another hash, which rolls the Pods.
+ * ServiceAccount's lists, and RBAC rules and subjects. Inside a Pod template every order counts: init containers run in it,
+ * `env` refers backwards, and any difference gives the template another hash, which rolls the Pods.
  */
 export function listRule(identity: ManifestIdentity, path: ValuePath): ListRule | undefined {
   const inPod = podPath(identity, path);

@@ -13,16 +13,6 @@ const deployment = (members: Manifest, pod: Manifest = {}) =>
 describe("an order without an effect is no change", () => {
   test.each<[string, Manifest, Manifest]>([
     [
-      "ports of a Service",
-      object("v1/Service", "web", { spec: { ports: [{ port: 80 }, { port: 443 }] } }),
-      object("v1/Service", "web", { spec: { ports: [{ port: 443 }, { port: 80 }] } }),
-    ],
-    [
-      "ports of a Service with the same number and another protocol",
-      object("v1/Service", "dns", { spec: { ports: [{ port: 53 }, { port: 53, protocol: "UDP" }] } }),
-      object("v1/Service", "dns", { spec: { ports: [{ port: 53, protocol: "UDP" }, { port: 53 }] } }),
-    ],
-    [
       "secrets of a ServiceAccount",
       object("v1/ServiceAccount", "web", { secrets: [{ name: "a" }, { name: "b" }] }),
       object("v1/ServiceAccount", "web", { secrets: [{ name: "b" }, { name: "a" }] }),
@@ -96,6 +86,18 @@ describe("an order that may have an effect is a change", () => {
         spec: { jobTemplate: { spec: { template: { spec: { volumes: [{ name: "b" }, { name: "a" }] } } } } },
       }),
       "# Only the order of spec.jobTemplate.spec.template.spec.volumes changes.",
+    ],
+    [
+      "the ports of a Service, the first of which Pods are told",
+      object("v1/Service", "web", { spec: { ports: [{ port: 80 }, { port: 443 }] } }),
+      object("v1/Service", "web", { spec: { ports: [{ port: 443 }, { port: 80 }] } }),
+      "# Only the order of spec.ports changes.",
+    ],
+    [
+      "ports with the same number and another protocol",
+      object("v1/Service", "dns", { spec: { ports: [{ port: 53 }, { port: 53, protocol: "UDP" }] } }),
+      object("v1/Service", "dns", { spec: { ports: [{ port: 53, protocol: "UDP" }, { port: 53 }] } }),
+      "# Only the order of spec.ports changes.",
     ],
   ])("the order of %s is shown as such", (_, base, head, note) => {
     const [resource] = diff([base], [head]).resources;

@@ -126,8 +126,8 @@ describe("what is no change of the cluster", () => {
         spec: {
           clusterIP: "10.0.0.1",
           ports: [
-            { port: 443, nodePort: 2 },
             { port: 80, nodePort: 1, protocol: "TCP" },
+            { port: 443, nodePort: 2 },
           ],
         },
       }),
