@@ -74,7 +74,14 @@ describe.each(HOSTS)("objects that set limits or grant rights on %s", (host) => 
   test("a changed one needs it, one that stays or goes does not", async () => {
     const role = (verbs: readonly string[]) =>
       object("Role", RBAC, "reader", { rules: [{ apiGroups: [""], resources: ["secrets"], verbs }] });
-    const bot = await start(host, { files: () => ({ "apps/web/role.yaml": role(["get"]) }) });
+    // The token with which the role can be taken on again was withdrawn.
+    const project = (items: readonly Text[]) =>
+      object("AppProject", "argoproj.io/v1alpha1", "shop", {
+        spec: {},
+        status: { jwtTokensByRole: { ci: { items } } },
+      });
+    const files = { "apps/web/role.yaml": role(["get"]), "apps/web/project.yaml": project([]) };
+    const bot = await start(host, { files: () => files });
     const one = await bot.open({ "apps/web/role.yaml": role(["get", "list"]) });
     await bot.comment(one, "svc sync");
     expect(bot.lastComment(one)).toContain(`it changes rbac.authorization.k8s.io/Role guestbook/reader, ${GRANTS}`);
@@ -85,6 +92,9 @@ describe.each(HOSTS)("objects that set limits or grant rights on %s", (host) => 
     await bot.push(one, { "apps/web/role.yaml": null, ...changeOf(["web"], "3") });
     await bot.comment(one, "svc sync");
     expect(bot.lastComment(one)).not.toContain(UNAPPROVED);
+    await bot.push(one, { "apps/web/project.yaml": project([{ id: "old", iat: 1 }]) });
+    await bot.comment(one, "svc sync");
+    expect(bot.lastComment(one)).toContain(`it changes argoproj.io/AppProject guestbook/shop, ${GRANTS}`);
   });
 
   test.each(["live", "both"])(

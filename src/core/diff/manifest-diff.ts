@@ -171,12 +171,17 @@ export function normalise(manifest: Manifest, renderedAt: Revision | undefined):
   return membersCleaned(kept, renderedAt);
 }
 
+/** API versions of Kubernetes itself. Other groups below `k8s.io` have definitions of custom resources. */
+const OF_KUBERNETES =
+  /^(?:[^/]*$|[^./]+\/|(?:admissionregistration|apiextensions|apiregistration|authentication|authorization|certificates|coordination|discovery|events|flowcontrol\.apiserver|networking|node|rbac\.authorization|resource|scheduling|storage)\.k8s\.io\/)/;
+
 /**
- * Whether what is applied writes the status, too: that of an Application is no subresource, and has the history that it can be
- * rolled back to (argo-cd issue 22967).
+ * Whether what is applied may write the status, too. That of Kubernetes' own kinds is a subresource, which nobody applies; that of
+ * a custom kind is one only if its definition says so. Argo CD's do not: its Application has there what it can be rolled back to
+ * (argo-cd issue 22967), and its AppProject which tokens of roles are valid (`GetJWTToken`).
  */
-function writesStatus({ apiVersion, kind }: Manifest): boolean {
-  return kind === "Application" && typeof apiVersion === "string" && apiVersion.startsWith("argoproj.io/");
+function writesStatus({ apiVersion, status }: Manifest): boolean {
+  return typeof apiVersion === "string" && !OF_KUBERNETES.test(apiVersion) && !isEmpty(status);
 }
 
 function normaliseMetadata(metadata: JsonObject): JsonObject {

@@ -45,6 +45,16 @@ describe("what counts as no change", () => {
     ],
     ["the status", configMap("a", {}), { ...configMap("a", {}), status: { ready: true } }],
     [
+      "the status of a kind in a group of Kubernetes",
+      object("networking.k8s.io/v1", "Ingress", "a"),
+      object("networking.k8s.io/v1", "Ingress", "a", { status: { loadBalancer: { ingress: [{ ip: "1.1.1.1" }] } } }),
+    ],
+    [
+      "a status without anything in it",
+      object("example.com/v1", "Thing", "a"),
+      object("example.com/v1", "Thing", "a", { status: {} }),
+    ],
+    [
       "null members",
       configMap("a", { x: "1" }, { creationTimestamp: null }),
       { ...configMap("a", { x: "1", y: null }), spec: null },
@@ -86,6 +96,18 @@ describe("what is a change all the same", () => {
     ["digits inside a longer word", configMap("a", { at: "x0123456" }), configMap("a", { at: "xfedcba9" })],
     ["the API version", object("batch/v1beta1", "CronJob", "a"), object("batch/v1", "CronJob", "a")],
     ["an annotation", configMap("a", {}), configMap("a", {}, { annotations: { x: "1" } })],
+    [
+      "the tokens of an AppProject's roles",
+      object("argoproj.io/v1alpha1", "AppProject", "a", { status: { jwtTokensByRole: { ci: { items: [] } } } }),
+      object("argoproj.io/v1alpha1", "AppProject", "a", {
+        status: { jwtTokensByRole: { ci: { items: [{ iat: 1 }] } } },
+      }),
+    ],
+    [
+      "the status of a custom kind, which may be no subresource",
+      object("snapshot.storage.k8s.io/v1", "VolumeSnapshot", "a"),
+      object("snapshot.storage.k8s.io/v1", "VolumeSnapshot", "a", { status: { readyToUse: true } }),
+    ],
   ])("%s is one update", (_, base, head) => {
     expect(diff([base], [head])).toMatchObject({
       created: 0,
