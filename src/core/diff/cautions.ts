@@ -133,7 +133,8 @@ function isFilled(value: Json | undefined): boolean {
 }
 
 function areTexts(map: Json | undefined): boolean {
-  return map === undefined || (isJsonObject(map) && Object.values(map).every(isText));
+  if (map === undefined || map === null) return true;
+  return isJsonObject(map) && Object.values(map).every((text) => text === null || isText(text));
 }
 
 function harmless(rank: number, text: string): Caution {
@@ -349,9 +350,9 @@ function refusedChanges(identity: ManifestIdentity, base: JsonObject, head: Json
 /** A member that the head leaves out keeps its value. An ExternalName Service has none. */
 function clusterIpChange(base: JsonObject, head: JsonObject): readonly string[] {
   const path = "spec.clusterIP";
-  const wanted = valueAt(head, path);
+  const wanted = valueAt(head, path) ?? "";
   const external = [base, head].some((side) => valueAt(side, "spec.type") === "ExternalName");
-  return wanted === undefined || wanted === "" || external || jsonEqual(wanted, valueAt(base, path)) ? [] : [path];
+  return wanted === "" || external || jsonEqual(wanted, valueAt(base, path)) ? [] : [path];
 }
 
 const GROWING = "spec.resources.requests.storage";

@@ -3,6 +3,15 @@ import { isJsonObject, type Json, type JsonObject } from "../model/json.js";
 import { isOlder, shortVersion } from "../ports/deployer.js";
 import type { ManifestIdentity } from "./manifest-key.js";
 
+/** Groups of Kubernetes itself. Others below `k8s.io` have definitions of custom resources. */
+const OF_KUBERNETES =
+  /^(?:[^.]*|(?:admissionregistration|apiextensions|apiregistration|authentication|authorization|certificates|coordination|discovery|events|flowcontrol\.apiserver|networking|node|rbac\.authorization|resource|scheduling|storage)\.k8s\.io)$/;
+
+/** Whether the kinds of a group are custom ones. */
+export function isCustom(group: string): boolean {
+  return !OF_KUBERNETES.test(group);
+}
+
 /** Where a value is in its object: names of members, and `[]` for "in each element". */
 export type ValuePath = readonly string[];
 

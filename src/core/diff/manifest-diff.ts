@@ -7,7 +7,8 @@ import type { ManifestDiff, NameChanges, SecretChange } from "../model/plan/mani
 import { computeIfLarge, type Task, tooMuch } from "../ports/compute.js";
 import type { CommandContext } from "../ports/context.js";
 import { isSecret } from "../secrets/hide-values.js";
-import { byIdentity, hasNamespace, inNamespace, isHook, isIdleHook, isNeverApplied } from "./manifest-key.js";
+import { isCustom } from "./kubernetes-rules.js";
+import { byIdentity, hasNamespace, identify, inNamespace, isHook, isIdleHook, isNeverApplied } from "./manifest-key.js";
 import { meanTheSame, type Sides, summarise } from "./summarise.js";
 
 type Shown = (name: string) => string;
@@ -157,62 +158,77 @@ export async function definitionDiff(
 const TRACKING_ANNOTATIONS = new Set(["argocd.argoproj.io/tracking-id", "argocd.argoproj.io/installation-id"]);
 
 /**
- * Gives equal manifests one form: no status that Kubernetes would not write, tracking, null members or empty metadata, keys in
- * order, and a placeholder for the commit of the render, which `ARGOCD_APP_REVISION` puts into values. That of a live object is
- * unknown.
+ * Gives equal manifests one form: no status that Kubernetes would not write, tracking or empty metadata, keys in order, and a
+ * placeholder for the commit of the render, which `ARGOCD_APP_REVISION` puts into values. That of a live object is unknown.
+ *
+ * A null in a manifest takes away what others wrote in its place, as the replicas of an autoscaler, so that it is not the same as a
+ * missing member (https://kubernetes.io/docs/tasks/manage-kubernetes-objects/declarative-config/, "clear server-defaulted fields
+ * or fields set by other writers"). In the cluster's own object it is.
  */
-export function normalise(manifest: Manifest, renderedAt: Revision | undefined): JsonObject {
+export function normalise(
+  manifest: Manifest,
+  renderedAt: Revision | undefined,
+  from: "manifest" | "cluster" = "manifest",
+): JsonObject {
   const { metadata } = manifest;
   const kept = {
     ...manifest,
     status: writesStatus(manifest) ? manifest.status : undefined,
     metadata: isJsonObject(metadata) ? normaliseMetadata(metadata) : metadata,
   };
-  return membersCleaned(kept, renderedAt);
+  return membersCleaned(kept, { commit: renderedAt, from });
 }
-
-/** API versions of Kubernetes itself. Other groups below `k8s.io` have definitions of custom resources. */
-const OF_KUBERNETES =
-  /^(?:[^/]*$|[^./]+\/|(?:admissionregistration|apiextensions|apiregistration|authentication|authorization|certificates|coordination|discovery|events|flowcontrol\.apiserver|networking|node|rbac\.authorization|resource|scheduling|storage)\.k8s\.io\/)/;
 
 /**
  * Whether what is applied may write the status, too. That of Kubernetes' own kinds is a subresource, which nobody applies; that of
  * a custom kind is one only if its definition says so. Argo CD's do not: its Application has there what it can be rolled back to
  * (argo-cd issue 22967), and its AppProject which tokens of roles are valid (`GetJWTToken`).
  */
-function writesStatus({ apiVersion, status }: Manifest): boolean {
-  return typeof apiVersion === "string" && !OF_KUBERNETES.test(apiVersion) && !isEmpty(status);
+function writesStatus(manifest: Manifest): boolean {
+  return isCustom(identify(manifest, "").group) && !isEmpty(manifest.status);
 }
 
 function normaliseMetadata(metadata: JsonObject): JsonObject {
-  const { labels, annotations, namespace, ...rest } = metadata;
+  const { labels, annotations, namespace, name, generateName, ...rest } = metadata;
   const kept = isJsonObject(annotations)
     ? Object.fromEntries(Object.entries(annotations).filter(([key]) => !TRACKING_ANNOTATIONS.has(key)))
     : annotations;
   return {
     ...rest,
-    ...(namespace === "" ? {} : { namespace }),
+    // Where these are null, nothing is taken away: kubectl always sends annotations of its own.
+    name: name ?? undefined,
+    generateName: generateName ?? undefined,
+    namespace: namespace === "" ? undefined : (namespace ?? undefined),
+    annotations: isEmpty(kept) ? undefined : (kept ?? undefined),
     ...(isEmpty(labels) ? {} : { labels }),
-    ...(isEmpty(kept) ? {} : { annotations: kept }),
   };
 }
 
 function isEmpty(value: Json | undefined): boolean {
-  return isJsonObject(value) && Object.values(value).every((member) => member === null || member === undefined);
+  return isJsonObject(value) && Object.values(value).every((member) => member === undefined);
 }
 
-/** A null member equals a missing one; in a list a null keeps its place. */
-function cleaned(value: Json, commit: Revision | undefined): Json {
-  if (typeof value === "string") return withoutCommit(value, commit);
-  if (Array.isArray(value)) return (value as readonly Json[]).map((item) => cleaned(item, commit));
-  return isJsonObject(value) ? membersCleaned(value, commit) : value;
+interface Origin {
+  readonly commit: Revision | undefined;
+  readonly from: "manifest" | "cluster";
 }
 
-function membersCleaned(value: JsonObject, commit: Revision | undefined): JsonObject {
+/** In a list a null keeps its place. */
+function cleaned(value: Json, origin: Origin): Json {
+  if (typeof value === "string") return withoutCommit(value, origin.commit);
+  if (Array.isArray(value)) return (value as readonly Json[]).map((item) => cleaned(item, origin));
+  return isJsonObject(value) ? membersCleaned(value, origin) : value;
+}
+
+/** Programs that write manifests put it as null into every metadata. Kubernetes sets it by itself. */
+const SCAFFOLDED = "creationTimestamp";
+
+function membersCleaned(value: JsonObject, origin: Origin): JsonObject {
   const members: (readonly [string, Json])[] = [];
   for (const key of Object.keys(value).sort()) {
     const member = value[key];
-    if (member !== null && member !== undefined) members.push([key, cleaned(member, commit)]);
+    if (member === undefined || (member === null && (origin.from === "cluster" || key === SCAFFOLDED))) continue;
+    members.push([key, cleaned(member, origin)]);
   }
   return Object.fromEntries(members);
 }

@@ -306,6 +306,15 @@ test("a status that stays in git is not compared with the cluster's, and one tha
   ]);
 });
 
+test("null takes away what others wrote, at each sync of a kind of Kubernetes", () => {
+  const web = object("apps/v1/Deployment", "web", { spec: { replicas: null } });
+  const scaled = liveOf({ ...web, spec: { replicas: 5 } });
+  expect(changedLines(liveDiff({ base: [web], head: [web], live: [scaled] }))).toEqual([
+    "- replicas: 5",
+    "+ replicas: 1",
+  ]);
+});
+
 test("a change that the cluster has already is no proof of no change", () => {
   const [base, head] = [configMap({ a: "1" }), configMap({ a: "2" })];
   const found = liveDiff({ base: [base], head: [head], live: [liveOf(head)] });

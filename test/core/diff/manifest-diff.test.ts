@@ -55,12 +55,17 @@ describe("what counts as no change", () => {
       object("example.com/v1", "Thing", "a", { status: {} }),
     ],
     [
-      "null members",
-      configMap("a", { x: "1" }, { creationTimestamp: null }),
-      { ...configMap("a", { x: "1", y: null }), spec: null },
+      "null where it takes nothing away",
+      configMap("a", { x: "1" }),
+      configMap("a", { x: "1" }, { creationTimestamp: null, annotations: null, namespace: null, generateName: null }),
+    ],
+    [
+      "the time of creation that scaffolds write",
+      object("apps/v1", "Deployment", "a", { spec: { template: { metadata: {} } } }),
+      object("apps/v1", "Deployment", "a", { spec: { template: { metadata: { creationTimestamp: null } } } }),
     ],
     ["a namespace that is written out", configMap("a", {}), configMap("a", {}, { namespace: "guestbook" })],
-    ["empty metadata", configMap("a", {}), configMap("a", {}, { labels: {}, annotations: { x: null }, namespace: "" })],
+    ["empty metadata", configMap("a", {}), configMap("a", {}, { labels: {}, annotations: {}, namespace: "" })],
     [
       "tracking annotations",
       configMap("a", {}),
@@ -88,6 +93,13 @@ describe("what is a change all the same", () => {
   test.each<[string, Manifest, Manifest]>([
     ["the order of a list", configMap("a", { l: [1, 2] }), configMap("a", { l: [2, 1] })],
     ["null in a list", configMap("a", { l: [1] }), configMap("a", { l: [1, null] })],
+    [
+      "null where others may have written something",
+      object("apps/v1", "Deployment", "a", { spec: {} }),
+      object("apps/v1", "Deployment", "a", { spec: { replicas: null } }),
+    ],
+    ["null in place of a label", configMap("a", {}), configMap("a", {}, { labels: { x: null } })],
+    ["null in place of finalizers", configMap("a", {}), configMap("a", {}, { finalizers: null })],
     ["number and text", configMap("a", { n: 1 }), configMap("a", { n: "1" })],
     ["short commit to long commit", configMap("a", { at: "0123456" }), configMap("a", { at: "fedcba98" })],
     ["commit to text", configMap("a", { at: BASE }), configMap("a", { at: "main" })],

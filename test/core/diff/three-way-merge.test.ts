@@ -33,6 +33,10 @@ describe("members", () => {
     ["empty and not stored", { a: {}, b: false, c: [], d: 0, e: "" }, { a: {}, b: false, c: [], d: 0, e: "" }, {}, {}],
     ["empty and new", {}, { a: {} }, {}, { a: {} }],
     ["empty and other than before", { a: true }, { a: false }, {}, { a: false }],
+    ["null, which takes away what others wrote", {}, { a: null }, { a: 1, b: 2 }, { b: 2 }],
+    ["null as before, which does so only once", { a: null }, { a: null }, { a: 1 }, { a: 1 }],
+    ["null where nothing is", {}, { a: null }, {}, {}],
+    ["null before, and gone", { a: null }, {}, { a: 1 }, {}],
     [
       "with names that every object has",
       {},

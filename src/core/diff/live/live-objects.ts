@@ -109,14 +109,14 @@ const LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration";
 export function normaliseLive(live: Manifest): JsonObject {
   const manifest = { ...live, status: undefined };
   const { metadata } = live;
-  if (!isJsonObject(metadata)) return normalise(manifest, undefined);
+  if (!isJsonObject(metadata)) return normalise(manifest, undefined, "cluster");
   const { annotations, ...rest } = metadata;
   const members = Object.entries(rest).filter(([member]) => !KEPT_BY_KUBERNETES.includes(member));
   const kept = isJsonObject(annotations)
     ? Object.fromEntries(Object.entries(annotations).filter(([name]) => name !== LAST_APPLIED))
     : annotations;
   const cleaned: Json = { ...Object.fromEntries(members), ...(kept === undefined ? {} : { annotations: kept }) };
-  return normalise({ ...manifest, metadata: cleaned }, undefined);
+  return normalise({ ...manifest, metadata: cleaned }, undefined, "cluster");
 }
 
 const MASK = "++++++++";

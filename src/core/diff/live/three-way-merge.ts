@@ -3,6 +3,7 @@ import { canonicalJson, isJsonObject, jsonEqual, type Json, type JsonObject } fr
 import {
   compareQuantities,
   defaultOf,
+  isCustom,
   keyed,
   listRule,
   type ListRule,
@@ -54,18 +55,28 @@ function mergeObjects(place: Place, { previous, head, live, answer }: Versions<J
     members.flatMap((key) => {
       const at = { ...place, path: [...place.path, key] };
       const member = (of: Maybe) => (isJsonObject(of) ? ownMember(of, key) : undefined);
-      const versions = {
+      const versions = withoutNull(place.identity, {
         previous: before.map(member),
         head: member(head),
         live: member(live),
         answer: answer && { before: member(answer.before), after: member(after), whole: member(answer.whole) },
-      };
+      });
       const value = isRemoved(versions) ? defaultOf(place.identity, at.path, head) : mergeMember(at, versions);
       return value === undefined ? [] : [[key, value] as const];
     }),
   );
   if (answer !== undefined || !isExclusive(place) || jsonEqual(merged, live)) return merged;
   return Object.fromEntries(Object.entries(merged).filter(([key]) => ownMember(head, key) !== undefined));
+}
+
+/**
+ * The versions of a member without a null of the head, which takes away whatever is there as if it had been applied before. That of
+ * a custom kind does so once: then it was there before as well (`CreateThreeWayJSONMergePatch`, `CreateThreeWayMergePatch`).
+ */
+function withoutNull({ group }: ManifestIdentity, { previous, head, ...versions }: Versions<Maybe>): Versions<Maybe> {
+  if (head !== null) return { ...versions, head, previous };
+  const stays = isCustom(group) && previous.includes(null);
+  return { ...versions, head: undefined, previous: stays ? previous.map((value) => value ?? undefined) : [null] };
 }
 
 /** Whether a sync takes away what was applied before. Kubernetes' answer keeps it where it was applied client-side. */

@@ -169,7 +169,9 @@ interface Place {
 function removes(place: Place, before: Json, after: Json): boolean {
   const inside = (step: string): Place => ({ ...place, path: [...place.path, step] });
   const goes = (step: string, old: Json, young: Json | undefined, parent: JsonObject) =>
-    young === undefined ? place.counts([...place.path, step], parent) : removes(inside(step), old, young);
+    young === undefined || (young === null && old !== null)
+      ? place.counts([...place.path, step], parent)
+      : removes(inside(step), old, young);
   if (isJsonObject(before)) {
     if (!isJsonObject(after)) return true;
     return Object.keys(before).some((key) => {
