@@ -73,20 +73,25 @@ describe.each(HOSTS)("options of a sync on %s", (host) => {
     expect(bot.liveValue("old")).toBe("1");
   });
 
-  test.each(["v3.4.2", "v3.5.1"])(
-    "an application's own Prune=false is believed only of an Argo CD that reads it: %s",
-    async (version) => {
+  test.each<[string, readonly string[], boolean]>([
+    ["v3.4.2", ["Prune=false"], false],
+    ["v3.5.1", ["Prune=false"], true],
+    ["v3.5.1", ["Prune=false "], false],
+    ["v3.5.1", ["Prune=true", "Prune=false"], false],
+  ])(
+    "an application's own Prune=false is believed only of an Argo CD that reads it: %s, %j",
+    async (version, syncOptions, isRead) => {
       const bot = await startBot({
         host,
         argocd: { version },
         files: () => ({ "apps/web/old.yaml": configMap("old", { value: "1" }) }),
-        resources: () => ({ web: { spec: { syncPolicy: { syncOptions: ["Prune=false"] } } } }),
+        resources: () => ({ web: { spec: { syncPolicy: { syncOptions } } } }),
         prepare: ({ argocd }) => argocd.deploy("web"),
       });
       const one = await bot.open({ "apps/web/old.yaml": null });
       const [deleted, stays] = ["**Deletes:** 1 to delete", "**Stays:** 1 left in the cluster by any sync"];
-      expect(bot.lastComment(one)).toContain(version === "v3.5.1" ? stays : deleted);
-      expect(bot.lastComment(one)).not.toContain(version === "v3.5.1" ? deleted : stays);
+      expect(bot.lastComment(one)).toContain(isRead ? stays : deleted);
+      expect(bot.lastComment(one)).not.toContain(isRead ? deleted : stays);
     },
   );
 

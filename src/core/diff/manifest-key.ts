@@ -187,11 +187,14 @@ export function annotationOf(manifest: JsonObject | undefined, name: string): st
   return typeof value === "string" ? value : undefined;
 }
 
-/** `spec.syncPolicy.syncOptions`, which apply to every object of the application. */
+/**
+ * `spec.syncPolicy.syncOptions`, which apply to every object of the application: as they stand there, since Argo CD knows none with
+ * blanks around it (`SyncOptions.HasOption`).
+ */
 export function applicationSyncOptions({ syncPolicy }: ApplicationSpec): readonly string[] {
   const options = isJsonObject(syncPolicy) ? syncPolicy.syncOptions : undefined;
   if (!Array.isArray(options)) return [];
-  return (options as readonly Json[]).flatMap((option) => (typeof option === "string" ? [option.trim()] : []));
+  return (options as readonly Json[]).flatMap((option) => (typeof option === "string" ? [option] : []));
 }
 
 /** Whether an option such as `Replace=true` applies to an object, from its own annotation or from the application. */
@@ -200,13 +203,16 @@ export function hasSyncOption(
   option: string,
   ofApplication: readonly string[],
 ): boolean {
-  const own = annotationOf(manifest, "argocd.argoproj.io/sync-options") ?? "";
-  const [name] = option.split("=");
-  const options = own.split(",").map((text) => text.trim());
+  const name = option.slice(0, option.indexOf("=") + 1);
+  const annotated = (annotationOf(manifest, "argocd.argoproj.io/sync-options") ?? "").split(",");
+  const own = annotated.map((text) => text.trim()).filter((text) => text.startsWith(name));
   // The object's own value overrides the application's.
-  const overridden = options.some((text) => text.startsWith(`${name ?? ""}=`));
-  return overridden ? options.includes(option) : ofApplication.includes(option);
+  const said = own.length > 0 ? own : ofApplication.filter((text) => text.startsWith(name));
+  return FIRST_COUNTS.has(name) ? said[0] === option : said.includes(option);
 }
+
+/** Of several values Argo CD reads the first one (`GetOptionValue`, v3.5). Before, any of an object's own could keep it. */
+const FIRST_COUNTS = new Set(["Prune=", "Delete="]);
 
 /**
  * Whether a sync replaces or forces an object: Argo CD also does what the object in the cluster says, and so what git said of it
