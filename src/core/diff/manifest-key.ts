@@ -216,12 +216,13 @@ const FIRST_COUNTS = new Set(["Prune=", "Delete="]);
 
 /**
  * Whether a sync replaces or forces an object: Argo CD also does what the object in the cluster says, and so what git said of it
- * before (gitops-engine `applyObject`, v3.5).
+ * before (gitops-engine `applyObject`, v3.5). Of an application it reads `Replace=true` alone (`controller/sync.go`).
  */
 export function isSyncedWith(
   option: "Replace=true" | "Force=true",
   { base, head }: { readonly base: JsonObject | undefined; readonly head: JsonObject },
   ofApplication: readonly string[],
 ): boolean {
-  return hasSyncOption(head, option, ofApplication) || hasSyncOption(base, option, []);
+  const inherited = option === "Force=true" ? [] : ofApplication;
+  return hasSyncOption(head, option, inherited) || hasSyncOption(base, option, []);
 }

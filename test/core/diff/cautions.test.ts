@@ -187,16 +187,16 @@ describe("replacements", () => {
       `Kubernetes refuses to change spec.template of batch/Job guestbook/migrate: ${CURE}`,
     ],
     [
-      "Force from the application",
+      "Force from the application, which Argo CD does not read there",
       young,
       ["Force=true"],
-      "deletes batch/Job guestbook/migrate and creates it anew (Force=true) since Kubernetes refuses to change spec.template",
+      `Kubernetes refuses to change spec.template of batch/Job guestbook/migrate: ${CURE}`,
     ],
     [
-      "the object beats the application",
-      withOption(young, "Force=false"),
-      ["Force=true"],
-      `Kubernetes refuses to change spec.template of batch/Job guestbook/migrate: ${CURE}`,
+      "Replace from the application",
+      withOption(young, "Force=true"),
+      ["Replace=true"],
+      "deletes batch/Job guestbook/migrate and creates it anew (Force=true) since Kubernetes refuses to change spec.template",
     ],
   ])("%s", (_, head, options, caution) => {
     expect(diff([old], [head], options).cautions).toEqual([caution]);

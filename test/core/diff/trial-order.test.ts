@@ -3,6 +3,7 @@ import { removesMembers, trialOrder } from "../../../src/core/diff/live/trial-or
 import { differingPairs, pairManifests } from "../../../src/core/diff/manifest-diff.js";
 import type { Manifest } from "../../../src/core/model/application.js";
 import { revision } from "../../../src/core/model/brand.js";
+import { withOption } from "./resource.js";
 
 const HEAD = revision("b".repeat(40));
 
@@ -58,11 +59,15 @@ test.each<[string, Manifest, readonly Manifest[], readonly string[]]>([
   ["its name is generated", { ...cm("", "1"), metadata: { generateName: "x-" } }, [], []],
   ["this sync creates its namespace", cm("x", "1"), [object("Namespace", "shop")], []],
   ["this sync changes its custom resource definition", object("Shop", "x", {}, "example.com/v1"), [definition], []],
-  ["the sync may delete and recreate it (Force=true)", cm("x", "1"), [], ["Force=true"]],
+  ["the sync may delete and recreate it (Force=true)", withOption(cm("x", "1"), "Force=true"), [], []],
 ])("%s: not tried", (reason, manifest, others, options) => {
   const { objects, untried } = orderOf([], [manifest, ...others], options);
   expect(untried.map((one) => one.reason)).toContain(reason);
   expect(objects.map(({ object }) => object.manifest.kind)).not.toContain(manifest.kind);
+});
+
+test("Force=true of the application, which Argo CD does not read there, keeps nothing from being tried", () => {
+  expect(orderOf([], [cm("x", "1")], ["Force=true"])).toMatchObject({ objects: [{}], untried: [] });
 });
 
 test("a Secret that does not visibly change is not mentioned", () => {
