@@ -1,6 +1,7 @@
 import { createHash } from "node:crypto";
 import { readFileSync } from "node:fs";
 import type { Cluster, Redis } from "ioredis";
+import * as z from "zod";
 
 /** One server, which Sentinel may have named, or a cluster. */
 export type RedisClient = Redis | Cluster;
@@ -11,7 +12,8 @@ export interface StoreConnection {
   run<T>(commands: (redis: RedisClient) => Promise<T>): Promise<T>;
   /**
    * Opens another connection, for subscriptions and for writes that may take their time: it keeps commands while Redis is
-   * unavailable, and waits for an answer as long as it takes. The caller handles its errors and disconnects it.
+   * unavailable, and waits for an answer as long as it takes. The caller handles its errors, logs them `withoutArguments`, and
+   * disconnects it.
    */
   patient(): RedisClient;
 }
@@ -66,4 +68,41 @@ export function responsiveTimeout(ms: number, callback: () => void): () => void 
     else timer = setTimeout(tick, ms / SLICES);
   }
   return () => clearTimeout(timer);
+}
+
+/** The safe parts of an ioredis error, which also carries the arguments of the command, passwords included. */
+interface Failure {
+  readonly name: string;
+  readonly message: string;
+  readonly code: string | undefined;
+  readonly command: string | undefined;
+}
+
+export function failureOf(error: unknown): Failure {
+  const parsed = failure.safeParse(error);
+  if (!parsed.success) return { name: "", message: "", code: undefined, command: undefined };
+  const { name, message, code, command, errors, lastNodeError } = parsed.data;
+  // Node wraps the failures of a host's addresses in an AggregateError; ioredis does so for the nodes of a cluster.
+  const inner = errors?.[0] ?? lastNodeError;
+  return inner === undefined ? { name, message, code, command: command?.name } : failureOf(inner);
+}
+
+const failure = z.object({
+  name: z.string(),
+  message: z.string(),
+  code: z.string().optional().catch(undefined),
+  command: z.object({ name: z.string() }).optional().catch(undefined),
+  errors: z.array(z.unknown()).optional().catch(undefined),
+  lastNodeError: z.unknown().optional(),
+});
+
+/**
+ * The error for logs and causes, without the arguments of its command. A connection that Redis refuses fails every command that waits
+ * for it with the error of its first one, whose arguments are user and password.
+ */
+export function withoutArguments(error: unknown): Error {
+  const { name, message, code, command } = failureOf(error);
+  // Old servers repeat the arguments of an unknown command.
+  const secret = command === "hello" || command === "auth";
+  return new Error([name, code, command, secret ? undefined : message.slice(0, 300)].filter(Boolean).join(": "));
 }

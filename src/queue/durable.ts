@@ -2,7 +2,13 @@ import type { ChangeRequestRef } from "../core/model/change-request.js";
 import { StoreUnavailable } from "../core/model/errors.js";
 import type { HostEvent } from "../core/model/event.js";
 import type { EventQueue, QueueBacklog } from "../core/ports/event-queue.js";
-import { keepSubscribed, type RedisClient, responsiveTimeout, type StoreConnection } from "../http/redis.js";
+import {
+  keepSubscribed,
+  type RedisClient,
+  responsiveTimeout,
+  type StoreConnection,
+  withoutArguments,
+} from "../http/redis.js";
 import { EventRun } from "./event-run.js";
 import { createInProcessQueue, fieldsOf, MAX_ASIDE, type QueueOptions, type QueueTiming } from "./in-process.js";
 import { BELL_CHANNEL, LaneStore, type Pushed, type Taken } from "./lane-store.js";
@@ -60,12 +66,13 @@ class DurableQueue implements EventQueue {
     this.#refused = createInProcessQueue({ ...options, run: options.refuse });
     this.#bell = connection.patient();
     // The store's own connection reports outages.
-    this.#bell.on("error", (error: unknown) => log.debug({ err: error }, "the queue's connection failed"));
+    const problem = (error: unknown) => ({ err: withoutArguments(error) });
+    this.#bell.on("error", (error: unknown) => log.debug(problem(error), "the queue's connection failed"));
     this.#bell.on("message", () => void this.#startAnnounced());
     keepSubscribed(this.#bell, BELL_CHANNEL, {
       // What rang before, and while the connection was lost, was not heard.
       done: () => void this.#startAnnounced(),
-      failed: (error) => log.debug({ err: error }, "the queue hears no bell"),
+      failed: (error) => log.debug(problem(error), "the queue hears no bell"),
     });
     this.#timer = setInterval(() => void this.#look(), this.#timing.lookEveryMs);
     this.#timer.unref();

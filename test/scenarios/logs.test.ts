@@ -1,6 +1,9 @@
 import { describe, expect, test } from "@jest/globals";
 import { stringify } from "yaml";
 import { appKeys, GITLAB_TOKEN } from "../../sandbox/world.js";
+import { createRedisStores } from "../../src/store/redis/redis-stores.js";
+import { recordingLog } from "../recording-log.js";
+import { RedisServer } from "../redis-server.js";
 import { HOSTS, startBot, type Bot } from "./bot.js";
 import { changeOf } from "./resources.js";
 import { ServiceLog } from "./service-log.js";
@@ -121,4 +124,27 @@ describe.each(HOSTS)("logs on %s", (host) => {
     expect(log.of("rollback ended")).toHaveLength(1);
     expect(log.of("rendered")).toContainEqual(expect.objectContaining({ ...ours, side: "head" }));
   });
+});
+
+test("a password that Redis refuses is in no line, neither of a connection nor of a message that cannot be queued", async () => {
+  const [log, redis] = [new ServiceLog(), await RedisServer.start(["--requirepass", "right-s3cret"])];
+  try {
+    const access = { address: redis.address, db: 0, tls: false, password: "refused-s3cret" };
+    const bot = await startBot({
+      host: "hosta",
+      log: log.write,
+      stores: () => createRedisStores(access, { log: recordingLog() }),
+      config: { notifications: [{ name: "chat", url: "http://127.0.0.1:9/", format: "slack" }] },
+    });
+    const one = await bot.open(changeOf(["web"]));
+    await bot.comment(one, "svc sync");
+    await Promise.all([
+      log.first("the queue's connection failed"),
+      log.first("the outbox's connection failed"),
+      log.first("could not queue a notification"),
+    ]);
+    expect(log.text).not.toContain("refused-s3cret");
+  } finally {
+    await redis.stop();
+  }
 });

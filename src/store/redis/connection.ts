@@ -1,9 +1,14 @@
 import { once } from "node:events";
 import { Cluster } from "ioredis";
-import * as z from "zod";
 import { StoredValueUnreadable, StoreUnavailable } from "../../core/model/errors.js";
 import type { Log } from "../../core/ports/log.js";
-import { responsiveTimeout, type RedisClient, type StoreConnection } from "../../http/redis.js";
+import {
+  failureOf,
+  responsiveTimeout,
+  type RedisClient,
+  type StoreConnection,
+  withoutArguments,
+} from "../../http/redis.js";
 import { STORE_TITLE } from "../../names.js";
 import type { Stores } from "../stores.js";
 import { createFastClient, createPatientClient, primariesOf } from "./client.js";
@@ -241,32 +246,6 @@ const replyProblems: Readonly<Record<string, string>> = {
   CLUSTERDOWN: "a part of the cluster is down",
 };
 
-/** The safe parts of an ioredis error, which also carries the arguments of the command, passwords included. */
-interface Failure {
-  readonly name: string;
-  readonly message: string;
-  readonly code: string | undefined;
-  readonly command: string | undefined;
-}
-
-function failureOf(error: unknown): Failure {
-  const parsed = failure.safeParse(error);
-  if (!parsed.success) return { name: "", message: "", code: undefined, command: undefined };
-  const { name, message, code, command, errors, lastNodeError } = parsed.data;
-  // Node wraps the failures of a host's addresses in an AggregateError; ioredis does so for the nodes of a cluster.
-  const inner = errors?.[0] ?? lastNodeError;
-  return inner === undefined ? { name, message, code, command: command?.name } : failureOf(inner);
-}
-
-const failure = z.object({
-  name: z.string(),
-  message: z.string(),
-  code: z.string().optional().catch(undefined),
-  command: z.object({ name: z.string() }).optional().catch(undefined),
-  errors: z.array(z.unknown()).optional().catch(undefined),
-  lastNodeError: z.unknown().optional(),
-});
-
 /** The code of an error reply from Redis; undefined for any other error. */
 function replyCode(error: unknown): string | undefined {
   const { name, message } = failureOf(error);
@@ -284,12 +263,4 @@ function describeProblem(error: unknown): string | undefined {
   if (reply !== undefined) return replyProblems[reply] ?? `it answered ${reply}`;
   const { code } = failureOf(error);
   return code === undefined ? undefined : (networkProblems[code] ?? code);
-}
-
-/** The error for logs and causes, without the arguments of its command. */
-function withoutArguments(error: unknown): Error {
-  const { name, message, code, command } = failureOf(error);
-  // Old servers repeat the arguments of an unknown command.
-  const secret = command === "hello" || command === "auth";
-  return new Error([name, code, command, secret ? undefined : message.slice(0, 300)].filter(Boolean).join(": "));
 }

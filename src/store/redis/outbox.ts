@@ -9,7 +9,7 @@ import {
   type OutgoingMessage,
   type ReceiverState,
 } from "../../core/ports/notifications.js";
-import { type RedisClient, RedisScript, type StoreConnection } from "../../http/redis.js";
+import { type RedisClient, RedisScript, type StoreConnection, withoutArguments } from "../../http/redis.js";
 import { KEYS } from "../../names.js";
 
 const ADD = new RedisScript(new URL("add-message.lua", import.meta.url));
@@ -53,7 +53,9 @@ class DurableOutbox implements Outbox {
     this.#timing = timing;
     this.#redis = connection.patient();
     // The store's own connection reports outages.
-    this.#redis.on("error", (error: unknown) => log.debug({ err: error }, "the outbox's connection failed"));
+    this.#redis.on("error", (error: unknown) =>
+      log.debug({ err: withoutArguments(error) }, "the outbox's connection failed"),
+    );
     this.#lines = new Map(receivers.map((receiver) => [receiver, new Line()]));
     this.#timer = setInterval(() => this.#deliverAll(), timing.lookEveryMs);
     this.#timer.unref();
@@ -66,7 +68,7 @@ class DurableOutbox implements Outbox {
       () => {
         this.#late = false;
       },
-      (error: unknown) => log.warn({ err: error }, "could not queue a notification"),
+      (error: unknown) => log.warn({ err: withoutArguments(error) }, "could not queue a notification"),
     );
     if ((await within(ADD_WITHIN_MS, adding)) !== "late" || this.#late) return;
     this.#late = true;
@@ -131,7 +133,8 @@ class DurableOutbox implements Outbox {
         line.isRung = true;
       }
     } catch (error) {
-      this.#options.log.debug({ err: error, notification: receiver }, "could not look for notifications");
+      const err = withoutArguments(error);
+      this.#options.log.debug({ err, notification: receiver }, "could not look for notifications");
     }
   }
 
