@@ -129,12 +129,9 @@ export class RecentEvents {
       } catch (error) {
         if (error instanceof HostFailure && error.reason === "rate-limited") throw error;
         this.#failedAt.set(nameOf(place), clock.now().getTime());
-        // Repositories that were deleted or are no longer ours must not fill the log.
-        if (error instanceof HostFailure && error.reason === "not-found") {
-          // A polled one may come back under another name, and is then searched from where this one ended.
-          if (!this.parts.polls.has(place.host.id)) await this.#save(place, clock.now().getTime());
-          continue;
-        }
+        // Repositories that were deleted or are no longer ours must not fill the log. Others are only away for a while, so the next
+        // look goes on where the last one ended.
+        if (error instanceof HostFailure && error.reason === "not-found") continue;
         log.warn({ err: error, repository: place.repository }, "could not look for events in a repository");
       }
       if (left <= 0 || changed <= 0) return;

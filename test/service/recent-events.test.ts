@@ -12,16 +12,20 @@ import { recordingLog } from "../recording-log.js";
 const MINUTE_MS = 60_000;
 const repository = repositoryName("acme/deploy");
 
-/** A polled host that tells of so many comments in one answer, the oldest first, and nothing of the repositories in `broken`. */
+/**
+ * A polled host that tells of so many comments in one answer, the oldest first, and nothing of the repositories in `broken`, nor of
+ * any while it hides them.
+ */
 function startPolling(most: number, broken: readonly string[] = []) {
   const [clock, comments, found] = [new ManualClock(), [] as RecentComment[], new Map<string, HostEvent>()];
-  const now = { name: repository, fails: false };
+  const now = { name: repository, fails: false, hidden: false };
   const host = {
     id: "hostb",
     self: () => Promise.resolve({ id: "1", login: "svc", bot: true }),
     reach: () => Promise.resolve(clock.now()),
     repositories: () => Promise.resolve([...broken.map(repositoryName), now.name]),
     recentActivity({ repository: name }, since): Promise<RecentActivity> {
+      if (now.hidden) return Promise.reject(new HostFailure("not-found", "no such repository"));
       if (name !== now.name && !broken.includes(name)) return Promise.reject(new HostFailure("not-found", "moved"));
       if (now.fails) return Promise.reject(new HostFailure("failed", "out of order"));
       if (broken.includes(name)) return Promise.reject(new HostFailure("forbidden", "merge requests are disabled"));
@@ -109,5 +113,17 @@ test("a repository that was renamed is looked at from where its old name ended, 
   await line.poll(MINUTE_MS);
   line.now.fails = false;
   await line.poll(MINUTE_MS);
+  expect(line.found()).toEqual([1]);
+});
+
+test("what happened while the host hid a repository is found once it shows it again", async () => {
+  const line = startPolling(2);
+  for (let look = 1; look <= 3; look += 1) await line.poll(MINUTE_MS);
+  line.now.hidden = true;
+  line.wait(5 * MINUTE_MS);
+  line.comment(1);
+  for (let look = 1; look <= 3; look += 1) await line.poll(5 * MINUTE_MS);
+  line.now.hidden = false;
+  await line.poll(5 * MINUTE_MS);
   expect(line.found()).toEqual([1]);
 });
