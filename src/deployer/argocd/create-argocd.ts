@@ -30,6 +30,7 @@ import {
   type ServerSettings,
   type Target,
   toApplication,
+  withReadPaths,
 } from "./application-api.js";
 import { createApplications, createServerSettings, isTemporary, keep, rolloutLines, sweep } from "./applications.js";
 import { ArgoCdFailure, ifVisible, parseAnswer, readableText } from "./argocd-failure.js";
@@ -83,7 +84,8 @@ export function createArgoCd(
     uncompared: (signal) => uncompared(parts, signal),
     rolloutLines: () => rolloutLines(parts),
     ownersOf: (objects, signal) => ownersOf(parts, objects, signal),
-    findApplication: applications.find,
+    findApplication: async (name, signal) =>
+      withReadPaths(await applications.find(name, signal), () => version.get(signal)),
     renderManifests: createRender(parts),
     renderingSettings: async () => (await serverSettings()).digest,
     whyNotFresh: () => version.get().then(ignoresNoCache, unknownVersion),
