@@ -250,12 +250,17 @@ const FUNCTION_ANNOTATIONS = ["config.kubernetes.io/function", "config.k8s.io/fu
 
 /** How plugins with these configurations are run; undefined if one cannot be read. */
 async function functionsOf(documents: readonly Json[], tree: RepositoryTree): Promise<readonly Json[] | undefined> {
-  const metadata = documents.filter(isJsonObject).flatMap((one) => objectsIn([one.metadata ?? null]));
+  const metadata = documents.flatMap(withItems).flatMap((one) => objectsIn([one.metadata ?? null]));
   const annotations = metadata.flatMap((one) => objectsIn([one.annotations ?? null]));
   const texts = annotations.flatMap((one) => FUNCTION_ANNOTATIONS.flatMap((key) => textsOf(one[key])));
   const read = await Promise.all(texts.map((text) => tree.parseYaml(text)));
   if (read.includes(undefined)) return undefined;
   return [...read.flatMap((one) => one ?? []), ...metadata.flatMap((one) => one.configFn ?? [])];
+}
+
+/** Kustomize takes the items of lists for resources of their own. */
+function withItems(value: Json): readonly JsonObject[] {
+  return isJsonObject(value) ? [value, ...objectsIn(value.items).flatMap(withItems)] : [];
 }
 
 /** Kustomize runs a function in the directory of the kustomization that has it (`LoaderWithWorkingDir`). */

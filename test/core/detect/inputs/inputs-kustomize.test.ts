@@ -192,6 +192,13 @@ test.each([
   expect(touchedAmong(found, ["secrets/s.yaml", ...more, "elsewhere"])).toEqual(["secrets/s.yaml", ...more]);
 });
 
+test("a function in a list of configurations counts as well", async () => {
+  const one = { kind: "Gen", metadata: { annotations: { "config.k8s.io/function": "exec: {path: ./gen.sh}" } } };
+  const list = JSON.stringify({ kind: "List", items: [{ kind: "GenList", items: [one] }] });
+  const files = { "overlays/prod/kustomization.yaml": "validators: [gen.yaml]", "overlays/prod/gen.yaml": list };
+  expect((await inputs(files))[0]?.whole).toContain("a program");
+});
+
 test("a function that cannot be read makes the whole repository an input", async () => {
   const files = {
     "overlays/prod/kustomization.yaml": "generators: [gen.yaml]",
