@@ -183,13 +183,20 @@ function taggedName({ targetRevision, tagPrefix }: Source): string | undefined {
   return tagPrefix !== undefined && VERSION.test(targetRevision) ? `${tagPrefix}${targetRevision}` : undefined;
 }
 
+/** Whether a version may be in a range. Only `1.x`, `1.2.x` and the like are compared with it. */
+function mayBeIn(range: string, version: string): boolean {
+  const numbers = /^v?(\d+(?:\.\d+)?)\.[xX*]$/.exec(range)?.[1]?.split(".");
+  const [major = "", minor = "0"] = /^v?(\d+)(?:\.(\d+))?/.exec(version)?.slice(1) ?? [];
+  return numbers === undefined || numbers.every((number, at) => Number(number) === Number([major, minor][at]));
+}
+
 function tagProblem(source: Source, refs: ReadonlyMap<string, Revision>): string | undefined {
   const { targetRevision, tagPrefix = "" } = source;
   if (taggedName(source) !== undefined) return `${targetRevision} with the prefix ${tagPrefix} means a tag`;
   const start = `refs/tags/${tagPrefix}`;
-  const isVersion = (ref: string) => ref.startsWith(start) && VERSION.test(ref.slice(start.length));
-  // Without a version among the tags, Argo CD takes the branch.
-  if (![...refs.keys()].some(isVersion)) return undefined;
+  const tags = [...refs.keys()].flatMap((ref) => (ref.startsWith(start) ? [ref.slice(start.length)] : []));
+  // Without such a version among the tags, Argo CD takes the branch.
+  if (!tags.some((tag) => VERSION.test(tag) && mayBeIn(targetRevision, tag))) return undefined;
   return `${targetRevision} may mean a range of versions, and Argo CD takes the highest tag in it before a branch of that name`;
 }
 

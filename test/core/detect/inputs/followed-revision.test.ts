@@ -95,6 +95,8 @@ function side(baseBranch: string, source: JsonObject, tag: string) {
 // `MaxVersion` of Argo CD looks for the highest tag before any branch of that name, from v3.5 among tags with a prefix.
 test.each<[string, JsonObject, string, string]>([
   ["1.x", {}, "v1.2.3", "1.x may mean a range of versions"],
+  ["2.0.x", {}, "2", "2.0.x may mean a range of versions"],
+  ["v1.x", {}, "v1+build.5", "v1.x may mean a range of versions"],
   ["x", {}, "0.1", "x may mean a range of versions"],
   [">=1.0", { tagPrefix: "web-" }, "web-1.2.3", ">=1.0 may mean a range of versions"],
   ["1.2", { tagPrefix: "web-" }, "web-1.2", "1.2 with the prefix web- means a tag"],
@@ -107,6 +109,9 @@ test.each<[string, JsonObject, string, string]>([
 test.each<[string, JsonObject, string]>([
   ["1.x", {}, "web-1.2.3"],
   ["1.x", {}, "release"],
+  ["2.x", {}, "v1.2.3"],
+  ["2.x", {}, "v20.2.3"],
+  ["1.2.x", {}, "1.3"],
   ["1.x", { tagPrefix: "web-" }, "v1.2.3"],
   ["1.2", {}, "v1.2.3"],
   ["main", { tagPrefix: "web-" }, "web-1.2.3"],
