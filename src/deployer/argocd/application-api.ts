@@ -1,11 +1,9 @@
 import { setMaxListeners } from "node:events";
 import * as z from "zod";
-import { GENERATE_PATHS_ANNOTATION } from "../../core/detect/inputs/input-set.js";
 import {
   type Application,
   type ApplicationSpec,
   isMultiSource,
-  type LiveApplication,
   projectOf,
   specEqual,
 } from "../../core/model/application.js";
@@ -13,7 +11,6 @@ import { type ApplicationName, applicationName } from "../../core/model/brand.js
 import { isJsonObject, isNestedDeeper, type Json, type JsonObject, misspelledMember } from "../../core/model/json.js";
 import type { Clock } from "../../core/ports/clock.js";
 import type { Compute } from "../../core/ports/compute.js";
-import { isOlder } from "../../core/ports/deployer.js";
 import type { Log } from "../../core/ports/log.js";
 import { ArgoCdFailure, MAX_DEPTH, parseAnswer } from "./argocd-failure.js";
 import type { ArgoCdConfig, Call, Client } from "./client.js";
@@ -352,23 +349,4 @@ export function createSemaphore(limit: number): Semaphore {
       }
     },
   };
-}
-
-/**
- * An application with its annotation `manifest-generate-paths` as this Argo CD reads it: from v3.4 on, without the spaces around
- * entries (`GetSourceRefreshPaths` in util/app/path). If the version is not known, it stays as it is written.
- */
-export async function withReadPaths(
-  live: LiveApplication | undefined,
-  version: () => Promise<string>,
-): Promise<LiveApplication | undefined> {
-  const entries = live?.annotations[GENERATE_PATHS_ANNOTATION]?.split(";") ?? [];
-  if (live === undefined || entries.every((entry) => entry.trim() === entry)) return live;
-  const known = await version().catch((error: unknown) => {
-    if (error instanceof ArgoCdFailure) return "";
-    throw error;
-  });
-  if (isOlder(known, "3.4") !== false) return live;
-  const read = entries.map((entry) => entry.trim()).join(";");
-  return { ...live, annotations: { ...live.annotations, [GENERATE_PATHS_ANNOTATION]: read } };
 }

@@ -30,11 +30,11 @@ import {
   type ServerSettings,
   type Target,
   toApplication,
-  withReadPaths,
 } from "./application-api.js";
 import { createApplications, createServerSettings, isTemporary, keep, rolloutLines, sweep } from "./applications.js";
 import { ArgoCdFailure, ifVisible, parseAnswer, readableText } from "./argocd-failure.js";
 import { type ArgoCdConfig, type Call, type Client, createClient } from "./client.js";
+import { withReadPaths } from "./kept-definition.js";
 import { createLiveResources, type RecentAnswers } from "./live-resources.js";
 import { createRender } from "./render.js";
 import { createSync } from "./sync.js";

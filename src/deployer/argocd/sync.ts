@@ -21,7 +21,7 @@ import {
 } from "./application-api.js";
 import { ArgoCdFailure, parseAnswer, readableText } from "./argocd-failure.js";
 import type { Client } from "./client.js";
-import { areSourcesOf } from "./synced-sources.js";
+import { areSourcesOf } from "./kept-definition.js";
 
 /** How often to look for an operation whose start was not confirmed. */
 const LOOKS_FOR_LOST_START = 5;

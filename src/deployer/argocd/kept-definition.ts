@@ -1,7 +1,15 @@
-import { isHydrated, isMultiSource, readSource, specEqual } from "../../core/model/application.js";
+import { GENERATE_PATHS_ANNOTATION } from "../../core/detect/inputs/input-set.js";
+import {
+  isHydrated,
+  isMultiSource,
+  type LiveApplication,
+  readSource,
+  specEqual,
+} from "../../core/model/application.js";
 import { isJsonObject, type Json, jsonEqual } from "../../core/model/json.js";
-import type { SyncLookup } from "../../core/ports/deployer.js";
+import { isOlder, type SyncLookup } from "../../core/ports/deployer.js";
 import { type OperationState, rawSources } from "./application-api.js";
+import { ArgoCdFailure } from "./argocd-failure.js";
 
 /**
  * Whether a sync deployed the sources that were planned, with their options. Argo CD takes the sources from the definition of the
@@ -51,4 +59,23 @@ function asStored(planned: Json | undefined, stored: Json | undefined): Json {
       return [[key, FREE.has(key) ? one : asStored(one, known[key])]];
     }),
   );
+}
+
+/**
+ * An application with its annotation `manifest-generate-paths` as this Argo CD reads it: from v3.4 on, without the spaces around
+ * entries (`GetSourceRefreshPaths` in util/app/path). If the version is not known, it stays as it is written.
+ */
+export async function withReadPaths(
+  live: LiveApplication | undefined,
+  version: () => Promise<string>,
+): Promise<LiveApplication | undefined> {
+  const entries = live?.annotations[GENERATE_PATHS_ANNOTATION]?.split(";") ?? [];
+  if (live === undefined || entries.every((entry) => entry.trim() === entry)) return live;
+  const known = await version().catch((error: unknown) => {
+    if (error instanceof ArgoCdFailure) return "";
+    throw error;
+  });
+  if (isOlder(known, "3.4") !== false) return live;
+  const read = entries.map((entry) => entry.trim()).join(";");
+  return { ...live, annotations: { ...live.annotations, [GENERATE_PATHS_ANNOTATION]: read } };
 }
