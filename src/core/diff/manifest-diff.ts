@@ -237,11 +237,15 @@ function wholeToken(digits: string): RegExp {
   return new RegExp(`(?<![0-9A-Za-z])${digits}(?![0-9A-Za-z])`, "g");
 }
 
+/** What a text has that looks like a placeholder, which gets one more mark of exclamation. */
+const LIKE_PLACEHOLDER = /<commit(?=!*(?::[78])?>)/g;
+
 /**
  * Puts a placeholder in place of the commit's id, another one for each length: switching from the short to the long form is a
- * change. Few texts contain an id, and searching for its beginning is quick.
+ * change. A placeholder that somebody writes is none. Few texts contain an id, and searching for its beginning is quick.
  */
-function withoutCommit(text: string, commit: Revision | undefined): string {
+function withoutCommit(written: string, commit: Revision | undefined): string {
+  const text = written.includes("<commit") ? written.replace(LIKE_PLACEHOLDER, "$&!") : written;
   if (commit === undefined || !text.includes(commit.slice(0, 7))) return text;
   return text
     .replace(wholeToken(commit), "<commit>")
