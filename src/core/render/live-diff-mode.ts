@@ -259,7 +259,7 @@ function inputOf(
 }
 
 /**
- * The sync options of a definition that Argo CD reads: `Prune` of a whole application since 3.5 alone. Before, a sync that prunes
+ * The sync options of a definition that Argo CD reads: `Prune` and `Delete` of a whole application since 3.5 alone. Before, it
  * deletes all the same (argo-cd pull request 23370).
  */
 export async function syncOptionsOf(
@@ -267,11 +267,11 @@ export async function syncOptionsOf(
   deployer: Pick<Deployer, "check">,
 ): Promise<readonly string[]> {
   const options = applicationSyncOptions(spec);
-  const isPrune = (option: string) => option.startsWith("Prune=");
-  if (!options.some(isPrune)) return options;
+  const isDeletion = (option: string) => /^(?:Prune|Delete)=/.test(option);
+  if (!options.some(isDeletion)) return options;
   const version = VERSIONS.get(deployer) ?? versionOf(deployer);
   VERSIONS.set(deployer, version);
-  return isOlder(await version, "3.5") === false ? options : options.filter((option) => !isPrune(option));
+  return isOlder(await version, "3.5") === false ? options : options.filter((option) => !isDeletion(option));
 }
 
 /** The version of Argo CD, by the deployer of a run: it is asked once for all applications. */

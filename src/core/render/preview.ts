@@ -90,7 +90,8 @@ export async function renderPreview(
 export async function previewRemoval(live: LiveApplication, context: PreviewSource): Promise<Previewed> {
   const { deployer, compute, redact, signal } = context;
   try {
-    const input = { state: await deployer.liveResources(live, signal), cascades: live.cascades, redact };
+    const state = await deployer.liveResources(live, signal);
+    const input = { state, cascades: live.cascades, syncOptions: await syncOptionsOf(live.spec, deployer), redact };
     const computed = await computeIfLarge(compute, removalTask, input, input.state.length, limitsOf(context));
     return computed.kind === "exceeded" ? tooLarge(computed) : { content: computed.output, facts: undefined };
   } catch (error) {
@@ -141,6 +142,8 @@ interface RemovalInput {
   readonly state: JsonText<LiveState>;
   /** The application has the finalizer with which Argo CD deletes its objects. */
   readonly cascades: boolean;
+  /** Of the application, as far as Argo CD reads them. */
+  readonly syncOptions: readonly string[];
   /** Patterns for what must not be shown; see `redact`. */
   readonly redact: readonly string[];
 }
@@ -148,16 +151,21 @@ interface RemovalInput {
 /** What the deletion of an application does to its objects. */
 export const removalTask: Task<RemovalInput, PreviewContent> = {
   name: "removal",
-  run({ state, cascades, redact }) {
+  run({ state, cascades, syncOptions, redact }) {
     const live = readJsonText(state);
     const objects = liveObjects(live);
     const titles = objects.map(({ identity }) => titleOf(identity)).sort();
     if (!cascades) return { kind: "left-behind", objects: titles };
-    const judged = objects.map((one) => ({ ...one, kept: whyKept(one) }));
+    const judged = objects.map((one) => ({ ...one, kept: whyKept(one, syncOptions) }));
     const gone = judged.filter(({ kept }) => kept === undefined);
     const diff = summarise(gone, { syncOptions: [], redact, basis: { kind: "branch" } });
     const stale = live.stale === undefined ? [] : [{ text: live.stale, danger: undefined }];
-    const found = [...gone.flatMap(danger), ...gone.flatMap(confirmed), ...judged.flatMap(keeping), ...stale];
+    const found = [
+      ...gone.flatMap(danger),
+      ...gone.flatMap((one) => confirmed(one, syncOptions)),
+      ...judged.flatMap(keeping),
+      ...stale,
+    ];
     return {
       kind: "compared",
       diff: {
@@ -188,9 +196,9 @@ function liveObjects({ resources }: LiveState): readonly LiveObject[] {
  * Why the object stays although Argo CD deletes those of the application (v3.5 `shouldBeDeleted` in
  * `controller/appcontroller.go`).
  */
-function whyKept({ identity, base }: LiveObject): string | undefined {
+function whyKept({ identity, base }: LiveObject, ofApplication: readonly string[]): string | undefined {
   if (typeOf(identity) === CRD) return "Argo CD deletes no definition of custom resources with an application";
-  if (hasSyncOption(base, "Delete=false", [])) return "because of Delete=false";
+  if (hasSyncOption(base, "Delete=false", ofApplication)) return "because of Delete=false";
   const policies = (annotationOf(base, "helm.sh/resource-policy") ?? "").split(",").map((one) => one.trim());
   return policies.includes("keep") ? "because of helm.sh/resource-policy: keep" : undefined;
 }
@@ -207,9 +215,12 @@ function danger({ identity, base }: LiveObject): readonly Remark[] {
   return [{ text: `${what}: ${taken}`, danger: { what, pruning: false } }];
 }
 
-function confirmed({ identity, base }: LiveObject): readonly Remark[] {
-  if (!hasSyncOption(base, "Delete=confirm", [])) return [];
-  const text = `waits with ${titleOf(identity)} until somebody confirms its deletion in Argo CD (Delete=confirm)`;
+/** Argo CD asks for the confirmation of a sync that prunes here, too (v3.5 `isObjRequiresDeletionConfirmation`). */
+function confirmed({ identity, base }: LiveObject, ofApplication: readonly string[]): readonly Remark[] {
+  const options = ["Delete=confirm", "Prune=confirm"].filter((one) => hasSyncOption(base, one, ofApplication));
+  if (options.length === 0) return [];
+  const why = options.join(", ");
+  const text = `waits with ${titleOf(identity)} until somebody confirms its deletion in Argo CD (${why})`;
   return [{ text, danger: undefined }];
 }
 

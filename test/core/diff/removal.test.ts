@@ -11,13 +11,26 @@ function managed(live: Manifest, more: Partial<LiveResource> = {}): LiveResource
   return { ...identify(live, "shop"), live, whole: live, lastApplied: undefined, hook: false, ...more };
 }
 
-async function removed(resources: readonly LiveResource[], cascades = true): Promise<PreviewContent> {
+interface Deletion {
+  readonly cascades?: boolean;
+  readonly syncOptions?: readonly string[];
+}
+
+async function removed(
+  resources: readonly LiveResource[],
+  { cascades = true, syncOptions = [] }: Deletion = {},
+): Promise<PreviewContent> {
   const state = jsonText<LiveState>({ resources, stale: undefined });
-  return removalTask.run({ state, cascades, redact: [] });
+  return removalTask.run({ state, cascades, syncOptions, redact: [] });
 }
 
 async function diffOf(...objects: readonly Manifest[]) {
-  const content = await removed(objects.map((one) => managed(one)));
+  return diffWith([], ...objects);
+}
+
+async function diffWith(syncOptions: readonly string[], ...objects: readonly Manifest[]) {
+  const live = objects.map((one) => managed(one));
+  const content = await removed(live, { syncOptions });
   if (content.kind !== "compared") throw new Error(content.kind);
   return content.diff;
 }
@@ -63,9 +76,17 @@ describe("what the deletion of an application does to its objects", () => {
   test.each([
     ["Prune=false", 1, 1],
     ["Delete=confirm", 1, 2],
+    ["Prune=confirm", 1, 2],
   ])("%s does not keep a claim: %i is deleted, with %i remarks", async (option, deleted, remarks) => {
     const found = await diffOf(withOption(CLAIM, option));
     expect([found.deleted, found.cautions.length]).toEqual([deleted, remarks]);
+  });
+
+  test("options of the application hold for objects that do not say otherwise", async () => {
+    const [kept, waiting] = [await diffWith(["Delete=false"], CLAIM), await diffWith(["Prune=confirm"], CLAIM)];
+    expect([kept.deleted, kept.dangers]).toEqual([0, []]);
+    expect(waiting.cautions.at(-1)).toContain("until somebody confirms its deletion in Argo CD (Prune=confirm)");
+    expect(await diffWith(["Delete=false"], withOption(CLAIM, "Delete=true"))).toMatchObject({ deleted: 1 });
   });
 
   test("hooks, and what is not in the cluster, are not deleted", async () => {
@@ -87,13 +108,13 @@ describe("what the deletion of an application does to its objects", () => {
 
   test("says so where Argo CD did not compare the application anew", async () => {
     const state = jsonText<LiveState>({ resources: [managed(CLAIM)], stale: "it is old" });
-    const content = await removalTask.run({ state, cascades: true, redact: [] });
+    const content = await removalTask.run({ state, cascades: true, syncOptions: [], redact: [] });
     expect(content).toMatchObject({ diff: { cautions: [expect.stringContaining("deletes"), "it is old"] } });
   });
 
   test("without the finalizer everything stays, sorted by name", async () => {
     const objects = [managed(object("v1/Secret", "s")), managed(CLAIM), managed(object("v1/ConfigMap", "c"))];
-    expect(await removed(objects, false)).toEqual({
+    expect(await removed(objects, { cascades: false })).toEqual({
       kind: "left-behind",
       objects: ["ConfigMap shop/c", "PersistentVolumeClaim shop/data", "Secret shop/s"],
     });
