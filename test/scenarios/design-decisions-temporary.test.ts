@@ -76,10 +76,24 @@ describe.each(HOSTS)("the life of a temporary Application on %s", (host) => {
     removed();
     const [left] = bot.argocd.temporaryApplications();
     expect(left?.metadata.name).toMatch(/^svc-tmp-/);
-    await bot.push(one, { "apps/next-web/configmap.yaml": configMap("web", { value: "newest" }) });
-    expect(bot.lastComment(one)).toContain("+  value: newest");
+    await bot.comment(one, "svc plan");
+    expect(bot.lastComment(one)).toContain("+  value: next");
     expect(creations(bot).at(-1)?.metadata.name).toBe(left?.metadata.name);
     expect(bot.argocd.temporaryApplications()).toEqual([]);
+  });
+
+  test("its name in a manifest does not pass for the application's, which stands in the same place", async () => {
+    const image = (name: string) => configMap("web", { value: `images.example.com/${name}:1` });
+    const bot = await startBot({
+      host,
+      files: () => ({ "apps/web/configmap.yaml": image("web") }),
+      config: { deployer: { diff_mode: "branch", temporary_apps: "always" } },
+    });
+    const one = await bot.open({ "apps/web/configmap.yaml": image("other") });
+    for (const { metadata } of creations(bot)) {
+      await bot.push(one, { "apps/web/configmap.yaml": image(metadata.name) });
+      expect(bot.lastComment(one)).toContain(`+  value: images.example.com/${metadata.name}:1`);
+    }
   });
 
   test("sweeps delete expired ones only, at start and later, and nothing else", async () => {

@@ -8,7 +8,7 @@ import type {
   SetId,
 } from "../model/application.js";
 import type { ApplicationName, Revision } from "../model/brand.js";
-import type { ChangeRequest, ChangeRequestRef } from "../model/change-request.js";
+import type { ChangeRequest, ChangeRequestRef, HeadRef } from "../model/change-request.js";
 import type { JsonText } from "../model/json.js";
 import type { SyncProgress } from "../model/progress.js";
 import type { SyncedResource, SyncOutcome } from "../model/result.js";
@@ -22,7 +22,7 @@ export interface RenderRequest {
   readonly mode: "in-place" | "temporary";
   readonly pins: readonly Pin[];
   readonly side: "head" | "base";
-  readonly change: ChangeRequestRef;
+  readonly change: HeadRef;
   /** 1-based positions of the sources that Helm renders: there a temporary Application needs the real release name. */
   readonly helmPositions: readonly number[];
   /** Bypass Argo CD's manifest cache (`noCache`). */

@@ -258,8 +258,8 @@ function labelValue(instance: string): string {
 }
 
 /**
- * Replaces the temporary name wherever `ARGOCD_APP_NAME` or an unpinned release put it, also inside a longer text. It ends in
- * a hash, so it cannot mean anything else.
+ * Replaces the temporary name wherever `ARGOCD_APP_NAME` or an unpinned release put it, also inside a longer text. It ends in a
+ * hash of the head's id, so it cannot mean anything else: no commit can contain it.
  */
 function renamed(manifest: JsonObject, { rendered, real }: RenderedAs): JsonObject {
   const token = new RegExp(`(?<![A-Za-z0-9])${rendered.resourceName}(?![A-Za-z0-9])`, "g");
@@ -325,13 +325,14 @@ function instanceName(resource: ResourceId): string {
 }
 
 /**
- * The same for each run of a change request, application, side and purpose, so that a run finds what an interrupted one left.
- * At most 53 characters, Helm's limit for a release name.
+ * The same for each run of a head, application, side and purpose, so that a run finds what an interrupted one left. Whoever writes
+ * manifests must not know it before. At most 53 characters, Helm's limit for a release name.
  */
 export function temporaryName(request: RenderRequest): string {
   const { change, application, side } = request;
-  const known = [change.host, change.repository, change.number, application.name, application.project, side];
+  const { host, repository, number, headRevision } = change;
+  const known = [host, repository, number, headRevision, application.name, application.project, side];
   const identity = request.preview === true ? [...known, "preview"] : known;
   const hash = createHash("sha256").update(JSON.stringify(identity)).digest("hex").slice(0, 16);
-  return `${TEMPORARY_NAME_PREFIX}${change.number}-${hash}`;
+  return `${TEMPORARY_NAME_PREFIX}${number}-${hash}`;
 }

@@ -1,18 +1,20 @@
 import { expect, test } from "@jest/globals";
-import { applicationName } from "../../../src/core/model/brand.js";
+import { applicationName, revision } from "../../../src/core/model/brand.js";
 import { temporaryApplication, temporaryName } from "../../../src/deployer/argocd/render.js";
-import { application, CHANGE, MULTI_SPEC, renderRequest, SHA } from "./under-test.js";
+import { application, MULTI_SPEC, renderRequest, SHA } from "./under-test.js";
 
+const HEAD = renderRequest({}).change;
 const NAME = temporaryName(renderRequest({ mode: "temporary" }));
 
-test("the name is the same at each run, differs by side and purpose and fits Helm's limit", () => {
+test("the name is the same at each run, differs by commit, side and purpose and fits Helm's limit", () => {
   const again = temporaryName(renderRequest({ mode: "temporary", pins: [], fresh: true }));
   const base = temporaryName(renderRequest({ side: "base" }));
+  const pushed = temporaryName(renderRequest({ change: { ...HEAD, headRevision: revision("9".repeat(40)) } }));
   const other = temporaryName(renderRequest({ application: application({ name: applicationName("team-a/plain") }) }));
   const preview = temporaryName(renderRequest({ preview: true }));
-  const huge = temporaryName(renderRequest({ change: { ...CHANGE, number: 2_147_483_647 } }));
+  const huge = temporaryName(renderRequest({ change: { ...HEAD, number: 2_147_483_647 } }));
   expect(again).toBe(NAME);
-  expect(new Set([NAME, base, other, preview, huge]).size).toBe(5);
+  expect(new Set([NAME, base, pushed, other, preview, huge]).size).toBe(6);
   expect(huge).toMatch(/^svc-tmp-2147483647-[0-9a-f]{16}$/);
   expect(huge.length).toBeLessThanOrEqual(53);
 });

@@ -107,7 +107,7 @@ export function renderRequest(changes: Partial<RenderRequest> = {}): RenderReque
     mode: "in-place",
     pins: [{ position: 1, revision: SHA }],
     side: "head",
-    change: CHANGE,
+    change: { ...CHANGE, headRevision: SHA },
     helmPositions: [],
     fresh: false,
     ...changes,
