@@ -206,13 +206,16 @@ export function hasSyncOption(
   const name = option.slice(0, option.indexOf("=") + 1);
   const annotated = (annotationOf(manifest, "argocd.argoproj.io/sync-options") ?? "").split(",");
   const own = annotated.map((text) => text.trim()).filter((text) => text.startsWith(name));
-  // The object's own value overrides the application's.
-  const said = own.length > 0 ? own : ofApplication.filter((text) => text.startsWith(name));
-  return FIRST_COUNTS.has(name) ? said[0] === option : said.includes(option);
+  const inherited = ofApplication.filter((text) => text.startsWith(name));
+  if (!OVERRIDING.has(name)) return own.includes(option) || inherited.includes(option);
+  return (own.length > 0 ? own : inherited)[0] === option;
 }
 
-/** Of several values Argo CD reads the first one (`GetOptionValue`, v3.5). Before, any of an object's own could keep it. */
-const FIRST_COUNTS = new Set(["Prune=", "Delete="]);
+/**
+ * Options of which an object's own value overrides the application's. Of several values Argo CD reads the first one
+ * (`GetOptionValue`, v3.5). What is true of the application in any other way no object takes back (`applyObject`).
+ */
+const OVERRIDING = new Set(["Prune=", "Delete=", "ServerSideApply="]);
 
 /**
  * Whether a sync replaces or forces an object: Argo CD also does what the object in the cluster says, and so what git said of it

@@ -202,9 +202,12 @@ describe("replacements", () => {
     expect(diff([old], [head], options).cautions).toEqual([caution]);
   });
 
-  test("Replace alone overwrites what others wrote", () => {
-    const head = withOption(object("v1/ConfigMap", "a", { data: { a: "2" } }), "Replace=true");
-    expect(diff([object("v1/ConfigMap", "a", { data: { a: "1" } })], [head]).cautions).toEqual([
+  test.each<[string, string, readonly string[]]>([
+    ["of the object", "Replace=true", []],
+    ["of the application, which no object takes back", "Replace=false", ["Replace=true"]],
+  ])("Replace alone overwrites what others wrote: %s", (_, option, options) => {
+    const head = withOption(object("v1/ConfigMap", "a", { data: { a: "2" } }), option);
+    expect(diff([object("v1/ConfigMap", "a", { data: { a: "1" } })], [head], options).cautions).toEqual([
       "overwrites ConfigMap guestbook/a whole (Replace=true): what others wrote into it is lost",
     ]);
   });
