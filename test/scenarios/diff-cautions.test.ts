@@ -114,17 +114,17 @@ describe.each(HOSTS)("what a plan calls out on %s", (host) => {
     expect(web).not.toContain("the sync will fail");
   });
 
-  test("another order in a Pod template is a change and is shown as one of order, in a Service it is none", async () => {
-    const service = (...numbers: number[]) =>
-      resource("v1", "Service", "web", { spec: { ports: numbers.map((port) => ({ port, name: `p${port}` })) } });
+  test("another order in a Pod template is a change and is shown as one of order, in a Role it is none", async () => {
+    const role = (...verbs: string[]) =>
+      resource("rbac.authorization.k8s.io/v1", "Role", "web", { rules: verbs.map((verb) => ({ verbs: [verb] })) });
     const bot = await startBot({
       host,
       files: () => ({
         "apps/web/deployment.yaml": deployment("web", ["A", "B"]),
-        "apps/web/service.yaml": service(80, 81),
+        "apps/web/role.yaml": role("get", "list"),
       }),
     });
-    const one = await bot.open({ "apps/web/service.yaml": service(81, 80) });
+    const one = await bot.open({ "apps/web/role.yaml": role("list", "get") });
     expect(section(bot.lastComment(one), "web")).toContain("No changes: both sides render the same.");
     await bot.push(one, { "apps/web/deployment.yaml": deployment("web", ["B", "A"]) });
     const web = section(bot.lastComment(one), "web");
