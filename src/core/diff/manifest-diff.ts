@@ -237,7 +237,7 @@ function wholeToken(digits: string): RegExp {
   return new RegExp(`(?<![0-9A-Za-z])${digits}(?![0-9A-Za-z])`, "g");
 }
 
-/** What a text has that looks like a placeholder, which gets one more mark of exclamation. */
+/** Text that looks like a placeholder; it gets one more exclamation mark. */
 const LIKE_PLACEHOLDER = /<commit(?=!*(?::[78])?>)/g;
 
 /**
