@@ -88,11 +88,21 @@ export function createChores(parts: ChoreParts) {
     }
   }
 
+  let isReconciling = false;
+
+  /**
+   * At most one at a time: a host at its limit may take longer than the interval, and all that piled up meanwhile would ask it the same
+   * as soon as it answers.
+   */
   async function tryReconcile(mayRun: () => Promise<boolean>): Promise<void> {
+    if (isReconciling) return;
+    isReconciling = true;
     try {
       if (await mayRun()) await makeUpForLostWebhooks();
     } catch (error) {
       log.warn({ err: error }, "reconciling failed");
+    } finally {
+      isReconciling = false;
     }
   }
 
