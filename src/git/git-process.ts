@@ -61,6 +61,26 @@ export function remoteProblem(failure: GitFailure): string | undefined {
   return REMOTE_PROBLEMS.find(([pattern]) => pattern.test(failure.stderr))?.[1];
 }
 
+/** Whether the mirror on disk may be the cause, because it is full or damaged, rather than the host. */
+export function isUnexplained(error: unknown): error is GitFailure {
+  return error instanceof GitFailure && (error.kind === "too-big" || remoteProblem(error) === undefined);
+}
+
+/** The last line that git printed, without credentials, for users. */
+export function lastWords(failure: GitFailure, { authorization = "" }: CloneSource): string {
+  const secrets = [authorization, authorization.replace(/^\S+ /, "")];
+  const lines = failure.stderr.split(/[\r\n]+/).filter((line) => line.trim() !== "");
+  return redacted(lines.at(-1) ?? failure.kind, secrets).slice(0, 300);
+}
+
+/** Removes user names and passwords from URLs, and the given secrets. */
+function redacted(text: string, secrets: readonly string[]): string {
+  const withoutUrls = text.replace(/(\/\/)[^/@\s]*@/g, "$1");
+  return secrets
+    .filter((secret) => secret !== "")
+    .reduce((rest, secret) => rest.replaceAll(secret, "[redacted]"), withoutUrls);
+}
+
 /** git's name for the host's repository. It is passed in the environment and never written to disk. */
 export const REMOTE = "origin";
 
@@ -125,6 +145,22 @@ function remoteOf({ url, authorization }: CloneSource): readonly (readonly [stri
     ["credential.helper", ""],
     ...(authorization === undefined ? [] : [[`http.${url}/.extraHeader`, `Authorization: ${authorization}`] as const]),
   ];
+}
+
+/** Why a source must not be given to git; undefined if it may. Our own adapters make sources, so this is a second check. */
+export function sourceProblem(source: CloneSource): string | undefined {
+  if (!/^[\x21-\x7e]+$/.test(source.url) || !URL.canParse(source.url)) return "its address is not a URL";
+  const url = new URL(source.url);
+  if (url.protocol !== "https:" && url.protocol !== "http:") return "its address is neither https nor http";
+  if (url.username !== "" || url.password !== "") return "its address contains credentials";
+  if (url.search !== "" || url.hash !== "") return "its address contains a query or a fragment";
+  if (source.authorization !== undefined && !/^[\x20-\x7e]+$/.test(source.authorization)) {
+    return "the credentials contain characters that a header must not contain";
+  }
+  if (!/^refs\/(?:[A-Za-z0-9_][A-Za-z0-9_.-]*\/)*[A-Za-z0-9_][A-Za-z0-9_.-]*$/.test(source.headRef)) {
+    return "the name of its head ref is not allowed";
+  }
+  return source.headRef.includes("..") ? "the name of its head ref is not allowed" : undefined;
 }
 
 export interface GitOutput {

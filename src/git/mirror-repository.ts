@@ -40,6 +40,8 @@ export interface WantedRef {
 /** A bare repository on disk without remotes, hooks and credentials. History and contents come on demand. One call at a time. */
 export class MirrorRepository {
   generation = 0;
+  /** A greater number than that of any mirror that was opened before; 0 if this process has not opened it. */
+  openedAs = 0;
 
   readonly #objects: ObjectReader;
   readonly #scale: MirrorScale;

@@ -1,4 +1,5 @@
 import { createHash } from "node:crypto";
+import { readdir } from "node:fs/promises";
 import { join } from "node:path";
 import { LRUCache } from "lru-cache";
 import type { Revision } from "../core/model/brand.js";
@@ -15,7 +16,7 @@ import type {
   TreeEntry,
 } from "../core/ports/repositories.js";
 import { SERVICE } from "../names.js";
-import { GitFailure, remoteProblem, type StartGit } from "./git-process.js";
+import { GitFailure, isUnexplained, lastWords, remoteProblem, sourceProblem, type StartGit } from "./git-process.js";
 import { MirrorRepository, type WantedRef } from "./mirror-repository.js";
 import { MirrorSnapshot, type SnapshotCaches } from "./snapshot.js";
 import type { TreeNode } from "./tree-reader.js";
@@ -64,6 +65,14 @@ class FolderLocks {
     if (this.#waiting.size === 0) for (const tell of this.#whenIdle.splice(0)) tell();
   }
 
+  /** Does work in a folder unless other work runs there or waits. */
+  async ifFree(path: string, work: () => Promise<void>): Promise<boolean> {
+    if (this.#waiting.has(path)) return false;
+    await this.#turn(path, false);
+    await work().finally(() => this.#passOn(path));
+    return true;
+  }
+
   idle(): Promise<void> {
     if (this.#waiting.size === 0) return Promise.resolve();
     return new Promise((resolve) => this.#whenIdle.push(resolve));
@@ -84,6 +93,8 @@ export interface GitMirrorOptions {
   readonly dataDir: string;
   readonly log: Log;
   readonly maxBytes?: number;
+  /** Bytes that all mirrors together have before a fetch, at most: the least recently used make room. 8 GiB by default. */
+  readonly maxTotalBytes?: number;
   /** A mirror with more shallow commits is cloned again: every fetch names all of them to the host. 5,000 by default. */
   readonly maxCommits?: number;
   /** Time limit of a git command in milliseconds; two minutes by default. */
@@ -97,9 +108,7 @@ export interface GitMirrorOptions {
 const MAX_PACKS = 200;
 /** One fetch serves at most this many waiting callers besides its own. */
 const MAX_TOGETHER = 20;
-const TEXT_CACHE_BYTES = 64 * 1024 * 1024;
-const FOLDER_CACHE_BYTES = 64 * 1024 * 1024;
-const LIST_CACHE_BYTES = 64 * 1024 * 1024;
+const CACHE_BYTES = 64 * 1024 * 1024;
 
 /** Reads repositories through bare partial clones on disk, one per repository. */
 export function createGitMirror(options: GitMirrorOptions): Repositories & { close(): Promise<void> } {
@@ -108,22 +117,24 @@ export function createGitMirror(options: GitMirrorOptions): Repositories & { clo
 
 class GitMirror implements Repositories {
   readonly #options: GitMirrorOptions;
-  readonly #limits: Required<Pick<GitMirrorOptions, "maxBytes" | "maxCommits" | "timeoutMs" | "idleMs">>;
+  readonly #limits: Required<Omit<GitMirrorOptions, "dataDir" | "log" | "startGit">>;
   readonly #folders = new Map<string, MirrorRepository>();
   readonly #locks = new FolderLocks();
+  #opened = 0;
   /** What each caller in the line for a folder wants fetched. One fetch serves several of them. */
   readonly #wants = new Map<MirrorRepository, Set<Want>>();
   readonly #closing = new AbortController();
   readonly #caches: SnapshotCaches = {
-    texts: new LRUCache<string, { readonly text: string | undefined }>({ maxSize: TEXT_CACHE_BYTES }),
-    folders: new LRUCache<string, TreeNode>({ maxSize: FOLDER_CACHE_BYTES }),
-    lists: new LRUCache<string, readonly TreeEntry[]>({ maxSize: LIST_CACHE_BYTES }),
+    texts: new LRUCache<string, { readonly text: string | undefined }>({ maxSize: CACHE_BYTES }),
+    folders: new LRUCache<string, TreeNode>({ maxSize: CACHE_BYTES }),
+    lists: new LRUCache<string, readonly TreeEntry[]>({ maxSize: CACHE_BYTES }),
   };
 
   constructor(options: GitMirrorOptions) {
     this.#options = options;
-    const { maxBytes = 2 * 1024 ** 3, maxCommits = 5000, timeoutMs = 120_000, idleMs = 30_000 } = options;
-    this.#limits = { maxBytes, maxCommits, timeoutMs, idleMs };
+    const { maxBytes = 2 * 1024 ** 3, maxTotalBytes = 4 * maxBytes, maxCommits = 5000 } = options;
+    const { timeoutMs = 120_000, idleMs = 30_000 } = options;
+    this.#limits = { maxBytes, maxTotalBytes, maxCommits, timeoutMs, idleMs };
   }
 
   async open(change: ChangeRequest, source: CloneSource, options: OpenOptions = {}): Promise<RepositorySnapshot> {
@@ -165,10 +176,36 @@ class GitMirror implements Repositories {
   }
 
   #folderOf(change: ChangeRequestRef, source: CloneSource): MirrorRepository {
-    const path = join(this.#options.dataDir, folderNameOf(change.host, change.repository, source.url));
+    const folder = this.#folderNamed(folderNameOf(change.host, change.repository, source.url));
+    this.#opened += 1;
+    folder.openedAs = this.#opened;
+    return folder;
+  }
+
+  #folderNamed(name: string): MirrorRepository {
+    const path = join(this.#options.dataDir, name);
     const folder = this.#folders.get(path) ?? new MirrorRepository(path, this.#limits, this.#options.startGit);
     this.#folders.set(path, folder);
     return folder;
+  }
+
+  /** A mirror of a repository that was renamed, deleted or is no longer served is never opened again, but stays on the disk. */
+  async #makeRoom(given: MirrorRepository): Promise<void> {
+    const { dataDir, log } = this.#options;
+    // An earlier process may have left some.
+    const names = (await readdir(dataDir).catch(() => [])).filter((name) => FOLDER_NAME.test(name));
+    const weighed = names.map(async (name) => {
+      const folder = this.#folderNamed(name);
+      return { folder, bytes: (await folder.size()).bytes };
+    });
+    const all = (await Promise.all(weighed)).sort((a, b) => a.folder.openedAs - b.folder.openedAs);
+    let total = all.reduce((sum, { bytes }) => sum + bytes, 0);
+    for (const { folder, bytes } of all) {
+      if (total <= this.#limits.maxTotalBytes) return;
+      if (folder === given || !(await this.#locks.ifFree(folder.path, () => folder.remove()))) continue;
+      total -= bytes;
+      log.info({ folder: folder.path, bytes }, "removed a clone to make room for others");
+    }
   }
 
   /** Fetches the commits and does work, alone in the folder. What the mirror may be to blame for is tried twice. */
@@ -212,7 +249,7 @@ class GitMirror implements Repositories {
    */
   async #mend(session: Session, error: GitFailure): Promise<void> {
     const { folder, change } = session;
-    const known = { repository: change.repository, problem: lastWords(error, secretsOf(session)) };
+    const known = { repository: change.repository, problem: lastWords(error, session.source) };
     const damage = error.kind === "too-big" ? "it is too large" : await this.#damageBehind(session, error);
     if (damage === undefined) {
       this.#options.log.warn(known, "git failed although the mirror is sound: trying once more");
@@ -242,6 +279,7 @@ class GitMirror implements Repositories {
         await folder.remove();
         await folder.create(change.headRevision);
       }
+      await this.#makeRoom(folder);
       await this.#fetch(session, (await folder.size()).packs === 0);
     }
     session.generation = folder.generation;
@@ -253,7 +291,7 @@ class GitMirror implements Repositories {
       await session.folder.joinPacks(session.signal);
     } catch (error) {
       if (!(error instanceof GitFailure)) throw error;
-      const known = { repository: session.change.repository, problem: lastWords(error, secretsOf(session)) };
+      const known = { repository: session.change.repository, problem: lastWords(error, session.source) };
       this.#options.log.warn(known, "could not join the packs of a mirror");
     }
   }
@@ -295,7 +333,7 @@ class GitMirror implements Repositories {
   #translated(session: Session, error: unknown): unknown {
     const { repository } = session.change;
     if (error instanceof GitFailure) {
-      const words = lastWords(error, secretsOf(session));
+      const words = lastWords(error, session.source);
       const problem = remoteProblem(error) ?? `git says: ${words}`;
       return repositoryFailure(repository, problem, new Error(words));
     }
@@ -350,51 +388,13 @@ function commitsOf({ headRevision, baseRevision, mergeBase }: ChangeRequest): re
   return [...new Set([headRevision, baseRevision, mergeBase])];
 }
 
-/** Whether the mirror on disk may be the cause, because it is full or damaged, rather than the host. */
-function isUnexplained(error: unknown): error is GitFailure {
-  return error instanceof GitFailure && (error.kind === "too-big" || remoteProblem(error) === undefined);
-}
-
-function secretsOf({ source }: Session): readonly string[] {
-  const header = source.authorization ?? "";
-  return [header, header.replace(/^\S+ /, "")];
-}
+const FOLDER_NAME = /^[0-9a-f]{40}$/;
 
 function folderNameOf(host: string, repository: string, url: string): string {
   const hash = createHash("sha256").update(JSON.stringify([host, repository, url]));
   return hash.digest("hex").slice(0, 40);
 }
 
-/** The last line that git printed, without credentials, for users. */
-function lastWords(failure: GitFailure, secrets: readonly string[]): string {
-  const lines = failure.stderr.split(/[\r\n]+/).filter((line) => line.trim() !== "");
-  return redacted(lines.at(-1) ?? failure.kind, secrets).slice(0, 300);
-}
-
-/** Removes user names and passwords from URLs, and the given secrets. */
-function redacted(text: string, secrets: readonly string[]): string {
-  const withoutUrls = text.replace(/(\/\/)[^/@\s]*@/g, "$1");
-  return secrets
-    .filter((secret) => secret !== "")
-    .reduce((rest, secret) => rest.replaceAll(secret, "[redacted]"), withoutUrls);
-}
-
 function repositoryFailure(repository: string, problem: string, cause?: unknown): RepositoryFailure {
   return new RepositoryFailure(`the repository ${repository} could not be read: ${problem}`, { cause });
-}
-
-/** Why a source must not be given to git; undefined if it may. Our own adapters make sources, so this is a second check. */
-function sourceProblem(source: CloneSource): string | undefined {
-  if (!/^[\x21-\x7e]+$/.test(source.url) || !URL.canParse(source.url)) return "its address is not a URL";
-  const url = new URL(source.url);
-  if (url.protocol !== "https:" && url.protocol !== "http:") return "its address is neither https nor http";
-  if (url.username !== "" || url.password !== "") return "its address contains credentials";
-  if (url.search !== "" || url.hash !== "") return "its address contains a query or a fragment";
-  if (source.authorization !== undefined && !/^[\x20-\x7e]+$/.test(source.authorization)) {
-    return "the credentials contain characters that a header must not contain";
-  }
-  if (!/^refs\/(?:[A-Za-z0-9_][A-Za-z0-9_.-]*\/)*[A-Za-z0-9_][A-Za-z0-9_.-]*$/.test(source.headRef)) {
-    return "the name of its head ref is not allowed";
-  }
-  return source.headRef.includes("..") ? "the name of its head ref is not allowed" : undefined;
 }

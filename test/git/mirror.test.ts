@@ -6,7 +6,7 @@ import { promisify } from "node:util";
 import { afterEach, beforeEach, describe, expect, test } from "@jest/globals";
 import express from "express";
 import { listenOnLoopback } from "../../sandbox/loopback.js";
-import { revision, type Revision } from "../../src/core/model/brand.js";
+import { repositoryName, revision, type Revision } from "../../src/core/model/brand.js";
 import type { ChangeRequest } from "../../src/core/model/change-request.js";
 import { HeadMoved, RepositoryFailure } from "../../src/core/model/errors.js";
 import type { CloneSource } from "../../src/core/ports/code-host.js";
@@ -38,7 +38,7 @@ afterEach(async () => {
   await rm(dataDir, { recursive: true, force: true });
 });
 
-function mirror(options: { timeoutMs?: number; maxBytes?: number; maxCommits?: number } = {}) {
+function mirror(options: { timeoutMs?: number; maxBytes?: number; maxTotalBytes?: number; maxCommits?: number } = {}) {
   const log = recordingLog();
   const made = createGitMirror({ dataDir, log, ...options });
   closings.push(() => made.close());
@@ -804,6 +804,33 @@ describe("failures", () => {
     const [folder = ""] = await readdir(dataDir);
     await rm(join(dataDir, folder), { recursive: true });
     expect(await snapshot.changedPaths(change.mergeBase, change.headRevision)).toEqual(["apps/web/values.yaml"]);
+  });
+
+  test("clones make room for others: first what an earlier process left, then what was not opened for longest", async () => {
+    const change = await host.change(1, { "apps/web/values.yaml": "replicas: 5\n" });
+    const named = (name: string) => ({ ...change, repository: repositoryName(`acme/${name}`) });
+    const earlier = mirror();
+    await earlier.open(named("renamed"), host.source(1));
+    await earlier.close();
+    const packs = (await everyFile(dataDir)).filter((file) => file.includes("/pack/"));
+    const sizes = await Promise.all(packs.map(async (file) => (await stat(file)).size));
+    const ofOne = sizes.reduce((sum, size) => sum + size, 0);
+    const [left] = await readdir(dataDir);
+
+    const opened = mirror({ maxTotalBytes: 2.5 * ofOne });
+    const one = await opened.open(named("one"), host.source(1));
+    const [ofTheFirst] = (await readdir(dataDir)).filter((name) => name !== left);
+    for (const name of ["two", "one", "three"]) await opened.open(named(name), host.source(1));
+    expect(await readdir(dataDir)).toHaveLength(3);
+    expect(await readdir(dataDir)).not.toContain(left);
+    await opened.open(named("four"), host.source(1));
+    expect(await readdir(dataDir)).toContain(ofTheFirst);
+    await opened.open(named("five"), host.source(1));
+    expect(await readdir(dataDir)).toHaveLength(3);
+    expect(await readdir(dataDir)).not.toContain(ofTheFirst);
+    const texts = await one.read(change.headRevision, ["apps/web/values.yaml"]);
+    expect(texts.get("apps/web/values.yaml")).toBe("replicas: 5\n");
+    expect(opened.log.lines.map(({ text }) => text)).toContain("removed a clone to make room for others");
   });
 
   test("a folder that is not writable is reported", async () => {
