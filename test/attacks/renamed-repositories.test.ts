@@ -2,6 +2,7 @@ import { describe, expect, test } from "@jest/globals";
 import { applicationName } from "../../src/core/model/brand.js";
 import type { HostId } from "../../src/names.js";
 import { type Bot, type BotOptions, HOSTS, nameOn, REPOSITORY, startBot } from "../scenarios/bot.js";
+import { HookReceiver } from "../scenarios/hook-receiver.js";
 import { changeOf, configMap, repositoryOf } from "../scenarios/resources.js";
 import { loggedIn, startWithLogin } from "./logged-in.js";
 
@@ -150,6 +151,27 @@ describe.each(HOSTS)("a new repository under the name of a renamed one on %s", (
     expect(bot.liveValue("web")).toBe("1");
     expect(bot.answers(one).slice(told).join("\n")).toContain("`web`");
     expect(said(bot, one)).toEqual(before);
+  });
+
+  test("is told of its merge, although receivers know of one with its number in the renamed one", async () => {
+    const receiver = await HookReceiver.start();
+    try {
+      const merges = { name: "merges", url: `${receiver.url}/merges`, format: "slack", events: ["merged"] };
+      const bot = await startBot({ host, config: { notifications: [merges] } });
+      const one = await bot.open(changeOf(["web"]));
+      await bot.forge.mergeByHand(REPOSITORY, one, "bo");
+      await bot.idle();
+      await receiver.until(1);
+      await takeName(bot);
+      await openAs(bot, one);
+      await bot.forge.mergeByHand(REPOSITORY, one, "mallory");
+      await bot.idle();
+      await receiver.until(2);
+      const told = receiver.on("/merges").map((message) => JSON.stringify(message));
+      expect(told).toEqual([expect.stringContaining("was merged"), expect.stringContaining("was merged")]);
+    } finally {
+      await receiver.stop();
+    }
   });
 
   test("shows nobody the plans of the renamed one under the old address", async () => {

@@ -1,9 +1,9 @@
 import { isDeploying } from "../../core/commands/commands.js";
 import {
   type ChangeRequest,
-  changeRequestKey,
   type ChangeRequestRef,
   changeRequestRef,
+  identityKey,
 } from "../../core/model/change-request.js";
 import type { Command } from "../../core/model/command.js";
 import type { Notification, RolledOut, RunEnded } from "../../core/model/notification.js";
@@ -99,7 +99,7 @@ export async function tellOfMerge(change: ChangeRequest, run: Run): Promise<void
     const applications = [...new Set([...records, ...held].map(({ application }) => application))].sort();
     if (applications.length === 0) return;
     const about = { change: changeRequestRef(change), head: change.headRevision, applications };
-    await publish({ ...origin(`merged ${changeRequestKey(change)}`, run), kind: "merged", ...about }, run);
+    await publish({ ...origin(`merged ${identityKey(change)}`, run), kind: "merged", ...about }, run);
   } catch (error) {
     run.log.warn({ err: error }, "could not tell receivers of a merge");
   }
@@ -109,7 +109,7 @@ export async function tellOfMerge(change: ChangeRequest, run: Run): Promise<void
 export async function tellOfRollout({ applications, merged, approval }: Rollout, change: ChangeRequestRef, run: Run) {
   const about = { change: changeRequestRef(change), head: merged, unapproved: approval === "missing" };
   const ends = applications.map(({ application, state }) => ({ application, end: endOf(state.kind) }));
-  const id = `rolled out ${changeRequestKey(change)}`;
+  const id = `rolled out ${identityKey(change)}`;
   await publish({ ...origin(id, run), kind: "rolled-out", ...about, applications: ends }, run);
 }
 
