@@ -90,6 +90,34 @@ test("while Redis is away nobody waits longer than a moment, and the message is 
   await outbox.close(0);
 });
 
+test("a message that Redis refuses, because it does not accept the password yet, is delivered once it does", async () => {
+  const guarded = await RedisServer.start(["--requirepass", "earlier"]);
+  const admin = new Redis(guarded.port, "127.0.0.1", { password: "earlier" });
+  const [lines, receiver] = [recordingLog(), new Receiver()];
+  const connection = new RedisConnection({ address: guarded.address, db: 0, tls: false, password: "later" }, lines);
+  const options = { receivers: RECEIVERS, retryAfterMs: PAUSES, clock: systemClock, log: lines, timing: TIMING };
+  const outbox = createDurableOutbox({
+    ...options,
+    deliver: receiver.deliver,
+    onAttempt: receiver.onAttempt,
+    connection,
+  });
+  try {
+    const refused = () => lines.lines.filter(({ text }) => text === "could not queue a notification");
+    await outbox.add([message("a")]);
+    while (refused().length === 0) await new Promise((resolve) => setImmediate(resolve));
+    await admin.config("SET", "requirepass", "later");
+    await receiver.until(() => receiver.outcomes.length === 1);
+    expect(receiver.attempts).toEqual([message("a")]);
+    expect(refused()).toHaveLength(1);
+  } finally {
+    await outbox.close(0);
+    await connection.close();
+    admin.disconnect();
+    await guarded.stop();
+  }
+});
+
 test("what is delivered while Redis is away is recorded when it is back, and not delivered again", async () => {
   const receiver = new Receiver();
   const outbox = startDurable(receiver);

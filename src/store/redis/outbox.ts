@@ -44,6 +44,8 @@ class DurableOutbox implements Outbox {
   readonly #lines: ReadonlyMap<string, Line>;
   readonly #timer: NodeJS.Timeout;
   readonly #stopping = new AbortController();
+  /** Messages that Redis did not take. */
+  readonly #refused = new Set<OutgoingMessage>();
   #isClosing = false;
   #late = false;
 
@@ -57,19 +59,16 @@ class DurableOutbox implements Outbox {
       log.debug({ err: withoutArguments(error) }, "the outbox's connection failed"),
     );
     this.#lines = new Map(receivers.map((receiver) => [receiver, new Line()]));
-    this.#timer = setInterval(() => this.#deliverAll(), timing.lookEveryMs);
+    this.#timer = setInterval(() => this.#look(), timing.lookEveryMs);
     this.#timer.unref();
     this.#deliverAll();
   }
 
   async add(messages: readonly OutgoingMessage[]): Promise<void> {
     const { log } = this.#options;
-    const adding = Promise.all(messages.map((message) => this.#add(message))).then(
-      () => {
-        this.#late = false;
-      },
-      (error: unknown) => log.warn({ err: withoutArguments(error) }, "could not queue a notification"),
-    );
+    const adding = Promise.all(messages.map((message) => this.#addOrKeep(message))).then(() => {
+      this.#late = false;
+    });
     if ((await within(ADD_WITHIN_MS, adding)) !== "late" || this.#late) return;
     this.#late = true;
     log.warn({}, "notifications stay in this process until the store answers");
@@ -100,6 +99,16 @@ class DurableOutbox implements Outbox {
     this.#redis.disconnect();
   }
 
+  /** A server that refuses a connection, or is not the primary any more, fails what waits for it. The next look tries again. */
+  async #addOrKeep(message: OutgoingMessage, again = false): Promise<void> {
+    try {
+      await this.#add(message);
+    } catch (error) {
+      this.#refused.add(message);
+      if (!again) this.#options.log.warn({ err: withoutArguments(error) }, "could not queue a notification");
+    }
+  }
+
   async #add({ receiver, id, body }: OutgoingMessage): Promise<void> {
     const line = this.#lines.get(receiver);
     if (line === undefined) return;
@@ -108,6 +117,13 @@ class DurableOutbox implements Outbox {
     const args = [id, JSON.stringify(record), IDS_KEPT_MS];
     await ADD.run(this.#redis, [`${KEYS.outbox}:${receiver}:id:${id}`, due, messages], args);
     this.#deliver(receiver, line);
+  }
+
+  #look(): void {
+    const refused = [...this.#refused];
+    this.#refused.clear();
+    for (const message of refused) void this.#addOrKeep(message, true);
+    this.#deliverAll();
   }
 
   #deliverAll(): void {
