@@ -9,6 +9,8 @@ import type { Stores } from "../store/stores.js";
 import type { StartedNotifications } from "./start-notifications.js";
 
 export const WATCH_EVERY_MS = 60_000;
+/** Checks that are further apart do not follow each other: svc was stopped meanwhile. */
+const LONGEST_GAP_MS = 5 * WATCH_EVERY_MS;
 
 interface SystemWatchParts extends Pick<StartedNotifications, "notifications" | "withoutStore"> {
   readonly deployer: Pick<Deployer, "check">;
@@ -53,10 +55,12 @@ export class SystemWatch {
     before: Outage | undefined,
     to: Notifications,
   ): Promise<Outage | undefined> {
-    const at = this.parts.clock.now().toISOString();
+    const now = this.parts.clock.now();
+    const at = now.toISOString();
     if (available && before === undefined) return undefined;
     if (before === undefined) return { since: at, told: false };
     const { since, told } = before;
+    if (!available && !told && now.getTime() - Date.parse(since) > LONGEST_GAP_MS) return { since: at, told: false };
     const news = { kind: "system", system, available, since, at } as const;
     if (available) {
       if (told) await to.publish({ ...news, id: `available ${system} ${since}` });
