@@ -30,7 +30,18 @@ export function areSourcesOf(
   if (readLater === true) return true;
   const { source, sources } = spec;
   const [planned, name] = isMultiSource(spec) ? [sources, "sources"] : [source, "source"];
-  return specEqual({ [name]: deployed as Json }, { [name]: asStored(planned, deployed as Json) });
+  const stored = withoutNulls(deployed as Json);
+  return specEqual({ [name]: stored }, { [name]: withoutNulls(asStored(planned, stored)) });
+}
+
+/** Argo CD writes the result with a merge patch (`setOperationState` in controller/appcontroller.go), which drops members that are null. */
+function withoutNulls(value: Json): Json {
+  if (Array.isArray(value)) return (value as readonly Json[]).map(withoutNulls);
+  if (!isJsonObject(value)) return value;
+  const members = Object.entries(value).flatMap(([key, member]): readonly [string, Json][] =>
+    member === undefined || member === null ? [] : [[key, withoutNulls(member)]],
+  );
+  return Object.fromEntries(members);
 }
 
 /** What somebody may write into a source. All Argo CDs that svc supports store these; others have to be there to count. */

@@ -78,12 +78,21 @@ test.each<[string, Partial<LiveApplication>, string, number]>([
 
 const SOURCE = recorded("plain").done.spec.source as Readonly<Record<string, Json>>;
 const OPTIONS: Readonly<Record<string, Json>> = {
-  helm: { parameters: [{ name: "tag", value: "1" }], valuesObject: { replicas: 1, extra: null }, values: "a: b\n" },
+  helm: {
+    parameters: [{ name: "tag", value: "1" }],
+    valuesObject: { replicas: 1, extra: null, nested: [{ probe: null }, null] },
+    values: "a: b\n",
+  },
   kustomize: { images: ["web:1"], commonLabels: { team: "shop" } },
 };
 
 test.each<[string, object, string]>([
   ["the same options", OPTIONS, "succeeded"],
+  [
+    "values without the null that a merge patch does not store",
+    { ...OPTIONS, helm: { ...(OPTIONS.helm as object), valuesObject: { replicas: 1, nested: [{}, null] } } },
+    "succeeded",
+  ],
   ["other parameters of Helm", { ...OPTIONS, helm: { parameters: [{ name: "tag", value: "2" }] } }, "failed"],
   ["more values", { ...OPTIONS, helm: { ...(OPTIONS.helm as object), valuesObject: { replicas: 9 } } }, "failed"],
   ["fewer labels", { ...OPTIONS, kustomize: { images: ["web:1"] } }, "failed"],
