@@ -113,15 +113,14 @@ function isCommitId(targetRevision: string): boolean {
 
 const VERSION = /^v?\d+(?:\.\d+){0,2}(?:-[\dA-Za-z-]+(?:\.[\dA-Za-z-]+)*)?(?:\+[\dA-Za-z-]+(?:\.[\dA-Za-z-]+)*)?$/;
 /**
- * Whether a name may be a constraint of the library Masterminds/semver, which means the highest tag in it, before any branch
- * of that name. Some names of branches count as well, such as `2.x`.
+ * Whether a name may be a constraint of the library Masterminds/semver (its `cvRegex`), which means the highest tag in it, before
+ * any branch of that name. Some names of branches count as well, such as `2.x`.
  */
 function isRange(name: string): boolean {
-  if (VERSION.test(name)) return false;
+  if (VERSION.test(name) || !/^[\s\dA-Za-z.,|*=!<>~^+-]*$/.test(name)) return false;
   // Each class takes all it can, so that a long text costs no more than its length.
   const bare = name.replace(/^[\s=!<>~^]+/, "");
-  const next = /^v?[\dxX*|]+([^]?)/.exec(bare)?.[1];
-  return next !== undefined && /^[\s.,|<>=!~^+-]?$/.test(next);
+  return /^v?[\dxX*|]+(?:\.[\dxX*|]+){0,2}(?:[\s,|<>=!~^+-]|$)/.test(bare);
 }
 
 function missing(name: string): string {

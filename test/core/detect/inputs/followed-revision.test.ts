@@ -97,6 +97,7 @@ test.each<[string, JsonObject, string, string]>([
   ["1.x", {}, "v1.2.3", "1.x may mean a range of versions"],
   ["2.0.x", {}, "2", "2.0.x may mean a range of versions"],
   ["v1.x", {}, "v1+build.5", "v1.x may mean a range of versions"],
+  ["1.2.x-rc", {}, "v1.2.3", "1.2.x-rc may mean a range of versions"],
   ["x", {}, "0.1", "x may mean a range of versions"],
   [">=1.0", { tagPrefix: "web-" }, "web-1.2.3", ">=1.0 may mean a range of versions"],
   ["1.2", { tagPrefix: "web-" }, "web-1.2", "1.2 with the prefix web- means a tag"],
@@ -114,6 +115,10 @@ test.each<[string, JsonObject, string]>([
   ["1.2.x", {}, "1.3"],
   ["1.x", { tagPrefix: "web-" }, "v1.2.3"],
   ["1.2", {}, "v1.2.3"],
+  ["2024.q1", {}, "v1.2.3"],
+  ["1.2.3.4", {}, "v1.2.3"],
+  ["1.x/prod", {}, "v1.2.3"],
+  ["2-staging/eu", {}, "v2.0"],
   ["main", { tagPrefix: "web-" }, "web-1.2.3"],
 ])("the base branch %s is followed by %j where there is the tag %s", async (base, source, tag) => {
   expect(await side(base, source, tag)).toMatchObject({ unclear: undefined, side: { positions: [1], fixed: [] } });
