@@ -315,6 +315,24 @@ test("null takes away what others wrote, at each sync of a kind of Kubernetes", 
   ]);
 });
 
+describe("what Kubernetes allocated for a Service", () => {
+  const NULLS = { clusterIP: null, ports: [{ port: 80, nodePort: null }] };
+  const WRITTEN = { clusterIP: "10.0.0.1", ports: [{ port: 80, nodePort: 31_000 }] };
+  const [ADDRESS, PORT] = ["- clusterIP: 10.0.0.1", "- - nodePort: 31000"];
+  test.each<[string, Manifest, Manifest, readonly string[]]>([
+    ["stays where git says null", NULLS, NULLS, []],
+    ["stays where git says nothing any more", WRITTEN, { ports: [{ port: 80 }] }, []],
+    ["goes with another type", NULLS, { ...NULLS, type: "ClusterIP" }, [PORT]],
+    ["goes with its last type", NULLS, { ...NULLS, type: "ExternalName" }, [ADDRESS, PORT]],
+    ["goes where it is not wanted", NULLS, { ...NULLS, allocateLoadBalancerNodePorts: false }, [PORT]],
+  ])("%s", (_, base, head, lines) => {
+    const service = (spec: Manifest) => object("v1/Service", "web", { spec: { type: "LoadBalancer", ...spec } });
+    const live = liveOf(service({ ...WRITTEN, ports: [{ port: 80, protocol: "TCP", nodePort: 31_000 }] }));
+    const changed = changedLines(liveDiff({ base: [service(base)], head: [service(head)], live: [live] }));
+    expect(changed.filter((line) => /clusterIP|nodePort/.test(line))).toEqual(lines);
+  });
+});
+
 test("a change that the cluster has already is no proof of no change", () => {
   const [base, head] = [configMap({ a: "1" }), configMap({ a: "2" })];
   const found = liveDiff({ base: [base], head: [head], live: [liveOf(head)] });

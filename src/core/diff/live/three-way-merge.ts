@@ -1,6 +1,7 @@
 import { isList, ownMember } from "../../model/effect.js";
 import { canonicalJson, isJsonObject, jsonEqual, type Json, type JsonObject } from "../../model/json.js";
 import {
+  allocatedIn,
   compareQuantities,
   defaultOf,
   isCustom,
@@ -35,6 +36,8 @@ interface Versions<T extends Maybe> {
 interface Place {
   readonly identity: ManifestIdentity;
   readonly path: ValuePath;
+  /** Paths at which Kubernetes keeps what it allocated, whatever is taken away there. */
+  readonly allocated: ReadonlySet<string>;
 }
 
 /**
@@ -44,7 +47,7 @@ interface Place {
  * https://kubernetes.io/docs/tasks/manage-kubernetes-objects/declarative-config/#merge-patch-calculation
  */
 export function threeWayMerge(identity: ManifestIdentity, versions: Versions<JsonObject>): JsonObject {
-  return mergeObjects({ identity, path: [] }, versions);
+  return mergeObjects({ identity, path: [], allocated: allocatedIn(identity, versions.head) }, versions);
 }
 
 function mergeObjects(place: Place, { previous, head, live, answer }: Versions<JsonObject>): JsonObject {
@@ -61,7 +64,8 @@ function mergeObjects(place: Place, { previous, head, live, answer }: Versions<J
         live: member(live),
         answer: answer && { before: member(answer.before), after: member(after), whole: member(answer.whole) },
       });
-      const value = isRemoved(versions) ? defaultOf(place.identity, at.path, head) : mergeMember(at, versions);
+      const filled = () => (isAllocated(at) ? versions.live : defaultOf(place.identity, at.path, head));
+      const value = isRemoved(versions) ? filled() : mergeMember(at, versions);
       return value === undefined ? [] : [[key, value] as const];
     }),
   );
@@ -77,6 +81,10 @@ function withoutNull({ group }: ManifestIdentity, { previous, head, ...versions 
   if (head !== null) return { ...versions, head, previous };
   const stays = isCustom(group) && previous.includes(null);
   return { ...versions, head: undefined, previous: stays ? previous.map((value) => value ?? undefined) : [null] };
+}
+
+function isAllocated({ path, allocated }: Place): boolean {
+  return allocated.size > 0 && allocated.has(path.join("."));
 }
 
 /** Whether a sync takes away what was applied before. Kubernetes' answer keeps it where it was applied client-side. */
