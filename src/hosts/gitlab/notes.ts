@@ -111,8 +111,9 @@ const MERGE_REQUESTS_PAGE = 50;
 const MAX_NOTE_PAGES = 10;
 /** Pages of merge requests that one call reads, all but one of what the call before has told of; what is behind the last page is lost. */
 const MAX_MERGE_PAGES = 200;
-/** Merge requests whose last notes are remembered. */
+/** Merge requests whose last notes are remembered, and characters of all these notes: a comment has up to 65,536. */
 const MAX_SETTLED = 10_000;
+const MAX_SETTLED_CHARACTERS = 8 * 1024 * 1024;
 /** The caller asks again from a minute before `readTo`, so a call that reads no further would be repeated forever. */
 const OVERLAP_MS = 60_000;
 
@@ -154,7 +155,11 @@ type RecentNotes = Awaited<ReturnType<typeof notesSince>>;
 
 /** One call for the merge requests, and one for each that changed; further pages only where a page is full. */
 export function createRecentActivity(client: GitLabClient): CodeHost["recentActivity"] {
-  const settled = new LRUCache<string, RecentNotes & { readonly of: string }>({ max: MAX_SETTLED });
+  const settled = new LRUCache<string, RecentNotes & { readonly of: string }>({
+    max: MAX_SETTLED,
+    maxSize: MAX_SETTLED_CHARACTERS,
+    sizeCalculation: ({ comments }) => comments.reduce((sum, { body }) => sum + body.length, 1),
+  });
 
   /** Does not ask again once a further note would have changed `updated_at`. */
   async function notesOf({ updated_at }: RecentMerge, change: ChangeRequestRef, since: Date): Promise<RecentNotes> {
@@ -251,5 +256,6 @@ async function notesSince(client: GitLabClient, change: ChangeRequestRef, since:
     if (created_at < since || updated_at.getTime() !== created_at.getTime()) return [];
     return [{ change, id, body: body ?? "", author, createdAt: created_at }];
   });
-  return { comments, newest: notes[0], since };
+  const newest = notes[0] && { id: notes[0].id, created_at: notes[0].created_at };
+  return { comments, newest, since };
 }

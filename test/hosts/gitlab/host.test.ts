@@ -1,6 +1,7 @@
 import { describe, expect, test } from "@jest/globals";
 import nock from "nock";
 import { HostFailure } from "../../../src/core/model/errors.js";
+import { collectGarbage } from "../../collect-garbage.js";
 import { interceptRequests } from "../intercept.js";
 import {
   BASE,
@@ -440,6 +441,31 @@ describe("the activity of a busy project", () => {
       .reply(200, []);
     const { heads, readTo } = await host.recentActivity(ref, since);
     expect([heads.length, readTo]).toEqual([70, undefined]);
+  });
+
+  test("keeps little of the comments that somebody made as long as they may be", async () => {
+    const { host, api } = gitlabUnderTest();
+    const at = "2026-03-02T10:00:30.000Z";
+    const author = { id: 101, username: "ana" };
+    const body = "x".repeat(60_000);
+    const notes = (_uri: string) =>
+      Array.from({ length: 50 }, (_, id) => ({ id: id + 1, body, author, created_at: at, updated_at: at }));
+    api
+      .get(`${PROJECT}/merge_requests`)
+      .query(true)
+      .reply(200, () => merges(1, 40, () => at), { date: "Mon, 02 Mar 2026 10:03:05 GMT" });
+    api
+      .get(/\/merge_requests\/\d+\/notes/)
+      .times(40)
+      .reply(200, notes, { date: "Mon, 02 Mar 2026 10:03:05 GMT" });
+    const read = async () => (await host.recentActivity(ref, since)).comments.length;
+    collectGarbage();
+    const before = process.memoryUsage().heapUsed;
+    expect(await read()).toBe(2000);
+    nock.cleanAll();
+    await new Promise(setImmediate);
+    collectGarbage();
+    expect(process.memoryUsage().heapUsed - before).toBeLessThan(40 * 1024 * 1024);
   });
 
   test("has all comments of a merge request with more than a hundred new ones, each once", async () => {
