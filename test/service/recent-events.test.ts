@@ -1,8 +1,8 @@
 import { expect, test } from "@jest/globals";
-import { repositoryName } from "../../src/core/model/brand.js";
+import { repositoryName, revision } from "../../src/core/model/brand.js";
 import { HostFailure } from "../../src/core/model/errors.js";
 import type { HostEvent } from "../../src/core/model/event.js";
-import type { CodeHost, RecentActivity, RecentComment } from "../../src/core/ports/code-host.js";
+import type { CodeHost, RecentActivity, RecentComment, RecentHead } from "../../src/core/ports/code-host.js";
 import type { EventQueue } from "../../src/core/ports/event-queue.js";
 import { RecentEvents } from "../../src/service/recent-events.js";
 import { createMemoryStores } from "../../src/store/memory/memory-stores.js";
@@ -18,11 +18,12 @@ const repository = repositoryName("acme/deploy");
  */
 function startPolling(most: number, broken: readonly string[] = []) {
   const [clock, comments, found] = [new ManualClock(), [] as RecentComment[], new Map<string, HostEvent>()];
-  const now = { name: repository, fails: false, hidden: false };
+  const now = { name: repository, fails: false, hidden: false, heads: [] as readonly RecentHead[] };
   const host = {
     id: "hostb",
     self: () => Promise.resolve({ id: "1", login: "svc", bot: true }),
     reach: () => Promise.resolve(clock.now()),
+    listOwnComments: () => Promise.resolve([]),
     repositories: () => Promise.resolve([...broken.map(repositoryName), now.name]),
     recentActivity({ repository: name }, since): Promise<RecentActivity> {
       if (now.hidden) return Promise.reject(new HostFailure("not-found", "no such repository"));
@@ -31,7 +32,7 @@ function startPolling(most: number, broken: readonly string[] = []) {
       if (broken.includes(name)) return Promise.reject(new HostFailure("forbidden", "merge requests are disabled"));
       const told = comments.filter(({ createdAt }) => createdAt >= since).slice(0, most);
       const readTo = told.length < most ? undefined : told.at(-1)?.createdAt;
-      return Promise.resolve({ at: clock.now(), readTo, heads: [], closed: [], comments: told });
+      return Promise.resolve({ at: clock.now(), readTo, heads: now.heads, closed: [], comments: told });
     },
   } as Partial<CodeHost> as CodeHost;
   const queue: Partial<EventQueue> = {
@@ -62,8 +63,15 @@ function startPolling(most: number, broken: readonly string[] = []) {
       clock.advance(afterMs);
       await events.poll(host);
     },
+    /** Shows one open merge request, of the repository with this id. */
+    show(repositoryId: string) {
+      const change = { host: "hostb", repository, repositoryId, number: 1 } as const;
+      const facts = { headRevision: revision("1".repeat(40)), baseBranch: "main", draft: false };
+      now.heads = [{ change, ...facts, updatedAt: clock.now(), activity: "" }];
+    },
     wait: (ms: number) => clock.advance(ms),
     found: () => [...found.values()].map(({ change }) => change.number),
+    repositories: () => [...found.values()].map(({ change }) => change.repositoryId),
   };
 }
 
@@ -126,4 +134,14 @@ test("what happened while the host hid a repository is found once it shows it ag
   line.now.hidden = false;
   await line.poll(5 * MINUTE_MS);
   expect(line.found()).toEqual([1]);
+});
+
+test("a head is found in a new repository under a name although it was found in the one that had the name", async () => {
+  const line = startPolling(2);
+  await line.poll(0);
+  for (const id of ["7", "7", "8", "8"]) {
+    line.show(id);
+    await line.poll(5 * MINUTE_MS);
+  }
+  expect(line.repositories()).toEqual(["7", "8"]);
 });

@@ -1,12 +1,6 @@
 import type { HostId } from "../../names.js";
 import type { ApplicationName, RepositoryName, Revision } from "./brand.js";
-import {
-  changeRequestKey,
-  changeRequestRef,
-  type ChangeRequestRef,
-  type HeadRef,
-  type User,
-} from "./change-request.js";
+import { changeRequestRef, type ChangeRequestRef, type HeadRef, identityKey, type User } from "./change-request.js";
 import type { NextStage } from "./stage.js";
 
 /** What a webhook reported, as plain JSON: a trigger, never a source of facts. */
@@ -143,7 +137,7 @@ export interface HeadApproved {
 
 /** The event of a head that no webhook told of; however often the head is found, the queue takes it once. */
 export function foundHead(head: HeadRef): HostEvent {
-  const delivery = `found-head-${changeRequestKey(head)}-${head.headRevision}`;
+  const delivery = `found-head-${identityKey(head)}-${head.headRevision}`;
   const pushed = head.headRevision;
   return { kind: "updated", reason: "pushed", pushed, delivery, change: changeRequestRef(head) };
 }
