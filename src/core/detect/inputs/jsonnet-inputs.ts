@@ -37,6 +37,7 @@ export async function addJsonnetInputs(
       for (const file of level) {
         const text = texts.get(file);
         if (text === undefined) return `the Jsonnet file ${file} cannot be read`;
+        if (file.endsWith(".json") && isJson(text)) continue;
         const imported = importedBy(text, [parentOf(file), parentOf(tree.follow(file).path ?? file)]);
         if (imported === undefined) return `an import in the Jsonnet file ${file} cannot be read`;
         for (const one of imported) if (!seen.has(one)) next.add(one);
@@ -75,6 +76,16 @@ export function withVariables(text: string, known: ReadonlyMap<string, string>):
   });
   const others = /\$(\$|\{[^}]*\}|\{|[\d*#@!?-]|[A-Za-z_]\w*)/g;
   return [filled, filled.replace(others, (_, name: string) => (name === "$" ? "$" : ""))];
+}
+
+/** Then it imports nothing, whatever its texts say. */
+function isJson(text: string): boolean {
+  try {
+    JSON.parse(text);
+    return true;
+  } catch {
+    return false;
+  }
 }
 
 function isCode(path: string): boolean {

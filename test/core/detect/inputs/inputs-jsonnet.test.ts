@@ -128,7 +128,12 @@ describe("Jsonnet", () => {
   });
 
   test("words of a JSON file that look like imports change nothing", async () => {
-    const json = JSON.stringify({ type: "import", import: "of goods", text: "how to import 'x' and import \"y\"" });
+    const json = JSON.stringify({
+      type: "import",
+      import: "of goods",
+      text: "how to import 'x' and import \"y\"",
+      more: "rows of 'import' by\nday, 'import' #",
+    });
     const files = { "apps/web/main.jsonnet": "import '../a.json'", "apps/a.json": json };
     expect(await wholeReason(files, single("apps/web"))).toBeUndefined();
     expect(await touched(files, single("apps/web"), ["apps/a.json", "apps/b.json"])).toEqual(["apps/a.json"]);
