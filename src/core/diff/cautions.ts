@@ -1,4 +1,4 @@
-import { isJsonObject, isLongInteger, type Json, type JsonObject, jsonEqual } from "../model/json.js";
+import { isJsonObject, isLongInteger, type Json, type JsonObject, jsonEqual, withoutNulls } from "../model/json.js";
 import type { Danger } from "../model/plan/manifest-diff.js";
 import { compareQuantities, defaultOf } from "./kubernetes-rules.js";
 import {
@@ -323,7 +323,9 @@ function refusedChanges(identity: ManifestIdentity, base: JsonObject, head: Json
   const differs = (path: string) => {
     // Writing out a default changes nothing.
     const missing = defaultOf(identity, path.split("."), {});
-    return !jsonEqual(valueAt(base, path) ?? missing, valueAt(head, path) ?? missing);
+    // Nobody else could have written there what a null would take away.
+    const given = (side: JsonObject) => withoutNulls(valueAt(side, path) ?? missing ?? null);
+    return !jsonEqual(given(base), given(head));
   };
   const fixed = (IMMUTABLE[type] ?? []).filter(differs);
   switch (type) {

@@ -91,6 +91,16 @@ function isOwn(object: JsonObject, key: string): boolean {
   return Object.hasOwn(object, key);
 }
 
+/** Without members that are null. In a list a null keeps its place. */
+export function withoutNulls(value: Json): Json {
+  if (Array.isArray(value)) return (value as readonly Json[]).map(withoutNulls);
+  if (!isJsonObject(value)) return value;
+  const members = Object.entries(value).flatMap(([key, member]): readonly (readonly [string, Json])[] =>
+    member === undefined || member === null ? [] : [[key, withoutNulls(member)]],
+  );
+  return Object.fromEntries(members);
+}
+
 /** Canonical JSON: keys sorted, no white space. Empty for undefined. */
 export function canonicalJson(value: Json | undefined): string {
   return value === undefined ? "" : JSON.stringify(sortedKeys(value));

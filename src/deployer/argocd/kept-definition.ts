@@ -6,7 +6,7 @@ import {
   readSource,
   specEqual,
 } from "../../core/model/application.js";
-import { isJsonObject, type Json, jsonEqual } from "../../core/model/json.js";
+import { isJsonObject, type Json, jsonEqual, withoutNulls } from "../../core/model/json.js";
 import { isOlder, type SyncLookup } from "../../core/ports/deployer.js";
 import { type OperationState, rawSources } from "./application-api.js";
 import { ArgoCdFailure } from "./argocd-failure.js";
@@ -30,18 +30,9 @@ export function areSourcesOf(
   if (readLater === true) return true;
   const { source, sources } = spec;
   const [planned, name] = isMultiSource(spec) ? [sources, "sources"] : [source, "source"];
+  // Argo CD writes the result with a merge patch, which drops nulls (`setOperationState` in controller/appcontroller.go).
   const stored = withoutNulls(deployed as Json);
   return specEqual({ [name]: stored }, { [name]: withoutNulls(asStored(planned, stored)) });
-}
-
-/** Argo CD writes the result with a merge patch (`setOperationState` in controller/appcontroller.go), which drops members that are null. */
-function withoutNulls(value: Json): Json {
-  if (Array.isArray(value)) return (value as readonly Json[]).map(withoutNulls);
-  if (!isJsonObject(value)) return value;
-  const members = Object.entries(value).flatMap(([key, member]): readonly [string, Json][] =>
-    member === undefined || member === null ? [] : [[key, withoutNulls(member)]],
-  );
-  return Object.fromEntries(members);
 }
 
 /** What somebody may write into a source. All Argo CDs that svc supports store these; others have to be there to count. */

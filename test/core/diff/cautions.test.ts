@@ -142,6 +142,11 @@ describe("changes that Kubernetes refuses", () => {
       object("x.example.com/v1/Job", "a", { spec: { template: 2 } }),
     ],
     [
+      "null below a member of which nothing else changes",
+      object("apps/v1/StatefulSet", "a", { spec: { volumeClaimTemplates: [{ spec: {} }] } }),
+      object("apps/v1/StatefulSet", "a", { spec: { volumeClaimTemplates: [{ spec: { storageClassName: null } }] } }),
+    ],
+    [
       "an address that is left out",
       object("v1/Service", "a", { spec: { clusterIP: "10.0.0.1" } }),
       object("v1/Service", "a", { spec: {} }),
