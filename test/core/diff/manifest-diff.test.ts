@@ -65,6 +65,11 @@ describe("what counts as no change", () => {
       object("apps/v1", "Deployment", "a", { spec: { template: { metadata: { creationTimestamp: null } } } }),
     ],
     ["a namespace that is written out", configMap("a", {}), configMap("a", {}, { namespace: "guestbook" })],
+    [
+      "a namespace that is null and written out",
+      configMap("a", {}, { namespace: null }),
+      configMap("a", {}, { namespace: "guestbook" }),
+    ],
     ["empty metadata", configMap("a", {}), configMap("a", {}, { labels: {}, annotations: {}, namespace: "" })],
     [
       "tracking annotations",
