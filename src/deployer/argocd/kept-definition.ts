@@ -44,21 +44,27 @@ const OPTIONS: ReadonlySet<string> = new Set([
   ...["directory", "recurse", "include", "exclude", "jsonnet", "extVars", "tlas", "libs", "code"],
   ...["plugin", "env", "string", "array", "map"],
 ]);
+/** The same for what is below the top of a source, which has a `name` in newer Argo CDs alone. */
+const BELOW: ReadonlySet<string> = new Set([
+  ...["name", "path", "group", "kind", "labelSelector", "annotationSelector", "options", "commonAnnotationsEnvsubst"],
+]);
 /** People choose the names in these. */
 const FREE: ReadonlySet<string> = new Set(["valuesObject", "commonLabels", "commonAnnotations", "map"]);
 
 /** A planned source without the members that are no options and that Argo CD did not store. */
-function asStored(planned: Json | undefined, stored: Json | undefined): Json {
+function asStored(planned: Json | undefined, stored: Json | undefined, block?: string): Json {
   if (Array.isArray(planned)) {
     const all: readonly Json[] = Array.isArray(stored) ? stored : [];
-    return planned.map((one: Json, index) => asStored(one, all[index]));
+    return planned.map((one: Json, index) => asStored(one, all[index], block));
   }
   if (!isJsonObject(planned)) return planned ?? null;
   const known = isJsonObject(stored) ? stored : {};
   return Object.fromEntries(
     Object.entries(planned).flatMap(([key, one = null]): readonly [string, Json][] => {
-      if (!(key in known) && !OPTIONS.has(key)) return [];
-      return [[key, FREE.has(key) ? one : asStored(one, known[key])]];
+      // Only newer Argo CDs have a namespace of Helm as well.
+      const isOption = OPTIONS.has(key) || (block !== undefined && BELOW.has(key));
+      if (!(key in known) && !isOption && !(block === "kustomize" && key === "namespace")) return [];
+      return [[key, FREE.has(key) ? one : asStored(one, known[key], block ?? key)]];
     }),
   );
 }

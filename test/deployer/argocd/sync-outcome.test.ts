@@ -1,6 +1,6 @@
 import { expect, test } from "@jest/globals";
 import type { LiveApplication } from "../../../src/core/model/application.js";
-import type { Json } from "../../../src/core/model/json.js";
+import type { Json, JsonObject } from "../../../src/core/model/json.js";
 import type { SyncRequest } from "../../../src/core/ports/deployer.js";
 import type { Recorded } from "./fixture.js";
 import { ofRun, recorded, refreshed, waiting } from "./recorded-sync.js";
@@ -83,8 +83,14 @@ const OPTIONS: Readonly<Record<string, Json>> = {
     valuesObject: { replicas: 1, extra: null, nested: [{ probe: null }, null] },
     values: "a: b\n",
   },
-  kustomize: { images: ["web:1"], commonLabels: { team: "shop" } },
+  kustomize: {
+    images: ["web:1"],
+    commonLabels: { team: "shop" },
+    namespace: "shop",
+    patches: [{ patch: "[]", target: { kind: "Deployment", name: "web" } }],
+  },
 };
+const kustomizeWith = (more: object) => ({ ...OPTIONS, kustomize: { ...(OPTIONS.kustomize as object), ...more } });
 
 test.each<[string, object, string]>([
   ["the same options", OPTIONS, "succeeded"],
@@ -95,19 +101,18 @@ test.each<[string, object, string]>([
   ],
   ["other parameters of Helm", { ...OPTIONS, helm: { parameters: [{ name: "tag", value: "2" }] } }, "failed"],
   ["more values", { ...OPTIONS, helm: { ...(OPTIONS.helm as object), valuesObject: { replicas: 9 } } }, "failed"],
-  ["fewer labels", { ...OPTIONS, kustomize: { images: ["web:1"] } }, "failed"],
-  [
-    "other images of Kustomize",
-    { ...OPTIONS, kustomize: { ...(OPTIONS.kustomize as object), images: ["evil:1"] } },
-    "failed",
-  ],
+  ["fewer labels", kustomizeWith({ commonLabels: {} }), "failed"],
+  ["other images of Kustomize", kustomizeWith({ images: ["evil:1"] }), "failed"],
+  ["no namespace of Kustomize", kustomizeWith({ namespace: undefined }), "failed"],
+  ["a patch of more objects", kustomizeWith({ patches: [{ patch: "[]", target: { kind: "Deployment" } }] }), "failed"],
   ["no options", {}, "failed"],
   ["options that were not planned", { ...OPTIONS, directory: { jsonnet: { libs: ["evil"] } } }, "failed"],
 ])("a success with %s: it counts only with what was planned", async (_title, options, kind) => {
   const done = ofRun(recorded("plain").done);
   const result = done.status.operationState?.syncResult as { source: object };
   result.source = { ...SOURCE, ...options };
-  const source = { ...SOURCE, ...OPTIONS, unknownToArgoCd: true };
+  const helm = { ...(OPTIONS.helm as JsonObject), namespace: "unknown to old ones" };
+  const source = { ...SOURCE, ...OPTIONS, helm, unknownToArgoCd: true };
   const request = syncRequest({ application: live({ spec: { ...live().spec, source } }) });
   expect(await outcomeOf(done, request)).toMatchObject({ kind });
   poll(done);
