@@ -129,6 +129,8 @@ export class RecentEvents {
       } catch (error) {
         if (error instanceof HostFailure && error.reason === "rate-limited") throw error;
         this.#failedAt.set(nameOf(place), clock.now().getTime());
+        // Without a record, which lasts a day, the first look that works would begin as if there had been none.
+        await this.#save(place, place.since.getTime());
         // Repositories that were deleted or are no longer ours must not fill the log. Others are only away for a while, so the next
         // look goes on where the last one ended.
         if (error instanceof HostFailure && error.reason === "not-found") continue;
@@ -176,13 +178,14 @@ export class RecentEvents {
     const { names, gone } = await this.#list(host);
     const ends = await Promise.all(gone.map((repository) => this.#searchedUntil(host, repository)));
     const [renamedAt] = ends.filter((end) => end !== undefined).sort((a, b) => a - b);
+    const earliest = this.parts.clock.now().getTime() - SEARCH_BACK_MS;
     for (const repository of names) {
       const known = await this.#searchedUntil(host, repository);
       const until = known ?? renamedAt;
       if (until !== undefined) {
         // Its first look may come later, or fail.
         if (known === undefined) await this.#save({ host, repository }, until);
-        places.push({ host, repository, since: new Date(until) });
+        places.push({ host, repository, since: new Date(Math.max(until, earliest)) });
         continue;
       }
       // By the host's clock, which tells whole seconds, so that nothing older is taken for new.

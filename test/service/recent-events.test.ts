@@ -1,4 +1,5 @@
 import { expect, test } from "@jest/globals";
+import { Redis } from "ioredis";
 import { repositoryName, revision } from "../../src/core/model/brand.js";
 import { HostFailure } from "../../src/core/model/errors.js";
 import type { HostEvent } from "../../src/core/model/event.js";
@@ -6,8 +7,10 @@ import type { CodeHost, RecentActivity, RecentComment, RecentHead } from "../../
 import type { EventQueue } from "../../src/core/ports/event-queue.js";
 import { RecentEvents } from "../../src/service/recent-events.js";
 import { createMemoryStores } from "../../src/store/memory/memory-stores.js";
+import { RedisConnection } from "../../src/store/redis/connection.js";
 import { ManualClock } from "../manual-clock.js";
 import { recordingLog } from "../recording-log.js";
+import { RedisServer } from "../redis-server.js";
 
 const MINUTE_MS = 60_000;
 const repository = repositoryName("acme/deploy");
@@ -16,7 +19,7 @@ const repository = repositoryName("acme/deploy");
  * A polled host that tells of so many comments in one answer, the oldest first, and nothing of the repositories in `broken`, nor of
  * any while it hides them.
  */
-function startPolling(most: number, broken: readonly string[] = []) {
+function startPolling(most: number, broken: readonly string[] = [], connection?: RedisConnection) {
   const [clock, comments, found] = [new ManualClock(), [] as RecentComment[], new Map<string, HostEvent>()];
   const now = { name: repository, fails: false, hidden: false, heads: [] as readonly RecentHead[] };
   const host = {
@@ -48,7 +51,7 @@ function startPolling(most: number, broken: readonly string[] = []) {
     commandWord: "svc",
     queue: queue as EventQueue,
     publisher: { mark: () => Promise.resolve() },
-    connection: undefined,
+    connection,
     clock,
     log: recordingLog(),
   });
@@ -134,6 +137,38 @@ test("what happened while the host hid a repository is found once it shows it ag
   line.now.hidden = false;
   await line.poll(5 * MINUTE_MS);
   expect(line.found()).toEqual([1]);
+});
+
+test("what happened in the last day is found once a host shows a repository again that it hid for longer", async () => {
+  const line = startPolling(2);
+  for (let look = 1; look <= 3; look += 1) await line.poll(MINUTE_MS);
+  line.now.hidden = true;
+  for (let hour = 1; hour <= 50; hour += 1) {
+    if (hour === 20 || hour === 40) line.comment(hour);
+    await line.poll(60 * MINUTE_MS);
+  }
+  line.now.hidden = false;
+  await line.poll(5 * MINUTE_MS);
+  expect(line.found()).toEqual([40]);
+});
+
+test("where the last good look ended is kept in Redis for as long as looks fail", async () => {
+  const server = await RedisServer.start();
+  const raw = new Redis(server.port, "127.0.0.1");
+  const connection = new RedisConnection({ address: server.address, db: 0, tls: false }, recordingLog());
+  try {
+    const line = startPolling(2, [], connection);
+    for (let look = 1; look <= 3; look += 1) await line.poll(MINUTE_MS);
+    const [key = ""] = await raw.keys("*looked*");
+    await raw.pexpire(key, 60_000);
+    line.now.hidden = true;
+    await line.poll(5 * MINUTE_MS);
+    expect(await raw.pttl(key)).toBeGreaterThan(60 * MINUTE_MS);
+  } finally {
+    raw.disconnect();
+    await connection.close();
+    await server.stop();
+  }
 });
 
 test("a head is found in a new repository under a name although it was found in the one that had the name", async () => {
