@@ -121,6 +121,8 @@ class GitMirror implements Repositories {
   readonly #folders = new Map<string, MirrorRepository>();
   readonly #locks = new FolderLocks();
   #opened = 0;
+  /** Room is made once at a time: who looks while a clone is being removed would remove another one for the same bytes. */
+  #room: Promise<void> = Promise.resolve();
   /** What each caller in the line for a folder wants fetched. One fetch serves several of them. */
   readonly #wants = new Map<MirrorRepository, Set<Want>>();
   readonly #closing = new AbortController();
@@ -194,11 +196,8 @@ class GitMirror implements Repositories {
     const { dataDir, log } = this.#options;
     // An earlier process may have left some.
     const names = (await readdir(dataDir).catch(() => [])).filter((name) => FOLDER_NAME.test(name));
-    const weighed = names.map(async (name) => {
-      const folder = this.#folderNamed(name);
-      return { folder, bytes: (await folder.size()).bytes };
-    });
-    const all = (await Promise.all(weighed)).sort((a, b) => a.folder.openedAs - b.folder.openedAs);
+    const folders = names.map((name) => this.#folderNamed(name)).sort((a, b) => a.openedAs - b.openedAs);
+    const all = await Promise.all(folders.map(async (folder) => ({ folder, bytes: (await folder.size()).bytes })));
     let total = all.reduce((sum, { bytes }) => sum + bytes, 0);
     for (const { folder, bytes } of all) {
       if (total <= this.#limits.maxTotalBytes) return;
@@ -279,7 +278,8 @@ class GitMirror implements Repositories {
         await folder.remove();
         await folder.create(change.headRevision);
       }
-      await this.#makeRoom(folder);
+      this.#room = this.#room.catch(() => undefined).then(() => this.#makeRoom(folder));
+      await this.#room;
       await this.#fetch(session, (await folder.size()).packs === 0);
     }
     session.generation = folder.generation;

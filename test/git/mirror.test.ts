@@ -1,4 +1,5 @@
 import { execFile } from "node:child_process";
+import { randomBytes } from "node:crypto";
 import { mkdtemp, readdir, readFile, rm, stat, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -831,6 +832,26 @@ describe("failures", () => {
     const texts = await one.read(change.headRevision, ["apps/web/values.yaml"]);
     expect(texts.get("apps/web/values.yaml")).toBe("replicas: 5\n");
     expect(opened.log.lines.map(({ text }) => text)).toContain("removed a clone to make room for others");
+  });
+
+  test("fetches at one time remove no more clones than they need the room of", async () => {
+    const large = await host.change(1, { "large.txt": randomBytes(200_000).toString("base64") });
+    const small = await host.change(2, { "README.md": "one\n" });
+    const named = (change: ChangeRequest, name: string) => ({ ...change, repository: repositoryName(`acme/${name}`) });
+    const earlier = mirror();
+    for (let at = 0; at < 8; at += 1) {
+      const old = await earlier.open(named(large, `old-${at}`), host.source(1));
+      await old.read(large.headRevision, ["large.txt"]);
+    }
+    await earlier.close();
+    const total = (await everyFile(dataDir)).filter((file) => file.includes("/pack/"));
+    const sizes = await Promise.all(total.map(async (file) => (await stat(file)).size));
+    const bytes = sizes.reduce((sum, size) => sum + size, 0);
+
+    const opened = mirror({ maxTotalBytes: bytes - 100 });
+    const news = Array.from({ length: 4 }, (_, at) => opened.open(named(small, `new-${at}`), host.source(2)));
+    await Promise.all(news);
+    expect(await readdir(dataDir)).toHaveLength(8 - 1 + 4);
   });
 
   test("a folder that is not writable is reported", async () => {
