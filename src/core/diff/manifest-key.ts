@@ -86,7 +86,7 @@ export function byIdentity(
 }
 
 export function hasNamespace({ metadata }: Manifest): boolean {
-  return isJsonObject(metadata) && text(metadata.namespace) !== "";
+  return isJsonObject(metadata) && (metadata.namespace ?? "") !== "";
 }
 
 /** The manifest with this namespace in its metadata, or without any. */
