@@ -162,3 +162,16 @@ test("what a replica delivers is left alone by one whose clock is ahead, which s
   expect(second.attempts).toEqual([message("b")]);
   await one.close(0);
 });
+
+test("a message that Redis refused is not lost if the replica ends before its next look", async () => {
+  const [first, second] = [new Receiver(), new Receiver()];
+  const replica = startReplica(first, { ...TIMING, lookEveryMs: 60_000 });
+  await raw.config("SET", "min-replicas-to-write", "1");
+  await replica.add([message("a")]);
+  await raw.config("SET", "min-replicas-to-write", "0");
+  await replica.close(0);
+  const other = startReplica(second);
+  await second.until(() => second.outcomes.length === 1);
+  expect([...first.attempts, ...second.attempts]).toEqual([message("a")]);
+  await other.close(0);
+});

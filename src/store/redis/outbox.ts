@@ -95,7 +95,8 @@ class DurableOutbox implements Outbox {
     await Promise.race([ended, clock.sleep(graceMs, timer.signal).catch(() => undefined)]);
     timer.abort();
     this.#stopping.abort(new Error("the outbox is closed"));
-    await within(CLOSE_WITHIN_MS, ended);
+    const last = [...this.#refused].map((message) => this.#addOrKeep(message, true));
+    await within(CLOSE_WITHIN_MS, Promise.all([ended, ...last]));
     this.#redis.disconnect();
   }
 
