@@ -91,8 +91,8 @@ export function createChores(parts: ChoreParts) {
   let isReconciling = false;
 
   /**
-   * At most one at a time: a host at its limit may take longer than the interval, and all that piled up meanwhile would ask it the same
-   * as soon as it answers.
+   * Runs at most once at a time. Where a host at its limit takes longer than the interval, searches would pile up, and all of them would
+   * ask the same as soon as it answers.
    */
   async function tryReconcile(mayRun: () => Promise<boolean>): Promise<void> {
     if (isReconciling) return;

@@ -183,7 +183,7 @@ export class RecentEvents {
       const known = await this.#searchedUntil(host, repository);
       const until = known ?? renamedAt;
       if (until !== undefined) {
-        // Its first look may come later, or fail.
+        // The first look under the new name may come later, or fail.
         if (known === undefined) await this.#save({ host, repository }, until);
         places.push({ host, repository, since: new Date(Math.max(until, earliest)) });
         continue;
@@ -195,7 +195,7 @@ export class RecentEvents {
     return this.#longestUnsearched(places);
   }
 
-  /** Also those that the list before had: one that is new may be one of them under another name. */
+  /** The repositories that svc serves, and those that have left the list: a new name may be one of them, renamed. */
   async #list(host: CodeHost): Promise<Record<"names" | "gone", readonly RepositoryName[]>> {
     const { allowedRepos, clock } = this.parts;
     const now = clock.now().getTime();

@@ -3,7 +3,7 @@ import { isJsonObject, type Json, type JsonObject } from "../model/json.js";
 import { isOlder, shortVersion } from "../ports/deployer.js";
 import type { ManifestIdentity } from "./manifest-key.js";
 
-/** Groups of Kubernetes itself. Others below `k8s.io` have definitions of custom resources. */
+/** The API groups of Kubernetes itself. The kinds of other groups below `k8s.io` are custom ones. */
 const OF_KUBERNETES =
   /^(?:[^.]*|(?:admissionregistration|apiextensions|apiregistration|authentication|authorization|certificates|coordination|discovery|events|flowcontrol\.apiserver|networking|node|rbac\.authorization|resource|scheduling|storage)\.k8s\.io)$/;
 

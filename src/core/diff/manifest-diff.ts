@@ -163,7 +163,7 @@ const TRACKING_ANNOTATIONS = new Set(["argocd.argoproj.io/tracking-id", "argocd.
  *
  * A null in a manifest takes away what others wrote in its place, as the replicas of an autoscaler, so that it is not the same as a
  * missing member (https://kubernetes.io/docs/tasks/manage-kubernetes-objects/declarative-config/, "clear server-defaulted fields
- * or fields set by other writers"). In the cluster's own object it is.
+ * or fields set by other writers"). In a live object the two are the same.
  */
 export function normalise(
   manifest: Manifest,

@@ -213,7 +213,7 @@ export function hasSyncOption(
 
 /**
  * Options of which an object's own value overrides the application's. Of several values Argo CD reads the first one
- * (`GetOptionValue`, v3.5). What is true of the application in any other way no object takes back (`applyObject`).
+ * (`GetOptionValue`, v3.5). No object can take back any other option of its application (`applyObject`).
  */
 const OVERRIDING = new Set(["Prune=", "Delete=", "ServerSideApply="]);
 

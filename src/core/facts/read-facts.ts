@@ -75,7 +75,7 @@ export interface FactOptions {
   readonly problems?: readonly string[];
   /** The newest plan; without this key it is read. */
   readonly plan?: Plan | undefined;
-  /** Adds to a plan what holds now. */
+  /** Binds a plan with the rules of everybody who deploys to its namespaces now. */
   readonly asNow?: (plan: Plan) => Promise<Plan>;
   /** Which facts the host is asked for: all that are required, or all but the approval of the head. */
   readonly review?: "required" | "rules";

@@ -14,7 +14,7 @@ export interface Source {
   readonly path: string;
   /** As written; empty means the default branch. */
   readonly targetRevision: string;
-  /** What the tags begin with among which Argo CD, from v3.5, looks for a version as target revision. */
+  /** The prefix of the tags among which Argo CD, from v3.5 on, looks for the version in the target revision. */
   readonly tagPrefix: string | undefined;
   /** A chart in a Helm repository: the target revision is then a version, not a Git revision. */
   readonly chart: string | undefined;

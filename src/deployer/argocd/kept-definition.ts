@@ -12,8 +12,8 @@ import { type OperationState, rawSources } from "./application-api.js";
 import { ArgoCdFailure } from "./argocd-failure.js";
 
 /**
- * Whether a sync deployed the sources that were planned, with their options. Argo CD takes the sources from the definition of the
- * moment, and keeps them whole with the result (`SyncAppState` in `controller/sync.go`), but for members that it does not know.
+ * Whether a sync deployed the sources that were planned, with their options. Argo CD takes the sources from the definition
+ * as it is when the operation starts, and keeps them whole with the result (`SyncAppState` in `controller/sync.go`), but for members that it does not know.
  */
 export function areSourcesOf(
   { syncResult }: OperationState,
@@ -44,11 +44,11 @@ const OPTIONS: ReadonlySet<string> = new Set([
   ...["directory", "recurse", "include", "exclude", "jsonnet", "extVars", "tlas", "libs", "code"],
   ...["plugin", "env", "string", "array", "map"],
 ]);
-/** The same for what is below the top of a source, which has a `name` in newer Argo CDs alone. */
+/** More options, below the top of a source: there, only newer Argo CDs know a `name`. */
 const BELOW: ReadonlySet<string> = new Set([
   ...["name", "path", "group", "kind", "labelSelector", "annotationSelector", "options", "commonAnnotationsEnvsubst"],
 ]);
-/** People choose the names in these. */
+/** Members whose keys people choose. */
 const FREE: ReadonlySet<string> = new Set(["valuesObject", "commonLabels", "commonAnnotations", "map"]);
 
 /** A planned source without the members that are no options and that Argo CD did not store. */
@@ -61,7 +61,7 @@ function asStored(planned: Json | undefined, stored: Json | undefined, block?: s
   const known = isJsonObject(stored) ? stored : {};
   return Object.fromEntries(
     Object.entries(planned).flatMap(([key, one = null]): readonly [string, Json][] => {
-      // Only newer Argo CDs have a namespace of Helm as well.
+      // All of them store the namespace of Kustomize, and only newer ones that of Helm.
       const isOption = OPTIONS.has(key) || (block !== undefined && BELOW.has(key));
       if (!(key in known) && !isOption && !(block === "kustomize" && key === "namespace")) return [];
       return [[key, FREE.has(key) ? one : asStored(one, known[key], block ?? key)]];

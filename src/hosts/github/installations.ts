@@ -8,7 +8,7 @@ import type { GitHubClient } from "./client.js";
 import { GITHUB } from "./words.js";
 
 const MOST_PAGES = 10;
-/** Installations that are asked for what any of them can tell. */
+/** How many installations are asked for something that each of them may know. */
 const MOST_ASKED = 10;
 
 const installationsSchema = z.array(
@@ -101,7 +101,7 @@ export function createFindRepositories(client: GitHubClient, log: Log): CodeHost
         known.set(id, await repositoriesOf(client, id, owner));
         answers += 1;
       } catch (error) {
-        // Whoever polls leaves GitHub alone then.
+        // The poller has to hear of it, so that it leaves GitHub alone for a while.
         if (!(error instanceof HostFailure) || error.reason === "rate-limited") throw error;
         silent.push({ owner, error });
       }

@@ -109,7 +109,7 @@ async function listOwn(
 const MERGE_REQUESTS_PAGE = 50;
 /** Pages of the newest notes of a merge request that one call of `recentActivity` reads. */
 const MAX_NOTE_PAGES = 10;
-/** Pages of merge requests that one call reads, all but one of what the call before has told of; what is behind the last page is lost. */
+/** How many pages of merge requests one call reads at most. All but one repeat what the last call told; what comes after them is lost. */
 const MAX_MERGE_PAGES = 200;
 /** Merge requests whose last notes are remembered, and characters of all these notes: a comment has up to 65,536. */
 const MAX_SETTLED = 10_000;
@@ -161,7 +161,7 @@ export function createRecentActivity(client: GitLabClient): CodeHost["recentActi
     sizeCalculation: ({ comments }) => comments.reduce((sum, { body }) => sum + body.length, 1),
   });
 
-  /** Does not ask again once a further note would have changed `updated_at`. */
+  /** Reads the notes of a merge request again only while a new one might leave `updated_at` as it is. */
   async function notesOf({ updated_at }: RecentMerge, change: ChangeRequestRef, since: Date): Promise<RecentNotes> {
     const [key, of] = [identityKey(change), updated_at.toISOString()];
     const known = settled.get(key);

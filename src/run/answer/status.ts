@@ -147,7 +147,10 @@ export async function writeStatus(own: OwnStatus, writer: StatusWriter, isShown 
   return shown;
 }
 
-/** Stores that a change request has not been looked at: its commit may be green because of another one, and it may have held back its last one. */
+/**
+ * Stores that a change request has not been looked at. Its commit may be green because of another one, and the commit that it had
+ * before may have been held back by it.
+ */
 export async function writeUnplanned(own: OwnStatus, writer: StatusWriter): Promise<void> {
   const before = await writer.statuses.save(own);
   if ((await writer.statuses.ofHead(own.change)).length > 1) await writeWorst(own.change, writer);

@@ -93,7 +93,7 @@ export async function withFreshFacts<T>(work: () => Promise<T>): Promise<T> {
   });
 }
 
-/** Runs a permitted command. The change request is told as it is afterwards: somebody may have merged or closed it meanwhile. */
+/** Runs a permitted command. Returns the change request as it is afterwards: somebody may have merged or closed it meanwhile. */
 export async function execute(
   { asked, settings, problems, snapshot, settled }: Permitted,
   change: ChangeRequest,

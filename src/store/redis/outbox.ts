@@ -100,7 +100,7 @@ class DurableOutbox implements Outbox {
     this.#redis.disconnect();
   }
 
-  /** A server that refuses a connection, or is not the primary any more, fails what waits for it. The next look tries again. */
+  /** If the server refuses the connection or is no longer the primary, every message that waits fails. The next look tries again. */
   async #addOrKeep(message: OutgoingMessage, again = false): Promise<void> {
     try {
       await this.#add(message);

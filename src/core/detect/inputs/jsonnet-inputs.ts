@@ -78,7 +78,7 @@ export function withVariables(text: string, known: ReadonlyMap<string, string>):
   return [filled, filled.replace(others, (_, name: string) => (name === "$" ? "$" : ""))];
 }
 
-/** Then it imports nothing, whatever its texts say. */
+/** Whether a text is plain JSON, which imports nothing, whatever its strings say. */
 function isJson(text: string): boolean {
   try {
     JSON.parse(text);

@@ -245,10 +245,10 @@ async function configurationsOf(
 /** Files of one directory, each of which may have to be fetched by itself. */
 const MAX_CONFIGURATIONS = 50;
 
-/** They make a plugin's configuration one of a function (`GetFunctionSpec` of kyaml 0.20). */
+/** Annotations that turn the configuration of a plugin into that of a function (`GetFunctionSpec` of kyaml 0.20). */
 const FUNCTION_ANNOTATIONS = ["config.kubernetes.io/function", "config.k8s.io/function"] as const;
 
-/** How plugins with these configurations are run; undefined if one cannot be read. */
+/** The functions that these configurations describe, as far as they have any; undefined if one cannot be read. */
 async function functionsOf(documents: readonly Json[], tree: RepositoryTree): Promise<readonly Json[] | undefined> {
   const metadata = documents.flatMap(withItems).flatMap((one) => objectsIn([one.metadata ?? null]));
   const annotations = metadata.flatMap((one) => objectsIn([one.annotations ?? null]));
@@ -258,7 +258,7 @@ async function functionsOf(documents: readonly Json[], tree: RepositoryTree): Pr
   return [...read.flatMap((one) => one ?? []), ...metadata.flatMap((one) => one.configFn ?? [])];
 }
 
-/** Kustomize takes the items of lists for resources of their own. */
+/** Kustomize treats each item of a list as a resource of its own. */
 function withItems(value: Json): readonly JsonObject[] {
   return isJsonObject(value) ? [value, ...objectsIn(value.items).flatMap(withItems)] : [];
 }

@@ -74,8 +74,9 @@ function mergeObjects(place: Place, { previous, head, live, answer }: Versions<J
 }
 
 /**
- * The versions of a member without a null of the head, which takes away whatever is there as if it had been applied before. That of
- * a custom kind does so once: then it was there before as well (`CreateThreeWayJSONMergePatch`, `CreateThreeWayMergePatch`).
+ * Replaces a null of the head by what it does: it takes away whatever is there, as if that had been applied before and were left out
+ * now. In a custom kind it does so once; from then on it was applied before itself (`CreateThreeWayJSONMergePatch`,
+ * `CreateThreeWayMergePatch`).
  */
 function withoutNull({ group }: ManifestIdentity, { previous, head, ...versions }: Versions<Maybe>): Versions<Maybe> {
   if (head !== null) return { ...versions, head, previous };
