@@ -39,12 +39,16 @@ describe("hosta.private_key", () => {
     expect(config.hosta?.privateKey.trim()).toBe(KEY.trim());
   });
   test.each([
-    [json("/nonexistent/app.pem"), "the file cannot be read (ENOENT)"],
-    [json(folder), "the file cannot be read (EISDIR)"],
-    [json("-----BEGIN RSA PRIVATE KEY-----\nhunter2\n-----END RSA PRIVATE KEY-----"), "not a readable RSA private key"],
-    ['""', "expected a private key as PEM text"],
-    ["12345", "expected a private key as PEM text"],
-  ])("refuses %s", (value, message) => {
+    ["a file that does not exist", json("/nonexistent/app.pem"), "the file cannot be read (ENOENT)"],
+    ["a folder", json(folder), "the file cannot be read (EISDIR)"],
+    [
+      "a broken key",
+      json("-----BEGIN RSA PRIVATE KEY-----\nhunter2\n-----END RSA PRIVATE KEY-----"),
+      "not a readable RSA private key",
+    ],
+    ["nothing", '""', "expected a private key as PEM text"],
+    ["a number", "12345", "expected a private key as PEM text"],
+  ])("refuses %s", (_, value, message) => {
     const problems = problemsOf(hosta(value)).join();
     expect(problems).toContain(message);
     expect(problems).not.toContain("hunter2");
@@ -65,9 +69,9 @@ test.each(["abc", "whsec_", "whsec_!!", '""'])("hostb.signing_token refuses %s",
 });
 
 test.each([
-  [json("/nonexistent/ca.pem"), "cannot be read (ENOENT)"],
-  [json(keyFile), "no readable PEM certificate"],
-  ['""', "expected the path of a file"],
-])("kvstore.ca_file refuses %s", (value, message) => {
+  ["a file that does not exist", json("/nonexistent/ca.pem"), "cannot be read (ENOENT)"],
+  ["a key", json(keyFile), "no readable PEM certificate"],
+  ["nothing", '""', "expected the path of a file"],
+])("kvstore.ca_file refuses %s", (_, value, message) => {
   expect(problemsOf(withKey("kvstore.ca_file", value)).join()).toContain(message);
 });
