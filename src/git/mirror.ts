@@ -65,7 +65,7 @@ class FolderLocks {
     if (this.#waiting.size === 0) for (const tell of this.#whenIdle.splice(0)) tell();
   }
 
-  /** Does work in a folder unless other work runs there or waits. */
+  /** Runs the work if nothing else runs in the folder or waits for it. @returns Whether it ran. */
   async ifFree(path: string, work: () => Promise<void>): Promise<boolean> {
     if (this.#waiting.has(path)) return false;
     await this.#turn(path, false);
@@ -121,7 +121,7 @@ class GitMirror implements Repositories {
   readonly #folders = new Map<string, MirrorRepository>();
   readonly #locks = new FolderLocks();
   #opened = 0;
-  /** Room is made once at a time: who looks while a clone is being removed would remove another one for the same bytes. */
+  /** The last attempt to make room. Two at a time would each remove a clone for the same bytes. */
   #room: Promise<void> = Promise.resolve();
   /** What each caller in the line for a folder wants fetched. One fetch serves several of them. */
   readonly #wants = new Map<MirrorRepository, Set<Want>>();

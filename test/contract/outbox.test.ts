@@ -90,31 +90,58 @@ test("while Redis is away nobody waits longer than a moment, and the message is 
   await outbox.close(0);
 });
 
-test("a message that Redis refuses, because it does not accept the password yet, is delivered once it does", async () => {
+/** An outbox with another password than its Redis accepts, until it is let in. */
+async function startRefused() {
   const guarded = await RedisServer.start(["--requirepass", "earlier"]);
   const admin = new Redis(guarded.port, "127.0.0.1", { password: "earlier" });
   const [lines, receiver] = [recordingLog(), new Receiver()];
   const connection = new RedisConnection({ address: guarded.address, db: 0, tls: false, password: "later" }, lines);
+  const { deliver, onAttempt } = receiver;
   const options = { receivers: RECEIVERS, retryAfterMs: PAUSES, clock: systemClock, log: lines, timing: TIMING };
-  const outbox = createDurableOutbox({
-    ...options,
-    deliver: receiver.deliver,
-    onAttempt: receiver.onAttempt,
-    connection,
-  });
+  const outbox = createDurableOutbox({ ...options, deliver, onAttempt, connection });
+  const refused = () => lines.lines.filter(({ text }) => text === "could not queue a notification").length;
+  return {
+    outbox,
+    receiver,
+    refused,
+    async add(messages: readonly ReturnType<typeof message>[]) {
+      await outbox.add(messages);
+      while (refused() < messages.length) await new Promise((resolve) => setImmediate(resolve));
+    },
+    letIn: () => admin.config("SET", "requirepass", "later"),
+    async stop() {
+      await outbox.close(0);
+      await connection.close();
+      admin.disconnect();
+      await guarded.stop();
+    },
+  };
+}
+
+test("a message that Redis refuses, because it does not accept the password yet, is delivered once it does", async () => {
+  const { receiver, refused, add, letIn, stop } = await startRefused();
   try {
-    const refused = () => lines.lines.filter(({ text }) => text === "could not queue a notification");
-    await outbox.add([message("a")]);
-    while (refused().length === 0) await new Promise((resolve) => setImmediate(resolve));
-    await admin.config("SET", "requirepass", "later");
+    await add([message("a")]);
+    await letIn();
     await receiver.until(() => receiver.outcomes.length === 1);
     expect(receiver.attempts).toEqual([message("a")]);
-    expect(refused()).toHaveLength(1);
+    expect(refused()).toBe(1);
   } finally {
-    await outbox.close(0);
-    await connection.close();
-    admin.disconnect();
-    await guarded.stop();
+    await stop();
+  }
+});
+
+test("of more than a thousand messages that Redis refuses, a thousand are kept", async () => {
+  const { outbox, receiver, add, letIn, stop } = await startRefused();
+  try {
+    await add(Array.from({ length: 1005 }, (_, index) => message(String(index))));
+    await letIn();
+    await receiver.until(() => receiver.outcomes.length === 1000);
+    await outbox.add([message("last")]);
+    await receiver.until(() => receiver.attempts.some(({ id }) => id === "last"));
+    expect(receiver.attempts).toHaveLength(1001);
+  } finally {
+    await stop();
   }
 });
 

@@ -186,7 +186,7 @@ function readEnd(text: string, now: Date, timezone: string): number {
   return date !== undefined && isDay(date) ? Date.parse(text) : NaN;
 }
 
-/** Whether the calendar has this day. `Date.parse` does not tell: it reads 30 February as 2 March. */
+/** Whether such a day exists. `Date.parse` cannot tell: it reads 30 February as 2 March. */
 function isDay(date: string): boolean {
   const day = new Date(`${date}T00:00:00Z`);
   return !Number.isNaN(day.getTime()) && day.toISOString().startsWith(date);

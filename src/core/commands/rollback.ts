@@ -19,7 +19,7 @@ import { barsOf, judge } from "../policy/judge.js";
 import { refusedInDoubt, undoing } from "../policy/next-step.js";
 import { waitsIn } from "../policy/stages.js";
 import type { CommandContext } from "../ports/context.js";
-import { boundNow } from "../survey/effects.js";
+import { boundAfresh } from "../survey/effects.js";
 import type { Locking } from "./locks.js";
 import { endStages } from "./next-stage.js";
 import { labelsFor, plannedIn, select } from "./selection.js";
@@ -29,10 +29,9 @@ import { labelsFor, plannedIn, select } from "./selection.js";
  * definition from before its first sync. If it has deployed nothing, or an application is named, what it has locked.
  */
 export async function rollback(command: Command<"rollback">, context: CommandContext): Promise<CommandResult> {
-  const { deployer, clock, signal } = context;
   await endReplacedOf(context.change, context);
-  // Of an earlier commit's plan as well: what it deployed is still there after a push.
-  const asNow = async (stored: Plan) => boundNow(stored, await deployer.listApplications(signal, clock.now()), context);
+  // Also the plan of an earlier commit: what it deployed is still there after a push.
+  const asNow = (stored: Plan) => boundAfresh(stored, context);
   const [read, labelsOf] = await Promise.all([readStores(context, { asNow }), labelsFor(command, context)]);
   const doubtful = refusedInDoubt("rollback", read.facts);
   if (doubtful !== undefined) return doubtful;

@@ -29,7 +29,7 @@ import type { CommandContext, OpenedChange } from "../ports/context.js";
 import { differingObjects, digestOfRender, type DigestSource } from "../render/digest-render.js";
 import { type RenderSource, renderHead, renderInputs } from "../render/render.js";
 import { behindOf } from "../survey/behind-base.js";
-import { boundNow } from "../survey/effects.js";
+import { boundAfresh } from "../survey/effects.js";
 import { noteLacked } from "../survey/survey.js";
 import { releaseSkipped } from "./locks.js";
 import { decideMerge } from "./merge.js";
@@ -46,9 +46,8 @@ export async function sync(
   context: CommandContext,
   parentsOf: ParentsDone = () => [],
 ): Promise<CommandResult> {
-  const { change, settings, deployer, clock, signal } = context;
-  const asNow = async (stored: Plan) =>
-    isPlanOf(stored, change) ? boundNow(stored, await deployer.listApplications(signal, clock.now()), context) : stored;
+  const { change, settings } = context;
+  const asNow = async (stored: Plan) => (isPlanOf(stored, change) ? boundAfresh(stored, context) : stored);
   const [read, labelsOf] = await Promise.all([readStores(context, { asNow }), labelsFor(command, context)]);
   const { plan, approvals } = read;
   const doubtful = refusedInDoubt("sync", read.facts);

@@ -180,8 +180,8 @@ export function normalise(
 }
 
 /**
- * Whether what is applied may write the status, too. That of Kubernetes' own kinds is a subresource, which nobody applies; that of
- * a custom kind is one only if its definition says so. Argo CD's do not: its Application has there what it can be rolled back to
+ * Whether a sync may write the object's status. In Kubernetes' own kinds the status is a subresource, which a sync does not write; in
+ * a custom kind it is one only if the kind's definition says so. Argo CD's do not: its Application has there what it can be rolled back to
  * (argo-cd issue 22967), and its AppProject which tokens of roles are valid (`GetJWTToken`).
  */
 function writesStatus(manifest: Manifest): boolean {

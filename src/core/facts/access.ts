@@ -1,6 +1,6 @@
 import type { ChangeRequest, User } from "../model/change-request.js";
 import type { DeployingCommand } from "../model/command.js";
-import { type Member, ruledAs } from "../model/effect.js";
+import { type Member, ruledAs, whyBound } from "../model/effect.js";
 import { HostFailure } from "../model/errors.js";
 import type { BarredApplication } from "../model/result.js";
 import type { AccessCommand, AccessRule, Settings } from "../model/settings.js";
@@ -72,7 +72,7 @@ function boundBy(member: Member, command: AccessCommand, settings: Settings): st
   const bound = member.boundAs.find((one) =>
     settings.accessTo(ruledAs(one), command).some((rule) => !known.has(JSON.stringify(rule))),
   );
-  return bound && `the rules of ${bound.application} hold, because ${bound.because}`;
+  return bound && whyBound(bound);
 }
 
 /**

@@ -233,7 +233,7 @@ function withProject(spec: ApplicationSpec): JsonObject {
 }
 
 /**
- * Pointers in Go: absent they mean something else. Without `retry`, Argo CD tries five times; `automated: {}` is auto-sync, and
+ * Members that mean something else when they are zero than when they are absent, since they are pointers in Go. Without `retry`, Argo CD tries five times; `automated: {}` is auto-sync, and
  * `plugin: {}` the plugin that finds itself responsible. An empty `valuesObject` takes the place of `values` (`ValuesYAML`), and
  * a namespace with empty metadata belongs to the application (`syncNamespace` in controller/sync_namespace.go).
  */

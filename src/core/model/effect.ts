@@ -44,8 +44,13 @@ export interface Identity {
 
 /** An identity besides a member's own. */
 export interface BoundIdentity extends Identity {
-  /** Completes "the rules of … hold, because": untrusted. */
+  /** Completes `whyBound`. Untrusted. */
   readonly because: string;
+}
+
+/** Says whose rules hold, and why, as a clause. Untrusted. */
+export function whyBound({ application, because }: BoundIdentity): string {
+  return `the rules of ${application} hold, because ${because}`;
 }
 
 /** How a deployment reaches an application. */

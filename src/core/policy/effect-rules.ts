@@ -2,7 +2,7 @@ import { matchesName } from "../../config/pattern.js";
 import { strictest } from "../../config/rules/requirements.js";
 import type { ApplicationName } from "../model/brand.js";
 import { groupedBy } from "../model/collections.js";
-import { type Member, movesOf, ruledAs, withoutReview } from "../model/effect.js";
+import { type Member, movesOf, ruledAs, whyBound, withoutReview } from "../model/effect.js";
 import type { Hold, HoldOf } from "../model/hold.js";
 import { listed } from "../model/host-words.js";
 import { isPlanOf, type Plan, type PlannedFor, previewedDiff, shownDiff } from "../model/plan/plan.js";
@@ -164,7 +164,7 @@ function needOf(member: Member, settings: Settings): string | undefined {
   const own = settings.requirementsFor(ruledAs(member));
   if (own.requireApproval) return own.because ?? "";
   const bound = member.boundAs.find((one) => requires(ruledAs(one)));
-  return bound === undefined ? undefined : `the rules of ${bound.application} hold, because ${bound.because}`;
+  return bound && whyBound(bound);
 }
 
 function ruledOf({ application, members, definedIn }: Deployed): readonly RuledApplication[] {

@@ -187,7 +187,7 @@ export interface RecentActivity {
 export interface RecentHead extends Pick<ChangeRequest, "headRevision" | "baseBranch" | "draft"> {
   readonly change: ChangeRequestRef;
   readonly updatedAt: Date;
-  /** Another text after each comment and review, and once it becomes a draft, which not every host shows in `updatedAt`. */
+  /** Changes with each comment and review, and when it becomes a draft. Not every host changes `updatedAt` then. */
   readonly activity: string;
 }
 

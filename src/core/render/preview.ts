@@ -215,7 +215,7 @@ function danger({ identity, base }: LiveObject): readonly Remark[] {
   return [{ text: `${what}: ${taken}`, danger: { what, pruning: false } }];
 }
 
-/** Argo CD asks for the confirmation of a sync that prunes here, too (v3.5 `isObjRequiresDeletionConfirmation`). */
+/** Argo CD waits for a confirmation of the deletion with `Prune=confirm` as well (v3.5 `isObjRequiresDeletionConfirmation`). */
 function confirmed({ identity, base }: LiveObject, ofApplication: readonly string[]): readonly Remark[] {
   const options = ["Delete=confirm", "Prune=confirm"].filter((one) => hasSyncOption(base, one, ofApplication));
   if (options.length === 0) return [];

@@ -17,6 +17,7 @@ import { DeployerFailure } from "../model/errors.js";
 import type { ApplicationSetPreview, Plan } from "../model/plan/plan.js";
 import type { Settings } from "../model/settings.js";
 import type { Subject } from "../model/subject.js";
+import type { Clock } from "../ports/clock.js";
 import type { Deployer } from "../ports/deployer.js";
 import type { Log } from "../ports/log.js";
 import { asChanged, type Reached, type Surroundings } from "./children.js";
@@ -208,6 +209,15 @@ interface BindingSource extends Pick<EffectSource, "settings" | "signal" | "log"
 type Live = ReadonlyMap<ApplicationName, Application>;
 /** The destinations of applications, by namespace. */
 type Places = ReadonlyMap<string, readonly Identity[]>;
+
+/** `boundNow` by a fresh list of the applications. @throws {DeployerFailure} */
+export async function boundAfresh(
+  plan: Plan,
+  context: BindingSource & { readonly deployer: Pick<Deployer, "listApplications">; readonly clock: Clock },
+): Promise<Plan> {
+  const { deployer, signal, clock } = context;
+  return boundNow(plan, await deployer.listApplications(signal, clock.now()), context);
+}
 
 /**
  * A plan with the rules of all who deploy to the namespaces of its members now: since it was made, an application may have

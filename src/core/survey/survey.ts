@@ -120,8 +120,8 @@ export async function survey(
 }
 
 /**
- * The applications that a change request affects and that the plan of its head does not name; undefined if there are none. An
- * application that a sync has started since, with exactly the definition that was planned, counts as named.
+ * The applications that a change request affects and that the plan of its head does not name; undefined if there are none. Leaves
+ * out those that a sync has created since, as long as they have the definition that was planned for them.
  */
 export function lackedBy(
   plan: Plan | undefined,

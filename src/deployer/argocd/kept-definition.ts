@@ -12,8 +12,9 @@ import { type OperationState, rawSources } from "./application-api.js";
 import { ArgoCdFailure } from "./argocd-failure.js";
 
 /**
- * Whether a sync deployed the sources that were planned, with their options. Argo CD takes the sources from the definition
- * as it is when the operation starts, and keeps them whole with the result (`SyncAppState` in `controller/sync.go`), but for members that it does not know.
+ * Whether a sync deployed the sources that were planned, with their options. Argo CD takes the sources from the definition as it is
+ * when the operation starts, and keeps them whole with the result (`SyncAppState` in `controller/sync.go`), but for members that it
+ * does not know.
  */
 export function areSourcesOf(
   { syncResult }: OperationState,

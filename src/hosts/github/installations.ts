@@ -42,8 +42,8 @@ export async function findInstalled(client: GitHubClient): Promise<readonly Inst
 }
 
 /**
- * Asks one installation after the other until one knows. An owner may keep svc out, for instance by a list of allowed addresses,
- * which must not concern the others.
+ * Asks the installations one by one until one of them has an answer. An owner may keep svc out, for instance by a list of allowed
+ * addresses, and the others must not suffer from that.
  * @returns Undefined if none knows. @throws {HostFailure} if none knows and one did not answer.
  */
 export async function askInstallations<T>(
@@ -90,29 +90,30 @@ const repositoriesSchema = z.object({
 
 /** Lists what the App is installed on. Of an installation that does not answer it repeats what was listed before. */
 export function createFindRepositories(client: GitHubClient, log: Log): CodeHost["repositories"] {
-  const known = new Map<number, readonly RepositoryName[]>();
+  let known: ReadonlyMap<number, readonly RepositoryName[]> = new Map();
   return async (servesOwner) => {
-    const names: RepositoryName[] = [];
+    const found = new Map<number, readonly RepositoryName[]>();
     const silent: { readonly owner: string; readonly error: HostFailure }[] = [];
     let answers = 0;
     for (const { id, owner, suspended } of await findInstalled(client)) {
       if (suspended || owner === undefined || !servesOwner(owner)) continue;
       try {
-        known.set(id, await repositoriesOf(client, id, owner));
+        found.set(id, await repositoriesOf(client, id, owner));
         answers += 1;
       } catch (error) {
         // The poller has to hear of it, so that it leaves GitHub alone for a while.
         if (!(error instanceof HostFailure) || error.reason === "rate-limited") throw error;
         silent.push({ owner, error });
+        found.set(id, known.get(id) ?? []);
       }
-      names.push(...(known.get(id) ?? []));
     }
     const [first] = silent;
     if (first !== undefined && answers === 0) throw first.error;
     for (const { owner, error } of silent) {
       log.warn({ owner, err: error }, "could not list the repositories of an installation of the App");
     }
-    return names;
+    known = found;
+    return [...found.values()].flat();
   };
 }
 

@@ -18,6 +18,8 @@ const TAKE_DUE = new RedisScript(new URL("take-due.lua", import.meta.url));
 /** How long `add` waits for Redis, in milliseconds; its connection keeps the messages and waits for as long as it takes. */
 const ADD_WITHIN_MS = 500;
 const CLOSE_WITHIN_MS = 1_000;
+/** Messages that are kept while Redis refuses them; later ones are lost. */
+const MAX_REFUSED = 1_000;
 const IDS_KEPT_MS = 7 * 24 * 60 * 60 * 1000;
 /** A hash: why the newest attempt failed, by receiver. */
 const BROKEN_KEY = `${KEYS.outbox}:broken`;
@@ -44,7 +46,7 @@ class DurableOutbox implements Outbox {
   readonly #lines: ReadonlyMap<string, Line>;
   readonly #timer: NodeJS.Timeout;
   readonly #stopping = new AbortController();
-  /** Messages that Redis did not take. */
+  /** Messages that Redis did not take and that are offered again. */
   readonly #refused = new Set<OutgoingMessage>();
   #isClosing = false;
   #late = false;
@@ -105,7 +107,7 @@ class DurableOutbox implements Outbox {
     try {
       await this.#add(message);
     } catch (error) {
-      this.#refused.add(message);
+      if (this.#refused.size < MAX_REFUSED) this.#refused.add(message);
       if (!again) this.#options.log.warn({ err: withoutArguments(error) }, "could not queue a notification");
     }
   }

@@ -284,8 +284,9 @@ export function readsFiles(set: ApplicationSet, change: ChangeRequest, paths: re
 }
 
 /**
- * Whether one of a generator's files changes. Argo CD finds them with `git ls-files`, where a directory means everything below it
- * and a leading colon begins git's own syntax. It follows symbolic links (v3.5 `LsFiles` in util/git/client.go).
+ * Whether one of a generator's files changes. Argo CD finds them with `git ls-files`, for which a directory stands for everything
+ * below it, and a colon at the beginning of a pattern has a meaning of its own (`:(glob)`). Argo CD follows symbolic links (v3.5
+ * `LsFiles` in util/git/client.go).
  */
 function filesChange(git: JsonObject, changedPaths: readonly string[], trees: readonly RepositoryTree[]): boolean {
   return pathsOf(git.files).some((pattern) => {

@@ -118,11 +118,11 @@ test("components of the spec are beside the directory that a linked path leads t
 test("components of the spec that a pattern names are followed, and others are not read", async () => {
   const files: Files = {
     "comp/a/kustomization.yaml": "kind: Component\nresources: [../../lib/x.yaml]",
-    "comp/b": { kind: "symlink", target: "../shared/b" },
-    "shared/b/kustomization.yaml": "kind: Component\nresources: [../y.yaml]",
+    "comp/b": { kind: "symlink", target: "../common/b" },
+    "common/b/kustomization.yaml": "kind: Component\nresources: [../y.yaml]",
     "comp/old/kustomization.yaml": "kind: Component\nresources: [../../lib/z.yaml]",
   };
-  const read = ["comp/a/deep/c.yaml", "comp/b", "shared/b/c.yaml", "lib/x.yaml", "shared/y.yaml"];
+  const read = ["comp/a/deep/c.yaml", "comp/b", "common/b/c.yaml", "lib/x.yaml", "common/y.yaml"];
   const paths = [...read, "comp/old/c.yaml", "lib/z.yaml", "comp/README.md"];
   for (const pattern of ["../../comp/?", "../../comp/[a-b]"]) {
     expect(touchedAmong(await inputs(files, { components: [pattern] }), paths)).toEqual(read);
