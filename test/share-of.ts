@@ -1,4 +1,4 @@
-/** How many runs a property has, or how large its inputs are: a quarter of `full` in `npm test`, all in `npm run test:nightly`. */
+/** How many runs a property has, or how large its inputs are: an eighth of `full` in `npm test`, all in `npm run test:nightly`. */
 export function shareOf(full: number): number {
-  return process.env.SVC_NIGHTLY === "1" ? full : Math.ceil(full / 4);
+  return process.env.SVC_NIGHTLY === "1" ? full : Math.ceil(full / 8);
 }
