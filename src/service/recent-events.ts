@@ -84,10 +84,10 @@ interface SeenReviews {
 export class RecentEvents {
   readonly #searches;
   readonly #repositories = new Map<HostId, { readonly at: number; readonly names: readonly RepositoryName[] }>();
-  readonly #reviews = new LRUCache<string, SeenReviews>({ max: MAX_REVIEWED });
+  readonly #reviews = new LRUCache<string, SeenReviews>({ maxSize: MAX_REVIEWED, sizeCalculation: () => 1 });
   readonly #restsUntil = new Map<HostId, number>();
   /** When the last look at a repository failed; removed once a look succeeds. The order of the looks counts it as one. */
-  readonly #failedAt = new LRUCache<string, number>({ max: MAX_FAILED });
+  readonly #failedAt = new LRUCache<string, number>({ maxSize: MAX_FAILED, sizeCalculation: () => 1 });
 
   constructor(private readonly parts: SearchParts) {
     this.#searches = sharedSearches(parts.connection);

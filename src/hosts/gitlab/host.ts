@@ -213,7 +213,8 @@ const MOST_KNOWN = 10_000;
  */
 function createProgramCheck(client: GitLabClient, clock: Clock): IsProgram {
   const known = new LRUCache<string, boolean>({
-    max: MOST_KNOWN,
+    maxSize: MOST_KNOWN,
+    sizeCalculation: () => 1,
     ttl: KNOWN_FOR_MS,
     ttlResolution: 0,
     perf: { now: () => clock.now().getTime() },

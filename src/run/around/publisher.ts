@@ -54,7 +54,10 @@ export class Publisher {
   /** Marks that this replica made events of, which wait or run, and how long they count. */
   readonly #underWay = new Map<string, UnderWay>();
   /** When each change request failed last, and the pause that followed, in milliseconds. */
-  readonly #failing = new LRUCache<string, { readonly at: number; readonly pause: number }>({ max: MAX_FAILING });
+  readonly #failing = new LRUCache<string, { readonly at: number; readonly pause: number }>({
+    maxSize: MAX_FAILING,
+    sizeCalculation: () => 1,
+  });
   readonly #closing = new AbortController();
   #next: Promise<void> | undefined;
   #looking = Promise.resolve();

@@ -17,7 +17,7 @@ export function createMemoryOutbox(options: OutboxOptions): Outbox {
 }
 
 class MemoryOutbox implements Outbox {
-  readonly #known = new LRUCache<string, true>({ max: MAX_IDS });
+  readonly #known = new LRUCache<string, true>({ maxSize: MAX_IDS, sizeCalculation: () => 1 });
   readonly #lines: ReadonlyMap<string, Line>;
   /** Wakes the deliveries that wait for a retry. */
   readonly #closing = new AbortController();

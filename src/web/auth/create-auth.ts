@@ -130,7 +130,7 @@ type Verdict =
  */
 class StandingChecks {
   /** When this replica last checked each account, in milliseconds since 1970. */
-  readonly #seen = new LRUCache<string, number>({ max: MOST_REMEMBERED });
+  readonly #seen = new LRUCache<string, number>({ maxSize: MOST_REMEMBERED, sizeCalculation: () => 1 });
 
   constructor(private readonly parts: StandingParts) {}
 
