@@ -340,6 +340,6 @@ describe("two replicas that share Redis", () => {
       for (let number = 1; number <= all.length; number += 1) await replicas[0].statuses.remove(at(number));
     });
     await fc.assert(property, { numRuns: shareOf(40), endOnFailure: true });
-    expect(round).toBeGreaterThan(5);
+    expect(round).toBeGreaterThanOrEqual(5);
   }, 60_000);
 });
