@@ -98,6 +98,8 @@ const PARTIAL: readonly (readonly [string, string])[] = [
   [`remote.${REMOTE}.partialCloneFilter`, "blob:none"],
 ];
 
+const INHERITED = childEnvironment();
+
 /**
  * The environment of a command that reads the mirror, packs what it has, or fetches from a host. Only a fetch gets missing
  * objects; elsewhere they are reported. Only the environment holds the credentials, neither the arguments nor the disk
@@ -115,7 +117,7 @@ export function environmentFor(folder: string, access: "read" | "pack" | CloneSo
     ...(source === undefined ? [] : remoteOf(source)),
   ];
   const variables: Record<string, string> = {
-    ...childEnvironment(),
+    ...INHERITED,
     // No ~/.netrc and no ~/.config.
     HOME: folder,
     GIT_DIR: folder,

@@ -1,11 +1,11 @@
 import { describe, expect, test } from "@jest/globals";
-import { applicationName } from "../../../src/core/model/brand.js";
-import { StoreUnavailable } from "../../../src/core/model/errors.js";
-import type { CommandResult, Refusal } from "../../../src/core/model/result.js";
-import { type AuditEntry, recordAudit } from "../../../src/core/ports/audit.js";
-import { auditFactsOf, auditFactsOfMerge } from "../../../src/run/answer/audit.js";
-import { evaluated, HEAD, sampleApplication, sampleChange, sampleLock, samplePlan } from "../../comments/samples.js";
-import { recordingLog } from "../../recording-log.js";
+import { applicationName } from "../../src/core/model/brand.js";
+import { StoreUnavailable } from "../../src/core/model/errors.js";
+import type { CommandResult, Refusal } from "../../src/core/model/result.js";
+import type { AuditEntry } from "../../src/core/ports/audit.js";
+import { auditFactsOf, auditFactsOfMerge, recordAudit } from "../../src/run/answer/audit.js";
+import { evaluated, HEAD, sampleApplication, sampleChange, sampleLock, samplePlan } from "../comments/samples.js";
+import { recordingLog } from "../recording-log.js";
 
 const web = applicationName("web");
 const api = applicationName("api");

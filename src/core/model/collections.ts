@@ -81,3 +81,38 @@ export function groupedBy<T, K>(items: readonly T[], keyOf: (item: T) => K | und
   }
   return groups;
 }
+
+/** The paths that differ between two commits, indexed once for the thousands of applications they are compared with. */
+export class ChangedPaths {
+  readonly #paths: ReadonlySet<string>;
+  /** The changed paths at and below each of them, and each directory that holds one. */
+  readonly #below = new Map<string, string[]>();
+
+  constructor(readonly paths: readonly string[]) {
+    this.#paths = new Set(paths);
+    for (const path of this.#paths) {
+      for (const one of [...selfAndParents(path), ""]) {
+        const below = this.#below.get(one);
+        if (below === undefined) this.#below.set(one, [path]);
+        else below.push(path);
+      }
+    }
+  }
+
+  /** Whether a changed path is at, above or below this one: a changed link or submodule changes everything below it. */
+  touch(path: string): boolean {
+    return this.#below.has(path) || selfAndParents(path).some((one) => this.#paths.has(one));
+  }
+
+  /** Those at, above and below this one. */
+  touching(path: string): readonly string[] {
+    const above = selfAndParents(path).filter((one) => one !== path && this.#paths.has(one));
+    return [...above, ...(this.#below.get(path) ?? [])];
+  }
+}
+
+function selfAndParents(path: string): readonly string[] {
+  const all: string[] = [];
+  for (let one = path; one !== ""; one = one.slice(0, Math.max(0, one.lastIndexOf("/")))) all.push(one);
+  return all;
+}

@@ -3,7 +3,6 @@ import type { AccountProvider } from "../model/account.js";
 import type { ApplicationName, Revision } from "../model/brand.js";
 import { sameChangeRequest, type ChangeRequestRef } from "../model/change-request.js";
 import type { CommandName } from "../model/command.js";
-import type { Log } from "./log.js";
 
 /** About how many entries the trail keeps; the oldest are dropped. */
 export const AUDIT_CAPACITY = 10_000;
@@ -105,17 +104,4 @@ export function matchesAudit(entry: AuditEntry, { change, application, login, ac
     (login === undefined || (typeof who === "object" && who.login.toLowerCase() === login.toLowerCase())) &&
     (action === undefined || [action].flat().includes(entry.action))
   );
-}
-
-/** Writes an entry to the log and to the trail. Never throws: if the trail cannot be written, the log has the entry. */
-export async function recordAudit(
-  entry: AuditEntry,
-  { audit, log }: { readonly audit: AuditLog; readonly log: Log },
-): Promise<void> {
-  log.info({ audit: entry }, "audit");
-  try {
-    await audit.record(entry);
-  } catch (error) {
-    log.error({ audit: entry, err: error }, "could not write the audit trail");
-  }
 }

@@ -1,7 +1,8 @@
 import type { Application } from "../model/application.js";
 import type { Revision } from "../model/brand.js";
 import type { ChangeRequest } from "../model/change-request.js";
-import type { ChangedPaths, FoundInputs } from "../model/input-set.js";
+import type { ChangedPaths } from "../model/collections.js";
+import type { FoundInputs } from "../model/input-set.js";
 import type { Json } from "../model/json.js";
 import type { RepositorySnapshot, TreeEntry } from "./repositories.js";
 

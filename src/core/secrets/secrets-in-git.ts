@@ -11,9 +11,9 @@ import {
   sourcesOf,
   specEqual,
 } from "../model/application.js";
+import { ChangedPaths } from "../model/collections.js";
 import { mapMembers } from "../model/effect.js";
 import { RepositoryFailure } from "../model/errors.js";
-import { ChangedPaths } from "../model/input-set.js";
 import { isJsonObject, type Json, type JsonObject } from "../model/json.js";
 import type { SecretChange } from "../model/plan/manifest-diff.js";
 import type { LiveSubject } from "../model/subject.js";

@@ -14,8 +14,9 @@ import type {
 } from "../../core/model/result.js";
 import type { Rollout } from "../../core/model/rollout.js";
 import { minuteText } from "../../core/model/time.js";
-import { type AuditedApplication, type AuditEntry, recordAudit } from "../../core/ports/audit.js";
+import type { AuditedApplication, AuditEntry, AuditLog } from "../../core/ports/audit.js";
 import type { MergeOutcome } from "../../core/ports/code-host.js";
+import type { Log } from "../../core/ports/log.js";
 import { SERVICE } from "../../names.js";
 import type { Answerable } from "../line/outcome.js";
 import type { Run } from "../line/run.js";
@@ -249,4 +250,17 @@ export async function auditRun(
     ...facts,
   } as const;
   await recordAudit(entry, run);
+}
+
+/** Writes an entry to the log and to the trail. Never throws: if the trail cannot be written, the log has the entry. */
+export async function recordAudit(
+  entry: AuditEntry,
+  { audit, log }: { readonly audit: AuditLog; readonly log: Log },
+): Promise<void> {
+  log.info({ audit: entry }, "audit");
+  try {
+    await audit.record(entry);
+  } catch (error) {
+    log.error({ audit: entry, err: error }, "could not write the audit trail");
+  }
 }

@@ -11,12 +11,12 @@ import { safeMessage, StoredValueUnreadable, StoreUnavailable } from "../../core
 import type { AllHostWords } from "../../core/model/host-words.js";
 import type { Lock } from "../../core/model/lock.js";
 import { ROLES } from "../../core/model/settings.js";
-import { recordAudit } from "../../core/ports/audit.js";
 import type { Clock } from "../../core/ports/clock.js";
 import type { EventQueue } from "../../core/ports/event-queue.js";
 import type { Log } from "../../core/ports/log.js";
 import type { Notifications } from "../../core/ports/notifications.js";
 import type { RoleChange } from "../../core/ports/stores.js";
+import { recordAudit } from "../../run/answer/audit.js";
 import type { Publisher } from "../../run/around/publisher.js";
 import { callNext, keepPlaces } from "../../run/around/turns.js";
 import type { Stores } from "../../store/stores.js";

@@ -1,7 +1,8 @@
 import { touchedPaths } from "../../../src/core/detect/inputs/input-set.js";
 import { inputsOf } from "../../../src/core/detect/inputs/inputs.js";
 import type { Application } from "../../../src/core/model/application.js";
-import { ChangedPaths, type InputSet } from "../../../src/core/model/input-set.js";
+import { ChangedPaths } from "../../../src/core/model/collections.js";
+import type { InputSet } from "../../../src/core/model/input-set.js";
 import type { JsonObject } from "../../../src/core/model/json.js";
 import { sampleApplication } from "../sample-application.js";
 import { type Files, HEAD, memorySnapshot, OWN_URL } from "./memory-snapshot.js";

@@ -7,7 +7,8 @@ import {
   type Source,
   sourcesOf,
 } from "../../model/application.js";
-import { ChangedPaths, type InputPart, type InputSet } from "../../model/input-set.js";
+import { ChangedPaths } from "../../model/collections.js";
+import type { InputPart, InputSet } from "../../model/input-set.js";
 import { isJsonObject, type Json } from "../../model/json.js";
 import type { TreeEntry } from "../../ports/repositories.js";
 import type { OpenedTree, RepositoryTree } from "../../ports/snapshot.js";

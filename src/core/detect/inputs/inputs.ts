@@ -1,6 +1,7 @@
 import { type Application, readSource, type Source, sourcesOf } from "../../model/application.js";
 import type { Revision } from "../../model/brand.js";
-import type { ChangedPaths, FoundInputs, InputPart, InputSet } from "../../model/input-set.js";
+import type { ChangedPaths } from "../../model/collections.js";
+import type { FoundInputs, InputPart, InputSet } from "../../model/input-set.js";
 import { isJsonObject, type Json, misspelledMember } from "../../model/json.js";
 import type { RepositoryTree, Snapshot } from "../../ports/snapshot.js";
 import { ATTRIBUTES_FILE, checkoutFilesOf, cleanPath, hasGlob, parentOf } from "../tree/repository-path.js";

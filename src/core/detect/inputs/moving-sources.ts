@@ -1,7 +1,8 @@
 import { type Application, type ApplicationSpec, isHydrated, type Source, sourcesOf } from "../../model/application.js";
 import type { Revision } from "../../model/brand.js";
 import type { ChangeRequest } from "../../model/change-request.js";
-import type { ChangedPaths, InputSet } from "../../model/input-set.js";
+import type { ChangedPaths } from "../../model/collections.js";
+import type { InputSet } from "../../model/input-set.js";
 import type { FixedSource, Side } from "../../model/subject.js";
 import type { Commits } from "../../ports/context.js";
 import type { Snapshot } from "../../ports/snapshot.js";

@@ -3,8 +3,7 @@ import { LABELS, REPOSITORY_FILE, TEMPORARY_NAME_PREFIX } from "../../../names.j
 import { type Application, type ApplicationSet, specText } from "../../model/application.js";
 import type { ApplicationName } from "../../model/brand.js";
 import { type ChangeRequest, changeRequestKey } from "../../model/change-request.js";
-import { nextTurn } from "../../model/collections.js";
-import { ChangedPaths } from "../../model/input-set.js";
+import { ChangedPaths, nextTurn } from "../../model/collections.js";
 import { canonicalJson, jsonEqual } from "../../model/json.js";
 import type { NotDeployed, UnreadFile } from "../../model/plan/plan.js";
 import type { Settings } from "../../model/settings.js";

@@ -1,7 +1,7 @@
 import { expect, test } from "@jest/globals";
 import fc from "fast-check";
 import { noteConsulted } from "../../../../src/core/detect/inputs/inputs.js";
-import { ChangedPaths } from "../../../../src/core/model/input-set.js";
+import { ChangedPaths } from "../../../../src/core/model/collections.js";
 import type { RepositoryTree } from "../../../../src/core/ports/snapshot.js";
 import { FOLDERS, repositories } from "../generated-repository.js";
 import { type Files, HEAD, memorySnapshot, MERGE_BASE } from "../memory-snapshot.js";

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "@jest/globals";
 import { findInputReasons } from "../../../../src/core/detect/inputs/moving-sources.js";
 import type { Application } from "../../../../src/core/model/application.js";
-import { ChangedPaths } from "../../../../src/core/model/input-set.js";
+import { ChangedPaths } from "../../../../src/core/model/collections.js";
 import { CHANGE, type Files, HEAD, memorySnapshot, MERGE_BASE } from "../memory-snapshot.js";
 import { single } from "../read-inputs.js";
 

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "@jest/globals";
 import { touches } from "../../../../src/core/detect/inputs/input-set.js";
-import { ChangedPaths } from "../../../../src/core/model/input-set.js";
+import { ChangedPaths } from "../../../../src/core/model/collections.js";
 import { OWN_URL } from "../memory-snapshot.js";
 import { application, inputs, single, touched } from "../read-inputs.js";
 

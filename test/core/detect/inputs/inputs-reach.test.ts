@@ -3,7 +3,7 @@ import { expect, test } from "@jest/globals";
 import fc from "fast-check";
 import { inputFingerprint, touchedPaths, touches } from "../../../../src/core/detect/inputs/input-set.js";
 import { inputsOf } from "../../../../src/core/detect/inputs/inputs.js";
-import { ChangedPaths } from "../../../../src/core/model/input-set.js";
+import { ChangedPaths } from "../../../../src/core/model/collections.js";
 import { type Files, HEAD, memorySnapshot } from "../memory-snapshot.js";
 import { single } from "../read-inputs.js";
 
