@@ -14,7 +14,7 @@ ARGV[5]   how long ids are kept, in ms
 ARGV[6]   deadline in ms of Redis's clock; after it, the event has been refused
 
 Returns { outcome, now, first, superseded records... }
-  "accepted"  first: "1" if the change request had no events, so that the caller announces it
+  "accepted"  first: "1" if the change request had no events, or its next one changed, so that the caller announces it
   "known"     the event was accepted before and did not fail, or a newer version of this service wrote an id
   "late"      the deadline has passed; nothing was written
 ]]
@@ -44,6 +44,11 @@ if ARGV[3] ~= "" then
       if readable and type(value) == "table" and value.v == 1 and value.event.kind == "updated" then
         redis.call("LREM", KEYS[1], 1, waiting)
         answer[#answer + 1] = waiting
+        if i == 1 then
+          -- It had failed and waited for its retry: neither its runs nor its pause are those of the next event.
+          redis.call("HDEL", KEYS[2], "starts")
+          redis.call("ZREM", KEYS[3], ARGV[2])
+        end
       end
     end
   end

@@ -396,6 +396,23 @@ test("a failed run is retried, and stays failed after the last pause", async () 
   expect(again.slice(3)).toEqual([true, true, true]);
 });
 
+test("a push that supersedes a failed one starts at once, as a new event with all its retries", async () => {
+  const [first, second] = [updated(1), updated(1)];
+  const seen: string[] = [];
+  const state = { failedTwice: false };
+  const run = async ({ delivery }: HostEvent, { again }: RunTicket): Promise<RunEnd> => {
+    seen.push(`${delivery === first.delivery ? "first" : "second"} ${again ? "again" : "new"}`);
+    state.failedTwice = seen.length === 2;
+    return seen.length === 4 ? "done" : "failed";
+  };
+  const { queue } = startReplica(run, { timing: { retryAfterMs: [1, 60_000], lookEveryMs: 60_000 } });
+  await queue.push(first);
+  while (!state.failedTwice || (await raw.keys("svc:{queue}:lease:*")).length > 0) await settled();
+  await queue.push(second);
+  await queue.idle();
+  expect(seen).toEqual(["first new", "first again", "second new", "second again"]);
+});
+
 /** Accepts an event and starts it this often, each time in a process that ends without a word. */
 async function kill(event: HostEvent, times: number): Promise<void> {
   const lanes = lanesOf();
