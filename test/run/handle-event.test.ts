@@ -1,7 +1,9 @@
 import { expect, test } from "@jest/globals";
-import type { Revision } from "../../src/core/model/brand.js";
+import { applicationName, type Revision } from "../../src/core/model/brand.js";
 import { HostFailure, type HostFailureReason, StoreUnavailable } from "../../src/core/model/errors.js";
 import { foundHead, type HostEvent } from "../../src/core/model/event.js";
+import type { Notification } from "../../src/core/model/notification.js";
+import type { Rollout } from "../../src/core/model/rollout.js";
 import { type RunTicket, Stopped } from "../../src/core/ports/event-queue.js";
 import { MemoryJournal } from "../../src/queue/in-process.js";
 import { Publisher } from "../../src/run/around/publisher.js";
@@ -212,6 +214,41 @@ test("where it cannot be made again, whoever brings the plan up to date takes th
   const [plan] = world.host.commentsOf(number);
   expect(plan).toContain("**Kubernetes:** was not asked: svc was interrupted while it asked: plan again");
   expect(plan).not.toMatch(/asking Kubernetes|asking=/);
+});
+
+test("receivers, the audit trail and the plan are told that a rollout has failed whose looks end the process", async () => {
+  const world = new CommandWorld();
+  const number = world.open(config("web", "2"));
+  await supervise(comment(world, number, "svc plan"), dependenciesOf(world), never());
+  const change = world.host.ref(number);
+  const [since, web] = [world.clock.now().toISOString(), applicationName("web")];
+  const state = { kind: "waiting", why: "was not looked at yet", since } as const;
+  const followed = { goal: "run", origin: "new", healthy: true, existed: true, state } as const;
+  const rollout: Rollout = {
+    change,
+    merged: world.host.facts(number).headRevision,
+    since,
+    until: new Date(world.clock.now().getTime() + 60_000).toISOString(),
+    ended: undefined,
+    approval: "given",
+    applications: [{ ...followed, application: web }],
+    deployed: [],
+  };
+  const [told, marked]: [Notification[], unknown[]] = [[], []];
+  const notifications = { publish: (one: Notification) => Promise.resolve(void told.push(one)) };
+  const deps = { ...dependenciesOf(world), notifications };
+  deps.publisher.mark = async (one) => void marked.push(one);
+  await deps.rollouts.save(rollout, world.clock.now());
+  world.host.setState(number, "merged");
+  world.repositories.open = () => Promise.reject(new Error("reading it ended the process"));
+  const event = { kind: "rollout", delivery: "rollout-1", change, moved: [{ application: web, line: "" }] } as const;
+  await supervise(event, deps, { ...never(), again: true, givenUp: true });
+  expect(await deps.rollouts.list()).toEqual([]);
+  expect(told).toMatchObject([{ kind: "rolled-out", change, applications: [{ application: "web", end: "failed" }] }]);
+  expect(await world.stores.audit.list({ limit: 10, filter: { action: "rolled-out" } })).toMatchObject([
+    { applications: [{ application: "web", outcome: "failed" }] },
+  ]);
+  expect(marked).toEqual([change]);
 });
 
 test.each([true, false])(

@@ -203,7 +203,15 @@ async function endUnseen(before: Rollout, given: Run): Promise<void> {
   await run.rollouts.save(rollout, now);
 }
 
-/** Ends a rollout without a word: its looks end the process, or svc does not serve its repository any more. */
+/** Ends a rollout whose looks end the process. They are not repeated; what it shows is brought up to date by a run of its own. */
+export async function giveUpRollout(ref: ChangeRequestRef, run: Run): Promise<void> {
+  const before = await run.rollouts.find(ref);
+  if (before === undefined || before.ended !== undefined) return;
+  await endUnseen(before, run);
+  await run.publisher.mark(ref);
+}
+
+/** Ends a rollout without a word: svc does not serve its repository any more. */
 export async function abandonRollout(
   ref: ChangeRequestRef,
   { rollouts, clock }: Pick<Run, "rollouts" | "clock">,

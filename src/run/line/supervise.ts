@@ -30,7 +30,7 @@ import { auditFactsOf, auditRun } from "../answer/audit.js";
 import { tellReceivers } from "../answer/notify.js";
 import { didAsAsked, setsStatus } from "../answer/results.js";
 import { isLeftAsking, showProgress } from "../answer/show.js";
-import { abandonRollout } from "../around/rollout.js";
+import { abandonRollout, giveUpRollout } from "../around/rollout.js";
 import { callNext, passTurn } from "../around/turns.js";
 import { ask, heedingStops } from "./ask.js";
 import { NotRecovered } from "./execute.js";
@@ -238,7 +238,7 @@ async function giveUp(event: HostEvent, run: Run): Promise<Outcome> {
     case "merge-group":
       return { kind: "stopped" };
     case "rollout":
-      await abandonRollout(event.change, run);
+      await giveUpRollout(event.change, run);
       return { kind: "stopped" };
     case "command":
     case "autoplan":
