@@ -7,6 +7,7 @@ import { lookAtTarget, readForRollback, type RollbackReading, type RollbackTarge
 import { destinationOf, specEqual, syncsItself } from "../model/application.js";
 import type { ApplicationName } from "../model/brand.js";
 import { changeRequestRef, sameChangeRequest } from "../model/change-request.js";
+import { allInTurns } from "../model/collections.js";
 import type { Command } from "../model/command.js";
 import { restoredSpec } from "../model/deployment.js";
 import { type Message, referenceTo } from "../model/host-words.js";
@@ -222,14 +223,21 @@ type TakeOver =
   | { readonly kind: "taken"; readonly locks: readonly Lock[] }
   | { readonly kind: "refused"; readonly locks: readonly Lock[] };
 
-/** Locks applications for a rollback, or says who holds them. */
+/** Locks applications for a rollback, or says who holds them. If the store fails, it keeps only the locks that it had before. */
 export async function attemptLocks(
   applications: readonly ApplicationName[],
   { locks, change, user, clock }: Locking,
 ): Promise<readonly LockAttempt[]> {
   const holder = changeRequestRef(change);
   const common = { holder, user: user.login, planRevision: undefined, sourceFile: undefined };
-  return Promise.all(applications.map((application) => locks.acquire({ ...common, application }, clock.now())));
+  const ended = await Promise.allSettled(
+    applications.map((application) => locks.acquire({ ...common, application }, clock.now())),
+  );
+  const attempts = ended.flatMap((one) => (one.status === "fulfilled" ? [one.value] : []));
+  const failed = ended.find((one) => one.status === "rejected");
+  if (failed === undefined) return attempts;
+  await retryWhileUnavailable(clock, () => releaseFresh(attempts, { locks, change })).catch(() => undefined);
+  throw failed.reason;
 }
 
 /** A refused rollback keeps only the locks that it had before. */
@@ -259,38 +267,47 @@ async function takeOver(
   context: Locking & Pick<CommandContext, "deployments" | "waiting">,
 ): Promise<TakeOver> {
   const { locks, waiting, change, user, clock } = context;
-  const taken: Lock[] = [];
+  const tried: Lock[] = [];
   const lost: Lock[] = [];
   const joined: Lock[] = [];
-  for (const lock of held) {
-    const { application, holder } = lock;
-    // Before it loses the lock: whatever ends this run, it is called once the lock is free.
-    const waits = (await waiting.of(application)).some((one) => sameChangeRequest(one, holder));
-    await waiting.join(application, holder, "first");
-    if (!waits) joined.push(lock);
-    const request = { application, holder: changeRequestRef(change), user: user.login };
-    const attempt = await locks.acquire(
-      { ...request, planRevision: undefined, sourceFile: undefined },
-      clock.now(),
-      holder,
-    );
-    if (attempt.kind === "held") lost.push(attempt.lock);
-    else {
-      taken.push(lock);
-      if (!(await isHeldByPlanAlone(lock, context))) lost.push(lock);
+  const undo = async () => {
+    await giveBack(tried, context);
+    for (const { application, holder } of joined) await waiting.leave(application, holder);
+  };
+  try {
+    for (const lock of held) {
+      const { application, holder } = lock;
+      // Before it loses the lock: whatever ends this run, it is called once the lock is free.
+      const waits = (await waiting.of(application)).some((one) => sameChangeRequest(one, holder));
+      await waiting.join(application, holder, "first");
+      if (!waits) joined.push(lock);
+      tried.push(lock);
+      const request = { application, holder: changeRequestRef(change), user: user.login };
+      const attempt = await locks.acquire(
+        { ...request, planRevision: undefined, sourceFile: undefined },
+        clock.now(),
+        holder,
+      );
+      if (attempt.kind === "held") lost.push(attempt.lock);
+      else if (!(await isHeldByPlanAlone(lock, context))) lost.push(lock);
     }
+  } catch (error) {
+    // Nothing was deployed, and nobody tells their holders.
+    await retryWhileUnavailable(clock, undo).catch(() => undefined);
+    throw error;
   }
-  if (lost.length === 0) return { kind: "taken", locks: taken };
-  await giveBack(taken, context);
-  for (const { application, holder } of joined) await waiting.leave(application, holder);
+  if (lost.length === 0) return { kind: "taken", locks: held };
+  await retryWhileUnavailable(clock, undo);
   return { kind: "refused", locks: lost };
 }
 
-async function giveBack(
-  taken: readonly Lock[],
-  { locks, change, clock }: Pick<Locking, "locks" | "change" | "clock">,
-): Promise<void> {
-  await Promise.all(taken.map((lock) => locks.acquire(lock, clock.now(), changeRequestRef(change))));
+/** Those that were not taken after all stay as they are. A lock is as old as it was. */
+async function giveBack(tried: readonly Lock[], { locks, change }: Pick<Locking, "locks" | "change">): Promise<void> {
+  await allInTurns(tried, async (lock) => {
+    const now = await locks.find(lock.application);
+    if (now === undefined || !sameChangeRequest(now.holder, change)) return;
+    await locks.acquire(lock, new Date(lock.timestamp), changeRequestRef(change));
+  });
 }
 
 function takenOverSentence(

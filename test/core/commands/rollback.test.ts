@@ -1,7 +1,7 @@
 import { beforeEach, expect, test } from "@jest/globals";
 import type { ApplicationName } from "../../../src/core/model/brand.js";
 import { changeRequestRef } from "../../../src/core/model/change-request.js";
-import { StoredValueUnreadable } from "../../../src/core/model/errors.js";
+import { StoredValueUnreadable, StoreUnavailable } from "../../../src/core/model/errors.js";
 import { plainText } from "../../../src/core/model/host-words.js";
 import type { CommandContext } from "../../../src/core/ports/context.js";
 import type { DeploymentStore, LockStore } from "../../../src/core/ports/stores.js";
@@ -71,6 +71,7 @@ test("returns a lock that it took over when the holder began to deploy at that m
   const other = world.open(config(API, "3"));
   await world.run(other, PLAN);
   const before = await world.stores.locks.find(API);
+  world.clock.advance(60_000);
   const [record] = await world.stores.deployments.ofApplication(API);
   if (record === undefined) throw new Error("the application was deployed");
   let times = 0;
@@ -82,7 +83,7 @@ test("returns a lock that it took over when the holder began to deploy at that m
   const refusal = refused(await world.run(number, ROLLBACK, { locks }));
   expect(refusal).toMatchObject({ reason: "locked-by-other", locks: [{ application: API }] });
   expect(await world.holders()).toEqual({ api: other });
-  expect((await world.stores.locks.find(API))?.planRevision).toBe(before?.planRevision);
+  expect(await world.stores.locks.find(API)).toEqual(before);
   expect(world.deployer.syncs).toHaveLength(2);
 });
 
@@ -117,6 +118,37 @@ function portOf(deployments: DeploymentStore): DeploymentStore {
     list: () => deployments.list(),
   };
 }
+
+test.each(["while it locks", "right after it took one over", "instead of saying that it took one over"] as const)(
+  "gives back the locks that it took when the store fails %s",
+  async (when) => {
+    const number = await deploy({ ...config(WEB, "2"), ...config(API, "2") });
+    const other = world.open(config(API, "3"));
+    await world.run(other, PLAN);
+    const before = await world.stores.locks.find(API);
+    world.clock.advance(60_000);
+    const state = { tookOver: false, fails: 1 };
+    const failIf = (reached: boolean, at: typeof when) =>
+      reached && when === at && state.fails-- > 0 ? Promise.reject(new StoreUnavailable("away")) : undefined;
+    const locks = wrapPort(world.stores.locks, {
+      async acquire(call, { application }, _now, from) {
+        await failIf(application === API, "while it locks");
+        const attempt = await call();
+        state.tookOver ||= from !== undefined;
+        await failIf(state.tookOver, "instead of saying that it took one over");
+        return attempt;
+      },
+    });
+    const deployments = wrapPort(world.stores.deployments, {
+      ofApplication: (call) => failIf(state.tookOver, "right after it took one over") ?? call(),
+    });
+    await expect(world.run(number, ROLLBACK, { locks, deployments })).rejects.toThrow("away");
+    expect(await world.holders()).toEqual({ api: other });
+    expect(await world.stores.locks.find(API)).toEqual(before);
+    expect(await world.stores.waiting.of(API)).toEqual([]);
+    expect(world.deployer.syncs).toHaveLength(2);
+  },
+);
 
 test("gives back the locks that it took when another holds one of them", async () => {
   const number = await deploy({ ...config(WEB, "2"), ...config(API, "2") });
