@@ -79,6 +79,7 @@ export function deployHeads(targets: readonly HeadTarget[], options: HeadOptions
     return Promise.all(
       targets.map(async ({ subject }, index): Promise<ApplicationSync> => {
         const record = written[index]?.status === "fulfilled" ? ordered[index]?.record : undefined;
+        if (record === undefined) await takeBackUnsure(subject, context);
         const untouched = { kind: "untouched", earlier: subject.ownRecord } as const;
         const unsettled = record && (await settleSync(record, untouched, context));
         const warnings = unsettled === undefined ? [] : [unsettled];
@@ -88,6 +89,18 @@ export function deployHeads(targets: readonly HeadTarget[], options: HeadOptions
   }
 
   return deployAll(ordered, context, { skipped, prepare: command.dryRun ? undefined : writeRecords });
+}
+
+/**
+ * A record whose writing failed may have been written all the same. Once is enough, since commands reach the store in order: while it is
+ * away, the answer need not wait.
+ */
+async function takeBackUnsure(
+  { name, ownRecord }: LiveSubject,
+  { deployments, change }: Pick<DeployContext, "deployments" | "change">,
+): Promise<void> {
+  const taking = ownRecord === undefined ? deployments.remove(name, change) : deployments.save(ownRecord);
+  await taking.catch(() => undefined);
 }
 
 async function deployHead(

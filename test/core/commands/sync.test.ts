@@ -106,6 +106,27 @@ test("nothing is deployed when the record cannot be written first", async () => 
   expect(world.deployer.syncs).toEqual([]);
 });
 
+test("a record that was written although the store's answer was lost does not stay when nothing is deployed", async () => {
+  const number = await planFor({ ...config(WEB, "2"), ...config(API, "2") });
+  await world.run(number, { name: "sync", applications: ["api"], dryRun: false, prune: false });
+  const [before] = await world.stores.deployments.list();
+  await world.run(number, PLAN);
+  const answers = { lost: 2 };
+  const deployments = wrapPort(world.stores.deployments, {
+    async save(call) {
+      await call();
+      if (answers.lost-- > 0) throw new StoreUnavailable("failed to connect to Redis: timed out");
+    },
+  });
+  const results = synced(await world.run(number, SYNC, { deployments, runId: "second" }));
+  expect(results.map(({ application, kind }) => [application, kind])).toEqual([
+    [API, "rejected"],
+    [WEB, "rejected"],
+  ]);
+  expect(world.deployer.syncs).toHaveLength(1);
+  expect(await world.stores.deployments.list()).toEqual([before]);
+});
+
 test("a lock that went away while the checks ran stops the sync, and is not taken again", async () => {
   const number = await planFor(config(WEB, "2"));
   world.host.mergeability = async () => {
