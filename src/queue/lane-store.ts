@@ -110,9 +110,10 @@ export class LaneStore {
     return (await this.connection.run((redis) => redis.exists(confirmedKey(delivery)))) === 1;
   }
 
-  /** Whether one of the event's ids was accepted, whatever became of it. */
+  /** Whether one of the event's ids was accepted. An update that failed does not count: its head still has no plan. */
   async knows(event: HostEvent): Promise<boolean> {
-    return (await this.connection.run((redis) => redis.exists(...idsOf(event).map(idKey)))) > 0;
+    const values = await this.connection.run((redis) => Promise.all(idsOf(event).map((id) => redis.get(idKey(id)))));
+    return values.some((value) => value !== null && !(event.kind === "updated" && value === idValue("failed")));
   }
 
   async isBusy(change: ChangeRequestRef): Promise<boolean> {

@@ -94,7 +94,7 @@ export function aborted(signal: AbortSignal | undefined): Promise<void> {
 /** What every `EventQueue` must do. */
 export function eventQueueContract(name: string, start: StartQueue, numRuns: number): void {
   describe(`event queue: ${name}`, () => {
-    test("an event and its comment are known once accepted, whatever becomes of them", async () => {
+    test("an event and its comment are known once accepted", async () => {
       const runs = new Runs();
       const { queue } = start(10, runs.run);
       const [event, other] = [commented(1), commented(1)];
@@ -104,6 +104,22 @@ export function eventQueueContract(name: string, start: StartQueue, numRuns: num
       expect(await queue.knows({ ...event, delivery: "found" })).toBe(true);
       expect(await queue.knows(other)).toBe(false);
       await runs.endAll(queue);
+      expect(await queue.knows(event)).toBe(true);
+    });
+
+    test("an update that failed is not known any more: whoever finds its head again gives it once more", async () => {
+      const runs = new Runs();
+      const { queue } = start(10, runs.run);
+      const event = updated(1);
+      await queue.push(event);
+      await runs.end(0, "failed");
+      await queue.idle();
+      expect(await queue.knows(event)).toBe(false);
+      expect(await queue.push(event)).toBe(true);
+      expect(await queue.knows(event)).toBe(true);
+      await runs.end(1);
+      await queue.idle();
+      expect(runs.tickets[1]?.again).toBe(true);
       expect(await queue.knows(event)).toBe(true);
     });
 
