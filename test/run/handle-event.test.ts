@@ -1,6 +1,6 @@
 import { expect, test } from "@jest/globals";
 import { applicationName, type Revision } from "../../src/core/model/brand.js";
-import { HostFailure, type HostFailureReason, StoreUnavailable } from "../../src/core/model/errors.js";
+import { HostFailure, type HostFailureReason, LeaseLost, StoreUnavailable } from "../../src/core/model/errors.js";
 import { foundHead, type HostEvent } from "../../src/core/model/event.js";
 import type { Notification } from "../../src/core/model/notification.js";
 import type { Rollout } from "../../src/core/model/rollout.js";
@@ -214,6 +214,49 @@ test("where it cannot be made again, whoever brings the plan up to date takes th
   const [plan] = world.host.commentsOf(number);
   expect(plan).toContain("**Kubernetes:** was not asked: svc was interrupted while it asked: plan again");
   expect(plan).not.toMatch(/asking Kubernetes|asking=/);
+});
+
+test.each([
+  ["a moment", false],
+  ["for longer", true],
+])("a turn that waited %s for a run that left the queue is not taken, and the next one is called", async (_, again) => {
+  const world = new CommandWorld();
+  const [one, two, three] = [
+    world.open(config("web", "2")),
+    world.open(config("web", "3")),
+    world.open(config("web", "4")),
+  ];
+  const pushed: HostEvent[] = [];
+  const deps = { ...dependenciesOf(world), push: (event: HostEvent) => Promise.resolve(pushed.push(event) > 0) };
+  for (const number of [one, two, three]) await supervise(comment(world, number, "svc plan"), deps, never());
+  await supervise(comment(world, one, "svc unlock"), deps, never());
+  expect(pushed).toMatchObject([{ kind: "turn", change: world.host.ref(two) }]);
+  await supervise(comment(world, two, "svc unlock"), deps, never());
+  const before = world.host.commentsOf(two);
+  for (const turn of pushed.splice(0)) await supervise(turn, deps, { ...never(), again });
+  expect(world.host.commentsOf(two)).toEqual(before);
+  expect(await world.holders()).toEqual({});
+  expect(pushed).toMatchObject([{ kind: "turn", change: world.host.ref(three) }]);
+});
+
+test("a turn whose process ended after it had left the queue is taken by the next attempt", async () => {
+  const world = new CommandWorld();
+  const [one, two] = [world.open(config("web", "2")), world.open(config("web", "3"))];
+  const pushed: HostEvent[] = [];
+  const deps = { ...dependenciesOf(world), push: (event: HostEvent) => Promise.resolve(pushed.push(event) > 0) };
+  for (const number of [one, two]) await supervise(comment(world, number, "svc plan"), deps, never());
+  await supervise(comment(world, one, "svc unlock"), deps, never());
+  const [turn] = pushed.splice(0);
+  if (turn === undefined) throw new Error("nobody was called");
+  const journal = new MemoryJournal();
+  const { repositories } = world;
+  const open = repositories.open.bind(repositories);
+  repositories.open = () => Promise.reject(new LeaseLost());
+  await supervise(turn, deps, { ...never(), journal });
+  repositories.open = open;
+  await world.stores.waiting.leave(applicationName("web"), world.host.ref(two));
+  await supervise(turn, deps, { ...never(), journal, again: true });
+  expect(await world.holders()).toEqual({ web: two });
 });
 
 test("receivers, the audit trail and the plan are told that a rollout has failed whose looks end the process", async () => {

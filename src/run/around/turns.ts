@@ -16,6 +16,7 @@ import { HostFailure } from "../../core/model/errors.js";
 import type { HostEvent, LockLost, TurnCame } from "../../core/model/event.js";
 import type { Turn } from "../../core/model/lock.js";
 import { isPlanOf } from "../../core/model/plan/plan.js";
+import type { RunNotes } from "../../core/model/progress.js";
 import { nextStep } from "../../core/policy/next-step.js";
 import type { EventQueue } from "../../core/ports/event-queue.js";
 import type { Log } from "../../core/ports/log.js";
@@ -117,7 +118,9 @@ export async function takeTurn(
   run: Run,
   obey: (turn: Autoplan) => Promise<Outcome>,
 ): Promise<Outcome> {
-  const free = await stillFree(applications, ref, run);
+  const { free, left } = await stillFree(applications, ref, run);
+  // It was called before it left these queues, in place of whoever came after it.
+  if (left.length > 0) await callNext({ applications: left, after }, run.runId, run, ref);
   if (free.length === 0) return silent("turn-over");
   const turn = { applications: free, after };
   const change = await factsOf(ref, free, run);
@@ -172,23 +175,32 @@ async function updateAtTurn(ref: ChangeRequestRef, given: Run): Promise<void> {
   }
 }
 
+/** Noted once a turn is taken: an attempt after a crash may find that it has left the queues already. */
+const TAKEN: RunNotes = { started: [], skipped: [] };
+
 /**
  * The locks that are free and that it waits for. An earlier attempt of the run may have taken them, and left the queues,
- * without an answer.
+ * without an answer. `left` are free as well, and it does not wait for them any more.
  */
 async function stillFree(
   applications: readonly ApplicationName[],
   ref: ChangeRequestRef,
   { waiting, locks, ticket }: Run,
-): Promise<readonly ApplicationName[]> {
-  const free: ApplicationName[] = [];
+): Promise<Readonly<Record<"free" | "left", readonly ApplicationName[]>>> {
+  // What has only waited for long counts as started before, too.
+  const wasTaken = ticket.again && (await ticket.journal.read()).started !== undefined;
+  const [free, left]: [ApplicationName[], ApplicationName[]] = [[], []];
   for (const application of applications) {
-    const waits = (await waiting.of(application)).some((one) => sameChangeRequest(one, ref));
-    if (!waits && !ticket.again) continue;
+    const waits = wasTaken || (await waiting.of(application)).some((one) => sameChangeRequest(one, ref));
     const lock = await locks.find(application);
-    if (lock === undefined || sameChangeRequest(lock.holder, ref)) free.push(application);
+    if (waits && (lock === undefined || sameChangeRequest(lock.holder, ref))) free.push(application);
+    else if (lock === undefined) left.push(application);
   }
-  return free;
+  if (free.length > 0) {
+    await ticket.confirm();
+    await ticket.journal.write(TAKEN);
+  }
+  return { free, left };
 }
 
 /** Reads the change request; undefined if the host no longer has it. One that cannot be read now goes to the end of the queues. */
