@@ -259,6 +259,25 @@ test("a turn whose process ended after it had left the queue is taken by the nex
   expect(await world.holders()).toEqual({ web: two });
 });
 
+test("a turn whose plan ends the process is told, and does not come again and again", async () => {
+  const world = new CommandWorld();
+  const [one, two] = [world.open(config("web", "2")), world.open(config("web", "3"))];
+  const pushed: HostEvent[] = [];
+  const deps = { ...dependenciesOf(world), push: (event: HostEvent) => Promise.resolve(pushed.push(event) > 0) };
+  for (const number of [one, two]) await supervise(comment(world, number, "svc plan"), deps, never());
+  await supervise(comment(world, one, "svc unlock"), deps, never());
+  const [turn] = pushed.splice(0);
+  if (turn === undefined) throw new Error("nobody was called");
+  world.repositories.open = () => Promise.reject(new Error("reading it ended the process"));
+  for (let attempt = 1; attempt <= 2; attempt += 1) {
+    await supervise(turn, deps, { ...never(), again: true, givenUp: true });
+  }
+  const told = world.host.commentsOf(two).filter((text) => text.includes("**Your turn:**"));
+  expect(told).toEqual([expect.stringContaining("svc plan")]);
+  expect(await world.stores.waiting.list()).toEqual([]);
+  expect(await world.holders()).toEqual({});
+});
+
 test("receivers, the audit trail and the plan are told that a rollout has failed whose looks end the process", async () => {
   const world = new CommandWorld();
   const number = world.open(config("web", "2"));

@@ -130,8 +130,7 @@ export async function takeTurn(
   }
   const command = await planOf(change, run);
   if (command === undefined) {
-    const body = renderTurn(turn, change, run.hostWords[change.host], { hosts: hostAddresses(run.config) });
-    await publish(run.host, change, [body], { runId: run.runId, posting: { urgency: "plan" } });
+    await tellTurn(turn, change, run);
     for (const application of free) await run.waiting.leave(application, ref);
     return silent("turn-told");
   }
@@ -148,6 +147,24 @@ export async function takeTurn(
     if (outcome.result.plan.applications.some(({ gaps }) => gaps?.behind === true)) await updateAtTurn(ref, run);
   }
   return outcome;
+}
+
+/**
+ * Ends a turn whose plan ends the process: it leaves the queues, or it would be called again for ever, and is told that somebody has to
+ * ask for its plan.
+ */
+export async function giveUpTurn(ref: ChangeRequestRef, { applications, after }: TurnCame, run: Run): Promise<Outcome> {
+  const { free } = await stillFree(applications, ref, run);
+  for (const application of free) await run.waiting.leave(application, ref);
+  const change = await run.host.getChangeRequest(ref);
+  if (free.length === 0 || change.state !== "open") return silent("turn-over");
+  await tellTurn({ applications: free, after }, change, run);
+  return silent("turn-told");
+}
+
+async function tellTurn(turn: Turn, change: ChangeRequest, run: Run): Promise<void> {
+  const body = renderTurn(turn, change, run.hostWords[change.host], { hosts: hostAddresses(run.config) });
+  await publish(run.host, change, [body], { runId: run.runId, posting: { urgency: "plan" } });
 }
 
 /** Brings the base branch into the head, where the settings say so and it is the next step. Logs what fails: people can still do it. */

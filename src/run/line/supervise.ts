@@ -31,7 +31,7 @@ import { tellReceivers } from "../answer/notify.js";
 import { didAsAsked, setsStatus } from "../answer/results.js";
 import { isLeftAsking, showProgress } from "../answer/show.js";
 import { abandonRollout, giveUpRollout } from "../around/rollout.js";
-import { callNext, passTurn } from "../around/turns.js";
+import { callNext, giveUpTurn, passTurn } from "../around/turns.js";
 import { ask, heedingStops } from "./ask.js";
 import { NotRecovered } from "./execute.js";
 import { handleEvent } from "./handle-event.js";
@@ -232,11 +232,12 @@ async function giveUp(event: HostEvent, run: Run): Promise<Outcome> {
       return asked;
     case "close":
     case "revisit":
-    case "turn":
     case "lock-lost":
     case "marked":
     case "merge-group":
       return { kind: "stopped" };
+    case "turn":
+      return giveUpTurn(event.change, asked, run);
     case "rollout":
       await giveUpRollout(event.change, run);
       return { kind: "stopped" };
