@@ -857,14 +857,24 @@ test("a result that was recorded before its answer ended the processes is the an
   expect(titles(world.host.commentsOf(number))).toEqual(["Unlock"]);
 });
 
-test("a close that ended its processes too often says nothing, and the reconciler takes care of its locks", async () => {
-  const world = new CutWorld();
-  const number = world.open(config("web", "2"));
-  await world.says(number, "svc plan");
-  const event = { kind: "closed", merged: false, delivery: "closed", change: world.host.ref(number) } as const;
-  expect(await supervise(event, world.dependencies(), given())).toBe("stopped");
-  expect(world.host.commentsOf(number)).toHaveLength(1);
-});
+test.each(["closed", "merged"] as const)(
+  "a change request that is %s, and whose close ended its processes too often, keeps neither lock nor place in a queue",
+  async (state) => {
+    const world = new CutWorld();
+    const number = world.open(config("web", "2"));
+    await world.says(number, "svc plan");
+    await world.stores.waiting.join(API, world.host.ref(number));
+    world.host.setState(number, state);
+    world.repositories.open = () => Promise.reject(new Error("this would end the process again"));
+    world.deployer.rolloutLines = () => Promise.reject(new Error("so would this"));
+    const merged = state === "merged";
+    const event = { kind: "closed", merged, delivery: "closed", change: world.host.ref(number) } as const;
+    expect(await supervise(event, world.dependencies(), given())).toBe("done");
+    expect(await world.holders()).toEqual({});
+    expect(await world.stores.waiting.list()).toEqual([]);
+    expect(world.host.commentsOf(number)).toHaveLength(1);
+  },
+);
 
 test.each([
   ["svc sync -a web -a api", "before", ["web"]],

@@ -204,11 +204,13 @@ async function endUnseen(before: Rollout, given: Run): Promise<void> {
 }
 
 /** Ends a rollout whose looks end the process. They are not repeated; what it shows is brought up to date by a run of its own. */
-export async function giveUpRollout(ref: ChangeRequestRef, run: Run): Promise<void> {
+export async function giveUpRollout(ref: ChangeRequestRef, run: Run): Promise<Silent> {
   const before = await run.rollouts.find(ref);
-  if (before === undefined || before.ended !== undefined) return;
-  await endUnseen(before, run);
-  await run.publisher.mark(ref);
+  if (before !== undefined && before.ended === undefined) {
+    await endUnseen(before, run);
+    await run.publisher.mark(ref);
+  }
+  return silent("nothing-to-update");
 }
 
 /** Ends a rollout without a word: svc does not serve its repository any more. */

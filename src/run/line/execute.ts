@@ -123,8 +123,11 @@ async function earlierComments(change: ChangeRequest, { host }: Run): Promise<re
   return host.listOwnComments(change).catch(() => undefined);
 }
 
-/** Releases what a closed change request holds. Reads its state first: a late or repeated event proves nothing. */
-export async function closeChangeRequest(ref: ChangeRequestRef, run: Run): Promise<Outcome> {
+/**
+ * Releases what a closed change request holds. Reads its state first: a late or repeated event proves nothing.
+ * @param how `briefly` reads no repository, follows no rollout, and leaves the comment of the plan as it is.
+ */
+export async function closeChangeRequest(ref: ChangeRequestRef, run: Run, how?: "briefly"): Promise<Outcome> {
   const change = await run.host.getChangeRequest(ref);
   if (change.state === "open") return silent("still-open");
   if (change.state === "merged") await tellOfMerge(change, run);
@@ -132,7 +135,8 @@ export async function closeChangeRequest(ref: ChangeRequestRef, run: Run): Promi
   // By what the host says whose it is: an old event may have nothing but a name.
   const records = await run.deployments.ofChange(change).catch(() => []);
   const isServed = allowsRepository(run.config.defaults.allowedRepos, change.host, change.repository);
-  if (change.state === "merged" && isServed) await startRollout(change, records, run);
+  const follows = change.state === "merged" && isServed && how === undefined;
+  if (follows) await startRollout(change, records, run);
   const result = await release(change, change.state, run);
   if (!isServed) return { kind: "answered", result };
   if (result.stillDeployed.length > 0) {
@@ -144,7 +148,7 @@ export async function closeChangeRequest(ref: ChangeRequestRef, run: Run): Promi
     });
     await publish(run.host, change, parts, { runId: run.runId, posting: postingOf(urgencyOf(result), run) });
   }
-  await showEnd(change, records, run);
+  if (how === undefined) await showEnd(change, records, run);
   return { kind: "answered", result };
 }
 

@@ -33,7 +33,7 @@ import { isLeftAsking, showProgress } from "../answer/show.js";
 import { abandonRollout, giveUpRollout } from "../around/rollout.js";
 import { callNext, giveUpTurn, passTurn } from "../around/turns.js";
 import { ask, heedingStops } from "./ask.js";
-import { NotRecovered } from "./execute.js";
+import { closeChangeRequest, NotRecovered } from "./execute.js";
 import { handleEvent } from "./handle-event.js";
 import { type Answerable, type Finished, type Outcome, outcomeText, refused, silent } from "./outcome.js";
 import { outsiderIn } from "./permit.js";
@@ -223,7 +223,7 @@ function runEndOf(outcome: Outcome): RunEnd {
 
 /**
  * Answers an event whose earlier attempts ended the processes that ran them. Does nothing that may have ended them: it
- * reads no repository and follows no deployment. Locks of a closed change request are left to the reconciler.
+ * reads no repository and follows no deployment.
  */
 async function giveUp(event: HostEvent, run: Run): Promise<Outcome> {
   const asked = await ask(event, run);
@@ -231,6 +231,7 @@ async function giveUp(event: HostEvent, run: Run): Promise<Outcome> {
     case "silent":
       return asked;
     case "close":
+      return closeChangeRequest(event.change, run, "briefly");
     case "revisit":
     case "lock-lost":
     case "marked":
@@ -239,8 +240,7 @@ async function giveUp(event: HostEvent, run: Run): Promise<Outcome> {
     case "turn":
       return giveUpTurn(event.change, asked, run);
     case "rollout":
-      await giveUpRollout(event.change, run);
-      return { kind: "stopped" };
+      return giveUpRollout(event.change, run);
     case "command":
     case "autoplan":
     case "invalid": {
