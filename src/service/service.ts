@@ -39,7 +39,7 @@ import { createCheckRunner } from "../workers/check-runner.js";
 import { createWorkerPool } from "../workers/worker-pool.js";
 import { createAdapters, startLine } from "./adapters.js";
 import { createChores, tellPlanned } from "./chores.js";
-import { checkAtStart } from "./start-checks.js";
+import { checkAtStart, endOfChecks } from "./start-checks.js";
 import { type StartedNotifications, startNotifications } from "./start-notifications.js";
 import { SystemWatch } from "./system-watch.js";
 import { TokenWatch } from "./token-watch.js";
@@ -161,7 +161,7 @@ async function start(parts: Start): Promise<Service> {
   opened.add(async () => {
     server.close();
     server.closeAllConnections();
-    await Promise.all([closed, checked]);
+    await Promise.all([closed, endOfChecks(checked)]);
   });
   const auth = createAuth({ config, stores, clock, log });
   const isAdministrator = createAdministrators(config, stores.users, auth.current);

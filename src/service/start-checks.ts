@@ -1,3 +1,4 @@
+import { setTimeout as delay } from "node:timers/promises";
 import type { ServerConfig } from "../config/server/server.js";
 import { safeMessage } from "../core/model/errors.js";
 import type { CodeHost } from "../core/ports/code-host.js";
@@ -44,6 +45,13 @@ export async function checkAtStart({ config, hosts, deployer, ping, log }: Start
     }),
     check(log, STORE_TITLE, STORE_CURE, ping),
   ]);
+}
+
+const END_WITHIN_MS = 1_000;
+
+/** Waits for what was begun at the start, but not for systems that answer nothing, which takes half a minute for each call. */
+export async function endOfChecks(begun: Promise<void>): Promise<void> {
+  await Promise.race([begun, delay(END_WITHIN_MS, undefined, { ref: false })]);
 }
 
 /** A version that is no number, as of a development build, is not judged. */

@@ -17,3 +17,17 @@ test("a second stop waits for what the first one still closes", async () => {
     await world.stop();
   }
 });
+
+test("a stop does not wait for a host that answers nothing since the start", async () => {
+  const options = { host: "hosta" } as const;
+  const world = await startSandbox({ github: true });
+  try {
+    world.github?.faults.add({ path: /./, fault: { kind: "hang" } });
+    const service = await startService(configFor(world, options), loggerFor(options));
+    const began = performance.now();
+    await service.close();
+    expect(performance.now() - began).toBeLessThan(10_000);
+  } finally {
+    await world.stop();
+  }
+});
