@@ -831,6 +831,18 @@ test("an automatic plan that ended its processes too often fails its commit stat
   expect(world.host.statusesOf(number).at(-1)).toMatchObject({ state: "failure" });
 });
 
+test("a merge group whose judgement ended its processes too often fails, since a queue waits for its status", async () => {
+  const world = new CutWorld();
+  const number = world.open(config("web", "2"));
+  const { hostb, ...others } = testConfig();
+  const withStatus = { ...others, ...(hostb && { hostb: { ...hostb, commitStatus: true } }) };
+  const { headRevision, baseRevision } = world.host.facts(number);
+  const group = { headRevision, baseRevision, baseBranch: "main" };
+  const event = { kind: "merge-group", delivery: "group", change: world.host.ref(number), ...group } as const;
+  expect(await supervise(event, world.dependencies({ config: withStatus }), given())).toBe("done");
+  expect(world.host.statusesOf(number)).toMatchObject([{ state: "failure", revision: headRevision }]);
+});
+
 test("a sync that ended its processes after it had started to deploy names what it may have deployed", async () => {
   const world = new CutWorld();
   const number = world.open(config("web", "2"));

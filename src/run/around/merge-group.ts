@@ -26,6 +26,14 @@ export async function judgeGroup(group: MergeGroup, run: Run): Promise<Silent> {
   return silent("status-updated");
 }
 
+/** Fails a merge group whose judgement ends the process. */
+export async function giveUpGroup(group: MergeGroup, run: Run): Promise<Silent> {
+  if (!hasCommitStatus(run)) return silent("nothing-to-update");
+  const text = groupStatus({ kind: "failed" }, run.hostWords[group.host]);
+  await run.host.setStatus(group, { ...text, url: undefined });
+  return silent("status-updated");
+}
+
 /** @param last Whether there is no other look. */
 async function isJudged(group: MergeGroup, last: boolean, run: Run): Promise<boolean> {
   const set = (standing: GroupStanding) => {

@@ -30,6 +30,7 @@ import { auditFactsOf, auditRun } from "../answer/audit.js";
 import { tellReceivers } from "../answer/notify.js";
 import { didAsAsked, setsStatus } from "../answer/results.js";
 import { isLeftAsking, showProgress } from "../answer/show.js";
+import { giveUpGroup } from "../around/merge-group.js";
 import { abandonRollout, giveUpRollout } from "../around/rollout.js";
 import { callNext, giveUpTurn, passTurn } from "../around/turns.js";
 import { ask, heedingStops } from "./ask.js";
@@ -221,10 +222,7 @@ function runEndOf(outcome: Outcome): RunEnd {
   }
 }
 
-/**
- * Answers an event whose earlier attempts ended the processes that ran them. Does nothing that may have ended them: it
- * reads no repository and follows no deployment.
- */
+/** Answers an event whose earlier attempts ended their processes. Does nothing that may have done so, such as reading a repository. */
 async function giveUp(event: HostEvent, run: Run): Promise<Outcome> {
   const asked = await ask(event, run);
   switch (asked.kind) {
@@ -235,8 +233,9 @@ async function giveUp(event: HostEvent, run: Run): Promise<Outcome> {
     case "revisit":
     case "lock-lost":
     case "marked":
-    case "merge-group":
       return { kind: "stopped" };
+    case "merge-group":
+      return giveUpGroup({ ...asked, ...event.change }, run);
     case "turn":
       return giveUpTurn(event.change, asked, run);
     case "rollout":
