@@ -52,7 +52,7 @@ export class Instance {
   readonly #renamed = new Map<string, Project>();
   /** Members by group, the full path in lower case. */
   readonly groups = new Map<string, ReadonlySet<Person>>();
-  /** Access levels by group (the full path in lower case) and person id, of those who are more than Developers. */
+  /** Access levels by group (the full path in lower case) and person id, of those who are not Developers. */
   readonly groupLevels = new Map<string, Map<number, number>>();
   /** Access tokens of others than the service. */
   readonly otherTokens = new Map<string, TokenHolder>();

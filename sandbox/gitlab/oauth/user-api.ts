@@ -66,7 +66,8 @@ function memberOf(instance: Instance, request: Request): Answer {
   if (!instance.groups.has(path)) throw new ApiFailure(404, "404 Group Not Found");
   const person = instance.people.withId(Number(request.params.user));
   if (person === undefined || !isMember(instance, path, person)) throw new ApiFailure(404, "404 Not found");
-  return { body: showMember(instance, person, accessLevels.write) };
+  const level = instance.groupLevels.get(path)?.get(person.id);
+  return { body: showMember(instance, person, level ?? accessLevels.write) };
 }
 
 /** Without a level, GitLab lists every group that the person may see: here, all groups are public. */

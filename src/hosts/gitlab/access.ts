@@ -7,6 +7,8 @@ import type { GitLabCall, GitLabClient } from "./client.js";
 
 export type Person = Pick<User, "id" | "login">;
 
+/** Below it is Minimal Access, which single sign-on may give everybody: https://docs.gitlab.com/user/permissions/#users-with-minimal-access */
+const GUEST = 10;
 const REPORTER = 20;
 const DEVELOPER = 30;
 /** GitLab's free edition knows no memberships that await an approval, and does not tell `membership_state`. */
@@ -63,8 +65,9 @@ async function roleIn(client: GitLabClient, repository: string, person: Person):
 }
 
 /**
- * Whether the user is an active member of one of these groups, directly, inherited or through an invited group. GitLab
- * ignores the case of paths. A group that does not exist, or that the token may not see, has no members.
+ * Whether the user is an active member of one of these groups, directly, inherited or through an invited group, as Guest or above:
+ * GitLab lists Minimal Access to a top-level group too, which shows nothing in it. GitLab ignores the case of paths. A group that does
+ * not exist, or that the token may not see, has no members.
  */
 export async function belongsToAnyGroup(
   client: GitLabClient,
@@ -75,7 +78,7 @@ export async function belongsToAnyGroup(
     const member = await findActive(client, person, `look for ${person.login} in the group ${group}`, (gitlab) =>
       new GroupMembers(gitlab).show(group, Number(person.id), { includeInherited: true }),
     );
-    if (member !== undefined) return true;
+    if (member !== undefined && member.access_level >= GUEST) return true;
   }
   return false;
 }

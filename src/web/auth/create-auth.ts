@@ -306,7 +306,15 @@ function githubMembership(answer: ApiAnswer, org: string): Membership {
 const GITLAB_CURE =
   "The application needs the scope read_api. If the group enforces single sign-on, sign in there first.";
 
-const gitlabMember = z.object({ id: z.int(), state: z.string(), membership_state: z.string().optional() });
+/** Minimal Access is less: single sign-on may give it to everybody, https://docs.gitlab.com/user/permissions/#users-with-minimal-access */
+const GITLAB_GUEST = 10;
+
+const gitlabMember = z.object({
+  id: z.int(),
+  state: z.string(),
+  membership_state: z.string().optional(),
+  access_level: z.number(),
+});
 
 /** GitLab, https://docs.gitlab.com/api/oauth2/#authorization-code-with-proof-key-for-code-exchange-pkce */
 function gitlab(options: NonNullable<AuthSection["hostb"]>): OAuthHost {
@@ -347,12 +355,12 @@ function gitlab(options: NonNullable<AuthSection["hostb"]>): OAuthHost {
         if (answer.status === 404) return { kind: "none" };
         const parsed = answer.status === 200 ? gitlabMember.safeParse(answer.body) : undefined;
         if (parsed?.success !== true) return { kind: "unproven", problem: hintFor(answer, GITLAB_CURE) };
-        const { id, state, membership_state: membership = "active" } = parsed.data;
+        const { id, state, membership_state: membership = "active", access_level: level } = parsed.data;
         const active = String(id) === subject && state === "active" && membership === "active";
-        return { kind: active ? "member" : "none" };
+        return { kind: active && level >= GITLAB_GUEST ? "member" : "none" };
       },
       // Without a minimum level, GitLab adds all public groups.
-      list: "/groups?min_access_level=10&",
+      list: `/groups?min_access_level=${GITLAB_GUEST}&`,
       names: z.array(z.object({ full_path: z.string() }).transform(({ full_path: path }) => path)),
       cure: GITLAB_CURE,
       tooMany: "You are in more groups than svc reads: name the groups in role_assignments without a star.",

@@ -155,6 +155,15 @@ describe("who may command", () => {
   });
 });
 
+test.each([
+  ["a Guest", 10, true],
+  ["somebody with Minimal Access, which single sign-on gives everybody", 5, false],
+])("%s of a group is one of its team: %d", async (_, level, expected) => {
+  const { host, api } = gitlabUnderTest();
+  api.get("/groups/acme/members/all/102").reply(200, { id: 102, state: "active", access_level: level });
+  expect(await host.belongsToAny(ref, { id: "102", login: "ben", bot: false }, ["acme"])).toBe(expected);
+});
+
 describe("who may read", () => {
   const ben = { id: "102", login: "ben", external: false };
   const open = { repository_access_level: "enabled", merge_requests_access_level: "enabled" };

@@ -69,6 +69,16 @@ describe("groups", () => {
       "User not a member of allowed groups",
       403,
     ],
+    [
+      "somebody with Minimal Access, as single sign-on gives everybody",
+      ["acme"],
+      (gitlab) => {
+        gitlab.setTeam("acme", ["ana"]);
+        gitlab.webhooks.setGroupLevel("acme", 5, "ana");
+      },
+      "User not a member of allowed groups",
+      403,
+    ],
     ["nobody there", ["acme"], () => undefined, "User not a member of allowed groups", 403],
     [
       "somebody about whom GitLab has no answer",
@@ -118,6 +128,15 @@ describe("groups", () => {
     expect(await roleOf(visitor)).toBe(role);
     expect(gitlab.violations).toEqual([]);
   });
+});
+
+test("Minimal Access of a group gives no role of an assignment for its members", async () => {
+  const assignments = [{ pattern: "acme", provider: "hostb", role: "admin" }];
+  const { gitlab, visitor } = await start({}, { auth: { role_assignments: assignments } });
+  gitlab.setTeam("acme", ["ana"]);
+  gitlab.webhooks.setGroupLevel("acme", 5, "ana");
+  await visitor.open("/auth/hostb/login");
+  expect(await roleOf(visitor)).toBe("user");
 });
 
 describe("when GitLab says no", () => {
