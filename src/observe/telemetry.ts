@@ -44,9 +44,10 @@ export async function createTelemetry(
   let closeServer: (() => Promise<void>) | undefined;
   return {
     stores: (stores: Stores): Stores =>
-      observedStores(stores, measures, (name, store, calls) =>
-        wrapPort(store, traced(`store.${name}`), measures?.storeErrors(name), calls),
-      ),
+      observedStores(stores, measures, (name, store, calls) => {
+        if (metrics !== undefined) beginStoreErrors(name, metrics);
+        return wrapPort(store, traced(`store.${name}`), measures?.storeErrors(name), calls);
+      }),
     deployer: <T extends Deployer>(deployer: T): T =>
       wrapPort<T, Deployer>(deployer, traced("argocd"), measures?.deployer),
     repositories: (repositories: Repositories): Repositories =>
@@ -77,6 +78,7 @@ export async function createTelemetry(
     /** Serves the metrics, if they have a port. */
     async listen(sources: MetricSources): Promise<void> {
       if (loaded === undefined || metrics === undefined || port === undefined) return;
+      beginAtZero(metrics, sources.hosts);
       closeServer = await loaded.serveMetrics(metrics.registry, sources, { host, port }, log);
       log.info({ port }, "metrics are served");
     },
@@ -85,6 +87,44 @@ export async function createTelemetry(
       await closeServer?.();
     },
   };
+}
+
+/** The compiler names a kind that is missing. */
+const EVENT_KINDS: Readonly<Record<HostEvent["kind"], true>> = {
+  updated: true,
+  "plan-wanted": true,
+  closed: true,
+  commented: true,
+  reviewed: true,
+  approved: true,
+  turn: true,
+  "lock-lost": true,
+  marked: true,
+  "merge-group": true,
+  rollout: true,
+  "stage-due": true,
+};
+
+/**
+ * Begins the counters that alerts watch. Prometheus sees an increase between two samples only: of a counter that begins with its first
+ * failure it would see none. https://prometheus.io/docs/practices/instrumentation/#avoid-missing-metrics
+ */
+function beginAtZero(metrics: Metrics, hosts: readonly HostId[]): void {
+  const { events, renderErrors, webhooksRefused } = metrics;
+  beginStoreErrors("queue", metrics);
+  for (const host of hosts) {
+    for (const kind of Object.keys(EVENT_KINDS)) {
+      for (const outcome of ["failed", "refused", "not_queued"]) events.inc({ host, kind, outcome }, 0);
+    }
+    for (const reason of ["no_room", "too_slow"]) webhooksRefused.inc({ host, reason }, 0);
+  }
+  for (const mode of ["in-place", "temporary"]) {
+    for (const reason of ["unauthenticated", "forbidden"]) renderErrors.inc({ mode, reason }, 0);
+  }
+}
+
+function beginStoreErrors(store: string, { storeErrors }: Metrics): void {
+  for (const kind of ["unavailable", "unreadable"]) storeErrors.inc({ store, kind }, 0);
 }
 
 function observedStores(

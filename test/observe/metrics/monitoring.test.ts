@@ -18,6 +18,8 @@ const read = (path: string) => readFileSync(new URL(`../../../${path}`, import.m
 const ADDED = ["job", "instance", "le"];
 
 let exported: ReadonlyMap<string, Scraped>;
+/** What it exports before anything happened. */
+let fresh: ReadonlyMap<string, Scraped>;
 
 /** What a service exports after a conversation in which a bit of everything happened. */
 beforeAll(async () => {
@@ -41,6 +43,7 @@ beforeAll(async () => {
       return { ...stores, deployments };
     },
   });
+  fresh = await scrape(port);
   const one = await bot.open({ ...changeOf(["web"]), "long.yaml": "# argoproj.io/ Application\n".repeat(100) });
   bot.expectChanges("sync web");
   await bot.comment(one, "svc sync");
@@ -159,6 +162,30 @@ describe("the alert rules", () => {
       ),
     );
     expect(wrong).toEqual([]);
+  });
+
+  test("find what they count the increase of before it happens: a first sample is none", () => {
+    const counted = rules.flatMap(({ expr }) => [...expr.matchAll(/increase\((svc_\w+)\{([^}]*)\}/g)]);
+    expect(counted.length).toBeGreaterThan(4);
+    for (const [, metric = "", matchers = ""] of counted) {
+      const selected = [...matchers.matchAll(/(outcome|kind|reason)=~?"([^"]*)"/g)].map(
+        ([, label = "", values = ""]) => {
+          return { label, values: values.split("|") };
+        },
+      );
+      const find = (scraped: typeof fresh) =>
+        (scraped.get(metric)?.samples ?? []).filter(({ labels }) =>
+          selected.every(({ label, values }) => values.includes(labels[label] ?? "")),
+        );
+      const begun = find(fresh);
+      for (const { label, values } of selected) {
+        expect([...new Set(begun.map(({ labels }) => labels[label]))].sort()).toEqual([...values].sort());
+      }
+      expect(new Set(begun.map(({ value }) => value))).toEqual(new Set([0]));
+      expect(begun.map(({ labels }) => labels)).toEqual(
+        expect.arrayContaining(find(exported).map(({ labels }) => labels)),
+      );
+    }
   });
 
   test("say in one sentence and in text what to do, and mention only labels that the expression leaves", () => {
