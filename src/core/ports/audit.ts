@@ -23,6 +23,7 @@ export const AUDIT_ACTIONS = [
   "closed",
   "refused",
   "failed",
+  "role-changed",
 ] as const;
 type AuditAction = (typeof AUDIT_ACTIONS)[number];
 
@@ -36,7 +37,7 @@ export interface AuditEntry {
   readonly delivery: string;
   /** A person or a program, or the service itself: an automatic plan, a lost webhook. */
   readonly who: AuditPerson | typeof SERVICE;
-  /** Undefined for what a page or the API did without one, such as a hold. */
+  /** Undefined for what a page or the API did without one, such as a hold or a role. */
   readonly change: ChangeRequestRef | undefined;
   /** Undefined if the run ended before it was known. */
   readonly head: Revision | undefined;

@@ -347,6 +347,7 @@ function outcomeOf(action: AuditEntry["action"], succeeded: boolean): "done" | "
     case "queued":
     case "rolled-out":
     case "closed":
+    case "role-changed":
       return "done";
     case "synced":
     case "rolled-back":

@@ -172,7 +172,8 @@ function notLocked(application: string): ApiAnswer {
 const roleUpdate = z.strictObject({ role: z.enum(ROLES, { error: "must be admin or user" }) });
 
 /** `/api/v1/users`: who is logged in, and with which role. */
-function userRoutes({ users, log }: ApiParts): Router {
+function userRoutes(parts: ApiParts): Router {
+  const { users } = parts;
   const router = Router();
   router.get(
     "/users",
@@ -184,7 +185,7 @@ function userRoutes({ users, log }: ApiParts): Router {
       async (request, admin) => {
         const update = readBody(request, roleUpdate);
         if (update.kind === "wrong") return update.answer;
-        return roleAnswer(await users.setRole(pathPart(request, "id"), update.value.role, admin), admin, log);
+        return roleAnswer(await users.setRole(pathPart(request, "id"), update.value.role, admin), admin, parts);
       },
       withoutQuery,
       express.json({ limit: "10kb", inflate: false }),
@@ -193,15 +194,30 @@ function userRoutes({ users, log }: ApiParts): Router {
   return router;
 }
 
-function roleAnswer(change: RoleChange, by: Account, log: Log): ApiAnswer {
+async function roleAnswer(change: RoleChange, by: Account, parts: ApiParts): Promise<ApiAnswer> {
   switch (change.kind) {
     case "unknown":
       return { status: 404, error: "no user has this id; GET /api/v1/users lists them" };
     case "last-admin":
       return { status: 409, error: "this is the last admin: give somebody else the role admin first" };
     case "set": {
-      const { id, role } = change.account;
-      log.info({ user: id, role, by: by.id }, "role changed");
+      const { id, role, username } = change.account;
+      parts.log.info({ user: id, role, by: by.id }, "role changed");
+      await recordAudit(
+        {
+          at: parts.clock.now().toISOString(),
+          runId: parts.newRunId(),
+          delivery: "",
+          who: { host: by.provider, id: by.id, login: by.username },
+          change: undefined,
+          head: undefined,
+          action: "role-changed",
+          command: undefined,
+          applications: [],
+          reason: `${username} (${id}) has the role ${role}`,
+        },
+        parts,
+      );
       return { status: 200, body: { user: userBody(change.account) } };
     }
   }

@@ -27,6 +27,8 @@ export function activityWords(entry: AuditRecord): ActivityWords {
       return words("", "released");
     case "force-unlocked":
       return words("attention", "unlocked by an admin");
+    case "role-changed":
+      return words("attention", "role changed", reason);
     case "merged":
       return words("good", "merged", reason === undefined ? undefined : `with the method ${reason}`);
     case "queued":

@@ -228,6 +228,7 @@ export function lastFailure(entries: readonly AuditRecord[], options: FailureOpt
         break;
       case "queued":
       case "force-unlocked":
+      case "role-changed":
         break;
     }
   }

@@ -71,6 +71,15 @@ describe("an API token with the role admin", () => {
     await site.visitor("ana");
     const role = await ask("put /api/v1/users/{id}/role", "/api/v1/users/basic%3Aana/role", ADMIN.token, { json });
     expect([role.status, (await site.stores.users.find("basic:ana"))?.role]).toEqual([200, "admin"]);
+    expect(await site.stores.audit.list({ limit: 1 })).toMatchObject([
+      {
+        who: { host: "api-token", id: "api-token:ci", login: "ci" },
+        action: "role-changed",
+        change: undefined,
+        applications: [],
+        reason: "ana (basic:ana) has the role admin",
+      },
+    ]);
     const plan = "get /api/v1/plans/{host}/{owner}/{repo}/{number}";
     expect((await ask(plan, "/api/v1/plans/hosta/acme/deploy/7", ADMIN.token)).status).toBe(200);
     expect((await ask("delete /api/v1/locks/{app}", "/api/v1/locks/web", ADMIN.token)).status).toBe(200);
@@ -83,7 +92,11 @@ describe("an API token with the role admin", () => {
     });
     const activity = await ask("get /api/v1/activity", "/api/v1/activity?login=CI&limit=1", READER.token);
     expect(JSON.parse(activity.text)).toMatchObject({ entries: [{ who: { kind: "token", name: "ci" } }] });
-    expect((await (await site.visitor("ana")).ask("/activity")).text).toContain("ci (API token)");
+    const page = (await (await site.visitor("ana")).ask("/activity")).text;
+    expect(page).toContain("ci (API token)");
+    expect(page).toContain("ana (basic:ana) has the role admin");
+    const roles = await ask("get /api/v1/activity", "/api/v1/activity?action=role-changed", READER.token);
+    expect(JSON.parse(roles.text)).toMatchObject({ entries: [{ who: { name: "ci" }, action: "role-changed" }] });
   });
 
   test("needs no page of this site: a token proves the sender, whatever origin the request names", async () => {
