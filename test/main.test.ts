@@ -1,6 +1,6 @@
 import { spawn, type ChildProcess } from "node:child_process";
 import { once } from "node:events";
-import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { mkdir, mkdtemp, readdir, rm, writeFile } from "node:fs/promises";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
@@ -75,6 +75,30 @@ server: { host: 127.0.0.1, port: 0 }
 deployer: { server_url: "http://127.0.0.1:9", token: "\${ARGOCD_TOKEN}" }
 hostb: { url: "http://127.0.0.1:9", token: glpat-of-the-program, webhook_secret: hook-of-the-program }
 `;
+
+test("a start removes the clones that a killed process has left, and none of one that runs", async () => {
+  const path = await file("without-folder.yaml", VALID);
+  const folderOfAll = join(folder, "tmp");
+  await mkdir(folderOfAll);
+  const begin = async () => {
+    const program = start(["-c", path], { ARGOCD_TOKEN: "token", TMPDIR: folderOfAll });
+    await program.printed(/"listening"/);
+    return program;
+  };
+  const clones = async () => (await readdir(folderOfAll)).filter((name) => name.startsWith("svc-"));
+  const killed = await begin();
+  const [left] = await clones();
+  expect(left).toBeDefined();
+  killed.child.kill("SIGKILL");
+  await killed.ended;
+  expect(await clones()).toEqual([left]);
+  await begin();
+  const [first, ...others] = await clones();
+  expect([first === left, others]).toEqual([false, []]);
+  await begin();
+  expect(await clones()).toEqual(expect.arrayContaining([first]));
+  expect(await clones()).toHaveLength(2);
+});
 
 describe("svc check", () => {
   test("says that files are valid and ends with 0", async () => {

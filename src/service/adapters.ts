@@ -1,7 +1,8 @@
-import { mkdtemp, rm } from "node:fs/promises";
+import { mkdtemp, readdir, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { Logger } from "pino";
+import { errorCode } from "../config/files.js";
 import type { ServerConfig } from "../config/server/server.js";
 import { StoreUnavailable } from "../core/model/errors.js";
 import type { HostEvent } from "../core/model/event.js";
@@ -45,7 +46,7 @@ interface AdapterParts {
 export async function createAdapters(parts: AdapterParts) {
   const { config, telemetry, stores, compute, startGit, repositories, clock, log } = parts;
   const observedStores = telemetry.stores(stores ?? (await createStores(config, clock, log)));
-  const dataDir = config.server.dataDir ?? (await mkdtemp(join(tmpdir(), `${SERVICE}-`)));
+  const dataDir = config.server.dataDir ?? (await temporaryFolder());
   const mirror = createGitMirror({ dataDir, log, startGit });
   const argocd = createArgoCd(deployerConfig(config), { clock, log, compute });
   const waits = telemetry.limitWaits(createLimitWaits(clock, log));
@@ -71,6 +72,31 @@ export async function createAdapters(parts: AdapterParts) {
       if (config.server.dataDir === undefined) await rm(dataDir, { recursive: true, force: true });
     },
   };
+}
+
+const CLONES = new RegExp(`^${SERVICE}-clones-(\\d+)-(\\d+)-`);
+/** In a container that starts again, the new process has the id of the old one. */
+const BEGAN = String(Math.floor(performance.timeOrigin));
+
+/** A folder for clones, removed at the end. Those of killed processes would fill the disk with up to 8 GiB each, so they go first. */
+async function temporaryFolder(): Promise<string> {
+  const folders = await readdir(tmpdir()).catch(() => []);
+  const left = folders.filter((name) => isLeftBehind(CLONES.exec(name)));
+  // What another user's process has left stays.
+  await Promise.allSettled(left.map((name) => rm(join(tmpdir(), name), { recursive: true, force: true })));
+  return mkdtemp(join(tmpdir(), `${SERVICE}-clones-${process.pid}-${BEGAN}-`));
+}
+
+function isLeftBehind(found: RegExpExecArray | null): boolean {
+  const [, pid, began] = found ?? [];
+  if (pid === undefined) return false;
+  if (Number(pid) === process.pid) return began !== BEGAN;
+  try {
+    process.kill(Number(pid), 0);
+    return false;
+  } catch (error) {
+    return errorCode(error) === "ESRCH";
+  }
 }
 
 async function createStores({ kvstore }: ServerConfig, clock: Clock, log: Logger): Promise<Stores> {
