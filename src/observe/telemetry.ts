@@ -110,7 +110,7 @@ const EVENT_KINDS: Readonly<Record<HostEvent["kind"], true>> = {
  * failure it would see none. https://prometheus.io/docs/practices/instrumentation/#avoid-missing-metrics
  */
 function beginAtZero(metrics: Metrics, hosts: readonly HostId[]): void {
-  const { events, renderErrors, webhooksRefused } = metrics;
+  const { events, argocdErrors, renderErrors, webhooksRefused } = metrics;
   beginStoreErrors("queue", metrics);
   for (const host of hosts) {
     for (const kind of Object.keys(EVENT_KINDS)) {
@@ -118,6 +118,7 @@ function beginAtZero(metrics: Metrics, hosts: readonly HostId[]): void {
     }
     for (const reason of ["no_room", "too_slow"]) webhooksRefused.inc({ host, reason }, 0);
   }
+  for (const reason of ["unreachable", "unauthenticated", "forbidden"]) argocdErrors.inc({ reason }, 0);
   for (const mode of ["in-place", "temporary"]) {
     for (const reason of ["unauthenticated", "forbidden"]) renderErrors.inc({ mode, reason }, 0);
   }

@@ -54,6 +54,11 @@ export function createMetrics() {
       "render_errors_total",
       "Renders that failed, except those of stopped plans.",
     ),
+    argocdErrors: counter(
+      ["reason"],
+      "argocd_errors_total",
+      "Calls besides renders that Argo CD did not answer or refused.",
+    ),
     hostRequests: counter(
       ["host", "outcome"],
       "host_requests_total",
@@ -222,21 +227,7 @@ export function measureCalls(metrics: Metrics) {
         return call();
       },
     } satisfies MethodCalls<AuditLog>,
-    deployer: {
-      async renderManifests(call, { mode }, signal) {
-        metrics.renders.inc({ mode });
-        note((notes) => (notes.firstRenderStarted ??= performance.now()));
-        try {
-          return await call();
-        } catch (error) {
-          const reason = error instanceof DeployerFailure ? error.reason : "unexpected";
-          if (!signal.aborted) metrics.renderErrors.inc({ mode, reason });
-          throw error;
-        } finally {
-          note((notes) => (notes.lastRenderEnded = performance.now()));
-        }
-      },
-    } satisfies MethodCalls<Deployer>,
+    deployer: measureDeployer(metrics),
     repositories: {
       open: (call) => call().finally(() => note((notes) => (notes.fetched ??= performance.now()))),
     } satisfies MethodCalls<Repositories>,
@@ -255,6 +246,33 @@ export function measureCalls(metrics: Metrics) {
     } satisfies MethodCalls<LimitWaits>,
     push: (push: EventQueue["push"]) => measurePush(push, metrics),
   };
+}
+
+function measureDeployer(metrics: Metrics): MethodCalls<Deployer> {
+  return {
+    check: (call) => call().catch((error: unknown) => failedCall(error, metrics)),
+    listApplications: (call, signal) => call().catch((error: unknown) => failedCall(error, metrics, signal)),
+    sweep: (call) => call().catch((error: unknown) => failedCall(error, metrics)),
+    async renderManifests(call, { mode }, signal) {
+      metrics.renders.inc({ mode });
+      note((notes) => (notes.firstRenderStarted ??= performance.now()));
+      try {
+        return await call();
+      } catch (error) {
+        const reason = error instanceof DeployerFailure ? error.reason : "unexpected";
+        if (!signal.aborted) metrics.renderErrors.inc({ mode, reason });
+        throw error;
+      } finally {
+        note((notes) => (notes.lastRenderEnded = performance.now()));
+      }
+    },
+  };
+}
+
+/** Plans and syncs begin with a list: while Argo CD is away or refuses the token, nothing is rendered that could fail. */
+function failedCall(error: unknown, { argocdErrors }: Metrics, signal?: AbortSignal): never {
+  if (error instanceof DeployerFailure && signal?.aborted !== true) argocdErrors.inc({ reason: error.reason });
+  throw error;
 }
 
 /** Counts the events that never become a run. */

@@ -105,6 +105,18 @@ test("while the store is away its errors are counted, and what it alone knows is
   expect(valueOf(await scrape(port), "svc_locks_held")).toBe(1);
 });
 
+test.each([
+  [401, "unauthenticated"],
+  [503, "unreachable"],
+])("Argo CD that answers every call with %d is counted, although nothing is rendered then", async (status, reason) => {
+  const bot = await startBot({ host: "hosta", config: await withMetrics() });
+  bot.argocd.faults.add({ path: /\/api\/v1\//, fault: { kind: "status", status } });
+  await bot.open(changeOf(["web"]));
+  const scraped = await scrape(port);
+  expect(valueOf(scraped, "svc_renders_total")).toBe(0);
+  expect(valueOf(scraped, "svc_argocd_errors_total", { reason })).toBeGreaterThan(0);
+});
+
 test("two services in one process have numbers of their own", async () => {
   const config = await withMetrics();
   const [first, second] = [port, await freePort()];
