@@ -88,7 +88,7 @@ export function samplePlanOf(change: ChangeRequestRef, lines: number, plannedAt:
       sampleSet("tenants", {
         sourceFile: "argocd/tenants.yaml",
         added: [applicationName("tenant-b")],
-        notes: ["removed applications stay"],
+        notes: ["removed applications stay", "argocd/copy.yaml defines a set of the same name differently"],
       }),
       sampleSet("broken", {
         problem: "map has no entry for key <env>",

@@ -75,7 +75,7 @@ export async function changePage(
         head: plan.head,
         at: shownTime(plan.plannedAt, now),
         applications: planView(plan, { withDiff, words, hostPageOf }),
-        sets: plan.applicationSets,
+        sets: plan.applicationSets.map((set) => (withDiff ? set : { ...set, notes: [] })),
         notDeployed: plan.notDeployed,
         released: plan.released,
         notes: withDiff ? plan.notes : [],

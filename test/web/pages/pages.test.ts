@@ -104,7 +104,7 @@ describe.each(["memory", "redis"] as const)("over the store %s", (store) => {
       const { text } = await visitor.ask(CHANGE);
       expect(text).toContain("1 to create · 1 to update · 1 to delete");
       expect(text).toContain("3 changed resources are not shown, because authentication is off");
-      for (const absent of ["replicas", "settings", "PersistentVolumeClaim", "helm:", "broken.yaml"]) {
+      for (const absent of ["replicas", "settings", "PersistentVolumeClaim", "helm:", "broken.yaml", "copy.yaml"]) {
         expect(text).not.toContain(absent);
       }
     });
