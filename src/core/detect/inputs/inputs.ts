@@ -296,7 +296,7 @@ function addHelmFiles(reader: HelmReader, options: Source["helm"], into: InputCo
         into.addWhole(`its value file ${written} cannot be told before rendering`);
         break;
       case "url":
-        into.addRemote();
+        into.addRemote([place.url]);
         break;
       case "elsewhere":
         break;
@@ -307,7 +307,10 @@ function addHelmFiles(reader: HelmReader, options: Source["helm"], into: InputCo
   }
 }
 
-type Place = { readonly kind: "here"; readonly path: string } | { readonly kind: "elsewhere" | "url" | "unknown" };
+type Place =
+  | { readonly kind: "here"; readonly path: string }
+  | { readonly kind: "url"; readonly url: string }
+  | { readonly kind: "elsewhere" | "unknown" };
 
 /** As in Argo CD, a reference is resolved before variables are. */
 function placeOf(written: string, { source, sources, positions, environment }: HelmReader): Place {
@@ -315,7 +318,7 @@ function placeOf(written: string, { source, sources, positions, environment }: H
   const target = ref === undefined ? undefined : sources.find((other) => other.ref === ref);
   const file = substitute(target === undefined ? written : (rest ?? ""), environment);
   if (file === undefined || file.includes("{{")) return { kind: "unknown" };
-  if (target === undefined && /^https?:\/\//i.test(file)) return { kind: "url" };
+  if (target === undefined && /^https?:\/\//i.test(file)) return { kind: "url", url: file };
   if (file.includes("://")) return { kind: "unknown" };
   if (!positions.includes((target ?? source).position)) return { kind: "elsewhere" };
   const fromRoot = target !== undefined || file.startsWith("/");

@@ -308,21 +308,29 @@ function ownPathOf(address: string, change: Branches): string | undefined {
 
 /**
  * The path of a single file of the base branch, which the hosts serve at `<repository>/raw/<branch>/<path>`, some with `/-` before
- * it, or at `<owner>/<name>/<branch>/<path>` of a host `raw.…`.
+ * it, or at `<owner>/<name>/<branch>/<path>` of a host `raw.…`, or below `/raw` where that host's manual calls subdomain isolation
+ * disabled.
  */
 function ownFileOf(parts: readonly string[], change: Branches): string | undefined {
-  const isRaw = /^raw\./i.test(parts[2] ?? "");
   const own = change.repositoryUrls.map(pathOnHost);
-  const ends = parts.findIndex((_, at) => {
-    const url = parts.slice(0, at + 1).join("/");
-    return at > 2 && (isRaw ? own.includes(pathOnHost(url)) : isOwnRepository(change, url));
-  });
-  const rest = parts.slice(ends + 1).join("/");
-  const file = (ends === -1 ? undefined : isRaw ? rest : /^(?:-\/)?raw\/(.*)$/s.exec(rest)?.[1]) ?? "";
+  const file = /^raw\./i.test(parts[2] ?? "")
+    ? behindRepository(parts, (url) => own.includes(pathOnHost(url)))
+    : (/^(?:-\/)?raw\/(.*)$/s.exec(behindRepository(parts, isOwn))?.[1] ??
+      (parts[3] === "raw" ? behindRepository(parts.toSpliced(3, 1), isOwn) : ""));
   const { baseBranch, defaultBranch } = change;
   const names = [`refs/heads/${baseBranch}/`, `${baseBranch}/`, ...(baseBranch === defaultBranch ? ["HEAD/"] : [])];
   const name = names.find((one) => file.startsWith(one));
   return name === undefined ? undefined : cleanPath(file.slice(name.length));
+
+  function isOwn(url: string): boolean {
+    return isOwnRepository(change, url);
+  }
+}
+
+/** What follows the address of a repository; empty without one. */
+function behindRepository(parts: readonly string[], isRepository: (url: string) => boolean): string {
+  const ends = parts.findIndex((_, at) => at > 2 && isRepository(parts.slice(0, at + 1).join("/")));
+  return ends === -1 ? "" : parts.slice(ends + 1).join("/");
 }
 
 function pathOnHost(url: string): string {

@@ -209,7 +209,7 @@ async function readsOf(file: string, directory: string, tree: RepositoryTree): P
     .filter(({ text, path }) => text.split("/").includes("..") || tree.hasDirectory(path))
     .map(({ path }) => path)
     .filter((path) => path !== directory);
-  const addresses = objects.flatMap(graphEntries).filter(mayBeAddress);
+  const addresses = [...objects.flatMap(graphEntries).filter(mayBeAddress), ...objects.flatMap(fetchedFiles)];
   if (addresses.length > MAX_FILES) return undefined;
   return { paths, remote, addresses, versions: objects.flatMap(chartsIn).some(isFromRepository), program };
 }
@@ -306,6 +306,11 @@ function fetchesRemotes(kustomization: JsonObject, directory: string, tree: Repo
 
 function graphEntries(kustomization: JsonObject): readonly string[] {
   return GRAPH_FIELDS.flatMap((field) => membersOf(kustomization, field).flatMap(textsIn));
+}
+
+/** Kustomize fetches every file that is named by a web address, also behind `key=` (`FileLoader.Load` of Kustomize 5). */
+function fetchedFiles(kustomization: JsonObject): readonly string[] {
+  return textsIn(kustomization).flatMap((text) => /^(?:[^=:/]*=)?(https?:\/\/.*)$/i.exec(text)?.[1] ?? []);
 }
 
 /** Whether any text in a value is a URL or an SSH address. */

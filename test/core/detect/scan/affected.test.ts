@@ -445,6 +445,8 @@ describe("single files of this repository that are read by their address", () =>
     `${OWN_URL}/-/raw/HEAD/values/web.yaml`,
     "https://raw.example.com/acme/deploy/main/values/web.yaml",
     "https://raw.example.com/acme/deploy/refs/heads/main/values/web.yaml?token=x",
+    // https://docs.github.com/en/enterprise-server/admin/configuring-settings/hardening-security-for-your-enterprise/enabling-subdomain-isolation
+    "https://git.example.com/raw/acme/deploy/main/values/web.yaml",
   ])("%s", async (address) => {
     const listed = [{ application: "web", reason: expect.stringContaining("by this address") }];
     for (const helm of [{ valueFiles: [address] }, { fileParameters: [{ name: "a", path: address }] }]) {
@@ -455,12 +457,38 @@ describe("single files of this repository that are read by their address", () =>
   });
 
   test.each([
+    ["patches: [{ path: '<address>' }]"],
+    ["configMapGenerator: [{ name: web, files: ['<address>'] }]"],
+    ["configMapGenerator: [{ name: web, files: ['web.yaml=<address>'] }]"],
+    ["helmCharts: [{ name: web, repo: 'https://charts.example.com', version: 1.2.3, valuesFile: '<address>' }]"],
+    ["helmCharts: [{ name: web, repo: 'https://git.example.com/acme/deploy/raw/main/values' }]"],
+  ])("in a kustomization: %s", async (written) => {
+    const address = `${OWN_URL}/raw/main/values/web.yaml`;
+    const [first] = await found(spec("apps/web"), written.replace("<address>", address));
+    expect(first?.reason).toContain("by this address");
+  });
+
+  test("in a file of parameters", async () => {
+    const helm = { valueFiles: [`${OWN_URL}/raw/main/values/$ARGOCD_APP_NAME.yaml`] };
+    const base = {
+      "values/web.yaml": "a: 1",
+      "apps/web/Chart.yaml": "name: web",
+      "apps/web/.argocd-source.yaml": JSON.stringify({ helm }),
+    };
+    const head = { ...base, "values/web.yaml": "a: 2" };
+    const { notFollowing } = await detection({ base, head, live: [live("web", spec("apps/web"))] });
+    expect(notFollowing).toEqual([{ application: "web", reason: expect.stringContaining("by this address") }]);
+  });
+
+  test.each([
     `${OWN_URL}/raw/v1/values/web.yaml`,
     `${OWN_URL}/raw/main/values/shop.yaml`,
     `${OWN_URL}2/raw/main/values/web.yaml`,
     "https://other.example.com/acme/deploy/raw/main/values/web.yaml",
     "https://raw.example.com/acme/deploy2/main/values/web.yaml",
     "https://raw.example.com/acme/deploy/mainline/values/web.yaml",
+    "https://git.example.com/raw/acme/deploy/v1/values/web.yaml",
+    "https://other.example.com/raw/acme/deploy/main/values/web.yaml",
   ])("%s is none of them", async (address) => {
     expect(await found({ source: { ...chart, helm: { valueFiles: [address] } } })).toEqual([]);
     expect(await found(spec("apps/web"), `resources: ['${address}']`)).toEqual([]);
