@@ -69,8 +69,14 @@ export function getManagedResources(client: Client, target: Target, limits: Omit
   return client.unread(readCall([target.resourceName, "managed-resources"], { query: identity(target), ...limits }));
 }
 
-/** Refuses `Project` beside `project`, which Argo CD reads as the same. @throws {ArgoCdFailure} before a request is made. */
+/**
+ * Refuses `Project` beside `project`, which Argo CD reads as the same, and what may be cut off, as by `listedJson`.
+ * @throws {ArgoCdFailure} before a request is made.
+ */
 export function requireExactKeys(definition: Json): void {
+  if (isNestedDeeper(MAX_DEPTH, definition)) {
+    throw new ArgoCdFailure("refused", `the definition is nested deeper than ${MAX_DEPTH} levels`);
+  }
   const found = misspelledMember(definition);
   if (found === undefined) return;
   const key = JSON.stringify(found.key.slice(0, LONGEST_KEY));
@@ -124,6 +130,24 @@ export const json = z.custom<JsonObject>(
   (value) => isJsonObject(value) && !isNestedDeeper(MAX_DEPTH, value),
   "not an object, or nested too deep",
 );
+
+/**
+ * The same for an item of a list, where one that cannot be read must not be missing: nobody would know what a change does to it.
+ * What is nested too deep is cut off, and stays deeper than is allowed, so that it cannot pass for the whole.
+ */
+export const listedJson = z
+  .custom<JsonObject>(isJsonObject, "not an object")
+  .transform((value) => (isNestedDeeper(MAX_DEPTH, value) ? members(value, MAX_DEPTH) : value));
+
+function cutOff(value: Json, levels: number): Json {
+  if (Array.isArray(value)) return levels === 0 ? [] : (value as readonly Json[]).map((one) => cutOff(one, levels - 1));
+  return isJsonObject(value) ? members(value, levels) : value;
+}
+
+function members(value: JsonObject, levels: number): JsonObject {
+  if (levels === 0) return {};
+  return Object.fromEntries(Object.entries(value).map(([key, one]) => [key, one && cutOff(one, levels - 1)]));
+}
 
 export const metadata = z.object({
   name: z.string().min(1),

@@ -23,6 +23,7 @@ import {
   getItems,
   identity,
   isOutdated,
+  listedJson,
   nameOfResource,
   ownNamespace,
   type Parts,
@@ -351,6 +352,7 @@ const listedStatus = z.object({ status: z.string().nullish() }).nullish().catch(
 
 /** As the list of applications has them, where `fields` selects only these members of the status. */
 const listedItem = applicationItem.extend({
+  spec: listedJson,
   status: z.object({ sync: listedStatus, health: listedStatus }).nullish().catch(undefined),
 });
 /** https://argo-cd.readthedocs.io/en/stable/user-guide/app_deletion/ */

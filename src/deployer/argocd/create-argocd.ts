@@ -21,6 +21,7 @@ import {
   getItems,
   identity,
   json,
+  listedJson,
   metadata,
   nameOfResource,
   ownNamespace,
@@ -245,7 +246,7 @@ const SETS = ["api", "v1", "applicationsets"] as const;
 
 const wholeSet = z.object({ metadata: json, spec: json });
 const setList = z.object({ items: z.array(z.unknown()).nullish() });
-const setItem = z.object({ metadata, spec: json });
+const setItem = z.object({ metadata, spec: listedJson });
 
 function createApplicationSets({
   config,

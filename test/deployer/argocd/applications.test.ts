@@ -1,5 +1,6 @@
 import { expect, test } from "@jest/globals";
 import { applicationName } from "../../../src/core/model/brand.js";
+import { isNestedDeeper } from "../../../src/core/model/json.js";
 import { fixture, recordedApplication } from "./fixture.js";
 import { argocd, settings, withArgoCd } from "./scripted-argocd.js";
 import { failureOf, underTest } from "./under-test.js";
@@ -64,6 +65,23 @@ test("the list says how healthy each is and whether it is in sync; what cannot b
     ["none", unknown],
     ["text", unknown],
   ]);
+});
+
+test("a definition that is nested too deep is listed as far as it can be read, and read whole only with a failure", async () => {
+  settings();
+  const valuesObject = JSON.parse(`${'{"a":'.repeat(1000)}1${"}".repeat(1000)}`) as object;
+  const source = { repoURL: "https://git.example.com/acme/deploy", path: "apps/web", helm: { valuesObject } };
+  const destination = { namespace: "shop" };
+  const item = { metadata: { name: "deep" }, spec: { source, destination, project: "team" } };
+  list({ items: [item, { metadata: { name: "web" }, spec: {} }] });
+  argocd.get("/api/v1/applications/deep").query({ project: "team" }).reply(200, item);
+  const { deployer } = underTest();
+  const found = await deployer.listApplications();
+  expect(found.map(({ name }) => name)).toEqual(["deep", "web"]);
+  expect(found[0]?.spec).toMatchObject({ source: { path: "apps/web", repoURL: source.repoURL }, destination });
+  expect(isNestedDeeper(201, found[0]?.spec)).toBe(false);
+  const failure = await failureOf(deployer.findApplication(applicationName("deep")));
+  expect(failure.message).toContain("the application deep is not as expected (spec)");
 });
 
 test.each([

@@ -147,6 +147,18 @@ test("all sets are read, without what Kubernetes notes in their metadata; one th
   ]);
 });
 
+test("a set that is nested too deep is listed, and svc does not ask what a part of it generates", async () => {
+  settings();
+  const values = JSON.parse(`${'{"a":'.repeat(1000)}1${"}".repeat(1000)}`) as object;
+  const generators = [{ git: { repoURL: "https://git.example.com/acme/deploy", files: [{ path: "a.yaml" }] } }];
+  listSets({ items: [{ metadata: { name: "deep" }, spec: { generators, template: { values } } }] });
+  const { deployer } = underTest();
+  const [set] = await deployer.listApplicationSets();
+  expect(set).toMatchObject({ name: "deep", resource: { spec: { generators } } });
+  const failure = await failureOf(deployer.expandApplicationSet(set ?? SET, CHANGE));
+  expect(failure.message).toBe("the definition is nested deeper than 200 levels");
+});
+
 test.each([
   ["null, as Argo CD answers to a token that may see none", { metadata: { resourceVersion: "509" }, items: null }],
   ["missing", {}],
