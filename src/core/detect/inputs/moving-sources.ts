@@ -205,7 +205,7 @@ interface InputReasons {
   readonly moving: readonly string[];
   /** Whether sources of the repository that do not follow the base branch read changed files. */
   readonly others: boolean;
-  /** An address in its files that means this repository at the base branch, where files change. */
+  /** What its files read of this repository at the base branch by addresses, where files change: a clause that ends before "when". */
   readonly byAddress: string | undefined;
   /** The changed files that are certainly read: not those of a source that may read any file. */
   readonly touched: readonly string[];
@@ -244,7 +244,7 @@ export async function findInputReasons(
       touched.push(certainlyTouched(rest, changed));
     }
     const found = await findByAddress(definition, [...inputs, ...rest], around);
-    byAddress ??= found?.address;
+    byAddress ??= found?.reads;
     touched.push(found?.touched ?? []);
   }
   return { moving: [...new Set(moving)], others, byAddress, touched: touched.flat() };
@@ -258,7 +258,7 @@ async function findByAddress(
   definition: Application,
   inputs: InputSet,
   around: Surroundings,
-): Promise<{ readonly address: string; readonly touched: readonly string[] } | undefined> {
+): Promise<{ readonly reads: string; readonly touched: readonly string[] } | undefined> {
   const { change, changed } = around;
   const files = sourcesOf(definition.spec).flatMap(({ helm }) => [
     ...(helm?.valueFiles ?? []),
@@ -269,13 +269,20 @@ async function findByAddress(
     ...files.filter((file) => /^https?:/i.test(file)),
   ];
   const seen = new Set<string>();
-  for (let next = waiting.pop(); next !== undefined && seen.size < MAX_ADDRESSES; next = waiting.pop()) {
+  for (let next = waiting.pop(); next !== undefined; next = waiting.pop()) {
     const path = ownPathOf(next, change);
     if (path === undefined || seen.has(next)) continue;
+    if (seen.size === MAX_ADDRESSES) {
+      const reads = `more than ${MAX_ADDRESSES} addresses of this repository, not all of which svc looks up: the change may reach it`;
+      return { reads, touched: [] };
+    }
     seen.add(next);
     const source = { repoURL: change.repositoryUrls[0] ?? "", path };
     const read = await inputsInBothTrees({ ...definition, annotations: {}, spec: { source } }, [1], around);
-    if (touches(read, changed)) return { address: withoutSecrets(next), touched: certainlyTouched(read, changed) };
+    if (touches(read, changed)) {
+      const reads = `${withoutSecrets(next)} by this address: the change reaches it`;
+      return { reads, touched: certainlyTouched(read, changed) };
+    }
     waiting.push(...read.flatMap(({ addresses = [] }) => addresses));
   }
   return undefined;

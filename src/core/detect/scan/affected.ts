@@ -186,8 +186,8 @@ async function lookAt(
     return {
       application: name,
       reason:
-        `its files read ${inputs.byAddress} by this address: the change reaches it when it is merged into ` +
-        `${change.baseBranch}, and no plan shows what it does there`,
+        `its files read ${inputs.byAddress} when it is merged into ${change.baseBranch}, ` +
+        "and no plan shows what it does there",
     };
   }
   return {

@@ -400,6 +400,21 @@ describe("what a kustomization reads of this repository by its address", () => {
     expect((await found(address, "common/cm.yaml")).notFollowing).toEqual([]);
   });
 
+  test("of more addresses than svc looks up, any may be of what changes", async () => {
+    const resources = Array.from({ length: 51 }, (_, at) => `${OWN_URL}//base${at}`);
+    const base = { "apps/web/kustomization.yaml": JSON.stringify({ resources }), "base0/cm.yaml": "a: 1" };
+    const head = { ...base, "base0/cm.yaml": "a: 2" };
+    const { notFollowing } = await detection({ base, head, live: [live("web", spec("apps/web"))] });
+    expect(notFollowing).toEqual([
+      {
+        application: "web",
+        reason:
+          "its files read more than 50 addresses of this repository, not all of which svc looks up: the change may reach it " +
+          "when it is merged into main, and no plan shows what it does there",
+      },
+    ]);
+  });
+
   test("a link to the repository among the annotations is not read", async () => {
     const resources = ["https://other.example.com/acme/base"];
     const text = JSON.stringify({ resources, commonAnnotations: { "example.com/source": OWN_URL } });
