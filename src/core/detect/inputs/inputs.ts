@@ -130,7 +130,7 @@ async function addOptionInputs(
   const named = layers.flatMap(kustomizeEntries);
   // Kustomize works in the directory that a linked path leads to.
   const places = [...new Set([path, tree.follow(path).path ?? path])];
-  const from = (entry: string) => places.flatMap((place) => withMatches(cleanPath(place, entry), tree));
+  const from = (entry: string) => places.flatMap((place) => withMatches(cleanPath(place, entry), tree, into));
   const elsewhere = named.filter((entry) => !places.some((place) => isPathIn(tree, place, entry)));
   if (elsewhere.length > 0) into.addRemote(elsewhere);
   for (const one of named.flatMap(from)) into.addPath(one);

@@ -2,7 +2,7 @@ import { isJsonObject, type Json, type JsonObject } from "../../model/json.js";
 import type { RepositoryTree } from "../../ports/snapshot.js";
 import { cleanPath, hasGlob, matchesGlob } from "../tree/repository-path.js";
 import { mayBeAddress } from "../tree/repository-url.js";
-import { fixedPart, type InputCollector, isExactVersion, isPathIn } from "./input-set.js";
+import { type InputCollector, isExactVersion, isPathIn } from "./input-set.js";
 
 const MAX_CHARTS = 200;
 
@@ -104,16 +104,38 @@ export function hasKustomization(directory: string, tree: RepositoryTree): boole
 }
 
 /**
- * A path, and the entries of the tree that match it: Argo CD hands components to `kustomize edit add component`, which expands
- * patterns by the rules of Go's `filepath.Glob` (`GlobPatternsWithLoader` of Kustomize 5).
+ * A path, and what of the tree matches it: Argo CD hands components to `kustomize edit add component`, which expands patterns by
+ * the rules of Go's `filepath.Glob` (`GlobPatternsWithLoader` of Kustomize 5), and so through links. Of several paths to one
+ * place the first counts.
  */
-export function withMatches(path: string, tree: RepositoryTree): readonly string[] {
+export function withMatches(path: string, tree: RepositoryTree, into: InputCollector): readonly string[] {
   if (!hasGlob(path)) return [path];
-  const [fixed, depth] = [fixedPart(path), path.split("/").length];
-  const real = tree.follow(fixed).path ?? fixed;
-  const found = tree.entriesIn(fixed).map((entry) => cleanPath(fixed, entry.path.slice(real.length)).split("/"));
-  const candidates = new Set(found.map((parts) => parts.slice(0, depth).join("/")));
-  return [path, ...[...candidates].filter((one) => matchesGlob(path, one, { doubleStar: false }))];
+  const parts = path.split("/");
+  if (parts.length > MAX_DEPTH) {
+    into.addWhole(`a pattern of its components is nested more than ${MAX_DEPTH} deep`);
+    return [path];
+  }
+  let found: ReadonlyMap<string, string> = new Map([["", ""]]);
+  for (const part of parts) {
+    const names = ([real, directory]: readonly [string, string]) =>
+      (hasGlob(part) ? namesIn(directory, real, tree) : [part])
+        .filter((name) => name === part || matchesGlob(part, name, { doubleStar: false }))
+        .map((name) => cleanPath(directory, name));
+    const next = new Map<string, string>();
+    for (const one of [...found].flatMap(names)) {
+      const { path: real } = tree.follow(one);
+      if (real !== undefined && !next.has(real)) next.set(real, one);
+    }
+    found = next;
+  }
+  return [path, ...[...found.values()].filter((one) => tree.entriesIn(one).length > 0)];
+}
+
+/** What is directly in a directory, by name. */
+function namesIn(directory: string, real: string, tree: RepositoryTree): readonly string[] {
+  const start = real === "" ? 0 : real.length + 1;
+  const names = tree.entriesIn(directory).map((entry) => entry.path.slice(start).split("/", 1)[0] ?? "");
+  return [...new Set(names)].filter((name) => name !== "");
 }
 
 /**

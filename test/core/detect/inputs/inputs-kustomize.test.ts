@@ -130,6 +130,21 @@ test("components of the spec that a pattern names are followed, and others are n
   expect(touchedAmong(await inputs(files, { components: ["../../comp/*"] }), paths)).toEqual(paths.slice(0, -1));
 });
 
+test("a pattern of components leads through links, round and round as well", async () => {
+  const files: Files = {
+    "teams/eu": { kind: "symlink", target: "../regions/eu" },
+    "teams/loop": { kind: "symlink", target: "../teams" },
+    "regions/eu/comp/kustomization.yaml": "kind: Component\nresources: [../../../lib/x.yaml]",
+    "regions/us/comp/kustomization.yaml": "kind: Component\nresources: [../../../lib/y.yaml]",
+  };
+  const read = ["teams/eu", "regions/eu/comp/c.yaml", "lib/x.yaml"];
+  const paths = [...read, "regions/us/comp/c.yaml", "lib/y.yaml"];
+  expect(touchedAmong(await inputs(files, { components: ["../../teams/*/comp"] }), paths)).toEqual(read);
+  expect(touchedAmong(await inputs(files, { components: ["../../teams/*/*/*/*/comp"] }), paths)).toEqual(read);
+  const [part] = await inputs(files, { components: [`../../teams/${"*/".repeat(1000)}comp`] });
+  expect(part?.whole).toContain("is nested more than 20 deep");
+});
+
 test.each([
   [{ components: ["../../comp"] }, false],
   [{ components: ["https://github.com/acme/comp?ref=main"] }, true],
