@@ -183,9 +183,9 @@ function taggedName({ targetRevision, tagPrefix }: Source): string | undefined {
   return tagPrefix !== undefined && VERSION.test(targetRevision) ? `${tagPrefix}${targetRevision}` : undefined;
 }
 
-/** Whether a version may be in a range. Only `1.x`, `1.2.x` and the like are compared with it. */
+/** Whether a version may be in a range. Only `1.x`, `1.x.x`, `1.2.x` and the like are compared with it. */
 function mayBeIn(range: string, version: string): boolean {
-  const numbers = /^v?(\d+(?:\.\d+)?)\.[xX*]$/.exec(range)?.[1]?.split(".");
+  const numbers = /^v?(\d+(?:\.\d+)?)(?:\.[xX*]){1,2}$/.exec(range)?.[1]?.split(".");
   const [major = "", minor = "0"] = /^v?(\d+)(?:\.(\d+))?/.exec(version)?.slice(1) ?? [];
   return numbers === undefined || numbers.every((number, at) => Number(number) === Number([major, minor][at]));
 }

@@ -96,6 +96,7 @@ function side(baseBranch: string, source: JsonObject, tag: string) {
 test.each<[string, JsonObject, string, string]>([
   ["1.x", {}, "v1.2.3", "1.x may mean a range of versions"],
   ["2.0.x", {}, "2", "2.0.x may mean a range of versions"],
+  ["2.x.x", {}, "v2.1.0", "2.x.x may mean a range of versions"],
   ["v1.x", {}, "v1+build.5", "v1.x may mean a range of versions"],
   ["1.2.x-rc", {}, "v1.2.3", "1.2.x-rc may mean a range of versions"],
   ["x", {}, "0.1", "x may mean a range of versions"],
@@ -113,6 +114,7 @@ test.each<[string, JsonObject, string]>([
   ["2.x", {}, "v1.2.3"],
   ["2.x", {}, "v20.2.3"],
   ["1.2.x", {}, "1.3"],
+  ["2.x.x", {}, "v1.2.3"],
   ["1.x", { tagPrefix: "web-" }, "v1.2.3"],
   ["1.2", {}, "v1.2.3"],
   ["2024.q1", {}, "v1.2.3"],
