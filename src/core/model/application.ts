@@ -126,7 +126,12 @@ function readSources(spec: ApplicationSpec): readonly Source[] {
   }
   const list = spec.sources;
   if (isMultiSource(spec) && Array.isArray(list)) {
-    return list.map((source: unknown, index) => readSource(source, index + 1, "plain"));
+    // In a list, Argo CD drops no empty block (v3.5 `NormalizeApplicationSpec`): `directory: {}` says what the source is.
+    const isDirectory = (source: unknown) => isJsonObject(source) && isJsonObject(source.directory);
+    return list.map((source: unknown, index) => {
+      const read = readSource(source, index + 1, "plain");
+      return isDirectory(source) ? { ...read, directory: true } : read;
+    });
   }
   return isJsonObject(spec.source) ? [readSource(spec.source, 1, "plain")] : [];
 }

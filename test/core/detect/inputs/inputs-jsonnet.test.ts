@@ -1,10 +1,18 @@
 import { describe, expect, test } from "@jest/globals";
-import type { Files } from "../memory-snapshot.js";
-import { single, touched, wholeReason } from "../read-inputs.js";
+import { type Files, OWN_URL } from "../memory-snapshot.js";
+import { application, single, touched, wholeReason } from "../read-inputs.js";
 
 const withLibraries = (...libs: string[]) => single("apps/web", { directory: { jsonnet: { libs } } });
 
 describe("Jsonnet", () => {
+  test.each([
+    [application({ sources: [{ repoURL: OWN_URL, path: "apps/web", directory: {} }] }), ["lib/a.libsonnet"]],
+    [single("apps/web", { directory: {} }), []],
+  ])("counts beside a kustomization where %j makes it a directory to Argo CD", async (of, read) => {
+    const files: Files = { "apps/web/kustomization.yaml": "", "apps/web/x.jsonnet": "import '../../lib/a.libsonnet'" };
+    expect(await touched(files, of, ["lib/a.libsonnet"])).toEqual(read);
+  });
+
   test.each<[string, Files, string, string]>([
     ["beside the file", { "apps/web/main.jsonnet": "import '../lib/a.libsonnet'" }, "apps/lib/a.libsonnet", "apps/a"],
     ["as text", { "apps/web/main.jsonnet": "importstr '../../certs/ca.pem'" }, "certs/ca.pem", "certs/b.pem"],
