@@ -22,8 +22,8 @@ export interface InputCollector {
   addWhole(reason: string): void;
   /** Something from elsewhere; `addresses` may name repositories. */
   addRemote(addresses?: readonly string[]): void;
-  /** A chart of a fixed version. */
-  addVersion(): void;
+  /** A chart of a fixed version; `addresses` as above. */
+  addVersion(addresses?: readonly string[]): void;
   readonly part: InputPart;
 }
 

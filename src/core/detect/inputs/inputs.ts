@@ -384,7 +384,10 @@ function collectInputs(position: number, sourcePath: string): InputCollector {
       remote = true;
       for (const address of found) addresses.add(address);
     },
-    addVersion: () => (versions = true),
+    addVersion(found = []) {
+      versions = true;
+      for (const address of found) addresses.add(address);
+    },
     get part() {
       const read = { position, sourcePath, whole, paths: [...paths], patterns: [...patterns], remote };
       return {

@@ -260,7 +260,8 @@ async function findByAddress(
   around: Surroundings,
 ): Promise<{ readonly reads: string; readonly touched: readonly string[] } | undefined> {
   const { change, changed } = around;
-  const files = sourcesOf(definition.spec).flatMap(({ helm }) => [
+  const files = sourcesOf(definition.spec).flatMap(({ chart, repoURL, helm }) => [
+    ...(chart === undefined ? [] : [repoURL]),
     ...(helm?.valueFiles ?? []),
     ...(helm?.fileParameters ?? []),
   ]);
@@ -326,7 +327,7 @@ function ownFileOf(parts: readonly string[], change: Branches): string | undefin
       (parts[3] === "raw" ? behindRepository(parts.toSpliced(3, 1), isOwn) : ""));
   const { baseBranch, defaultBranch } = change;
   const names = [`refs/heads/${baseBranch}/`, `${baseBranch}/`, ...(baseBranch === defaultBranch ? ["HEAD/"] : [])];
-  const name = names.find((one) => file.startsWith(one));
+  const name = names.find((one) => `${file}/`.startsWith(one));
   return name === undefined ? undefined : cleanPath(file.slice(name.length));
 
   function isOwn(url: string): boolean {

@@ -25,8 +25,8 @@ export async function addChartDependencies(
         into.addWhole(`the dependencies in ${file} cannot be read`);
         return;
       }
-      if (dependencies.remote) into.addRemote();
-      if (dependencies.versions) into.addVersion();
+      if (dependencies.remote) into.addRemote(dependencies.addresses);
+      if (dependencies.versions) into.addVersion(dependencies.addresses);
       for (const path of dependencies.local) {
         found.push(path);
         into.addPath(path);
@@ -56,6 +56,8 @@ interface Dependencies {
   readonly remote: boolean;
   /** Some come from a chart repository with one. */
   readonly versions: boolean;
+  /** Of chart repositories, one of which may be this repository's own files. */
+  readonly addresses: readonly string[];
 }
 
 /** Undefined when the file cannot be read. */
@@ -79,6 +81,7 @@ async function dependenciesIn(path: string, tree: RepositoryTree): Promise<Depen
     local: local.map((repository) => cleanPath(path, "..", repository.slice("file://".length))),
     remote: fetched.some(({ exact }) => !exact),
     versions: fetched.some(({ exact }) => exact),
+    addresses: fetched.flatMap(({ repositories }) => repositories).filter((one) => /^https?:/i.test(one)),
   };
 }
 
@@ -172,7 +175,7 @@ export async function addKustomizeInputs(
           into.addWhole(`the kustomization ${file} runs a program of the repository, which may read any file`);
         }
         if (reads.remote) into.addRemote(reads.addresses);
-        if (reads.versions) into.addVersion();
+        if (reads.versions) into.addVersion(reads.addresses);
         files += 1 + reads.paths.length;
         if (files > MAX_FILES) {
           into.addWhole(`its kustomizations name more than ${MAX_FILES} files`);

@@ -483,6 +483,23 @@ describe("single files of this repository that are read by their address", () =>
     expect(first?.reason).toContain("by this address");
   });
 
+  test.each([`${OWN_URL}/raw/main/values`, "https://raw.example.com/acme/deploy/main", `${OWN_URL}/raw/main/`])(
+    "a repository of charts that is served at %s",
+    async (address) => {
+      const byAddress = [{ application: "web", reason: expect.stringContaining(`${address} by this address`) }];
+      expect(await found({ source: { ...chart, repoURL: address } })).toEqual(byAddress);
+      for (const version of ["1.2.3", "1.x"]) {
+        const helmCharts = JSON.stringify([{ name: "web", repo: address, version }]);
+        expect(await found(spec("apps/web"), `helmCharts: ${helmCharts}`)).toEqual(byAddress);
+        const dependencies = JSON.stringify([{ name: "web", repository: address, version }]);
+        const base = { "values/index.yaml": "a: 1", "apps/web/Chart.yaml": `dependencies: ${dependencies}` };
+        const head = { ...base, "values/index.yaml": "a: 2" };
+        const { notFollowing } = await detection({ base, head, live: [live("web", spec("apps/web"))] });
+        expect(notFollowing).toEqual(byAddress);
+      }
+    },
+  );
+
   test("in a file of parameters", async () => {
     const helm = { valueFiles: [`${OWN_URL}/raw/main/values/$ARGOCD_APP_NAME.yaml`] };
     const base = {
