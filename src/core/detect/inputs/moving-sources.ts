@@ -289,10 +289,11 @@ async function findByAddress(
   return undefined;
 }
 
-/** A query of anything but Kustomize's own options may be a token. */
+/** A query of anything but Kustomize's own options may be a token, and a long one hides the rest. */
 function withoutSecrets(address: string): string {
   const [bare = "", query = ""] = address.split(/\?(.*)/s);
-  return redactUserInfo(/^(?:(?:ref|version|submodules|timeout|depth)=[^&]*&?)*$/.test(query) ? address : bare);
+  const isOpen = query.split("&").every((part) => /^(?:(?:ref|version|submodules|timeout|depth)=|$)/.test(part));
+  return redactUserInfo(isOpen && address.length <= LONGEST_ADDRESS ? address : bare);
 }
 
 /** No repository has a longer one, and the cost of reading it grows faster than its length. */
@@ -303,8 +304,9 @@ const LONGEST_ADDRESS = 2048;
  * `https://host/owner/name//path?ref=branch`, without a scheme too (`NewRepoSpecFromURL` of Kustomize 5), or as a single file.
  */
 function ownPathOf(address: string, change: Branches): string | undefined {
-  if (address.length > LONGEST_ADDRESS) return undefined;
   const [, bare = "", query = ""] = /^(?:git::)?([^?#]*)\??([^#]*)/.exec(address) ?? [];
+  // A query may be as long as somebody likes.
+  if (bare.length > LONGEST_ADDRESS) return undefined;
   const url = bare.includes("://") || /^[^/]+@/.test(bare) ? bare : `https://${bare}`;
   const parts = url.split("/");
   const file = ownFileOf(parts, change);

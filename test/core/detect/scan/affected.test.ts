@@ -400,6 +400,19 @@ describe("what a kustomization reads of this repository by its address", () => {
     expect((await found(address, "common/cm.yaml")).notFollowing).toEqual([]);
   });
 
+  test("an address with any query takes no time, and is shown without one that may hold a secret", async () => {
+    const before = process.cpuUsage();
+    const { notFollowing } = await found(
+      `${OWN_URL}//Base?ref=main&${"ref=".repeat(26)}&token=hunter2`,
+      "common/cm.yaml",
+    );
+    expect(notFollowing[0]?.reason).toContain(`read ${OWN_URL}//Base by`);
+    const padded = `${OWN_URL}//Base?ref=main&depth=${"1".repeat(3000)}`;
+    const [hidden] = (await found(padded, "common/cm.yaml")).notFollowing;
+    expect(hidden?.reason).toContain(`read ${OWN_URL}//Base by`);
+    expect(process.cpuUsage(before).user / 1e6).toBeLessThan(3); // seconds of our own, however busy the machine is
+  });
+
   test("of more addresses than svc looks up, any may be of what changes", async () => {
     const resources = Array.from({ length: 51 }, (_, at) => `${OWN_URL}//base${at}`);
     const base = { "apps/web/kustomization.yaml": JSON.stringify({ resources }), "base0/cm.yaml": "a: 1" };
