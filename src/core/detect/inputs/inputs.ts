@@ -293,7 +293,7 @@ function addHelmFiles(reader: HelmReader, options: Source["helm"], into: InputCo
     const place = placeOf(written, reader);
     switch (place.kind) {
       case "unknown":
-        into.addWhole(`its value file ${written} cannot be told before rendering`);
+        into.addWhole(`its value file ${written.slice(0, 200)} cannot be told before rendering`);
         break;
       case "url":
         into.addRemote([place.url]);
@@ -312,11 +312,12 @@ type Place =
   | { readonly kind: "url"; readonly url: string }
   | { readonly kind: "elsewhere" | "unknown" };
 
-/** As in Argo CD, a reference is resolved before variables are. */
+/** As in Argo CD, a reference is resolved before variables are. Linux opens no path of more than 4096 bytes. */
 function placeOf(written: string, { source, sources, positions, environment }: HelmReader): Place {
   const [, ref, rest] = /^\$([^/]+)(?:\/(.*))?$/s.exec(written) ?? [];
   const target = ref === undefined ? undefined : sources.find((other) => other.ref === ref);
-  const file = substitute(target === undefined ? written : (rest ?? ""), environment);
+  const path = target === undefined ? written : (rest ?? "");
+  const file = path.length > 4096 ? undefined : substitute(path, environment);
   if (file === undefined || file.includes("{{")) return { kind: "unknown" };
   if (target === undefined && /^https?:\/\//i.test(file)) return { kind: "url", url: file };
   if (file.includes("://")) return { kind: "unknown" };

@@ -71,11 +71,25 @@ export async function addJsonnetInputs(
  * one leaves them as they are, and one leaves them out, as Go's `os.Expand` does with those that nobody knows and with broken ones.
  */
 export function withVariables(text: string, known: ReadonlyMap<string, string>): readonly string[] {
-  const filled = text.replace(/\$(?:\{([^}]*)\}|(\w+))/g, (whole, braced?: string, plain?: string) => {
-    return known.get(braced ?? plain ?? "") ?? whole;
+  const filled = replaced(text, [/\$(?:\{([^}]*)\}|(\w+))/g, /\$()(\w+)/g], (whole, braced, plain) => {
+    return known.get(braced || plain) ?? whole;
   });
-  const others = /\$(\$|\{[^}]*\}|\{|[\d*#@!?-]|[A-Za-z_]\w*)/g;
-  return [filled, filled.replace(others, (_, name: string) => (name === "$" ? "$" : ""))];
+  const others = [/\$(\$|\{[^}]*\}|\{|[\d*#@!?-]|[A-Za-z_]\w*)/g, /\$(\$|\{|[\d*#@!?-]|[A-Za-z_]\w*)/g] as const;
+  return [filled, replaced(filled, others, (_, name) => (name === "$" ? "$" : ""))];
+}
+
+/**
+ * Replaces by the first pattern up to the last closing brace, and by the second behind it: there, looking for the end of each `${`
+ * would take the square of the length.
+ */
+function replaced(
+  text: string,
+  [closed, open]: readonly [RegExp, RegExp],
+  by: (whole: string, first: string, second: string) => string,
+): string {
+  const end = text.lastIndexOf("}") + 1;
+  const replace = (whole: string, first = "", second = "") => by(whole, first, second);
+  return text.slice(0, end).replace(closed, replace) + text.slice(end).replace(open, replace);
 }
 
 /** Whether a text is plain JSON, which imports nothing, whatever its strings say. */

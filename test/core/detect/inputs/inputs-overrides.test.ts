@@ -15,6 +15,22 @@ describe("override files", () => {
     ]);
   });
 
+  test("a text that no path can be takes no time, and makes the whole repository an input", async () => {
+    const before = process.cpuUsage();
+    const long = "${".repeat(100_000);
+    const files = overriding(JSON.stringify({ helm: { valueFiles: [long] } }));
+    const reason = await wholeReason(files, single("apps/web"));
+    expect(reason).toContain("cannot be told before rendering");
+    expect(reason?.length).toBeLessThan(300);
+    const tlas = [{ name: "a", code: true, value: `import 'a.libsonnet' + '${long}'` }];
+    const jsonnet = {
+      "apps/web/x.jsonnet": "",
+      "apps/web/.argocd-source.yaml": JSON.stringify({ directory: { jsonnet: { tlas } } }),
+    };
+    expect(await touched(jsonnet, single("apps/web"), ["apps/web/a.libsonnet"])).toHaveLength(1);
+    expect(process.cpuUsage(before).user / 1e6).toBeLessThan(5); // seconds of our own, however busy the machine is
+  });
+
   test("those of other applications are not", async () => {
     const files = { "apps/web/.argocd-source-shop.yaml": "helm: {valueFiles: [../../envs/prod.yaml]}" };
     expect(await touched(files, single("apps/web"), ["envs/prod.yaml"])).toEqual([]);
