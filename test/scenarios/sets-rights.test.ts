@@ -80,8 +80,11 @@ describe.each(HOSTS)("whose generated applications a PR may show on %s", (host) 
     expect(created(bot)).toEqual([]);
   });
 
-  test("a set outside of Argo CD's namespace makes applications of its own namespace", async () => {
-    const set = { name: "{{ .name }}", namespace: "team-a", path: "{{ .folder }}" };
+  test.each([
+    ["", {}],
+    [", whatever its template says", { metadata: { namespace: "team-b" } }],
+  ])("a set outside of Argo CD's namespace makes applications of its own namespace%s", async (_, more) => {
+    const set = { name: "{{ .name }}", namespace: "team-a", path: "{{ .folder }}", ...more };
     const generator = (url: string) => git(url, { files: [{ path: "envs/*.json" }] });
     const bot = await startBot({
       host,

@@ -10,6 +10,8 @@ export interface SetOptions {
   readonly project?: string;
   readonly syncPolicy?: object;
   readonly goTemplateOptions?: readonly string[];
+  /** More members of the template's metadata. */
+  readonly metadata?: object;
   /** More members of the template's spec; replaces those above. */
   readonly spec?: object;
 }
@@ -20,7 +22,15 @@ export function shops(repoURL: string, generator: object, options: SetOptions = 
 }
 
 export function shopsResource(repoURL: string, generator: object, options: SetOptions = {}): object {
-  const { name = "{{ .name }}", namespace, project = "default", syncPolicy, goTemplateOptions, spec } = options;
+  const {
+    name = "{{ .name }}",
+    namespace,
+    project = "default",
+    syncPolicy,
+    goTemplateOptions,
+    metadata,
+    spec,
+  } = options;
   return {
     apiVersion: "argoproj.io/v1alpha1",
     kind: "ApplicationSet",
@@ -31,7 +41,7 @@ export function shopsResource(repoURL: string, generator: object, options: SetOp
       generators: [generator],
       ...(syncPolicy === undefined ? {} : { syncPolicy }),
       template: {
-        metadata: { name: `shop-${name}` },
+        metadata: { name: `shop-${name}`, ...metadata },
         spec: {
           project,
           source: { repoURL, targetRevision: "main", path: options.path ?? `shops/${name}` },

@@ -349,7 +349,11 @@ interface GeneratedAnswer {
   readonly settings: ServerSettings;
 }
 
-/** Reads what a set generates. A few lines of a set may yield more applications than fit in memory. */
+/**
+ * Reads what a set generates. A few lines of a set may yield more applications than fit in memory. The controller creates them in
+ * the set's own namespace, whatever namespace the template names, which some servers answer with all the same (v2.13
+ * `GenerateApplications`; later ones replace it there).
+ */
 export const readGeneratedTask: Task<GeneratedAnswer, Read<readonly Application[]>> = {
   name: "read-generated",
   run: ({ answer, set, settings }) =>
@@ -361,8 +365,8 @@ export const readGeneratedTask: Task<GeneratedAnswer, Read<readonly Application[
         throw new ArgoCdFailure("failed", message);
       }
       return (applications ?? []).map((item) => {
-        const namespace = item.metadata.namespace ?? set.namespace;
-        return toApplication({ ...item, metadata: { ...item.metadata, namespace } }, settings);
+        const metadata = { ...item.metadata, namespace: set.namespace };
+        return toApplication({ ...item, metadata }, settings);
       });
     }),
 };
