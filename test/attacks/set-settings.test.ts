@@ -85,7 +85,9 @@ describe.each(HOSTS)("the settings of an ApplicationSet on %s", (host) => {
     expect(plan).toContain(
       `its own settings change (${named}): Argo CD may treat every application that it owns differently`,
     );
-    expect(plan).toContain("**1 ApplicationSet: what it does to 2 applications changed, at the merge**");
+    // Applications whose objects are to stay lose their finalizer.
+    const summary = "syncPolicy" in after ? "2 applications changed" : "what it does to 2 applications changed";
+    expect(plan).toContain(`**1 ApplicationSet: ${summary}, at the merge**`);
     await expectHeld(bot, one);
   });
 
@@ -107,22 +109,27 @@ describe.each(HOSTS)("the settings of an ApplicationSet on %s", (host) => {
     await expectHeld(bot, one);
   });
 
-  test("that stay, while an element lets another repository drive an application, need its approval", async () => {
-    const set = (url: string, repository: string) => {
-      const { spec, ...rest } = shopsResource(url, { list: { elements: [{ name: "de", repository }] } }) as {
-        readonly spec: { readonly template: { readonly metadata: object } };
-      };
-      const annotations = { "svc.dev/repository": "{{ .repository }}" };
-      const template = { ...spec.template, metadata: { ...spec.template.metadata, annotations } };
-      return asYaml({ ...rest, spec: { ...spec, template } });
-    };
+  test.each([
+    [
+      "lets another repository drive an application",
+      { annotations: { "svc.dev/repository": "{{ .given }}" } },
+      ["acme/deploy", "acme/other"],
+    ],
+    [
+      "has an application leave its objects behind",
+      { finalizers: ["{{ .given }}"] },
+      ["resources-finalizer.argocd.argoproj.io", "example.com/none"],
+    ],
+  ] as const)("that stay, while an element %s, need its approval", async (_what, metadata, [before, after]) => {
+    const set = (url: string, given: string) =>
+      asYaml(shopsResource(url, { list: { elements: [{ name: "de", given }] } }, { metadata }));
     const bot = await startBot({
       host,
       applications: [],
       config: { defaults: { auto_merge: true } },
       files: (url) => ({
         ".svc.yaml": "sync_requirements: [{ name: shop-de, require_approval: true }]\n",
-        "sets/shops.yaml": set(url, "acme/deploy"),
+        "sets/shops.yaml": set(url, before),
         "shops/de/configmap.yaml": configMap("shop-de", { value: "1" }),
       }),
       prepare: (world, forge) => {
@@ -130,9 +137,11 @@ describe.each(HOSTS)("the settings of an ApplicationSet on %s", (host) => {
         runsShops(world, shopsResource(repoURL, names("de")), [generatedApplication("de", { repoURL })]);
       },
     });
-    const one = await bot.open({ "sets/shops.yaml": set(cloneUrlOf(bot.forge), "acme/other") });
+    const one = await bot.open({ "sets/shops.yaml": set(cloneUrlOf(bot.forge), after) });
     expect(bot.lastComment(one)).toContain("- changes `shop-de`\n");
-    expect(bot.lastComment(one)).toContain("shop-de gets other labels or annotations, and keeps its definition");
+    expect(bot.lastComment(one)).toContain(
+      "shop-de gets other labels, annotations or finalizers, or an operation, and keeps its definition",
+    );
     await expectHeld(bot, one);
   });
 

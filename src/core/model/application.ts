@@ -290,6 +290,8 @@ export interface Application {
   readonly spec: ApplicationSpec;
   /** The parent application that tracks it (app of apps); undefined if there is none, and for one from a file. */
   readonly parent?: ApplicationName | undefined;
+  /** What else a set gives to one that it generates: finalizers, and an operation, which Argo CD begins at once. */
+  readonly alsoGiven?: { readonly finalizers: readonly string[]; readonly operation: JsonObject | null } | undefined;
   /** As the list of applications had it; never read to decide anything. */
   readonly listed?: Pick<Standing, "sync" | "health"> | undefined;
 }

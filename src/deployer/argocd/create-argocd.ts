@@ -240,7 +240,8 @@ async function ownersOf(
   return found;
 }
 
-const generatedList = z.object({ applications: z.array(applicationItem).nullish() });
+const generatedItem = applicationItem.extend({ operation: json.nullish() });
+const generatedList = z.object({ applications: z.array(generatedItem).nullish() });
 
 const SETS = ["api", "v1", "applicationsets"] as const;
 
@@ -285,9 +286,8 @@ function createApplicationSets({
     async expandApplicationSet(set, change, signal) {
       const settings = await serverSettings();
       const answer = await generate(client, set, { timeoutMs, signal });
-      const { name, namespace } = set;
-      const limits = { owner: changeRequestKey(change), signal, what: `what the ApplicationSet ${name} generates` };
-      const input = { answer, set: { name, namespace }, settings };
+      const limits = { owner: changeRequestKey(change), signal, what: `what the ApplicationSet ${set.name} generates` };
+      const input = { answer, set: { name: set.name, namespace: set.namespace }, settings };
       return readJsonText(await readLarge(compute, readGeneratedTask, input, limits));
     },
   };
@@ -349,11 +349,7 @@ interface GeneratedAnswer {
   readonly settings: ServerSettings;
 }
 
-/**
- * Reads what a set generates. A few lines of a set may yield more applications than fit in memory. The controller creates them in
- * the set's own namespace, whatever namespace the template names, which some servers answer with all the same (v2.13
- * `GenerateApplications`; later ones replace it there).
- */
+/** Reads what a set generates. A few lines of a set may yield more applications than fit in memory. */
 export const readGeneratedTask: Task<GeneratedAnswer, Read<readonly Application[]>> = {
   name: "read-generated",
   run: ({ answer, set, settings }) =>
@@ -364,9 +360,11 @@ export const readGeneratedTask: Task<GeneratedAnswer, Read<readonly Application[
         const message = `it generates ${count} applications, and svc reads at most ${MAX_GENERATED}: check what its generators yield`;
         throw new ArgoCdFailure("failed", message);
       }
-      return (applications ?? []).map((item) => {
+      return (applications ?? []).map(({ operation = null, ...item }) => {
+        const alsoGiven = { finalizers: item.metadata.finalizers ?? [], operation };
+        // The controller creates it there, whatever the template names, with which v2.13 answers (`GenerateApplications`).
         const metadata = { ...item.metadata, namespace: set.namespace };
-        return toApplication({ ...item, metadata }, settings);
+        return { ...toApplication({ ...item, metadata }, settings), alsoGiven };
       });
     }),
 };

@@ -144,7 +144,7 @@ describe("notesOf", () => {
       sampleApplication("a", { source: { path: "a" } }, { annotations });
     const b = application("b");
     expect(notes({ base: [owned({ "svc.dev/repository": "acme/other" }), b], head: [owned({}), b] })).toEqual([
-      "a gets other labels or annotations, and keeps its definition",
+      "a gets other labels, annotations or finalizers, or an operation, and keeps its definition",
       expect.stringContaining("a is not in Argo CD"),
     ]);
   });

@@ -1,4 +1,5 @@
 import { expect, test } from "@jest/globals";
+import { compareGenerated } from "../../../src/core/detect/scan/application-sets.js";
 import type { ApplicationSet } from "../../../src/core/model/application.js";
 import { fixture } from "./fixture.js";
 import { argocd, settings, withArgoCd } from "./scripted-argocd.js";
@@ -48,7 +49,7 @@ function generate(status: number, answer: object | string) {
     .reply(status, answer);
 }
 
-test("a set is sent without its status, and its Applications come without finalizers", async () => {
+test("a set is sent without its status, and its Applications come with the finalizers that it gives them", async () => {
   generate(200, generated.list ?? {});
   const found = await underTest().deployer.expandApplicationSet(SET, CHANGE);
   expect(found.map((one) => one.name)).toEqual(["s-plain", "s-kust"]);
@@ -60,7 +61,18 @@ test("a set is sent without its status, and its Applications come without finali
     labels: {},
     annotations: {},
     spec: expect.objectContaining({ project: "default" }),
+    alsoGiven: { finalizers: ["resources-finalizer.argocd.argoproj.io"], operation: null },
   });
+});
+
+test("the operation that the template patch of a set gives to an application counts as a change of it", async () => {
+  const metadata = { name: "a" };
+  generate(200, { applications: [{ metadata, spec: {}, operation: { sync: { revision: "main" } } }] });
+  generate(200, { applications: [{ metadata, spec: {} }] });
+  const { deployer } = underTest();
+  const head = await deployer.expandApplicationSet(SET, CHANGE);
+  const base = await deployer.expandApplicationSet(SET, CHANGE);
+  expect(compareGenerated(base, head).changed).toEqual(["a"]);
 });
 
 test.each([

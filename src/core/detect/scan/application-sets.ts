@@ -121,8 +121,9 @@ export interface GeneratedChange {
 }
 
 /**
- * Compares what a set generates on both sides by name. Labels and annotations count as well: the controller writes them, and
- * they say who may drive an application, for instance.
+ * Compares what a set generates on both sides by name. Labels, annotations, finalizers and an operation count as well: the
+ * controller writes them (v3.5 `createOrUpdateInCluster`), and they say who may drive an application, for instance, or what is
+ * deleted with it.
  */
 export function compareGenerated(base: readonly Application[], head: readonly Application[]): GeneratedChange {
   const [before, after] = [firstOf(base), firstOf(head)];
@@ -149,9 +150,12 @@ export function firstOf(applications: readonly Application[]): ReadonlyMap<Appli
   return found;
 }
 
-/** Whether two applications have the same labels and annotations. */
+/** Whether two applications have the same labels and annotations, and get the same finalizers and operation of their set. */
 export function hasSameLabels(left: Application, right: Application): boolean {
-  return jsonEqual(left.labels, right.labels) && jsonEqual(left.annotations, right.annotations);
+  const [one, other] = [left, right].map(({ labels, annotations, alsoGiven }) => {
+    return { labels, annotations, alsoGiven: alsoGiven ?? null };
+  });
+  return jsonEqual(one, other);
 }
 
 /** Of one set. Each is looked at, stored with the plan, and asked for its rules. */

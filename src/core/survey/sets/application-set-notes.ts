@@ -58,7 +58,10 @@ export function notesOf(
           `its policy ${policyOf(set.head).name} leaves existing applications as they are: a changed definition does not reach them`,
         ]
       : []),
-    ...about(relabelled(base, head), "gets other labels or annotations, and keeps its definition"),
+    ...about(
+      relabelled(base, head),
+      "gets other labels, annotations or finalizers, or an operation, and keeps its definition",
+    ),
     ...ignoredFieldsNotes(set.base, set.head, changed.length > 0),
     ...about(
       added.filter((name) => live.has(name)),

@@ -76,7 +76,8 @@ export async function reachedBySet(
         const kept = !taken && settings.length === 0 && earlier.every((before) => hasSameLabels(before, one));
         if (kept && running !== undefined && before.every((other) => specEqual(other, spec))) return [];
         const member = memberOf({ application, head: spec, before, reachedBy, change: context.change });
-        const deploysItself = isAutoSynced(spec) || (set.head !== undefined && isRollingSync(set.head));
+        const operates = (one.alsoGiven?.operation ?? null) !== null;
+        const deploysItself = isAutoSynced(spec) || operates || (set.head !== undefined && isRollingSync(set.head));
         return [{ member: { ...member, definition: asChanged(member.definition) }, deploysItself }];
       });
     });
