@@ -1,5 +1,6 @@
 import { addressesIn, type IsPath, isPathIn, kustomizeEntries, pluginsIn } from "../detect/inputs/input-set.js";
 import { isOwnSource, movingPositions, sideOf } from "../detect/inputs/moving-sources.js";
+import { isSameSet } from "../detect/scan/application-sets.js";
 import { mayBeAddress, redactUserInfo } from "../detect/tree/repository-url.js";
 import type { RenderFacts } from "../diff/diff-task.js";
 import {
@@ -10,7 +11,6 @@ import {
   projectOf,
   readSource,
   sourcesOf,
-  specEqual,
 } from "../model/application.js";
 import type { ApplicationName, Revision } from "../model/brand.js";
 import type { ChangeRequest } from "../model/change-request.js";
@@ -333,9 +333,8 @@ export function readsOnlyKnown(
   change: ChangeRequest,
 ): boolean {
   const spec = set?.resource.spec;
-  if (!isJsonObject(spec)) return true;
-  const running = live?.resource.spec;
-  return readsHere(spec.generators, change, NESTING) || (isJsonObject(running) && specEqual(spec, running));
+  if (set === undefined || !isJsonObject(spec)) return true;
+  return readsHere(spec.generators, change, NESTING) || (live !== undefined && isSameSet(set, live));
 }
 
 /** Argo CD allows two levels of matrix and merge generators. */

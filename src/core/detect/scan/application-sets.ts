@@ -1,4 +1,4 @@
-import { type Application, type ApplicationSet, renderingSources } from "../../model/application.js";
+import { type Application, type ApplicationSet, renderingSources, specEqual } from "../../model/application.js";
 import type { ApplicationName, Revision } from "../../model/brand.js";
 import type { ChangeRequest } from "../../model/change-request.js";
 import { isJsonObject, type Json, jsonEqual, type JsonObject } from "../../model/json.js";
@@ -54,12 +54,36 @@ export async function changedApplicationSets(request: SetRequest): Promise<reado
   const elsewhere = request.liveSets.filter(reads).flatMap((set) => {
     const name = nameOf(set.namespace, set.name);
     const namesakes = here.filter((one) => one.name === name);
-    // A file with a set of this name replaces the live one only if it reads the same: anyone can add such a file.
-    if (namesakes.some(({ base }) => base !== undefined && reads(base))) return [];
+    // A file with a set of this name replaces the live one only if it says the same: anyone can add such a file.
+    if (namesakes.some(({ base, head }) => base && [base, head].some((one) => one && isSameSet(one, set)))) return [];
     const alsoIn = namesakes.map(({ sourceFile }) => sourceFile);
     return [{ name, sourceFile: undefined, base: set, head: set, alsoIn, problem: undefined }];
   });
   return [...here, ...elsewhere].sort(byNameOf);
+}
+
+/**
+ * Whether two sets mean the same to Argo CD. It answers with blocks in generators that nobody wrote, since Go writes an empty
+ * struct in spite of `omitempty` (v3.5 `pkg/apis/application/v1alpha1/applicationset_types.go`).
+ */
+export function isSameSet(left: ApplicationSet, right: ApplicationSet): boolean {
+  const [one, other] = [left, right].map(({ resource }) => mapGenerators(resource, withoutEmptyBlocks).spec);
+  return isJsonObject(one) && isJsonObject(other) && specEqual(one, other);
+}
+
+const MAY_BE_EMPTY = new Set([
+  ...["template", "metadata", "spec", "destination", "project"],
+  ...["selector", "labelSelector", "input"],
+]);
+
+function withoutEmptyBlocks(block: JsonObject): JsonObject {
+  const entries = Object.entries(block).flatMap(([key, member]): readonly [string, Json | undefined][] => {
+    if (!MAY_BE_EMPTY.has(key)) return [[key, member]];
+    const kept = isJsonObject(member) ? withoutEmptyBlocks(member) : member;
+    const isEmpty = kept === "" || (isJsonObject(kept) && Object.keys(kept).length === 0);
+    return isEmpty ? [] : [[key, kept]];
+  });
+  return Object.fromEntries(entries);
 }
 
 function byNameOf(left: ChangedApplicationSet, right: ChangedApplicationSet): number {
@@ -193,6 +217,11 @@ function isOwn({ repoURL }: JsonObject, change: Branches): boolean {
 const NESTING = 3;
 
 function mapGitGenerators(resource: JsonObject, replace: (git: JsonObject) => JsonObject): JsonObject {
+  return mapGenerators(resource, (options, kind) => (kind === "git" ? replace(options) : options));
+}
+
+/** @param replace Gets the options of every generator, those of a matrix or merge after the generators in it. */
+function mapGenerators(resource: JsonObject, replace: (options: JsonObject, kind: string) => JsonObject): JsonObject {
   const spec = resource.spec;
   if (!isJsonObject(spec)) return resource;
   return { ...resource, spec: { ...spec, generators: mapped(spec.generators, NESTING) } };
@@ -210,9 +239,8 @@ function mapGitGenerators(resource: JsonObject, replace: (git: JsonObject) => Js
 
   function member(kind: string, options: Json | undefined, levels: number): Json | undefined {
     if (!isJsonObject(options)) return options;
-    if (kind === "git") return replace(options);
     const nests = kind === "matrix" || kind === "merge";
-    return nests ? { ...options, generators: mapped(options.generators, levels - 1) } : options;
+    return replace(nests ? { ...options, generators: mapped(options.generators, levels - 1) } : options, kind);
   }
 }
 
