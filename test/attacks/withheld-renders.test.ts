@@ -3,7 +3,7 @@ import type { FileChanges } from "../../sandbox/forge.js";
 import type { HostId } from "../../src/names.js";
 import { HOSTS, REPOSITORY, startBot, type Bot, type BotOptions } from "../scenarios/bot.js";
 import { applicationResource, asYaml, configMap } from "../scenarios/resources.js";
-import { cloneUrlOf, git, runsShops, shops, shopsResource } from "../scenarios/sets.js";
+import { cloneUrlOf, git, runsShops, shops, shopsResource, type SetOptions } from "../scenarios/sets.js";
 
 const PRIVATE = "acme/private";
 const SECRET = "not-for-ana";
@@ -272,10 +272,11 @@ describe.each(HOSTS)("a new application that reads what no application of this r
 describe.each(HOSTS)("an ApplicationSet whose generators read more than this repository, on %s", (host) => {
   const generated = ({ argocd }: Bot) => argocd.requests.filter(({ path }) => path.endsWith("/generate"));
   const reading = (url: string) => git(url.replace(REPOSITORY, PRIVATE), { files: [{ path: "*.json" }] });
-  const start = (before?: (url: string) => object) =>
+  const start = (before?: (url: string) => object, options: SetOptions = {}) =>
     startBot({
       host,
-      files: (url): FileChanges => (before === undefined ? {} : { "sets/shops.yaml": shops(url, before(url)) }),
+      files: (url): FileChanges =>
+        before === undefined ? {} : { "sets/shops.yaml": shops(url, before(url), options) },
       prepare: async (world, forge) => {
         await forge.createRepository(PRIVATE, { "a.json": JSON.stringify({ name: SECRET }) });
         if (before !== undefined) runsShops(world, shopsResource(cloneUrlOf(forge), before(cloneUrlOf(forge))), []);
@@ -300,17 +301,23 @@ describe.each(HOSTS)("an ApplicationSet whose generators read more than this rep
     expect(generated(bot)).toEqual([]);
   });
 
-  test("is previewed while it stays as Argo CD runs it, and not once its template changes", async () => {
+  test.each<[string, SetOptions]>([
+    ["", {}],
+    [", also where its file names Argo CD's namespace", { namespace: "argocd" }],
+  ])("is previewed while it stays as Argo CD runs it, and not once its template changes%s", async (_what, options) => {
     const mixed = (url: string) => ({
       matrix: { generators: [git(url, { files: [{ path: "envs/*.json" }] }), reading(url)] },
     });
-    const bot = await start(mixed);
+    const bot = await start(mixed, options);
     const one = await bot.open({ "envs/it.json": JSON.stringify({ env: "it" }) });
     expect(bot.lastComment(one)).not.toContain("it is not previewed");
     expect(generated(bot).length).toBeGreaterThan(0);
     const before = generated(bot).length;
     const two = await bot.open({
-      "sets/shops.yaml": shops(cloneUrlOf(bot.forge), mixed(cloneUrlOf(bot.forge)), { path: "shops/{{ .env }}" }),
+      "sets/shops.yaml": shops(cloneUrlOf(bot.forge), mixed(cloneUrlOf(bot.forge)), {
+        ...options,
+        path: "shops/{{ .env }}",
+      }),
     });
     expect(bot.lastComment(two)).toContain("it is not previewed before");
     expect(generated(bot).length).toBe(before);

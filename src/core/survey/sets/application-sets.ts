@@ -161,8 +161,9 @@ async function withheld(
   why: (applications: readonly ApplicationName[]) => Promise<string | undefined>,
   context: OwnedSource,
 ): Promise<Unpreviewed | undefined> {
-  const named = set.base ?? set.head;
-  const running = live.find(({ name, namespace }) => name === named?.name && namespace === named.namespace);
+  // A file may name Argo CD's own namespace, or none for it.
+  const nameOf = await context.deployer.naming();
+  const running = live.find(({ name, namespace }) => nameOf(namespace, name) === set.name);
   if ([set.base, set.head].every((side) => readsOnlyKnown(side, running, context.change))) return undefined;
   const owned = await ownedNow(set, context);
   const missing = await why(owned);
