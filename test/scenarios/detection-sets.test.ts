@@ -1,7 +1,7 @@
 import { describe, expect, test } from "@jest/globals";
 import { HOSTS, startBot } from "./bot.js";
 import { planned } from "./plan-comment.js";
-import { configMap } from "./resources.js";
+import { changeOf, configMap } from "./resources.js";
 import { cloneUrlOf, generatedApplication, git, names, runsShops, shops, shopsResource } from "./sets.js";
 
 describe.each(HOSTS)("ApplicationSet expansion on %s", (host) => {
@@ -49,6 +49,33 @@ describe.each(HOSTS)("ApplicationSet expansion on %s", (host) => {
     expect(bot.lastComment(two)).toContain("### ApplicationSet: `shops`\n\n- adds `shop-it`\n");
     const three = await bot.open({ "README.md": "more" });
     expect(bot.lastComment(three)).not.toContain("ApplicationSet");
+  });
+
+  test("an ApplicationSet of repositories by a path that comes or goes cannot be previewed, which bars the merge", async () => {
+    const bot = await startBot({
+      host,
+      config: { defaults: { auto_merge: true } },
+      files: () => ({ "deploy/enabled": "yes" }),
+    });
+    const url = cloneUrlOf(bot.forge);
+    const listing = (owner: string) => ({
+      scmProvider: {
+        ...(host === "hosta" ? { github: { organization: owner } } : { gitlab: { group: owner } }),
+        filters: [{ repositoryMatch: ".*" }, { pathsExist: ["deploy/enabled"] }],
+      },
+    });
+    const mixed = (owner: string) => ({ matrix: { generators: [names("de"), listing(owner)] } });
+    runsShops(bot, shopsResource(url, mixed("acme")), [generatedApplication("de", { repoURL: url })]);
+    bot.argocd.addApplicationSet({ ...shopsResource(url, mixed("other")), metadata: { name: "of-others" } });
+    const one = await bot.open({ ...changeOf(["web"]), "deploy/enabled": null });
+    expect(bot.lastComment(one)).toContain("### ApplicationSet: `shops`\n\n**Changes:** could not be previewed");
+    expect(bot.lastComment(one)).toContain("chooses repositories by a path that comes or goes here");
+    expect(bot.lastComment(one)).not.toContain("of-others");
+    bot.expectChanges("sync web");
+    await bot.comment(one, "svc sync");
+    expect(bot.seen(one).state).toBe("open");
+    const two = await bot.open({ "deploy/enabled": "still", "deploy/more": "1" });
+    expect(bot.lastComment(two)).not.toContain("ApplicationSet");
   });
 
   test("sets that cannot be listed hide no application, and it is told", async () => {

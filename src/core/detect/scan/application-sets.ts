@@ -10,6 +10,7 @@ import { reachedByLinks } from "../inputs/inputs.js";
 import { type Branches, followsBase, isOwnSource, nameAside } from "../inputs/moving-sources.js";
 import { cleanPath, decidesCheckoutOf, isWithin, matchesGlob, parentOf, SUBMODULES } from "../tree/repository-path.js";
 import { isOwnRepository } from "../tree/repository-url.js";
+import { choosesByPath } from "./scm-generators.js";
 
 /** An ApplicationSet whose resource changes, or whose generators read something that does. */
 export interface ChangedApplicationSet {
@@ -41,7 +42,8 @@ export async function changedApplicationSets(request: SetRequest): Promise<reado
   const { change, snapshot, changedPaths, nameOf } = request;
   const [before, after] = [byName(request.base, nameOf), byName(request.head, nameOf)];
   const trees = await Promise.all([snapshot.tree(change.mergeBase), snapshot.tree(change.headRevision)]);
-  const reads = (set: ApplicationSet) => readsChanges(set, change, changedPaths, trees);
+  const reads = (set: ApplicationSet) =>
+    readsChanges(set, change, changedPaths, trees) || choosesByPath(set, change, trees);
   const here = [...new Set([...before.keys(), ...after.keys()])].flatMap((name) =>
     paired(before.get(name) ?? [], after.get(name) ?? []).flatMap(({ base, head, alsoIn }) => {
       const same = base !== undefined && base.content === head?.content;

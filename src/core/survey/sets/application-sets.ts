@@ -11,6 +11,7 @@ import {
   readsChanges,
   tooManyChanges,
 } from "../../detect/scan/application-sets.js";
+import { choosesByPath } from "../../detect/scan/scm-generators.js";
 import { type Application, type ApplicationSet, specEqual } from "../../model/application.js";
 import { applicationName, type ApplicationName, type Revision } from "../../model/brand.js";
 import { allInTurns } from "../../model/collections.js";
@@ -229,9 +230,10 @@ async function unpinned(
 ): Promise<string | undefined> {
   const { mergeBase, headRevision } = change;
   const sides = [base, head].filter((side) => side !== undefined);
+  const trees = await Promise.all([snapshot.tree(mergeBase), snapshot.tree(headRevision)]);
+  if (sides.some((side) => choosesByPath(side, change, trees))) return UNLISTED;
   if (!sides.some((side) => gitGenerators(side).some(isTemplated))) return undefined;
   const paths = await snapshot.changedPaths(mergeBase, headRevision);
-  const trees = await Promise.all([snapshot.tree(mergeBase), snapshot.tree(headRevision)]);
   return sides.some((side) => readsChanges(side, change, paths, trees, isTemplated)) ? UNPINNED : undefined;
 }
 
@@ -239,6 +241,11 @@ const UNPINNED =
   "a git generator that reads what changes here has a template as its repository or revision, so that Argo CD reads it only " +
   "where that points at now: what it generates after the merge is not known. Give it a fixed repository and revision, or " +
   "review the files by hand";
+
+const UNLISTED =
+  "an SCM provider generator chooses repositories by a path that comes or goes here (pathsExist or pathsDoNotExist), and Argo CD " +
+  "looks for it only where the code host has it now: whether it adds or removes the application of this repository after the " +
+  "merge is not known. Review that by hand";
 
 function namesIn({ base, head }: Pick<Expansion, "base" | "head">): readonly ApplicationName[] {
   return [...base, ...head].map(({ name }) => name);
