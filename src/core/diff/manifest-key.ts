@@ -12,11 +12,13 @@ export interface ManifestIdentity {
   readonly generateName: string;
 }
 
-/** Cluster-scoped kinds of Kubernetes itself. */
+/** Cluster-scoped kinds of Kubernetes itself: `+genclient:nonNamespaced` among the types of its API (k8s.io/api). */
 const CLUSTER_KINDS = new Set([
   "/Namespace",
   "/Node",
   "/PersistentVolume",
+  "admissionregistration.k8s.io/MutatingAdmissionPolicy",
+  "admissionregistration.k8s.io/MutatingAdmissionPolicyBinding",
   "admissionregistration.k8s.io/MutatingWebhookConfiguration",
   "admissionregistration.k8s.io/ValidatingAdmissionPolicy",
   "admissionregistration.k8s.io/ValidatingAdmissionPolicyBinding",
@@ -24,14 +26,26 @@ const CLUSTER_KINDS = new Set([
   "apiextensions.k8s.io/CustomResourceDefinition",
   "apiregistration.k8s.io/APIService",
   "certificates.k8s.io/CertificateSigningRequest",
+  "certificates.k8s.io/ClusterTrustBundle",
+  "flowcontrol.apiserver.k8s.io/FlowSchema",
+  "flowcontrol.apiserver.k8s.io/PriorityLevelConfiguration",
+  "networking.k8s.io/IPAddress",
   "networking.k8s.io/IngressClass",
+  "networking.k8s.io/ServiceCIDR",
   "node.k8s.io/RuntimeClass",
+  "policy/PodSecurityPolicy",
   "rbac.authorization.k8s.io/ClusterRole",
   "rbac.authorization.k8s.io/ClusterRoleBinding",
+  "resource.k8s.io/DeviceClass",
+  "resource.k8s.io/DeviceTaintRule",
+  "resource.k8s.io/ResourceSlice",
   "scheduling.k8s.io/PriorityClass",
   "storage.k8s.io/CSIDriver",
+  "storage.k8s.io/CSINode",
   "storage.k8s.io/StorageClass",
   "storage.k8s.io/VolumeAttachment",
+  "storage.k8s.io/VolumeAttributesClass",
+  "storagemigration.k8s.io/StorageVersionMigration",
 ]);
 
 /** No namespace means the destination's. Custom kinds may be cluster-scoped, which does not matter for identification. */

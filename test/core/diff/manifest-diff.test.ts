@@ -223,6 +223,33 @@ test("of an object that is there twice the last one counts", () => {
   expect(diff([two, one], [two]).updated).toBe(1);
 });
 
+test.each([
+  "admissionregistration.k8s.io/v1beta1 MutatingAdmissionPolicy",
+  "admissionregistration.k8s.io/v1beta1 MutatingAdmissionPolicyBinding",
+  "certificates.k8s.io/v1beta1 ClusterTrustBundle",
+  "flowcontrol.apiserver.k8s.io/v1 FlowSchema",
+  "flowcontrol.apiserver.k8s.io/v1 PriorityLevelConfiguration",
+  "networking.k8s.io/v1 IPAddress",
+  "networking.k8s.io/v1 ServiceCIDR",
+  "policy/v1beta1 PodSecurityPolicy",
+  "resource.k8s.io/v1 DeviceClass",
+  "resource.k8s.io/v1 DeviceTaintRule",
+  "resource.k8s.io/v1 ResourceSlice",
+  "storage.k8s.io/v1 CSINode",
+  "storage.k8s.io/v1 VolumeAttributesClass",
+  "storagemigration.k8s.io/v1beta1 StorageVersionMigration",
+])("of a cluster-scoped object that is there twice the last one counts, whatever namespaces they name: %s", (type) => {
+  const [apiVersion, kind] = type.split(" ");
+  const named = (namespace: string, spec: string): Manifest => ({
+    apiVersion: apiVersion ?? "",
+    kind: kind ?? "",
+    metadata: { name: "a", namespace },
+    spec,
+  });
+  const [one, two] = [named("x", "1"), named("y", "2")];
+  expect(diff([one, two], [two, one]).updated).toBe(1);
+});
+
 test("objects with a generated name are told apart by their order", () => {
   const job = (image: string): Manifest => ({
     apiVersion: "batch/v1",
