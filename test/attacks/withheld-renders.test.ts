@@ -301,6 +301,32 @@ describe.each(HOSTS)("an ApplicationSet whose generators read more than this rep
     expect(generated(bot)).toEqual([]);
   });
 
+  test("is not asked for before an approval where a parent applies it either", async () => {
+    const bot = await startBot({
+      host,
+      applications: [],
+      files: (url) => ({
+        ".svc.yaml": "sync_requirements: [{ name: 'shop-*', require_approval: true }]\n",
+        "argocd/root.yaml": asYaml(applicationResource("root", { repoURL: url, path: "children" })),
+        "children/configmap.yaml": configMap("root", { value: "1" }),
+      }),
+      prepare: async ({ argocd }, forge) => {
+        await forge.createRepository(PRIVATE, { "a.json": JSON.stringify({ name: SECRET }) });
+        argocd.addApplication(applicationResource("root", { repoURL: cloneUrlOf(forge), path: "children" }));
+      },
+    });
+    const url = cloneUrlOf(bot.forge);
+    const set = shops(url, reading(url), { namespace: "argocd" });
+    const one = await bot.open({ "children/set.yaml": set });
+    await bot.comment(one, "svc sync -a root");
+    expect(bot.answers(one).join("\n")).not.toContain(SECRET);
+    expect(bot.lastComment(one)).not.toContain(SECRET);
+    expect(generated(bot)).toEqual([]);
+    expect(bot.changes()).toEqual([]);
+    await bot.approve(one);
+    expect(bot.lastComment(one)).toContain(`shop-${SECRET}`);
+  });
+
   test.each<[string, SetOptions]>([
     ["", {}],
     [", also where its file names Argo CD's namespace", { namespace: "argocd" }],

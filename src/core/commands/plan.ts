@@ -187,7 +187,8 @@ async function compare(chosen: readonly Subject[], surveyed: SurveyWithSets, pla
   const found = { ...listed, subjects: [...listed.subjects, ...subjects.slice(chosen.length)] };
   const now = { ...surveyed, found };
   const shown = await childPreviews(parents, await generated, now, previews, context);
-  const { effects, applicationSets } = await deriveEffects(examined, shown, now, context);
+  const showing = { ...context, why: (names: readonly ApplicationName[]) => why(byNameAlone(names)) };
+  const { effects, applicationSets } = await deriveEffects(examined, shown, now, showing);
   const failing = await failingSets(parents, now, context);
   const appliers = await appliedSets(subjects, facts, context);
   const applied = (set: string) => (appliers.has(set) ? { appliedBy: appliers.get(set) } : {});

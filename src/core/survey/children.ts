@@ -2,6 +2,7 @@ import { type Branches, notMovingReason, sideOf } from "../detect/inputs/moving-
 import type { RenderedChild, RenderFacts } from "../diff/diff-task.js";
 import {
   type Application,
+  type ApplicationSet,
   type GivenDefinition,
   isAutoSynced,
   isHydrated,
@@ -33,6 +34,8 @@ export interface Reached {
 export interface Surroundings {
   /** Every application that Argo CD shows. */
   readonly live: ReadonlyMap<ApplicationName, Application>;
+  /** Every ApplicationSet that Argo CD shows. */
+  readonly everySet: readonly ApplicationSet[];
   readonly nameOf: Naming;
   readonly change: Branches;
 }

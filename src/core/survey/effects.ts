@@ -25,7 +25,7 @@ import { reachedFrom } from "./driving-right.js";
 import { BEFORE, directMember, identityOf, memberOf } from "./members.js";
 import type { ShownPreview } from "./previews.js";
 import type { SurveyWithSets } from "./sets/application-sets.js";
-import { type ExpansionSource, reachedBySet } from "./sets/rendered-sets.js";
+import { reachedBySet, type ShowingSource } from "./sets/rendered-sets.js";
 
 interface Chain {
   readonly appliedBy: ReadonlyMap<ApplicationName, Applied>;
@@ -110,7 +110,7 @@ interface Derived {
   readonly applicationSets: readonly ApplicationSetPreview[];
 }
 
-interface EffectSource extends ExpansionSource {
+interface EffectSource extends ShowingSource {
   readonly deployer: Pick<Deployer, "naming" | "ownersOf" | "applicationsOfSet" | "expandApplicationSet">;
   readonly settings: Settings;
   readonly log: Log;
@@ -127,7 +127,8 @@ export async function deriveEffects(
   context: EffectSource,
 ): Promise<Derived> {
   const live = new Map(found.everyApplication.map((one) => [one.name, one]));
-  const around: Surroundings = { live, nameOf: await context.deployer.naming(), change: context.change };
+  const nameOf = await context.deployer.naming();
+  const around: Surroundings = { live, everySet: found.everySet, nameOf, change: context.change };
   const shallow = await allInTurns(examined, async ({ subject, facts }) => {
     const direct = directMember(subject, context.change);
     return { subject, direct, ...(await appliedBy(subject.name, direct.digest, facts, { around, context })) };
@@ -157,7 +158,7 @@ export async function deriveEffects(
   ];
   const touched = new Set([...all.values()].flatMap(({ facts }) => facts?.touched ?? []));
   const overlaps = await overlapsAmong(touched, live, members, context);
-  const surroundings = { ...around, everySet: found.everySet, parents };
+  const surroundings = { ...around, parents };
   const bind = (member: Member) =>
     overlaps(definedWith(member, reachedFrom(member, surroundings)), all.get(member.application)?.facts?.touched ?? []);
   const rendered = (member: Member): Member => {
@@ -194,7 +195,7 @@ async function appliedBy(
   application: ApplicationName,
   digest: string | undefined,
   facts: RenderFacts | undefined,
-  { around, context }: { readonly around: Surroundings; readonly context: ExpansionSource & Pick<EffectSource, "log"> },
+  { around, context }: { readonly around: Surroundings; readonly context: ShowingSource & Pick<EffectSource, "log"> },
 ): Promise<Applied> {
   if (facts === undefined) return { application, facts, digest: undefined, reached: [] };
   const children = reachedChildren(application, facts, around);

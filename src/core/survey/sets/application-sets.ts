@@ -169,10 +169,15 @@ async function withheld(
   const owned = await ownedNow(set, context);
   const missing = await why(owned);
   if (missing === undefined) return undefined;
-  const problem =
+  return { set, problem: withheldBecause(missing), owned, withheld: true };
+}
+
+/** @param missing Why no approval lifts it. */
+export function withheldBecause(missing: string): string {
+  return (
     "it is not previewed before somebody who may deploy its applications has approved this commit: it is not the set that Argo CD runs, " +
-    `and its generators read more than lists and this repository. ${missing}`;
-  return { set, problem, owned, withheld: true };
+    `and its generators read more than lists and this repository. ${missing}`
+  );
 }
 
 /** The ApplicationSets that Argo CD runs; empty if it does not list them, so that none counts as running. */

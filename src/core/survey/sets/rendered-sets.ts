@@ -25,7 +25,8 @@ import type { Stoppable } from "../../ports/context.js";
 import type { Deployer } from "../../ports/deployer.js";
 import { asChanged, type Reached, type Surroundings } from "../children.js";
 import { memberOf, unknownMember } from "../members.js";
-import { changedSettings, withReads } from "./application-sets.js";
+import { readsOnlyKnown } from "../previews.js";
+import { changedSettings, withheldBecause, withReads } from "./application-sets.js";
 import { failureToCreate, failureToGenerate } from "./set-failure.js";
 
 /** Where Argo CD is asked what an ApplicationSet generates for a change request. */
@@ -35,6 +36,12 @@ export interface ExpansionSource {
   readonly signal: AbortSignal;
 }
 
+/** What decides whether a set may be expanded for its author to see. */
+export interface ShowingSource extends ExpansionSource {
+  /** Why nobody who may deploy these applications has approved the head; undefined if somebody has. */
+  readonly why: (applications: readonly ApplicationName[]) => Promise<string | undefined>;
+}
+
 /**
  * The applications that an ApplicationSet below a parent would generate, change or remove once a sync has applied it. Its
  * resource is the rendered one: a file of the repository may have been changed on the way.
@@ -42,12 +49,14 @@ export interface ExpansionSource {
 export async function reachedBySet(
   set: RenderedSet,
   around: Surroundings,
-  context: ExpansionSource & Stoppable,
+  context: ShowingSource & Stoppable,
 ): Promise<readonly Reached[]> {
   const { signal, log } = context;
   const name = around.nameOf(set.namespace, set.name);
   const reachedBy = { kind: "generated", by: name } as const;
   try {
+    const withheld = await withholding(set, name, around, context);
+    if (withheld !== undefined) return reachedUnknown([applicationName(name)], reachedBy, withheld);
     const { base, head } = await expansionOf(set, context);
     const named = (side: readonly Application[]) => groupedBy(side, (one) => one.name);
     const [old, young] = [named(base), named(head)];
@@ -91,6 +100,20 @@ export async function reachedBySet(
       `the ApplicationSet could not be previewed: ${safeMessage(error)}`,
     );
   }
+}
+
+/** Why the set is not expanded: the names that it makes could tell its author what they may not read. */
+async function withholding(
+  set: RenderedSet,
+  name: string,
+  { nameOf, everySet }: Surroundings,
+  { why, change, deployer, signal }: ShowingSource,
+): Promise<string | undefined> {
+  const live = everySet.find((one) => nameOf(one.namespace, one.name) === name);
+  const { base, head } = sidesOf(set);
+  if ([base, head].every((side) => readsOnlyKnown(side, live, change))) return undefined;
+  const missing = await why(await deployer.applicationsOfSet(set, signal));
+  return missing === undefined ? undefined : withheldBecause(missing);
 }
 
 interface RenderedExpansion {
