@@ -1,4 +1,5 @@
 import {
+  type Alias,
   type Document,
   type ErrorCode,
   isAlias,
@@ -159,6 +160,9 @@ export function readYaml(text: string, file: string, largest: number): YamlRead 
 class TreeBuilder {
   readonly problems: ConfigProblem[] = [];
   private readonly anchors = new Map<string, Node>();
+  /** What each alias stands for. Its anchor may be set again below it, and is read again wherever an alias repeats it. */
+  private readonly targets = new Map<Alias, Node | undefined>();
+  private aliases = 0;
   private nodes = 0;
 
   constructor(private readonly place: (offset: number) => Place) {}
@@ -176,12 +180,17 @@ class TreeBuilder {
       return nothing;
     }
     if (isAlias(node)) {
-      const target = this.anchors.get(node.source);
-      if (target !== undefined) return this.build(target, at, path);
-      this.report(at, path, "the alias names no anchor above it");
-      return nothing;
+      const target = this.targetOf(node);
+      if (target === undefined) {
+        this.report(at, path, "the alias names no anchor above it");
+        return nothing;
+      }
+      this.aliases += 1;
+      const tree = this.build(target, at, path);
+      this.aliases -= 1;
+      return tree;
     }
-    if ((isMap(node) || isSeq(node) || isScalar(node)) && node.anchor !== undefined) {
+    if ((isMap(node) || isSeq(node) || isScalar(node)) && node.anchor !== undefined && this.aliases === 0) {
       this.anchors.set(node.anchor, node);
     }
     if (isMap(node)) return this.map(node, at, path);
@@ -190,6 +199,11 @@ class TreeBuilder {
       return { kind: "list", at, items };
     }
     return isScalar(node) ? { kind: "scalar", at: this.at(node, at), value: node.value } : nothing;
+  }
+
+  private targetOf(alias: Alias): Node | undefined {
+    if (!this.targets.has(alias)) this.targets.set(alias, this.anchors.get(alias.source));
+    return this.targets.get(alias);
   }
 
   private map(map: YAMLMap, at: Place, path: readonly PropertyKey[]): MapTree {

@@ -230,6 +230,21 @@ test("variables stay plain text", () => {
   expect(result.kind === "valid" && result.config.applications).toEqual([{ name: "${HOME}", paths: ["${HOME}/**"] }]);
 });
 
+test("an alias stands for the anchor above it, also where another alias repeats either", () => {
+  const text = `
+applications:
+  - { name: one, paths: &all [&dir "a/**"] }
+  - { name: two, paths: &own [&dir "b/**"] }
+  - { name: three, paths: *all }
+  - { name: four, paths: &last [*dir] }
+  - { name: five, paths: [&dir "c/**"] }
+  - { name: six, paths: *last }
+`;
+  const result = parseRepositoryConfig(text, ".svc.yaml");
+  const paths = result.kind === "valid" && result.config.applications.map((one) => one.paths.join());
+  expect(paths).toEqual(["a/**", "b/**", "a/**", "b/**", "c/**", "b/**"]);
+});
+
 test("anchors and aliases within reason are read", () => {
   const text = "cr_paths: &all [a/**]\napplications: [{name: web, paths: *all}]";
   const result = parseRepositoryConfig(text, ".svc.yaml");
