@@ -60,12 +60,17 @@ export function namePatternProblem(pattern: string): string | undefined {
 /** Whether a path, relative to the repository's root, matches; dot files are ordinary. Invalid patterns match nothing. */
 export function matchesPath(pattern: string, path: string): boolean {
   const parts = path.split("/");
-  return compile(pattern).some((alternative) => matchesParts(alternative, parts));
+  return compile(pattern).some((alternative) => matchesParts(alternative, parts) !== "no");
 }
 
-/** Whether the name of an application (`web`, `team-a/web`) or repository matches; the pattern `*` matches every name. */
+/**
+ * Whether the name of an application (`web`, `team-a/web`) or repository matches; the pattern `*` matches every name. A path may be a
+ * link to a folder, and is all of it then; an application `team-a` is none of the namespace `team-a/**`.
+ */
 export function matchesName(pattern: string, name: string): boolean {
-  return pattern === name || pattern === "*" || matchesPath(pattern, name);
+  if (pattern === name || pattern === "*") return true;
+  const parts = name.split("/");
+  return compile(pattern).some((alternative) => matchesParts(alternative, parts) === "yes");
 }
 
 function bracesProblem(pattern: string): string | undefined {
@@ -133,8 +138,10 @@ function withoutBacktracking({ source }: RegExp): RegExp {
   return new RegExp(start + middle + STAR + end, "s");
 }
 
-/** Returns only to the last `**`, so the time is at most the product of both lengths. */
-function matchesParts(pattern: readonly PartMatcher[], parts: readonly string[]): boolean {
+/**
+ * `as-folder`: the pattern matches what is below. Returns only to the last `**`, so the time is at most the product of both lengths.
+ */
+function matchesParts(pattern: readonly PartMatcher[], parts: readonly string[]): "yes" | "as-folder" | "no" {
   let [at, part] = [0, 0];
   let retry: { readonly at: number; part: number } | undefined;
   while (part < parts.length) {
@@ -147,8 +154,9 @@ function matchesParts(pattern: readonly PartMatcher[], parts: readonly string[])
     } else if (retry !== undefined) {
       [at, part] = [retry.at, ++retry.part];
     } else {
-      return false;
+      return "no";
     }
   }
-  return pattern.slice(at).every((rest) => rest === "**");
+  if (at === pattern.length) return "yes";
+  return pattern.slice(at).every((rest) => rest === "**") ? "as-folder" : "no";
 }

@@ -85,6 +85,11 @@ describe("matchesName", () => {
     ["*", "team-a/web", true],
     ["acme/*", "acme/sub/deploy", false],
     ["acme/**", "acme/sub/deploy", true],
+    ["team-a/**", "team-a/web", true],
+    ["team-a/**", "team-a", false],
+    ["{team-a,team-b}/**", "team-b", false],
+    ["**", "team-a", true],
+    ["**/team-a", "team-a", true],
     ["*-web-*", "a-web-b", true],
     ["we?", "web", true],
   ])("%s against %s: %p", (pattern, name, expected) => {

@@ -109,6 +109,8 @@ describe("a pattern without a slash", () => {
     ["lifts nothing elsewhere, as a star", lifted("*"), "team-a/prod", true, true],
     ["lifts nothing elsewhere, as two stars", lifted("**"), "team-a/prod", true, true],
     ["lifts elsewhere with a slash", lifted("team-a/*"), "team-a/prod", true, false],
+    ["lifts nothing of an application with the name of a namespace", lifted("team-a/**"), "team-a", true, true],
+    ["requires of an application with the name of a namespace", required("team-a/**"), "team-a", false, true],
     ["lifts everywhere with stars on both sides", lifted("**/*"), "team-a/prod", true, false],
     [
       "requires before what lifts with a slash",

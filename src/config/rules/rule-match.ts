@@ -1,7 +1,7 @@
 import type { Check } from "../../core/model/check.js";
 import type { RuledApplication } from "../../core/model/settings.js";
 import type { HostId } from "../../names.js";
-import { matchesName } from "../pattern.js";
+import { matchesName, matchesPath } from "../pattern.js";
 import { namesOn } from "../repository-names.js";
 
 /** Selects applications that match everything it names. All values are patterns. */
@@ -58,7 +58,10 @@ export function matchOf({ name, project, destination }: RuleSelectors, applicati
 function nameMatch(pattern: string, name: string): RuleMatch {
   const reaches = pattern.includes("/") || !name.includes("/");
   if (reaches && matchesName(pattern, name)) return "certain";
-  return matchesName(pattern, name) || matchesName(pattern, name.slice(name.lastIndexOf("/") + 1))
+  // Whoever wrote `team-a/**` may have meant an application `team-a`.
+  return matchesName(pattern, name) ||
+    matchesPath(pattern, name) ||
+    matchesName(pattern, name.slice(name.lastIndexOf("/") + 1))
     ? "possible"
     : "none";
 }
