@@ -1,3 +1,4 @@
+import { nameable } from "../core/commands/commands.js";
 import { type ApplicationName, type Revision, shortRevision } from "../core/model/brand.js";
 import type { ChangeRequest, ChangeRequestRef } from "../core/model/change-request.js";
 import type { HoldOf } from "../core/model/hold.js";
@@ -63,7 +64,18 @@ export function commandText(
   { command, applications }: Pick<AdvisedCommand, "command" | "applications">,
   words: Pick<HostWords, "command">,
 ): string {
-  return [words.command, command, ...applications.map((name) => `-a ${name}`)].join(" ");
+  return [words.command, command, ...nameable(applications).map((name) => `-a ${name}`)].join(" ");
+}
+
+/** What is left to do after a command that cannot name all of these; empty if it names them. */
+export function leftText(applications: readonly string[]): string {
+  const left = applications.length - nameable(applications).length;
+  return left === 0 ? "" : `then the same for ${counted(left, "more application")}`;
+}
+
+function leftPieces({ applications }: Pick<AdvisedCommand, "applications">): readonly Piece[] {
+  const left = leftText(applications);
+  return left === "" ? [] : [`, ${left}`];
 }
 
 function nothingPieces(
@@ -128,7 +140,7 @@ function undonePieces({ by, again }: Extract<NextStep, { kind: "undone" }>, word
 }
 
 function commandPieces(advised: AdvisedCommand, words: HostWords): readonly Piece[] {
-  return [{ code: commandText(advised, words) }, ...byPieces(advised.by)];
+  return [{ code: commandText(advised, words) }, ...leftPieces(advised), ...byPieces(advised.by)];
 }
 
 function mergePieces({ draft, by }: AdvisedMerge, { short }: HostWords): readonly Piece[] {
@@ -167,7 +179,7 @@ function retryPieces(
   const again = ["fix the cause, then ", ...commandPieces(then, words)];
   if (then.command === "rollback") return again;
   const back: AdvisedCommand = { ...then, command: "rollback", applications };
-  return [...again, ", or ", { code: commandText(back, words) }];
+  return [...again, ", or ", { code: commandText(back, words) }, ...leftPieces(back)];
 }
 
 function byPieces(by: readonly AccessRule[]): readonly Piece[] {

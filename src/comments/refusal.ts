@@ -1,4 +1,4 @@
-import { COMMAND_NAMES, COMMANDS, isGatedBy, usageOf, writtenCommand } from "../core/commands/commands.js";
+import { COMMAND_NAMES, COMMANDS, isGatedBy, nameable, usageOf, writtenCommand } from "../core/commands/commands.js";
 import { readLabelSelector } from "../core/commands/selection.js";
 import type { ChangeRequestRef } from "../core/model/change-request.js";
 import type { Command, CommandName } from "../core/model/command.js";
@@ -8,7 +8,7 @@ import type { BarredApplication, MemberNeed, NarrowedCommand, Refusal } from "..
 import type { AccessRule } from "../core/model/settings.js";
 import type { Advice } from "../core/policy/next-step.js";
 import { REPOSITORY_FILE } from "../names.js";
-import { nextStepClause, nextStepText } from "./next-step-words.js";
+import { leftText, nextStepClause, nextStepText } from "./next-step-words.js";
 import {
   type Block,
   blocksOf,
@@ -317,9 +317,13 @@ function neededBy(needs: readonly MemberNeed[], command: NarrowedCommand = "sync
 /** Offers the command for the applications that passed the check. */
 function narrower(others: readonly string[], words: HostWords, command: NarrowedCommand = "sync"): string {
   if (others.length === 0) return "";
-  const options = others.map((name) => `-a ${name}`).join(" ");
+  const options = nameable(others)
+    .map((name) => `-a ${name}`)
+    .join(" ");
   const done = command === "sync" || command === "rollback" ? "deployed" : "done";
-  return toCopy(`Nothing was ${done}. To continue with the others, comment`, `${words.command} ${command} ${options}`);
+  const intro = `Nothing was ${done}. To continue with the others, comment`;
+  const left = leftText(others);
+  return toCopy(intro, `${words.command} ${command} ${options}`, left === "" ? "" : `${capitalised(left)}.`);
 }
 
 function whoMay({ allowed, because, problem, through }: BarredApplication, command: NarrowedCommand): string {

@@ -9,8 +9,8 @@ import type { CodeHost } from "../core/ports/code-host.js";
 import type { CommitRange } from "../core/ports/repositories.js";
 import { SERVICE } from "../names.js";
 import { markerLine, readMarker } from "./marker.js";
-import { commandText, nextStepClause } from "./next-step-words.js";
-import { applicationLink, code, counted, details, fence, firstLines, type Links, shortened } from "./parts.js";
+import { commandText, leftText, nextStepClause } from "./next-step-words.js";
+import { applicationLink, code, counted, details, fence, firstLines, joined, type Links, shortened } from "./parts.js";
 import { publish, type PublishPlanOptions } from "./publish.js";
 
 const HOUR_MS = 60 * 60 * 1000;
@@ -79,7 +79,10 @@ export function renderReminder({ records, around, now }: ReminderFacts, { change
     ...gainedLines(around?.gained, change),
     ...(around?.undo === undefined
       ? []
-      : ["", `To deploy ${code(change.baseBranch)} again, comment ${code(commandText(around.undo, words))}.`]),
+      : [
+          "",
+          `To deploy ${code(change.baseBranch)} again, comment ${joined([code(commandText(around.undo, words)), leftText(around.undo.applications)], ", ")}.`,
+        ]),
   ].join("\n");
 }
 

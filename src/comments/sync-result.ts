@@ -11,7 +11,7 @@ import {
   wasRolledBack,
 } from "../core/model/result.js";
 import type { Advice } from "../core/policy/next-step.js";
-import { commandText, nextStepClause, nextStepText } from "./next-step-words.js";
+import { commandText, leftText, nextStepClause, nextStepText } from "./next-step-words.js";
 import {
   applicationAddress,
   type Block,
@@ -68,7 +68,7 @@ export function syncBlocks(result: SyncedResult, facts: ResultFacts): readonly B
         `**Checks:** ⚠️ ${code(check)} failed for ${code(application)}, which the merge deploys; the approval of ${codes(by)} lifts that`,
     ),
     isDeployed && merge === undefined && advice?.undo !== undefined
-      ? `To deploy ${code(change.baseBranch)} again, comment ${code(commandText(advice.undo, words))}.`
+      ? `To deploy ${code(change.baseBranch)} again, comment ${joined([code(commandText(advice.undo, words)), leftText(advice.undo.applications)], ", ")}.`
       : "",
   ];
   const merging = { kind: "merging", into: change.baseBranch } as const;

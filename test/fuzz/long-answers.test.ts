@@ -1,5 +1,7 @@
 import { expect, test } from "@jest/globals";
+import { nextStepText } from "../../src/comments/next-step-words.js";
 import { renderResult } from "../../src/comments/render.js";
+import { parseComment } from "../../src/core/commands/parse-command.js";
 import { applicationName } from "../../src/core/model/brand.js";
 import type { CommandResult } from "../../src/core/model/result.js";
 import { LINKS, sampleChange, samplePlan, WORDS } from "../comments/samples.js";
@@ -26,11 +28,31 @@ test.each<[string, CommandResult]>([
     { kind: "refused", refusal: { reason: "not-deployable", applications: named, others: [] } },
   ],
 ])("%s, for a hundred applications, fits a comment on GitHub", (_, result) => {
-  const parts = renderResult(result, {
-    change: sampleChange("hosta"),
-    words: WORDS.hosta,
-    links: LINKS,
-    comments: "all",
-  });
-  for (const part of parts) expect(part.length).toBeLessThanOrEqual(WORDS.hosta.maxComment);
+  for (const part of rendered(result)) expect(part.length).toBeLessThanOrEqual(WORDS.hosta.maxComment);
 });
+
+const THOUSANDS = Array.from({ length: 5000 }, (_, index) => applicationName(`application-${index}`));
+
+const LONG = Array.from({ length: 60 }, (_, index) => applicationName(`${"n".repeat(200)}/${"a".repeat(200)}${index}`));
+
+test.each([
+  ["150 short names", THOUSANDS.slice(0, 150), 50],
+  ["60 long names", LONG, 41],
+])("a command for %s that svc advises is one that it takes, and the rest is counted", (_, applications, left) => {
+  const change = sampleChange("hosta");
+  const step = { kind: "command", command: "sync", applications, by: [] } as const;
+  const refusal = { reason: "not-approved", applications: MANY, missing: "", needs: [], others: applications } as const;
+  const texts = [nextStepText(step, change, WORDS.hosta), ...rendered({ kind: "refused", refusal })];
+  for (const text of texts) {
+    const command = /^svc sync .+$/m.exec(text)?.[0] ?? "";
+    expect(parseComment(command, "svc")).toMatchObject({
+      kind: "command",
+      command: { name: "sync", applications: applications.slice(0, -left) },
+    });
+    expect(text).toContain(`hen the same for ${left} more applications.`);
+  }
+});
+
+function rendered(result: CommandResult): readonly string[] {
+  return renderResult(result, { change: sampleChange("hosta"), words: WORDS.hosta, links: LINKS, comments: "all" });
+}

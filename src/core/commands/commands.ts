@@ -166,6 +166,17 @@ export function optionsOf(name: CommandName): readonly OptionName[] {
   return Object.keys(COMMANDS[name].options) as readonly OptionName[];
 }
 
+/** Names that a command may have, and their characters: a comment is not read to its end if it is very long. */
+export const MOST_NAMES = 100;
+const LONGEST_NAMES = 8_000;
+
+/** The first of these applications that one command can name. */
+export function nameable<Name extends string>(names: readonly Name[]): readonly Name[] {
+  let length = 0;
+  const end = names.findIndex((name, index) => index >= MOST_NAMES || (length += name.length + 4) > LONGEST_NAMES);
+  return end < 0 ? names : names.slice(0, end);
+}
+
 /** How a command is written: `svc sync -a web --dry-run`. Patterns are quoted as for a shell. @param word The command word. */
 export function writtenCommand(command: Command, word: string): string {
   const given = new Map<string, string | boolean | readonly string[]>(Object.entries(command));

@@ -3,7 +3,7 @@ import { nearest } from "../../config/nearest.js";
 import type { Command, CommandName } from "../model/command.js";
 import type { Sign } from "../model/host-words.js";
 import type { UnknownOption } from "../model/result.js";
-import { COMMAND_NAMES, optionsOf } from "./commands.js";
+import { COMMAND_NAMES, MOST_NAMES, optionsOf } from "./commands.js";
 import { lettersOf, optionMeant, type OptionName, OPTIONS } from "./options.js";
 import { type Guess, isSelecting, selectorMeant } from "./selection.js";
 
@@ -24,7 +24,6 @@ type ParsedComment =
     };
 
 const MAX_READ = 10_000;
-const MAX_NAMES = 100;
 /** Patterns and labels. */
 const MAX_SELECTING = 10;
 /** Characters that make a line look different from what it is: control, zero-width and bidirectional ones. */
@@ -131,7 +130,7 @@ function parseOptions(
   const applications = given.get("applications");
   if (bare !== undefined && applications?.size !== 0) return undefined;
   const named = [...(applications ?? [])];
-  if (named.length > MAX_NAMES || named.filter(isSelecting).length > MAX_SELECTING) return undefined;
+  if (named.length > MOST_NAMES || named.filter(isSelecting).length > MAX_SELECTING) return undefined;
   const parsed: Readonly<Record<string, unknown>> = Object.fromEntries(
     options.map(({ name, value, isText }): [OptionName, unknown] => {
       if (isText === true) return [name, texts.get(name) ?? ""];
