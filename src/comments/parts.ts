@@ -8,7 +8,7 @@ import {
   sameRepositoryOf,
 } from "../core/model/change-request.js";
 import { type CheckResult, type FailedCheck, isFailed } from "../core/model/check.js";
-import { type HostWords, type Message, plainText } from "../core/model/host-words.js";
+import { type HostWords, listed, type Message, plainText } from "../core/model/host-words.js";
 import type { Lock } from "../core/model/lock.js";
 import { checksOf, type Plan, type UnreadFile } from "../core/model/plan/plan.js";
 import type { CodeHost } from "../core/ports/code-host.js";
@@ -47,7 +47,7 @@ function cut(text: string, limit: number): string {
     .slice(0, limit - 100)
     .split("\n")
     .slice(0, -1);
-  return [...lines, `- and ${text.split("\n").length - lines.length} more lines`].join("\n");
+  return [...lines, `- and ${counted(text.split("\n").length - lines.length, "more line")}`].join("\n");
 }
 
 /** Parts are balanced to within this many characters. */
@@ -215,7 +215,17 @@ export function code(text: string): string {
 }
 
 export function codes(texts: readonly string[]): string {
-  return texts.map(code).join(", ");
+  return fitting(texts.map(code));
+}
+
+/** Several lists stand in one comment. */
+const LONGEST_LIST = 12_000;
+
+/** A list in one paragraph, with the number of those for which there is no room. */
+export function fitting(texts: readonly string[]): string {
+  let length = 0;
+  const end = texts.findIndex((text) => (length += text.length + 2) > LONGEST_LIST);
+  return listed(texts, end < 0 ? texts.length : end);
 }
 
 /** A name of letters, digits, `.`, `/` and `-` unchanged, any other as a code span. */

@@ -17,6 +17,8 @@ const HOUR_MS = 60 * 60 * 1000;
 const MAX_APPLICATIONS = 30;
 const MAX_COMMITS = 10;
 const MAX_SUBJECT = 100;
+/** They stand below an answer, in the room that its size limit leaves. */
+const MAX_SETTLED = 30;
 
 export interface ReminderFacts {
   /** What is deployed, the oldest first. */
@@ -139,8 +141,12 @@ type Told = Pick<Settled, "application" | "runId" | "outcome">;
 
 /** The outcome of earlier syncs, which was not recorded when they ended. */
 export function settledText(settled: readonly Told[], words: HostWords): string {
-  const lines = settled.map(({ application, outcome }) => `- ${code(application)}: ${endText(outcome, words)}`);
-  return `Argo CD reports how an earlier sync ended:\n${lines.join("\n")}`;
+  const isWell = ({ outcome }: Told) => outcome === "succeeded";
+  const wellLast = [...settled].sort((a, b) => Number(isWell(a)) - Number(isWell(b)));
+  const lines = (settled.length > MAX_SETTLED ? wellLast : settled).map(
+    ({ application, outcome }) => `- ${code(application)}: ${endText(outcome, words)}`,
+  );
+  return ["Argo CD reports how an earlier sync ended:", ...firstLines(lines, MAX_SETTLED)].join("\n");
 }
 
 function endText(outcome: Told["outcome"], { command }: HostWords): string {

@@ -15,6 +15,7 @@ import {
   code,
   codes,
   cutBlocks,
+  fitting,
   joined,
   linked,
   pack,
@@ -68,7 +69,8 @@ function refused(refusal: Refusal, { change, words, links, advice }: AnswerFacts
 }
 
 function titled(title: string, blocks: readonly Block[], { change, words }: AnswerFacts): readonly string[] {
-  const parts = pack(blocks, words.maxComment - OVERHEAD);
+  const limit = words.maxComment - OVERHEAD;
+  const parts = pack(cutBlocks(blocks, limit), limit);
   return parts.map((part, index) => {
     const counter = parts.length === 1 ? "" : ` (part ${index + 1} of ${parts.length})`;
     return `${markerLine({ kind: "result", head: change.headRevision })}\n## ${SERVICE} ${title}${counter}\n\n${part}`;
@@ -92,7 +94,7 @@ function unlockBlocks(result: CommandResultOf<"unlocked">, facts: AnswerFacts): 
   });
   return blocksOf([
     released,
-    next.length === 0 ? "" : `Next in the queue: ${next.join(", ")}.`,
+    next.length === 0 ? "" : `Next in the queue: ${fitting(next)}.`,
     result.left.length === 0 ? "" : `No longer in the queue for: ${codes(result.left)}.`,
     notHeld.length === 0 ? "" : ["Not released:", ...notHeld].join("\n"),
     stepAfter(result.released.length > 0, facts),

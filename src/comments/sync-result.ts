@@ -22,6 +22,7 @@ import {
   codes,
   counted,
   fence,
+  fitting,
   headLink,
   joined,
   linked,
@@ -61,7 +62,7 @@ export function syncBlocks(result: SyncedResult, facts: ResultFacts): readonly B
     skipped.length === 0
       ? ""
       : `Nothing to deploy, proven unchanged by the plan${dryRun ? "" : ", lock released"}: ${codes(skipped)}.`,
-    announced.length === 0 ? "" : `Not deployed by a sync: ${announced.join(", ")}.`,
+    announced.length === 0 ? "" : `Not deployed by a sync: ${fitting(announced)}.`,
     notMerged.length === 0 ? "" : listOf("Not merged automatically:", notMerged, facts.links),
     ...(merge?.overridden ?? []).map(
       ({ application, check, by }) =>

@@ -1,10 +1,11 @@
 import { expect, test } from "@jest/globals";
 import { nextStepText } from "../../src/comments/next-step-words.js";
+import { settledText } from "../../src/comments/reminder.js";
 import { renderResult } from "../../src/comments/render.js";
 import { parseComment } from "../../src/core/commands/parse-command.js";
 import { applicationName } from "../../src/core/model/brand.js";
 import type { CommandResult } from "../../src/core/model/result.js";
-import { LINKS, sampleChange, samplePlan, WORDS } from "../comments/samples.js";
+import { LINKS, sampleApplication, sampleChange, sampleLock, samplePlan, WORDS } from "../comments/samples.js";
 
 const MANY = Array.from({ length: 100 }, (_, index) => applicationName(`team-${index}/application-${index}`));
 const REASON = "the source https://git.example.com/acme/charts follows <another> branch & is 'not' ours. ".repeat(10);
@@ -32,6 +33,61 @@ test.each<[string, CommandResult]>([
 });
 
 const THOUSANDS = Array.from({ length: 5000 }, (_, index) => applicationName(`application-${index}`));
+const { holder } = sampleLock("application-1", 7, "bo");
+const synced = {
+  kind: "synced",
+  dryRun: false,
+  applications: [],
+  announced: [],
+  replaced: [],
+  merge: undefined,
+} as const;
+
+test.each<[string, CommandResult]>([
+  [
+    "an unlock",
+    {
+      kind: "unlocked",
+      released: THOUSANDS,
+      notHeld: [],
+      left: THOUSANDS,
+      next: THOUSANDS.map((application) => ({ application, change: holder })),
+    },
+  ],
+  ["a close that leaves them deployed", { kind: "closed", released: [], stillDeployed: THOUSANDS }],
+  ["a sync that skips them", { ...synced, skipped: THOUSANDS, notMerged: [] }],
+  [
+    "a sync that does not deploy them",
+    {
+      ...synced,
+      announced: THOUSANDS.map((application) => sampleApplication(application, { kind: "new" })),
+      skipped: [],
+      notMerged: THOUSANDS.map((application) => ({ application, reason: "it was not synced at the head commit" })),
+    },
+  ],
+  [
+    "a rollback that keeps them",
+    { kind: "rolled-back", dryRun: false, applications: [], takenOver: [], kept: THOUSANDS },
+  ],
+])("%s, for five thousand applications, fits a comment on GitHub and counts what it leaves out", (_, result) => {
+  const parts = rendered(result);
+  for (const part of parts) expect(part.length).toBeLessThanOrEqual(WORDS.hosta.maxComment);
+  expect(parts.join()).toMatch(/ \d+ more/);
+});
+
+test("the outcomes of many earlier syncs fit below an answer, those that failed first", () => {
+  const text = settledText(
+    THOUSANDS.map((application, index) => ({
+      application,
+      runId: "1",
+      outcome: index === THOUSANDS.length - 1 ? "failed" : "succeeded",
+    })),
+    WORDS.hosta,
+  );
+  expect(text.length).toBeLessThan(5000);
+  expect(text.split("\n")[1]).toContain("❌ it failed");
+  expect(text).toContain("- and 4970 more");
+});
 
 const LONG = Array.from({ length: 60 }, (_, index) => applicationName(`${"n".repeat(200)}/${"a".repeat(200)}${index}`));
 
