@@ -47,6 +47,7 @@ export const REPLIES: Readonly<Record<string, string>> = {
     "A sync succeeds, leaves a resource in the cluster, and the pull request is merged",
   "result-sync-failed": "A sync fails",
   "result-sync-not-healthy": "A sync leaves applications unhealthy that have to get healthy; some are rolled back",
+  "result-sync-merged-meanwhile": "Somebody merges the pull request while its sync runs",
   "result-sync-dry-run": "A dry run succeeds",
   "result-sync-mixed": "A sync ends in different ways, leaves resources in the cluster, or does not merge",
   "result-interrupted": "An interrupted command's syncs ended meanwhile",

@@ -377,6 +377,18 @@ describe("the answers to commands", () => {
     expect(both).toContain("`api`, `web` are no longer locked. To lock them before");
   });
 
+  test("a merge by somebody else while the sync ran is told, with what became of each application", () => {
+    const applications: readonly ApplicationSync[] = [
+      succeeded,
+      failed,
+      { application: applicationName("slow"), warnings: [], kind: "running", message: "waiting for healthy state" },
+    ];
+    const merged = { ...change, state: "merged" } as const;
+    expectGolden("result-sync-merged-meanwhile", (host) =>
+      answered(synced({ applications }), { change: merged }, host),
+    );
+  });
+
   test("a merge that was refused says what to do", () => {
     expectGolden("result-merge-refused", (host) => [
       renderMergeRefusal("GitHub answered 405: Squash merges are not allowed", change, WORDS[host]),
