@@ -25,6 +25,8 @@ export const CHANGE_REQUEST_SIGILS: Readonly<Record<HostId, string>> = { hosta: 
 export const CHANGE_REQUEST_PATHS: Readonly<Record<HostId, string>> = { hosta: "pull", hostb: "-/merge_requests" };
 
 export const SERVER_FILE = `${SERVICE}.yaml`;
+/** Whose rules those are that hold for all repositories. */
+export const SERVER_RULES = `the server's ${SERVER_FILE}`;
 export const REPOSITORY_FILE = `.${SERVICE}.yaml`;
 
 /** The commit status on the head of a change request, which branch protection may require. */

@@ -7,7 +7,7 @@ import type { NextStep } from "../core/model/next-step.js";
 import type { BarredApplication, MemberNeed, NarrowedCommand, Refusal } from "../core/model/result.js";
 import type { AccessRule } from "../core/model/settings.js";
 import type { Advice } from "../core/policy/next-step.js";
-import { REPOSITORY_FILE } from "../names.js";
+import { REPOSITORY_FILE, SERVER_FILE, SERVER_RULES } from "../names.js";
 import { leftText, nextStepClause, nextStepText } from "./next-step-words.js";
 import {
   type Block,
@@ -345,9 +345,14 @@ function whoOf(rules: readonly AccessRule[]): string {
 }
 
 function whereRulesAre(applications: readonly BarredApplication[]): string {
-  const isElsewhere = applications.some(({ allowed }) => allowed.some(({ from }) => from !== undefined));
-  const others = isElsewhere ? `, or in that of the repository that is named` : "";
-  return `The rule is in ${code(REPOSITORY_FILE)} on the base branch${others}, under ${code("sync_requirements")}.`;
+  const found = new Set(applications.flatMap(({ allowed }) => allowed.map(({ from }) => from)));
+  const [isServer, isOwn] = [found.delete(SERVER_RULES), found.delete(undefined)];
+  const places = [
+    ...(isOwn || found.size > 0 ? [`${code(REPOSITORY_FILE)} on the base branch`] : []),
+    ...(found.size > 0 ? ["that of the repository that is named"] : []),
+    ...(isServer ? [`${code(SERVER_FILE)}, which svc's administrators keep`] : []),
+  ];
+  return `The rule is in ${places.join(", or in ")}, under ${code("sync_requirements")}.`;
 }
 
 function labelHint(selected: readonly string[], short: string): string {

@@ -57,6 +57,12 @@ describe.each(HOSTS)("what the server requires at least, on %s", (host) => {
     for (const by of ["ana", "bo"]) {
       await bot.comment(one, "svc sync", by);
       expect(bot.lastComment(one)).toMatch(/may not run `svc sync` for/);
+      expect(bot.lastComment(one)).toContain(
+        "`web`: only ana, and of those only bo (by the rules of the server's svc.yaml) may",
+      );
+      expect(bot.lastComment(one)).toContain(
+        "The rule is in `.svc.yaml` on the base branch, or in `svc.yaml`, which svc's administrators keep, under `sync_requirements`.",
+      );
     }
     expect(bot.changes()).toEqual([]);
   });
@@ -71,6 +77,10 @@ describe.each(HOSTS)("what the server requires at least, on %s", (host) => {
     await wrong.forges[host].comment("acme/deploy", number, "ana", "svc sync");
     await wrong.idle();
     expect(wrong.lastComment(host, number)).toContain("may not run `svc sync` for");
+    expect(wrong.lastComment(host, number)).toContain(
+      "nobody may, because the list of the server's svc.yaml names nobody here",
+    );
+    expect(wrong.lastComment(host, number)).toContain("The rule is in `svc.yaml`, which svc's administrators keep");
     expect(wrong.changes()).toEqual([]);
 
     const right = await startTwoHosts(host, allowed(host));

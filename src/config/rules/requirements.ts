@@ -10,7 +10,8 @@ import type { RepositoryConfig } from "../repository/repository-schema.js";
 import type { ServerDefaults } from "../server/server.js";
 import { matchOf, type RuleSelectors } from "./rule-match.js";
 
-type Entry = RepositoryConfig["syncRequirements"][number];
+/** `from`: whose it is, if not the repository's. */
+type Entry = RepositoryConfig["syncRequirements"][number] & Pick<AccessRule, "from">;
 
 /** Commands that an entry without `commands` restricts. */
 const BOUND_BY_DEFAULT: readonly AccessCommand[] = ["sync", "rollback"];
@@ -133,7 +134,8 @@ export function accessRulesOf(
   const { certain, possible } = decisive(syncRequirements, application, (entry): AccessRule | undefined => {
     const { allowedUsers, allowedTeams, commands = BOUND_BY_DEFAULT } = entry;
     if ((allowedUsers === undefined && allowedTeams === undefined) || !commands.includes(command)) return undefined;
-    return { users: allowedUsers ?? [], teams: allowedTeams ?? [] };
+    const { from } = entry;
+    return { users: allowedUsers ?? [], teams: allowedTeams ?? [], ...(from === undefined ? {} : { from }) };
   });
   return certain === undefined ? possible : [...possible, certain];
 }

@@ -8,7 +8,7 @@ import {
   UPDATE_BRANCH,
 } from "../../core/model/settings.js";
 import type { Stage } from "../../core/model/stage.js";
-import { HOST_IDS, type HostId, REPOSITORY_FILE } from "../../names.js";
+import { HOST_IDS, type HostId, REPOSITORY_FILE, SERVER_RULES } from "../../names.js";
 import { matchesName } from "../pattern.js";
 import { namesOn } from "../repository-names.js";
 import {
@@ -139,6 +139,7 @@ const NOTHING_REQUIRED = { requireApproval: false, requireUpToDate: false, requi
 function floorOn(host: HostId, { syncRequirements }: Pick<ServerConfig, "syncRequirements">): RepositoryConfig {
   const entries = syncRequirements.map(({ allowedUsers, allowedTeams, ...entry }) => ({
     ...entry,
+    from: SERVER_RULES,
     allowedUsers: allowedUsers && [...namesOn(host, allowedUsers)],
     allowedTeams: allowedTeams && [...namesOn(host, allowedTeams)],
   }));
@@ -328,8 +329,7 @@ function flagChange(what: string, old: unknown, now: unknown): string {
 }
 
 function listed(names: unknown): string {
-  const texts = Array.isArray(names) ? names.map(String) : [];
-  return texts.length === 0 ? "nobody" : texts.join(", ");
+  return (Array.isArray(names) ? names.map(String) : []).join(", ") || "nobody";
 }
 
 interface MappingChanges {

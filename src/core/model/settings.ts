@@ -48,7 +48,7 @@ export interface AccessRule {
   readonly users: readonly string[];
   /** Paths of teams, as the code host spells them. */
   readonly teams: readonly string[];
-  /** The repository whose rule it is, if that is another one. Untrusted. */
+  /** The repository whose rule it is, if that is another one, or `SERVER_RULES`. Untrusted. */
   readonly from?: string | undefined;
 }
 
