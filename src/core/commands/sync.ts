@@ -300,7 +300,7 @@ export function expectedRefusals(check: ClusterCheck | undefined): readonly stri
   const missed = endAsking(check, INTERRUPTED).untried.filter((one) => one.missed === true);
   return [
     ...told,
-    ...(more > 0 ? [`the plan said so of ${more} more objects`] : []),
+    ...(more > 0 ? [`the plan said so of ${more} more ${more === 1 ? "object" : "objects"}`] : []),
     ...missed.map(({ titles, reason }) => `Kubernetes was not asked about ${listed(titles, MOST_TOLD)}: ${reason}`),
   ];
 }

@@ -21,7 +21,8 @@ const MAX_FILES = 3;
 export function secretSentences({ secrets }: Pick<ManifestDiff, "secrets">, shown: Shown): readonly string[] {
   const more = secrets.length - MAX_LINES;
   const lines = secrets.slice(0, MAX_LINES).map((one) => secretSentence(one, shown));
-  return more > 0 ? [...lines, `${more} more Secrets change or may change`] : lines;
+  const left = more === 1 ? "1 more Secret changes or may change" : `${more} more Secrets change or may change`;
+  return more > 0 ? [...lines, left] : lines;
 }
 
 function secretSentence({ name, keys, files }: SecretChange, shown: Shown): string {

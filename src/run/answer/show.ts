@@ -168,7 +168,13 @@ async function noteMovedBase(plan: Plan, change: ChangeRequest, opened: Reloaded
   const { command } = run.hostWords[change.host];
   const named = sentences.slice(0, MOST_NAMED);
   const more = sentences.length - named.length;
-  const told = more > 0 ? [...named, `and ${more} more applications. Comment ${command} plan for all of them`] : named;
+  const told =
+    more > 0
+      ? [
+          ...named,
+          `and ${more} more ${more === 1 ? "application" : "applications"}. Comment ${command} plan for all of them`,
+        ]
+      : named;
   const notes = [
     ...plan.notes.filter((note) => !note.startsWith(BASE_MOVED)),
     ...told.map((text) => `${BASE_MOVED}${text}`),

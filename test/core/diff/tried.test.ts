@@ -1,7 +1,7 @@
 import { describe, expect, test } from "@jest/globals";
 import { expectedRefusals } from "../../../src/core/commands/sync.js";
 import { type OrderedTrial, withTrials, type Tried } from "../../../src/core/diff/live/trial-order.js";
-import { NO_DIFFERENCE } from "../../../src/core/diff/manifest-diff.js";
+import { NO_DIFFERENCE, secretSentences } from "../../../src/core/diff/manifest-diff.js";
 import type { RefusalCause, Trial } from "../../../src/core/ports/deployer.js";
 
 const TITLE = "apps/Deployment shop/web";
@@ -64,6 +64,17 @@ test.each(CURES)("a refusal that is sure, %s, is a caution with its cure, and a 
   expect(diff.dangers).toEqual([{ what: `Kubernetes refuses to change ${TITLE}`, pruning: false, effect: "refused" }]);
   expect(cluster).toEqual({ accepted: 0, refused: [{ title: TITLE, message: "spec.x: no", sure: true }], untried: [] });
   expect(expectedRefusals(cluster)).toEqual([`the plan said that Kubernetes will refuse ${TITLE}: spec.x: no`]);
+});
+
+test("one object more than is named is counted as one", () => {
+  const refusals = Array.from({ length: 6 }, () => ({ title: TITLE, message: "spec.x: no", sure: true }));
+  const cluster = { accepted: 0, refused: refusals, untried: [] };
+  expect(expectedRefusals(cluster).at(-1)).toBe("the plan said so of 1 more object");
+  const secrets = Array.from({ length: 21 }, () => ({ name: "shop/payments", keys: undefined, files: [] }));
+  const shown = (name: string) => name;
+  expect(secretSentences({ secrets }, shown).at(-1)).toBe("1 more Secret changes or may change");
+  const two = { secrets: [...secrets, ...secrets.slice(0, 1)] };
+  expect(secretSentences(two, shown).at(-1)).toBe("2 more Secrets change or may change");
 });
 
 test("nobody is told to delete what holds data", () => {

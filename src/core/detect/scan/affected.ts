@@ -238,7 +238,10 @@ function unreadableNotes(base: ManifestScan, head: ManifestScan, changedPaths: r
   });
   const more = notes.length - MAX_NOTES;
   return more > 0
-    ? [...notes.slice(0, MAX_NOTES), `${more} more changed files could not be searched for Application resources.`]
+    ? [
+        ...notes.slice(0, MAX_NOTES),
+        `${more} more changed ${more === 1 ? "file" : "files"} could not be searched for Application resources.`,
+      ]
     : notes;
 }
 

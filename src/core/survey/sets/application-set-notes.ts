@@ -125,7 +125,9 @@ function about(names: readonly ApplicationName[], what: string): readonly string
   if (names.length === 0) return [];
   const more = names.length - MAX_NAMED;
   const named = names.slice(0, MAX_NAMED).map((name) => `${name} ${what}`);
-  return more > 0 ? [...named, `the same holds for ${more} more applications`] : named;
+  return more > 0
+    ? [...named, `the same holds for ${more} more ${more === 1 ? "application" : "applications"}`]
+    : named;
 }
 
 function relabelled(base: readonly Application[], head: readonly Application[]): readonly ApplicationName[] {

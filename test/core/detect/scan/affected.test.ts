@@ -591,6 +591,8 @@ test("changed files that cannot be searched are noted, unchanged ones are not, a
   const found = await detection({ base: {}, head: many });
   expect(found.notes).toHaveLength(21);
   expect(found.notes.at(-1)).toBe("10 more changed files could not be searched for Application resources.");
+  const one = await detection({ base: {}, head: Object.fromEntries(Object.entries(many).slice(0, 21)) });
+  expect(one.notes.at(-1)).toBe("1 more changed file could not be searched for Application resources.");
 });
 
 test.each<[boolean, string, Omit<Situation, "base">]>([
