@@ -4,7 +4,7 @@ import { HostFailure } from "../core/model/errors.js";
 import type { CodeHost, OwnComment, Posting } from "../core/ports/code-host.js";
 import type { Log } from "../core/ports/log.js";
 import { haveSameTarget, type Marker, markerLine, readMarker, remark } from "./marker.js";
-import { details } from "./parts.js";
+import { block, cutBlocks, details } from "./parts.js";
 
 interface PublishOptions {
   readonly runId: string;
@@ -147,14 +147,25 @@ export async function findCurrentPlan(
  * The body of the current plan's first comment with what holds now. Of a plan of several comments only what stands before the first
  * application changes: the rest is where it was.
  * @param rendered the parts of the same plan as it is now.
+ * @param limit the length of a comment. The first one was posted as long as that, and gets longer by what has happened since.
  */
-export function withPresent(body: string, rendered: readonly string[]): string {
+export function withPresent(body: string, rendered: readonly string[], limit: number): string {
   const [text = ""] = rendered;
   const marker = readMarker(body);
   const isWhole = rendered.length === 1 && !/^## .* \(part 1 of \d+\)$/m.test(body.slice(0, HEADING_WITHIN));
   const [start, end] = [text.indexOf(SECTION), body.indexOf(SECTION)];
-  const now = isWhole ? text : start < 0 || end < 0 ? body : text.slice(0, start) + body.slice(end);
+  const opening = () => cutToFit(text.slice(0, start), limit - (body.length - end));
+  const now = isWhole ? text : start < 0 || end < 0 ? body : opening() + body.slice(end);
   return marker === undefined ? body : remark(now, marker);
+}
+
+/** Leaves out the last lines of the longest paragraph, as many as there is no room for. */
+function cutToFit(text: string, room: number): string {
+  if (text.length <= room) return text;
+  const paragraphs = text.split("\n\n").map((one) => block(one));
+  const longest = Math.max(...paragraphs.map((one) => one.text.length));
+  const cut = cutBlocks(paragraphs, Math.max(SHORTEST_PARAGRAPH, longest - (text.length - room)));
+  return cut.map((one) => one.text).join("\n\n");
 }
 
 /**
@@ -195,6 +206,7 @@ interface RewriteOptions {
 
 const SECTION = "\n### ";
 const HEADING_WITHIN = 500;
+const SHORTEST_PARAGRAPH = 1000;
 
 type Poster = Pick<CodeHost, "postComment" | "listOwnComments">;
 

@@ -1,5 +1,6 @@
 import { expect, test } from "@jest/globals";
 import { renderPlan } from "../../src/comments/plan.js";
+import { withPresent } from "../../src/comments/publish.js";
 import { renderRolloutFailure, rolloutText } from "../../src/comments/rollout.js";
 import { applicationName } from "../../src/core/model/brand.js";
 import type { FollowedApplication, Rollout, RolloutState } from "../../src/core/model/rollout.js";
@@ -49,6 +50,21 @@ const plan = samplePlan([
     lock: { kind: "free" },
   },
 ]);
+
+test("the full first comment of a long plan shows as much of the rollout as it has room for", () => {
+  const options = { words: WORDS.hosta, pruning: false, links: LINKS, comments: "all" } as const;
+  const state = { ...hostile, kind: "failing" } as const;
+  const followed = Array.from({ length: 50 }, (_, index) => one(`application-${index}`, "failing", "", { state }));
+  const present = { state: "merged", approvers: [], deployed: [], rollout: rollout(followed) } as const;
+  const { maxComment } = WORDS.hosta;
+  const posted = renderPlan(plan, options).join().replace("## svc Plan", "## svc Plan (part 1 of 2)");
+  const first = `${posted}\n\n${"a diff ".repeat(maxComment / 7)}`.slice(0, maxComment - 1000);
+  const edited = withPresent(first, renderPlan(plan, { ...options, present }), maxComment);
+  expect(edited.length).toBeLessThanOrEqual(maxComment);
+  expect(edited).toContain("**After the merge** as `ba5eba11`: 0 of 50 applications rolled out.");
+  expect(edited).toMatch(/\n- and \d+ more lines\n/);
+  expect(edited.slice(edited.indexOf("\n### "))).toBe(first.slice(first.indexOf("\n### ")));
+});
 
 test("a merged plan shows how far each application is", () => {
   const present = { state: "merged", approvers: [], deployed: [], rollout: rollout(some) } as const;

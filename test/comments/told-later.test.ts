@@ -41,10 +41,10 @@ test("of a plan of several comments only what stands before the first applicatio
   const first = body.replace("## svc Plan", "## svc Plan (part 1 of 2)");
   const present: Present = { state: "open", approvers: ["bo"], deployed: [] };
   const now = renderPlan(samplePlan(applications), { ...options, present });
-  const edited = withPresent(first.replace("replicas: 3", "replicas: 7"), now);
+  const edited = withPresent(first.replace("replicas: 3", "replicas: 7"), now, WORDS.hosta.maxComment);
   expect(edited).toContain("pproved by `bo`");
   expect(edited).toContain("replicas: 7");
-  expect(withPresent(body.replace("replicas: 3", "replicas: 7"), now)).toBe(now[0]);
+  expect(withPresent(body.replace("replicas: 3", "replicas: 7"), now, WORDS.hosta.maxComment)).toBe(now[0]);
 });
 
 test("a lock that a rollback of another change request took over", () => {

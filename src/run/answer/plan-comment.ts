@@ -132,7 +132,7 @@ export class PlanComment {
       const edit = (id: string, body: string) => this.#edit(id, body, comment.id);
       await rewritePlan(run.host, change, comment, texts, { edit, posting: { urgency: "plan" } });
     } else if (isPlan) {
-      const body = withPresent(comment.body, texts);
+      const body = withPresent(comment.body, texts, run.hostWords[change.host].maxComment);
       if (body !== comment.body && !(await this.#edit(comment.id, body))) return this.#postAnew(now, texts);
     }
     await wrotePlan(change, { digest, id: comment?.id ?? "" }, run);
