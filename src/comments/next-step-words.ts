@@ -6,7 +6,7 @@ import { type HostWords, listed, referenceTo } from "../core/model/host-words.js
 import type { Lock } from "../core/model/lock.js";
 import type { AdvisedCommand, AdvisedMerge, AfterApproval, NeededApproval, NextStep } from "../core/model/next-step.js";
 import type { AccessRule } from "../core/model/settings.js";
-import { fullMinuteText, minuteText } from "../core/model/time.js";
+import { fullMinuteText } from "../core/model/time.js";
 import { REPOSITORY_FILE } from "../names.js";
 import { capitalised, changeLink, code, counted, headLink, joined, type Links, sentence, toCopy } from "./parts.js";
 
@@ -253,7 +253,13 @@ function holderPieces({ application, holder, user }: Lock, change: Reader, words
 
 function heldPieces({ application, by, reason, until }: HoldOf): readonly Piece[] {
   const whose = { text: `${by}'s` };
-  return [`wait until ${minuteText(until)}, when `, whose, " hold of ", { code: application }, ...endPieces(reason)];
+  return [
+    `wait until ${fullMinuteText(new Date(until))}, when `,
+    whose,
+    " hold of ",
+    { code: application },
+    ...endPieces(reason),
+  ];
 }
 
 /** Behind what can be deployed now. */
@@ -262,7 +268,7 @@ function restPieces({ application, by, reason, until }: HoldOf): readonly Piece[
   return [
     "; for ",
     { code: application },
-    `, wait until ${minuteText(until)}, when `,
+    `, wait until ${fullMinuteText(new Date(until))}, when `,
     whose,
     " hold",
     ...endPieces(reason),

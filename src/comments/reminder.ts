@@ -13,7 +13,8 @@ import { commandText, leftText, nextStepClause } from "./next-step-words.js";
 import { applicationLink, code, counted, details, fence, firstLines, joined, type Links, shortened } from "./parts.js";
 import { publish, type PublishPlanOptions } from "./publish.js";
 
-const HOUR_MS = 60 * 60 * 1000;
+const MINUTE_MS = 60 * 1000;
+const HOUR_MS = 60 * MINUTE_MS;
 const MAX_APPLICATIONS = 30;
 const MAX_COMMITS = 10;
 const MAX_SUBJECT = 100;
@@ -121,6 +122,7 @@ function gainedLines(gained: CommitRange | undefined, { baseBranch }: ChangeRequ
 
 function lengthText(ms: number): string {
   const hours = Math.floor(ms / HOUR_MS);
+  if (hours === 0) return counted(Math.floor(ms / MINUTE_MS), "minute");
   return hours < 48 ? counted(hours, "hour") : `${Math.floor(hours / 24)} days`;
 }
 

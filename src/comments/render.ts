@@ -3,7 +3,7 @@ import type { Hold } from "../core/model/hold.js";
 import { type HostWords, listed, referenceTo } from "../core/model/host-words.js";
 import type { NextStep } from "../core/model/next-step.js";
 import type { ApplicationSync, CommandResultOf, Refusal, ResultKind } from "../core/model/result.js";
-import { minuteText } from "../core/model/time.js";
+import { fullMinuteText } from "../core/model/time.js";
 import { SERVICE } from "../names.js";
 import { markerLine } from "./marker.js";
 import { nextStepText } from "./next-step-words.js";
@@ -130,7 +130,7 @@ function revertedText({ revert, known }: CommandResultOf<"reverted">, { change, 
 
 function heldText(hold: Hold, { command }: HostWords): string {
   const what = listed(hold.applications.map(code), MAX_HELD);
-  return `Held until ${minuteText(hold.until)}: ${what}.\n\n**Reason:** ${sentence(hold.reason)}\n\n${code(`${command} sync`)} and merges by svc wait for it, ${code(`${command} rollback`)} does not. To end it, comment ${code(`${command} release`)}.`;
+  return `Held until ${fullMinuteText(new Date(hold.until))}: ${what}.\n\n**Reason:** ${sentence(hold.reason)}\n\n${code(`${command} sync`)} and merges by svc wait for it, ${code(`${command} rollback`)} does not. To end it, comment ${code(`${command} release`)}.`;
 }
 
 function heldIn(holds: readonly Hold[]): readonly string[] {

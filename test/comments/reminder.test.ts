@@ -39,6 +39,11 @@ test("names what is deployed, the next step, what the target branch got since, a
   expect(text).toContain("To deploy `main` again, comment `svc rollback`.");
 });
 
+test("counts minutes until an hour is over", () => {
+  const text = reminder([sampleDeployment("web", { timestamp: "2026-03-03T09:50:00.000Z" })]);
+  expect(text).toContain("**Deployed and not merged for 30 minutes** ·");
+});
+
 test("advises no merge of what failed or is no longer the head", () => {
   const failed = reminder([sampleDeployment("web", { outcome: "failed" })]);
   expect(failed).toContain("that sync failed");

@@ -1,11 +1,12 @@
 import { describe, expect, test } from "@jest/globals";
 import { renderBarredMerge, renderMergeRefusal } from "../../src/comments/merge.js";
+import { nextStepClause } from "../../src/comments/next-step-words.js";
 import { renderTurn } from "../../src/comments/plan.js";
 import { renderResult } from "../../src/comments/render.js";
 import { applicationName, type ApplicationName, repositoryName, revision } from "../../src/core/model/brand.js";
 import { changeRequestRef } from "../../src/core/model/change-request.js";
 import type { Deployment } from "../../src/core/model/deployment.js";
-import type { Hold } from "../../src/core/model/hold.js";
+import { type Hold, holdClause } from "../../src/core/model/hold.js";
 import type { NextStep } from "../../src/core/model/next-step.js";
 import type {
   ApplicationSync,
@@ -145,6 +146,15 @@ const HOLD: Hold = {
   since: "2026-03-01T16:00:00.000Z",
   until: "2026-03-01T18:00:00.000Z",
 };
+
+test("a hold is told until the first full minute at which it is over", () => {
+  const until = "2026-03-01T18:00:45.000Z";
+  expect(answered({ kind: "held", hold: { ...HOLD, until } }).join()).toContain("Held until 2026-03-01 18:01 UTC: ");
+  const hold = { application: web, reason: "a migration", by: "olga", until };
+  const step = { kind: "held", holds: [hold] } as const;
+  expect(nextStepClause(step, change, WORDS.hosta)).toMatch(/^wait until 2026-03-01 18:01 UTC, when olga's hold of /);
+  expect(holdClause(hold)).toContain("until 2026-03-01 18:01 UTC");
+});
 
 describe("the answers to commands", () => {
   test.each<[string, CommandResult]>([

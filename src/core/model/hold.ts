@@ -1,6 +1,6 @@
 import type { AccountProvider } from "./account.js";
 import type { ApplicationName } from "./brand.js";
-import { minuteText } from "./time.js";
+import { fullMinuteText } from "./time.js";
 
 /** While it stands, svc neither syncs nor merges what it names; rollbacks go on. */
 export interface Hold {
@@ -26,5 +26,5 @@ export interface HoldOf extends Pick<Hold, "reason" | "until"> {
 
 /** Says who holds what, until when and why: `ana holds web until 2026-03-01 18:00 UTC: migration`. Untrusted. */
 export function holdClause(hold: HoldOf): string {
-  return `${hold.by} holds ${hold.application} until ${minuteText(hold.until)}: ${hold.reason}`;
+  return `${hold.by} holds ${hold.application} until ${fullMinuteText(new Date(hold.until))}: ${hold.reason}`;
 }

@@ -4,7 +4,7 @@ import { changeRequestKey, identityKey } from "../../core/model/change-request.j
 import { safeMessage, StoredValueUnreadable, StoreUnavailable } from "../../core/model/errors.js";
 import type { Lock, Waiting } from "../../core/model/lock.js";
 import { ROLES } from "../../core/model/settings.js";
-import { minuteText } from "../../core/model/time.js";
+import { fullMinuteText } from "../../core/model/time.js";
 import type { QueueBacklog } from "../../core/ports/event-queue.js";
 import { type LimitWait, WAIT_REASONS } from "../../hosts/limit-waits.js";
 import { networkOf } from "../../http/listen.js";
@@ -64,7 +64,14 @@ async function locksPage(query: unknown, reader: Reader, parts: PageParts): Prom
     .map((held) => holderOf(held, { wanted: wanted.toLowerCase(), queueOf, nameOf, now }))
     .filter((holder) => holder.locks.length > 0);
   const holds = standing.map(({ id, applications, reason, by, since, until }) => {
-    return { id, applications, reason, by: by.login, since: shownTime(since, now), end: minuteText(until) };
+    return {
+      id,
+      applications,
+      reason,
+      by: by.login,
+      since: shownTime(since, now),
+      end: fullMinuteText(new Date(until)),
+    };
   });
   const data = { holders, holds, wanted, total: everyLock.length, admin: isAdmin(reader) };
   return { view: "locks", title: "Locks", active: "locks", data };
