@@ -284,10 +284,9 @@ function createApplicationSets({
     },
 
     async expandApplicationSet(set, change, signal) {
-      const settings = await serverSettings();
       const answer = await generate(client, set, { timeoutMs, signal });
       const limits = { owner: changeRequestKey(change), signal, what: `what the ApplicationSet ${set.name} generates` };
-      const input = { answer, set: { name: set.name, namespace: set.namespace }, settings };
+      const input = { answer, set: { name: set.name, namespace: set.namespace }, settings: await serverSettings() };
       return readJsonText(await readLarge(compute, readGeneratedTask, input, limits));
     },
   };

@@ -291,19 +291,10 @@ interface HelmReader {
 function addHelmFiles(reader: HelmReader, options: Source["helm"], into: InputCollector): void {
   for (const written of [...(options?.valueFiles ?? []), ...(options?.fileParameters ?? [])]) {
     const place = placeOf(written, reader);
-    switch (place.kind) {
-      case "unknown":
-        into.addWhole(`its value file ${written.slice(0, 200)} cannot be told before rendering`);
-        break;
-      case "url":
-        into.addRemote([place.url]);
-        break;
-      case "elsewhere":
-        break;
-      case "here":
-        addFile(place.path, into);
-        break;
-    }
+    if (place.kind === "unknown") {
+      into.addWhole(`its value file ${written.slice(0, 200)} cannot be told before rendering`);
+    } else if (place.kind === "url") into.addRemote([place.url]);
+    else if (place.kind === "here") addFile(place.path, into);
   }
 }
 
@@ -312,12 +303,15 @@ type Place =
   | { readonly kind: "url"; readonly url: string }
   | { readonly kind: "elsewhere" | "unknown" };
 
-/** As in Argo CD, a reference is resolved before variables are. Linux opens no path of more than 4096 bytes. */
+/** Linux opens no path of more bytes. */
+const LONGEST_PATH = 4096;
+
+/** As in Argo CD, a reference is resolved before variables are. */
 function placeOf(written: string, { source, sources, positions, environment }: HelmReader): Place {
   const [, ref, rest] = /^\$([^/]+)(?:\/(.*))?$/s.exec(written) ?? [];
   const target = ref === undefined ? undefined : sources.find((other) => other.ref === ref);
   const path = target === undefined ? written : (rest ?? "");
-  const file = path.length > 4096 ? undefined : substitute(path, environment);
+  const file = path.length > LONGEST_PATH ? undefined : substitute(path, environment);
   if (file === undefined || file.includes("{{")) return { kind: "unknown" };
   if (target === undefined && /^https?:\/\//i.test(file)) return { kind: "url", url: file };
   if (file.includes("://")) return { kind: "unknown" };
