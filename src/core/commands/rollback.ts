@@ -43,7 +43,7 @@ export async function rollback(command: Command<"rollback">, context: CommandCon
   const selection = select(candidates, command, plannedIn(read.plan), labelsOf);
   if (selection.kind === "refused") return selection;
   const names = selection.items.map(({ application }) => application);
-  const attempts = command.dryRun ? [] : await attemptLocks(names, context);
+  const attempts = command.dryRun ? [] : await attemptLocks(selection.items, context);
   const ready = await prepare(command, { attempts, selected: selection.items, isNarrowed, read }, context).catch(
     async (error: unknown) => {
       // Nothing was deployed yet, and nobody would know of these locks.
@@ -224,19 +224,28 @@ type TakeOver =
   | { readonly kind: "refused"; readonly locks: readonly Lock[] };
 
 /** Locks applications for a rollback, or says who holds them. If the store fails, it keeps only the locks that it had before. */
-export async function attemptLocks(
-  applications: readonly ApplicationName[],
+async function attemptLocks(
+  selected: readonly Pick<ApplicationFacts, "application" | "lock">[],
   { locks, change, user, clock }: Locking,
 ): Promise<readonly LockAttempt[]> {
   const holder = changeRequestRef(change);
   const common = { holder, user: user.login, planRevision: undefined, sourceFile: undefined };
   const ended = await Promise.allSettled(
-    applications.map((application) => locks.acquire({ ...common, application }, clock.now())),
+    selected.map(({ application }) => locks.acquire({ ...common, application }, clock.now())),
   );
   const attempts = ended.flatMap((one) => (one.status === "fulfilled" ? [one.value] : []));
   const failed = ended.find((one) => one.status === "rejected");
   if (failed === undefined) return attempts;
-  await retryWhileUnavailable(clock, () => releaseFresh(attempts, { locks, change })).catch(() => undefined);
+  // One that failed may have taken its lock all the same.
+  const unsure = selected.filter(
+    ({ lock }, index) =>
+      ended[index]?.status === "rejected" && !(lock !== undefined && sameChangeRequest(lock.holder, change)),
+  );
+  const undo = async () => {
+    await releaseFresh(attempts, { locks, change });
+    await Promise.all(unsure.map(({ application }) => locks.release(application, change)));
+  };
+  await retryWhileUnavailable(clock, undo).catch(() => undefined);
   throw failed.reason;
 }
 

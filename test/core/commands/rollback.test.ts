@@ -119,36 +119,39 @@ function portOf(deployments: DeploymentStore): DeploymentStore {
   };
 }
 
-test.each(["while it locks", "right after it took one over", "instead of saying that it took one over"] as const)(
-  "gives back the locks that it took when the store fails %s",
-  async (when) => {
-    const number = await deploy({ ...config(WEB, "2"), ...config(API, "2") });
-    const other = world.open(config(API, "3"));
-    await world.run(other, PLAN);
-    const before = await world.stores.locks.find(API);
-    world.clock.advance(60_000);
-    const state = { tookOver: false, fails: 1 };
-    const failIf = (reached: boolean, at: typeof when) =>
-      reached && when === at && state.fails-- > 0 ? Promise.reject(new StoreUnavailable("away")) : undefined;
-    const locks = wrapPort(world.stores.locks, {
-      async acquire(call, { application }, _now, from) {
-        await failIf(application === API, "while it locks");
-        const attempt = await call();
-        state.tookOver ||= from !== undefined;
-        await failIf(state.tookOver, "instead of saying that it took one over");
-        return attempt;
-      },
-    });
-    const deployments = wrapPort(world.stores.deployments, {
-      ofApplication: (call) => failIf(state.tookOver, "right after it took one over") ?? call(),
-    });
-    await expect(world.run(number, ROLLBACK, { locks, deployments })).rejects.toThrow("away");
-    expect(await world.holders()).toEqual({ api: other });
-    expect(await world.stores.locks.find(API)).toEqual(before);
-    expect(await world.stores.waiting.of(API)).toEqual([]);
-    expect(world.deployer.syncs).toHaveLength(2);
-  },
-);
+test.each([
+  "while it locks",
+  "instead of saying that it locked",
+  "right after it took one over",
+  "instead of saying that it took one over",
+] as const)("gives back the locks that it took when the store fails %s", async (when) => {
+  const number = await deploy({ ...config(WEB, "2"), ...config(API, "2") });
+  const other = world.open(config(API, "3"));
+  await world.run(other, PLAN);
+  const before = await world.stores.locks.find(API);
+  world.clock.advance(60_000);
+  const state = { tookOver: false, fails: 1 };
+  const failIf = (reached: boolean, at: typeof when) =>
+    reached && when === at && state.fails-- > 0 ? Promise.reject(new StoreUnavailable("away")) : undefined;
+  const locks = wrapPort(world.stores.locks, {
+    async acquire(call, { application }, _now, from) {
+      await failIf(application === API, "while it locks");
+      const attempt = await call();
+      await failIf(application === WEB, "instead of saying that it locked");
+      state.tookOver ||= from !== undefined;
+      await failIf(state.tookOver, "instead of saying that it took one over");
+      return attempt;
+    },
+  });
+  const deployments = wrapPort(world.stores.deployments, {
+    ofApplication: (call) => failIf(state.tookOver, "right after it took one over") ?? call(),
+  });
+  await expect(world.run(number, ROLLBACK, { locks, deployments })).rejects.toThrow("away");
+  expect(await world.holders()).toEqual({ api: other });
+  expect(await world.stores.locks.find(API)).toEqual(before);
+  expect(await world.stores.waiting.of(API)).toEqual([]);
+  expect(world.deployer.syncs).toHaveLength(2);
+});
 
 test("gives back the locks that it took when another holds one of them", async () => {
   const number = await deploy({ ...config(WEB, "2"), ...config(API, "2") });
