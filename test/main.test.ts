@@ -1,9 +1,9 @@
 import { spawn, type ChildProcess } from "node:child_process";
 import { once } from "node:events";
-import { mkdir, mkdtemp, readdir, rm, writeFile } from "node:fs/promises";
+import { chown, mkdir, mkdtemp, readdir, rm, symlink, writeFile } from "node:fs/promises";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
-import { tmpdir } from "node:os";
+import { hostname, tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "@jest/globals";
@@ -99,6 +99,36 @@ test("a start removes the clones that a killed process has left, and none of one
   expect(await clones()).toEqual(expect.arrayContaining([first]));
   expect(await clones()).toHaveLength(2);
 });
+
+test("a start leaves the clones of other containers, and what other users give the name of clones", async () => {
+  const path = await file("in-a-shared-folder.yaml", VALID);
+  const shared = join(folder, "shared-tmp");
+  await mkdir(join(shared, "elsewhere"), { recursive: true });
+  const { pid, exited } = endedProcess();
+  await exited;
+  const nameOn = (host: string, end: string) => `svc-clones-${pid}-1-${host}-${end}`;
+  const planted = [nameOn("another-container", "aaaaaa"), nameOn(hostname(), "linked"), `svc-clones-${pid}-1-noHost`];
+  for (const name of planted) {
+    if (name.endsWith("linked")) await symlink(join(shared, "elsewhere"), join(shared, name));
+    else await mkdir(join(shared, name));
+  }
+  await mkdir(join(shared, nameOn(hostname(), "gone66")));
+  if (process.getuid?.() === 0) {
+    const others = nameOn(hostname(), "others");
+    await mkdir(join(shared, others));
+    await chown(join(shared, others), 12_345, 12_345);
+    planted.push(others);
+  }
+  await start(["-c", path], { ARGOCD_TOKEN: "token", TMPDIR: shared }).printed(/"listening"/);
+  const found = (await readdir(shared)).filter((name) => name.startsWith(`svc-clones-${pid}-1-`));
+  expect(found.sort()).toEqual(planted.sort());
+});
+
+/** A process that has ended, so that nobody has its id. */
+function endedProcess() {
+  const child = spawn(process.execPath, ["--version"], { stdio: "ignore" });
+  return { pid: child.pid, exited: once(child, "close") };
+}
 
 describe("svc check", () => {
   test("says that files are valid and ends with 0", async () => {

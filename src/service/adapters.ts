@@ -1,5 +1,5 @@
-import { mkdtemp, readdir, rm } from "node:fs/promises";
-import { tmpdir } from "node:os";
+import { lstat, mkdtemp, readdir, rm } from "node:fs/promises";
+import { hostname, tmpdir } from "node:os";
 import { join } from "node:path";
 import type { Logger } from "pino";
 import { errorCode } from "../config/files.js";
@@ -74,22 +74,27 @@ export async function createAdapters(parts: AdapterParts) {
   };
 }
 
-const CLONES = new RegExp(`^${SERVICE}-clones-(\\d+)-(\\d+)-`);
+const CLONES = new RegExp(`^${SERVICE}-clones-(\\d+)-(\\d+)-(.+)-[^-]+$`);
 /** In a container that starts again, the new process has the id of the old one. */
 const BEGAN = String(Math.floor(performance.timeOrigin));
+/** Ids of processes mean nothing in another container, which may share the folder. One that starts again keeps its host name. */
+const HERE = encodeURIComponent(hostname());
 
 /** A folder for clones, removed at the end. Those of killed processes would fill the disk with up to 8 GiB each, so they go first. */
 async function temporaryFolder(): Promise<string> {
   const folders = await readdir(tmpdir()).catch(() => []);
-  const left = folders.filter((name) => isLeftBehind(CLONES.exec(name)));
-  // What another user's process has left stays.
-  await Promise.allSettled(left.map((name) => rm(join(tmpdir(), name), { recursive: true, force: true })));
-  return mkdtemp(join(tmpdir(), `${SERVICE}-clones-${process.pid}-${BEGAN}-`));
+  const left = folders.filter((name) => isLeftBehind(CLONES.exec(name))).map((name) => join(tmpdir(), name));
+  await Promise.allSettled(
+    left.map(async (path) => {
+      if (await isOurs(path)) await rm(path, { recursive: true, force: true });
+    }),
+  );
+  return mkdtemp(join(tmpdir(), `${SERVICE}-clones-${process.pid}-${BEGAN}-${HERE}-`));
 }
 
 function isLeftBehind(found: RegExpExecArray | null): boolean {
-  const [, pid, began] = found ?? [];
-  if (pid === undefined) return false;
+  const [, pid, began, host] = found ?? [];
+  if (pid === undefined || host !== HERE) return false;
   if (Number(pid) === process.pid) return began !== BEGAN;
   try {
     process.kill(Number(pid), 0);
@@ -97,6 +102,12 @@ function isLeftBehind(found: RegExpExecArray | null): boolean {
   } catch (error) {
     return errorCode(error) === "ESRCH";
   }
+}
+
+/** Whoever owns a folder can put a link into it while it is emptied, which leads root to delete what lies elsewhere. */
+async function isOurs(path: string): Promise<boolean> {
+  const found = await lstat(path);
+  return found.isDirectory() && found.uid === (process.getuid?.() ?? found.uid);
 }
 
 async function createStores({ kvstore }: ServerConfig, clock: Clock, log: Logger): Promise<Stores> {
