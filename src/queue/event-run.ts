@@ -144,8 +144,9 @@ export class EventRun {
     const { lanes, timing } = this.parts;
     const handedBack = isHandedBack(this.#abort.signal);
     const { kills, failures } = this.taken;
-    const retryAfter = kills < MAX_KILLS_ANSWERED ? timing.retryAfterMs[failures] : undefined;
-    const failed = retryAfter === undefined ? "failed" : "retry";
+    const isDropped = kills >= MAX_KILLS_ANSWERED;
+    const retryAfter = isDropped ? undefined : timing.retryAfterMs[failures];
+    const failed = isDropped ? "dropped" : retryAfter === undefined ? "failed" : "retry";
     const how = handedBack && end !== "done" ? "again" : end === "failed" ? failed : "done";
     const delayMs = how === "retry" ? (retryAfter ?? 0) : 0;
     for (;;) {

@@ -63,8 +63,11 @@ type Attempt =
   | { readonly kind: "unreadable"; readonly text: string; readonly fence: string };
 
 type Renewed = { readonly kind: "lost" } | { readonly kind: "kept"; readonly stop: string };
-/** What becomes of an event after its run: `again` and `retry` run it once more, and only `retry` counts as a failure. */
-type Ending = "done" | "failed" | "again" | "retry";
+/**
+ * What becomes of an event after its run: `again` and `retry` run it once more, and only `retry` counts as a failure. One that is
+ * `dropped` has failed as well, and nobody looks for it.
+ */
+type Ending = "done" | "failed" | "dropped" | "again" | "retry";
 /** After "more" the caller announces the change request. */
 type Ended = "lost" | "empty" | "more";
 
@@ -110,7 +113,7 @@ export class LaneStore {
     return (await this.connection.run((redis) => redis.exists(confirmedKey(delivery)))) === 1;
   }
 
-  /** Whether one of the event's ids was accepted. An update that failed does not count: its head still has no plan. */
+  /** Whether one of the event's ids was accepted. An update that failed does not count, unless it was dropped: its head still has no plan. */
   async knows(event: HostEvent): Promise<boolean> {
     const values = await this.connection.run((redis) => Promise.all(idsOf(event).map((id) => redis.get(idKey(id)))));
     return values.some((value) => value !== null && !(event.kind === "updated" && value === idValue("failed")));
@@ -151,8 +154,11 @@ export class LaneStore {
   async end(taken: Taken, how: Ending, delayMs = 0): Promise<Ended> {
     const { change, event, fence, text } = taken;
     const keys = [journalKey(event.delivery), ...idsOf(event).map(idKey)];
-    const state = how === "again" || how === "retry" ? "accepted" : how;
-    return this.#end(change, keys, [fence, how, text, idValue(state)], delayMs);
+    const dropped = how === "dropped";
+    const ending = dropped ? "failed" : how;
+    const state = ending === "again" || ending === "retry" ? "accepted" : ending;
+    const value = dropped ? DROPPED : idValue(state);
+    return this.#end(change, keys, [fence, ending, text, value], delayMs);
   }
 
   /** Releases the lease and leaves the event, which did not run, where it is. */
@@ -295,6 +301,9 @@ function idKey(id: string): string {
 function idValue(state: "accepted" | "done" | "failed"): string {
   return JSON.stringify({ v: 1, state });
 }
+
+/** Accepted again if it is delivered again, as what failed, but known to whoever looks for heads without a plan. */
+const DROPPED = JSON.stringify({ v: 1, state: "failed", dropped: true });
 
 function confirmedKey(delivery: string): string {
   return `${KEYS.queue}:confirmed:${delivery}`;

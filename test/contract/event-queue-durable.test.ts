@@ -523,6 +523,26 @@ test("an event whose answer is killed as well is dropped, and accepted if it is 
   expect(runs.tickets.map(({ givenUp }) => givenUp)).toEqual([false]);
 });
 
+test.each([
+  [12, "answer is killed as well is not found again: it would end as many processes each time", true],
+  [0, "attempts failed is found again", false],
+] as const)("an update that was killed %d times and whose %s", async (kills, _, known) => {
+  const event = updated(1);
+  if (kills > 0) await kill(event, kills);
+  const runs = new Runs();
+  const { queue } = startReplica(runs.run, { timing: { retryAfterMs: [] } });
+  if (kills === 0) {
+    await queue.push(event);
+    await runs.end(0, "failed");
+  }
+  await queue.idle();
+  expect(await queue.knows(event)).toBe(known);
+  expect(await queue.push(event)).toBe(true);
+  await runs.end(runs.started.length);
+  await queue.idle();
+  expect(await queue.knows(event)).toBe(true);
+});
+
 test("every key of the queue begins with the service's name and lies in one slot", async () => {
   const runs = new Runs();
   const { queue } = startReplica(runs.run);

@@ -33,7 +33,7 @@ export interface RunJournal {
 export interface EventQueue {
   /** False if this delivery was already accepted and did not fail. */
   push(event: HostEvent): Promise<boolean>;
-  /** Whether this event, or the same comment, was accepted before; of an update, whether it has not failed. @throws {StoreUnavailable} */
+  /** Whether this event, or the same comment, was accepted before; of an update, whether it did not fail, or ended its processes. @throws {StoreUnavailable} */
   knows(event: HostEvent): Promise<boolean>;
   /** Whether an event of this change request waits or runs on any replica. @throws {StoreUnavailable} */
   isBusy(change: ChangeRequestRef): Promise<boolean>;
