@@ -288,8 +288,9 @@ async function takeOver(
       const { application, holder } = lock;
       // Before it loses the lock: whatever ends this run, it is called once the lock is free.
       const waits = (await waiting.of(application)).some((one) => sameChangeRequest(one, holder));
-      await waiting.join(application, holder, "first");
+      // Noted before it is done: a call that fails may have been carried out.
       if (!waits) joined.push(lock);
+      await waiting.join(application, holder, "first");
       tried.push(lock);
       const request = { application, holder: changeRequestRef(change), user: user.login };
       const attempt = await locks.acquire(

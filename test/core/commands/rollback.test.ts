@@ -122,6 +122,7 @@ function portOf(deployments: DeploymentStore): DeploymentStore {
 test.each([
   "while it locks",
   "instead of saying that it locked",
+  "instead of saying that the holder waits",
   "right after it took one over",
   "instead of saying that it took one over",
 ] as const)("gives back the locks that it took when the store fails %s", async (when) => {
@@ -146,7 +147,14 @@ test.each([
   const deployments = wrapPort(world.stores.deployments, {
     ofApplication: (call) => failIf(state.tookOver, "right after it took one over") ?? call(),
   });
-  await expect(world.run(number, ROLLBACK, { locks, deployments })).rejects.toThrow("away");
+  const waiting = wrapPort(world.stores.waiting, {
+    async join(call) {
+      const place = await call();
+      await failIf(true, "instead of saying that the holder waits");
+      return place;
+    },
+  });
+  await expect(world.run(number, ROLLBACK, { locks, deployments, waiting })).rejects.toThrow("away");
   expect(await world.holders()).toEqual({ api: other });
   expect(await world.stores.locks.find(API)).toEqual(before);
   expect(await world.stores.waiting.of(API)).toEqual([]);
