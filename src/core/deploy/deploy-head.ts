@@ -23,7 +23,7 @@ import {
   type DeployTarget,
   writesSpec,
 } from "./deploy.js";
-import { confirmHealth, settleSync } from "./settle.js";
+import { confirmHealth, retryWhileUnavailable, settleSync } from "./settle.js";
 
 /** One application to deploy the head to. */
 export interface HeadTarget extends Pick<DeployTarget, "after"> {
@@ -91,16 +91,13 @@ export function deployHeads(targets: readonly HeadTarget[], options: HeadOptions
   return deployAll(ordered, context, { skipped, prepare: command.dryRun ? undefined : writeRecords });
 }
 
-/**
- * A record whose writing failed may have been written all the same. Once is enough, since commands reach the store in order: while it is
- * away, the answer need not wait.
- */
+/** A record whose writing failed may have been written all the same, most of all where the connection was lost with the answer. */
 async function takeBackUnsure(
   { name, ownRecord }: LiveSubject,
-  { deployments, change }: Pick<DeployContext, "deployments" | "change">,
+  { deployments, change, clock }: Pick<DeployContext, "deployments" | "change" | "clock">,
 ): Promise<void> {
-  const taking = ownRecord === undefined ? deployments.remove(name, change) : deployments.save(ownRecord);
-  await taking.catch(() => undefined);
+  const takeBack = () => (ownRecord === undefined ? deployments.remove(name, change) : deployments.save(ownRecord));
+  await retryWhileUnavailable(clock, takeBack).catch(() => undefined);
 }
 
 async function deployHead(

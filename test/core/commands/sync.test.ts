@@ -106,16 +106,27 @@ test("nothing is deployed when the record cannot be written first", async () => 
   expect(world.deployer.syncs).toEqual([]);
 });
 
-test("a record that was written although the store's answer was lost does not stay when nothing is deployed", async () => {
+test.each([
+  ["was lost", 0],
+  ["was lost with the connection", 3],
+] as const)("a record does not stay that was written although the store's answer %s", async (_, missed) => {
   const number = await planFor({ ...config(WEB, "2"), ...config(API, "2") });
   await world.run(number, { name: "sync", applications: ["api"], dryRun: false, prune: false });
   const [before] = await world.stores.deployments.list();
   await world.run(number, PLAN);
-  const answers = { lost: 2 };
+  const answers = { lost: 2, missed };
+  const failIfAway = () => {
+    if (answers.lost <= 0 && answers.missed-- > 0) throw new StoreUnavailable("failed to connect to Redis: closed");
+  };
   const deployments = wrapPort(world.stores.deployments, {
     async save(call) {
+      failIfAway();
       await call();
       if (answers.lost-- > 0) throw new StoreUnavailable("failed to connect to Redis: timed out");
+    },
+    async remove(call) {
+      failIfAway();
+      return call();
     },
   });
   const results = synced(await world.run(number, SYNC, { deployments, runId: "second" }));
