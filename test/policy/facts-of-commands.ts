@@ -105,7 +105,7 @@ export async function rollbackFacts(command: Command<"rollback">, given: Given, 
   const selection = select(candidates, command, plannedIn(read.plan), await labelsFor(command, context));
   if (selection.kind === "refused") return { kind: "unselected", refusal: selection.refusal };
   const names = selection.items.map(({ application }) => application);
-  const attempts = command.dryRun ? [] : await attemptLocks(names, context);
+  const attempts = command.dryRun ? [] : await attemptLocks(selection.items, context);
   const { facts } = await readForRollback(command, names, attempts, read, context);
   await releaseFresh(attempts, context);
   return { kind: "facts", facts };

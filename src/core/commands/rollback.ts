@@ -224,7 +224,7 @@ type TakeOver =
   | { readonly kind: "refused"; readonly locks: readonly Lock[] };
 
 /** Locks applications for a rollback, or says who holds them. If the store fails, it keeps only the locks that it had before. */
-async function attemptLocks(
+export async function attemptLocks(
   selected: readonly Pick<ApplicationFacts, "application" | "lock">[],
   { locks, change, user, clock }: Locking,
 ): Promise<readonly LockAttempt[]> {
