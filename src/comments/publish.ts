@@ -154,9 +154,11 @@ export function withPresent(body: string, rendered: readonly string[], limit: nu
   const marker = readMarker(body);
   const isWhole = rendered.length === 1 && !/^## .* \(part 1 of \d+\)$/m.test(body.slice(0, HEADING_WITHIN));
   const [start, end] = [text.indexOf(SECTION), body.indexOf(SECTION)];
-  const opening = () => cutToFit(text.slice(0, start), limit - (body.length - end));
-  const now = isWhole ? text : start < 0 || end < 0 ? body : opening() + body.slice(end);
-  return marker === undefined ? body : remark(now, marker);
+  if (marker === undefined) return body;
+  if (isWhole) return remark(text, marker);
+  if (start < 0 || end < 0) return body;
+  // The marker of a posted comment is longer, since it names the run.
+  return cutToFit(remark(text.slice(0, start), marker), limit - (body.length - end)) + body.slice(end);
 }
 
 /** Leaves out the last lines of the longest paragraph, as many as there is no room for. */

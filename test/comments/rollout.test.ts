@@ -1,4 +1,5 @@
 import { expect, test } from "@jest/globals";
+import { remark } from "../../src/comments/marker.js";
 import { renderPlan } from "../../src/comments/plan.js";
 import { withPresent } from "../../src/comments/publish.js";
 import { renderRolloutFailure, rolloutText } from "../../src/comments/rollout.js";
@@ -64,6 +65,18 @@ test("the full first comment of a long plan shows as much of the rollout as it h
   expect(edited).toContain("**After the merge** as `ba5eba11`: 0 of 50 applications rolled out.");
   expect(edited).toMatch(/\n- and \d+ more lines\n/);
   expect(edited.slice(edited.indexOf("\n### "))).toBe(first.slice(first.indexOf("\n### ")));
+});
+
+test("the first comment of a long plan is not longer than the limit with the run that its marker names", () => {
+  const options = { words: WORDS.hosta, pruning: false, links: LINKS, comments: "all" } as const;
+  const followed = Array.from({ length: 50 }, (_, index) => one(`application-${index}`, "failing", "is Degraded"));
+  const present = { state: "merged", approvers: [], deployed: [], rollout: rollout(followed) } as const;
+  const posted = renderPlan(plan, options).join().replace("## svc Plan", "## svc Plan (part 1 of 2)");
+  const first = remark(posted, { runId: "0190b5ab-7a52-7d2c-8c5b-1f2f3f4f5f6f" });
+  const now = renderPlan(plan, { ...options, present });
+  const whole = withPresent(first, now, WORDS.hosta.maxComment).length;
+  expect(withPresent(first, now, whole)).toHaveLength(whole);
+  expect(withPresent(first, now, whole - 1).length).toBeLessThan(whole);
 });
 
 test("a merged plan shows how far each application is", () => {
