@@ -161,13 +161,16 @@ export function withPresent(body: string, rendered: readonly string[], limit: nu
   return cutToFit(remark(text.slice(0, start), marker), limit - (body.length - end)) + body.slice(end);
 }
 
-/** Leaves out the last lines of the longest paragraph, as many as there is no room for. */
+/** Leaves out the last lines of the longest list, as many as there is no room for. A fence that is cut would take in all that follows. */
 function cutToFit(text: string, room: number): string {
   if (text.length <= room) return text;
-  const paragraphs = text.split("\n\n").map((one) => block(one));
-  const longest = Math.max(...paragraphs.map((one) => one.text.length));
-  const cut = cutBlocks(paragraphs, Math.max(SHORTEST_PARAGRAPH, longest - (text.length - room)));
-  return cut.map((one) => one.text).join("\n\n");
+  const paragraphs = text.split("\n\n");
+  const isList = (paragraph: string) => !paragraph.includes(FENCE);
+  const longest = Math.max(...paragraphs.filter(isList).map(({ length }) => length));
+  const limit = Math.max(SHORTEST_PARAGRAPH, longest - (text.length - room));
+  return paragraphs
+    .flatMap((one) => (isList(one) ? cutBlocks([block(one)], limit).map((cut) => cut.text) : [one]))
+    .join("\n\n");
 }
 
 /**
@@ -209,6 +212,7 @@ interface RewriteOptions {
 const SECTION = "\n### ";
 const HEADING_WITHIN = 500;
 const SHORTEST_PARAGRAPH = 1000;
+const FENCE = "```";
 
 type Poster = Pick<CodeHost, "postComment" | "listOwnComments">;
 

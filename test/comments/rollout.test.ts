@@ -1,5 +1,6 @@
 import { expect, test } from "@jest/globals";
-import { remark } from "../../src/comments/marker.js";
+import { markerLine, remark } from "../../src/comments/marker.js";
+import { nextStepText } from "../../src/comments/next-step-words.js";
 import { renderPlan } from "../../src/comments/plan.js";
 import { withPresent } from "../../src/comments/publish.js";
 import { renderRolloutFailure, rolloutText } from "../../src/comments/rollout.js";
@@ -77,6 +78,18 @@ test("the first comment of a long plan is not longer than the limit with the run
   const whole = withPresent(first, now, WORDS.hosta.maxComment).length;
   expect(withPresent(first, now, whole)).toHaveLength(whole);
   expect(withPresent(first, now, whole - 1).length).toBeLessThan(whole);
+});
+
+test("a command to copy stays whole in the first comment of a long plan, whatever list is cut", () => {
+  const applications = Array.from({ length: 60 }, (_, index) => applicationName(`${"n".repeat(100)}-${index}`));
+  const step = nextStepText({ kind: "command", command: "sync", applications, by: [] }, sampleChange(), WORDS.hosta);
+  const states = Array.from({ length: 50 }, (_, index) => `- application-${index} ${"waits ".repeat(25)}`).join("\n");
+  const head = `${markerLine({ kind: "plan", part: 1 })}\n## svc Plan (part 1 of 2)\n`;
+  const body = `${head}${step}\n\nand more\n### web\n`;
+  const edited = withPresent(body, [`${head}${step}\n\n${states}\n### web\n`, "more"], body.length + 5000);
+  expect(edited.length).toBeLessThanOrEqual(body.length + 5000);
+  expect(edited).toContain(step);
+  expect(edited).toMatch(/- and \d+ more lines\n### web/);
 });
 
 test("a merged plan shows how far each application is", () => {
