@@ -73,6 +73,11 @@ export function matchesName(pattern: string, name: string): boolean {
   return compile(pattern).some((alternative) => matchesParts(alternative, parts) === "yes");
 }
 
+/** Whether somebody may have meant this name too: an application `team-a` by `team-a/**`. For what only adds, such as a check. */
+export function mayMeanName(pattern: string, name: string): boolean {
+  return matchesName(pattern, name) || matchesPath(pattern, name);
+}
+
 function bracesProblem(pattern: string): string | undefined {
   if (/[{}]/.test(pattern.replace(/\{[^{}]*\}/g, ""))) return "the braces are nested or not closed";
   if (/\{[^{}]*\.\.[^{}]*\}/.test(pattern)) return "ranges in braces are not supported; write `{a,b}`";

@@ -1,4 +1,5 @@
 import { expect, test } from "@jest/globals";
+import { checksFor } from "../../src/config/rules/rule-match.js";
 import { loadServerConfig } from "../../src/config/server/server.js";
 
 const OTHERS = {
@@ -15,6 +16,12 @@ function problems(checks: unknown): readonly string[] {
   const loaded = load(checks);
   return loaded.kind === "valid" ? [] : loaded.problems.map(({ key, message }) => `${key}: ${message}`);
 }
+
+test("a check of what is below a name is not lost for an application of that name", () => {
+  const loaded = load([{ name: "a", command: ["/bin/true"], applications: "team-a/**" }]);
+  const { checks } = loaded.kind === "valid" ? loaded.config : { checks: [] };
+  expect(["team-a/web", "team-a", "team-b"].map((name) => checksFor(checks, name).length)).toEqual([1, 1, 0]);
+});
 
 test("a check has defaults, and reads the variables that it names", () => {
   const loaded = load([{ name: "conftest", command: ["conftest", "test", "-"], env: ["TOKEN", "EMPTY"] }]);

@@ -74,6 +74,15 @@ describe.each(HOSTS)("a hold on %s", (host) => {
     expect(bot.seen(one).state).toBe("merged");
   });
 
+  test("of all below a name holds an application of that name too", async () => {
+    const bot = await start(host);
+    const one = await bot.open(changeOf(["web"]));
+    await hold(bot, ["web/**"]);
+    await bot.comment(one, "svc sync");
+    expect(bot.lastComment(one)).toMatch(HELD);
+    expect(bot.changes()).toEqual([]);
+  });
+
   test("is in the audit trail, with who set and who released it", async () => {
     const bot = await start(host);
     const { id } = await hold(bot, ["prod-*", "web"]);

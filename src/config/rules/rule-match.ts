@@ -1,7 +1,7 @@
 import type { Check } from "../../core/model/check.js";
 import type { RuledApplication } from "../../core/model/settings.js";
 import type { HostId } from "../../names.js";
-import { matchesName, matchesPath } from "../pattern.js";
+import { matchesName, mayMeanName } from "../pattern.js";
 import { namesOn } from "../repository-names.js";
 
 /** Selects applications that match everything it names. All values are patterns. */
@@ -24,7 +24,7 @@ export function describeSelectors({ name, project, destination }: RuleSelectors)
 }
 
 export function checksFor(checks: readonly Check[], application: string): readonly Check[] {
-  return checks.filter((check) => matchesName(check.applications, application));
+  return checks.filter((check) => mayMeanName(check.applications, application));
 }
 
 /** The same checks, but only teams of this host can override them. */
@@ -58,12 +58,8 @@ export function matchOf({ name, project, destination }: RuleSelectors, applicati
 function nameMatch(pattern: string, name: string): RuleMatch {
   const reaches = pattern.includes("/") || !name.includes("/");
   if (reaches && matchesName(pattern, name)) return "certain";
-  // Whoever wrote `team-a/**` may have meant an application `team-a`.
-  return matchesName(pattern, name) ||
-    matchesPath(pattern, name) ||
-    matchesName(pattern, name.slice(name.lastIndexOf("/") + 1))
-    ? "possible"
-    : "none";
+  const bareName = name.slice(name.lastIndexOf("/") + 1);
+  return mayMeanName(pattern, name) || matchesName(pattern, bareName) ? "possible" : "none";
 }
 
 function textMatch(pattern: string, text: string | undefined): RuleMatch {

@@ -1,4 +1,4 @@
-import { matchesName } from "../../config/pattern.js";
+import { mayMeanName } from "../../config/pattern.js";
 import { strictest } from "../../config/rules/requirements.js";
 import type { ApplicationName } from "../model/brand.js";
 import { groupedBy } from "../model/collections.js";
@@ -101,7 +101,7 @@ export function holdsOn(deployed: Deployed, holds: readonly Hold[]): readonly Ho
 }
 
 export function matchesHold({ applications }: Pick<Hold, "applications">, name: ApplicationName): boolean {
-  return applications.some((pattern) => matchesName(pattern, name));
+  return applications.some((pattern) => mayMeanName(pattern, name));
 }
 
 /** Everything that requires an approval: by a rule, or because no rule can allow it without one. */

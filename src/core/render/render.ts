@@ -1,7 +1,7 @@
 import { createHash } from "node:crypto";
 import { setImmediate } from "node:timers/promises";
 import { LRUCache } from "lru-cache";
-import { matchesName, matchesPath } from "../../config/pattern.js";
+import { matchesPath, mayMeanName } from "../../config/pattern.js";
 import { checksFor } from "../../config/rules/rule-match.js";
 import {
   fixedPart,
@@ -312,7 +312,7 @@ const COMMIT_VARIABLE = "ARGOCD_APP_REVISION";
 
 /** Paths that the repository file maps to the application count besides those of its definition. */
 function otherPatterns({ name }: Pick<Application, "name">, { applications }: Settings): readonly string[] {
-  return applications.filter((entry) => matchesName(entry.name, name)).flatMap(({ paths }) => paths);
+  return applications.filter((entry) => mayMeanName(entry.name, name)).flatMap(({ paths }) => paths);
 }
 
 /** Digest of the files that match. Many applications share a pattern. */

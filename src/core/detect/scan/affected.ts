@@ -1,4 +1,4 @@
-import { matchesName, matchesPath } from "../../../config/pattern.js";
+import { matchesName, matchesPath, mayMeanName } from "../../../config/pattern.js";
 import { LABELS, REPOSITORY_FILE, TEMPORARY_NAME_PREFIX } from "../../../names.js";
 import { type Application, type ApplicationSet, specText } from "../../model/application.js";
 import type { ApplicationName } from "../../model/brand.js";
@@ -168,7 +168,7 @@ async function lookAt(
   const variants = distinct([...(live === undefined ? [] : [live]), ...(resource?.found ?? [])]);
   const inputs = await findInputReasons(variants, { change, snapshot, changed });
   const listed = settings.applications
-    .filter((entry) => matchesName(entry.name, name))
+    .filter((entry) => mayMeanName(entry.name, name))
     .flatMap(({ paths }) => paths)
     .find((pattern) => changed.paths.some((path) => matchesPath(pattern, path)));
   for (const path of unclaimed.size === 0 ? [] : inputs.touched) unclaimed.delete(path);

@@ -554,6 +554,7 @@ describe("explicit paths of the repository file", () => {
     ["web", ["other/**"], []],
     ["w*", ["shared/**"], ["web existing"]],
     ["team-a/*", ["shared/**"], ["team-a/web existing"]],
+    ["web/**", ["shared/**"], ["web existing"]],
     ["*", ["shared/**"], ["team-a/web existing", "web existing"]],
   ])("%s: %j", async (name, paths, expected) => {
     expect(await affected({ base: {}, head, live: running, settings: { applications: [{ name, paths }] } })).toEqual(
