@@ -50,7 +50,7 @@ interface ChoreParts extends ReconcileParts, Omit<SearchParts, "polls" | "comman
   readonly config: ServerConfig;
   readonly deployer: Deployer;
   readonly rollouts: RolloutStore;
-  /** Undefined if no receiver wants to hear of outages. */
+  /** Undefined if no receiver wants to hear of outages, and no alert looks at metrics. */
   readonly watch: SystemWatch | undefined;
   readonly tokens: TokenWatch;
   readonly publisher: Pick<Publisher, "mark" | "touched" | "written">;
@@ -141,7 +141,7 @@ export function createChores(parts: ChoreParts) {
     }
   }
 
-  /** Checks whether Argo CD and the store answer, if receivers want to know. Logs errors. */
+  /** Checks whether Argo CD and the store answer, if receivers or alerts want to know. Logs errors. */
   const watch = async () => parts.watch?.look();
 
   return {

@@ -83,7 +83,7 @@ export interface Service {
   poll(): Promise<void>;
   /** Looks at the rollouts after merges; also done every 15 seconds. */
   follow(): Promise<void>;
-  /** Checks whether Argo CD and the store answer; also done every minute if receivers want to know. */
+  /** Checks whether Argo CD and the store answer; also done every minute if receivers or alerts want to know. */
   watch(): Promise<void>;
   /** Reads when svc's tokens expire, and warns before; also done daily. */
   watchTokens(): Promise<void>;
@@ -172,21 +172,16 @@ async function start(parts: Start): Promise<Service> {
   opened.add(() => queue.close(config.server.shutdownGrace));
   opened.add(() => publisher.close());
   const hosts = Object.values(adapters.hosts);
-  const tokens = new TokenWatch({
-    ...started,
-    hosts,
-    deployerToken: config.deployer.token,
-    connection,
-    clock,
-    log,
-  });
-  const wantsOutages = config.notifications.some(({ events }) => events.includes("unavailable"));
+  const deployerToken = config.deployer.token;
+  const tokens = new TokenWatch({ ...started, hosts, deployerToken, connection, clock, log });
+  const { notifications, server: at } = config;
+  const isWatched = at.metricsPort !== undefined || notifications.some(({ events }) => events.includes("unavailable"));
   const chores = createChores({
     ...stores,
     hosts: adapters.hosts,
     queue,
     notifications: started.notifications,
-    watch: wantsOutages ? new SystemWatch({ ...started, deployer, stores, clock, log }) : undefined,
+    watch: isWatched ? new SystemWatch({ ...started, deployer, stores, clock, log }) : undefined,
     tokens,
     publisher,
     deployer,

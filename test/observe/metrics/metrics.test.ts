@@ -117,6 +117,14 @@ test.each([
   expect(valueOf(scraped, "svc_argocd_errors_total", { reason })).toBeGreaterThan(0);
 });
 
+test("Argo CD that is away is counted each minute, although nobody pushes and no receiver wants to know", async () => {
+  const bot = await startBot({ host: "hosta", config: await withMetrics() });
+  bot.argocd.faults.add({ path: /\/api\//, fault: { kind: "status", status: 503 } });
+  for (let minute = 0; minute < 10; minute += 1) await bot.service.watch();
+  // What svc does at its start may fail as well.
+  expect(valueOf(await scrape(port), "svc_argocd_errors_total", { reason: "unreachable" })).toBeGreaterThanOrEqual(10);
+});
+
 test("two services in one process have numbers of their own", async () => {
   const config = await withMetrics();
   const [first, second] = [port, await freePort()];

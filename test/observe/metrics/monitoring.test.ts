@@ -4,6 +4,7 @@ import { parse } from "yaml";
 import { z } from "zod";
 import { StoreUnavailable } from "../../../src/core/model/errors.js";
 import { wrapPort } from "../../../src/observe/wrap-port.js";
+import { WATCH_EVERY_MS } from "../../../src/service/system-watch.js";
 import { createMemoryStores } from "../../../src/store/memory/memory-stores.js";
 import { freePort } from "../../redis-server.js";
 import { startBot } from "../../scenarios/bot.js";
@@ -186,6 +187,14 @@ describe("the alert rules", () => {
         expect.arrayContaining(find(exported).map(({ labels }) => labels)),
       );
     }
+  });
+
+  test("leave out a restart of Argo CD within a minute, and see an outage that lasts by the looks of each minute", () => {
+    const { expr = "", for: wait = "" } = rules.find(({ alert }) => alert === "SvcDeployerUnreachable") ?? {};
+    const [, range = ""] = /\{[^}]*reason="unreachable"\}\[(\d+)m\]\)\) > 0$/.exec(expr) ?? [];
+    const minute = WATCH_EVERY_MS / 60_000;
+    expect(Number(range)).toBeGreaterThan(minute * 2);
+    expect(parseInt(wait, 10)).toBeGreaterThan(Number(range) + minute);
   });
 
   test("say in one sentence and in text what to do, and mention only labels that the expression leaves", () => {
