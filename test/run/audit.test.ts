@@ -166,3 +166,10 @@ test("a trail that cannot be written fails nothing, and the log has the entry", 
   ]);
   for (const line of log.lines) expect(line).toMatchObject({ fields: { audit: entry } });
 });
+
+test("a hold is in the trail until the minute that its answer told", () => {
+  const by = { provider: "hosta", id: "1", login: "olga" } as const;
+  const [since, until] = ["2026-03-01T16:00:45.000Z", "2026-03-01T18:00:45.000Z"];
+  const hold = { id: "h", applications: ["web"], reason: "a migration", by, since, until };
+  expect(auditFactsOf({ kind: "held", hold })).toMatchObject({ reason: "until 2026-03-01 18:01 UTC" });
+});

@@ -13,7 +13,7 @@ import type {
   ResultKind,
 } from "../../core/model/result.js";
 import type { Rollout } from "../../core/model/rollout.js";
-import { minuteText } from "../../core/model/time.js";
+import { fullMinuteText } from "../../core/model/time.js";
 import type { AuditedApplication, AuditEntry, AuditLog } from "../../core/ports/audit.js";
 import type { MergeOutcome } from "../../core/ports/code-host.js";
 import type { Log } from "../../core/ports/log.js";
@@ -67,7 +67,7 @@ const AUDIT_FACTS: { readonly [K in ResultKind]: (result: CommandResultOf<K>) =>
   held: ({ hold }) => ({
     action: "held",
     applications: hold.applications.map((name) => audited(applicationName(name), "held")),
-    reason: `until ${minuteText(hold.until)}`,
+    reason: `until ${fullMinuteText(new Date(hold.until))}`,
   }),
   released: ({ holds }) => ({
     action: "released",
