@@ -4,7 +4,7 @@ import type { NextStep } from "../core/model/next-step.js";
 import type { Hindrance } from "../core/model/result.js";
 import { markerLine } from "./marker.js";
 import { nextStepText } from "./next-step-words.js";
-import { code, type Links, listOf, sentence } from "./parts.js";
+import { block, code, cutBlocks, type Links, listOf, sentence } from "./parts.js";
 
 /** What holds now bars the merge, although nothing did when the sync ended. */
 export function renderBarredMerge(
@@ -19,7 +19,9 @@ export function renderBarredMerge(
     notMerged,
     links,
   );
-  return `${marker}\n${bars}\n\n${nextStepText(next, change, words)}`;
+  const step = nextStepText(next, change, words);
+  const [cut] = cutBlocks([block(bars)], words.maxComment - marker.length - step.length);
+  return `${marker}\n${cut?.text ?? ""}\n\n${step}`;
 }
 
 /** The host merges later, or takes it out again. */

@@ -1,4 +1,5 @@
 import { expect, test } from "@jest/globals";
+import { renderBarredMerge } from "../../src/comments/merge.js";
 import { nextStepText } from "../../src/comments/next-step-words.js";
 import { settledText } from "../../src/comments/reminder.js";
 import { renderResult } from "../../src/comments/render.js";
@@ -87,6 +88,17 @@ test("the outcomes of many earlier syncs fit below an answer, those that failed 
   expect(text.length).toBeLessThan(5000);
   expect(text.split("\n")[1]).toContain("❌ it failed");
   expect(text).toContain("- and 4970 more");
+});
+
+test("what bars the merge of a thousand applications fits a comment on GitHub, with the next step", () => {
+  const notMerged = THOUSANDS.slice(0, 1000).map((application) => ({
+    application,
+    reason: "main changed it after it was deployed from here",
+  }));
+  const next = { kind: "command", command: "plan", applications: [], by: [] } as const;
+  const text = renderBarredMerge({ notMerged, next }, sampleChange("hosta"), WORDS.hosta, LINKS);
+  expect(text.length).toBeLessThanOrEqual(WORDS.hosta.maxComment);
+  expect(text).toMatch(/\n- and \d+ more lines\n\n[^]*svc plan/);
 });
 
 const LONG = Array.from({ length: 60 }, (_, index) => applicationName(`${"n".repeat(200)}/${"a".repeat(200)}${index}`));
