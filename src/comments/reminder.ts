@@ -20,6 +20,7 @@ const MAX_COMMITS = 10;
 const MAX_SUBJECT = 100;
 /** They stand below an answer, in the room that its size limit leaves. */
 const MAX_SETTLED = 30;
+const LONGEST_SETTLED = 5000;
 
 export interface ReminderFacts {
   /** What is deployed, the oldest first. */
@@ -144,11 +145,13 @@ type Told = Pick<Settled, "application" | "runId" | "outcome">;
 /** The outcome of earlier syncs, which was not recorded when they ended. */
 export function settledText(settled: readonly Told[], words: HostWords): string {
   const isWell = ({ outcome }: Told) => outcome === "succeeded";
-  const wellLast = [...settled].sort((a, b) => Number(isWell(a)) - Number(isWell(b)));
-  const lines = (settled.length > MAX_SETTLED ? wellLast : settled).map(
-    ({ application, outcome }) => `- ${code(application)}: ${endText(outcome, words)}`,
-  );
-  return ["Argo CD reports how an earlier sync ended:", ...firstLines(lines, MAX_SETTLED)].join("\n");
+  const lineOf = ({ application, outcome }: Told) => `- ${code(application)}: ${endText(outcome, words)}`;
+  const wellLast = [...settled].sort((a, b) => Number(isWell(a)) - Number(isWell(b))).map(lineOf);
+  let length = 0;
+  const fitting = wellLast.filter((line) => (length += line.length + 1) <= LONGEST_SETTLED).length;
+  const most = Math.min(fitting, MAX_SETTLED);
+  const lines = settled.length > most ? wellLast : settled.map(lineOf);
+  return ["Argo CD reports how an earlier sync ended:", ...firstLines(lines, most)].join("\n");
 }
 
 function endText(outcome: Told["outcome"], { command }: HostWords): string {

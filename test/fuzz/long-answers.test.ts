@@ -101,6 +101,16 @@ test("what bars the merge of a thousand applications fits a comment on GitHub, w
   expect(text).toMatch(/\n- and \d+ more lines\n\n[^]*svc plan/);
 });
 
+test("the outcomes of earlier syncs fit below a full comment on GitHub, also with long names", () => {
+  const outcomes = Array.from({ length: 30 }, (_, index) => {
+    const application = applicationName(`${"n".repeat(60)}/${"a".repeat(200)}-${index}`);
+    return { application, runId: "1", outcome: index === 29 ? ("failed" as const) : ("succeeded" as const) };
+  });
+  const note = settledText(outcomes, WORDS.hosta);
+  expect(WORDS.hosta.maxComment + note.length).toBeLessThan(65_536);
+  expect(note).toMatch(/❌ it failed[^]*\n- and \d+ more$/);
+});
+
 const LONG = Array.from({ length: 60 }, (_, index) => applicationName(`${"n".repeat(200)}/${"a".repeat(200)}${index}`));
 
 test.each([
