@@ -110,7 +110,9 @@ function readInputs(application: Application, positions: readonly number[], tree
         const strange = misspelledMember(documents);
         if (documents === undefined) into.addWhole(`${file} cannot be read`);
         else if (strange) into.addWhole(`${file} has the key ${strange.key}, which Argo CD reads as ${strange.member}`);
-        return (documents ?? []).map((value) => ({ ...readSource(value, 0, "plain"), path }));
+        // The files are merged after Argo CD has dropped empty blocks (v3.5 `mergeSourceParameters`, before `ExplicitType`).
+        const isDirectory = (value: Json) => isJsonObject(value) && isJsonObject(value.directory);
+        return (documents ?? []).map((one) => ({ ...readSource(one, 0, "plain"), path, directory: isDirectory(one) }));
       }),
     );
     return read.flat();

@@ -31,6 +31,18 @@ describe("override files", () => {
     expect(process.cpuUsage(before).user / 1e6).toBeLessThan(5); // seconds of our own, however busy the machine is
   });
 
+  test.each([["directory: {}"], ["directory: {recurse: true}"]])(
+    "%s makes a directory of a kustomization",
+    async (text) => {
+      const files = {
+        ...overriding(text),
+        "apps/web/kustomization.yaml": "",
+        "apps/web/x.jsonnet": "import '../../lib/a.libsonnet'",
+      };
+      expect(await touched(files, single("apps/web"), ["lib/a.libsonnet"])).toEqual(["lib/a.libsonnet"]);
+    },
+  );
+
   test("those of other applications are not", async () => {
     const files = { "apps/web/.argocd-source-shop.yaml": "helm: {valueFiles: [../../envs/prod.yaml]}" };
     expect(await touched(files, single("apps/web"), ["envs/prod.yaml"])).toEqual([]);
