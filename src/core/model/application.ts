@@ -246,8 +246,11 @@ const MEANINGFUL_WHEN_ZERO = new Set([
   ...["automated", "enabled", "factor", "plugin", "retry", "revisionHistoryLimit", "managedNamespaceMetadata"],
   ...["valuesObject", "string", "map", "array"],
 ]);
-/** Go keeps all that they contain: Helm takes a value of null for the removal of the chart's own. */
-const KEPT_AS_WRITTEN = new Set(["valuesObject", "commonLabels", "commonAnnotations", "labels", "annotations", "map"]);
+/** Go keeps all that they contain: Helm takes a value of null for the removal of the chart's own. The last are those of sets. */
+const KEPT_AS_WRITTEN = new Set([
+  ...["valuesObject", "commonLabels", "commonAnnotations", "labels", "annotations", "map"],
+  ...["elements", "matchLabels", "values"],
+]);
 const MAX_DEPTH = 64;
 
 function withoutZeros(block: JsonObject, isListed: boolean, depth: number): JsonObject {

@@ -126,6 +126,22 @@ describe("changedApplicationSets", () => {
       expect(await changed(one, other, [live("s")])).toEqual(["s base head s.yaml"]);
     });
 
+    test.each<[JsonObject, JsonObject]>([
+      [{ list: { elements: [{ replicas: 0 }] } }, { list: { elements: [{ replicas: "" }] } }],
+      [{ list: { elements: [{ env: "eu", paused: false }] } }, { list: { elements: [{ env: "eu" }] } }],
+      [{ clusters: { selector: { matchLabels: { hidden: "" } } } }, { clusters: {} }],
+      [{ clusters: { values: { env: "" } } }, { clusters: {} }],
+    ])("of %j is not the one of a file with %j", async (runs, written) => {
+      const of = (more: JsonObject) => [{ matrix: { generators: [...generators, more] } }];
+      const texts = { "s.yaml": file("s", of(written)), "t.yaml": file("t", of(runs)) };
+      const sets = ["s", "t"].map((name) => ({ ...live(name), resource: { spec: { generators: of(runs) } } }));
+      expect(await changed({ ...before, ...texts }, { ...after, ...texts }, sets)).toEqual([
+        "s base head s.yaml",
+        "s base head in no file also in s.yaml",
+        "t base head t.yaml",
+      ]);
+    });
+
     const nothing = { list: { elements: [] } };
     const decoy = { "s.yaml": file("s", [{ matrix: { generators: [...generators, nothing] } }]) };
 
