@@ -350,7 +350,7 @@ function linkTargets(directory: string, tree: RepositoryTree): readonly string[]
 /** In Git's own patterns `*` crosses slashes: everything below the fixed part with the same ending may match. */
 function matchesLoosely(pattern: string, path: string): boolean {
   if (!/[*?[]/.test(pattern)) return false;
-  const ending = /[^*?[\]]*$/.exec(pattern)?.[0] ?? "";
+  const ending = pattern.split(/[*?[\]]/).at(-1) ?? "";
   return isWithin(path, fixedPart(pattern)) && path.endsWith(ending);
 }
 

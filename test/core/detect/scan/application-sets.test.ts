@@ -159,6 +159,14 @@ describe("changedApplicationSets", () => {
     });
   });
 
+  test("a long pattern takes no time for each of many files", async () => {
+    const before = process.cpuUsage();
+    const [path, paths] = [`${"a".repeat(4000)}*x`, Array.from({ length: 500 }, (_, index) => `docs/${index}.md`)];
+    const base = { "s.yaml": file("s", [git({ files: [{ path }] })]) };
+    expect(await changed(base, { ...base, ...Object.fromEntries(paths.map((one) => [one, ""])) })).toEqual([]);
+    expect(process.cpuUsage(before).user / 1e6).toBeLessThan(5); // seconds of our own, however busy the machine is
+  });
+
   test.each<[string, JsonObject, Files, boolean]>([
     ["a file that it reads", git({ files: [{ path: "envs/*/x.json" }] }), { "envs/a/x.json": "2" }, true],
     ["a new file that it reads", git({ files: [{ path: "envs/**/x.json" }] }), { "envs/b/c/x.json": "2" }, true],
