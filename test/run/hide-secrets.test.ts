@@ -82,3 +82,15 @@ test("if the repository cannot be searched, messages are left out", async () => 
   const outcome = await hidingSecrets(deployer, { ...parts, snapshot }).sync(request);
   expect(outcome.message).toMatch(/^Argo CD's message is left out/);
 });
+
+test("a broken template with long lines is read in no time", async () => {
+  const { world, parts, request, deployer } = await setUp();
+  const blanks = " ".repeat(4000);
+  const lines = [`  a: ${blanks}b\u2028${blanks}!`, '  b: "cannot use"  '];
+  const template = ["{{ if }}", "kind: Secret", "stringData:", ...lines].join("\n");
+  const { snapshot, change } = await world.context(world.open({ ...config(WEB, "3"), "apps/web/t.yaml": template }));
+  const before = process.cpuUsage();
+  const outcome = await hidingSecrets(deployer, { ...parts, snapshot, change }).sync(request);
+  expect(outcome.message).toBe("(hidden) hunter2-in-git of (redacted)");
+  expect(process.cpuUsage(before).user / 1e6).toBeLessThan(5); // seconds of our own, however busy the machine is
+});

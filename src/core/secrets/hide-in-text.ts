@@ -243,7 +243,7 @@ function mayHoldSecret(plain: string): boolean {
 function withoutEscapes(text: string): string {
   if (!text.includes("\\")) return text;
   return text
-    .replace(/\\+(?:u([0-9a-f]{4})|x([0-9a-f]{2})|U([0-9a-f]{8}))/gi, (_, ...digits: (string | undefined)[]) => {
+    .replace(/(?<!\\)\\+(?:u([0-9a-f]{4})|x([0-9a-f]{2})|U([0-9a-f]{8}))/gi, (_, ...digits: (string | undefined)[]) => {
       const point = Number.parseInt(digits.slice(0, 3).join(""), 16);
       return point <= 0x10ffff ? String.fromCodePoint(point) : "";
     })
@@ -260,7 +260,8 @@ function readDocuments(text: string): readonly Json[] | undefined {
 
 /** The text behind base64, unpacked if it was compressed; undefined if there is none. */
 function decoded(text: string): string | undefined {
-  if (text.length > 2 * MAX_DECODED || !/^[A-Za-z0-9+/_-][A-Za-z0-9+/_\s-]*={0,2}\s*$/.test(text)) return undefined;
+  const isBase64 = /^[A-Za-z0-9+/_-][A-Za-z0-9+/_\s-]*={0,2}$/;
+  if (text.length > 2 * MAX_DECODED || !isBase64.test(text.trimEnd())) return undefined;
   const bytes = Buffer.from(text, "base64");
   if (bytes[0] !== 0x1f || bytes[1] !== 0x8b) return bytes.toString("utf8");
   try {

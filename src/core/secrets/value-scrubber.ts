@@ -80,7 +80,7 @@ function encoded(value: string): string {
 
 /** The readable text that a value of `data` stands for. */
 function fromBase64(value: string): string | undefined {
-  if (!/^[A-Za-z0-9+/\s]{8,}={0,2}\s*$/.test(value)) return undefined;
+  if (!/^[A-Za-z0-9+/\s]{8,}={0,2}$/.test(value.trimEnd())) return undefined;
   const text = Buffer.from(value, "base64").toString("utf8");
   return /[\ufffd\u0000-\u0008]/.test(text) ? undefined : text;
 }

@@ -85,7 +85,7 @@ function linesOfData(text: string): readonly string[] {
       return [];
     }
     if (line.trim() !== "" && indent !== undefined && own <= indent) indent = undefined;
-    const value = /^\s*(?:[-._\w]+:)?\s*["']?(.*?)["']?\s*$/.exec(line)?.[1];
+    const value = /^(?:[-._\w]+:)?\s*["']?(.*)$/s.exec(line.trim())?.[1]?.replace(/["']$/, "");
     return indent === undefined || value === undefined || value.includes("{{") ? [] : [value];
   });
 }

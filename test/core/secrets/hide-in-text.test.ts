@@ -1,6 +1,6 @@
 import { describe, expect, test } from "@jest/globals";
 import fc from "fast-check";
-import { hideInMessage } from "../../../src/core/secrets/hide-in-text.js";
+import { EmbeddedTexts, hideInMessage } from "../../../src/core/secrets/hide-in-text.js";
 
 describe("a message shows no data of an object that it quotes", () => {
   test.each<[string, string]>([
@@ -93,4 +93,13 @@ describe("a message shows no data of an object that it quotes", () => {
     hideInMessage(`https://${text}`);
     expect(process.cpuUsage(before).user / 1e6).toBeLessThan(2); // seconds of our own, however busy the machine is
   });
+});
+
+test.each([
+  ["\\", ""],
+  [" ", "!"],
+])("a text of 100,000 %j takes no time", (piece, end) => {
+  const before = process.cpuUsage();
+  new EmbeddedTexts().read(`a${piece.repeat(100_000)}${end}`);
+  expect(process.cpuUsage(before).user / 1e6).toBeLessThan(2); // seconds of our own, however busy the machine is
 });

@@ -71,7 +71,7 @@ function numberOf(plain: string): Resolved | undefined {
 }
 
 /** `ParseInt` of Go with base 0. */
-const INTEGER = /^([-+]?)(0[xX](?=[\dA-Fa-f])|0[bB](?=[01])|0[oO](?=[0-7])|0(?=[0-7])|(?=[1-9]))0*([\dA-Fa-f]*)$/;
+const INTEGER = /^([-+]?)(0[xX](?=[\dA-Fa-f])|0[bB](?=[01])|0[oO](?=[0-7])|0(?=[0-7])|(?=[1-9]))0*(?!0)([\dA-Fa-f]*)$/;
 const DIGITS: Readonly<Record<string, RegExp>> = { x: /^[\dA-F]*$/i, b: /^[01]*$/, o: /^[0-7]*$/, d: /^\d*$/ };
 export const LARGEST = 2n ** 63n - 1n;
 

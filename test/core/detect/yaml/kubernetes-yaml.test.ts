@@ -102,6 +102,7 @@ test("texts that take a parser long are refused or read in no time", () => {
     `!${"%41".repeat(80_000)} a`,
     `v: 0${"_".repeat(200_000)}1`,
     `v: ${"9".repeat(250_000)}`,
+    `v: 0x${"0".repeat(250_000)}g`,
     `{${"a, ".repeat(80_000)}}`,
     "a:\n ".repeat(60_000),
   ];
