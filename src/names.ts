@@ -25,7 +25,7 @@ export const CHANGE_REQUEST_SIGILS: Readonly<Record<HostId, string>> = { hosta: 
 export const CHANGE_REQUEST_PATHS: Readonly<Record<HostId, string>> = { hosta: "pull", hostb: "-/merge_requests" };
 
 export const SERVER_FILE = `${SERVICE}.yaml`;
-/** Whose rules those are that hold for all repositories. */
+/** How a refusal names the origin of the rules that hold for all repositories. */
 export const SERVER_RULES = `the server's ${SERVER_FILE}`;
 export const REPOSITORY_FILE = `.${SERVICE}.yaml`;
 

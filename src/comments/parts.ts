@@ -218,7 +218,7 @@ export function codes(texts: readonly string[]): string {
   return fitting(texts.map(code));
 }
 
-/** Several lists stand in one comment. */
+/** In characters: several such lists may stand in one comment. */
 const LONGEST_LIST = 12_000;
 
 /** A list in one paragraph, with the number of those for which there is no room. */

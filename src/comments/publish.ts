@@ -161,7 +161,7 @@ export function withPresent(body: string, rendered: readonly string[], limit: nu
   return cutToFit(remark(text.slice(0, start), marker), limit - (body.length - end)) + body.slice(end);
 }
 
-/** Leaves out the last lines of the longest list, as many as there is no room for. A fence that is cut would take in all that follows. */
+/** Leaves out as many of the last lines of the longest list as there is no room for. A fence stays whole: cut, it would take in the rest. */
 function cutToFit(text: string, room: number): string {
   if (text.length <= room) return text;
   const paragraphs = text.split("\n\n");

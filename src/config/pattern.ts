@@ -64,8 +64,8 @@ export function matchesPath(pattern: string, path: string): boolean {
 }
 
 /**
- * Whether the name of an application (`web`, `team-a/web`) or repository matches; the pattern `*` matches every name. A path may be a
- * link to a folder, and is all of it then; an application `team-a` is none of the namespace `team-a/**`.
+ * Whether the name of an application (`web`, `team-a/web`) or repository matches; the pattern `*` matches every name. `team-a/**` does
+ * not match `team-a`, as it does for paths: a path may be a link to a folder, but an application `team-a` is not in that namespace.
  */
 export function matchesName(pattern: string, name: string): boolean {
   if (pattern === name || pattern === "*") return true;
@@ -144,7 +144,8 @@ function withoutBacktracking({ source }: RegExp): RegExp {
 }
 
 /**
- * `as-folder`: the pattern matches what is below. Returns only to the last `**`, so the time is at most the product of both lengths.
+ * Answers `as-folder` if the pattern matches only what is below these parts. It goes back no further than to the last `**`, so that
+ * the time is at most the product of both lengths.
  */
 function matchesParts(pattern: readonly PartMatcher[], parts: readonly string[]): "yes" | "as-folder" | "no" {
   let [at, part] = [0, 0];

@@ -113,7 +113,7 @@ export class LaneStore {
     return (await this.connection.run((redis) => redis.exists(confirmedKey(delivery)))) === 1;
   }
 
-  /** Whether one of the event's ids was accepted. An update that failed does not count, unless it was dropped: its head still has no plan. */
+  /** Whether one of the event's ids was accepted. An update that failed does not count, as its head has no plan, unless it was dropped. */
   async knows(event: HostEvent): Promise<boolean> {
     const values = await this.connection.run((redis) => Promise.all(idsOf(event).map((id) => redis.get(idKey(id)))));
     return values.some((value) => value !== null && !(event.kind === "updated" && value === idValue("failed")));
@@ -302,7 +302,7 @@ function idValue(state: "accepted" | "done" | "failed"): string {
   return JSON.stringify({ v: 1, state });
 }
 
-/** Accepted again if it is delivered again, as what failed, but known to whoever looks for heads without a plan. */
+/** Of a dropped event: accepted if it is delivered again, like one that failed, but not for the search for heads without a plan. */
 const DROPPED = JSON.stringify({ v: 1, state: "failed", dropped: true });
 
 function confirmedKey(delivery: string): string {

@@ -166,7 +166,7 @@ export function optionsOf(name: CommandName): readonly OptionName[] {
   return Object.keys(COMMANDS[name].options) as readonly OptionName[];
 }
 
-/** Names that a command may have, and their characters: a comment is not read to its end if it is very long. */
+/** The most names that a command may have, and the most characters for them: the end of a very long comment is not read. */
 export const MOST_NAMES = 100;
 const LONGEST_NAMES = 8_000;
 

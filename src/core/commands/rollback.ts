@@ -311,7 +311,7 @@ async function takeOver(
   return { kind: "refused", locks: lost };
 }
 
-/** Those that were not taken after all stay as they are. A lock is as old as it was. */
+/** Gives locks back with the time since when their holders had them. A lock that was not taken after all stays as it is. */
 async function giveBack(tried: readonly Lock[], { locks, change }: Pick<Locking, "locks" | "change">): Promise<void> {
   await allInTurns(tried, async (lock) => {
     const now = await locks.find(lock.application);

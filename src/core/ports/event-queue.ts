@@ -33,7 +33,10 @@ export interface RunJournal {
 export interface EventQueue {
   /** False if this delivery was already accepted and did not fail. */
   push(event: HostEvent): Promise<boolean>;
-  /** Whether this event, or the same comment, was accepted before; of an update, whether it did not fail, or ended its processes. @throws {StoreUnavailable} */
+  /**
+   * Whether this event, or the same comment, was accepted before. An update that failed does not count, so that its head is found
+   * again, unless it ended the processes that ran it. @throws {StoreUnavailable}
+   */
   knows(event: HostEvent): Promise<boolean>;
   /** Whether an event of this change request waits or runs on any replica. @throws {StoreUnavailable} */
   isBusy(change: ChangeRequestRef): Promise<boolean>;

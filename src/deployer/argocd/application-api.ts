@@ -70,7 +70,7 @@ export function getManagedResources(client: Client, target: Target, limits: Omit
 }
 
 /**
- * Refuses `Project` beside `project`, which Argo CD reads as the same, and what may be cut off, as by `listedJson`.
+ * Refuses `Project` beside `project`, which Argo CD reads as the same, and a definition of which `listedJson` has cut something off.
  * @throws {ArgoCdFailure} before a request is made.
  */
 export function requireExactKeys(definition: Json): void {

@@ -7,7 +7,7 @@ import type { GitLabCall, GitLabClient } from "./client.js";
 
 export type Person = Pick<User, "id" | "login">;
 
-/** Below it is Minimal Access, which single sign-on may give everybody: https://docs.gitlab.com/user/permissions/#users-with-minimal-access */
+/** The lowest level of a member. Below it is Minimal Access, which single sign-on may give everybody: https://docs.gitlab.com/user/permissions/#users-with-minimal-access */
 const GUEST = 10;
 const REPORTER = 20;
 const DEVELOPER = 30;

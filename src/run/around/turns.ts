@@ -204,7 +204,7 @@ async function stillFree(
   ref: ChangeRequestRef,
   { waiting, locks, ticket }: Run,
 ): Promise<Readonly<Record<"free" | "left", readonly ApplicationName[]>>> {
-  // What has only waited for long counts as started before, too.
+  // A turn that has only waited for long counts as started before, too.
   const wasTaken = ticket.again && (await ticket.journal.read()).started !== undefined;
   const [free, left]: [ApplicationName[], ApplicationName[]] = [[], []];
   for (const application of applications) {

@@ -306,7 +306,7 @@ function githubMembership(answer: ApiAnswer, org: string): Membership {
 const GITLAB_CURE =
   "The application needs the scope read_api. If the group enforces single sign-on, sign in there first.";
 
-/** Minimal Access is less: single sign-on may give it to everybody, https://docs.gitlab.com/user/permissions/#users-with-minimal-access */
+/** The lowest level of a member. Below it is Minimal Access, which single sign-on may give everybody: https://docs.gitlab.com/user/permissions/#users-with-minimal-access */
 const GITLAB_GUEST = 10;
 
 const gitlabMember = z.object({

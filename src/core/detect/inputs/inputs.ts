@@ -305,7 +305,7 @@ type Place =
   | { readonly kind: "url"; readonly url: string }
   | { readonly kind: "elsewhere" | "unknown" };
 
-/** Linux opens no path of more bytes. */
+/** The longest path that Linux opens, in bytes. */
 const LONGEST_PATH = 4096;
 
 /** As in Argo CD, a reference is resolved before variables are. */

@@ -79,8 +79,8 @@ export function withVariables(text: string, known: ReadonlyMap<string, string>):
 }
 
 /**
- * Replaces by the first pattern up to the last closing brace, and by the second behind it: there, looking for the end of each `${`
- * would take the square of the length.
+ * Replaces what the first pattern matches up to the last closing brace, and what the second matches behind it, where looking for the
+ * end of each `${` would take time by the square of the length.
  */
 function replaced(
   text: string,

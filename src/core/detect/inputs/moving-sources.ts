@@ -289,7 +289,7 @@ async function findByAddress(
   return undefined;
 }
 
-/** A query of anything but Kustomize's own options may be a token, and a long one hides the rest. */
+/** A query with other options than those of Kustomize may hold a token, and a long one would hide what follows it. */
 function withoutSecrets(address: string): string {
   const [bare = "", query = ""] = address.split(/\?(.*)/s);
   const isOpen = query.split("&").every((part) => /^(?:(?:ref|version|submodules|timeout|depth)=|$)/.test(part));
@@ -318,8 +318,7 @@ function ownPathOf(address: string, change: Branches): string | undefined {
 
 /**
  * The path of a single file of the base branch, which the hosts serve at `<repository>/raw/<branch>/<path>`, some with `/-` before
- * it, or at `<owner>/<name>/<branch>/<path>` of a host `raw.…`, or below `/raw` where that host's manual calls subdomain isolation
- * disabled.
+ * it, or at `<owner>/<name>/<branch>/<path>` of a host `raw.…`, or of the path `/raw` on servers without a subdomain for files.
  */
 function ownFileOf(parts: readonly string[], change: Branches): string | undefined {
   const own = change.repositoryUrls.map(pathOnHost);

@@ -56,7 +56,7 @@ interface Dependencies {
   readonly remote: boolean;
   /** Some come from a chart repository with one. */
   readonly versions: boolean;
-  /** Of chart repositories, one of which may be this repository's own files. */
+  /** The addresses of chart repositories. One may be served from files of this repository. */
   readonly addresses: readonly string[];
 }
 
@@ -107,7 +107,7 @@ export function hasKustomization(directory: string, tree: RepositoryTree): boole
 }
 
 /**
- * A path, and what of the tree matches it: Argo CD hands components to `kustomize edit add component`, which expands patterns by
+ * Returns a path, and what matches it in the tree: Argo CD hands components to `kustomize edit add component`, which expands patterns by
  * the rules of Go's `filepath.Glob` (`GlobPatternsWithLoader` of Kustomize 5), and so through links. Of several paths to one
  * place the first counts.
  */

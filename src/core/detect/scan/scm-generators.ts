@@ -31,7 +31,7 @@ function scmGenerators(generators: Json | undefined, levels: number): readonly J
     ]);
 }
 
-/** Whether it may list the base branch of this repository. An owner may be given by a number, or by none of these names. */
+/** Whether it may list the base branch of this repository. It may name the owner by a number, or in a member that svc does not know. */
 function mayList(scm: JsonObject, { repository, baseBranch, defaultBranch }: Listed): boolean {
   const providers = Object.entries(scm).filter(([member]) => member !== "template" && member !== "values");
   return providers
