@@ -1,6 +1,7 @@
 import { addressesIn, type IsPath, isPathIn, kustomizeEntries, pluginsIn } from "../detect/inputs/input-set.js";
 import { isOwnSource, movingPositions, sideOf } from "../detect/inputs/moving-sources.js";
 import { isSameSet } from "../detect/scan/application-sets.js";
+import { NESTING } from "../detect/scan/generators.js";
 import { mayBeAddress, redactUserInfo } from "../detect/tree/repository-url.js";
 import type { RenderFacts } from "../diff/diff-task.js";
 import {
@@ -336,9 +337,6 @@ export function readsOnlyKnown(
   if (set === undefined || !isJsonObject(spec)) return true;
   return readsHere(spec.generators, change, NESTING) || (live !== undefined && isSameSet(set, live));
 }
-
-/** Argo CD allows two levels of matrix and merge generators. */
-const NESTING = 3;
 
 function readsHere(generators: Json | undefined, change: ChangeRequest, levels: number): boolean {
   if (generators === undefined || generators === null) return true;

@@ -4,6 +4,7 @@ import { type Application, type ApplicationSet, specText } from "../../model/app
 import type { ApplicationName } from "../../model/brand.js";
 import { type ChangeRequest, changeRequestKey } from "../../model/change-request.js";
 import { ChangedPaths, nextTurn } from "../../model/collections.js";
+import { counted } from "../../model/host-words.js";
 import { canonicalJson, jsonEqual } from "../../model/json.js";
 import type { NotDeployed, UnreadFile } from "../../model/plan/plan.js";
 import type { Settings } from "../../model/settings.js";
@@ -240,7 +241,7 @@ function unreadableNotes(base: ManifestScan, head: ManifestScan, changedPaths: r
   return more > 0
     ? [
         ...notes.slice(0, MAX_NOTES),
-        `${more} more changed ${more === 1 ? "file" : "files"} could not be searched for Application resources.`,
+        `${counted(more, "more changed file")} could not be searched for Application resources.`,
       ]
     : notes;
 }

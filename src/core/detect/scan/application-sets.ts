@@ -10,7 +10,7 @@ import { reachedByLinks } from "../inputs/inputs.js";
 import { type Branches, followsBase, isOwnSource, nameAside } from "../inputs/moving-sources.js";
 import { cleanPath, decidesCheckoutOf, isWithin, matchesGlob, parentOf, SUBMODULES } from "../tree/repository-path.js";
 import { isOwnRepository } from "../tree/repository-url.js";
-import { choosesByPath } from "./scm-generators.js";
+import { choosesByPath, generatorsOf, mapGenerators } from "./generators.js";
 
 /** An ApplicationSet whose resource changes, or whose generators read something that does. */
 export interface ChangedApplicationSet {
@@ -147,9 +147,8 @@ export interface GeneratedChange {
 }
 
 /**
- * Compares what a set generates on both sides by name. Labels, annotations, finalizers and an operation count as well: the
- * controller writes them (v3.5 `createOrUpdateInCluster`), and they say who may drive an application, for instance, or what is
- * deleted with it.
+ * Compares by name what a set generates on both sides. Labels, annotations, finalizers and an operation count as well: the controller
+ * writes them (v3.5 `createOrUpdateInCluster`), and they decide who may drive an application, for instance, or what is deleted with it.
  */
 export function compareGenerated(base: readonly Application[], head: readonly Application[]): GeneratedChange {
   const [before, after] = [firstOf(base), firstOf(head)];
@@ -215,45 +214,13 @@ function isOwn({ repoURL }: JsonObject, change: Branches): boolean {
   return typeof repoURL === "string" && isOwnRepository(change, repoURL);
 }
 
-/** Argo CD allows two levels of matrix and merge generators. */
-const NESTING = 3;
-
 function mapGitGenerators(resource: JsonObject, replace: (git: JsonObject) => JsonObject): JsonObject {
   return mapGenerators(resource, (options, kind) => (kind === "git" ? replace(options) : options));
 }
 
-/** @param replace Gets the options of every generator, those of a matrix or merge after the generators in it. */
-function mapGenerators(resource: JsonObject, replace: (options: JsonObject, kind: string) => JsonObject): JsonObject {
-  const spec = resource.spec;
-  if (!isJsonObject(spec)) return resource;
-  return { ...resource, spec: { ...spec, generators: mapped(spec.generators, NESTING) } };
-
-  function mapped(generators: Json | undefined, levels: number): Json | undefined {
-    if (!Array.isArray(generators) || levels === 0) return generators;
-    return (generators as readonly Json[]).map((generator): Json => {
-      if (!isJsonObject(generator)) return generator;
-      const members = Object.entries(generator).map(
-        ([kind, options]) => [kind, member(kind, options, levels)] as const,
-      );
-      return Object.fromEntries<Json | undefined>(members);
-    });
-  }
-
-  function member(kind: string, options: Json | undefined, levels: number): Json | undefined {
-    if (!isJsonObject(options)) return options;
-    const nests = kind === "matrix" || kind === "merge";
-    return replace(nests ? { ...options, generators: mapped(options.generators, levels - 1) } : options, kind);
-  }
-}
-
 /** The options of every git generator of a set, also inside matrix and merge generators. */
 export function gitGenerators(set: ApplicationSet): readonly JsonObject[] {
-  const found: JsonObject[] = [];
-  mapGitGenerators(set.resource, (git) => {
-    found.push(git);
-    return git;
-  });
-  return found;
+  return generatorsOf(set, "git");
 }
 
 /** Whether a git generator may read what the change request changes. A template may resolve to the base branch. */

@@ -11,7 +11,7 @@ import {
   readsChanges,
   tooManyChanges,
 } from "../../detect/scan/application-sets.js";
-import { choosesByPath } from "../../detect/scan/scm-generators.js";
+import { choosesByPath, NESTING } from "../../detect/scan/generators.js";
 import { type Application, type ApplicationSet, specEqual } from "../../model/application.js";
 import { applicationName, type ApplicationName, type Revision } from "../../model/brand.js";
 import { allInTurns } from "../../model/collections.js";
@@ -339,9 +339,6 @@ function settingsOf({ resource: { spec } }: ApplicationSet): ReadonlyMap<string,
   members.set("generators", withoutElements(members.get("generators"), NESTING));
   return members;
 }
-
-/** Argo CD allows two levels of matrix and merge generators. */
-const NESTING = 3;
 
 function withoutElements(generators: Json | undefined, levels: number): Json | undefined {
   if (!Array.isArray(generators) || levels === 0) return generators;

@@ -12,23 +12,49 @@ type Listed = Pick<ChangeRequest, "repository" | "baseBranch" | "defaultBranch">
  * asked for its branches as they are, so that Argo CD cannot tell before (v3.5 `applicationset/services/scm_provider/utils.go`).
  */
 export function choosesByPath(set: ApplicationSet, change: Listed, [base, head]: readonly RepositoryTree[]): boolean {
-  const { spec } = set.resource;
-  return scmGenerators(isJsonObject(spec) ? spec.generators : undefined, NESTING).some(
+  return generatorsOf(set, "scmProvider").some(
     (scm) => mayList(scm, change) && pathsIn(scm.filters).some((path) => isAt(path, base) !== isAt(path, head)),
   );
 }
 
 /** Argo CD allows two levels of matrix and merge generators. */
-const NESTING = 3;
+export const NESTING = 3;
 
-function scmGenerators(generators: Json | undefined, levels: number): readonly JsonObject[] {
-  if (!Array.isArray(generators) || levels === 0) return [];
-  return (generators as readonly Json[])
-    .filter(isJsonObject)
-    .flatMap(({ scmProvider, matrix, merge }) => [
-      ...(isJsonObject(scmProvider) ? [scmProvider] : []),
-      ...[matrix, merge].flatMap((one) => (isJsonObject(one) ? scmGenerators(one.generators, levels - 1) : [])),
-    ]);
+/** The options of every generator of this kind, also inside matrix and merge generators. */
+export function generatorsOf({ resource }: ApplicationSet, wanted: string): readonly JsonObject[] {
+  const found: JsonObject[] = [];
+  mapGenerators(resource, (options, kind) => {
+    if (kind === wanted) found.push(options);
+    return options;
+  });
+  return found;
+}
+
+/** @param replace Gets the options of every generator, those of a matrix or merge after the generators in it. */
+export function mapGenerators(
+  resource: JsonObject,
+  replace: (options: JsonObject, kind: string) => JsonObject,
+): JsonObject {
+  const spec = resource.spec;
+  if (!isJsonObject(spec)) return resource;
+  return { ...resource, spec: { ...spec, generators: mapped(spec.generators, NESTING) } };
+
+  function mapped(generators: Json | undefined, levels: number): Json | undefined {
+    if (!Array.isArray(generators) || levels === 0) return generators;
+    return (generators as readonly Json[]).map((generator): Json => {
+      if (!isJsonObject(generator)) return generator;
+      const members = Object.entries(generator).map(
+        ([kind, options]) => [kind, member(kind, options, levels)] as const,
+      );
+      return Object.fromEntries<Json | undefined>(members);
+    });
+  }
+
+  function member(kind: string, options: Json | undefined, levels: number): Json | undefined {
+    if (!isJsonObject(options)) return options;
+    const nests = kind === "matrix" || kind === "merge";
+    return replace(nests ? { ...options, generators: mapped(options.generators, levels - 1) } : options, kind);
+  }
 }
 
 /** Whether it may list the base branch of this repository. It may name the owner by a number, or in a member that svc does not know. */
