@@ -2,13 +2,13 @@ import { nameable } from "../core/commands/commands.js";
 import { type ApplicationName, type Revision, shortRevision } from "../core/model/brand.js";
 import type { ChangeRequest, ChangeRequestRef } from "../core/model/change-request.js";
 import type { HoldOf } from "../core/model/hold.js";
-import { type HostWords, listed, referenceTo } from "../core/model/host-words.js";
+import { counted, type HostWords, listed, referenceTo } from "../core/model/host-words.js";
 import type { Lock } from "../core/model/lock.js";
 import type { AdvisedCommand, AdvisedMerge, AfterApproval, NeededApproval, NextStep } from "../core/model/next-step.js";
 import type { AccessRule } from "../core/model/settings.js";
 import { fullMinuteText } from "../core/model/time.js";
 import { REPOSITORY_FILE } from "../names.js";
-import { capitalised, changeLink, code, counted, headLink, joined, type Links, sentence, toCopy } from "./parts.js";
+import { capitalised, changeLink, code, headLink, joined, type Links, sentence, toCopy } from "./parts.js";
 
 /** Part of a clause: our own words, untrusted words, untrusted code to type or copy, or a commit. */
 export type Piece =

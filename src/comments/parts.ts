@@ -8,7 +8,7 @@ import {
   sameRepositoryOf,
 } from "../core/model/change-request.js";
 import { type CheckResult, type FailedCheck, isFailed } from "../core/model/check.js";
-import { type HostWords, listed, type Message, plainText } from "../core/model/host-words.js";
+import { counted, type HostWords, listed, type Message, plainText } from "../core/model/host-words.js";
 import type { Lock } from "../core/model/lock.js";
 import { checksOf, type Plan, type UnreadFile } from "../core/model/plan/plan.js";
 import type { CodeHost } from "../core/ports/code-host.js";
@@ -107,11 +107,6 @@ export function lockedBy({ holder, user }: Lock, reader: ChangeRequestRef, links
   const isNear = holder.host === reader.host && sameRepositoryOf(holder, reader);
   const where = isNear ? "" : ` of ${code(changeRequestName(holder))} on ${HOST_TITLES[holder.host]}`;
   return `${changeLink(`Locked by PR #${holder.number} (${user})`, holder, links)}${where}`;
-}
-
-/** `1 resource`, `2 resources`. */
-export function counted(count: number, noun: string): string {
-  return `${count} ${noun}${count === 1 ? "" : "s"}`;
 }
 
 /** The first lines of a list, and one that counts the others: `- and 3 more`. */

@@ -1,6 +1,6 @@
 import { besidesSentence, commitSentence } from "../core/diff/manifest-diff.js";
 import type { ChangeRequestRef } from "../core/model/change-request.js";
-import { type HostWords, listed } from "../core/model/host-words.js";
+import { counted, type HostWords, listed } from "../core/model/host-words.js";
 import type { ClusterCheck, UntriedObjects } from "../core/model/plan/cluster-check.js";
 import {
   type AgainstCluster,
@@ -16,7 +16,6 @@ import {
   block,
   checkBlocks,
   code,
-  counted,
   fence,
   firstLines,
   type Links,

@@ -1,6 +1,6 @@
 import { secretSentences } from "../core/diff/manifest-diff.js";
 import type { ApplicationName } from "../core/model/brand.js";
-import { listed } from "../core/model/host-words.js";
+import { counted, listed } from "../core/model/host-words.js";
 import type { AgainstCluster, ManifestDiff, NameChanges, ResourceChange } from "../core/model/plan/manifest-diff.js";
 import type { Evaluated, Unevaluated } from "../core/model/plan/plan.js";
 import {
@@ -8,7 +8,6 @@ import {
   block,
   capitalised,
   code,
-  counted,
   delimiterOf,
   details,
   diffFence,

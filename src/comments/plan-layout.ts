@@ -1,6 +1,6 @@
 import type { ApplicationName } from "../core/model/brand.js";
 import { isFailed } from "../core/model/check.js";
-import { listed } from "../core/model/host-words.js";
+import { counted, listed } from "../core/model/host-words.js";
 import { driftOf, type ResourceChange } from "../core/model/plan/manifest-diff.js";
 import {
   type ApplicationPlan,
@@ -10,7 +10,7 @@ import {
   shownDiff,
 } from "../core/model/plan/plan.js";
 import { isDangerous } from "../core/policy/application-state.js";
-import { type Block, block, code, counted, details, pack, shortened } from "./parts.js";
+import { type Block, block, code, details, pack, shortened } from "./parts.js";
 import { applicationBlocks, type ApplicationOptions, type Placed } from "./plan-application.js";
 import { type Diffed, type Diffing, diffKey, type DiffRooms } from "./plan-diff.js";
 import { isUrgent, type PreviewGroup, previewsBlocks } from "./plan-previews.js";

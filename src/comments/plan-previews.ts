@@ -1,8 +1,8 @@
 import { isFailed } from "../core/model/check.js";
-import { type HostWords, listed } from "../core/model/host-words.js";
+import { counted, type HostWords, listed } from "../core/model/host-words.js";
 import type { ManifestDiff } from "../core/model/plan/manifest-diff.js";
 import { type Preview, type PreviewContent, previewedDiff, type PreviewOrigin } from "../core/model/plan/plan.js";
-import { type Block, block, checkBlocks, code, counted, details, fence, pack, shortened } from "./parts.js";
+import { type Block, block, checkBlocks, code, details, fence, pack, shortened } from "./parts.js";
 import { consequenceLines, diffBlocks, diffKey, type DiffRoom, secretLines } from "./plan-diff.js";
 
 /** An application that the merge adds, changes or removes, and others with the same content. */

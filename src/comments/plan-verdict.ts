@@ -1,7 +1,7 @@
 import { shortRevision } from "../core/model/brand.js";
 import type { ChangeRequestRef } from "../core/model/change-request.js";
 import { isFailed } from "../core/model/check.js";
-import { type HostWords, listed, referenceTo } from "../core/model/host-words.js";
+import { counted, type HostWords, listed, referenceTo } from "../core/model/host-words.js";
 import { type Danger, driftOf, leftIn, type ManifestDiff } from "../core/model/plan/manifest-diff.js";
 import {
   checksOf,
@@ -20,7 +20,6 @@ import {
   checksIn,
   checksText,
   code,
-  counted,
   headLink,
   joined,
   linked,

@@ -1,12 +1,12 @@
 import type { ApplicationName } from "../core/model/brand.js";
 import { type ChangeRequest, sameChangeRequest } from "../core/model/change-request.js";
 import { type Deployment, type RunningSync, runningSync } from "../core/model/deployment.js";
-import { listed } from "../core/model/host-words.js";
+import { counted, listed } from "../core/model/host-words.js";
 import type { Plan } from "../core/model/plan/plan.js";
 import type { Rollout } from "../core/model/rollout.js";
 import { minuteText } from "../core/model/time.js";
 import type { Facts } from "../core/policy/facts.js";
-import { capitalised, code, codes, counted, joined, type Links } from "./parts.js";
+import { capitalised, code, codes, joined, type Links } from "./parts.js";
 import { rolloutText } from "./rollout.js";
 
 /** What became of a plan since, apart from its locks. */

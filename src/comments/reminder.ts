@@ -2,7 +2,7 @@ import type { Settled } from "../core/deploy/settle-records.js";
 import type { ChangeRequest, ChangeRequestRef, User } from "../core/model/change-request.js";
 import type { Deployment } from "../core/model/deployment.js";
 import { HostFailure } from "../core/model/errors.js";
-import type { HostWords } from "../core/model/host-words.js";
+import { counted, type HostWords } from "../core/model/host-words.js";
 import type { AdvisedCommand, NextStep } from "../core/model/next-step.js";
 import { minuteText } from "../core/model/time.js";
 import type { CodeHost } from "../core/ports/code-host.js";
@@ -10,7 +10,7 @@ import type { CommitRange } from "../core/ports/repositories.js";
 import { SERVICE } from "../names.js";
 import { markerLine, readMarker } from "./marker.js";
 import { commandText, leftText, nextStepClause } from "./next-step-words.js";
-import { applicationLink, code, counted, details, fence, firstLines, joined, type Links, shortened } from "./parts.js";
+import { applicationLink, code, details, fence, firstLines, joined, type Links, shortened } from "./parts.js";
 import { publish, type PublishPlanOptions } from "./publish.js";
 
 const MINUTE_MS = 60 * 1000;

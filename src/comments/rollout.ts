@@ -1,9 +1,9 @@
-import type { HostWords } from "../core/model/host-words.js";
+import { counted, type HostWords } from "../core/model/host-words.js";
 import type { FollowedApplication, Rollout, RolloutState } from "../core/model/rollout.js";
 import { minuteText } from "../core/model/time.js";
 import { SERVICE } from "../names.js";
 import { markerLine } from "./marker.js";
-import { applicationLink, code, codes, counted, firstLines, joined, type Links, shortened } from "./parts.js";
+import { applicationLink, code, codes, firstLines, joined, type Links, shortened } from "./parts.js";
 
 const MOST = 50;
 const LONGEST_MESSAGE = 500;

@@ -1,6 +1,6 @@
 import type { ApplicationName } from "../core/model/brand.js";
 import type { ChangeRequest } from "../core/model/change-request.js";
-import { type HostWords, listed } from "../core/model/host-words.js";
+import { counted, type HostWords, listed } from "../core/model/host-words.js";
 import type { NextStep } from "../core/model/next-step.js";
 import {
   type ApplicationSync,
@@ -20,7 +20,6 @@ import {
   capitalised,
   code,
   codes,
-  counted,
   fence,
   fitting,
   headLink,

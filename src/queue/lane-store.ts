@@ -36,7 +36,7 @@ const READY_KEY = `${KEYS.queue}:ready`;
 /** Rung when a change request is announced: all replicas listen. */
 export const BELL_CHANNEL = `${KEYS.queue}:bell`;
 
-/** `isFirst`: the lane of the change request had no events, or its next one changed, so the caller announces it. */
+/** `isFirst`: another event than before is the next one of the change request, so the caller announces it. */
 export type Pushed = { readonly lane: string } & (
   | { readonly kind: "accepted"; readonly isFirst: boolean; readonly superseded: readonly HostEvent[] }
   | { readonly kind: "known" }

@@ -14,7 +14,7 @@ ARGV[5]   how long ids are kept, in ms
 ARGV[6]   deadline in ms of Redis's clock; after it, the event has been refused
 
 Returns { outcome, now, first, superseded records... }
-  "accepted"  first: "1" if the change request had no events, or its next one changed, so that the caller announces it
+  "accepted"  first: "1" if another event than before is the next one of the change request, so that the caller announces it
   "known"     the event was accepted before and did not fail, or a newer version of this service wrote an id
   "late"      the deadline has passed; nothing was written
 ]]

@@ -239,7 +239,8 @@ test.each([
   expect(pushed).toMatchObject([{ kind: "turn", change: world.host.ref(three) }]);
 });
 
-test("a turn whose process ended after it had left the queue is taken by the next attempt", async () => {
+/** Two change requests change `web`; the first one has released it, and the second one's turn was pushed. */
+async function calledTurn() {
   const world = new CommandWorld();
   const [one, two] = [world.open(config("web", "2")), world.open(config("web", "3"))];
   const pushed: HostEvent[] = [];
@@ -248,6 +249,11 @@ test("a turn whose process ended after it had left the queue is taken by the nex
   await supervise(comment(world, one, "svc unlock"), deps, never());
   const [turn] = pushed.splice(0);
   if (turn === undefined) throw new Error("nobody was called");
+  return { world, deps, turn, two };
+}
+
+test("a turn whose process ended after it had left the queue is taken by the next attempt", async () => {
+  const { world, deps, turn, two } = await calledTurn();
   const journal = new MemoryJournal();
   const { repositories } = world;
   const open = repositories.open.bind(repositories);
@@ -260,14 +266,7 @@ test("a turn whose process ended after it had left the queue is taken by the nex
 });
 
 test("a turn whose plan ends the process is told, and does not come again and again", async () => {
-  const world = new CommandWorld();
-  const [one, two] = [world.open(config("web", "2")), world.open(config("web", "3"))];
-  const pushed: HostEvent[] = [];
-  const deps = { ...dependenciesOf(world), push: (event: HostEvent) => Promise.resolve(pushed.push(event) > 0) };
-  for (const number of [one, two]) await supervise(comment(world, number, "svc plan"), deps, never());
-  await supervise(comment(world, one, "svc unlock"), deps, never());
-  const [turn] = pushed.splice(0);
-  if (turn === undefined) throw new Error("nobody was called");
+  const { world, deps, turn, two } = await calledTurn();
   world.repositories.open = () => Promise.reject(new Error("reading it ended the process"));
   for (let attempt = 1; attempt <= 2; attempt += 1) {
     await supervise(turn, deps, { ...never(), again: true, givenUp: true });

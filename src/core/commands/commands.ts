@@ -166,8 +166,9 @@ export function optionsOf(name: CommandName): readonly OptionName[] {
   return Object.keys(COMMANDS[name].options) as readonly OptionName[];
 }
 
-/** The most names that a command may have, and the most characters for them: the end of a very long comment is not read. */
+/** The most names that a command may have. */
 export const MOST_NAMES = 100;
+/** The most characters that svc writes for names in one command, since it does not read the end of a very long comment. */
 const LONGEST_NAMES = 8_000;
 
 /** The first of these applications that one command can name. */

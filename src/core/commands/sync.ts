@@ -8,7 +8,7 @@ import { type ChangeRequest, type ChangeRequestRef, identityKey } from "../model
 import type { OverriddenCheck } from "../model/check.js";
 import { allInTurns } from "../model/collections.js";
 import type { Command } from "../model/command.js";
-import { listed } from "../model/host-words.js";
+import { counted, listed } from "../model/host-words.js";
 import { type ClusterCheck, endAsking, INTERRUPTED } from "../model/plan/cluster-check.js";
 import {
   type ApplicationPlan,
@@ -300,7 +300,7 @@ export function expectedRefusals(check: ClusterCheck | undefined): readonly stri
   const missed = endAsking(check, INTERRUPTED).untried.filter((one) => one.missed === true);
   return [
     ...told,
-    ...(more > 0 ? [`the plan said so of ${more} more ${more === 1 ? "object" : "objects"}`] : []),
+    ...(more > 0 ? [`the plan said so of ${counted(more, "more object")}`] : []),
     ...missed.map(({ titles, reason }) => `Kubernetes was not asked about ${listed(titles, MOST_TOLD)}: ${reason}`),
   ];
 }

@@ -1,6 +1,7 @@
 import { structuredPatch } from "diff";
 import { stringify } from "yaml";
 import { isList, ownMember } from "../model/effect.js";
+import { counted } from "../model/host-words.js";
 import { canonicalJson, isJsonObject, jsonEqual, type Json, type JsonObject } from "../model/json.js";
 import type { BothSides } from "../model/plan/manifest-diff.js";
 
@@ -149,8 +150,8 @@ function size({ section: { removed, added } }: Placed): number {
 function sectionLine({ path, section: { removed, added } }: Placed): string {
   const where = path.join("").replace(/^\./, "") || "everything";
   const counts = [
-    ...(removed === 0 ? [] : [`${removed} ${removed === 1 ? "line" : "lines"} removed`]),
-    ...(added === 0 ? [] : [`${added} ${added === 1 ? "line" : "lines"} added`]),
+    ...(removed === 0 ? [] : [`${counted(removed, "line")} removed`]),
+    ...(added === 0 ? [] : [`${counted(added, "line")} added`]),
   ];
   return `#   ${where}: ${counts.join(", ")}`;
 }

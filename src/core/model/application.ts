@@ -126,12 +126,8 @@ function readSources(spec: ApplicationSpec): readonly Source[] {
   }
   const list = spec.sources;
   if (isMultiSource(spec) && Array.isArray(list)) {
-    // In a list, Argo CD drops no empty block (v3.5 `NormalizeApplicationSpec`): `directory: {}` says what the source is.
-    const isDirectory = (source: unknown) => isJsonObject(source) && isJsonObject(source.directory);
-    return list.map((source: unknown, index) => {
-      const read = readSource(source, index + 1, "plain");
-      return isDirectory(source) ? { ...read, directory: true } : read;
-    });
+    // In a list, Argo CD drops no empty block (v3.5 `NormalizeApplicationSpec`).
+    return list.map((source: unknown, index) => readSourceAsWritten(source, index + 1));
   }
   return isJsonObject(spec.source) ? [readSource(spec.source, 1, "plain")] : [];
 }
@@ -159,6 +155,12 @@ export function readSource(value: unknown, position: number, role: Source["role"
     kustomize,
     jsonnet: isJsonObject(jsonnet) ? jsonnetSchema.parse(jsonnet) : NO_JSONNET,
   };
+}
+
+/** Reads a source of which Argo CD has dropped no empty block: with `directory: {}` it is a directory of plain manifests and Jsonnet. */
+export function readSourceAsWritten(value: unknown, position: number): Source {
+  const read = readSource(value, position, "plain");
+  return isJsonObject(value) && isJsonObject(value.directory) ? { ...read, directory: true } : read;
 }
 
 /** `spec.project`; Argo CD reads an empty one as `default`. */
@@ -238,17 +240,19 @@ function withProject(spec: ApplicationSpec): JsonObject {
 }
 
 /**
- * Members that mean something else when they are zero than when they are absent, since they are pointers in Go. Without `retry`, Argo CD tries five times; `automated: {}` is auto-sync, and
- * `plugin: {}` the plugin that finds itself responsible. An empty `valuesObject` takes the place of `values` (`ValuesYAML`), and
- * a namespace with empty metadata belongs to the application (`syncNamespace` in controller/sync_namespace.go).
+ * Members that are pointers in Go, and so mean something else when they are zero than when they are absent. Without `retry`, Argo CD
+ * tries five times; `automated: {}` is auto-sync, and `plugin: {}` is the plugin that finds itself responsible. An empty `valuesObject`
+ * takes the place of `values` (`ValuesYAML`), and a namespace with empty metadata belongs to the application (`syncNamespace` in
+ * controller/sync_namespace.go).
  */
 const MEANINGFUL_WHEN_ZERO = new Set([
   ...["automated", "enabled", "factor", "plugin", "retry", "revisionHistoryLimit", "managedNamespaceMetadata"],
   ...["valuesObject", "string", "map", "array"],
 ]);
-/** Go keeps all that they contain: Helm takes a value of null for the removal of the chart's own. The last are those of sets. */
+/** Members of which Go keeps everything, nulls and zeros too: Helm removes a value of the chart where its own is null. */
 const KEPT_AS_WRITTEN = new Set([
   ...["valuesObject", "commonLabels", "commonAnnotations", "labels", "annotations", "map"],
+  // Of the generators of ApplicationSets.
   ...["elements", "matchLabels", "values"],
 ]);
 const MAX_DEPTH = 64;

@@ -75,3 +75,8 @@ export function listed(texts: readonly string[], most: number): string {
   const first = texts.slice(0, most).join(", ");
   return more > 0 ? `${first} and ${more} more` : first;
 }
+
+/** `1 resource`, `2 resources`. */
+export function counted(count: number, noun: string): string {
+  return `${count} ${noun}${count === 1 ? "" : "s"}`;
+}

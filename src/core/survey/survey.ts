@@ -120,8 +120,8 @@ export async function survey(
 }
 
 /**
- * The applications that a change request affects and that the plan of its head does not name; undefined if there are none. Leaves
- * out those that a sync has created since, as long as they have the definition that was planned for them.
+ * The applications that a change request affects and that the plan of its head does not name; undefined if there are none. One that a
+ * sync has created since does not count, as long as its definition is the planned one.
  */
 export function lackedBy(
   plan: Plan | undefined,

@@ -133,7 +133,7 @@ export const json = z.custom<JsonObject>(
 
 /**
  * The same for an item of a list, where one that cannot be read must not be missing: nobody would know what a change does to it.
- * What is nested too deep is cut off, and stays deeper than is allowed, so that it cannot pass for the whole.
+ * A value that is nested too deep is cut off one level below the limit, so that everything which checks the limit still refuses it.
  */
 export const listedJson = z
   .custom<JsonObject>(isJsonObject, "not an object")

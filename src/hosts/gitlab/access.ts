@@ -65,9 +65,9 @@ async function roleIn(client: GitLabClient, repository: string, person: Person):
 }
 
 /**
- * Whether the user is an active member of one of these groups, directly, inherited or through an invited group, as Guest or above:
- * GitLab lists Minimal Access to a top-level group too, which shows nothing in it. GitLab ignores the case of paths. A group that does
- * not exist, or that the token may not see, has no members.
+ * Whether the user is an active member of one of these groups, directly, inherited or through an invited group, as Guest or above.
+ * GitLab also lists people with Minimal Access, who see nothing in the group. It ignores the case of paths. A group that does not
+ * exist, or that the token may not see, has no members.
  */
 export async function belongsToAnyGroup(
   client: GitLabClient,

@@ -9,6 +9,7 @@ import type { ChangeRequest, ChangeRequestRef } from "../../core/model/change-re
 import { nextTurn } from "../../core/model/collections.js";
 import type { Deployment } from "../../core/model/deployment.js";
 import { LeaseLost } from "../../core/model/errors.js";
+import { counted } from "../../core/model/host-words.js";
 import type { NextStep } from "../../core/model/next-step.js";
 import { INTERRUPTED } from "../../core/model/plan/cluster-check.js";
 import { isAsking, isPlanOf, type Plan, withoutAnswers } from "../../core/model/plan/plan.js";
@@ -169,12 +170,7 @@ async function noteMovedBase(plan: Plan, change: ChangeRequest, opened: Reloaded
   const named = sentences.slice(0, MOST_NAMED);
   const more = sentences.length - named.length;
   const told =
-    more > 0
-      ? [
-          ...named,
-          `and ${more} more ${more === 1 ? "application" : "applications"}. Comment ${command} plan for all of them`,
-        ]
-      : named;
+    more > 0 ? [...named, `and ${counted(more, "more application")}. Comment ${command} plan for all of them`] : named;
   const notes = [
     ...plan.notes.filter((note) => !note.startsWith(BASE_MOVED)),
     ...told.map((text) => `${BASE_MOVED}${text}`),

@@ -26,7 +26,7 @@ export async function judgeGroup(group: MergeGroup, run: Run): Promise<Silent> {
   return silent("status-updated");
 }
 
-/** Fails a merge group whose judgement ends the process. */
+/** Fails a merge group that crashes svc whenever it is judged. */
 export async function giveUpGroup(group: MergeGroup, run: Run): Promise<Silent> {
   if (!hasCommitStatus(run)) return silent("nothing-to-update");
   const text = groupStatus({ kind: "failed" }, run.hostWords[group.host]);

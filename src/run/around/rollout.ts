@@ -203,7 +203,7 @@ async function endUnseen(before: Rollout, given: Run): Promise<void> {
   await run.rollouts.save(rollout, now);
 }
 
-/** Ends a rollout whose looks end the process. They are not repeated; what it shows is brought up to date by a run of its own. */
+/** Ends a rollout that crashes svc whenever it is looked at, without another look. A later run brings the comment up to date. */
 export async function giveUpRollout(ref: ChangeRequestRef, run: Run): Promise<Silent> {
   const before = await run.rollouts.find(ref);
   if (before !== undefined && before.ended === undefined) {

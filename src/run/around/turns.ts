@@ -150,8 +150,8 @@ export async function takeTurn(
 }
 
 /**
- * Ends a turn whose plan ends the process: it leaves the queues, or it would be called again for ever, and is told that somebody has to
- * ask for its plan.
+ * Ends a turn whose plan crashes svc. The change request leaves the queues, since it would be called again and again, and a comment
+ * says that somebody has to ask for its plan.
  */
 export async function giveUpTurn(ref: ChangeRequestRef, { applications, after }: TurnCame, run: Run): Promise<Outcome> {
   const { free } = await stillFree(applications, ref, run);

@@ -1,4 +1,4 @@
-import { type Application, readSource, type Source, sourcesOf } from "../../model/application.js";
+import { type Application, readSourceAsWritten, type Source, sourcesOf } from "../../model/application.js";
 import type { Revision } from "../../model/brand.js";
 import type { ChangedPaths } from "../../model/collections.js";
 import type { FoundInputs, InputPart, InputSet } from "../../model/input-set.js";
@@ -111,8 +111,7 @@ function readInputs(application: Application, positions: readonly number[], tree
         if (documents === undefined) into.addWhole(`${file} cannot be read`);
         else if (strange) into.addWhole(`${file} has the key ${strange.key}, which Argo CD reads as ${strange.member}`);
         // The files are merged after Argo CD has dropped empty blocks (v3.5 `mergeSourceParameters`, before `ExplicitType`).
-        const isDirectory = (value: Json) => isJsonObject(value) && isJsonObject(value.directory);
-        return (documents ?? []).map((one) => ({ ...readSource(one, 0, "plain"), path, directory: isDirectory(one) }));
+        return (documents ?? []).map((value) => ({ ...readSourceAsWritten(value, 0), path }));
       }),
     );
     return read.flat();

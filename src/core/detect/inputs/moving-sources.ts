@@ -205,7 +205,7 @@ interface InputReasons {
   readonly moving: readonly string[];
   /** Whether sources of the repository that do not follow the base branch read changed files. */
   readonly others: boolean;
-  /** What its files read of this repository at the base branch by addresses, where files change: a clause that ends before "when". */
+  /** What its files read by address of this repository's base branch, if that changes. Completes "its files read … when it is merged". */
   readonly byAddress: string | undefined;
   /** The changed files that are certainly read: not those of a source that may read any file. */
   readonly touched: readonly string[];

@@ -13,6 +13,7 @@ import { type Application, type ApplicationSet, specEqual } from "../../model/ap
 import type { ApplicationName } from "../../model/brand.js";
 import type { ChangeRequest } from "../../model/change-request.js";
 import { withoutReview } from "../../model/effect.js";
+import { counted } from "../../model/host-words.js";
 import { isJsonObject } from "../../model/json.js";
 import { ignoredFieldsNotes } from "../ignored-fields.js";
 
@@ -125,9 +126,7 @@ function about(names: readonly ApplicationName[], what: string): readonly string
   if (names.length === 0) return [];
   const more = names.length - MAX_NAMED;
   const named = names.slice(0, MAX_NAMED).map((name) => `${name} ${what}`);
-  return more > 0
-    ? [...named, `the same holds for ${more} more ${more === 1 ? "application" : "applications"}`]
-    : named;
+  return more > 0 ? [...named, `the same holds for ${counted(more, "more application")}`] : named;
 }
 
 function relabelled(base: readonly Application[], head: readonly Application[]): readonly ApplicationName[] {
