@@ -65,6 +65,18 @@ describe.each(HOSTS)("a hold by a comment on %s", (host) => {
     expect(bot.lastComment(one)).toContain("Whoever set a hold, or an administrator of svc, releases it.");
   });
 
+  test("set on svc's page with an account of another server is not released by who has the same id here", async () => {
+    const bot = await startBot({ host });
+    const one = await bot.open({ "README.md": "2\n" });
+    await bot.comment(one, "svc hold -a web --reason x");
+    const [own] = await bot.stores.holds.list();
+    if (own === undefined) throw new Error("nothing is held");
+    const by = { ...own.by, id: `${host}:${own.by.id}`, login: "olga" };
+    await bot.stores.holds.save({ ...own, by }, bot.clock.now());
+    await bot.comment(one, "svc release");
+    expect(await held(bot)).toEqual([["web"]]);
+  });
+
   test("is not set as an administrator by who lost that role since their login and opened no page", async () => {
     const admins = "acme/admins";
     const pattern = host === "hosta" ? `@${admins}` : admins;

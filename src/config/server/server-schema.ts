@@ -84,10 +84,10 @@ function commentsSection() {
       .describe(
         "how an automatic plan says that no application is affected. `status`: with the commit status alone where that could be set; `comment`: with a comment",
       ),
-    remind_after: durationOrOff("52w")
+    remind_after: durationOrOff("52w", "1m")
       .prefault("24h")
       .describe(
-        "how long a pull request may be deployed and not merged before svc reminds of it, and then once a day; `off`: never",
+        "how long a pull request may be deployed and not merged before svc reminds of it, a minute at least, and then once a day; `off`: never",
       ),
   });
 }

@@ -1,8 +1,8 @@
 import { matchesName } from "../../config/pattern.js";
 import { parseDuration } from "../../config/schema-parts.js";
+import type { HostId } from "../../names.js";
 import { factsOfAsker } from "../facts/read-facts.js";
 import type { ApplicationName } from "../model/brand.js";
-import type { ChangeRequest, User } from "../model/change-request.js";
 import type { Command } from "../model/command.js";
 import type { Hold } from "../model/hold.js";
 import { listed } from "../model/host-words.js";
@@ -48,7 +48,7 @@ export async function hold(command: Command<"hold">, context: HoldContext): Prom
   if (problem !== undefined) return notDone("hold", `--reason ${problem}`);
   const end = endOfHold(command.until === "" ? undefined : command.until, now, timezone);
   if ("problem" in end) return notDone("hold", `--until ${end.problem}`);
-  const own = (await holds.list()).filter((one) => isBy(one, change, user) && one.id !== runId);
+  const own = (await holds.list()).filter((one) => isBy(one, change.host, user.id) && one.id !== runId);
   if (own.length >= MOST_HOLDS) return notDone("hold", `you hold ${MOST_HOLDS} times already. Release one first`);
   const named = await heldBy(command, context);
   if ("kind" in named) return named;
@@ -109,8 +109,11 @@ export async function release(
   context: Pick<HoldContext, "change" | "user" | "holds" | "isAdministrator">,
 ): Promise<CommandResult> {
   const { change, user, holds } = context;
-  const all = applications.length > 0 && (await context.isAdministrator(change.host, user));
-  const candidates = (await holds.list()).filter((one) => all || isBy(one, change, user));
+  const isAdmin = await context.isAdministrator(change.host, user);
+  const all = isAdmin && applications.length > 0;
+  // The pages know people by their account, which may be one of another server, where ids mean other people.
+  const ids = isAdmin ? [user.id, `${change.host}:${user.id}`] : [user.id];
+  const candidates = (await holds.list()).filter((one) => all || ids.some((id) => isBy(one, change.host, id)));
   const isNamed = (held: string) =>
     applications.length === 0 ||
     applications.some((one) => one === held || (isSelecting(one) && matchesName(one, held)));
@@ -128,9 +131,8 @@ export async function release(
   return { kind: "released", holds: removed.filter((one) => one !== undefined) };
 }
 
-/** The pages know people by the id of their account here, which begins with its provider. */
-function isBy({ by }: Hold, { host }: ChangeRequest, { id }: User): boolean {
-  return by.provider === host && (by.id === id || by.id === `${host}:${id}`);
+function isBy({ by }: Hold, host: HostId, id: string): boolean {
+  return by.provider === host && by.id === id;
 }
 
 function notDone(command: "hold" | "release", because: string): CommandResult {
