@@ -1,9 +1,12 @@
+import { randomUUID } from "node:crypto";
 import type { CheckResult } from "../config/check.js";
 import type { ServerConfig } from "../config/server/server.js";
-import { StoreUnavailable } from "../core/model/errors.js";
+import { safeMessage, StoreUnavailable } from "../core/model/errors.js";
 import type { Role } from "../core/model/settings.js";
+import { roleChange } from "../core/ports/audit.js";
 import type { Log } from "../core/ports/log.js";
 import type { UserStore } from "../core/ports/stores.js";
+import { SERVICE } from "../names.js";
 import { redisConfigOf } from "../store/redis/redis-config.js";
 import { createRedisStores } from "../store/redis/redis-stores.js";
 import type { Stores } from "../store/stores.js";
@@ -26,7 +29,7 @@ export async function setRole(
   const stores = createRedisStores(redis, { log: SILENT });
   try {
     await connect(stores);
-    return await giveRole(stores.users, id, role);
+    return await giveRole(stores, id, role);
   } finally {
     await stores.close();
   }
@@ -36,14 +39,23 @@ const IN_MEMORY =
   "the configuration names no Redis, so only the running service knows its users, and no other program can change them. " +
   "Set redis.address, or give the role with auth.role_assignments and start the service again.";
 
-async function giveRole(users: UserStore, id: string, role: Role): Promise<CheckResult> {
+async function giveRole(
+  { users, audit }: Pick<Stores, "users" | "audit">,
+  id: string,
+  role: Role,
+): Promise<CheckResult> {
   const change = await users.setRole(id, role, { id: "command-line" });
   switch (change.kind) {
-    case "set":
-      return {
-        lines: [`${shown(change.account.username)} (${id}) has the role ${role} from the next request on`],
-        exitCode: 0,
-      };
+    case "set": {
+      const done = `${shown(change.account.username)} (${id}) has the role ${role} from the next request on`;
+      const entry = roleChange(change.account, SERVICE, { at: systemClock.now().toISOString(), runId: randomUUID() });
+      try {
+        await audit.record(entry);
+      } catch (error) {
+        return { lines: [done, `the audit trail does not say so: ${safeMessage(error)}`], exitCode: 0 };
+      }
+      return { lines: [done], exitCode: 0 };
+    }
     case "last-admin":
       return failed([`${id} is the last admin: give somebody else the role admin first`]);
     case "unknown":

@@ -31,6 +31,8 @@ test("somebody who has logged in gets the role, and keeps it at the next login",
   expect(set.lines.join("")).not.toContain("\u001b");
   expect((await stores.users.find("oidc:7"))?.role).toBe("admin");
   expect((await stores.users.signIn(ANA, 60_000)).role).toBe("admin");
+  const reason = expect.stringMatching(/\(oidc:7\) has the role admin, by `users set-role` on the command line$/);
+  expect(await stores.audit.list({ limit: 2 })).toMatchObject([{ who: "svc", action: "role-changed", reason }]);
 });
 
 test("the last admin keeps the role, and an unknown id is answered with who is logged in", async () => {

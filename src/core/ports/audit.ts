@@ -1,5 +1,5 @@
 import type { SERVICE } from "../../names.js";
-import type { AccountProvider } from "../model/account.js";
+import type { Account, AccountProvider } from "../model/account.js";
 import type { ApplicationName, Revision } from "../model/brand.js";
 import { sameChangeRequest, type ChangeRequestRef } from "../model/change-request.js";
 import type { CommandName } from "../model/command.js";
@@ -56,6 +56,26 @@ interface AuditPerson {
   /** The id there; logins can be renamed. A program's login is the name of its token. */
   readonly id: string;
   readonly login: string;
+}
+
+/** The entry of a role that a person got, `by` an administrator or, for the service itself, by its command line. */
+export function roleChange(
+  { id, role, username }: Account,
+  by: AuditEntry["who"],
+  run: Pick<AuditEntry, "at" | "runId">,
+): AuditEntry {
+  const how = typeof by === "object" ? "" : ", by `users set-role` on the command line";
+  return {
+    ...run,
+    delivery: "",
+    who: by,
+    change: undefined,
+    head: undefined,
+    action: "role-changed",
+    command: undefined,
+    applications: [],
+    reason: `${username} (${id}) has the role ${role}${how}`,
+  };
 }
 
 export interface AuditedApplication {

@@ -11,6 +11,7 @@ import { safeMessage, StoredValueUnreadable, StoreUnavailable } from "../../core
 import type { AllHostWords } from "../../core/model/host-words.js";
 import type { Lock } from "../../core/model/lock.js";
 import { ROLES } from "../../core/model/settings.js";
+import { roleChange } from "../../core/ports/audit.js";
 import type { Clock } from "../../core/ports/clock.js";
 import type { EventQueue } from "../../core/ports/event-queue.js";
 import type { Log } from "../../core/ports/log.js";
@@ -201,23 +202,11 @@ async function roleAnswer(change: RoleChange, by: Account, parts: ApiParts): Pro
     case "last-admin":
       return { status: 409, error: "this is the last admin: give somebody else the role admin first" };
     case "set": {
-      const { id, role, username } = change.account;
+      const { id, role } = change.account;
       parts.log.info({ user: id, role, by: by.id }, "role changed");
-      await recordAudit(
-        {
-          at: parts.clock.now().toISOString(),
-          runId: parts.newRunId(),
-          delivery: "",
-          who: { host: by.provider, id: by.id, login: by.username },
-          change: undefined,
-          head: undefined,
-          action: "role-changed",
-          command: undefined,
-          applications: [],
-          reason: `${username} (${id}) has the role ${role}`,
-        },
-        parts,
-      );
+      const who = { host: by.provider, id: by.id, login: by.username };
+      const run = { at: parts.clock.now().toISOString(), runId: parts.newRunId() };
+      await recordAudit(roleChange(change.account, who, run), parts);
       return { status: 200, body: { user: userBody(change.account) } };
     }
   }
