@@ -3,6 +3,7 @@ import { describe, expect, test } from "@jest/globals";
 import { Ajv, type ValidateFunction } from "ajv";
 import { parse } from "yaml";
 import { OTHER_NAMES } from "../../src/config/server/section-names.js";
+import { checkWith } from "./check-in-pod.js";
 
 const ROOT = new URL("../../", import.meta.url);
 const read = (path: string) => readFileSync(new URL(path, ROOT), "utf8");
@@ -163,4 +164,10 @@ describe("the chart follows the project", () => {
     const used = [...templates.matchAll(/\.Values\.(\w+)/g)].map(([, name = ""]) => name);
     expect([...new Set(used)].sort()).toEqual(Object.keys(values).sort());
   });
+});
+
+test("the example overlay's svc.yaml is valid, and svc warns of nothing in it", () => {
+  const text = read("deploy/kustomize/overlays/example/svc.yaml");
+  const variables = [...text.matchAll(/\$\{(\w+)\}/g)].map(([, name]) => name ?? "");
+  expect(checkWith(variables, text)).toEqual({ lines: ["svc.yaml: valid"], exitCode: 0 });
 });

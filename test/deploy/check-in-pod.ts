@@ -9,8 +9,16 @@ const PRIVATE_KEY = rsaKey();
 /** What `svc check` says of the ConfigMap's svc.yaml in the pod: with the pod's variables and files, and no others. */
 export function checkInPod(objects: readonly KubernetesObject[]) {
   const variables = only(objects, "Deployment").spec.template.spec.containers[0].env ?? [];
-  const environment = Object.fromEntries(variables.map(({ name }) => [name, valueOf(name)]));
-  return checkFiles([{ name: "svc.yaml", text: configText(objects) }], environment, readPodFile);
+  return checkWith(
+    variables.map(({ name }) => name),
+    configText(objects),
+  );
+}
+
+/** What `svc check` says of a svc.yaml where these variables have values that fit. */
+export function checkWith(variables: readonly string[], text: string) {
+  const environment = Object.fromEntries(variables.map((name) => [name, valueOf(name)]));
+  return checkFiles([{ name: "svc.yaml", text }], environment, readPodFile);
 }
 
 function valueOf(variable: string): string {

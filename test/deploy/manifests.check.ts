@@ -1,5 +1,6 @@
 import { describe, expect, test } from "@jest/globals";
 import { parse } from "yaml";
+import { OTHER_NAMES } from "../../src/config/server/section-names.js";
 import { checkInPod } from "./check-in-pod.js";
 import { brokenReferences, spareSeconds } from "./cross-references.js";
 import type { KubernetesObject } from "./kubernetes-objects.js";
@@ -36,12 +37,18 @@ function bare(objects: readonly KubernetesObject[]): readonly unknown[] {
   const text = JSON.stringify(objects, (key, value: unknown) => {
     if (OF_ONE_TOOL.includes(key)) return undefined;
     if (key === "annotations" && Object.keys(value ?? {}).every((each) => OF_ONE_TOOL.includes(each))) return undefined;
-    if (key === "svc.yaml") return parse(String(value)) as unknown;
+    if (key === "svc.yaml") return renamed(parse(String(value)) as Record<string, unknown>);
     return value === config ? "svc" : value;
   });
   return (JSON.parse(text) as { readonly kind: string; readonly metadata: { readonly name: string } }[]).sort(
     (left, right) => nameOf(left).localeCompare(nameOf(right)),
   );
+}
+
+/** The sections under the names that the chart gives them. */
+function renamed(config: Record<string, unknown>): unknown {
+  const names = new Map(OTHER_NAMES.flatMap(({ within, name, other }) => (within.length === 0 ? [[other, name]] : [])));
+  return Object.fromEntries(Object.entries(config).map(([key, section]) => [names.get(key) ?? key, section]));
 }
 
 function nameOf({ kind, metadata }: { readonly kind: string; readonly metadata: { readonly name: string } }): string {
