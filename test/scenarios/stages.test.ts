@@ -106,6 +106,27 @@ describe.each(HOSTS)("stages on %s", (host) => {
     expect(bot.changes()).toEqual(["sync api", "sync web"]);
   });
 
+  test("the soak counts from the nearest stage that was deployed, if the one between had nothing to deploy", async () => {
+    const places = ["{name: dev, applications: api}", "{name: qa, applications: db}"];
+    const file = `stages: [${places.join(", ")}, {name: prod, applications: web, soak: 10m}]\n`;
+    const bot = await startBot({
+      host,
+      applications: ["api", "db", "web"],
+      files: () => ({ ".svc.yaml": file }),
+      config: { defaults: { skip_no_changes: true } },
+    });
+    const one = await bot.open({ ...changeOf(["api", "web"]), "apps/db/README.md": "no manifest\n" });
+    bot.expectChanges("sync api");
+    await bot.comment(one, "svc sync");
+    expect(bot.changes()).toEqual(["sync api"]);
+    await bot.comment(one, "svc sync", "bo");
+    expect(bot.changes()).toEqual(["sync api"]);
+    expect(bot.lastComment(one)).toMatch(/it is in stage prod, which begins at .*, 10m after stage dev was deployed/);
+    bot.expectChanges("sync web");
+    await pass(bot, 11);
+    expect(bot.changes()).toEqual(["sync api", "sync web"]);
+  });
+
   const ENDS: readonly (readonly [string, (bot: Bot, one: number) => Promise<unknown>])[] = [
     ["a push", (bot, one) => bot.push(one, changeOf(["web", "api"], "3"))],
     ["a close", (bot, one) => bot.close(one)],

@@ -145,13 +145,17 @@ function unbegunOf({ stage, wait, soak, earlier, before, circle }: StageOf, fact
     const why = `it is in stage ${stage}, which svc does not begin by itself: comment ${facts.words.command} sync`;
     return { kind: "manual", why, stage };
   }
-  const soaking = soakingUntil(before.applications, soak, known, facts);
+  // The stage before may have had nothing to deploy, and then it says nothing of how long the change has been running.
+  const deployed = [before.applications, earlier].map((names) => deployedIn(names, known, facts));
+  const soaked = deployed.find(({ length }) => length > 0) ?? [];
+  const soaking = soakingUntil(soaked, soak, facts);
+  const last = stageOf(soaked.at(-1));
   if (soaking === "unknown") {
-    const why = `it is in stage ${stage}, and svc did not see when the sync of stage ${before.stage} ended: plan and sync that stage again`;
+    const why = `it is in stage ${stage}, and svc did not see when the sync of stage ${last} ended: plan and sync that stage again`;
     return { kind: "unknown", why, stage };
   }
   if (soaking !== undefined) {
-    const why = `it is in stage ${stage}, which begins at ${fullMinuteText(soaking)}, ${durationText(soak)} after stage ${before.stage} was deployed`;
+    const why = `it is in stage ${stage}, which begins at ${fullMinuteText(soaking)}, ${durationText(soak)} after stage ${last} was deployed`;
     return { kind: "soaking", why, stage, until: soaking };
   }
   const ill = [...before.applications, ...earlier].find((name) => facts.unhealthy?.[name] !== undefined);
@@ -167,16 +171,21 @@ function stageOf(one: ApplicationFacts | undefined): string {
   return one?.requires.stages?.[0]?.stage ?? "";
 }
 
-/** When the soak of a deployed stage ends; undefined if it has ended. Applications that needed no deployment do not soak. */
+/** Those of which the head was deployed. Applications that needed no deployment do not soak. */
+function deployedIn(names: Names, known: ReadonlyMap<ApplicationName, ApplicationFacts>, { change }: Facts) {
+  return names
+    .flatMap((name) => known.get(name) ?? [])
+    .filter(({ record }) => record !== undefined && isAtHead(record, change));
+}
+
+/** When the soak of a deployed stage ends; undefined if it has ended. */
 function soakingUntil(
-  names: Names,
+  deployed: readonly ApplicationFacts[],
   soak: number,
-  known: ReadonlyMap<ApplicationName, ApplicationFacts>,
-  { change, at }: Facts,
+  { at }: Facts,
 ): Date | "unknown" | undefined {
-  const records = names.flatMap((name) => known.get(name)?.record ?? []).filter((one) => isAtHead(one, change));
-  if (soak === 0 || records.length === 0) return undefined;
-  const ends = records.map(({ endedAt }) => (endedAt === undefined ? NaN : Date.parse(endedAt)));
+  if (soak === 0 || deployed.length === 0) return undefined;
+  const ends = deployed.map(({ record }) => (record?.endedAt === undefined ? NaN : Date.parse(record.endedAt)));
   const until = new Date(Math.max(...ends) + soak);
   if (at === undefined || Number.isNaN(until.getTime())) return "unknown";
   return until.getTime() > Date.parse(at) ? until : undefined;
