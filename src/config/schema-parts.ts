@@ -300,7 +300,8 @@ export function mapOf<Value extends z.ZodType>(key: string, form: RegExp, value:
   return z.preprocess((input) => input ?? (input === null ? {} : input), map);
 }
 
-function repository() {
+/** Repositories of one host, or without a prefix those of every host. */
+export function repository() {
   return textLeaf(
     "a repository as <org>/<repo> or <host>:<org>/<repo>, or a pattern such as github:<org>/*",
     (value) => {

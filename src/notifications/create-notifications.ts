@@ -1,6 +1,7 @@
 import { createHash } from "node:crypto";
 import * as z from "zod";
 import { matchesName } from "../config/pattern.js";
+import { allowsRepository } from "../config/repository-names.js";
 import { NOTIFICATION_EVENTS } from "../config/server/server-schema.js";
 import type { NotificationReceiver } from "../config/server/server.js";
 import type { ApplicationName } from "../core/model/brand.js";
@@ -130,9 +131,8 @@ function narrowed(notification: Notification, filters: Filters): Notification | 
   }
 }
 
-function isOfRepository({ repository }: ChangeRequestRef, { repositories }: Filters): boolean {
-  const name = repository.toLowerCase();
-  return repositories.length === 0 || repositories.some((pattern) => matchesName(pattern.toLowerCase(), name));
+function isOfRepository({ host, repository }: ChangeRequestRef, { repositories }: Filters): boolean {
+  return allowsRepository(repositories, host, repository);
 }
 
 function isOne(application: ApplicationName, { applications }: Filters): boolean {

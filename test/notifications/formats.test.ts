@@ -256,6 +256,8 @@ describe("what a receiver wants", () => {
     ["the second event", rolledBack, { events: ["lock_taken_over"] }, true],
     ["its repository, in another case", synced, { repositories: ["Acme/*"] }, true],
     ["another repository", synced, { repositories: ["acme/shop"] }, false],
+    ["its repository with its host", synced, { repositories: ["github:acme/*"] }, true],
+    ["one of that name on the other host", synced, { repositories: ["gitlab:acme/*"] }, false],
     ["its application", synced, { applications: ["team/*"] }, true],
     ["another application", synced, { applications: ["shop"] }, false],
     ["an application, and nothing was looked at", broken, { applications: ["web"] }, false],

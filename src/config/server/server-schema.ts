@@ -12,6 +12,7 @@ import {
   oneOf,
   pattern,
   redaction,
+  repository,
   repositoryOfHost,
   secret,
   section,
@@ -234,7 +235,9 @@ function notificationsSection() {
       .min(1, "at least one event is needed; leave the key out for all of them")
       .prefault([...NOTIFICATION_EVENTS])
       .describe("what the receiver is told of"),
-    repositories: listOf(pattern()).prefault([]).describe("only these repositories; empty: all"),
+    repositories: listOf(repository())
+      .prefault([])
+      .describe("only these repositories, with or without a host's prefix as in `defaults.allowed_repos`; empty: all"),
     applications: listOf(namePattern()).prefault([]).describe("only these applications; empty: all"),
     secret: signingSecret("a signing secret: whsec_ and at least 24 bytes as Base64")
       .optional()
