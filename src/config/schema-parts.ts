@@ -38,6 +38,15 @@ export function textLeaf<T>(allowed: string, read: (text: string) => T | Wrong) 
   });
 }
 
+/** Text of a form. */
+export function formed(allowed: string, form: RegExp, title = "text") {
+  return textLeaf(allowed, (value) => (form.test(value) ? value : new Wrong())).meta({
+    title,
+    type: "string",
+    pattern: form.source,
+  });
+}
+
 export function text() {
   return textLeaf("text that is not empty (quote numbers)", (value) =>
     value.trim() === "" ? new Wrong() : value,

@@ -6,6 +6,7 @@ import { bareCluster, describeSelectors, SELECTORS } from "../rules/rule-match.j
 import {
   duration,
   flag,
+  formed,
   leaf,
   listOf,
   namePattern,
@@ -97,11 +98,7 @@ const MOST_STAGES = 20;
 
 function stages() {
   const stage = section({
-    name: textLeaf("a name of up to 40 letters, digits, `.`, `_` and `-`", (value) =>
-      STAGE_NAME.test(value) ? value : new Wrong(),
-    )
-      .meta({ title: "text", type: "string", pattern: STAGE_NAME.source })
-      .describe("what people call it"),
+    name: formed("a name of up to 40 letters, digits, `.`, `_` and `-`", STAGE_NAME).describe("what people call it"),
     applications: namePattern().describe("its applications; of several patterns that match one, the first wins"),
     wait: oneOf(STAGE_WAITS)
       .prefault("healthy")
@@ -223,18 +220,12 @@ function cluster() {
 }
 
 function login() {
-  return textLeaf("a login without `@`", (value) => (LOGIN.test(value) ? value : new Wrong())).meta({
-    title: "login",
-    type: "string",
-    pattern: LOGIN.source,
-  });
+  return formed("a login without `@`", LOGIN, "login");
 }
 
 /** GitHub's teams have two parts, GitLab's groups one or more; the host decides which it is. */
 export function team() {
-  return textLeaf("a team as <org>/<team-slug>, or a group's full path, without `@`", (value) =>
-    TEAM.test(value) ? value : new Wrong(),
-  ).meta({ title: "team", type: "string", pattern: TEAM.source });
+  return formed("a team as <org>/<team-slug>, or a group's full path, without `@`", TEAM, "team");
 }
 
 /** The slowest known text of this size keeps the parser busy for about a second. */

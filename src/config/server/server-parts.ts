@@ -8,6 +8,7 @@ import {
   duration,
   durationOrOff,
   flag,
+  formed,
   listOf,
   oneOf,
   secret,
@@ -76,11 +77,10 @@ const SEGMENT = String.raw`(?:[A-Za-z0-9._-]+(?:${PLACEHOLDER})?|${PLACEHOLDER})
 const ENVIRONMENT_NAME = new RegExp(String.raw`^(?=.{1,100}$)(?=.*\{application\})${SEGMENT}(?:/${SEGMENT})*$`);
 
 function environmentName() {
-  return textLeaf(
+  return formed(
     "a name with {application}, and {cluster} and {namespace} if wanted, with a slash between each two; else letters, digits, dots, dashes and underscores",
-    (value) => (ENVIRONMENT_NAME.test(value) ? value : new Wrong()),
+    ENVIRONMENT_NAME,
   )
-    .meta({ title: "text", type: "string", pattern: ENVIRONMENT_NAME.source })
     .prefault("{cluster}/{namespace}/{application}")
     .describe(
       "name of an application's environment, with `{application}`, `{cluster}` and `{namespace}` of its destination; what the host does not accept becomes `-`",
@@ -377,9 +377,7 @@ export function isApiToken(text: string): boolean {
 
 /** The name of a token in logs and in the audit trail. */
 function tokenName() {
-  return textLeaf("1 to 63 letters, digits, dots, dashes and underscores", (value) =>
-    NAME.test(value) ? value : new Wrong(),
-  ).meta({ title: "name", type: "string", pattern: NAME.source });
+  return formed("1 to 63 letters, digits, dots, dashes and underscores", NAME, "name");
 }
 
 function tokenHash() {
@@ -393,8 +391,5 @@ function tokenHash() {
 
 /** Text split by slashes, such as `<org>/<team>`. */
 function slashed(allowed: string, fewest: number) {
-  return textLeaf(allowed, (value) => {
-    const parts = value.split("/");
-    return parts.length < fewest || parts.some((part) => !/^\S+$/.test(part)) ? new Wrong() : value;
-  }).meta({ title: "text", type: "string", pattern: `^[^\\s/]+(?:/[^\\s/]+){${fewest - 1},}$` });
+  return formed(allowed, new RegExp(`^[^\\s/]+(?:/[^\\s/]+){${fewest - 1},}$`));
 }

@@ -6,6 +6,7 @@ import {
   duration,
   durationOrOff,
   flag,
+  formed,
   listOf,
   mapOf,
   namePattern,
@@ -128,7 +129,7 @@ function deployerSection() {
 }
 
 const MOST_CHECKS = 20;
-const NAME = /^[a-z0-9](?:[a-z0-9._-]{0,48}[a-z0-9])?$/i;
+const NAME = /^[A-Za-z0-9](?:[A-Za-z0-9._-]{0,48}[A-Za-z0-9])?$/;
 const VARIABLE = /^[A-Za-z_][A-Za-z0-9_]*$/;
 
 /** Variables that every check gets, besides those its entry names. */
@@ -181,9 +182,7 @@ function check(readVariable: ReadVariable) {
 }
 
 function checkName() {
-  return textLeaf("up to 50 letters, digits, dots, dashes and underscores", (value) =>
-    NAME.test(value) ? value : new Wrong(),
-  ).meta({ title: "name", type: "string", pattern: "^[A-Za-z0-9](?:[A-Za-z0-9._-]{0,48}[A-Za-z0-9])?$" });
+  return formed("up to 50 letters, digits, dots, dashes and underscores", NAME, "name");
 }
 
 /** The name of a variable, read with its value. */
@@ -221,12 +220,11 @@ const MOST_RECEIVERS = 20;
  */
 function notificationsSection() {
   const receiver = section({
-    name: textLeaf(
+    name: formed(
       "1 to 40 lower-case letters, digits and dashes, of which the first and the last are no dashes",
-      (value) => (RECEIVER_NAME.test(value) ? value : new Wrong()),
-    )
-      .meta({ title: "name", type: "string", pattern: RECEIVER_NAME.source })
-      .describe("what the log, the metrics and the status page call the receiver; no two have the same"),
+      RECEIVER_NAME,
+      "name",
+    ).describe("what the log, the metrics and the status page call the receiver; no two have the same"),
     url: receiverAddress().describe("where messages are posted; for Slack and Teams the address is a secret"),
     format: oneOf(["slack", "teams", "json"]).describe(
       "`slack`: an incoming webhook of Slack, or of a chat that takes the same; `teams`: a workflow of Microsoft Teams; `json`: signed, for programs",
@@ -275,10 +273,11 @@ const COMMAND_WORD = /^[a-z](?:[a-z0-9-]{0,28}[a-z0-9])?$/;
 
 /** The first word of a command comment. Starts with a letter, since Markdown reads `1.` and `-` as lists. */
 function commandWord() {
-  return textLeaf(
+  return formed(
     "1 to 30 lower-case letters, digits and dashes, of which the first is a letter and the last no dash",
-    (value) => (COMMAND_WORD.test(value) ? value : new Wrong()),
-  ).meta({ title: "word", type: "string", pattern: COMMAND_WORD.source });
+    COMMAND_WORD,
+    "word",
+  );
 }
 
 /** The name of a time zone that Intl knows. */
@@ -339,14 +338,11 @@ function projects() {
 /** `sensitive_kinds`. Only the server's file has it: it limits what the writers of repositories can do. */
 function sensitiveKinds() {
   const entry = section({
-    kind: textLeaf("a kind with its group, such as AppProject.argoproj.io or Secret", (value) =>
-      KIND.test(value) ? value : new Wrong(),
-    )
-      .meta({ title: "`<Kind>.<group>`", type: "string", pattern: KIND.source })
-      .describe("the kind, and its API group after a dot; without one that of Kubernetes' core"),
+    kind: formed("a kind with its group, such as AppProject.argoproj.io or Secret", KIND, "`<Kind>.<group>`").describe(
+      "the kind, and its API group after a dot; without one that of Kubernetes' core",
+    ),
     name: pattern().optional().describe("only objects of this name"),
-    label: textLeaf("a label as `<key>` or `<key>=<value>`", (value) => (LABEL.test(value) ? value : new Wrong()))
-      .meta({ title: "label", type: "string", pattern: LABEL.source })
+    label: formed("a label as `<key>` or `<key>=<value>`", LABEL, "label")
       .optional()
       .describe("only objects with this label on either side, as `<key>` or `<key>=<value>`"),
   });
