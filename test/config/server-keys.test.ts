@@ -27,7 +27,6 @@ const texts = [
   "server.data_dir",
   "kvstore.username",
   "kvstore.sentinel.master",
-  "auth.cookie_domain",
   "auth.role_assignments[].pattern",
   "auth.hosta.client_id",
   "auth.hostb.client_id",
@@ -146,6 +145,20 @@ describe.each(texts)("%s", (path) => {
   test("takes text", () => expect(problemsOf(withKey(path, '"abc"'))).toEqual([]));
   test("takes a number from a variable as text", () => {
     expect(problemsOf(withKey(path, '"${V}"'), { V: "12" })).toEqual([]);
+  });
+});
+
+describe("auth.cookie_domain", () => {
+  test.each(["https://svc.example.org", "svc.example.org:8443", "*.example.org", "a b", "", "example.org/"])(
+    "refuses %s, with which no cookie can be sent",
+    (value) => {
+      expect(problemsOf(withKey("auth.cookie_domain", json(value))).join()).toContain(
+        "auth.cookie_domain: expected auto, or a domain",
+      );
+    },
+  );
+  test.each(["auto", "svc.example.org", ".example.org", "localhost"])("takes %s", (value) => {
+    expect(problemsOf(withKey("auth.cookie_domain", json(value)))).toEqual([]);
   });
 });
 

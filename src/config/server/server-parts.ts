@@ -226,13 +226,17 @@ function storeAddress() {
   });
 }
 
+/** express-session throws at each login if a domain cannot stand in a cookie. */
+const COOKIE_DOMAIN =
+  /^\.?[A-Za-z0-9](?:[A-Za-z0-9-]{0,61}[A-Za-z0-9])?(?:\.[A-Za-z0-9](?:[A-Za-z0-9-]{0,61}[A-Za-z0-9])?)*$/;
+
 /** `auth`: login for the web pages. */
 export function authSection() {
   return section({
     enabled: flag().prefault(false).describe("require login"),
     session_secret: secret().optional().describe("secret that signs cookies; use 32 random bytes as hex"),
     session_ttl: duration("365d").prefault("24h").describe("lifetime of a session"),
-    cookie_domain: text()
+    cookie_domain: formed("auto, or a domain such as example.org, without scheme, port and path", COOKIE_DOMAIN)
       .transform((domain) => (domain === "auto" ? undefined : domain))
       .prefault("auto")
       .describe("domain of the cookie; `auto`: the host of the request"),
