@@ -127,6 +127,26 @@ describe.each(HOSTS)("stages on %s", (host) => {
     expect(bot.changes()).toEqual(["sync api", "sync web"]);
   });
 
+  test("a host that is away when a stage is due does not keep it back for ever", async () => {
+    const bot = await startBot({ host, ...stages(", soak: 10m") });
+    const one = await bot.open(BOTH);
+    bot.expectChanges("sync api", "sync web");
+    await bot.comment(one, "svc sync");
+    const path = /\/(?:pulls|merge_requests)\/\d+$/;
+    let asked = 0;
+    const act = () => {
+      asked += 1;
+      // The reconciler asks, then the run that finds the stage due, and then the stage's own.
+      if (asked === 3) bot.forge.faults.add({ path: /./, fault: { kind: "status", status: 500 } });
+    };
+    bot.forge.faults.add({ method: "GET", path, fault: { kind: "meanwhile", act } });
+    await pass(bot, 11);
+    expect(bot.changes()).toEqual(["sync api"]);
+    bot.forge.faults.clear();
+    await pass(bot, 2);
+    expect(bot.changes()).toEqual(["sync api", "sync web"]);
+  });
+
   const ENDS: readonly (readonly [string, (bot: Bot, one: number) => Promise<unknown>])[] = [
     ["a push", (bot, one) => bot.push(one, changeOf(["web", "api"], "3"))],
     ["a close", (bot, one) => bot.close(one)],

@@ -69,6 +69,8 @@ export async function supervise(event: HostEvent, deps: Dependencies, given: Run
   const mayAsk = !showsItself(outcome) && (ticket.again || outcome.kind !== "silent");
   const isBehind = marking.changed() || (mayAsk && (await isLeftAsking(event.change, deps)));
   if (isBehind && !showsItself(outcome)) await deps.publisher.mark(event.change);
+  // Nobody repeats it, and what the plan announces would never come.
+  if (event.kind === "stage-due" && outcome.kind === "failed") await deps.publisher.retry(event.change);
   const text = outcomeText(outcome);
   const ms = deps.clock.now().getTime() - startedAt;
   if (outcome.kind === "failed") log.error({ event: event.kind, err: outcome.error, ms }, "event failed");
@@ -306,9 +308,8 @@ async function refusalForStop(
   run: Run,
 ): Promise<Refusal | undefined> {
   if (by === undefined || reason === "handed-back") return undefined;
-  if (reason === "shutdown") {
-    return { reason: "failure", message: `${SERVICE} was restarted before the command started` };
-  }
+  const message = `${SERVICE} was restarted before the command started`;
+  if (reason === "shutdown") return { reason: "failure", message };
   if (command !== undefined && isDeploying(command)) {
     if (reason !== "pushed") return { reason: "closed", state: "closed" };
     return { reason: "head-moved", base: await newBaseOf(change, run) };
