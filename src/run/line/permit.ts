@@ -116,10 +116,18 @@ async function isFoundLate(
   return (await host.listOwnComments(change)).some(({ body }) => readMarker(body)?.runId === runId);
 }
 
-/** Whether nothing has ended the sync since it noted its next stage. */
-async function goesOn(stage: string, change: ChangeRequest, { plans }: Run): Promise<boolean> {
-  const plan = await plans.find(change);
-  return isPlanOf(plan, change) && plan.next?.id === stage;
+/** Clocks of replicas differ by less, unless one is wrong. */
+const MOST_EARLY_MS = 60_000;
+
+/** Whether nothing has ended the sync since it noted its next stage. Waits until that is due by this replica's clock too. */
+async function goesOn(stage: string, change: ChangeRequest, { plans, clock, signal }: Run): Promise<boolean> {
+  const find = async () => {
+    const plan = await plans.find(change);
+    return isPlanOf(plan, change) && plan.next?.id === stage ? plan.next : undefined;
+  };
+  const early = Date.parse((await find())?.due ?? "") - clock.now().getTime();
+  if (early > 0) await clock.sleep(Math.min(early, MOST_EARLY_MS), signal);
+  return (await find()) !== undefined;
 }
 
 /** Somebody asked for the plan, or for what it follows from. */
