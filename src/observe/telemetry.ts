@@ -273,7 +273,11 @@ export function countHostRequests(observed: readonly ObservedHost[], metrics: Me
     metrics.hostRequests.inc({ host: host.id, outcome: outcomeOf(status, headers) });
     const remaining = Number(headers["x-ratelimit-remaining"] ?? headers["ratelimit-remaining"] ?? Number.NaN);
     if (Number.isNaN(remaining)) return;
-    metrics.rateLimitRemaining.set({ host: host.id, resource: host.rateLimitOf(headers) }, remaining);
+    const resource = host.rateLimitOf(headers);
+    metrics.rateLimitRemaining.set({ host: host.id, resource }, remaining);
+    // A service that asks nothing more would tell the low number of an earlier window for hours.
+    const ends = Number(headers["x-ratelimit-reset"] ?? headers["ratelimit-reset"] ?? Number.NaN) * 1000;
+    metrics.rateLimitEnds.set(`${host.id} ${resource}`, ends > Date.now() ? ends : Infinity);
   };
   const onError = (message: unknown) => {
     const host = hosts.get(broken.safeParse(message).data?.request.origin ?? "");

@@ -34,6 +34,7 @@ export function createMetrics() {
     new Counter({ name: `${SERVICE}_${name}`, help, labelNames, registers });
   const seconds = <Label extends string>(labelNames: readonly Label[], name: string, help: string, buckets = BUCKETS) =>
     new Histogram({ name: `${SERVICE}_${name}_seconds`, help, labelNames, buckets, registers });
+  const rateLimitEnds = new Map<string, number>();
   collectDefaultMetrics({ register: registry });
   return {
     registry,
@@ -69,7 +70,11 @@ export function createMetrics() {
       help: "Requests left in the rate limit window, as the code host last reported.",
       labelNames: ["host", "resource"],
       registers,
+      collect() {
+        for (const [labels, ends] of rateLimitEnds) if (ends <= Date.now()) this.remove(...labels.split(" "));
+      },
     }),
+    rateLimitEnds,
     writeWait: seconds(
       ["host", "reason"],
       "host_write_wait",

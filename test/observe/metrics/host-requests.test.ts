@@ -1,7 +1,7 @@
 import { once } from "node:events";
 import { createServer, type Server, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
-import { afterEach, expect, test } from "@jest/globals";
+import { afterEach, expect, jest, test } from "@jest/globals";
 import { createMetrics } from "../../../src/observe/metrics/metrics.js";
 import { countHostRequests, type ObservedHost } from "../../../src/observe/telemetry.js";
 
@@ -72,6 +72,18 @@ test("the remaining rate limit is what the latest answer told", async () => {
   expect(await host.remaining()).toEqual([["hostb", "api", 1999]]);
   await fetch(host.url);
   expect(await host.remaining()).toEqual([["hostb", "api", 1997]]);
+});
+
+test("the remaining rate limit is told until its window ends: what is left of the next one is not known", async () => {
+  const ends = Math.ceil(Date.now() / 1000) + 60;
+  const host = await startHost((response) =>
+    response.writeHead(200, { "RateLimit-Remaining": "9", "RateLimit-Reset": String(ends) }).end(),
+  );
+  await fetch(host.url);
+  expect(await host.remaining()).toEqual([["hostb", "api", 9]]);
+  const now = jest.spyOn(Date, "now").mockReturnValue(ends * 1000 + 1);
+  cleanups.push(() => now.mockRestore());
+  expect(await host.remaining()).toEqual([]);
 });
 
 test("the remaining rate limit stands under the name that the host gives it", async () => {
