@@ -53,7 +53,7 @@ export function text() {
   ).meta({ title: "text", type: "string", pattern: "\\S" });
 }
 
-/** Refuses surrounding white space: editors add it, and then every comparison fails. */
+/** Also for names that come beside secrets. Refuses surrounding white space: editors add it, and then every comparison fails. */
 export function secret() {
   return textLeaf("text that is not empty and has no space or line break at its ends (quote numbers)", (value) =>
     value.trim() === "" || value.trim() !== value ? new Wrong() : value,

@@ -162,6 +162,18 @@ describe("auth.cookie_domain", () => {
   });
 });
 
+test.each([
+  "kvstore.username",
+  "kvstore.sentinel.master",
+  "auth.hosta.client_id",
+  "auth.hostb.client_id",
+  "auth.oidc.client_id",
+])("%s refuses the line break that a variable from a file may end with", (path) => {
+  expect(problemsOf(withKey(path, '"${V}"'), { V: "abc\n" }).join()).toContain(
+    `${path}: expected text that is not empty and has no space or line break at its ends`,
+  );
+});
+
 describe.each(secrets)("%s", (path) => {
   test.each(["12345", "true", '""', '"   "', '"hunter2\\n"', '" hunter2"', "[hunter2]", "{hunter2: 1}", "null"])(
     "refuses %s without showing it",

@@ -126,7 +126,7 @@ export function kvstoreSection(readFile: ReadFile) {
   const addresses = () => listOf(storeAddress()).min(1, "at least one host:port is needed");
   return section({
     address: storeAddress().optional().describe("Redis; an IPv6 address in brackets"),
-    username: text().optional().describe("user, if Redis has access lists"),
+    username: secret().optional().describe("user, if Redis has access lists"),
     password: secret().optional().describe("password"),
     db: count(0, 65_535).prefault(0).describe("number of the database; omit it for a Redis Cluster, which has only 0"),
     tls: flag().prefault(false).describe("connect with TLS"),
@@ -134,7 +134,7 @@ export function kvstoreSection(readFile: ReadFile) {
       .optional()
       .describe("certificate authorities for TLS (PEM); if omitted: the system's"),
     sentinel: section({
-      master: text().describe("name of the master that the sentinels watch"),
+      master: secret().describe("name of the master that the sentinels watch"),
       addresses: addresses().describe("the sentinels"),
       password: secret().optional().describe("password of the sentinels"),
     })
@@ -301,7 +301,7 @@ function loginProvider() {
 
 function hostaLogin() {
   return section({
-    client_id: text().describe("GitHub OAuth app's client id"),
+    client_id: secret().describe("GitHub OAuth app's client id"),
     client_secret: secret().describe("GitHub OAuth app's client secret"),
     allowed_orgs: listOf(text()).prefault([]).describe("only members of these organizations"),
     allowed_teams: listOf(slashed("a team as <org>/<team-slug>", 2))
@@ -313,7 +313,7 @@ function hostaLogin() {
 function hostbLogin() {
   return section({
     url: url().prefault("https://gitlab.com").describe("the GitLab instance"),
-    client_id: text().describe("GitLab application's id"),
+    client_id: secret().describe("GitLab application's id"),
     client_secret: secret().describe("GitLab application's secret"),
     allowed_groups: listOf(slashed("a group's full path such as <group>/<subgroup>", 1))
       .prefault([])
@@ -325,7 +325,7 @@ function oidcLogin() {
   return section({
     name: text().describe("name on the login button"),
     issuer_url: url({ exact: true }).describe("issuer, exactly as the provider writes it"),
-    client_id: text().describe("client id"),
+    client_id: secret().describe("client id"),
     client_secret: secret().describe("client secret"),
     scopes: listOf(text())
       .prefault(["openid", "profile", "email"])
