@@ -120,6 +120,20 @@ describe("what values do", () => {
     expect(ingress.map(({ ports }) => ports[0]?.port)).toEqual(["http", "metrics"]);
   });
 
+  test("the network policy takes addresses whose name or port comes from a variable", () => {
+    const deployer = { server_url: "https://${ARGOCD_HOST}:8443/argo", token: "${ARGOCD_TOKEN}" };
+    const hostb = { url: "http://git.example.org:${PORT}", token: "${GITLAB_TOKEN}", poll: "15s" };
+    const oidc = { name: "n", issuer_url: "${ISSUER}", client_id: "svc", client_secret: "${OIDC_SECRET}" };
+    const config = { deployer, hostb, auth: { oidc } };
+    const { egress = [] } = only(
+      renderChart({ ...SINGLE, config, networkPolicy: { enabled: true } }),
+      "NetworkPolicy",
+    ).spec;
+    expect(egress.flatMap(({ to, ports }) => (to === undefined ? ports.map(({ port }) => port) : []))).toEqual([
+      53, 53, 443, 8443, 80,
+    ]);
+  });
+
   test("the alert rules are those of deploy/monitoring", () => {
     const rules = readFileSync(new URL("../../deploy/monitoring/alerts.yaml", import.meta.url), "utf8");
     expect(only(renderChart(EVERYTHING), "PrometheusRule").spec).toEqual(parse(rules));

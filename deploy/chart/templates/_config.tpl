@@ -118,12 +118,12 @@ in the pods and all other templates have the second. A section under both is ref
 {{- $hostb := $config.hostb | default dict -}}
 {{- $urls := list $config.deployer.server_url $hosta.api_url $hosta.web_url $hostb.url -}}
 {{- $urls = concat $urls (list ($auth.hostb | default dict).url ($auth.oidc | default dict).issuer_url) -}}
-{{- range $config.notifications }}{{ if not (hasPrefix "${" .url) }}{{ $urls = append $urls .url }}{{ end }}{{ end -}}
+{{- range $config.notifications }}{{ $urls = append $urls .url }}{{ end -}}
 {{- $ports := list 443 -}}
 {{- range compact $urls -}}
-{{- $url := urlParse . -}}
-{{- $port := regexFind "[0-9]+$" (regexFind ":[0-9]+$" $url.host) -}}
-{{- $ports = append $ports (int ($port | default (ternary "80" "443" (eq $url.scheme "http")))) -}}
+{{- /* Not urlParse: it takes no ${NAME} in the place of a host or port. */ -}}
+{{- $port := regexFind "^[^/]*//[^/?#]*" . | regexFind ":[0-9]+$" | regexFind "[0-9]+$" -}}
+{{- $ports = append $ports (int ($port | default (ternary "80" "443" (hasPrefix "http://" (lower .))))) -}}
 {{- end -}}
 {{- uniq $ports | toJson -}}
 {{- end }}
