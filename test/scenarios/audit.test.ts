@@ -87,6 +87,25 @@ describe.each(HOSTS)("the audit trail on %s", (host) => {
     ]);
   });
 
+  test("closed once, whatever commands follow, and again where one of them took a lock", async () => {
+    const bot = await startBot({ host });
+    const one = await bot.open(changeOf(["web"]));
+    bot.expectChanges("sync web", "dry-run web");
+    await bot.comment(one, "svc sync");
+    await bot.close(one);
+    await bot.comment(one, "svc unlock");
+    await bot.comment(one, "svc rollback --dry-run");
+    bot.argocd.failNextSync("web", { phase: "Failed", message: "the cluster said no" });
+    await bot.comment(one, "svc rollback");
+    expect((await story(bot)).slice(2)).toEqual([
+      "svc closed web=still deployed (closed without a merge)",
+      "ana unlocked",
+      "ana rolled-back web=succeeded (dry run)",
+      "svc closed web=released web=still deployed (closed without a merge)",
+      "ana rolled-back web=failed",
+    ]);
+  });
+
   test("one structured log line per entry, with the run that stands in Argo CD's operation", async () => {
     const log = new ServiceLog();
     const bot = await startBot({ host, log: log.write });

@@ -180,7 +180,9 @@ async function release(
   await forgetStatus(changeRequestRef(change), run);
   const result = await close(change, merged && records === undefined, run);
   await run.publisher.forget(change);
-  const facts = auditFactsOf(merged ? { ...result, stillDeployed: [] } : result);
+  // What it has deployed is told once, with the event of its close.
+  const isTold = records === undefined || result.released.length > 0;
+  const facts = isTold ? auditFactsOf(merged ? { ...result, stillDeployed: [] } : result) : undefined;
   const reason = merged ? "merged" : "closed without a merge";
   await auditRun(facts && { ...facts, reason }, { change, asked: undefined }, run);
   return result;
