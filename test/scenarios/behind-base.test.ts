@@ -56,6 +56,23 @@ describe.each(HOSTS)("a branch behind its base on %s", (host) => {
     expect(bot.lastComment(one)).not.toContain("The base branch moved");
   });
 
+  test("what a plan warned of is not said twice, and goes when the base branch takes it back", async () => {
+    const bot = await startBot({ host });
+    await bot.forge.pushToBranch(REPOSITORY, "main", more(1));
+    const one = await bot.open(changeOf(["web"]));
+    await bot.forge.pushToBranch(REPOSITORY, "main", more(2));
+    await bot.comment(one, "svc plan");
+    const warned = bot.lastComment(one);
+    expect(section(warned, "web")).toContain("a sync would revert this commit");
+    await bot.forge.pushToBranch(REPOSITORY, "main", { "docs/guide.md": "hello" });
+    await bot.idle();
+    expect(bot.lastComment(one)).toBe(warned);
+    await bot.forge.pushToBranch(REPOSITORY, "main", more(1));
+    await bot.idle();
+    expect(bot.lastComment(one)).not.toContain("would revert");
+    expect(bot.lastComment(one)).toContain("\nsvc sync\n");
+  });
+
   test("a merge into the base marks the plans that it outdates", async () => {
     const bot = await startBot({ host });
     const one = await bot.open(changeOf(["web"]));

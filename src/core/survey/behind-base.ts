@@ -10,7 +10,7 @@ import { type ApplicationName, type Revision, shortRevision } from "../model/bra
 import type { ChangeRequest } from "../model/change-request.js";
 import { allInTurns, ChangedPaths } from "../model/collections.js";
 import { RepositoryFailure, safeMessage } from "../model/errors.js";
-import { listed } from "../model/host-words.js";
+import { listed, type Message } from "../model/host-words.js";
 import type { InputSet } from "../model/input-set.js";
 import type { ApplicationPlan } from "../model/plan/plan.js";
 import type { BehindBase, FixedSource, LiveSubject, PlannedSource } from "../model/subject.js";
@@ -43,7 +43,7 @@ export async function behindBase(
   const range = await commitsOf(change, snapshot);
   const lostPaths = new Set(lost);
   const commits = range?.commits.filter(({ paths }) => paths.some((path) => lostPaths.has(path))) ?? [];
-  const changed = `the base branch ${change.baseBranch} changed ${listed(lost, MAX_FILES)} since this branch left it`;
+  const changed = `${changedBy(change)}${listed(lost, MAX_FILES)} since this branch left it`;
   if (range === undefined || commits.length === 0) {
     const span = `${change.mergeBase.slice(0, 8)} to ${change.baseRevision.slice(0, 8)}`;
     return sentences(`${changed} (${span})`, "that");
@@ -52,6 +52,15 @@ export async function behindBase(
   const others = range.complete ? "" : " and perhaps others";
   const names = listed(commits.map(named), MAX_COMMITS);
   return sentences(changed, `${which}: ${names}${others}`);
+}
+
+function changedBy({ baseBranch }: Pick<ChangeRequest, "baseBranch">): string {
+  return `the base branch ${baseBranch} changed `;
+}
+
+/** Whether a warning of a plan says what a sync would revert. */
+export function saysBehind(warning: Message, change: Pick<ChangeRequest, "baseBranch">): boolean {
+  return typeof warning === "string" && warning.startsWith(changedBy(change));
 }
 
 function sentences(changed: string, what: string): BehindBase {

@@ -22,7 +22,7 @@ import type { Facts } from "../../core/policy/facts.js";
 import { endOfSoak, shownStages } from "../../core/policy/stages.js";
 import type { Reloaded } from "../../core/ports/context.js";
 import { Stopped } from "../../core/ports/event-queue.js";
-import { behindOf } from "../../core/survey/behind-base.js";
+import { behindOf, saysBehind } from "../../core/survey/behind-base.js";
 import { surveyAfresh } from "../../core/survey/survey-afresh.js";
 import { survey } from "../../core/survey/survey.js";
 import {
@@ -165,7 +165,20 @@ async function noteMovedBase(plan: Plan, change: ChangeRequest, opened: Reloaded
   const { baseRevision } = change;
   if (plan.baseRevision === baseRevision || opened.problems.length > 0) return;
   const behind = await behindNow(change, opened, run);
-  const sentences = [...behind].map(([application, { wouldRevert }]) => `in ${application}, ${wouldRevert}`);
+  const applications = plan.applications.map((one) => {
+    const now = behind.get(one.application)?.wouldRevert;
+    const gaps = { behind: now !== undefined, uncovered: one.gaps?.uncovered === true };
+    // What the plan warned of may be taken back by now.
+    return {
+      ...one,
+      gaps,
+      warnings: one.warnings.filter((warning) => warning === now || !saysBehind(warning, change)),
+    };
+  });
+  const warned = new Map(applications.map(({ application, warnings }) => [application, warnings]));
+  const sentences = [...behind].flatMap(([application, { wouldRevert }]) =>
+    warned.get(application)?.includes(wouldRevert) ? [] : [`in ${application}, ${wouldRevert}`],
+  );
   const { command } = run.hostWords[change.host];
   const named = sentences.slice(0, MOST_NAMED);
   const more = sentences.length - named.length;
@@ -175,10 +188,6 @@ async function noteMovedBase(plan: Plan, change: ChangeRequest, opened: Reloaded
     ...plan.notes.filter((note) => !note.startsWith(BASE_MOVED)),
     ...told.map((text) => `${BASE_MOVED}${text}`),
   ];
-  const applications = plan.applications.map((one) => {
-    const gaps = { behind: behind.has(one.application), uncovered: one.gaps?.uncovered === true };
-    return { ...one, gaps };
-  });
   await run.plans.save({ ...plan, baseRevision, applications, notes });
 }
 
