@@ -121,6 +121,21 @@ describe.each(HOSTS)("a child follows its parent on %s", (host) => {
     expect(bot.liveValue("child", "size")).toBe("s");
   });
 
+  test("a push to the base branch that changes what only such a child reads is noted, and stays so", async () => {
+    const bot = await startFamily(host);
+    const one = await bot.open(BIGGER);
+    await bot.forge.pushToBranch(REPOSITORY, "main", { "apps/child/templates/all.yaml": COLORED("green") });
+    await bot.idle();
+    expect(bot.lastComment(one)).toContain("⚠️ In child, the base branch main changed apps/child/templates/all.yaml");
+    expect(bot.lastComment(one)).not.toContain("\nsvc sync\n");
+    await bot.comment(one, "svc plan");
+    const planned = bot.lastComment(one);
+    expect(section(planned, "child")).toContain("a sync would revert this commit");
+    await bot.forge.pushToBranch(REPOSITORY, "main", { "docs/guide.md": "hello" });
+    await bot.idle();
+    expect(bot.lastComment(one)).toBe(planned);
+  });
+
   test("one that its sync starts is what the plan shows below it, and keeps svc from no merge", async () => {
     const bot = await startBot({
       host,

@@ -23,6 +23,7 @@ import { endOfSoak, shownStages } from "../../core/policy/stages.js";
 import type { Reloaded } from "../../core/ports/context.js";
 import { Stopped } from "../../core/ports/event-queue.js";
 import { behindOf, saysBehind } from "../../core/survey/behind-base.js";
+import { withPlannedDefinitions } from "../../core/survey/children.js";
 import { surveyAfresh } from "../../core/survey/survey-afresh.js";
 import { survey } from "../../core/survey/survey.js";
 import {
@@ -164,7 +165,7 @@ const MOST_NAMED = 5;
 async function noteMovedBase(plan: Plan, change: ChangeRequest, opened: Reloaded, run: Run): Promise<void> {
   const { baseRevision } = change;
   if (plan.baseRevision === baseRevision || opened.problems.length > 0) return;
-  const behind = await behindNow(change, opened, run);
+  const behind = await behindNow(plan, change, opened, run);
   const applications = plan.applications.map((one) => {
     const now = behind.get(one.application)?.wouldRevert;
     const gaps = { behind: now !== undefined, uncovered: one.gaps?.uncovered === true };
@@ -191,10 +192,11 @@ async function noteMovedBase(plan: Plan, change: ChangeRequest, opened: Reloaded
   await run.plans.save({ ...plan, baseRevision, applications, notes });
 }
 
-async function behindNow(change: ChangeRequest, { settings, snapshot }: Reloaded, run: Run) {
+async function behindNow(plan: Plan, change: ChangeRequest, { settings, snapshot }: Reloaded, run: Run) {
   if (change.mergeBase === change.baseRevision) return new Map<ApplicationName, BehindBase>();
   const context = { ...commandContext(AUTOMATIC, change, { settings, snapshot }, run), user: NOBODY };
-  const { subjects } = await survey(context);
+  const names = plan.applications.map(({ application }) => application);
+  const { subjects } = await withPlannedDefinitions(await survey(context), plan, names, context);
   return behindOf(
     subjects.filter((subject) => subject.kind === "live"),
     context,
