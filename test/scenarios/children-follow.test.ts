@@ -26,7 +26,12 @@ const COLORED = (color: string) =>
   `apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: child\ndata:\n  size: "{{ .Values.size }}"\n  color: ${color}\n`;
 
 /** A Helm chart `root`, whose values decide the definition of `child`. */
-function startFamily(host: (typeof HOSTS)[number], template = "{{ .Values.size }}", more: object = {}): Promise<Bot> {
+function startFamily(
+  host: (typeof HOSTS)[number],
+  template = "{{ .Values.size }}",
+  more: object = {},
+  files: (repoURL: string) => FileChanges = () => ({}),
+): Promise<Bot> {
   return startBot({
     host,
     applications: ["root", "child"],
@@ -48,6 +53,7 @@ function startFamily(host: (typeof HOSTS)[number], template = "{{ .Values.size }
         asYaml(child(repoURL, template, { project: "{{ .Values.project }}", ...more })),
       ),
       ...chart("apps/child", "size: xs\n", COLORED("red")),
+      ...files(repoURL),
     }),
   });
 }
@@ -134,6 +140,39 @@ describe.each(HOSTS)("a child follows its parent on %s", (host) => {
     await bot.forge.pushToBranch(REPOSITORY, "main", { "docs/guide.md": "hello" });
     await bot.idle();
     expect(bot.lastComment(one)).toBe(planned);
+  });
+
+  test.each([false, true])("a file that becomes a template deletes no child (auto-synced: %s)", async (autoSynced) => {
+    const more = autoSynced ? { syncPolicy: { automated: {} } } : {};
+    const plain = (repoURL: string) => asYaml(child(repoURL, "s", more));
+    const bot = await startFamily(host, "s", more, (repoURL) => ({
+      "apps/root/Chart.yaml": null,
+      "apps/root/values.yaml": null,
+      "apps/root/templates/all.yaml": null,
+      "apps/root/child.yaml": plain(repoURL),
+    }));
+    const template = plain(bot.forge.cloneUrl(REPOSITORY)).replace('"s"', "{{ .Values.size }}");
+    const one = await bot.open({
+      "apps/root/child.yaml": null,
+      "apps/root/Chart.yaml": "apiVersion: v2\nname: chart\nversion: 1.0.0\n",
+      "apps/root/values.yaml": "size: s\n",
+      "apps/root/templates/all.yaml": template,
+      ...BLUE,
+    });
+    expect(bot.lastComment(one)).not.toContain("delete");
+    expect(section(bot.lastComment(one), "child")).toContain("-  color: red\n+  color: blue\n");
+    await bot.comment(one, "svc plan -a child");
+    expect(section(bot.lastComment(one), "child")).toContain("-  color: red\n+  color: blue\n");
+    if (autoSynced) return;
+    bot.expectChanges("sync root", "sync child");
+    await bot.comment(one, "svc sync");
+    expect(bot.changes()).toEqual(["sync root", "sync child"]);
+    expect(bot.liveValue("child", "color")).toBe("blue");
+    await bot.push(one, { "apps/root/values.yaml": "size: m\n" });
+    await bot.comment(one, "svc sync");
+    expect(bot.liveValue("child", "size")).toBe("m");
+    await bot.push(one, { "apps/root/templates/all.yaml": "" });
+    expect(section(bot.lastComment(one), "child")).toContain("(deleted)");
   });
 
   test("one that its sync starts is what the plan shows below it, and keeps svc from no merge", async () => {

@@ -17,7 +17,7 @@ import { judge } from "../policy/judge.js";
 import { shownStages } from "../policy/stages.js";
 import type { CommandContext, Commits } from "../ports/context.js";
 import { childPreviews, failingSets, type Parent, withChildren, withGenerated } from "../survey/child-previews.js";
-import { appliedSets, followedChildren, type FollowedSource, givenChildren } from "../survey/children.js";
+import { aboveGone, appliedSets, followedChildren, type FollowedSource, givenChildren } from "../survey/children.js";
 import type { DrivingSource } from "../survey/driving-right.js";
 import { deriveEffects, liveRules } from "../survey/effects.js";
 import { createPreviews, type Previews } from "../survey/previews.js";
@@ -124,7 +124,8 @@ async function choose(
   // Only the render of its parent tells what becomes of a child whose definition that changes.
   const asked = new Set<string>(named.items);
   const parents = givenIn(earlier, [], context.change);
-  for (const name of asked) asked.add(parents.get(name)?.parent ?? name);
+  const above = new Map<string, string | undefined>(subjects.map((one) => [one.name, aboveGone(one)]));
+  for (const name of asked) asked.add(parents.get(name)?.parent ?? above.get(name) ?? name);
   const chosen = subjects.filter(({ name }) => everything || asked.has(name));
   const known = chosen.map(({ name }) => name);
   const { refusal } = context.automatic
@@ -184,8 +185,8 @@ async function compare(chosen: readonly Subject[], surveyed: SurveyWithSets, pla
   const known = new Map(parents);
   const examined = subjects.map((subject) => ({ subject, facts: known.get(subject.name) }));
   const listed = await withChildren(surveyed.found, parents, context);
-  const found = { ...listed, subjects: [...listed.subjects, ...subjects.slice(chosen.length)] };
-  const now = { ...surveyed, found };
+  const latest = new Map([...listed.subjects, ...subjects].map((one) => [one.name, one]));
+  const now = { ...surveyed, found: { ...listed, subjects: [...latest.values()] } };
   const shown = await childPreviews(parents, await generated, now, previews, context);
   const showing = { ...context, why: (names: readonly ApplicationName[]) => why(byNameAlone(names)) };
   const { effects, applicationSets } = await deriveEffects(examined, shown, now, showing);
@@ -193,7 +194,7 @@ async function compare(chosen: readonly Subject[], surveyed: SurveyWithSets, pla
   const appliers = await appliedSets(subjects, facts, context);
   const applied = (set: string) => (appliers.has(set) ? { appliedBy: appliers.get(set) } : {});
   return {
-    found,
+    found: now.found,
     previewed: shown.map(({ preview: one }) => {
       const origin = one.origin.kind === "generated" ? { ...one.origin, ...applied(one.origin.of) } : one.origin;
       return { ...one, origin, content: contentWithin(evaluation.room, one.content) };
@@ -296,7 +297,7 @@ async function followParents(
   for (let level = 0; ; level += 1) {
     const now = await withChildren(found, [...facts], context);
     const children = await withGenerated(planned.subjects, facts, now, context);
-    const followed = await followedChildren(planned.subjects, children, found.everyApplication, context);
+    const followed = await followedChildren(planned.subjects, children, now, context);
     const given = await givenChildren(planned.subjects, children, now, context);
     if (followed.size + given.length === 0) break;
     const again = [...followed.values()].map((one) => (level < MAX_LEVELS ? one : inCircle(one)));

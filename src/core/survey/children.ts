@@ -64,28 +64,45 @@ export interface FollowedSource extends OpenedChange {
 
 /**
  * The subjects whose definition the head of another one changes, with the one that they get: a sync deploys the parent
- * first. Without those that have it already, and those whose definition this change request may not change.
+ * first. Without those that have it already, and those whose definition this change request may not change. Those whose file is gone
+ * and that their parent still applies, from a template for instance, stay.
  */
 export async function followedChildren(
   subjects: readonly Subject[],
   children: DefinedChildren,
-  everyApplication: readonly Application[],
+  found: Pick<Survey, "everyApplication" | "records">,
   context: FollowedSource,
 ): Promise<ReadonlyMap<Subject, LiveSubject | UnreadableSubject>> {
   const nameOf = await context.deployer.naming();
-  const live = new Map(subjects.flatMap((one) => (one.kind === "live" ? [[one.name, one] as const] : [])));
-  const found = new Map<LiveSubject, { readonly parent: LiveSubject; readonly child: DefinedChild }>();
-  for (const parent of live.values()) {
-    for (const child of children.get(parent.name) ?? []) {
-      const subject = live.get(nameOf(child.namespace, child.name));
-      if (subject === undefined || subject === parent || found.has(subject)) continue;
-      if (isGiven(subject, parent, child, everyApplication, context)) found.set(subject, { parent, child });
+  const known = new Map(subjects.map((one) => [one.name, one]));
+  const given = new Map<LiveSubject, { readonly parent: LiveSubject; readonly child: DefinedChild }>();
+  const kept: (Below & { readonly subject: Subject })[] = [];
+  for (const parent of subjects) {
+    for (const child of parent.kind === "live" ? (children.get(parent.name) ?? []) : []) {
+      const subject = known.get(nameOf(child.namespace, child.name));
+      if (parent.kind !== "live" || subject === undefined || subject === parent) continue;
+      if (subject.kind === "live" && !given.has(subject)) {
+        if (isGiven(subject, parent, child, found.everyApplication, context)) given.set(subject, { parent, child });
+      } else if (aboveGone(subject) === parent.name && child.head !== undefined && child.set === undefined) {
+        kept.push({ subject, name: subject.name, parent, child });
+      }
     }
   }
-  const followed = await allInTurns([...found], async ([subject, { parent, child }]) => {
+  const followed = await allInTurns([...given], async ([subject, { parent, child }]) => {
     return [subject, await withDefinition(subject, parent, child, context)] as const;
   });
-  return new Map(followed);
+  const stay = await allInTurns(kept, async ({ subject, ...one }) => {
+    const now = await subjectBelow(one, found, context);
+    if ("reason" in now) return [];
+    const isSame = now.kind === "live" && specEqual(now.head.spec, now.live.spec);
+    return [[subject, isSame ? { ...now, definedBy: undefined } : now] as const];
+  });
+  return new Map<Subject, LiveSubject | UnreadableSubject>([...followed, ...stay.flat()]);
+}
+
+/** The parent of an application that runs and whose file is gone. Only its render tells whether it goes on applying it. */
+export function aboveGone(subject: Subject | undefined): ApplicationName | undefined {
+  return subject?.kind === "deleted" ? subject.live?.parent : undefined;
 }
 
 /**
@@ -112,20 +129,36 @@ export async function givenChildren(
     });
   });
   const looked = await allInTurns(given, async ({ parent, child, live }) => {
-    try {
-      const subject = await asSubject(live.name, { parent: parent.name, set: child.set }, found, context);
-      if ("reason" in subject || subject.autoSynced) return [];
-      // The live definition may be the head's already, since a sync of the parent alone writes it.
-      const base = { ...subject.base, spec: child.base ?? live.spec };
-      return await withDefinition({ ...subject, base }, parent, child, context);
-    } catch (error) {
-      context.signal.throwIfAborted();
-      const definition = { ...live, spec: child.head ?? live.spec };
-      const problem = safeMessage(error);
-      return { kind: "unreadable", name: live.name, sourceFile: undefined, definition, problem } as const;
-    }
+    const subject = await subjectBelow({ name: live.name, parent, child }, found, context);
+    return "reason" in subject || (subject.kind === "live" && subject.autoSynced) ? [] : [subject];
   });
   return looked.flat();
+}
+
+interface Below {
+  readonly name: ApplicationName;
+  readonly parent: LiveSubject;
+  readonly child: DefinedChild;
+}
+
+/** An application that runs, with the definition that its parent gives it; or why a sync must not deploy it. */
+async function subjectBelow(
+  { name, parent, child }: Below,
+  found: Pick<Survey, "everyApplication" | "records">,
+  context: FollowedSource,
+): Promise<LiveSubject | UnreadableSubject | NotDeployed> {
+  try {
+    const subject = await asSubject(name, { parent: parent.name, set: child.set }, found, context);
+    if ("reason" in subject) return subject;
+    // The live definition may be the head's already, since a sync of the parent alone writes it.
+    const base = { ...subject.base, spec: child.base ?? subject.live.spec };
+    return await withDefinition({ ...subject, base }, parent, child, context);
+  } catch (error) {
+    context.signal.throwIfAborted();
+    const running = found.everyApplication.find((one) => one.name === name);
+    const definition = running && { ...running, spec: child.head ?? running.spec };
+    return { kind: "unreadable", name, sourceFile: undefined, definition, problem: safeMessage(error) };
+  }
 }
 
 /** The changed ApplicationSets that the sync of a parent applies, each with that parent. */
@@ -270,13 +303,18 @@ export async function withPlannedDefinitions(
 ): Promise<Survey> {
   if (!isPlanOf(plan, context.change)) return found;
   const planned = new Map(plan.applications.map((one) => [one.application, one.definedBy]));
-  // The survey takes what a set has written for what the set would revert.
-  const kept = found.subjects.filter(({ name }) => planned.get(name)?.set === undefined);
+  const stays = new Set(plan.applications.flatMap((one) => (one.kind === "deleted" ? [] : [one.application])));
+  const above = new Map(found.subjects.map((one) => [one.name, stays.has(one.name) ? aboveGone(one) : undefined]));
+  // The survey takes what a set has written for what the set would revert, and does not know what a parent still applies.
+  const kept = found.subjects.filter(
+    ({ name }) => planned.get(name)?.set === undefined && above.get(name) === undefined,
+  );
   const surveyed = new Set([...kept.map(({ name }) => name), ...notDeployedIn(found)]);
   const added = await allInTurns(
     deployed.filter((name) => !surveyed.has(name)),
     async (name): Promise<readonly (Subject | NotDeployed)[]> => {
-      const given = planned.get(name);
+      const parent = above.get(name);
+      const given = planned.get(name) ?? (parent && { parent });
       return given === undefined ? [] : [await readAnew(name, given, found, context)];
     },
   );
@@ -306,7 +344,7 @@ function notDeployedIn({ notDeployed }: Survey): readonly ApplicationName[] {
 
 async function readAnew(
   name: ApplicationName,
-  from: GivenDefinition,
+  from: Pick<GivenDefinition, "parent" | "set">,
   found: Survey,
   context: FollowedSource,
 ): Promise<LiveSubject | NotDeployed> {
