@@ -175,6 +175,25 @@ describe.each(HOSTS)("a child follows its parent on %s", (host) => {
     expect(section(bot.lastComment(one), "child")).toContain("(deleted)");
   });
 
+  test.each([
+    ["becomes a template", { "apps/root/values.yaml": "size: m\n" }, "{{ .Values.size }}", "m"],
+    [
+      "has a double elsewhere",
+      { "docs/child.yaml": asYaml(applicationResource("child", { repoURL: "x" })) },
+      '"s"',
+      "s",
+    ],
+  ])("where its file %s, the render of its parent tells its definition", async (_, files, size, deployed) => {
+    const bot = await startFamily(host, "s");
+    const template = asYaml(child(bot.forge.cloneUrl(REPOSITORY), "s")).replace('"s"', size);
+    const one = await bot.open({ ...files, "apps/root/templates/all.yaml": template, ...BLUE });
+    expect(bot.lastComment(one)).not.toContain("could not be evaluated");
+    expect(section(bot.lastComment(one), "child")).toContain("color: blue\n");
+    bot.expectChanges("sync root", "sync child");
+    await bot.comment(one, "svc sync");
+    expect([bot.liveValue("child", "size"), bot.liveValue("child", "color")]).toEqual([deployed, "blue"]);
+  });
+
   test("one that its sync starts is what the plan shows below it, and keeps svc from no merge", async () => {
     const bot = await startBot({
       host,

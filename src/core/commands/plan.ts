@@ -17,7 +17,7 @@ import { judge } from "../policy/judge.js";
 import { shownStages } from "../policy/stages.js";
 import type { CommandContext, Commits } from "../ports/context.js";
 import { childPreviews, failingSets, type Parent, withChildren, withGenerated } from "../survey/child-previews.js";
-import { aboveGone, appliedSets, followedChildren, type FollowedSource, givenChildren } from "../survey/children.js";
+import { aboveUnknown, appliedSets, followedChildren, type FollowedSource, givenChildren } from "../survey/children.js";
 import type { DrivingSource } from "../survey/driving-right.js";
 import { deriveEffects, liveRules } from "../survey/effects.js";
 import { createPreviews, type Previews } from "../survey/previews.js";
@@ -124,7 +124,7 @@ async function choose(
   // Only the render of its parent tells what becomes of a child whose definition that changes.
   const asked = new Set<string>(named.items);
   const parents = givenIn(earlier, [], context.change);
-  const above = new Map<string, string | undefined>(subjects.map((one) => [one.name, aboveGone(one)]));
+  const above = new Map<string, string | undefined>(subjects.map((one) => [one.name, aboveUnknown(one)]));
   for (const name of asked) asked.add(parents.get(name)?.parent ?? above.get(name) ?? name);
   const chosen = subjects.filter(({ name }) => everything || asked.has(name));
   const known = chosen.map(({ name }) => name);

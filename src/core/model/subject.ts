@@ -47,6 +47,8 @@ export interface UnreadableSubject extends Undeployed {
   readonly problem: string;
   /** The change request may not introduce it, and so must not lock its name either. */
   readonly unlocked?: true;
+  /** The parent of one that runs and whose file alone says too little. */
+  readonly below?: ApplicationName | undefined;
 }
 
 /** Runs in Argo CD. */

@@ -65,7 +65,7 @@ export interface FollowedSource extends OpenedChange {
 /**
  * The subjects whose definition the head of another one changes, with the one that they get: a sync deploys the parent
  * first. Without those that have it already, and those whose definition this change request may not change. Those whose file is gone
- * and that their parent still applies, from a template for instance, stay.
+ * or says too little, and that their parent applies, from a template for instance, are planned by its render.
  */
 export async function followedChildren(
   subjects: readonly Subject[],
@@ -83,7 +83,7 @@ export async function followedChildren(
       if (parent.kind !== "live" || subject === undefined || subject === parent) continue;
       if (subject.kind === "live" && !given.has(subject)) {
         if (isGiven(subject, parent, child, found.everyApplication, context)) given.set(subject, { parent, child });
-      } else if (aboveGone(subject) === parent.name && child.head !== undefined && child.set === undefined) {
+      } else if (aboveUnknown(subject) === parent.name && child.head !== undefined && child.set === undefined) {
         kept.push({ subject, name: subject.name, parent, child });
       }
     }
@@ -100,9 +100,18 @@ export async function followedChildren(
   return new Map<Subject, LiveSubject | UnreadableSubject>([...followed, ...stay.flat()]);
 }
 
-/** The parent of an application that runs and whose file is gone. Only its render tells whether it goes on applying it. */
-export function aboveGone(subject: Subject | undefined): ApplicationName | undefined {
-  return subject?.kind === "deleted" ? subject.live?.parent : undefined;
+/** The parent of an application that runs, where only its render tells what becomes of the definition: its file is gone, or says too little. */
+export function aboveUnknown(subject: Subject | undefined): ApplicationName | undefined {
+  switch (subject?.kind) {
+    case "deleted":
+      return subject.live?.parent;
+    case "unreadable":
+      return subject.below;
+    case "live":
+    case "new":
+    case undefined:
+      return undefined;
+  }
 }
 
 /**
@@ -303,9 +312,9 @@ export async function withPlannedDefinitions(
 ): Promise<Survey> {
   if (!isPlanOf(plan, context.change)) return found;
   const planned = new Map(plan.applications.map((one) => [one.application, one.definedBy]));
-  const stays = new Set(plan.applications.flatMap((one) => (one.kind === "deleted" ? [] : [one.application])));
-  const above = new Map(found.subjects.map((one) => [one.name, stays.has(one.name) ? aboveGone(one) : undefined]));
-  // The survey takes what a set has written for what the set would revert, and does not know what a parent still applies.
+  const stays = new Set(plan.applications.flatMap((one) => (one.kind === "evaluated" ? [one.application] : [])));
+  const above = new Map(found.subjects.map((one) => [one.name, stays.has(one.name) ? aboveUnknown(one) : undefined]));
+  // The survey takes what a set has written for what the set would revert, and does not know what a parent applies.
   const kept = found.subjects.filter(
     ({ name }) => planned.get(name)?.set === undefined && above.get(name) === undefined,
   );

@@ -270,7 +270,8 @@ async function lookAtDriven(
   const follows = movingPositions(live.spec, change).length > 0;
   const foreign = affected.kind === "deleted" || !follows ? definitionObstacle(claim) : undefined;
   if (foreign !== undefined) return { application: live.name, reason: foreign };
-  return problem === undefined ? { ...shown, kind: "deleted", live } : { ...shown, kind: "unreadable", problem };
+  if (problem === undefined) return { ...shown, kind: "deleted", live };
+  return { ...shown, kind: "unreadable", problem, below: live.parent };
 }
 
 const UNKNOWN_APPLICATION =
@@ -317,7 +318,6 @@ async function liveSubject(
   { sets, context: { snapshot } }: Pick<Surroundings, "sets" | "context">,
 ): Promise<Subject | NotDeployed> {
   const { live, change } = claim;
-  const { records } = past;
   const wanted = chooseSpecs(affected, live, past);
   const hydrated = [wanted.head, live.spec].find(isHydrated);
   if (hydrated !== undefined) return { application: live.name, reason: notMovingReason(hydrated, change) ?? "" };
@@ -328,11 +328,11 @@ async function liveSubject(
     return { application: live.name, reason: foreign ?? notReachedReason(change) };
   }
   // What may not be deployed is not rendered either.
-  const specs = foreign === undefined ? wanted : { base: deployedFrom(live, records), head: live.spec };
+  const specs = foreign === undefined ? wanted : { base: deployedFrom(live, past.records), head: live.spec };
   const writesSpec = !specEqual(specs.head, live.spec);
   const owner = writesSpec ? definitionOwner(live, claim.everyApplication) : undefined;
-  const ownRecord = records.find((record) => sameChangeRequest(record.change, change));
-  const foreignRecords = records.filter((record) => record !== ownRecord);
+  const ownRecord = past.records.find((record) => sameChangeRequest(record.change, change));
+  const foreignRecords = past.records.filter((record) => record !== ownRecord);
   const syncingSet = syncingSetOf(live, sets);
   const autoSynced = isAutoSynced(live.spec) || isAutoSynced(specs.head) || syncingSet !== undefined;
   const notDriven = foreign ?? (owner?.reverts === true ? owner.sentence : undefined);
