@@ -1,4 +1,4 @@
-import { MergeRequestApprovals, MergeRequestNotes, MergeRequests } from "@gitbeaker/rest";
+import { MergeRequestApprovals, MergeRequests } from "@gitbeaker/rest";
 import * as z from "zod";
 import type { Approver, ChangeRequest, ChangeRequestRef, Look, Reviews } from "../../core/model/change-request.js";
 import { HostFailure } from "../../core/model/errors.js";
@@ -7,6 +7,7 @@ import { idField, ifFound, loginField, oneLine, readUntil, revisionField } from 
 import { type IsProgram, mayWrite } from "./access.js";
 import { getMergeRequest } from "./change-request.js";
 import type { GitLabClient } from "./client.js";
+import { readNotes } from "./notes.js";
 import { isBot } from "./webhook.js";
 
 const userSchema = z.object({ id: idField, username: loginField });
@@ -315,10 +316,9 @@ function describeRule(rule: Rule): string {
   return `${title} needs ${left} more approval${left === 1 ? "" : "s"}${by}`;
 }
 
-const PAGE_SIZE = 100;
-/** Anybody who may edit the merge request makes GitLab write notes. */
+/** Anybody who may edit the merge request makes GitLab write notes. A page has a hundred. */
 const MOST_PAGES = 10;
-const MOST_NOTES = PAGE_SIZE * MOST_PAGES;
+const MOST_NOTES = 100 * MOST_PAGES;
 
 /**
  * GitLab writes the note of an approval in the background, so that it may be newer than a push that followed the approval. Jobs of
@@ -329,15 +329,13 @@ const MOST_NOTE_DELAY_MS = 5 * 60_000;
 const APPROVED = "approved this merge request";
 const UNAPPROVED = "unapproved this merge request";
 
-const notesSchema = z.array(
-  z.object({
-    body: z.string().nullish(),
-    system: z.boolean().nullish(),
-    imported: z.boolean().nullish(),
-    author: z.object({ id: idField }).nullish(),
-    created_at: z.string(),
-  }),
-);
+const noteSchema = z.object({
+  body: z.string().nullish(),
+  system: z.boolean().nullish(),
+  imported: z.boolean().nullish(),
+  author: z.object({ id: idField }).nullish(),
+  created_at: z.string(),
+});
 
 interface NotedApprovals {
   /** The time since when each approval stands at the latest, by the approver's id, in milliseconds. */
@@ -349,17 +347,15 @@ interface NotedApprovals {
 /** When these people approved, by GitLab's own notes: releases before 18.5 report no `approved_at`. */
 async function readNotedApprovals(
   client: GitLabClient,
-  { repository, number }: ChangeRequestRef,
+  change: ChangeRequestRef,
   approvers: ReadonlySet<string>,
 ): Promise<NotedApprovals> {
-  const asked = `read when ${repository}!${number} was approved`;
-  const newest = { sort: "desc", orderBy: "created_at", activityFilter: "only_activity", perPage: PAGE_SIZE } as const;
+  const asked = `read when ${change.repository}!${change.number} was approved`;
+  const newest = { schema: noteSchema, sort: "desc", orderBy: "created_at", activityFilter: "only_activity" } as const;
   const times = new Map<string, number>();
   const open = new Set(approvers);
   for (let page = 1; page <= MOST_PAGES && open.size > 0; page += 1) {
-    const notes = await client.read(notesSchema, asked, (gitlab) =>
-      new MergeRequestNotes(gitlab).all(repository, number, { ...newest, page }),
-    );
+    const { notes, more } = await readNotes(client, change, asked, { ...newest, page });
     for (const { body, system, imported, author, created_at } of notes) {
       // People write notes with any text; only those that GitLab writes in their name tell what they did.
       if (system !== true || imported === true || author === null || author === undefined) continue;
@@ -367,7 +363,7 @@ async function readNotedApprovals(
       // The newest one counts: an approval that was taken back since has no time.
       if (open.delete(author.id) && body === APPROVED) times.set(author.id, Date.parse(created_at));
     }
-    if (notes.length < PAGE_SIZE) return { times, cutOff: false };
+    if (!more) return { times, cutOff: false };
   }
   return { times, cutOff: open.size > 0 };
 }

@@ -75,32 +75,50 @@ async function react(
 const PAGE_SIZE = 100;
 const MAX_PAGES = 50;
 
-const ownNotesSchema = z.array(
-  z.object({
-    id: idField,
-    body: z.string().nullish(),
-    system: z.boolean().nullish(),
-    author: z.object({ id: idField }).nullish(),
-  }),
-);
+type NotesQuery = NonNullable<Parameters<MergeRequestNotes["all"]>[2]>;
+
+/**
+ * Reads a page of notes. It may be short without being the last one: GitLab takes out what our account must not read, such as
+ * mentions in a private project, after it has cut the page (`lib/api/notes.rb` of GitLab).
+ */
+export async function readNotes<Schema extends z.ZodType>(
+  client: GitLabClient,
+  { repository, number }: ChangeRequestRef,
+  asked: string,
+  { schema, ...query }: NotesQuery & { readonly schema: Schema; readonly page: number },
+): Promise<{ readonly notes: readonly z.output<Schema>[]; readonly more: boolean }> {
+  const pageSchema = z.object({
+    data: z.array(schema),
+    paginationInfo: z.object({ next: z.number().nullable() }),
+  });
+  const { data: notes, paginationInfo } = await client.read(pageSchema, asked, (gitlab) =>
+    new MergeRequestNotes(gitlab).all(repository, number, { ...query, perPage: PAGE_SIZE, showExpanded: true }),
+  );
+  return { notes, more: paginationInfo.next !== null || notes.length >= PAGE_SIZE };
+}
+
+const ownNoteSchema = z.object({
+  id: idField,
+  body: z.string().nullish(),
+  system: z.boolean().nullish(),
+  author: z.object({ id: idField }).nullish(),
+});
 
 /** Notes of the account with this id, oldest first, out of the first 5,000 of the merge request. */
 async function listOwn(
   client: GitLabClient,
-  { repository, number }: ChangeRequestRef,
+  change: ChangeRequestRef,
   account: string,
 ): Promise<readonly OwnComment[]> {
-  const asked = `list the comments of ${repository}!${number}`;
-  const order = { sort: "asc", orderBy: "created_at", perPage: PAGE_SIZE } as const;
+  const asked = `list the comments of ${change.repository}!${change.number}`;
+  const order = { schema: ownNoteSchema, sort: "asc", orderBy: "created_at" } as const;
   const own: OwnComment[] = [];
   for (let page = 1; page <= MAX_PAGES; page += 1) {
-    const notes = await client.read(ownNotesSchema, asked, (gitlab) =>
-      new MergeRequestNotes(gitlab).all(repository, number, { ...order, page }),
-    );
+    const { notes, more } = await readNotes(client, change, asked, { ...order, page });
     for (const { id, body, system, author } of notes) {
       if (system !== true && author?.id === account) own.push({ id, body: body ?? "" });
     }
-    if (notes.length < PAGE_SIZE) break;
+    if (!more) break;
   }
   return own;
 }
@@ -134,19 +152,17 @@ const mergeRequestsSchema = z.array(
 
 type RecentMerge = z.output<typeof mergeRequestsSchema>[number];
 
-const recentNotesSchema = z.array(
-  z.object({
-    id: idField,
-    body: commentField.nullish(),
-    type: z.string().nullish(),
-    system: z.boolean().nullish(),
-    internal: z.boolean().nullish(),
-    confidential: z.boolean().nullish(),
-    author: userField.nullish(),
-    created_at: timeField,
-    updated_at: timeField,
-  }),
-);
+const recentNoteSchema = z.object({
+  id: idField,
+  body: commentField.nullish(),
+  type: z.string().nullish(),
+  system: z.boolean().nullish(),
+  internal: z.boolean().nullish(),
+  confidential: z.boolean().nullish(),
+  author: userField.nullish(),
+  created_at: timeField,
+  updated_at: timeField,
+});
 
 /** GitLab leaves `updated_at` as it is if a note comes within a minute of the last update (`ThrottledTouch`). */
 const THROTTLED_MS = 60_000;
@@ -238,16 +254,14 @@ async function mergesSince(client: GitLabClient, repository: RepositoryName, sin
 
 /** What people wrote, and the newest note: GitLab itself writes one for each approval. */
 async function notesSince(client: GitLabClient, change: ChangeRequestRef, since: Date) {
-  const { repository, number } = change;
-  const order = { sort: "desc", orderBy: "created_at", perPage: PAGE_SIZE } as const;
-  const found = new Map<string, z.output<typeof recentNotesSchema>[number]>();
+  const asked = `list the comments of ${change.repository}!${change.number}`;
+  const order = { schema: recentNoteSchema, sort: "desc", orderBy: "created_at" } as const;
+  const found = new Map<string, z.output<typeof recentNoteSchema>>();
   for (let page = 1; page <= MAX_NOTE_PAGES; page += 1) {
-    const listed = await client.read(recentNotesSchema, `list the comments of ${repository}!${number}`, (gitlab) =>
-      new MergeRequestNotes(gitlab).all(repository, number, { ...order, page }),
-    );
+    const { notes: listed, more } = await readNotes(client, change, asked, { ...order, page });
     for (const note of listed) found.set(note.id, note);
     const oldest = listed.at(-1)?.created_at;
-    if (listed.length < PAGE_SIZE || oldest === undefined || oldest < since) break;
+    if (!more || (oldest !== undefined && oldest < since)) break;
   }
   const notes = [...found.values()];
   const comments = notes.flatMap((note): readonly RecentComment[] => {

@@ -243,6 +243,16 @@ describe("own account and comments", () => {
     expect(await host.self()).toEqual({ id: "900", login: "svc", bot: true });
   });
 
+  test("a page that is short because GitLab hides notes in it is not the last one", async () => {
+    const { host, api } = gitlabUnderTest();
+    api.get("/user").reply(200, { id: 900, username: "svc", bot: true });
+    const page = (number: number) => api.get(`${MERGE_REQUEST}/notes`).query((query) => query.page === String(number));
+    page(1).reply(200, [{ id: 1, body: "x", author: { id: 101 } }], { "x-next-page": "2" });
+    page(2).reply(200, [], { "x-next-page": "3" });
+    page(3).reply(200, [{ id: 201, body: "ours", author: { id: 900 } }], { "x-next-page": "" });
+    expect(await host.listOwnComments(ref)).toEqual([{ id: "201", body: "ours" }]);
+  });
+
   test("comments are posted as plain notes and edited", async () => {
     const { host, api } = gitlabUnderTest();
     api.post(`${MERGE_REQUEST}/notes`, { body: "hello" }).reply(201, { id: 55 });
@@ -499,5 +509,21 @@ describe("the activity of a busy project", () => {
     const ids = comments.map(({ id }) => Number(id));
     expect(new Set(ids).size).toBe(ids.length);
     expect(ids.toSorted((a, b) => a - b)).toEqual(Array.from({ length: 198 }, (_, index) => 103 + index));
+  });
+
+  test("has the comments behind a page in which GitLab hides notes", async () => {
+    const { host, api } = gitlabUnderTest();
+    const at = "2026-03-02T10:00:30.000Z";
+    api
+      .get(`${PROJECT}/merge_requests`)
+      .query(true)
+      .reply(200, [mergeRequest({ updated_at: at })]);
+    const author = { id: 101, username: "ana" };
+    const note = (id: number) => ({ id, body: `${id}`, author, created_at: at, updated_at: at });
+    const page = (number: number) => api.get(`${MERGE_REQUEST}/notes`).query((query) => query.page === String(number));
+    page(1).reply(200, [], { "x-next-page": "2" });
+    page(2).reply(200, [note(100)], { "x-next-page": "" });
+    const { comments } = await host.recentActivity(ref, since);
+    expect(comments.map(({ id }) => id)).toEqual(["100"]);
   });
 });
