@@ -59,18 +59,33 @@ export function deliveryId(host: HostId, header: IncomingHttpHeaders[string], bo
   return `${host}-${given ?? createHash("sha256").update(body).digest("hex")}`;
 }
 
+/** The addresses of one server. */
+export interface HostServer {
+  /** Root of its web pages and of git over HTTPS, without a final slash. */
+  readonly webUrl: string;
+  /** Its other host names. They lead to the path of `webUrl`, or to the same from their own root. */
+  readonly aliases: readonly string[];
+}
+
+function pathOf({ webUrl }: HostServer): string {
+  return new URL(`${webUrl}/`).pathname;
+}
+
 /** The addresses of a repository under other host names of the same server. */
-export function urlsAtAliases(aliases: readonly string[], repository: RepositoryName): readonly string[] {
-  return aliases.flatMap((alias) => [`https://${alias}/${repository}.git`, `git@${alias}:${repository}.git`]);
+export function urlsAtAliases(server: HostServer, repository: RepositoryName): readonly string[] {
+  const path = pathOf(server);
+  // From the root of the host name, that of a group with the name of the path is another repository's.
+  const paths = `/${repository}`.toLowerCase().startsWith(path.toLowerCase()) ? [path] : [path, "/"];
+  return server.aliases.flatMap((alias) => [
+    ...paths.map((root) => `https://${alias}${root}${repository}.git`),
+    `git@${alias}:${repository}.git`,
+  ]);
 }
 
 /** The repository of a server that a URL names; undefined if it is not one of that server, by any of its names. */
-export function repositoryAt(
-  url: string,
-  { webUrl, aliases }: { readonly webUrl: string; readonly aliases: readonly string[] },
-): RepositoryName | undefined {
-  const roots = [webUrl, ...aliases.map((alias) => `https://${alias}`)];
-  const path = roots.map((root) => pathBelow(root, url)).find((one) => one !== undefined);
+export function repositoryAt(url: string, server: HostServer): RepositoryName | undefined {
+  const roots = server.aliases.flatMap((alias) => [`https://${alias}${pathOf(server)}`, `https://${alias}`]);
+  const path = [server.webUrl, ...roots].map((root) => pathBelow(root, url)).find((one) => one !== undefined);
   const read = repositoryField.safeParse(path);
   return read.success ? read.data : undefined;
 }

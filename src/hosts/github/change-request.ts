@@ -4,6 +4,7 @@ import type { ChangeRequest, ChangeRequestRef, Mergeability } from "../../core/m
 import { BaseBranchGone } from "../../core/model/errors.js";
 import type { Clock } from "../../core/ports/clock.js";
 import {
+  type HostServer,
   idField,
   ifFound,
   readUntil,
@@ -63,7 +64,7 @@ const comparisonSchema = z.object({
 export async function getChangeRequest(
   client: GitHubClient,
   given: ChangeRequestRef,
-  aliases: readonly string[],
+  server: HostServer,
   signal?: AbortSignal,
 ): Promise<ChangeRequest> {
   const pull = await findPull(client, given, signal);
@@ -85,18 +86,18 @@ export async function getChangeRequest(
   ]);
   // Deleting the base branch closes the pull request; then its last known tip counts.
   if (base === undefined && pull.state !== "closed") {
-    throw new BaseBranchGone(changeOf(pull, change, { baseRevision: sha, mergeBase: sha }, aliases));
+    throw new BaseBranchGone(changeOf(pull, change, { baseRevision: sha, mergeBase: sha }, server));
   }
   const tip = base?.revision ?? sha;
   const comparison = early?.base_commit.sha === tip ? early : await compare(tip);
-  return changeOf(pull, change, { baseRevision: tip, mergeBase: comparison.merge_base_commit.sha }, aliases);
+  return changeOf(pull, change, { baseRevision: tip, mergeBase: comparison.merge_base_commit.sha }, server);
 }
 
 function changeOf(
   pull: Pull,
   change: ChangeRequestRef,
   at: Pick<ChangeRequest, "baseRevision" | "mergeBase">,
-  aliases: readonly string[],
+  server: HostServer,
 ): ChangeRequest {
   const { full_name: fullName, clone_url, ssh_url, html_url } = pull.base.repo;
   return {
@@ -119,7 +120,7 @@ function changeOf(
     mergeability: mergeabilityOf(pull),
     repositoryUrls: [
       ...[clone_url, ssh_url, html_url].filter((url) => typeof url === "string"),
-      ...urlsAtAliases(aliases, fullName),
+      ...urlsAtAliases(server, fullName),
     ],
   };
 }

@@ -10,6 +10,7 @@ import { type ContentWrite, createContentPace, type InTurn } from "../content-pa
 import {
   decodeAnswer,
   HostRefusal,
+  type HostServer,
   idField,
   ifFound,
   isAside,
@@ -58,6 +59,7 @@ export function createGitHubHost(config: GitHubConfig, parts: HostParts): CodeHo
   ).replace(/\/+$/, "");
   const { clock, waits, log } = parts;
   const { appId, privateKey, aliases, requestTimeoutMs = 30_000 } = config;
+  const server: HostServer = { webUrl, aliases };
   const client = createGitHubClient({ appId, privateKey, apiUrl, requestTimeoutMs, clock, waits, log });
   const self = keepAccount(() => findSelf(client, apiUrl));
   const limited = isOnline(apiUrl) ? () => true : () => client.showsLimit();
@@ -80,7 +82,7 @@ export function createGitHubHost(config: GitHubConfig, parts: HostParts): CodeHo
     // An App's key does not expire.
     tokenExpires: () => Promise.resolve(undefined),
     scarceUntil: ({ repository }) => client.scarceUntil(repository),
-    getChangeRequest: (change, signal) => getChangeRequest(client, change, aliases, signal),
+    getChangeRequest: (change, signal) => getChangeRequest(client, change, server, signal),
     state: (change) => getState(client, change),
     recentActivity: createRecentActivity(client),
     mergeability: (change, signal) => getMergeability(client, change, clock, signal),
@@ -91,7 +93,7 @@ export function createGitHubHost(config: GitHubConfig, parts: HostParts): CodeHo
     mayRead: async (change, person) =>
       hasPermission(client, await withPresentName(client, change), person, ["admin", "write", "read"]),
     belongsToAny: (change, user, teams) => belongsToAnyTeam(client, change, user, teams),
-    readFile: (file) => readFile(client, file, { webUrl, aliases }),
+    readFile: (file) => readFile(client, file, server),
     cloneSource: createCloneSource(client, { webUrl, clock }),
     ...createComments(client, self, inTurn),
     commitUrl: ({ webUrl }, commit) => `${webUrl.replace(/\/pull\/\d+$/, "")}/commit/${commit}`,
@@ -326,7 +328,7 @@ const filesSchema = z.object({ standard: contentSchema, followed: contentSchema.
 async function readFile(
   client: GitHubClient,
   { repoURL, path, follows }: ForeignFile,
-  server: Parameters<typeof repositoryAt>[1],
+  server: HostServer,
 ): Promise<readonly FileContent[] | undefined> {
   const repository = repositoryAt(repoURL, server);
   // All of GitHub's repositories belong to an owner directly.

@@ -5,6 +5,7 @@ import type { ChangeRequest, ChangeRequestRef, InRepository, Mergeability } from
 import { BaseBranchGone, HostFailure } from "../../core/model/errors.js";
 import type { Clock } from "../../core/ports/clock.js";
 import {
+  type HostServer,
   idField,
   ifFound,
   readUntil,
@@ -73,7 +74,7 @@ const commitSchema = z.object({ id: revisionField });
 export async function getChangeRequest(
   client: GitLabClient,
   given: ChangeRequestRef,
-  aliases: readonly string[],
+  server: HostServer,
   clock: Clock,
   signal?: AbortSignal,
 ): Promise<ChangeRequest> {
@@ -101,7 +102,7 @@ export async function getChangeRequest(
     ifFound(findBranch(client, at, merge.target_branch, signal)),
   ]);
   const change = { ...given, repository: project.path_with_namespace, repositoryId };
-  const known = { ...merge, sha: merge.sha, project, aliases };
+  const known = { ...merge, sha: merge.sha, project, server };
   const last = merge.diff_refs?.start_sha ?? merge.sha;
   // If the target branch of a closed merge request was deleted, its last known tip counts.
   if (found === undefined && (merge.state === "opened" || merge.diff_refs?.start_sha === undefined)) {
@@ -121,11 +122,11 @@ export async function getChangeRequest(
 interface Known extends MergeRequest {
   readonly sha: Revision;
   readonly project: z.output<typeof projectSchema>;
-  readonly aliases: readonly string[];
+  readonly server: HostServer;
 }
 
 function changeOf(
-  { project, aliases, ...merge }: Known,
+  { project, server, ...merge }: Known,
   change: ChangeRequestRef,
   at: Pick<ChangeRequest, "baseRevision" | "mergeBase">,
 ): ChangeRequest {
@@ -150,7 +151,7 @@ function changeOf(
     mergeability: mergeabilityOf(merge),
     repositoryUrls: [
       ...[project.http_url_to_repo, project.ssh_url_to_repo, project.web_url].filter((url) => typeof url === "string"),
-      ...urlsAtAliases(aliases, project.path_with_namespace),
+      ...urlsAtAliases(server, project.path_with_namespace),
     ],
   };
 }

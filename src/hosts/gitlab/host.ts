@@ -10,6 +10,7 @@ import type { Log } from "../../core/ports/log.js";
 import { WEBHOOK_PATHS } from "../../names.js";
 import { createContentPace } from "../content-pace.js";
 import {
+  type HostServer,
   idField,
   ifFound,
   isAside,
@@ -51,6 +52,7 @@ type GitLabParts = Pick<HostParts, "clock" | "budget" | "waits"> & { readonly lo
 export function createGitLabHost(config: GitLabConfig, parts: GitLabParts): CodeHost {
   const { clock, waits, log } = parts;
   const url = config.url.replace(/\/+$/, "");
+  const server: HostServer = { webUrl: url, aliases: config.aliases };
   const { token, requestTimeoutMs = 30_000 } = config;
   const client = createGitLabClient({ url, token, requestTimeoutMs, clock, waits });
   const self = keepAccount(() => findSelf(client, log));
@@ -68,7 +70,7 @@ export function createGitLabHost(config: GitLabConfig, parts: GitLabParts): Code
     version: () => findVersion(client),
     tokenExpires: () => findExpiry(client),
     scarceUntil: () => client.scarceUntil(),
-    getChangeRequest: (change, signal) => getChangeRequest(client, change, config.aliases, clock, signal),
+    getChangeRequest: (change, signal) => getChangeRequest(client, change, server, clock, signal),
     state: (change) => getState(client, change),
     recentActivity: createRecentActivity(client),
     mergeability: (change, signal) => getMergeability(client, change, clock, signal),
@@ -80,7 +82,7 @@ export function createGitLabHost(config: GitLabConfig, parts: GitLabParts): Code
       const present = await withPresentName(client, change);
       return present !== undefined && mayRead(client, present, person);
     },
-    readFile: (file) => readFile(client, file, { webUrl: url, aliases: config.aliases }),
+    readFile: (file) => readFile(client, file, server),
     cloneSource: (change) =>
       Promise.resolve({
         url: `${url}/${change.repository}.git`,
@@ -281,7 +283,7 @@ const filesSchema = z.object({
 async function readFile(
   client: GitLabClient,
   { repoURL, path, follows }: ForeignFile,
-  server: Parameters<typeof repositoryAt>[1],
+  server: HostServer,
 ): Promise<readonly FileContent[] | undefined> {
   const repository = repositoryAt(repoURL, server);
   if (repository === undefined) return undefined;

@@ -1,5 +1,6 @@
 import { describe, expect, test } from "@jest/globals";
 import nock from "nock";
+import { isOwnRepository } from "../../../src/core/detect/tree/repository-url.js";
 import { HostFailure } from "../../../src/core/model/errors.js";
 import { collectGarbage } from "../../collect-garbage.js";
 import { interceptRequests } from "../intercept.js";
@@ -19,10 +20,10 @@ import {
 interceptRequests();
 
 describe("facts of a merge request", () => {
-  function answerFacts(api: nock.Scope, changes: Record<string, unknown> = {}) {
+  function answerFacts(api: nock.Scope, changes: Record<string, unknown> = {}, path = "acme/platform/gitops") {
     api.get(MERGE_REQUEST).reply(200, mergeRequest(changes));
     api.get(PROJECT).reply(200, {
-      path_with_namespace: "acme/platform/gitops",
+      path_with_namespace: path,
       default_branch: "main",
       web_url: "https://gitlab.example.com/git/acme/platform/gitops",
       http_url_to_repo: "https://gitlab.example.com/git/acme/platform/gitops.git",
@@ -30,7 +31,7 @@ describe("facts of a merge request", () => {
     });
     api.get(`${PROJECT}/repository/branches/main`).reply(200, { commit: { id: BASE }, protected: true });
     api
-      .get(`${PROJECT}/repository/merge_base`)
+      .get(`/projects/${encodeURIComponent(path)}/repository/merge_base`)
       .query({ "refs[]": [BASE, HEAD] })
       .reply(200, { id: FORK_POINT });
   }
@@ -45,6 +46,7 @@ describe("facts of a merge request", () => {
         "https://gitlab.example.com/git/acme/platform/gitops.git",
         "git@gitlab.example.com:acme/platform/gitops.git",
         "https://gitlab.example.com/git/acme/platform/gitops",
+        "https://git.example.com/git/acme/platform/gitops.git",
         "https://git.example.com/acme/platform/gitops.git",
         "git@git.example.com:acme/platform/gitops.git",
       ],
@@ -74,6 +76,34 @@ describe("facts of a merge request", () => {
     answerFacts(api);
     await host.getChangeRequest(ref);
     expect(clock.sleeps).toEqual([500, 1000]);
+  });
+
+  test("name its repository below the server's path, under other host names too, and not another one that looks like it", async () => {
+    const { host, api } = gitlabUnderTest();
+    const read = async (path: string) => {
+      answerFacts(api, {}, path);
+      const { repositoryUrls } = await host.getChangeRequest(ref);
+      return (url: string) => isOwnRepository({ repositoryUrls }, url);
+    };
+    const isOwn = await read("acme/platform/gitops");
+    expect(isOwn("https://git.example.com/git/acme/platform/gitops")).toBe(true);
+    expect(isOwn("https://git.example.com/acme/platform/gitops")).toBe(true);
+    const isOther = await read("git/acme/platform/gitops");
+    expect(isOther("https://git.example.com/git/git/acme/platform/gitops")).toBe(true);
+    expect(isOther("https://git.example.com/git/acme/platform/gitops")).toBe(false);
+  });
+
+  test.each([
+    "https://git.example.com/git/acme/web.git",
+    "https://git.example.com/acme/web",
+    "git@git.example.com:acme/web",
+  ])("a file at %s is read in its own project", async (repoURL) => {
+    const { host } = gitlabUnderTest();
+    const blobs = { nodes: [{ mode: "100644", rawTextBlob: "a: 1" }] };
+    nock("https://gitlab.example.com")
+      .post("/git/api/graphql", (body: { variables: { project: string } }) => body.variables.project === "acme/web")
+      .reply(200, { data: { project: { repository: { standard: blobs } } } });
+    expect(await host.readFile({ repoURL, path: ".svc.yaml", follows: "" })).toEqual([{ kind: "text", text: "a: 1" }]);
   });
 
   test("are a failure when there is never a head", async () => {
