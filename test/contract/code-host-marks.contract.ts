@@ -94,6 +94,13 @@ export function marksContract(under: () => CodeHostUnderTest): void {
       expect(statuses(change.headRevision)).toMatchObject([{ description: `${"x".repeat(longestStatus - 2)}…` }]);
     });
 
+    test("whose link is longer than the host takes is set without it", async () => {
+      const change = await openWithPipeline();
+      const url = `https://svc.example.com/${"deep/".repeat(60)}7`;
+      await under().host.setStatus(change, status("failure", { url }));
+      expect(statuses(change.headRevision)).toMatchObject([{ name: "svc/sync", state: "failure" }]);
+    });
+
     test("of an older head is not put on the new one", async () => {
       const { forge, repository, host } = under();
       const change = await openWithPipeline();

@@ -10,6 +10,7 @@ import { page } from "./paging.js";
 import { showUser, type ShownUser } from "./present-user.js";
 
 const longestDescription = 255;
+const longestLink = 255;
 
 /** Commit statuses of external programs. Setting one without a pipeline is a violation. */
 export function statusRoutes(router: Router, instance: Instance): void {
@@ -53,6 +54,9 @@ export function statusRoutes(router: Router, instance: Instance): void {
           400,
           `400 Bad request - Description is too long (maximum is ${longestDescription} characters)`,
         );
+      }
+      if ((target_url?.length ?? 0) > longestLink) {
+        throw new ApiFailure(400, `400 Bad request - Target url is too long (maximum is ${longestLink} characters)`);
       }
       const status: CommitStatus = {
         id: instance.nextId(),

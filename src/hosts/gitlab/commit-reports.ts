@@ -56,7 +56,7 @@ export function createDeployments(
 
 const DEPLOYMENT_STATUSES = { running: "running", succeeded: "success", failed: "failed" } as const;
 
-/** GitLab refuses a longer link of an environment. */
+/** GitLab refuses a longer link of an environment, and one of a status (`app/models/generic_commit_status.rb` of GitLab). */
 const LONGEST_LINK = 255;
 
 const deploymentSchema = z.object({
@@ -177,6 +177,7 @@ export async function setStatus(
   }
   const asked = `set the commit status of ${repository}!${number}`;
   const state = STATES[status.state];
+  const link = status.url !== undefined && status.url.length <= LONGEST_LINK ? { targetUrl: status.url } : {};
   try {
     await client.ask(asked, (gitlab) =>
       new Commits(gitlab).editStatus(repository, pipeline.sha, state, {
@@ -184,7 +185,7 @@ export async function setStatus(
         ref: pipeline.ref,
         pipelineId: pipeline.id,
         description: oneLine(status.description, GITLAB.maxStatusDescription - 1),
-        ...(status.url === undefined ? {} : { targetUrl: status.url }),
+        ...link,
       }),
     );
   } catch (error) {
