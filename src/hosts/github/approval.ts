@@ -12,6 +12,7 @@ import type {
   User,
 } from "../../core/model/change-request.js";
 import { HostFailure } from "../../core/model/errors.js";
+import { isOlder } from "../../core/ports/deployer.js";
 import { idField, ifFound, loginField, oneLine, timeField } from "../host-answer.js";
 import { readRevertBody } from "../revert-marker.js";
 import { getPull } from "./change-request.js";
@@ -190,9 +191,17 @@ const approvalSchema = z.object({
 type Review = z.output<typeof reviewSchema>;
 type BaseChange = z.output<typeof baseChangeSchema>;
 
+/** Older servers have no merge queues, and refuse a query with this field: https://github.com/facebook/sapling/issues/906 */
+const FIRST_WITH_QUEUES = "3.12";
+const WITHOUT_QUEUES = APPROVAL_QUERY.replace(/\bisInMergeQueue\b/, "");
+
 export async function getReviews(client: GitHubClient, change: ChangeRequest): Promise<Reviews> {
   const asked = `read the reviews of ${change.repository}#${change.number}`;
-  const pull = await client.queryPullRequest(approvalSchema, change, asked, APPROVAL_QUERY);
+  // The first answer tells the version.
+  await client.installationOf(change.repository);
+  const hasQueues = isOlder(client.serverVersion() ?? FIRST_WITH_QUEUES, FIRST_WITH_QUEUES) !== true;
+  const query = hasQueues ? APPROVAL_QUERY : WITHOUT_QUEUES;
+  const pull = await client.queryPullRequest(approvalSchema, change, asked, query);
   const verdict = { ...judgeReviews(change, pull), ...(pull.isInMergeQueue ? { queued: true as const } : {}) };
   if (verdict.missing === undefined) return verdict;
   return { ...verdict, missing: `${verdict.missing}${await describeAwaited(client, change)}` };

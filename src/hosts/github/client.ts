@@ -60,7 +60,7 @@ export interface GitHubClient {
   now(): Date;
   /** The time of GitHub's last answer, by its own clock. */
   answeredAt(): Date | undefined;
-  /** The version in GitHub's last answer; undefined for GitHub's own service. */
+  /** The version in GitHub's last answer that has one; undefined for GitHub's own service. */
   serverVersion(): string | undefined;
   /** Whether an answer of the last hour named a rate limit: self-hosted servers have none by default. */
   showsLimit(): boolean;
@@ -144,7 +144,8 @@ export function createGitHubClient(options: GitHubClientOptions): GitHubClient {
     waits: (until) => options.waits.begin({ host: "hosta", account: undefined, reason: "asked", until }),
     onAnswer: (headers) => {
       answeredAt = timeOf(headers);
-      serverVersion = /\d+\.\d+[\d.]*/.exec(headers.get("x-github-enterprise-version") ?? "")?.[0];
+      // A proxy in front of a server may answer without it.
+      serverVersion = /\d+\.\d+[\d.]*/.exec(headers.get("x-github-enterprise-version") ?? "")?.[0] ?? serverVersion;
       if (headers.has("x-ratelimit-limit")) limitShownAt = options.clock.now().getTime();
     },
   });

@@ -223,6 +223,19 @@ describe("failures", () => {
     expect(await host.reviews(change)).toMatchObject({ approved: true });
   });
 
+  test.each([
+    ["3.10.4", false],
+    ["3.11.0", false],
+    ["3.12.0", true],
+    ["", true],
+  ])("a server of version %j is asked for merge queues only if it has them", async (version, hasQueues) => {
+    const { host, api } = githubUnderTest({ version });
+    api
+      .post("/graphql", ({ query }: { query: string }) => query.includes("isInMergeQueue") === hasQueues)
+      .reply(200, { data: { repository: { pullRequest: pullRequest(null, [review("APPROVED")]) } } });
+    expect(await host.reviews(change)).toMatchObject({ approved: true });
+  });
+
   test("no pull request in the answer is no approval", async () => {
     const { host, api } = githubUnderTest();
     api.post("/graphql").reply(200, { data: { repository: null } });
