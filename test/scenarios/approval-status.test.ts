@@ -118,6 +118,21 @@ describe.each(HOSTS)("svc/sync after an approval on %s", (host) => {
   });
 });
 
+test("svc/sync that GitLab does not set because another program sets one there is set a minute later", async () => {
+  const bot = await startBot({ host: "hostb", config: { hostb: { commit_status: true } } });
+  const one = await bot.open({ "README.md": "hello" }, { draft: true });
+  const fault = { kind: "status", status: 409, body: '{"message":"409 Conflict"}' } as const;
+  await reopen(bot, one, () =>
+    bot.forge.faults.add({ method: "POST", path: /\/statuses\/[0-9a-f]{40}$/, times: 20, fault }),
+  );
+  expect(statusOf(bot, one)).toBe("none: ");
+  bot.forge.faults.clear();
+  bot.clock.advance(60_000);
+  // The next mark wakes the publisher.
+  await bot.approve(await bot.open({ "docs/more.md": "more" }, { draft: true }));
+  expect(statusOf(bot, one)).toBe("success: nothing to deploy");
+});
+
 describe("svc/sync while GitLab wants more approvals", () => {
   test("the first of two approvals leaves it pending, the second makes it green", async () => {
     const bot = await startBot({

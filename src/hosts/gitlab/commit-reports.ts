@@ -9,6 +9,7 @@ import type {
   Push,
   User,
 } from "../../core/model/change-request.js";
+import { HostFailure } from "../../core/model/errors.js";
 import type {
   CodeHost,
   CommitStatus,
@@ -189,8 +190,11 @@ export async function setStatus(
       }),
     );
   } catch (error) {
+    if (!(error instanceof HostRefusal)) throw error;
+    // Another one is set on the commit just now: `app/services/ci/create_commit_status_service.rb` of GitLab.
+    if (error.status === 409) throw new HostFailure("failed", error.message, { cause: error });
     // "Cannot transition status": it may be set already.
-    if (!(error instanceof HostRefusal && error.status === 400)) throw error;
+    if (error.status !== 400) throw error;
     const statuses = await client.read(statusesSchema, asked, (gitlab) =>
       new Commits(gitlab).allStatuses(repository, pipeline.sha, { name: STATUS_NAME, ref: pipeline.ref }),
     );
