@@ -11,7 +11,7 @@ import {
   requestBytes,
 } from "../http/fetch-text.js";
 import { SERVICE } from "../names.js";
-import { type FailureWords, isRateLimited, pauseAskedFor } from "./host-answer.js";
+import { type FailureWords, HostRefusal, isRateLimited, pauseAskedFor } from "./host-answer.js";
 import { REPORTED_WAIT_MS, type ReportedWait } from "./limit-waits.js";
 
 interface HostRequest {
@@ -64,6 +64,8 @@ interface HostFetchOptions {
   readonly requestTimeoutMs: number;
   /** Whether the request changes nothing. Writes are repeated only after the rate limit, when nothing was done. */
   readonly isRead: RequestTest;
+  /** Whether the request rests on checks that a pause would outdate. It is neither held nor repeated: see `pastLimit`. */
+  readonly isChecked?: RequestTest;
   /** GitHub answers 301 within its own origin for a renamed repository; reads follow that. */
   readonly followsOwnRedirects: boolean;
   /** Reports a wait of more than ten seconds for the host's limit. */
@@ -102,9 +104,10 @@ export function createHostFetch(options: HostFetchOptions): HostFetch {
     const method = (request.method ?? "GET").toUpperCase();
     const signal = request.signal ?? undefined;
     const reads = options.isRead(method, url, request.body);
+    const isChecked = options.isChecked?.(method, url, request.body) === true;
     const sender = { credentials: request.headers?.authorization ?? "", reads };
-    for (let attempt = 1; ; attempt += 1) {
-      if (!reads) await holds.pass(sender.credentials, signal);
+    for (let attempt = isChecked ? MAX_TRIES : 1; ; attempt += 1) {
+      if (!reads && !isChecked) await holds.pass(sender.credentials, signal);
       const outcome = await tryOnce(options, { url, method, reads, request });
       if (outcome instanceof HostAnswer) onAnswer?.(outcome.headers);
       const answer = outcome instanceof HostAnswer ? judged(outcome, clock.now()) : undefined;
@@ -118,6 +121,19 @@ export function createHostFetch(options: HostFetchOptions): HostFetch {
       if (reads) await clock.sleep(pause, signal);
     }
   };
+}
+
+/** Does what a limit refused once more after a pause of a minute at most, from its first check on. */
+export async function pastLimit<T>(clock: Clock, work: () => Promise<T>): Promise<T> {
+  for (let tries = 1; ; tries += 1) {
+    try {
+      return await work();
+    } catch (error) {
+      const pause = error instanceof HostRefusal && error.reason === "rate-limited" ? error.retryAfterMs : undefined;
+      if (pause === undefined || pause > MAX_RETRY_AFTER_MS || tries === MAX_TRIES) throw error;
+      await clock.sleep(pause);
+    }
+  }
 }
 
 /** Who sent a request, and whether it changes nothing. */

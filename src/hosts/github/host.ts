@@ -22,6 +22,7 @@ import {
   repositoryAt,
   underPresentName,
 } from "../host-answer.js";
+import { pastLimit } from "../host-fetch.js";
 import type { HostParts } from "../host-module.js";
 import { getAuthorship, getReviews } from "./approval.js";
 import { findRepository, getChangeRequest, getMergeability, getState } from "./change-request.js";
@@ -105,7 +106,8 @@ export function createGitHubHost(config: GitHubConfig, parts: HostParts): CodeHo
     statusPerChange: false,
     openWithHead: (head) => openWithHead(client, head),
     mergeGroup: (group) => mergeGroup(client, group),
-    merge: (change, confirm) => inTurn(change, MERGE_WRITE, () => merge(client, change, confirm, clock)),
+    merge: (change, confirm) =>
+      inTurn(change, MERGE_WRITE, () => pastLimit(clock, () => merge(client, change, confirm, clock))),
     updateBranch: (change) => updateBranch(client, change, clock),
     revert: async (change, asker) => revert(client, change, asker, (await self()).id),
     ...createDeployments(client, config, self, inTurn),

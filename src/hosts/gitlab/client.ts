@@ -99,6 +99,8 @@ export function createGitLabClient(options: GitLabClientOptions): GitLabClient {
     clock,
     requestTimeoutMs,
     isRead,
+    isChecked: (_method, { pathname }) =>
+      /\/merge_requests\/\d+\/merge$|\/merge_trains\/merge_requests\/\d+$/.test(pathname),
     followsOwnRedirects: false,
     onAnswer: (headers) => {
       answeredAt = timeOf(headers);

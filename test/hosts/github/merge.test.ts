@@ -48,6 +48,29 @@ test("is not tried unless it is confirmed, nor into another base branch", async 
   expect(await host.merge(change, keep)).toEqual({ kind: "barred" });
 });
 
+test("is confirmed again after the pause that a limit asks for", async () => {
+  const { host, api, clock } = githubUnderTest();
+  api.get(PULL).reply(200, pull());
+  api.put(`${PULL}/merge`).reply(429, {}, { "retry-after": "30" });
+  const answers = [intent, undefined];
+  expect(await host.merge(change, () => Promise.resolve(answers.shift()))).toEqual({ kind: "barred" });
+  expect([answers, clock.sleeps]).toEqual([[], [30_000]]);
+});
+
+test("a place in the merge queue is confirmed again after the pause that a limit asks for", async () => {
+  const { host, api } = githubUnderTest();
+  api.get(PULL).times(2).reply(200, pull());
+  api.put(`${PULL}/merge`).reply(405, { message: "Changes must be made through the merge queue" });
+  const queue = { data: { repository: { pullRequest: { ...NO_QUEUE, isMergeQueueEnabled: true } } } };
+  api.post("/graphql").times(2).reply(200, queue);
+  api
+    .post("/graphql", /enqueuePullRequest/)
+    .reply(200, { errors: [{ type: "RATE_LIMITED", message: "limit" }] }, { "retry-after": "30" });
+  const answers = [intent, intent, undefined];
+  expect(await host.merge(change, () => Promise.resolve(answers.shift()))).toEqual({ kind: "barred" });
+  expect(answers).toEqual([]);
+});
+
 test("is confirmed again before each further try", async () => {
   const { host, api } = githubUnderTest();
   api

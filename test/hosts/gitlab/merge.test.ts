@@ -40,6 +40,25 @@ test("is not tried unless it is confirmed, nor into another target branch", asyn
   expect(await host.merge(change, keep)).toEqual({ kind: "barred" });
 });
 
+test("is confirmed again after the pause that a limit asks for", async () => {
+  const { host, api, clock } = mergeUnderTest();
+  api.get(MERGE_REQUEST).reply(200, mergeRequest());
+  api.put(MERGE).reply(429, {}, { "retry-after": "30" });
+  const answers = [intent, undefined];
+  expect(await host.merge(change, () => Promise.resolve(answers.shift()))).toEqual({ kind: "barred" });
+  expect([answers, clock.sleeps]).toEqual([[], [30_000]]);
+});
+
+test("a place on the merge train is confirmed again after the pause that a limit asks for", async () => {
+  const { host, api } = gitlabUnderTest();
+  api.get(PROJECT).times(2).reply(200, { merge_trains_enabled: true });
+  api.get(MERGE_REQUEST).reply(200, mergeRequest());
+  api.post(`${PROJECT}/merge_trains/merge_requests/17`).reply(429, {}, { "retry-after": "30" });
+  const answers = [intent, undefined];
+  expect(await host.merge(change, () => Promise.resolve(answers.shift()))).toEqual({ kind: "barred" });
+  expect(answers).toEqual([]);
+});
+
 test("is confirmed again before each further try", async () => {
   const { host, api } = mergeUnderTest();
   api
