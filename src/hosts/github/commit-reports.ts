@@ -16,8 +16,9 @@ import type {
 import { DEPLOYER_TITLE, SERVICE, STATUS_NAME } from "../../names.js";
 import type { ContentWrite, InTurn } from "../content-pace.js";
 import { environmentName } from "../environment-name.js";
-import { decodeAnswer, idField, loginField, numberField, oneLine, revisionField } from "../host-answer.js";
+import { decodeAnswer, idField, numberField, oneLine, revisionField } from "../host-answer.js";
 import type { GitHubClient } from "./client.js";
+import { findInstalled } from "./installations.js";
 import { GITHUB } from "./words.js";
 
 /** https://docs.github.com/repositories/configuring-branches-and-merges-in-your-repository/configuring-pull-request-merges/managing-a-merge-queue */
@@ -295,14 +296,8 @@ function runOf(payload: unknown): string | undefined {
 }
 
 const grantsSchema = z.object({ permissions: z.record(z.string(), z.string()) });
-const installationsSchema = z.array(
-  grantsSchema.extend({
-    account: z.object({ login: loginField }).nullish().catch(undefined),
-    suspended_at: z.string().nullish(),
-  }),
-);
 
-/** Whether the App, and each of its first hundred installations, may write deployments. */
+/** Whether the App, and each of its installations, may write deployments. */
 async function missingForDeployments(client: GitHubClient): Promise<readonly string[]> {
   const asked = "read the App's permissions";
   const app = await client.asApp(asked, (octokit) => octokit.rest.apps.getAuthenticated());
@@ -311,12 +306,11 @@ async function missingForDeployments(client: GitHubClient): Promise<readonly str
       `the App lacks the permission \`Deployments: read and write\`, which github.deployments needs. Add it in the App's settings, then accept it in its installations`,
     ];
   }
-  const listed = await client.asApp(asked, (octokit) => octokit.rest.apps.listInstallations({ per_page: 100 }));
-  return decodeAnswer(installationsSchema, listed, GITHUB, asked)
-    .filter((one) => !one.suspended_at && !mayDeploy(one))
+  return (await findInstalled(client))
+    .filter((one) => !one.suspended && !mayDeploy(one))
     .map(
-      ({ account }) =>
-        `the App's installation on ${account?.login ?? "an account"} lacks the permission \`Deployments: read and write\`, which github.deployments needs. Accept it in the installation's settings`,
+      ({ owner = "an account" }) =>
+        `the App's installation on ${owner} lacks the permission \`Deployments: read and write\`, which github.deployments needs. Accept it in the installation's settings`,
     );
 }
 

@@ -16,6 +16,7 @@ const installationsSchema = z.array(
     id: z.int().positive(),
     suspended_at: z.string().nullish(),
     account: z.object({ login: loginField }).nullish().catch(undefined),
+    permissions: z.record(z.string(), z.string()).nullish(),
   }),
 );
 
@@ -24,6 +25,7 @@ interface Installation {
   /** Undefined where it is installed on something that has no login. */
   readonly owner: string | undefined;
   readonly suspended: boolean;
+  readonly permissions: Readonly<Record<string, string>>;
 }
 
 /** Where the App is installed, the first thousand. */
@@ -33,8 +35,8 @@ export async function findInstalled(client: GitHubClient): Promise<readonly Inst
   for (let page = 1; page <= MOST_PAGES; page += 1) {
     const data = await client.asApp(asked, ({ rest }) => rest.apps.listInstallations({ per_page: 100, page }));
     const listed = decodeAnswer(installationsSchema, data, GITHUB, asked);
-    for (const { id, account, suspended_at } of listed) {
-      found.push({ id, owner: account?.login, suspended: Boolean(suspended_at) });
+    for (const { id, account, suspended_at, permissions } of listed) {
+      found.push({ id, owner: account?.login, suspended: Boolean(suspended_at), permissions: permissions ?? {} });
     }
     if (listed.length < 100) break;
   }

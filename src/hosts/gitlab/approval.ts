@@ -5,7 +5,7 @@ import { HostFailure } from "../../core/model/errors.js";
 import type { Clock } from "../../core/ports/clock.js";
 import { idField, ifFound, loginField, oneLine, readUntil, revisionField } from "../host-answer.js";
 import { type IsProgram, mayWrite } from "./access.js";
-import { getMergeRequest } from "./change-request.js";
+import { getMergeRequest, PENDING } from "./change-request.js";
 import type { GitLabClient } from "./client.js";
 import { readNotes } from "./notes.js";
 import { isBot } from "./webhook.js";
@@ -50,9 +50,6 @@ interface ApprovalFacts {
   readonly openRules: string;
 }
 
-/** After a push GitLab revokes approvals in the background; until then it still shows the old ones. */
-const UNSETTLED = ["unchecked", "checking", "preparing", "approvals_syncing"];
-
 /** Each approver's role costs a request. */
 const MOST_APPROVERS = 30;
 
@@ -71,7 +68,8 @@ export async function getReviews(
   const { repository, number } = change;
   const merge = await readUntil(
     () => getMergeRequest(client, change),
-    (read) => !UNSETTLED.includes(read.detailed_merge_status ?? ""),
+    // After a push GitLab revokes approvals in the background; until then it still shows the old ones.
+    (read) => !PENDING.includes(read.detailed_merge_status ?? ""),
     clock,
   );
   const asked = `read the approvals of ${repository}!${number}`;
@@ -178,7 +176,7 @@ function judgeApprovals(change: ChangeRequest, facts: ApprovalFacts): Reviews {
   if (facts.headRevision !== change.headRevision || newest?.head_commit_sha !== change.headRevision) {
     return refuse("The head commit changed while the approvals were read, or GitLab is still preparing it.");
   }
-  if (UNSETTLED.includes(facts.mergeStatus ?? "")) {
+  if (PENDING.includes(facts.mergeStatus ?? "")) {
     return refuse("GitLab is still computing the merge request's approvals; try again in a moment.");
   }
   const objectors = reviewers.filter(({ state }) => state === "requested_changes");

@@ -189,7 +189,7 @@ async function nameOf(client: GitLabClient, repositoryId: string) {
 }
 
 /** https://docs.gitlab.com/api/merge_requests/#merge-status; `merge_status` is older and only about conflicts. */
-const PENDING = ["unchecked", "checking", "preparing", "approvals_syncing"];
+export const PENDING = ["unchecked", "checking", "preparing", "approvals_syncing"];
 const PENDING_CONFLICT_CHECK = [
   "unchecked",
   "checking",

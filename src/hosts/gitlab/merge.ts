@@ -123,10 +123,7 @@ async function afterAcceptance(
   }
   const note = await deleteSourceBranch(change, intent, {
     find: (branch) => ifFound(findBranch(client, change, branch)),
-    remove: async (branch) => {
-      const asked = `delete the branch ${branch} of ${change.repository}`;
-      await ifFound(client.ask(asked, (gitlab) => new Branches(gitlab).remove(change.repository, branch)));
-    },
+    remove: (branch) => removeBranch(client, change, branch),
   });
   return { kind: "merged", note };
 }
