@@ -201,31 +201,43 @@ const recentCommentsSchema = z.array(
   }),
 );
 
+/**
+ * What is edited while svc reads moves to the end of the list and shifts its pages, so each request asks for what follows the last
+ * one, as of its time. A comment may then come twice.
+ */
 async function commentsSince(client: GitHubClient, repository: RepositoryName, since: Date) {
   const asked = `list the new comments of ${repository}`;
-  const recent: (Omit<RecentComment, "change"> & { readonly number: number; readonly nodeId: string })[] = [];
+  const recent = new Map<
+    string,
+    Omit<RecentComment, "change"> & { readonly number: number; readonly nodeId: string }
+  >();
   let readTo: Date | undefined;
-  for (let page = 1; page <= MAX_COMMENT_PAGES; page += 1) {
+  let [from, page] = [since, 1];
+  for (let pages = 1; pages <= MAX_COMMENT_PAGES; pages += 1) {
     // What was edited is as new as its edit. Comments that nobody edited come in the order in which they were written.
-    const order = { sort: "updated", direction: "asc", per_page: PAGE_SIZE, page } as const;
+    const order = { sort: "updated", direction: "asc", per_page: PAGE_SIZE, page, since: from.toISOString() } as const;
     const comments = await client.read(recentCommentsSchema, repository, asked, (octokit, at) =>
-      octokit.rest.issues.listCommentsForRepo({ ...at, ...order, since: since.toISOString() }),
+      octokit.rest.issues.listCommentsForRepo({ ...at, ...order }),
     );
     for (const { id, node_id, body, user, html_url, created_at, updated_at } of comments) {
       const number = Number(/\/pull\/(\d+)#/.exec(html_url)?.[1]);
       const edited = updated_at.getTime() !== created_at.getTime();
       if (!Number.isSafeInteger(number) || !user || edited || created_at < since) continue;
-      recent.push({ number, id, nodeId: node_id, body: body ?? "", author: user, createdAt: created_at });
+      recent.set(id, { number, id, nodeId: node_id, body: body ?? "", author: user, createdAt: created_at });
     }
     readTo = comments.length < PAGE_SIZE ? undefined : comments.at(-1)?.updated_at;
     if (readTo === undefined) break;
+    // One second may have more than a page.
+    page = readTo.getTime() === from.getTime() ? page + 1 : 1;
+    from = readTo;
   }
+  const found = [...recent.values()];
   const edited = await editedOf(
     client,
     repository,
-    recent.map(({ nodeId }) => nodeId),
+    found.map(({ nodeId }) => nodeId),
   );
-  return { comments: recent.flatMap(({ nodeId, ...comment }) => (edited.has(nodeId) ? [] : [comment])), readTo };
+  return { comments: found.flatMap(({ nodeId, ...comment }) => (edited.has(nodeId) ? [] : [comment])), readTo };
 }
 
 const editsSchema = z.object({

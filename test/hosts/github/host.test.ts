@@ -510,6 +510,47 @@ describe("the open pull requests with a head", () => {
   });
 });
 
+test("a comment is told of although others are edited while the pages are read", async () => {
+  const { host, api } = githubUnderTest();
+  api
+    .get("/repos/acme/deploy/pulls")
+    .query(true)
+    .reply(200, [pull({ number: 7, updated_at: "2026-03-02T10:01:00Z" })]);
+  const timeOf = (id: number) => `2026-03-02T10:00:${String(Math.floor(id / 10)).padStart(2, "0")}Z`;
+  let all = Array.from({ length: 150 }, (_, id) => ({
+    id: id + 1,
+    node_id: `IC_${id + 1}`,
+    html_url: "https://github.com/acme/deploy/pull/7#issuecomment-1",
+    user: { id: 101, login: "ana", type: "User" },
+    created_at: timeOf(id),
+    updated_at: timeOf(id),
+  }));
+  api
+    .get("/repos/acme/deploy/issues/comments")
+    .query(true)
+    .times(3)
+    .reply(200, (uri) => {
+      const { searchParams: asked } = new URL(uri, "https://api.github.com");
+      const first = (Number(asked.get("page")) - 1) * 100;
+      const since = String(asked.get("since")).replace(".000Z", "Z");
+      const page = all.filter(({ updated_at }) => updated_at >= since).slice(first, first + 100);
+      // Whoever edits one of the first comments moves those behind it.
+      all = [...all.slice(1), ...all.slice(0, 1).map((one) => ({ ...one, updated_at: "2026-03-02T10:05:00Z" }))];
+      return page;
+    });
+  api
+    .post("/graphql")
+    .times(2)
+    .reply(200, (_uri, body) => {
+      const { ids } = (body as { variables: { ids: string[] } }).variables;
+      return { data: { nodes: ids.map((id) => ({ id, lastEditedAt: null })) } };
+    });
+  const { comments } = await host.recentActivity(ref, new Date("2026-03-02T10:00:00Z"));
+  const ids = comments.map(({ id }) => Number(id));
+  expect(ids.filter((id) => id > 3)).toEqual(Array.from({ length: 147 }, (_, index) => index + 4));
+  nock.cleanAll();
+});
+
 test("of more than 500 comments that are new or edited, it is said up to when they were read", async () => {
   const { host, api } = githubUnderTest();
   api.get("/repos/acme/deploy/pulls").query(true).reply(200, []);
@@ -523,7 +564,9 @@ test("of more than 500 comments that are new or edited, it is said up to when th
     }));
     api
       .get("/repos/acme/deploy/issues/comments")
-      .query((query) => query.sort === "updated" && query.direction === "asc" && query.page === String(page))
+      .query(({ sort, direction, since }) => {
+        return sort === "updated" && direction === "asc" && since === `2026-03-02T10:0${page - 1}:00.000Z`;
+      })
       .reply(200, comments);
   }
   const { readTo } = await host.recentActivity(ref, new Date("2026-03-02T10:00:00Z"));
