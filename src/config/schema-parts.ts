@@ -273,7 +273,11 @@ export function defaultsSection() {
     command_access: oneOf(COMMAND_ACCESS)
       .prefault("write")
       .describe("who may give commands: people with `write` access, or `anyone` who can comment"),
-    allowed_bots: listOf(text()).prefault([]).describe("bots whose comments may be commands"),
+    allowed_bots: listOf(text())
+      .prefault([])
+      .describe(
+        "bots whose comments may be commands; on GitHub, which tells no access of Apps, they need no write access",
+      ),
     protected_branches: listOf(branch())
       .prefault([])
       .describe(

@@ -57,7 +57,8 @@ export const repositoryRoutes: readonly Route[] = [
     caller: "installation",
     handle: ({ world, repository, params }) => {
       const person = world.person(params.username ?? "");
-      const level = world.access(repository, person.login);
+      // Apps are no collaborators, whatever their installations may do.
+      const level = person.type === "Bot" ? "none" : world.access(repository, person.login);
       const permissions = {
         pull: level !== "none",
         triage: level === "write" || level === "admin",

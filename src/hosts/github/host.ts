@@ -45,6 +45,8 @@ interface GitHubConfig {
   readonly webUrl?: string;
   /** Other host names of the same server, for repository URLs. */
   readonly aliases: readonly string[];
+  /** Logins of bots that an administrator lets give commands. */
+  readonly allowedBots?: readonly string[];
   /** Deadline of one request in milliseconds; 30 seconds when absent. */
   readonly requestTimeoutMs?: number;
   readonly deployments?: boolean;
@@ -59,7 +61,7 @@ export function createGitHubHost(config: GitHubConfig, parts: HostParts): CodeHo
     config.webUrl ?? (config.apiUrl === undefined ? "https://github.com" : new URL(apiUrl).origin)
   ).replace(/\/+$/, "");
   const { clock, waits, log } = parts;
-  const { appId, privateKey, aliases, requestTimeoutMs = 30_000 } = config;
+  const { appId, privateKey, aliases, allowedBots = [], requestTimeoutMs = 30_000 } = config;
   const server: HostServer = { webUrl, aliases };
   const client = createGitHubClient({ appId, privateKey, apiUrl, requestTimeoutMs, clock, waits, log });
   const self = keepAccount(() => findSelf(client, apiUrl));
@@ -90,7 +92,9 @@ export function createGitHubHost(config: GitHubConfig, parts: HostParts): CodeHo
     reviews: (change) => getReviews(client, change),
     authorship: async (change) => getAuthorship(client, change, (await self()).id),
     isProgram: (user) => Promise.resolve(user.bot),
-    mayCommand: (change, user) => hasPermission(client, change, user, ["admin", "write"]),
+    // GitHub tells no App's access to a repository, so that the administrator's word has to do.
+    mayCommand: async (change, user) =>
+      (user.bot && allowedBots.includes(user.login)) || hasPermission(client, change, user, ["admin", "write"]),
     mayRead: async (change, person) =>
       hasPermission(client, await withPresentName(client, change), person, ["admin", "write", "read"]),
     belongsToAny: (change, user, teams) => belongsToAnyTeam(client, change, user, teams),
@@ -201,7 +205,7 @@ const permissionSchema = z.object({
 
 /**
  * Custom roles and `maintain` are mapped to `write`, `triage` to `read`. On a public repository everybody has `read`, and
- * on a private one strangers have `none`: https://docs.github.com/rest/collaborators/collaborators
+ * on a private one strangers have `none`: https://docs.github.com/rest/collaborators/collaborators. Apps have `none`, or are not found.
  */
 async function hasPermission(
   client: GitHubClient,

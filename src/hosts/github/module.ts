@@ -15,7 +15,7 @@ export const github: HostModule = {
     const resource = headers["x-ratelimit-resource"] ?? "core";
     return RATE_LIMITS.includes(resource) ? resource : "other";
   },
-  configured({ hosta }) {
+  configured({ hosta, defaults }) {
     if (hosta === undefined) return undefined;
     const { apiUrl, webUrl, webhookSecret: secret } = hosta;
     return {
@@ -24,7 +24,7 @@ export const github: HostModule = {
       async connect(parts) {
         const { createGitHubHost } = await import("./host.js");
         const { githubWebhook } = await import("./webhook.js");
-        const { probot, ...host } = createGitHubHost(hosta, parts);
+        const { probot, ...host } = createGitHubHost({ ...hosta, allowedBots: defaults.allowedBots }, parts);
         if (secret === undefined) return { host, webhook: undefined };
         return { host, webhook: (intake) => githubWebhook({ ...intake, secret, probot, log: parts.log }) };
       },
