@@ -95,6 +95,23 @@ describe.each(HOSTS)("a sync of a changed definition on %s", (host) => {
     expect(pathOf(bot)).toBe(command === "sync" ? "apps/moved" : "apps/web");
   });
 
+  test("a definition that Argo CD does not show while its Kubernetes is away counts as written, and is put back later", async () => {
+    const bot = await startBot({ host });
+    const one = await bot.open(bot.moved("web"));
+    const body = JSON.stringify({ code: 7, message: "permission denied" });
+    bot.meanwhile("argocd", { method: "PUT", path: /\/web\/spec$/ }, () => {
+      bot.argocd.faults.add({ path: /\/applications\/web(?:\/sync)?$/, fault: { kind: "status", status: 403, body } });
+    });
+    bot.expectChanges("update web", "sync web");
+    await bot.comment(one, "svc sync");
+    expect(bot.lastComment(one)).toMatch(/Its definition could not be put back \([^\n]*may not reach its Kubernetes\)/);
+    expect(await bot.stores.deployments.ofChange(bot.ref(one))).toMatchObject([{ outcome: "failed" }]);
+    bot.argocd.faults.clear();
+    await bot.comment(one, "svc rollback");
+    expect(bot.lastComment(one)).toContain("✅ succeeded");
+    expect(pathOf(bot)).toBe("apps/web");
+  });
+
   test("a definition that somebody changed meanwhile is not overwritten by the putting back", async () => {
     const bot = await startBot({ host });
     const one = await bot.open(bot.moved("web"));

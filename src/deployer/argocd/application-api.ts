@@ -12,7 +12,7 @@ import { isJsonObject, isNestedDeeper, type Json, type JsonObject, misspelledMem
 import type { Clock } from "../../core/ports/clock.js";
 import type { Compute } from "../../core/ports/compute.js";
 import type { Log } from "../../core/ports/log.js";
-import { ArgoCdFailure, MAX_DEPTH, parseAnswer } from "./argocd-failure.js";
+import { ArgoCdFailure, GRPC, isAbsent, MAX_DEPTH, parseAnswer } from "./argocd-failure.js";
 import type { ArgoCdConfig, Call, Client } from "./client.js";
 
 /** Identifies one Application. Without the project, Argo CD answers the same for an absent and a forbidden one. */
@@ -58,6 +58,25 @@ export async function getItems(client: Client, what: string, options: ReadOption
 export async function getApplication(client: Client, target: Target, signal?: AbortSignal): Promise<WholeApplication> {
   const answer = await client.call(readCall([target.resourceName], { query: identity(target), signal }));
   return parseAnswer(wholeApplication, answer, `the application ${target.resourceName}`);
+}
+
+/**
+ * An application that Argo CD has just listed, or undefined if it is gone since. Argo CD answers 403 also where Kubernetes does not
+ * answer (`getAppEnforceRBAC` in server/application/application.go); it lists from memory, and only what the token may read.
+ */
+export async function getListed(
+  client: Client,
+  target: Target & { readonly project: string },
+  signal: AbortSignal | undefined,
+): Promise<WholeApplication | undefined> {
+  try {
+    return await getApplication(client, target, signal);
+  } catch (error) {
+    if (!isAbsent(error)) throw error;
+    if (error.code === GRPC.notFound) return undefined;
+    const message = `Argo CD lists ${target.resourceName} and refuses to show it (${error.message}): it may not reach its Kubernetes`;
+    throw new ArgoCdFailure("unreachable", message, { cause: error });
+  }
 }
 
 /** Asks for a refresh, which Argo CD notes in an annotation; resolves when the controller has compared the application. */

@@ -21,6 +21,7 @@ import {
   createSemaphore,
   getApplication,
   getItems,
+  getListed,
   identity,
   isOutdated,
   listedJson,
@@ -82,7 +83,9 @@ export function createApplications(
     const look = (project: string | undefined) =>
       ifVisible(reads.run(() => getApplication(client, { ...resource, project }, signal), signal));
     // The application may have moved to another project, so a refusal under the known one is not final.
-    const found = (known === undefined ? undefined : await look(known)) ?? (await look(undefined));
+    const seen = (known === undefined ? undefined : await look(known)) ?? (await look(undefined));
+    const listed = seen === undefined ? (await kept.get(signal)).find((one) => one.name === name) : undefined;
+    const found = listed === undefined ? seen : await getListed(client, listed, signal);
     if (found === undefined || isTemporary(found)) return undefined;
     const live = toLiveApplication(found, settings);
     projects.set(name, live.project);

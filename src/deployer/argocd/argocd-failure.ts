@@ -47,7 +47,7 @@ export class ArgoCdFailure extends DeployerFailure {
 }
 
 /** Whether Argo CD reported the object as absent or forbidden: without the right project it does not distinguish the two. */
-export function isAbsent(error: unknown): boolean {
+export function isAbsent(error: unknown): error is ArgoCdFailure {
   return error instanceof ArgoCdFailure && (error.code === GRPC.notFound || error.code === GRPC.permissionDenied);
 }
 

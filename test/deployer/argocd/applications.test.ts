@@ -186,10 +186,33 @@ test("an application in another namespace is asked for there", async () => {
   expect(found).toMatchObject({ name: "team-a/outer", namespace: "team-a", resourceName: "outer" });
 });
 
-test("a refusal without a project means: not there, or not for this token", async () => {
+test("a refusal without a project means: not there, or not for this token, if it is not listed either", async () => {
   settings();
   argocd.get("/api/v1/applications/nope").reply(403, DENIED);
+  list({ items: [] });
   expect(await underTest().deployer.findApplication(applicationName("nope"))).toBeUndefined();
+});
+
+test.each([
+  ["before the first list", false],
+  ["after it", true],
+])("%s, what is listed and refused is not absent: Argo CD cannot read it from Kubernetes", async (_title, isKnown) => {
+  settings();
+  list(fixture("list"));
+  const { deployer } = underTest();
+  if (isKnown) await deployer.listApplications();
+  argocd.get("/api/v1/applications/plain").query(true).persist().reply(403, DENIED);
+  const failure = await failureOf(deployer.findApplication(applicationName("plain")));
+  expect(failure).toMatchObject({ reason: "unreachable", message: expect.stringContaining("refuses to show it") });
+});
+
+test("an application that is gone is not found, although it was listed some seconds ago", async () => {
+  settings();
+  list(fixture("list"));
+  const { deployer } = underTest();
+  argocd.get("/api/v1/applications/plain").reply(403, DENIED);
+  argocd.get("/api/v1/applications/plain?project=default").reply(404, { code: 5, message: "not found" });
+  expect(await deployer.findApplication(applicationName("plain"))).toBeUndefined();
 });
 
 test("an application that moved to another project is still found", async () => {

@@ -174,6 +174,7 @@ test("a connection that the server closes while it is being used again is replac
     if (used.has(request.socket)) return void request.socket.destroy();
     used.add(request.socket);
     if (request.url === "/api/v1/settings") response.end(SETTINGS);
+    else if (request.url?.startsWith("/api/v1/applications?") === true) response.end("{}");
     else response.writeHead(404).end('{"code":5,"message":"not found"}');
   });
   const { deployer, clock } = client({ serverUrl: server.url });
@@ -283,6 +284,7 @@ test("an abort between two tries ends the call too", async () => {
   const stop = new AbortController();
   const server = await serve((request, response) => {
     if (request.url === "/api/v1/settings") response.end(SETTINGS);
+    else if (request.url?.startsWith("/api/v1/applications?") === true) response.end("{}");
     else response.writeHead(503).end("busy");
   });
   const { deployer, clock } = client({ serverUrl: server.url });
