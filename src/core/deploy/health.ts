@@ -9,6 +9,7 @@ const HOLDS_AFTER_MS = 30_000;
 const POLL_MS = 5_000;
 const POLL_GROWTH = 1.25;
 const LONGEST_POLL_MS = 15_000;
+const DENIED_MS = 60_000;
 
 /** How the wait for an application's health ended. Words of Argo CD are untrusted. */
 export type HealthEnd =
@@ -51,20 +52,26 @@ export async function awaitHealth(
   let pause = POLL_MS;
   let streak: Streak | undefined;
   let last: Compared | undefined;
+  let unseenFrom: number | undefined;
   for (let looks = 0; ; looks += 1) {
     const seen = await deployer.healthAfter(lookup, { refresh: looks > 0 }).catch(unseen);
     const now = clock.now().getTime();
+    const left = start + timeoutMs - now;
     switch (seen.kind) {
       case "replaced":
         return { kind: "unknown", message: "another operation ran while svc waited for its health" };
-      case "lost":
-        return { kind: "unknown", message: `svc can no longer see its health: ${seen.message}` };
       case "unseen":
+        streak = undefined;
+        unseenFrom ??= now;
+        if (left > 0 && now - unseenFrom < seen.maybeForMs) break;
+        return { kind: "unknown", message: `svc can no longer see its health: ${seen.message}` };
       case "not-compared":
         streak = undefined;
+        unseenFrom = undefined;
         break;
       case "compared":
         last = seen;
+        unseenFrom = undefined;
         streak = continued(streak, seen, now);
         onLook?.(seen.health, seen.unhealthy);
         break;
@@ -74,7 +81,6 @@ export async function awaitHealth(
       return { kind: "healthy", health: last.health, unhealthy: last.unhealthy };
     }
     if (held && last !== undefined && streak?.word === "bad") return degraded(last);
-    const left = start + timeoutMs - now;
     if (left <= 0 && streak?.word !== "good") return timedOut(last, timeoutMs);
     await clock.sleep(left > 0 ? Math.min(pause, left) : POLL_MS);
     pause = Math.min(Math.round(pause * POLL_GROWTH), LONGEST_POLL_MS);
@@ -115,11 +121,19 @@ function timedOut(last: Compared | undefined, timeoutMs: number): HealthEnd {
   return { kind: "unhealthy", health: "Unknown", unhealthy: [], message };
 }
 
-/** A failure to read the health: one that may pass, or one that makes waiting pointless, such as a missing permission. */
-function unseen(error: unknown): { readonly kind: "unseen" } | { readonly kind: "lost"; readonly message: string } {
+interface Unseen {
+  readonly kind: "unseen";
+  readonly message: string;
+  /** How long the next look may still show the health. */
+  readonly maybeForMs: number;
+}
+
+/** Argo CD also answers 403 while Kubernetes does not answer it, so a missing permission is believed only after a while. */
+function unseen(error: unknown): Unseen {
   if (!(error instanceof DeployerFailure)) throw error;
-  const passing = error.reason === "unreachable" || error.reason === "failed";
-  return passing ? { kind: "unseen" } : { kind: "lost", message: error.message };
+  const { reason, message } = error;
+  const passing = reason === "unreachable" || reason === "failed";
+  return { kind: "unseen", message, maybeForMs: passing ? Infinity : reason === "forbidden" ? DENIED_MS : 0 };
 }
 
 export function lookupOf(record: Deployment, live: LiveApplication, runId: string): SyncLookup {

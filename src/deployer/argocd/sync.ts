@@ -19,8 +19,7 @@ import {
   type Target,
   type WholeApplication,
 } from "./application-api.js";
-import { ArgoCdFailure, parseAnswer, readableText } from "./argocd-failure.js";
-import type { Client } from "./client.js";
+import { ArgoCdFailure, GRPC, isAbsent, parseAnswer, readableText } from "./argocd-failure.js";
 import { areSourcesOf } from "./kept-definition.js";
 
 /** How often to look for an operation whose start was not confirmed. */
@@ -39,7 +38,7 @@ export function createSync({
   "sync" | "follow" | "findOutcome" | "healthAfter"
 > {
   async function look(request: SyncLookup): Promise<SyncState> {
-    return syncState(await getApplication(client, targetOf(request)), request);
+    return syncState(await getAfterSync({ client, clock }, targetOf(request)), request);
   }
 
   /**
@@ -48,8 +47,15 @@ export function createSync({
    * operation is in progress, an earlier attempt of this run may have started it.
    */
   async function start(request: SyncRequest): Promise<SyncOutcome | undefined> {
+    const target = targetOf(request);
     try {
-      await postSync(client, targetOf(request), syncBody(request));
+      await client.call({
+        method: "POST",
+        path: [...APPLICATIONS, target.resourceName, "sync"],
+        // Argo CD reads all parameters of this call from the body.
+        body: { ...syncBody(request), ...identity(target) },
+        permission: "applications, get",
+      });
       return undefined;
     } catch (error) {
       if (!(error instanceof ArgoCdFailure)) throw error;
@@ -125,14 +131,20 @@ function isOwn(state: SyncState | undefined): boolean {
   return state?.kind === "ours" || state?.kind === "done";
 }
 
-/** Argo CD reads all parameters of this call from the body, including the project and the namespace. */
-function postSync(client: Client, target: Target, body: Readonly<Record<string, Json | undefined>>): Promise<unknown> {
-  return client.call({
-    method: "POST",
-    path: [...APPLICATIONS, target.resourceName, "sync"],
-    body: { ...body, ...identity(target) },
-    permission: "applications, get",
-  });
+/** Waits until the next look at an application that Argo CD refuses to show, a minute in all. */
+const DENIED_WAITS_MS = [1000, 2000, 4000, 8000, 15_000, 30_000] as const;
+
+/** Argo CD also answers 403 while Kubernetes does not answer it (`getAppEnforceRBAC`), so a refusal has to last. */
+async function getAfterSync({ client, clock }: Pick<Parts, "client" | "clock">, target: Target) {
+  for (const wait of DENIED_WAITS_MS) {
+    try {
+      return await getApplication(client, target);
+    } catch (error) {
+      if (!isAbsent(error) || error.code !== GRPC.permissionDenied) throw error;
+      await clock.sleep(wait);
+    }
+  }
+  return getApplication(client, target);
 }
 
 /** The spec may have been replaced since the application was read, including its project. */
@@ -169,20 +181,17 @@ function revisionMembers({ application, at }: SyncRequest): Readonly<Record<stri
   if (at === "target") return {};
   const { name, spec } = application;
   if (isHydrated(spec)) {
-    throw refusal(`${name} is deployed from what Argo CD's source hydrator commits, so svc cannot sync it at a commit`);
+    const message = `${name} is deployed from what Argo CD's source hydrator commits, so svc cannot sync it at a commit`;
+    throw new ArgoCdFailure("refused", message);
   }
   const positions = at.map((pin) => pin.position);
   const count = rawSources(spec).length;
   const fits = positions.every((position) => position >= 1 && position <= count);
   if (at.length === 0 || !fits || new Set(positions).size !== positions.length) {
-    throw refusal(`the sources of ${name} have changed since the plan: plan again`);
+    throw new ArgoCdFailure("refused", `the sources of ${name} have changed since the plan: plan again`);
   }
   if (isMultiSource(spec)) return { sourcePositions: positions, revisions: at.map((pin) => pin.revision) };
   return { revision: at[0]?.revision ?? "" };
-}
-
-function refusal(message: string): ArgoCdFailure {
-  return new ArgoCdFailure("refused", message);
 }
 
 type SyncState =

@@ -12,6 +12,7 @@ type Look =
   | "replaced"
   | "away"
   | "forbidden"
+  | "expired"
   | "Healthy"
   | "Degraded"
   | "Progressing"
@@ -23,6 +24,8 @@ function reported(look: Look): HealthReport {
       throw new DeployerFailure("unreachable", "no answer");
     case "forbidden":
       throw new DeployerFailure("forbidden", "permission denied");
+    case "expired":
+      throw new DeployerFailure("unauthenticated", "expired");
     case "not-compared":
     case "replaced":
       return { kind: look };
@@ -112,8 +115,17 @@ test.each<[string, readonly Look[], object, number, number]>([
     "no permission",
     ["forbidden"],
     { kind: "unknown", message: "svc can no longer see its health: permission denied" },
-    0,
-    0,
+    60,
+    75,
+  ],
+  ["no permission for a moment", ["Healthy", "forbidden", "forbidden", "Healthy"], { kind: "healthy" }, 45, 80],
+  ["no token", ["expired"], { kind: "unknown", message: "svc can no longer see its health: expired" }, 0, 0],
+  [
+    "healthy when it was seen last",
+    ["Progressing", "Healthy", "away"],
+    { kind: "unknown", message: "svc can no longer see its health: no answer" },
+    300,
+    315,
   ],
 ])("%s", async (_case, looks, expected, least, most) => {
   const { end, seconds } = await ended(looks);

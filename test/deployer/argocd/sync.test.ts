@@ -150,6 +150,29 @@ test.each([
   expect(outcome).toMatchObject({ kind: "unknown", message: expect.stringContaining("can no longer follow the sync") });
 });
 
+const DENIED = { code: 7, message: "permission denied" };
+
+test("Argo CD may refuse to show the application while its Kubernetes is away", async () => {
+  post();
+  poll(DENIED, 403);
+  poll(DENIED, 403);
+  poll(ofRun(recorded("plain").done));
+  const { deployer, clock } = underTest();
+  expect((await deployer.sync(syncRequest())).kind).toBe("succeeded");
+  expect(clock.slept).toEqual([2_000, 1_000, 2_000]);
+});
+
+test("a refusal that lasts for a minute leaves the outcome unknown", async () => {
+  post();
+  argocd.get(`${PATH}?project=default`).persist().reply(403, DENIED);
+  const { deployer, clock } = underTest();
+  expect(await deployer.sync(syncRequest())).toEqual({
+    kind: "unknown",
+    message: "svc can no longer follow the sync: permission denied: applications, get",
+  });
+  expect(clock.slept.reduce((sum, ms) => sum + ms, 0)).toBe(62_000);
+});
+
 test("a start without an answer is found again by its correlation id, and never sent twice", async () => {
   post(504, { code: 4, message: "deadline" });
   poll({ code: 2, message: "boom" }, 500);
