@@ -311,7 +311,7 @@ function cureOf(application: string, { command, change, words, next }: Run): str
 }
 
 function isFailed({ status }: SyncedResource): boolean {
-  return status !== "Synced" && status !== "Pruned" && status !== "PruneSkipped";
+  return !["Synced", "Pruned", "PruneSkipped", "Succeeded", "Running"].includes(status);
 }
 
 function resourceLines(resources: readonly SyncedResource[]): readonly string[] {

@@ -22,6 +22,34 @@ describe.each(HOSTS)("a sync that does not succeed on %s", (host) => {
     expect(await bot.locked(one)).toEqual([]);
   });
 
+  test("failed: hooks that succeeded are not among what failed, and what failed after it was applied is", async () => {
+    const bot = await startBot({ host });
+    const one = await bot.open(changeOf(["web"]));
+    const hook = { group: "batch", kind: "Job", status: undefined };
+    bot.argocd.failNextSync("web", {
+      phase: "Failed",
+      message: "one or more synchronization tasks completed unsuccessfully",
+      resources: [
+        { ...hook, name: "migrate", hookType: "PreSync", hookPhase: "Succeeded", message: "done" },
+        { kind: "ConfigMap", name: "web", status: "Synced", hookPhase: "Running", message: "configmap/web created" },
+        {
+          group: "apps",
+          kind: "Deployment",
+          name: "api",
+          status: "Synced",
+          hookPhase: "Failed",
+          message: "no progress",
+        },
+        { ...hook, name: "smoke", hookType: "Sync", hookPhase: "Failed", message: "reached its backoff limit" },
+      ],
+    });
+    bot.expectChanges("sync web");
+    await bot.comment(one, "svc sync");
+    expect(bot.lastComment(one)).toContain("apps/Deployment guestbook/api: Failed: no progress\n");
+    expect(bot.lastComment(one)).toContain("batch/Job guestbook/smoke: Failed: reached its backoff limit\n```");
+    expect(bot.lastComment(one)).not.toMatch(/migrate|ConfigMap/);
+  });
+
   test("still running at the time-out: the reply says so, the operation goes on, the lock stays", async () => {
     const bot = await startBot({ host, config: { deployer: { sync_timeout: "1m" } } });
     const one = await bot.open(changeOf(["web"]));

@@ -101,7 +101,7 @@ export interface MergeIntent {
 /** One object of a sync operation. */
 export interface SyncedResource {
   readonly title: string;
-  /** As Argo CD reports it: Synced, SyncFailed, Pruned, PruneSkipped; empty for hooks. */
+  /** As Argo CD reports it: Synced, SyncFailed, Pruned, PruneSkipped; of hooks, and of what failed once it was applied, the phase. */
   readonly status: string;
   readonly message: string;
 }

@@ -218,7 +218,7 @@ const operationState = z.object({
   syncResult: z
     .object({
       ...revisions,
-      resources: z.array(resource).nullish(),
+      resources: z.array(resource.extend({ hookPhase: z.string().nullish() })).nullish(),
       source: z.unknown().optional(),
       sources: z.unknown().optional(),
     })

@@ -311,12 +311,17 @@ function revisionsOf({ syncResult }: OperationState, { application }: SyncLookup
 }
 
 function resourcesOf(state: OperationState): readonly SyncedResource[] {
-  return (state.syncResult?.resources ?? []).map((one) => shownResource(one, one.status ?? "", one.message));
+  return (state.syncResult?.resources ?? []).map((one) => {
+    const { status, hookPhase, message } = one;
+    // Hooks have no status, and what fails once it is applied stays `Synced` (`setResourceResult` in gitops-engine).
+    const isPhase = !status || (status === "Synced" && (hookPhase === "Failed" || hookPhase === "Error"));
+    return shownResource(one, (isPhase ? hookPhase : status) ?? "", message);
+  });
 }
 
 /** An object as people read it, titled as in the plan: `apps/Deployment guestbook/web`. */
 function shownResource(
-  { group, kind, namespace, name }: SyncedObject,
+  { group, kind, namespace, name }: z.infer<typeof resource>,
   status: string,
   message: string | null | undefined,
 ): SyncedResource {
@@ -393,5 +398,3 @@ function unhealthyNodes(nodes: readonly ResourceNode[]): readonly SyncedResource
     .slice(0, MOST_OBJECTS)
     .map((node) => shownResource(node, readableText(node.health?.status ?? "", 50), node.health?.message));
 }
-
-type SyncedObject = z.infer<typeof resource>;
