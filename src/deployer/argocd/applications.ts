@@ -35,7 +35,7 @@ import {
   toApplication,
   type WholeApplication,
 } from "./application-api.js";
-import { ArgoCdFailure, ifVisible, isAbsent, parseAnswer, readableText } from "./argocd-failure.js";
+import { ArgoCdFailure, ifVisible, isAbsent, notLoggedIn, parseAnswer, readableText } from "./argocd-failure.js";
 import type { Client } from "./client.js";
 
 /** Kubernetes accepts no other names, so others need no request. */
@@ -153,7 +153,6 @@ function abortable<T>(promise: Promise<T>, signal: AbortSignal | undefined): Pro
 }
 
 const SETTINGS_KEPT_MS = 5 * 60_000;
-const DEFAULT_NAMESPACE = "argocd";
 
 const settingsAnswer = z.object({
   appLabelKey: z.string().nullish(),
@@ -166,7 +165,8 @@ const settingsAnswer = z.object({
 
 /**
  * Argo CD's settings, requested at most every five minutes. While Argo CD is unavailable the last answer stays in use. The
- * namespace is kept for good: locks have names that depend on it, and Argo CD reports it only to a valid token.
+ * namespace is kept for good, and never guessed: locks have names that depend on it, and Argo CD reports it only to a valid
+ * token (`Get` in server/settings/settings.go, v2.13 as well).
  */
 export function createServerSettings(client: Client, clock: Clock): () => Promise<ServerSettings> {
   let last: ServerSettings | undefined;
@@ -176,8 +176,10 @@ export function createServerSettings(client: Client, clock: Clock): () => Promis
     const answer = await client.call({ method: "GET", path: ["api", "v1", "settings"], permission: "settings, get" });
     const read = parseAnswer(settingsAnswer, answer, "its settings");
     const text = canonicalJson(isJsonObject(answer) ? answer : {});
+    const controllerNamespace = read.controllerNamespace ?? last?.controllerNamespace;
+    if (controllerNamespace === undefined) throw notLoggedIn();
     last = {
-      controllerNamespace: read.controllerNamespace ?? last?.controllerNamespace ?? DEFAULT_NAMESPACE,
+      controllerNamespace,
       labelKey: read.appLabelKey ?? "app.kubernetes.io/instance",
       tracking: read.trackingMethod ?? "",
       digest: createHash("sha256").update(text).digest("hex"),

@@ -46,6 +46,11 @@ export class ArgoCdFailure extends DeployerFailure {
   }
 }
 
+/** Some calls succeed without a valid token, and tell less. */
+export function notLoggedIn(): ArgoCdFailure {
+  return new ArgoCdFailure("unauthenticated", "Argo CD does not accept argocd.token: it is wrong, expired or revoked");
+}
+
 /** Whether Argo CD reported the object as absent or forbidden: without the right project it does not distinguish the two. */
 export function isAbsent(error: unknown): error is ArgoCdFailure {
   return error instanceof ArgoCdFailure && (error.code === GRPC.notFound || error.code === GRPC.permissionDenied);

@@ -33,7 +33,7 @@ import {
   toApplication,
 } from "./application-api.js";
 import { createApplications, createServerSettings, isTemporary, keep, rolloutLines, sweep } from "./applications.js";
-import { ArgoCdFailure, ifVisible, parseAnswer, readableText } from "./argocd-failure.js";
+import { ArgoCdFailure, ifVisible, notLoggedIn, parseAnswer, readableText } from "./argocd-failure.js";
 import { type ArgoCdConfig, type Call, type Client, createClient } from "./client.js";
 import { withReadPaths } from "./kept-definition.js";
 import { createLiveResources, type RecentAnswers } from "./live-resources.js";
@@ -119,10 +119,7 @@ async function check(client: Client, version: string): Promise<{ readonly versio
   const path = ["api", "v1", "session", "userinfo"];
   const user = await client.call({ method: "GET", path, permission: "session, get" });
   const { loggedIn, username } = parseAnswer(userAnswer, user, "the account of the token");
-  if (loggedIn !== true) {
-    const message = "Argo CD does not accept argocd.token: it is wrong, expired or revoked";
-    throw new ArgoCdFailure("unauthenticated", message);
-  }
+  if (loggedIn !== true) throw notLoggedIn();
   return { version, account: username ?? "unknown" };
 }
 

@@ -152,12 +152,14 @@ test("a namespace that was told once is kept when Argo CD is away, or no longer 
   expect((await deployer.naming())("gitops", "a")).toBe("a");
 });
 
-test("without a told namespace it is taken to be argocd, and without any answer nothing has a name", async () => {
+test("without any answer, and without a namespace, which only a valid token is told, nothing has a name", async () => {
   argocd.get("/api/v1/settings").reply(500, { code: 2, message: "away" });
   const { deployer } = underTest();
   expect((await failureOf(deployer.naming())).message).toBe("away");
   argocd.get("/api/v1/settings").reply(200, { trackingMethod: "of the future" });
-  expect((await deployer.naming())("argocd", "a")).toBe("a");
+  expect(await failureOf(deployer.naming())).toMatchObject({ reason: "unauthenticated" });
+  argocd.get("/api/v1/settings").reply(200, { trackingMethod: "of the future", controllerNamespace: "gitops" });
+  expect((await deployer.naming())("gitops", "a")).toBe("a");
 });
 
 test("an application is read whole and fresh, under its project once that is known", async () => {

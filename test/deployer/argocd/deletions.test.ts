@@ -35,7 +35,7 @@ const FAILURES: readonly (readonly [number, string])[] = [
 beforeAll(async () => {
   server = await localServer((request, response) => {
     const path = (request.url ?? "").split("?")[0] ?? "";
-    if (path.endsWith("/settings")) return void response.end("{}");
+    if (path.endsWith("/settings")) return void response.end('{"controllerNamespace":"argocd"}');
     const choice = answers[server.requests.length % Math.max(1, answers.length)] ?? 0;
     const failure = FAILURES[choice % 20];
     if (choice % 20 === 19) return void request.socket.destroy();

@@ -60,7 +60,10 @@ test("a failed call for the settings fails all who shared it, and the next asks 
 });
 
 test("the settings that decide a render are equal for equal answers, and differ with every other member", async () => {
-  const textOf = async (settings: object) => (await serve({ settings, status: 200 })).deployer.renderingSettings();
+  const textOf = async (told: object) => {
+    const settings = { ...told, controllerNamespace: "argocd" };
+    return (await serve({ settings, status: 200 })).deployer.renderingSettings();
+  };
   const first = await textOf({ trackingMethod: "label", kustomizeOptions: { BuildOptions: "--enable-helm" } });
   expect(await textOf({ kustomizeOptions: { BuildOptions: "--enable-helm" }, trackingMethod: "label" })).toBe(first);
   expect(await textOf({ kustomizeOptions: { BuildOptions: "" }, trackingMethod: "label" })).not.toBe(first);

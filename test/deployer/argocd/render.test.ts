@@ -134,7 +134,7 @@ test("no more renders run at a time than configured, and they begin in order", a
   const open: ServerResponse[] = [];
   let most = 0;
   const server = await localServer((request, response) => {
-    if (request.url === "/api/v1/settings") return void response.end("{}");
+    if (request.url === "/api/v1/settings") return void response.end('{"controllerNamespace":"argocd"}');
     begun.push(/applications\/(\w+)/.exec(request.url ?? "")?.[1] ?? "");
     open.push(response);
     most = Math.max(most, open.length);
