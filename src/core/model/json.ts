@@ -53,6 +53,14 @@ export function isLongInteger(value: Json | undefined): boolean {
   return typeof value === "string" && /^-?\d{16,} \(a number\)$/.test(value);
 }
 
+/** Whether a number in it is not exactly the one that was read, unless it is a fraction. */
+export function hasLargeNumber(value: Json | undefined): boolean {
+  if (typeof value === "number") {
+    return Number.isInteger(value) ? !Number.isSafeInteger(value) : !Number.isFinite(value);
+  }
+  return typeof value === "object" && value !== null && Object.values(value).some(hasLargeNumber);
+}
+
 /** Whether a value has more than so many levels of lists and maps; functions that recurse need a limit. */
 export function isNestedDeeper(than: number, inside: unknown): boolean {
   if (typeof inside !== "object" || inside === null) return false;

@@ -1,12 +1,14 @@
 import { GENERATE_PATHS_ANNOTATION } from "../../core/detect/inputs/input-set.js";
 import {
+  type Application,
+  type ApplicationSpec,
   isHydrated,
   isMultiSource,
   type LiveApplication,
   readSource,
   specEqual,
 } from "../../core/model/application.js";
-import { isJsonObject, type Json, jsonEqual, withoutNulls } from "../../core/model/json.js";
+import { hasLargeNumber, isJsonObject, type Json, jsonEqual, withoutNulls } from "../../core/model/json.js";
 import { isOlder, type SyncLookup } from "../../core/ports/deployer.js";
 import { type OperationState, rawSources } from "./application-api.js";
 import { ArgoCdFailure } from "./argocd-failure.js";
@@ -68,6 +70,13 @@ function asStored(planned: Json | undefined, stored: Json | undefined, block?: s
       return [[key, FREE.has(key) ? one : asStored(one, known[key], block ?? key)]];
     }),
   );
+}
+
+/** Kubernetes has integers of 64 bits. @throws {ArgoCdFailure} before one is replaced that could not be put back. */
+export function requireExactNumbers({ name, spec }: Application, written: ApplicationSpec): void {
+  if (![spec, written].some(hasLargeNumber)) return;
+  const message = `the definition of ${name} has an integer of more than 53 bits, which svc could not put back as it is: write it as text, in quotes`;
+  throw new ArgoCdFailure("refused", message);
 }
 
 /**

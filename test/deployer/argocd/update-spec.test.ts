@@ -1,4 +1,6 @@
 import { expect, test } from "@jest/globals";
+import { applicationName } from "../../../src/core/model/brand.js";
+import type { JsonObject } from "../../../src/core/model/json.js";
 import { argocd, settings, withArgoCd } from "./scripted-argocd.js";
 import { failureOf, live, underTest } from "./under-test.js";
 
@@ -60,6 +62,23 @@ test.each([
     expect(said?.message ?? "").toContain(refusal ?? "");
   },
 );
+
+test.each([
+  ["that Argo CD has", { live: "9007199254740993", next: "1" }],
+  ["to write", { live: "1", next: "9223372036854775807" }],
+])("an integer of 64 bits in the definition %s is not written as another one", async (_title, ids) => {
+  settings();
+  const textOf = (id: string) => `{"project":"default","source":{"helm":{"valuesObject":{"id":${id}}}}}`;
+  argocd.get(PATH).reply(200, `{"metadata":{"name":"plain"},"spec":${textOf(ids.live)}}`);
+  const { deployer } = underTest();
+  const found = await deployer.findApplication(applicationName("plain"));
+  const next = JSON.parse(textOf(ids.next)) as JsonObject;
+  const failure = await failureOf(deployer.updateSpec(live({ spec: found?.spec ?? {} }), next));
+  expect(failure).toMatchObject({
+    reason: "refused",
+    message: expect.stringContaining("integer of more than 53 bits"),
+  });
+});
 
 test("a spec update without an answer is looked up", async () => {
   put(504, { code: 4, message: "deadline" });

@@ -1,7 +1,7 @@
 import { setImmediate } from "node:timers/promises";
 import { type Document, isCollection, Lexer } from "yaml";
 import { composeYaml, YAML_LIMITS, YamlRefused } from "../../../config/bounded-yaml.js";
-import { isNestedDeeper, type Json, parseJson } from "../../model/json.js";
+import { hasLargeNumber, isNestedDeeper, type Json, parseJson } from "../../model/json.js";
 import type { Compute, Computed, ComputeLimits, Task } from "../../ports/compute.js";
 import type { Unreadable } from "../../ports/manifest-scanner.js";
 import { type KubernetesDocument, readKubernetesYaml } from "../yaml/kubernetes-yaml.js";
@@ -102,13 +102,6 @@ function readJson(text: string): KubernetesDocument | undefined {
   const value = parseJson(text) as Json | undefined;
   const other = value === undefined || isNestedDeeper(YAML_LIMITS.depth, value) || hasLargeNumber(value);
   return other ? undefined : { value, inexact: false, mergeReplaces: false, repeats: false, more: false };
-}
-
-function hasLargeNumber(value: Json | undefined): boolean {
-  if (typeof value === "number") {
-    return Number.isInteger(value) ? !Number.isSafeInteger(value) : !Number.isFinite(value);
-  }
-  return typeof value === "object" && value !== null && Object.values(value).some(hasLargeNumber);
 }
 
 /** Kubernetes would take `targetRevision: 1.10` for the number 1.1, and refuse that. */
