@@ -236,12 +236,11 @@ const LARGEST = 2 * 1024 * 1024;
  */
 function questionOf(object: TrialObject, { objects, namespaces }: LiveTexts, destination: string): Question {
   const { group, kind, name, manifest } = object;
-  // Only the live object shows that a custom kind is cluster-scoped.
-  const places = hasNamespace(manifest) ? [object.namespace] : [object.namespace, ""];
-  const namespace = places.find((one) => objects[liveKey({ ...object, namespace: one })] !== undefined);
+  // Only the live object shows that a custom kind is cluster-scoped, whatever the manifest says.
+  const namespace = [object.namespace, ""].find((one) => objects[liveKey({ ...object, namespace: one })] !== undefined);
   const found = namespace === undefined ? undefined : objects[liveKey({ ...object, namespace })];
   const place = namespace ?? object.namespace;
-  const placed = place === "" ? manifest : inNamespace(manifest, place);
+  const placed = inNamespace(manifest, place || undefined);
   const asked = { group, kind, namespace: place, name, live: found?.text ?? "" };
   const size = asked.live.length + JSON.stringify(placed).length;
   const own = place === destination || namespaces.includes(place);

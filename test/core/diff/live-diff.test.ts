@@ -173,6 +173,17 @@ describe("what is no change of the cluster", () => {
     const found = liveDiff({ base: [issuer], head: [issuer], live: [liveOf(issuer, { namespace: "" })] });
     expect(found.resources).toEqual([]);
   });
+
+  test.each<[string, string, Manifest]>([
+    ["a custom kind", "cert-manager.io/v1/ClusterIssuer", { namespace: "certs" }],
+    ["another one on the target branch", "cert-manager.io/v1/ClusterIssuer", { namespace: "old" }],
+    ["a kind of Kubernetes", "rbac.authorization.k8s.io/v1/ClusterRole", { namespace: "certs" }],
+  ])("a namespace in the manifest of a cluster-scoped object: %s", (_, type, before) => {
+    const [plain, base, head] = [{}, before, { namespace: "certs" }].map((at) => object(type, "le", {}, at));
+    if (plain === undefined || base === undefined || head === undefined) throw new Error("three objects");
+    const live = { ...liveOf(plain), namespace: "", live: plain, whole: plain };
+    expect(liveDiff({ base: [base], head: [head], live: [live] })).toMatchObject({ resources: [], cautions: [] });
+  });
 });
 
 describe("what is a change of the cluster", () => {

@@ -225,18 +225,22 @@ test("nobody sounds out a cluster: new objects are tried where the application h
   ]);
 });
 
-test("a cluster-scoped object of a custom kind is found by its live one", async () => {
-  version();
-  const text = JSON.stringify({ kind: "Shop", metadata: { name: "x" } });
-  argocd
-    .get(MANAGED)
-    .query(true)
-    .reply(200, { items: [{ group: "e.com", kind: "Shop", name: "x", liveState: text }] });
-  const asked = kubernetes(() => undefined);
-  const shop = object("x", { group: "e.com", kind: "Shop", manifest: { kind: "Shop", metadata: { name: "x" } } });
-  expect(await ask(underTest().deployer, [shop])).toEqual([{ kind: "accepted" }]);
-  expect(asked[0]?.targetManifests).toEqual(['{"kind":"Shop","metadata":{"name":"x"}}']);
-});
+test.each([{}, { namespace: "shops" }])(
+  "a cluster-scoped object of a custom kind is found by its live one: %j",
+  async (at) => {
+    version();
+    const text = JSON.stringify({ kind: "Shop", metadata: { name: "x" } });
+    argocd
+      .get(MANAGED)
+      .query(true)
+      .reply(200, { items: [{ group: "e.com", kind: "Shop", name: "x", liveState: text }] });
+    const asked = kubernetes(() => undefined);
+    const manifest = { kind: "Shop", metadata: { name: "x", ...at } };
+    const shop = object("x", { group: "e.com", kind: "Shop", manifest, ...at });
+    expect(await ask(underTest().deployer, [shop])).toEqual([{ kind: "accepted" }]);
+    expect(asked[0]?.targetManifests).toEqual(['{"kind":"Shop","metadata":{"name":"x"}}']);
+  },
+);
 
 describe("what cannot be asked is said to be untried", () => {
   test.each([

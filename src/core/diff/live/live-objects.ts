@@ -5,7 +5,7 @@ import { isJsonObject, type Json, jsonEqual, type JsonObject, type JsonText, rea
 import type { LiveResource, LiveState, ObjectAnswer } from "../../ports/deployer.js";
 import { isSecret } from "../../secrets/hide-values.js";
 import { normalise } from "../manifest-diff.js";
-import { applicationSyncOptions, isHook, keyOf, type ManifestIdentity } from "../manifest-key.js";
+import { applicationSyncOptions, inNamespace, isHook, keyOf, type ManifestIdentity } from "../manifest-key.js";
 import type { Sides } from "../summarise.js";
 import type { Answered } from "./three-way-merge.js";
 
@@ -30,7 +30,11 @@ export function withLive(
   answers: ObjectAnswers,
 ): readonly InCluster[] {
   const left = new Map(live.resources.map((resource) => [keyOf(identityOf(resource)), resource]));
-  const rendered = [...pairs].map(([key, found]): InCluster => {
+  // An object that goes must not take the live one from its successor with another namespace.
+  const inTurn = [...pairs].sort(
+    ([, one], [, other]) => Number(one.head === undefined) - Number(other.head === undefined),
+  );
+  const rendered = inTurn.map(([key, found]): InCluster => {
     const pair = withoutOldStatus(found);
     const inCluster = !pair.hook && pair.identity.name !== "";
     if (!inCluster) return { ...pair, ...liveSides(undefined), answer: undefined, inCluster };
@@ -38,7 +42,8 @@ export function withLive(
     const resource = left.get(liveAt);
     left.delete(liveAt);
     const answer = answers[key];
-    return { ...pair, ...liveSides(resource), answer: answer && answeredSides(answer), inCluster };
+    const placed = resource?.namespace === "" ? withoutNamespace(pair) : pair;
+    return { ...placed, ...liveSides(resource), answer: answer && answeredSides(answer), inCluster };
   });
   const extra = [...left.values()]
     .filter((one) => one.live !== undefined && !one.hook && !isHook(one.live))
@@ -73,12 +78,16 @@ function identityOf({ group, kind, namespace, name }: LiveResource): ManifestIde
   return { group, kind, namespace, name, generateName: "" };
 }
 
-/** Only the live object shows that a custom kind is cluster-scoped: it has no namespace. */
-function liveKey({ identity, base, head }: Sides, live: ReadonlyMap<string, LiveResource>): string {
+/** Only the live object shows that a custom kind is cluster-scoped: it has no namespace, whatever the manifest says. */
+function liveKey({ identity }: Sides, live: ReadonlyMap<string, LiveResource>): string {
   const key = keyOf(identity);
-  const metadata = (head ?? base)?.metadata;
-  const written = isJsonObject(metadata) && metadata.namespace !== undefined;
-  return live.has(key) || written ? key : keyOf({ ...identity, namespace: "" });
+  return live.has(key) ? key : keyOf({ ...identity, namespace: "" });
+}
+
+/** Argo CD takes the namespace out of a cluster-scoped object (v3.5 `NormalizeTargetObjects` in `controller/state.go`). */
+function withoutNamespace(pair: Sides): Sides {
+  const [base, head] = [pair.base, pair.head].map((side) => side && inNamespace(side, undefined));
+  return { ...pair, base, head };
 }
 
 function liveSides(
