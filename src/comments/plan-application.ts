@@ -35,6 +35,7 @@ import {
   namesIn,
   quiet,
   secretLines,
+  stayLines,
 } from "./plan-diff.js";
 import { previewBlocks } from "./plan-previews.js";
 import type { Present } from "./present.js";
@@ -164,7 +165,7 @@ function summaryLines({ diff, cluster }: EvaluatedPlan, { pruning, words }: Appl
   return [
     `**Changes:** ${diff.created} to create, ${diff.updated} to update`,
     ...(diff.deleted === 0 ? [] : [`**Deletes:** ${diff.deleted} to delete${kept}`]),
-    ...(diff.stay === undefined ? [] : [`**Stays:** ${diff.stay} left in the cluster by any sync (Prune=false)`]),
+    ...stayLines(diff),
     ...(left === 0 ? [] : [`**Left as is:** ${left} that no sync changes; the diff says why`]),
     ...(diff.hooksChanged === 0 ? [] : [`**Hooks:** ${diff.hooksChanged} changed`]),
     ...(cluster === undefined || isAccepted(cluster) ? [] : [`**Kubernetes:** ${sentence(clusterSentence(cluster))}`]),

@@ -197,6 +197,10 @@ export function secretLines(diff: ManifestDiff): readonly string[] {
   return diff.hiddenSecrets && againstCluster(diff) !== undefined ? [...lines, HIDDEN_IN_CLUSTER] : lines;
 }
 
+export function stayLines({ stay }: ManifestDiff): readonly string[] {
+  return stay === undefined ? [] : [`**Stays:** ${stay} left in the cluster by any sync (Prune=false)`];
+}
+
 /** What the cluster told about the diff; undefined if it was not asked. */
 export function againstCluster({ basis }: ManifestDiff): AgainstCluster | undefined {
   return basis.kind === "live" || basis.kind === "both" ? basis : undefined;

@@ -3,7 +3,7 @@ import { counted, type HostWords, listed } from "../core/model/host-words.js";
 import type { ManifestDiff } from "../core/model/plan/manifest-diff.js";
 import { type Preview, type PreviewContent, previewedDiff, type PreviewOrigin } from "../core/model/plan/plan.js";
 import { type Block, block, checkBlocks, code, details, fence, pack, shortened } from "./parts.js";
-import { consequenceLines, diffBlocks, diffKey, type DiffRoom, secretLines } from "./plan-diff.js";
+import { consequenceLines, diffBlocks, diffKey, type DiffRoom, secretLines, stayLines } from "./plan-diff.js";
 
 /** An application that the merge adds, changes or removes, and others with the same content. */
 export interface PreviewGroup {
@@ -184,6 +184,7 @@ function countLines(diff: ManifestDiff, change: PreviewOrigin["change"]): readon
       return [
         `**Changes:** ${created} to create, ${updated} to update`,
         ...(deleted === 0 ? [] : [`**Deletes:** ${deleted} to delete, if it prunes`]),
+        ...stayLines(diff),
         ...hooks,
       ];
     case "removed":

@@ -586,6 +586,14 @@ describe("the shapes of a plan comment", () => {
     expect(said).not.toContain("svc sync\n");
   });
 
+  test("what another application no longer has, and keeps in the cluster, is counted in its preview", () => {
+    const pvc = resource("PersistentVolumeClaim fr/data", "delete", "@@ -1 +0,0 @@\n-kind: PersistentVolumeClaim\n");
+    const kept = preview("shop-fr", "changed", compared([pvc], { deleted: 0, stay: 1 }));
+    expect(renderPlan(samplePlan([], { previews: [kept] }), github).join()).toContain(
+      "**Stays:** 1 left in the cluster",
+    );
+  });
+
   test("of several comments, the first says the next step, and the last only what stays true", () => {
     const big = Array.from({ length: 40 }, (_, index) =>
       resource(

@@ -1,8 +1,9 @@
 import { checkSentences, failureTitle } from "../../comments/parts.js";
 import { clusterSentences } from "../../comments/plan-application.js";
+import { againstCluster } from "../../comments/plan-diff.js";
 import { besidesSentence, commitSentence, secretSentences } from "../../core/diff/manifest-diff.js";
 import { type CheckResult, isFailed } from "../../core/model/check.js";
-import { type HostWords, plainText } from "../../core/model/host-words.js";
+import { counted, type HostWords, plainText } from "../../core/model/host-words.js";
 import {
   type AgainstCluster,
   type DiffBasis,
@@ -60,9 +61,8 @@ export function planView(plan: Plan, options: PlanViewOptions) {
 function unseenViews(previews: readonly Preview[]) {
   return [...new Set(previews.map(markOf))].map((mark) => {
     const names = previews.filter((one) => markOf(one) === mark).map(({ application }) => application);
-    const application = names.length === 1 ? "1 more application" : `${names.length} more applications`;
     const sentences = ["A plan previews no more of them (`argocd.preview_limit`).", names.join(", ")];
-    return { ...NOTHING, application, mark, sentences };
+    return { ...NOTHING, application: counted(names.length, "more application"), mark, sentences };
   });
 }
 
@@ -91,7 +91,7 @@ function previewView(preview: Preview, { withDiff }: PlanViewOptions) {
     ...NOTHING,
     application,
     mark: markOf(preview),
-    ...diffView(diff, diff?.resources ?? [], [], checks, withDiff),
+    ...diffView(diff, diff?.resources ?? [], checks, withDiff),
     sentences: [...checkSentences(checks), ...previewSentences(content, withDiff)],
     reason: withDiff && content.kind === "failed" ? content.reason : undefined,
   };
@@ -105,7 +105,7 @@ function applicationView(plan: ApplicationPlan, { withDiff, words, hostPageOf }:
   return {
     application: plan.application,
     mark: MARKS[plan.kind],
-    ...diffView(diff, changed, diff === undefined ? [] : driftOf(diff), checks, withDiff),
+    ...diffView(diff, changed, checks, withDiff),
     sentences: [
       ...checkSentences(checks),
       ...sentencesOf(plan, withDiff, words),
@@ -122,7 +122,6 @@ function applicationView(plan: ApplicationPlan, { withDiff, words, hostPageOf }:
 function diffView(
   diff: ManifestDiff | undefined,
   changed: readonly ResourceChange[],
-  drifted: readonly ResourceChange[],
   checks: readonly CheckResult[],
   withDiff: boolean,
 ) {
@@ -130,6 +129,7 @@ function diffView(
   const failedChecks = checks
     .filter(isFailed)
     .map((one) => ({ title: failureTitle(one), output: withDiff ? one.outcome.output : undefined }));
+  const drifted = diff === undefined ? [] : driftOf(diff);
   const hidden = changed.length + drifted.length;
   if (!withDiff) return { counts, cautions: [], failedChecks, resources: [], hidden };
   const resources = [
@@ -176,14 +176,18 @@ function reasonOf(plan: ApplicationPlan): string | undefined {
 
 /** `2 to create`, `1 to delete`. */
 function countsOf(diff: Evaluated["diff"]): readonly string[] {
-  const { created, updated, deleted, hooksChanged } = diff;
-  const left = leftIn(diff);
+  const { created, updated, deleted, stay = 0, hooksChanged } = diff;
+  const others = [
+    [deleted, "to delete"],
+    [stay, "left in the cluster"],
+    [leftIn(diff), "left as is"],
+    [driftOf(diff).length, "drifted"],
+  ] as const;
   return [
     `${created} to create`,
     `${updated} to update`,
-    ...(deleted === 0 ? [] : [`${deleted} to delete`]),
-    ...(left === 0 ? [] : [`${left} left as is`]),
-    ...(hooksChanged === 0 ? [] : [`${hooksChanged} hooks changed`]),
+    ...others.flatMap(([count, what]) => (count === 0 ? [] : [`${count} ${what}`])),
+    ...(hooksChanged === 0 ? [] : [`${counted(hooksChanged, "hook")} changed`]),
   ];
 }
 
@@ -243,8 +247,7 @@ function definitionOf(plan: ApplicationPlan): readonly ResourceChange[] {
 }
 
 function verdictSentences({ verdict, diff, writesDefinition }: Evaluated, withDiff: boolean): readonly string[] {
-  const { basis } = diff;
-  const cluster = basis.kind === "live" || basis.kind === "both" ? basis : undefined;
+  const cluster = againstCluster(diff);
   const besides = withDiff ? besidesSentence(diff, (name) => name) : undefined;
   const secrets = [
     ...(withDiff ? secretSentences(diff, (name) => name) : []),
@@ -314,10 +317,7 @@ function comparedSentences({ approximate, alreadyThere, kept }: AgainstCluster):
 
 /** A changed object. `sides` is the whole object, if the diff leaves something out. */
 function resourceView({ action, title, hook, diff, sides }: ResourceChange) {
-  const both = [
-    { name: "before", lines: colourYaml(sides?.before ?? "") },
-    { name: "after", lines: colourYaml(sides?.after ?? "") },
-  ];
+  const both = (["before", "after"] as const).map((name) => ({ name, lines: colourYaml(sides?.[name] ?? "") }));
   return { action, title, hook, lines: colourDiff(diff), sides: both.filter(({ lines }) => lines.length > 0) };
 }
 

@@ -246,6 +246,20 @@ describe.each(["memory", "redis"] as const)("over the store %s", (store) => {
       },
     );
 
+    test("counts what a sync leaves, and what drifted, as the comment does", async () => {
+      const [visitor, site] = await filled();
+      const drift = [resource("ConfigMap shop/settings", "update", "@@ -1 +1 @@\n-a: by hand\n+a: in git\n")];
+      const resources = [
+        resource("PersistentVolumeClaim shop/data", "delete", "@@ -1 +0,0 @@\n-kind: PersistentVolumeClaim\n"),
+        resource("batch/Job shop/migrate", "update", "@@ -1 +1 @@\n-a: 1\n+a: 2\n", true),
+      ];
+      const basis = { kind: "both", approximate: [], alreadyThere: [], kept: [], drift } as const;
+      const web = sampleApplication("web", evaluated(resources, { deleted: 0, stay: 1, basis }));
+      await site.stores.plans.save(samplePlan([web], { change: PULL }));
+      const { text } = await visitor.ask(CHANGE);
+      expect(text).toContain("0 to create · 0 to update · 1 left in the cluster · 1 drifted · 1 hook changed");
+    });
+
     test("unfolds short diffs and leaves long ones folded", async () => {
       const site = await start();
       await fillStores(site.stores, site.clock, 2000);
