@@ -1,6 +1,7 @@
 import { isList, ownMember } from "../model/effect.js";
 import { isJsonObject, type Json, type JsonObject } from "../model/json.js";
 import { isOlder, shortVersion } from "../ports/deployer.js";
+import { type Holding, isSecretKind } from "../secrets/hide-values.js";
 import type { ManifestIdentity } from "./manifest-key.js";
 
 /** The API groups of Kubernetes itself. The kinds of other groups below `k8s.io` are custom ones. */
@@ -10,6 +11,20 @@ const OF_KUBERNETES =
 /** Whether the kinds of a group are custom ones. */
 export function isCustom(group: string): boolean {
   return !OF_KUBERNETES.test(group);
+}
+
+/** Kinds of Kubernetes itself, beside those of named groups, that have no room for another object. */
+const PLAIN_KINDS =
+  /^(?:LimitRange|Namespace|PersistentVolume|PersistentVolumeClaim|Pod|PodTemplate|ReplicationController|ResourceQuota|Service|ServiceAccount)$/;
+
+/**
+ * Where an object may have values of Secrets. With the sync option `Validate=false` Kubernetes drops what it does not know of its own
+ * kinds, so that a part of one is no Secret if it says so. Revisions and definitions of custom resources take any object in.
+ */
+export function holdingOf({ group, kind }: Pick<ManifestIdentity, "group" | "kind">): Holding {
+  if (isSecretKind(kind)) return "itself";
+  if (group === "") return PLAIN_KINDS.test(kind) ? "texts" : "anywhere";
+  return isCustom(group) || kind === "ControllerRevision" || kind === "CustomResourceDefinition" ? "anywhere" : "texts";
 }
 
 /** Where a value is in its object: names of members, and `[]` for "in each element". */

@@ -6,7 +6,15 @@ import { carriesParameters, EmbeddedTexts, hideParameters, withoutCredentials } 
 import { hideValues, isSecret } from "../secrets/hide-values.js";
 import { cautionsOf, isDangerous, isNeverPruned, type TwoSides } from "./cautions.js";
 import { type CompareObjects, objectComparer } from "./changed-sections.js";
-import { hasListRules, keyed, listRule, type ListRule, rollsPods, type ValuePath } from "./kubernetes-rules.js";
+import {
+  hasListRules,
+  holdingOf,
+  keyed,
+  listRule,
+  type ListRule,
+  rollsPods,
+  type ValuePath,
+} from "./kubernetes-rules.js";
 import { type ManifestIdentity, titleOf } from "./manifest-key.js";
 
 /** One object before and after, and whether it is a hook on both sides. */
@@ -109,7 +117,7 @@ function differs(change: Sides, texts: EmbeddedTexts): boolean {
 }
 
 function hiddenSides({ identity, ...sides }: TwoSides, texts: EmbeddedTexts): Pick<TwoSides, "base" | "head"> {
-  const { base, head } = hideValues(sides, isSecret(identity), texts);
+  const { base, head } = hideValues(sides, holdingOf(identity), texts);
   return carriesParameters(identity) ? hideParameters(base, head) : { base, head };
 }
 

@@ -2,6 +2,8 @@ import { stripVTControlCharacters } from "node:util";
 import { stringify } from "yaml";
 import { checksFor } from "../../config/rules/rule-match.js";
 import { redact } from "../../config/schema-parts.js";
+import { holdingOf } from "../diff/kubernetes-rules.js";
+import { identify } from "../diff/manifest-key.js";
 import { type Application, destinationOf, type Manifest } from "../model/application.js";
 import type { ApplicationName } from "../model/brand.js";
 import { type ChangeRequest, changeRequestKey } from "../model/change-request.js";
@@ -14,7 +16,7 @@ import { type Compute, computeIfLarge, type Task, tooMuch } from "../ports/compu
 import type { CommandContext, Stoppable } from "../ports/context.js";
 import type { RenderedManifests } from "../ports/deployer.js";
 import { carriesParameters, EmbeddedTexts, hideParameters, withoutCredentials } from "../secrets/hide-in-text.js";
-import { isSecretKind, maskValues } from "../secrets/hide-values.js";
+import { maskValues } from "../secrets/hide-values.js";
 import { scrubberOf } from "../secrets/value-scrubber.js";
 import type { RenderedSides } from "./render.js";
 
@@ -149,10 +151,8 @@ function documents(manifests: JsonText<readonly Manifest[]>, texts: EmbeddedText
 }
 
 function withoutSecrets(manifest: Manifest, texts: EmbeddedTexts): Manifest {
-  const masked = maskValues(manifest, isSecretKind(manifest.kind), texts);
-  const { kind, apiVersion } = masked;
-  const group = typeof apiVersion === "string" ? (apiVersion.split("/").at(-2) ?? "") : "";
-  const identity = { group, kind: typeof kind === "string" ? kind : "" };
+  const identity = identify(manifest, "");
+  const masked = maskValues(manifest, holdingOf(identity), texts);
   return carriesParameters(identity) ? (hideParameters(undefined, masked).head ?? masked) : masked;
 }
 

@@ -10,25 +10,30 @@ interface Sides {
 }
 
 /**
+ * Where an object has values of Secrets: it is one itself whatever its own kind says, it may carry some anywhere, or it has its
+ * members from Kubernetes, which would drop any other, so that only its texts may.
+ */
+export type Holding = "itself" | "anywhere" | "texts";
+
+/**
  * Replaces the values of every Secret inside an object on both sides by marks: of the object itself if it is one, and of
  * those that a carrier holds (lists, templates, a ManifestWork, texts with documents in them). Annotations with copies of
  * objects are left out. Marks differ only where both values are known and differ. Argo CD masks every value with the same
  * plus signs, so equal masks prove nothing.
- * @param secret The object is a Secret whatever its own kind says.
  */
-export function hideValues({ base, head }: Sides, secret: boolean, texts: EmbeddedTexts): Sides {
-  const [before, after] = [valuesOf(base, secret, texts), valuesOf(head, secret, texts)];
+export function hideValues({ base, head }: Sides, holding: Holding, texts: EmbeddedTexts): Sides {
+  const [before, after] = [valuesOf(base, holding, texts), valuesOf(head, holding, texts)];
   const hidden = (object: JsonObject, others: ReadonlyMap<string, Json>, side: "before" | "after") =>
-    new Walk(texts, (place, value) => mark(value, others.get(place), side)).whole(object, secret);
+    new Walk(texts, (place, value) => mark(value, others.get(place), side)).whole(object, holding);
   return {
     base: base && before.found ? hidden(base, after.values, "before") : base,
     head: head && after.found ? hidden(head, before.values, "after") : head,
   };
 }
 
-/** An object with a mask like Argo CD's in place of each value of a Secret in it. @param secret As for `hideValues`. */
-export function maskValues(object: JsonObject, secret: boolean, texts: EmbeddedTexts): JsonObject {
-  return new Walk(texts, () => "++++++++").whole(object, secret);
+/** An object with a mask like Argo CD's in place of each value of a Secret in it. */
+export function maskValues(object: JsonObject, holding: Holding, texts: EmbeddedTexts): JsonObject {
+  return new Walk(texts, () => "++++++++").whole(object, holding);
 }
 
 interface Values {
@@ -38,14 +43,14 @@ interface Values {
   readonly found: boolean;
 }
 
-function valuesOf(object: JsonObject | undefined, secret: boolean, texts: EmbeddedTexts): Values {
+function valuesOf(object: JsonObject | undefined, holding: Holding, texts: EmbeddedTexts): Values {
   const values = new Map<string, Json>();
   if (object === undefined) return { values, found: false };
   const walk = new Walk(texts, (place, value) => {
     values.set(place, value);
     return "";
   });
-  walk.whole(object, secret);
+  walk.whole(object, holding);
   return { values, found: walk.found };
 }
 
@@ -68,7 +73,7 @@ export function secretValues(objects: readonly JsonObject[], texts: EmbeddedText
     values.push(value);
     return "";
   });
-  for (const object of objects) walk.whole(object, false);
+  for (const object of objects) walk.whole(object, "anywhere");
   return values;
 }
 
@@ -82,6 +87,8 @@ interface Inside {
   readonly makesSecret: boolean;
   /** Documents around this value. */
   readonly texts: number;
+  /** No object in here is a Secret, whatever it says of itself. */
+  readonly known: boolean;
 }
 
 /** Replaces each value of a Secret by what `replace` returns for it. Its place is the same on both sides. */
@@ -100,9 +107,9 @@ class Walk {
     return this.#replaced > 0;
   }
 
-  whole(object: JsonObject, secret: boolean): JsonObject {
-    const inside = { makesSecret: false, texts: 0 };
-    return secret ? this.#secret(object, "", inside) : this.#object(object, "", inside);
+  whole(object: JsonObject, holding: Holding): JsonObject {
+    const inside = { makesSecret: false, texts: 0, known: holding === "texts" };
+    return holding === "itself" ? this.#secret(object, "", inside) : this.#object(object, "", inside);
   }
 
   #value(value: Json, at: string, inside: Inside): Json {
@@ -112,10 +119,13 @@ class Walk {
   }
 
   #object(object: JsonObject, at: string, outside: Inside): JsonObject {
-    if (isSecretKind(object.kind)) return this.#secret(object, at, outside);
+    if (outside.known) {
+      return this.#members(object, at, outside, (name, member) => this.#value(member, `${at}/${name}`, outside));
+    }
+    if (isSecretKind(object.kind) && !holdsContainers(object)) return this.#secret(object, at, outside);
     const inside = { ...outside, makesSecret: outside.makesSecret || makesSecret(object) };
     // A patch of a Secret, as Kustomize takes it.
-    const patches = isJsonObject(object.target) && isSecretKind(object.target.kind);
+    const patches = isJsonObject(object.target) && isSecretKind(object.target.kind) && !holdsContainers(object);
     return this.#members(object, at, inside, (name, member) => {
       if (patches && name !== "target" && name !== "options") return this.#hidden(member, `${at}/${name}`);
       if (name === "stringData" || (inside.makesSecret && DATA.has(name))) {
@@ -123,6 +133,8 @@ class Walk {
       }
       // Of an ExternalSecret's template, of a store with made-up values, of a Template's parameters.
       if (inside.makesSecret && /^(?:literal|value|valueMap)$/.test(name)) return this.#hidden(member, `${at}/${name}`);
+      const known = OF_PODS.has(name) && isList(object.containers);
+      if (known) return this.#value(member, `${at}/${name}`, { ...inside, known });
       const below = name === "parameters" && isTemplateOfSecrets(object) ? { ...inside, makesSecret: true } : inside;
       const sealed = name === "template" && typeof object.encryptedData === "object";
       return this.#value(member, `${at}/${name}`, sealed ? { ...inside, makesSecret: true } : below);
@@ -216,7 +228,7 @@ class Walk {
       case "documents": {
         if (inside.texts >= MAX_TEXTS) return this.#mark(at, text);
         const [replaced, met] = [this.#replaced, this.#met];
-        const deeper = { makesSecret: false, texts: inside.texts + 1 };
+        const deeper = { makesSecret: false, texts: inside.texts + 1, known: false };
         const hidden = embedded.documents.map((one, index) => {
           const place = `${at} ${index}`;
           return typeof one === "string" && one === text ? one : this.#value(one, place, deeper);
@@ -235,6 +247,16 @@ class Walk {
 
 /** In any of its documents. */
 const BEGINS_JSON = /^(?:---)?[^\S\r\n\u2028\u2029]*[{[]/m;
+
+/** Members beside the containers of a Pod. A custom kind with such containers may have others that carry Secrets. */
+const OF_PODS = new Set(["containers", "initContainers", "ephemeralContainers", "volumes", "securityContext"]);
+
+/** Whether containers run from a value, which a Secret has nowhere. Where a definition drops unknown members, anybody can write a kind there. */
+function holdsContainers(value: Json): boolean {
+  if (isList(value)) return value.some(holdsContainers);
+  if (!isJsonObject(value)) return false;
+  return isList(value.containers) || Object.values(value).some((one) => one !== undefined && holdsContainers(one));
+}
 
 /** OpenShift's Template fills its parameters into its objects. */
 function isTemplateOfSecrets({ objects }: JsonObject): boolean {

@@ -2,7 +2,7 @@ import { expect, test } from "@jest/globals";
 import fc from "fast-check";
 import { parseAllDocuments } from "yaml";
 import type { Manifest } from "../../../src/core/model/application.js";
-import { type Json, jsonText } from "../../../src/core/model/json.js";
+import { isJsonObject, type Json, jsonText } from "../../../src/core/model/json.js";
 import { checkInputTask, writtenDocument } from "../../../src/core/render/check-manifests.js";
 
 /** As tools read it that follow YAML 1.1, as Kubernetes' do, and as those that follow 1.2. */
@@ -83,6 +83,42 @@ test("values of Secrets are masked as Argo CD masks them, also in carriers", asy
   expect(written.head).not.toContain("hunter22");
   expect(written.head).toContain("password: ++++++++");
   expect(written.head.match(/^---$/gm)).toHaveLength(3);
+});
+
+/** Every object in a value, itself included. */
+function objectsIn(value: Json): readonly Manifest[] {
+  if (Array.isArray(value)) return (value as readonly Json[]).flatMap(objectsIn);
+  if (!isJsonObject(value)) return [];
+  return [value, ...Object.values(value).flatMap((one) => (one === undefined ? [] : objectsIn(one)))];
+}
+
+test("what Kubernetes takes for no Secret is not hidden from a check, whatever its parts call themselves", async () => {
+  const volumes = [{ name: "root", hostPath: { path: "/" } }];
+  const containers = [
+    { name: "web", image: "web:1", securityContext: { privileged: true }, env: [{ value: "shown" }] },
+  ];
+  const workload = { spec: { template: { spec: { hostNetwork: true, containers, volumes } } } };
+  const role = { rules: [{ apiGroups: ["*"], resources: ["*"], verbs: ["*"] }] };
+  const service = { spec: { externalIPs: ["10.0.0.1"], ports: [{ port: 80 }] } };
+  const plain: readonly Manifest[] = [
+    { apiVersion: "apps/v1", kind: "Deployment", ...workload },
+    { apiVersion: "argoproj.io/v1alpha1", kind: "Rollout", ...workload },
+    { apiVersion: "rbac.authorization.k8s.io/v1", kind: "ClusterRole", ...role },
+    { apiVersion: "v1", kind: "Service", ...service },
+  ];
+  for (const manifest of plain) {
+    for (const disguise of [{ kind: "Secret" }, { type: "Opaque" }, { target: { kind: "Secret" } }]) {
+      for (const [index] of objectsIn(manifest).entries()) {
+        const copy = structuredClone(manifest);
+        const part = objectsIn(copy)[index];
+        if (part === undefined || index === 0) continue;
+        Object.assign(part, disguise);
+        const head = jsonText<readonly Manifest[]>([copy]);
+        const { head: written } = await checkInputTask.run({ head, base: head });
+        expect(written).not.toContain("++++");
+      }
+    }
+  }
 });
 
 test("a check reads the integers of 64 bits that are deployed, and no text as one", async () => {

@@ -326,6 +326,13 @@ test.each<[string, Manifest, string]>([
     object("bitnami.com/v1alpha1/SealedSecret", "x", { spec: { encryptedData: { a: "SHOWN" } } }),
     "SHOWN",
   ],
+  [
+    "a part of a workload that calls itself a Secret",
+    object("apps/v1/StatefulSet", "x", {
+      spec: { template: { kind: "Secret", spec: { containers: [{ image: "SHOWN" }] } } },
+    }),
+    "SHOWN",
+  ],
   ["addresses of databases", configMap("url: postgres://web:SHOWN@db/web"), "SHOWN"],
   ["texts about Secrets", configMap("# The secret is of another kind: SHOWN\nsecretName: SHOWN\n"), "SHOWN"],
 ])("shown as they stand in git: %s", (_, manifest, expected) => {
