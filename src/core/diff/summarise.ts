@@ -35,8 +35,8 @@ export type Marks = readonly {
 }[];
 
 type Changed = Shown & { readonly action: ResourceChange["action"]; readonly dangerous: boolean };
-/** Without what must not be shown. */
-type Shown = Sides & { readonly hides: boolean };
+/** Without what must not be shown. `whole`: with it. */
+type Shown = Sides & { readonly hides: boolean; readonly leavesOut: boolean; readonly whole: TwoSides };
 
 interface Origin {
   readonly syncOptions: readonly string[];
@@ -62,7 +62,7 @@ export function summarise(changes: readonly Sides[], { syncOptions, basis, redac
   const sorted = changes
     .filter((change) => differs(change, texts))
     .map((change) => shownSides(change, texts))
-    .map((one) => ({ ...one, action: actionOf(one), dangerous: isDangerous(one, syncOptions) }))
+    .map((one) => ({ ...one, action: actionOf(one), dangerous: isDangerous(one.whole, syncOptions) }))
     .sort(inOrder);
   const sizes = new Map(sorted.map((one) => [one, sizeOf(one)]));
   const bySize = [...sorted].sort((left, right) => (sizes.get(left) ?? 0) - (sizes.get(right) ?? 0));
@@ -70,7 +70,7 @@ export function summarise(changes: readonly Sides[], { syncOptions, basis, redac
   const shown = new Map(bySize.map((one) => [one, toResource(one, compare, patterns)]));
   const resources = sorted.flatMap((one) => shown.get(one) ?? []);
   const stay = sorted.filter(
-    ({ action, hook, base }) => action === "delete" && !hook && isNeverPruned(base, syncOptions),
+    ({ action, hook, whole }) => action === "delete" && !hook && isNeverPruned(whole.base, syncOptions),
   );
   return {
     created: countOf(resources, "create"),
@@ -82,7 +82,11 @@ export function summarise(changes: readonly Sides[], { syncOptions, basis, redac
     hiddenSecrets: changes.some(({ identity }) => isSecret(identity)),
     secrets: [],
     onlyCommit: [],
-    ...cautionsOf(sorted, syncOptions),
+    // What is hidden counts as well: a sync option may stand in a text that looks like a Secret.
+    ...cautionsOf(
+      sorted.map(({ whole }) => whole),
+      syncOptions,
+    ),
     children: namesOf(sorted, "Application"),
     sets: namesOf(sorted, "ApplicationSet"),
     basis,
@@ -116,14 +120,15 @@ function differs(change: Sides, texts: EmbeddedTexts): boolean {
   return !meanTheSame(isSecret(change.identity) ? { ...change, ...hiddenSides(change, texts) } : change);
 }
 
-function hiddenSides({ identity, ...sides }: TwoSides, texts: EmbeddedTexts): Pick<TwoSides, "base" | "head"> {
-  const { base, head } = hideValues(sides, holdingOf(identity), texts);
-  return carriesParameters(identity) ? hideParameters(base, head) : { base, head };
+function hiddenSides({ identity, ...sides }: TwoSides, texts: EmbeddedTexts): ReturnType<typeof hideValues> {
+  const hidden = hideValues(sides, holdingOf(identity), texts);
+  return carriesParameters(identity) ? { ...hidden, ...hideParameters(hidden.base, hidden.head) } : hidden;
 }
 
 function shownSides(change: Sides, texts: EmbeddedTexts): Shown {
-  const { base, head } = hiddenSides(change, texts);
-  return { ...change, base, head, hides: base !== change.base || head !== change.head };
+  const hidden = hiddenSides(change, texts);
+  const hides = hidden.base !== change.base || hidden.head !== change.head;
+  return { ...change, ...hidden, hides, whole: change };
 }
 
 function actionOf({ base, head }: TwoSides): ResourceChange["action"] {
@@ -132,12 +137,13 @@ function actionOf({ base, head }: TwoSides): ResourceChange["action"] {
 }
 
 function toResource(
-  { identity, base, head, hook, action, hides, mark }: Changed,
+  { identity, base, head, hook, action, hides, leavesOut, mark }: Changed,
   compare: CompareObjects,
   patterns: readonly string[],
 ): ResourceChange {
   const { text, sides } = diffText(identity, base, head, compare);
-  const diff = redactHunks(withoutCredentials(text, "addresses"), patterns);
+  const shown = redactHunks(withoutCredentials(text, "addresses"), patterns);
+  const diff = leavesOut && text !== NOTHING_SHOWN ? `${LEFT_OUT}\n${shown}` : shown;
   return {
     action,
     title: titleOf(identity),
@@ -162,6 +168,9 @@ function shownWhole({ before, after }: BothSides, patterns: readonly string[]): 
 /** A line of ours among the hunks: something is left out, or the order alone changes. */
 const NOTE = /^#/m;
 
+const NOTHING_SHOWN = "# Only text that is not shown here changes.";
+const LEFT_OUT = "# What looks like a copy of an object in its annotations is not shown.";
+
 /** Hunks over aligned lists. A line of its own reports what the alignment hides. */
 function diffText(
   identity: ManifestIdentity,
@@ -173,7 +182,7 @@ function diffText(
   const { base: aligned, moved } = alignLists(identity, base, head);
   const onlyOrder = jsonEqual(aligned, head);
   const hunks = compare(onlyOrder ? base : aligned, head);
-  if (hunks.text === "") return { ...hunks, text: "# Only text that is not shown here changes." };
+  if (hunks.text === "") return { ...hunks, text: NOTHING_SHOWN };
   if (moved.length === 0) return hunks;
   const lists = moved.map((path) => path.join(".").replaceAll(".[]", "[]")).join(", ");
   const effect = moved.some((path) => rollsPods(identity, path)) ? ": the Pods are rolled for it" : "";

@@ -276,12 +276,15 @@ function decoded(text: string): string | undefined {
  * kubectl, kapp, Rancher (`objectset.rio.cattle.io/applied`), Kopf, operators with k8s-objectmatcher, and others.
  */
 export function isObjectCopy(name: string, value: Json): boolean {
+  if (READ_BY_SYNCS.test(name)) return false;
   if (COPY_NAME.test(name)) return true;
   if (typeof value !== "string" || value.length < SHORTEST) return false;
   if (COMPRESSED.test(value)) return true;
   return [value, decoded(value)].some((text) => text !== undefined && looksLikeObject(text));
 }
 
+/** Argo CD takes its options out of any text between commas, which may look like an object beside them. */
+const READ_BY_SYNCS = /^(?:argocd\.argoproj\.io|helm\.sh)\//;
 const COPY_NAME =
   /last-?(?:applied|handled|known)|[/._-](?:applied|original)(?:[._-]?(?:config(?:uration)?|manifest|object|resource|spec|state|diff))?$/i;
 /** Base64 of gzip and zip. */

@@ -21,37 +21,54 @@ export type Holding = "itself" | "anywhere" | "texts";
  * objects are left out. Marks differ only where both values are known and differ. Argo CD masks every value with the same
  * plus signs, so equal masks prove nothing.
  */
-export function hideValues({ base, head }: Sides, holding: Holding, texts: EmbeddedTexts): Sides {
+export function hideValues({ base, head }: Sides, holding: Holding, texts: EmbeddedTexts): Hidden {
   const [before, after] = [valuesOf(base, holding, texts), valuesOf(head, holding, texts)];
   const hidden = (object: JsonObject, others: ReadonlyMap<string, Json>, side: "before" | "after") =>
     new Walk(texts, (place, value) => mark(value, others.get(place), side)).whole(object, holding);
   return {
     base: base && before.found ? hidden(base, after.values, "before") : base,
     head: head && after.found ? hidden(head, before.values, "after") : head,
+    leavesOut: [...after.copies].some(([place, copy]) => copy !== before.copies.get(place)),
   };
+}
+
+interface Hidden extends Sides {
+  /** The head has an annotation that is left out, and the base has not the same. */
+  readonly leavesOut: boolean;
 }
 
 /** An object with a mask like Argo CD's in place of each value of a Secret in it. */
 export function maskValues(object: JsonObject, holding: Holding, texts: EmbeddedTexts): JsonObject {
-  return new Walk(texts, () => "++++++++").whole(object, holding);
+  const mask = () => "++++++++";
+  return new Walk(texts, mask, mask).whole(object, holding);
 }
 
 interface Values {
   /** By place. */
   readonly values: ReadonlyMap<string, Json>;
+  /** Annotations with copies of objects, by place. */
+  readonly copies: ReadonlyMap<string, string>;
   /** Whether anything of the object must be hidden; most objects are left as they are. */
   readonly found: boolean;
 }
 
 function valuesOf(object: JsonObject | undefined, holding: Holding, texts: EmbeddedTexts): Values {
   const values = new Map<string, Json>();
-  if (object === undefined) return { values, found: false };
-  const walk = new Walk(texts, (place, value) => {
-    values.set(place, value);
-    return "";
-  });
+  const copies = new Map<string, string>();
+  if (object === undefined) return { values, copies, found: false };
+  const walk = new Walk(
+    texts,
+    (place, value) => {
+      values.set(place, value);
+      return "";
+    },
+    (place, value) => {
+      copies.set(place, canonicalJson(value));
+      return undefined;
+    },
+  );
   walk.whole(object, holding);
-  return { values, found: walk.found };
+  return { values, copies, found: walk.found };
 }
 
 function mark(value: Json, other: Json | undefined, side: "before" | "after"): string {
@@ -100,6 +117,8 @@ class Walk {
   constructor(
     private readonly texts: EmbeddedTexts,
     private readonly replace: (place: string, value: Json) => string,
+    /** What stands for a copy of an object in an annotation, which is left out if that is nothing. */
+    private readonly replaceCopy: (place: string, value: Json) => string | undefined = () => undefined,
   ) {}
 
   /** Whether something was replaced or left out. */
@@ -182,14 +201,15 @@ class Walk {
 
   #annotations(annotations: JsonObject, at: string, inside: Inside): JsonObject | undefined {
     const entries = Object.entries(annotations);
-    const kept = entries.filter(([name, value]) => value === undefined || !isObjectCopy(name, value));
-    this.#replaced += entries.length - kept.length;
-    if (kept.length === 0 && entries.length > 0) return undefined;
-    return Object.fromEntries(
-      kept.flatMap(([name, value]) =>
-        value === undefined ? [] : [[name, this.#value(value, `${at}/${name}`, inside)]],
-      ),
-    );
+    const kept = entries.flatMap(([name, value]) => {
+      const place = `${at}/${name}`;
+      if (value === undefined) return [];
+      if (!isObjectCopy(name, value)) return [[name, this.#value(value, place, inside)] as const];
+      this.#replaced += 1;
+      const instead = this.replaceCopy(place, value);
+      return typeof instead === "string" ? [[name, instead] as const] : [];
+    });
+    return kept.length === 0 && entries.length > 0 ? undefined : Object.fromEntries(kept);
   }
 
   /** A Secret is compared with the one of the same name, wherever the carrier has put it. */

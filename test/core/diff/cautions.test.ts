@@ -16,6 +16,20 @@ test("what no sync deletes is not counted as deleted", () => {
   expect(diff([gone], [])).not.toHaveProperty("stay");
 });
 
+test.each(["spec: {}", "kind: Secret\nstringData: {password: hunter2}"])(
+  "a sync option counts although its annotation looks like an object: %j",
+  (rest) => {
+    const at = (size: string) => claim({ resources: { requests: { storage: size } } });
+    const disguised = (one: Manifest) => withOption(one, `#,Replace=true,Force=true,\n${rest}`);
+    const found = diff([disguised(at("1Gi"))], [disguised(at("2Gi"))]);
+    expect(found.dangers).toEqual([
+      { what: "deletes and recreates PersistentVolumeClaim guestbook/data", pruning: false, effect: "lost" },
+    ]);
+    expect(JSON.stringify(found)).not.toContain("hunter2");
+    expect(diff([], [disguised(at("1Gi"))]).resources[0]?.diff).toContain("argocd.argoproj.io/sync-options: ");
+  },
+);
+
 describe("what Kubernetes cannot take by its form", () => {
   const good = object("v1/ConfigMap", "c", { data: { a: "1" } });
   const metadata = { name: "c" };

@@ -85,6 +85,14 @@ test("values of Secrets are masked as Argo CD masks them, also in carriers", asy
   expect(written.head.match(/^---$/gm)).toHaveLength(3);
 });
 
+test("an annotation with a copy of an object is masked, and its name is there to be checked", async () => {
+  const annotations = { "example.com/snapshot": JSON.stringify({ kind: "Database", spec: { password: "hunter22" } }) };
+  const head = jsonText<readonly Manifest[]>([{ apiVersion: "v1", kind: "Service", metadata: { annotations } }]);
+  const { head: written } = await checkInputTask.run({ head, base: head });
+  expect(written).toContain("example.com/snapshot: ++++++++");
+  expect(written).not.toContain("hunter22");
+});
+
 /** Every object in a value, itself included. */
 function objectsIn(value: Json): readonly Manifest[] {
   if (Array.isArray(value)) return (value as readonly Json[]).flatMap(objectsIn);

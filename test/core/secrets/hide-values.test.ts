@@ -290,6 +290,25 @@ describe("annotations with a copy of an object are left out", () => {
     });
   });
 
+  test("what is left out while something else changes is said, and what stays the same is not", () => {
+    const at = (tier: string, to: string) =>
+      object(
+        "networking.k8s.io/v1/Ingress",
+        "x",
+        {},
+        {
+          labels: { tier },
+          annotations: { "alb.ingress.kubernetes.io/actions.x": JSON.stringify({ type: to, spec: {} }) },
+        },
+      );
+    const note = "# What looks like a copy of an object in its annotations is not shown.";
+    const diffOf = (base: readonly Manifest[], head: readonly Manifest[]) => diff(base, head).resources[0]?.diff ?? "";
+    expect(diffOf([at("a", "forward")], [at("b", "redirect")])).toContain(`${note}\n@@ `);
+    expect(diffOf([], [at("b", "redirect")])).toContain(`${note}\n@@ `);
+    expect(diffOf([at("a", "forward")], [at("b", "forward")])).not.toContain(note);
+    expect(diffOf([at("a", "forward")], [])).not.toContain(note);
+  });
+
   test.each<[string, string]>([
     ["alb.ingress.kubernetes.io/actions.redirect", '{"Type":"redirect","RedirectConfig":{"Port":"443"}}'],
     ["k8s.v1.cni.cncf.io/networks", '[{"name":"macvlan","interface":"net1"}]'],
