@@ -215,7 +215,7 @@ export class EmbeddedTexts {
 
   #read(text: string): Embedded {
     const plain = withoutEscapes(text);
-    if (!mayHoldSecret(plain)) {
+    if (NAME_OR_PATH.test(text) || !mayHoldSecret(plain)) {
       const inner = decoded(text);
       return inner !== undefined && mayHoldSecret(withoutEscapes(inner)) ? OPAQUE : TEXT;
     }
@@ -228,6 +228,8 @@ export class EmbeddedTexts {
   }
 }
 
+/** No notation has a member with a value in such a text, but base64: it is an image, an address or a path, whatever words it is made of. */
+const NAME_OR_PATH = /^[\w./:@-]+$/;
 /** No shorter text is a Secret with a value. */
 const SHORTEST = 24;
 const HAS_STRING_DATA = /stringdata/i;

@@ -129,6 +129,16 @@ test("what Kubernetes takes for no Secret is not hidden from a check, whatever i
   }
 });
 
+test.each([
+  "docker.io/attacker/kind/secret:latest",
+  "registry.example.com/team/kind:secret",
+  "/var/lib/kind/secret/stringData",
+])("a name or a path that spells out a Secret is none: %s", async (image) => {
+  const pod = { apiVersion: "v1", kind: "Pod", spec: { containers: [{ name: "web", image }] } };
+  const { head: written } = await checkInputTask.run({ head: jsonText([pod]), base: jsonText([]) });
+  expect(written).toContain(image);
+});
+
 test("a check reads the integers of 64 bits that are deployed, and no text as one", async () => {
   const id = "9007199254740993 (a number)";
   const texts = { imitated: `${id} as text`, block: `a: ${id}\nb: ${id}\n` };
