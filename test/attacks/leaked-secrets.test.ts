@@ -209,6 +209,26 @@ describe.each(HOSTS)("values of Secrets, on %s", (host) => {
     for (const value of values) expectHidden(said, value);
   });
 
+  test("that an admission webhook quotes when Kubernetes is asked about an object stand in no plan or log", async () => {
+    const log = new ServiceLog();
+    const work = (value: string) =>
+      stringify(
+        object("work.open-cluster-management.io/v1/ManifestWork", "work", {
+          spec: { workload: { manifests: [secret(value)] } },
+        }),
+      );
+    const config = { deployer: { server_dry_run: "auto" } };
+    const bot = await startBot({ host, config, files: () => ({ "apps/web/work.yaml": work("old") }), log: log.write });
+    await bot.argocd.deploy("web");
+    bot.argocd.addAdmissionRule(({ spec }) => {
+      const [token] = /hunter2-\w+/.exec(JSON.stringify(spec ?? {})) ?? [];
+      return token && `admission webhook "policy.example.com" denied the request: ${token} is too weak`;
+    });
+    const one = await bot.open({ "apps/web/work.yaml": work("hunter2-carried") });
+    expect(bot.lastComment(one)).toContain("denied the request: (hidden) is too weak");
+    expectHidden(await everything(bot, one, log), "hunter2-carried");
+  });
+
   test("what redact matches is shown in no diff, message or log; without it, other kinds show what stands in git", async () => {
     const changes = { "apps/web/configmap.yaml": configMap("web", { url: "postgres://web:hunter2@db/web" }) };
     const message = "cannot connect with token-hunter2";

@@ -6,7 +6,7 @@ import { isList } from "../../core/model/effect.js";
 import { DeployerFailure } from "../../core/model/errors.js";
 import { canonicalJson, isJsonObject, type Json, type JsonObject } from "../../core/model/json.js";
 import type { SyncedResource, SyncOutcome } from "../../core/model/result.js";
-import type { Deployer, HealthReport } from "../../core/ports/deployer.js";
+import type { Deployer, HealthReport, Trial } from "../../core/ports/deployer.js";
 import type { Log } from "../../core/ports/log.js";
 import type { Snapshot } from "../../core/ports/snapshot.js";
 import { EmbeddedTexts } from "../../core/secrets/hide-in-text.js";
@@ -152,6 +152,17 @@ export function hidingSecrets(deployer: Deployer, parts: Parts): Deployer {
     return report.kind === "compared" ? { ...report, unhealthy: await hideIn(report.unhealthy) } : report;
   }
 
+  async function hideTrial(trial: Trial): Promise<Trial> {
+    switch (trial.kind) {
+      case "accepted":
+        return trial;
+      case "refused":
+        return { ...trial, message: await hide(trial.message) };
+      case "untried":
+        return { ...trial, reason: await hide(trial.reason) };
+    }
+  }
+
   const failure = async (error: unknown): Promise<never> => {
     if (!(error instanceof DeployerFailure)) throw error;
     const messages = chainOf(error);
@@ -176,6 +187,7 @@ export function hidingSecrets(deployer: Deployer, parts: Parts): Deployer {
     follow: async (_, request) => hideOutcome(await caught.follow(reporting(request))),
     findOutcome: async (call) => hideOutcome(await call()),
     healthAfter: async (call) => hideHealth(await call()),
+    tryObjects: async (call) => Promise.all((await call()).map(hideTrial)),
   });
 }
 
@@ -189,7 +201,7 @@ function chainOf(error: Error): readonly string[] {
 const LEFT_OUT =
   "Argo CD's message is left out: svc could not look for the Secrets that it may quote. Read it in Argo CD";
 
-/** Whether it is a usual message of a successful sync, which quotes only names. */
+/** Whether it is a usual message of a successful sync, or why svc did not ask Kubernetes: these quote only names. */
 function isUsual(text: string): boolean {
   return text === "" || USUAL.some((form) => form.test(text));
 }
@@ -199,4 +211,7 @@ const USUAL = [
   /^waiting for (?:healthy state of|completion of hook|deletion of hook|deletion of) [\w./-]{1,300}(?: and \d+ more (?:hooks|resources))?$/,
   /^[\w.-]{1,300}\/[\w.-]{1,300} (?:created|configured|unchanged|pruned|replaced|serverside-applied)(?: \((?:server )?dry run\))?$/,
   /^(?:pruned|ignored \(requires pruning\))(?: \(dry run\))?$/,
+  /^(?:the version of Argo CD is not known|(?:this )?Argo CD (?:[\w.+-]{1,40} )?cannot try objects in the cluster(?:; 3\.2 or newer can)?)$/,
+  /^(?:Argo CD's answer leaves them out|Kubernetes did not answer within \d+ s|too large|too many changed objects, or too many that Kubernetes refuses)$/,
+  /^new(?: and cluster-wide|, and whether it belongs in a namespace is not known| in a namespace that the application has nothing in)$/,
 ];
