@@ -61,7 +61,7 @@ export function createGitHubHost(config: GitHubConfig, parts: HostParts): CodeHo
     config.webUrl ?? (config.apiUrl === undefined ? "https://github.com" : new URL(apiUrl).origin)
   ).replace(/\/+$/, "");
   const { clock, waits, log } = parts;
-  const { appId, privateKey, aliases, allowedBots = [], requestTimeoutMs = 30_000 } = config;
+  const { appId, privateKey, aliases, requestTimeoutMs = 30_000 } = config;
   const server: HostServer = { webUrl, aliases };
   const client = createGitHubClient({ appId, privateKey, apiUrl, requestTimeoutMs, clock, waits, log });
   const self = keepAccount(() => findSelf(client, apiUrl));
@@ -92,11 +92,9 @@ export function createGitHubHost(config: GitHubConfig, parts: HostParts): CodeHo
     reviews: (change) => getReviews(client, change),
     authorship: async (change) => getAuthorship(client, change, (await self()).id),
     isProgram: (user) => Promise.resolve(user.bot),
-    // GitHub tells no App's access to a repository, so that the administrator's word has to do.
-    mayCommand: async (change, user) =>
-      (user.bot && allowedBots.includes(user.login)) || hasPermission(client, change, user, ["admin", "write"]),
+    mayCommand: async (change, user) => isAllowed(user, config) || hasPermission(client, change, user, WRITERS),
     mayRead: async (change, person) =>
-      hasPermission(client, await withPresentName(client, change), person, ["admin", "write", "read"]),
+      hasPermission(client, await withPresentName(client, change), person, [...WRITERS, "read"]),
     belongsToAny: (change, user, teams) => belongsToAnyTeam(client, change, user, teams),
     readFile: (file) => readFile(client, file, server),
     cloneSource: createCloneSource(client, { webUrl, clock }),
@@ -197,6 +195,13 @@ async function readAnonymously(client: GitHubClient, url: string, asked: string)
     now: client.now(),
   });
 }
+
+/** GitHub tells no App's access to a repository, so that the word of the administrator has to do. */
+function isAllowed({ bot, login }: User, { allowedBots = [] }: GitHubConfig): boolean {
+  return bot && allowedBots.includes(login);
+}
+
+const WRITERS = ["admin", "write"];
 
 const permissionSchema = z.object({
   permission: z.string(),
