@@ -185,6 +185,14 @@ describe("warnings", () => {
     expect(result.kind === "valid" && result.warnings.join()).toContain("shorter than 32");
   });
 
+  test("a base_url below a path", () => {
+    const providers = `  hosta: {${client}, allowed_orgs: [acme]}`;
+    expect(warningsOf(`${providers}\nserver: {base_url: 'https://example.org/svc/'}`)).toEqual([
+      expect.stringContaining("server.base_url has a path"),
+    ]);
+    expect(warningsOf(`${providers}\nserver: {base_url: 'https://svc.example.org/'}`)).toEqual([]);
+  });
+
   test("none with login off", () => {
     const result = loadServerConfig([{ name: "a", text: `${SMALLEST}auth: {hosta: {${client}}}` }], {});
     expect(result.kind === "valid" && result.warnings).toEqual([]);

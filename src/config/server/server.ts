@@ -333,6 +333,11 @@ function loginWarnings(config: ServerConfig): readonly string[] {
       "server.base_url is not set, but the callback addresses registered with the login providers start with it",
     );
   }
+  if (server.baseUrl !== undefined && new URL(server.baseUrl).pathname !== "/") {
+    warnings.push(
+      "server.base_url has a path, and the links of svc's pages begin at the root: give svc a host name of its own",
+    );
+  }
   if ((auth.sessionSecret ?? "").length < 32) {
     warnings.push("auth.session_secret is shorter than 32 characters; use 32 random bytes as hex");
   }

@@ -153,8 +153,8 @@ function rejectedSync(application: ApplicationName, message: string): Applicatio
 function rest(restarted: CommandResult | undefined, missing: readonly ApplicationName[]): readonly ApplicationSync[] {
   if (restarted?.kind === "synced" || restarted?.kind === "rolled-back") return restarted.applications;
   if (restarted === undefined) return [];
-  const why = restarted.kind === "refused" ? ` (${restarted.refusal.reason})` : "";
-  const message = `svc was restarted before it started, and the checks do not let it start now${why}: give the command again`;
+  const message =
+    "svc was restarted before it started, and its checks do not let it start now: give the command again to read why";
   return missing.map((application) => rejectedSync(application, message));
 }
 
