@@ -44,6 +44,7 @@ describe.each(HOSTS)("webhooks that were answered and lost on %s", (host) => {
     await Promise.all([bot.service.reconcile(), other.reconcile()]);
     await bot.idle();
     await Promise.all([bot.service.reconcile(), other.reconcile()]);
+    await other.idle();
     await bot.idle();
     await other.close();
     expect(bot.liveValue("web")).toBe("2");
@@ -156,6 +157,7 @@ describe.each(HOSTS)("webhooks that were answered and lost on %s", (host) => {
     await redis.server.restart();
     const other = await startReplica(bot, options);
     await other.reconcile();
+    await other.idle();
     await bot.idle();
     await other.close();
     expect(bot.answers(one)).toEqual(said);

@@ -183,6 +183,7 @@ describe.each(HOSTS)("a service that polls %s and gets no webhook", (host) => {
     await bot.comment(one, "svc sync");
     const other = await startReplica(bot, shared);
     await Promise.all([bot.service.poll(), other.poll()]);
+    await other.idle();
     await bot.idle();
     await other.close();
     const third = await startReplica(bot, shared);

@@ -19,6 +19,7 @@ describe.each(HOSTS)("turns with replicas and Redis on %s", (host) => {
     const three = await bot.open(changeOf(["web"], "4"));
     await bot.comment(one, "svc unlock");
     await Promise.all([bot.service.reconcile(), other.reconcile()]);
+    await other.idle();
     await bot.idle();
     await other.close();
     expect(await bot.locked(two)).toEqual(["web"]);
@@ -33,6 +34,7 @@ describe.each(HOSTS)("turns with replicas and Redis on %s", (host) => {
     await bot.stores.locks.release(WEB, bot.ref(one));
     const other = await startReplica(bot, options);
     await Promise.all([bot.service.reconcile(), other.reconcile()]);
+    await other.idle();
     await bot.idle();
     await other.close();
     expect(await bot.locked(two)).toEqual(["web"]);
