@@ -126,8 +126,8 @@ describe.each(HOST_IDS)("the story on %s", (id) => {
     const host = await say(id, "svc rollback");
     expect(last(host)).toContain("svc Rollback");
     expect(fact(host, "Deployment", "replicas")).toEqual({ name: "replicas", value: "2", was: "3" });
-    // What was never deployed keeps its lock.
-    expect(host.locks).toHaveLength(1);
+    // What was never deployed keeps its lock, and what was rolled back goes to the one who waits.
+    expect(host.locks.map(({ number }) => number).sort()).toEqual([1, 2]);
     expect(last(host)).toContain("Not rolled back, because it was never deployed from here; the lock is kept:");
   });
 
@@ -140,6 +140,7 @@ describe.each(HOST_IDS)("the story on %s", (id) => {
   });
 
   test("deploys everything, merges, and takes the branch away", async () => {
+    await say(id, "svc unlock", "bo", 2);
     await post("approve", { host: id, number: 1 });
     await idle(id);
     const host = await say(id, "svc sync");
