@@ -3,7 +3,7 @@ import type { HostFailureReason } from "../../src/core/model/errors.js";
 import type { HostTraits } from "./code-host-under-test.js";
 
 /** The deadline of a client for the host that does not answer. */
-export const REQUEST_TIMEOUT_MS = 300;
+export const REQUEST_TIMEOUT_MS = 1_000;
 
 /** One way in which a host is broken. */
 export interface FaultCase {
@@ -110,6 +110,6 @@ export const FAULT_CASES: Readonly<Record<string, FaultCase>> = {
     reason: "unreachable",
     unknown: true,
     reads: 1,
-    message: () => /did not answer within 0\.3 seconds/,
+    message: () => /did not answer within 1 second/,
   },
 };
