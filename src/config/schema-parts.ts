@@ -38,7 +38,7 @@ export function textLeaf<T>(allowed: string, read: (text: string) => T | Wrong) 
   });
 }
 
-/** Text of a form. */
+/** Text that matches an expression. @param allowed Says in words what matches. */
 export function formed(allowed: string, form: RegExp, title = "text") {
   return textLeaf(allowed, (value) => (form.test(value) ? value : new Wrong())).meta({
     title,

@@ -123,7 +123,7 @@ export function createHostFetch(options: HostFetchOptions): HostFetch {
   };
 }
 
-/** Does what a limit refused once more after a pause of a minute at most, from its first check on. */
+/** Repeats work that a rate limit refused, with all its checks, after the pause that the host asks for, a minute at most. */
 export async function pastLimit<T>(clock: Clock, work: () => Promise<T>): Promise<T> {
   for (let tries = 1; ; tries += 1) {
     try {

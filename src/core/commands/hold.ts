@@ -109,11 +109,14 @@ export async function release(
   context: Pick<HoldContext, "change" | "user" | "holds" | "isAdministrator">,
 ): Promise<CommandResult> {
   const { change, user, holds } = context;
-  const isAdmin = await context.isAdministrator(change.host, user);
-  const all = isAdmin && applications.length > 0;
-  // The pages know people by their account, which may be one of another server, where ids mean other people.
-  const ids = isAdmin ? [user.id, `${change.host}:${user.id}`] : [user.id];
-  const candidates = (await holds.list()).filter((one) => all || ids.some((id) => isBy(one, change.host, id)));
+  const standing = await holds.list();
+  // Holds of the pages carry an account, perhaps of another server, where the same id is somebody else's.
+  const isOfAccount = (one: Hold) => isBy(one, change.host, `${change.host}:${user.id}`);
+  const isAdmin =
+    (applications.length > 0 || standing.some(isOfAccount)) && (await context.isAdministrator(change.host, user));
+  const candidates = standing.filter(
+    (one) => isBy(one, change.host, user.id) || (isAdmin && (applications.length > 0 || isOfAccount(one))),
+  );
   const isNamed = (held: string) =>
     applications.length === 0 ||
     applications.some((one) => one === held || (isSelecting(one) && matchesName(one, held)));

@@ -124,7 +124,7 @@ function timedOut(last: Compared | undefined, timeoutMs: number): HealthEnd {
 interface Unseen {
   readonly kind: "unseen";
   readonly message: string;
-  /** How long the next look may still show the health. */
+  /** How many milliseconds to go on asking while this failure lasts; 0: not at all. */
   readonly maybeForMs: number;
 }
 

@@ -47,7 +47,7 @@ export interface UnreadableSubject extends Undeployed {
   readonly problem: string;
   /** The change request may not introduce it, and so must not lock its name either. */
   readonly unlocked?: true;
-  /** The parent of one that runs and whose file alone says too little. */
+  /** Its parent, if it runs and only the parent's render tells its definition. */
   readonly below?: ApplicationName | undefined;
 }
 

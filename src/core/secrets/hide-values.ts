@@ -117,7 +117,7 @@ class Walk {
   constructor(
     private readonly texts: EmbeddedTexts,
     private readonly replace: (place: string, value: Json) => string,
-    /** What stands for a copy of an object in an annotation, which is left out if that is nothing. */
+    /** Gives the text that replaces an annotation with a copy of an object; undefined leaves the annotation out. */
     private readonly replaceCopy: (place: string, value: Json) => string | undefined = () => undefined,
   ) {}
 
@@ -271,7 +271,7 @@ const BEGINS_JSON = /^(?:---)?[^\S\r\n\u2028\u2029]*[{[]/m;
 /** Members beside the containers of a Pod. A custom kind with such containers may have others that carry Secrets. */
 const OF_PODS = new Set(["containers", "initContainers", "ephemeralContainers", "volumes", "securityContext"]);
 
-/** Whether containers run from a value, which a Secret has nowhere. Where a definition drops unknown members, anybody can write a kind there. */
+/** Whether a value lists containers, as no Secret does. Anybody can write `kind: Secret` where the cluster drops unknown members. */
 function holdsContainers(value: Json): boolean {
   if (isList(value)) return value.some(holdsContainers);
   if (!isJsonObject(value)) return false;

@@ -78,9 +78,10 @@ export async function followedChildren(
   const given = new Map<LiveSubject, { readonly parent: LiveSubject; readonly child: DefinedChild }>();
   const kept: (Below & { readonly subject: Subject })[] = [];
   for (const parent of subjects) {
-    for (const child of parent.kind === "live" ? (children.get(parent.name) ?? []) : []) {
+    if (parent.kind !== "live") continue;
+    for (const child of children.get(parent.name) ?? []) {
       const subject = known.get(nameOf(child.namespace, child.name));
-      if (parent.kind !== "live" || subject === undefined || subject === parent) continue;
+      if (subject === undefined || subject === parent) continue;
       if (subject.kind === "live" && !given.has(subject)) {
         if (isGiven(subject, parent, child, found.everyApplication, context)) given.set(subject, { parent, child });
       } else if (aboveUnknown(subject) === parent.name && child.head !== undefined && child.set === undefined) {
@@ -100,7 +101,7 @@ export async function followedChildren(
   return new Map<Subject, LiveSubject | UnreadableSubject>([...followed, ...stay.flat()]);
 }
 
-/** The parent of an application that runs, where only its render tells what becomes of the definition: its file is gone, or says too little. */
+/** The parent of a running application whose own file is gone or says too little: only the parent's render tells its definition. */
 export function aboveUnknown(subject: Subject | undefined): ApplicationName | undefined {
   switch (subject?.kind) {
     case "deleted":

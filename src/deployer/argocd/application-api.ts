@@ -152,7 +152,7 @@ export const json = z.custom<JsonObject>(
 
 /**
  * The same for an item of a list, where one that cannot be read must not be missing: nobody would know what a change does to it.
- * A value that is nested too deep is cut off one level below the limit, so that everything which checks the limit still refuses it.
+ * Nesting beyond the limit is cut off one level below it, so that every check of the limit still refuses the value.
  */
 export const listedJson = z
   .custom<JsonObject>(isJsonObject, "not an object")

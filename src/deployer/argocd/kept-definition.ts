@@ -72,7 +72,7 @@ function asStored(planned: Json | undefined, stored: Json | undefined, block?: s
   );
 }
 
-/** Kubernetes has integers of 64 bits. @throws {ArgoCdFailure} before one is replaced that could not be put back. */
+/** Refuses to replace a definition with an integer of more than 53 bits, which svc could not put back as it was. @throws {ArgoCdFailure} */
 export function requireExactNumbers({ name, spec }: Application, written: ApplicationSpec): void {
   if (![spec, written].some(hasLargeNumber)) return;
   const message = `the definition of ${name} has an integer of more than 53 bits, which svc could not put back as it is: write it as text, in quotes`;

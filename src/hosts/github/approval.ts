@@ -191,7 +191,7 @@ const approvalSchema = z.object({
 type Review = z.output<typeof reviewSchema>;
 type BaseChange = z.output<typeof baseChangeSchema>;
 
-/** Older servers have no merge queues, and refuse a query with this field: https://github.com/facebook/sapling/issues/906 */
+/** GitHub Enterprise Server before this version has no merge queues and refuses a query for `isInMergeQueue`: https://github.com/facebook/sapling/issues/906 */
 const FIRST_WITH_QUEUES = "3.12";
 const WITHOUT_QUEUES = APPROVAL_QUERY.replace(/\bisInMergeQueue\b/, "");
 

@@ -196,7 +196,7 @@ async function readAnonymously(client: GitHubClient, url: string, asked: string)
   });
 }
 
-/** GitHub tells no App's access to a repository, so that the word of the administrator has to do. */
+/** GitHub does not tell which access an App has, so the administrator's list decides. */
 function isAllowed({ bot, login }: User, { allowedBots = [] }: GitHubConfig): boolean {
   return bot && allowedBots.includes(login);
 }

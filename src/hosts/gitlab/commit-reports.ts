@@ -57,7 +57,7 @@ export function createDeployments(
 
 const DEPLOYMENT_STATUSES = { running: "running", succeeded: "success", failed: "failed" } as const;
 
-/** GitLab refuses a longer link of an environment, and one of a status (`app/models/generic_commit_status.rb` of GitLab). */
+/** The longest link that GitLab accepts for an environment or a commit status (`app/models/generic_commit_status.rb` of GitLab). */
 const LONGEST_LINK = 255;
 
 const deploymentSchema = z.object({
@@ -191,7 +191,7 @@ export async function setStatus(
     );
   } catch (error) {
     if (!(error instanceof HostRefusal)) throw error;
-    // Another one is set on the commit just now: `app/services/ci/create_commit_status_service.rb` of GitLab.
+    // Another program is setting a status of this commit: `app/services/ci/create_commit_status_service.rb` of GitLab.
     if (error.status === 409) throw new HostFailure("failed", error.message, { cause: error });
     // "Cannot transition status": it may be set already.
     if (error.status !== 400) throw error;

@@ -78,8 +78,8 @@ const MAX_PAGES = 50;
 type NotesQuery = NonNullable<Parameters<MergeRequestNotes["all"]>[2]>;
 
 /**
- * Reads a page of notes. It may be short without being the last one: GitLab takes out what our account must not read, such as
- * mentions in a private project, after it has cut the page (`lib/api/notes.rb` of GitLab).
+ * Reads a page of notes. A short page may not be the last: GitLab cuts the pages first, and then removes the notes that our account
+ * must not read, such as mentions in a private project (`lib/api/notes.rb` of GitLab).
  */
 export async function readNotes<Schema extends z.ZodType>(
   client: GitLabClient,

@@ -180,7 +180,7 @@ async function release(
   await forgetStatus(changeRequestRef(change), run);
   const result = await close(change, merged && records === undefined, run);
   await run.publisher.forget(change);
-  // What it has deployed is told once, with the event of its close.
+  // The event of the close itself has written what stays deployed.
   const isTold = records === undefined || result.released.length > 0;
   const facts = isTold ? auditFactsOf(merged ? { ...result, stillDeployed: [] } : result) : undefined;
   const reason = merged ? "merged" : "closed without a merge";

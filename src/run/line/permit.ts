@@ -116,7 +116,7 @@ async function isFoundLate(
   return (await host.listOwnComments(change)).some(({ body }) => readMarker(body)?.runId === runId);
 }
 
-/** Clocks of replicas differ by less, unless one is wrong. */
+/** The longest wait for a stage that is due by another replica's clock. Synchronised clocks differ by less. */
 const MOST_EARLY_MS = 60_000;
 
 /** Whether nothing has ended the sync since it noted its next stage. Waits until that is due by this replica's clock too. */

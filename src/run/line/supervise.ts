@@ -69,7 +69,7 @@ export async function supervise(event: HostEvent, deps: Dependencies, given: Run
   const mayAsk = !showsItself(outcome) && (ticket.again || outcome.kind !== "silent");
   const isBehind = marking.changed() || (mayAsk && (await isLeftAsking(event.change, deps)));
   if (isBehind && !showsItself(outcome)) await deps.publisher.mark(event.change);
-  // Nobody repeats it, and what the plan announces would never come.
+  // Nothing else would push the event again, and the announced stage would never begin.
   if (event.kind === "stage-due" && outcome.kind === "failed") await deps.publisher.retry(event.change);
   const text = outcomeText(outcome);
   const ms = deps.clock.now().getTime() - startedAt;

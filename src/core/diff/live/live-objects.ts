@@ -78,7 +78,7 @@ function identityOf({ group, kind, namespace, name }: LiveResource): ManifestIde
   return { group, kind, namespace, name, generateName: "" };
 }
 
-/** Only the live object shows that a custom kind is cluster-scoped: it has no namespace, whatever the manifest says. */
+/** A live object without a namespace is cluster-scoped, even if the manifest names one. Of a custom kind, nothing else tells. */
 function liveKey({ identity }: Sides, live: ReadonlyMap<string, LiveResource>): string {
   const key = keyOf(identity);
   return live.has(key) ? key : keyOf({ ...identity, namespace: "" });
