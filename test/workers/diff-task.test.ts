@@ -14,7 +14,7 @@ const limits = { owner: "tests", deadlineMs: 60_000, signal: new AbortController
 function inputOf(base: readonly Manifest[], head: readonly Manifest[], mode: "branch" | "live" | "both"): DiffInput {
   const resources = base.map((live, index) => {
     const identity = { group: "", kind: "ConfigMap", namespace: "shop", name: `c${index}` };
-    return { ...identity, live, whole: live, lastApplied: live, hook: false };
+    return { ...identity, live, whole: live, lastApplied: live, hook: false, copied: false };
   });
   const state = jsonText<LiveState>({ resources, stale: undefined });
   return {

@@ -142,6 +142,8 @@ export interface LiveResource {
   /** Its last-applied annotation; undefined without one, as after a server-side apply. */
   readonly lastApplied: Manifest | undefined;
   readonly hook: boolean;
+  /** Whether its tracking id names another object, as a controller's copy of that does. A sync prunes no such object. */
+  readonly copied: boolean;
 }
 
 /** Objects to try. They go to the cluster that the application runs in now. */

@@ -5,7 +5,14 @@ import type { ApplicationName } from "../../core/model/brand.js";
 import { isJsonObject, isNestedDeeper, withLongIntegers } from "../../core/model/json.js";
 import type { Task } from "../../core/ports/compute.js";
 import type { Deployer, LiveResource, LiveState } from "../../core/ports/deployer.js";
-import { createSemaphore, getManagedResources, type Parts, refreshApplication } from "./application-api.js";
+import {
+  createSemaphore,
+  getManagedResources,
+  type Parts,
+  refreshApplication,
+  type ServerSettings,
+  TRACKING_ANNOTATION,
+} from "./application-api.js";
 import { keep } from "./applications.js";
 import { ArgoCdFailure, MAX_DEPTH, parseAnswer, parseObjectText } from "./argocd-failure.js";
 import { arrayAnswer, type Read, readArray, reading, readLarge, type UnreadAnswer } from "./unread-answer.js";
@@ -23,12 +30,13 @@ const itemSchema = z.object({ group: text, kind: text, namespace: text, name: te
 type Item = z.infer<typeof itemSchema>;
 
 const comparedSchema = itemSchema.extend({ normalizedLiveState: text, hook: z.boolean().nullish() });
+type Compared = z.infer<typeof comparedSchema>;
 const comparedAnswer = arrayAnswer("items", comparedSchema);
 
 /** Answers that the same plan may soon need again, by the application that it read. */
 export type RecentAnswers = LRUCache<LiveApplication, UnreadAnswer>;
 
-interface LiveAnswer extends Pick<LiveState, "stale" | "kubernetes"> {
+interface LiveAnswer extends Pick<LiveState, "stale" | "kubernetes">, Pick<ServerSettings, "tracking"> {
   readonly answer: UnreadAnswer;
   readonly application: ApplicationName;
 }
@@ -36,10 +44,11 @@ interface LiveAnswer extends Pick<LiveState, "stale" | "kubernetes"> {
 /** Reads Argo CD's answer about the live resources of an application. */
 export const readLiveTask: Task<LiveAnswer, Read<LiveState>> = {
   name: "read-live",
-  run: ({ answer, application, stale, kubernetes }) =>
+  run: ({ answer, application, tracking, stale, kubernetes }) =>
     reading(async () => {
       const what = `the live resources of ${application}`;
-      return { resources: await readArray(comparedAnswer, answer, what, toResource), stale, kubernetes };
+      const toLive = (item: Compared) => toResource(item, tracking);
+      return { resources: await readArray(comparedAnswer, answer, what, toLive), stale, kubernetes };
     }),
 };
 
@@ -48,7 +57,7 @@ export const readLiveTask: Task<LiveAnswer, Read<LiveState>> = {
  * one; if that fails or takes too long, the last one is used and reported as stale.
  */
 export function createLiveResources(
-  { config, client, compute, log, clock }: Parts,
+  { config, client, compute, log, clock, serverSettings }: Parts,
   recent: RecentAnswers,
 ): Deployer["liveResources"] {
   const clusters = keep(() => readClusters(client).catch(untoldForLong), clock, CLUSTERS_KEPT_MS);
@@ -72,7 +81,8 @@ export function createLiveResources(
       const answer = await getManagedResources(client, application, { timeoutMs: REFRESH_MS, signal });
       recent.set(application, answer);
       const kubernetes = versionOf(destinationOf(application.spec).cluster, await clusters.get(signal).catch(untold));
-      return { answer, application: application.name, stale, kubernetes };
+      const { tracking } = await serverSettings();
+      return { answer, application: application.name, tracking, stale, kubernetes };
     }, signal);
     return readLarge(compute, readLiveTask, input, { owner: "live resources", signal, what: "the live resources" });
   };
@@ -115,21 +125,37 @@ function untold(error: unknown): undefined {
   if (!(error instanceof ArgoCdFailure)) throw error;
 }
 
-function toResource(item: z.infer<typeof comparedSchema>): LiveResource {
+function toResource(item: Compared, tracking: ServerSettings["tracking"]): LiveResource {
   const { group, kind, namespace, name } = item;
   const [raw, normalized] = [readState(item.liveState), readState(item.normalizedLiveState)];
   // An answer without the normalised state must not be read as "not in the cluster".
   const live = normalized ?? raw;
+  const whole = raw ?? live;
   return {
     group,
     kind,
     namespace,
     name,
     live,
-    whole: raw ?? live,
+    whole,
     lastApplied: lastAppliedOf(raw),
     hook: item.hook === true,
+    copied: tracking.startsWith("annotation") && whole !== undefined && isCopied(whole, item),
   };
+}
+
+/**
+ * Controllers copy annotations with an object (Kyverno, for one). Argo CD then sees that the tracking id names the original, and
+ * leaves the copy alone (`isSelfReferencedObj` in `controller/state.go`, v2.13 and v3.5). A cluster-scoped object is tracked
+ * with the namespace of its application.
+ */
+function isCopied({ metadata }: Manifest, { group, kind, namespace, name }: Item): boolean {
+  const annotations = isJsonObject(metadata) ? metadata.annotations : undefined;
+  const id = isJsonObject(annotations) ? annotations[TRACKING_ANNOTATION] : undefined;
+  const tracks = typeof id === "string" ? /^[^:]*:([^:/]*\/[^:/]*):([^/]*)\/([^/]*)$/.exec(id) : null;
+  if (tracks === null) return false;
+  const [, type, place, tracked] = tracks;
+  return type !== `${group}/${kind}` || tracked !== name || (namespace !== "" && place !== namespace);
 }
 
 /** Undefined for an absent object (`null`). @throws {ArgoCdFailure} for anything else: skipping it would hide a change. */

@@ -14,7 +14,18 @@ function liveOf(manifest: Manifest, more: Partial<LiveResource> = {}): LiveResou
   const { group, kind, namespace, name } = identify(manifest, "guestbook");
   const added = { namespace, uid: "1f0e", resourceVersion: "7", creationTimestamp: "2026-03-02T09:20:00Z" };
   const live = { ...manifest, metadata: { ...added, ...metadata }, status: { observed: 1 } };
-  return { group, kind, namespace, name, live, whole: live, lastApplied: undefined, hook: false, ...more };
+  return {
+    group,
+    kind,
+    namespace,
+    name,
+    live,
+    whole: live,
+    lastApplied: undefined,
+    hook: false,
+    copied: false,
+    ...more,
+  };
 }
 
 /** The answer that an object becomes `after`, or stays as it is. */
@@ -151,6 +162,13 @@ describe("what is no change of the cluster", () => {
     const found = liveDiff({ base: [thing(["x"])], head: [head], live: [running], answers: answered(running) });
     expect(found.resources).toEqual([]);
     expect(basisOf(found)).toMatchObject({ approximate: [], alreadyThere: ["example.com/Thing guestbook/a"] });
+  });
+
+  test("a controller's copy of an object, which a sync does not prune", () => {
+    const [same, copy] = [configMap({ a: "1" }), object("v1/ConfigMap", "copy", {}, { namespace: "other" })];
+    const request = { base: [same], head: [same], live: [liveOf(same), liveOf(copy, { copied: true })] };
+    expect(liveDiff(request)).toMatchObject({ resources: [], basis: { drifted: [] } });
+    expect(diffBoth(requestOf(request)).basis).toMatchObject({ drift: [] });
   });
 
   test("the commit that it was rendered at", () => {

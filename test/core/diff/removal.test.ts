@@ -8,7 +8,7 @@ import { removalTask } from "../../../src/core/render/preview.js";
 import { object, withOption } from "./resource.js";
 
 function managed(live: Manifest, more: Partial<LiveResource> = {}): LiveResource {
-  return { ...identify(live, "shop"), live, whole: live, lastApplied: undefined, hook: false, ...more };
+  return { ...identify(live, "shop"), live, whole: live, lastApplied: undefined, hook: false, copied: false, ...more };
 }
 
 interface Deletion {

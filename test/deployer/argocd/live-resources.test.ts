@@ -1,7 +1,7 @@
 import { describe, expect, test } from "@jest/globals";
 import { applicationName } from "../../../src/core/model/brand.js";
 import { fixture } from "./fixture.js";
-import { argocd, withArgoCd } from "./scripted-argocd.js";
+import { argocd, settings, withArgoCd } from "./scripted-argocd.js";
 import { failureOf, live, underTest } from "./under-test.js";
 
 withArgoCd();
@@ -14,6 +14,7 @@ function clusters(answer: object) {
 }
 
 function refresh(path = PLAIN, query: Record<string, string> = { project: "default" }) {
+  settings();
   return argocd.get(path).query({ ...query, refresh: "normal" });
 }
 function managed(answer: unknown, path = PLAIN, query: Record<string, string> = { project: "default" }) {
@@ -103,6 +104,7 @@ test("what is not in the cluster has no live object, and without the normalised 
       live: undefined,
       lastApplied: undefined,
       hook: false,
+      copied: false,
     },
     {
       group: "",
@@ -113,6 +115,7 @@ test("what is not in the cluster has no live object, and without the normalised 
       whole: { kind: "ConfigMap" },
       lastApplied: undefined,
       hook: false,
+      copied: false,
     },
     {
       group: "",
@@ -123,8 +126,37 @@ test("what is not in the cluster has no live object, and without the normalised 
       whole: { kind: "ConfigMap" },
       lastApplied: undefined,
       hook: true,
+      copied: false,
     },
   ]);
+});
+
+test.each([
+  ["its own id", "plain:/Secret:a/copy", "annotation", false],
+  ["the id of the object that it was copied from", "plain:/Secret:a/original", "annotation", true],
+  ["the id of one in another namespace", "plain:/Secret:b/copy", "annotation+label", true],
+  ["the id of one of another kind", "plain:example.com/Secret:a/copy", "annotation", true],
+  ["what is no id", "plain:/Secret:a", "annotation", false],
+  ["another id, where labels track", "plain:/Secret:a/original", "label", false],
+  ["no id", undefined, "annotation", false],
+])("an object with %s", async (_, id, trackingMethod, copied) => {
+  settings({ trackingMethod });
+  refresh().reply(200, {});
+  const metadata = { annotations: id === undefined ? {} : { "argocd.argoproj.io/tracking-id": id } };
+  const liveState = JSON.stringify({ kind: "Secret", metadata });
+  managed({ items: [{ kind: "Secret", name: "copy", namespace: "a", liveState }] });
+  const { resources } = await underTest().deployer.liveResources(live());
+  expect(resources).toMatchObject([{ name: "copy", copied }]);
+});
+
+test("a cluster-scoped object is tracked with its application's namespace", async () => {
+  settings({ trackingMethod: "annotation" });
+  refresh().reply(200, {});
+  const id = "plain:rbac.authorization.k8s.io/ClusterRole:guestbook/system:web";
+  const liveState = JSON.stringify({ metadata: { annotations: { "argocd.argoproj.io/tracking-id": id } } });
+  managed({ items: [{ group: "rbac.authorization.k8s.io", kind: "ClusterRole", name: "system:web", liveState }] });
+  const { resources } = await underTest().deployer.liveResources(live());
+  expect(resources).toMatchObject([{ name: "system:web", copied: false }]);
 });
 
 test("when Argo CD does not compare anew, its last comparison is used and called old", async () => {

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "@jest/globals";
 import { readQuery, writeResponse, type ServerSideDiffQuery } from "../../../sandbox/argocd/grpc/messages.js";
 import type { TrialObject } from "../../../src/core/ports/deployer.js";
-import { argocd, neverAsked, withArgoCd } from "./scripted-argocd.js";
+import { argocd, neverAsked, settings, withArgoCd } from "./scripted-argocd.js";
 import { CHANGE, live, TOKEN, underTest } from "./under-test.js";
 
 withArgoCd();
@@ -137,6 +137,7 @@ test("the live objects that a plan has just been compared with are not read agai
   const { deployer } = underTest();
   const application = live();
   version();
+  settings();
   argocd.get("/api/v1/applications/plain").query({ project: "default", refresh: "normal" }).reply(200, {});
   argocd.get("/api/v1/clusters").reply(200, { items: [] });
   managed("a");

@@ -46,7 +46,7 @@ export function withLive(
     return { ...placed, ...liveSides(resource), answer: answer && answeredSides(answer), inCluster };
   });
   const extra = [...left.values()]
-    .filter((one) => one.live !== undefined && !one.hook && !isHook(one.live))
+    .filter((one) => one.live !== undefined && !one.hook && !isHook(one.live) && !one.copied)
     .map((resource): InCluster => {
       const sides = { base: undefined, head: undefined, hook: false, answer: undefined, inCluster: true };
       return { identity: identityOf(resource), ...sides, ...liveSides(resource) };
