@@ -71,8 +71,8 @@ describe.each(HOSTS)("what the store keeps on %s", (host) => {
     const lifetime = await redis.pttl(plans[0] ?? "");
     expect(lifetime).toBeGreaterThan(30 * DAY_MS - 60_000);
     expect(lifetime).toBeLessThanOrEqual(30 * DAY_MS);
-    // Leases, and which lane is whose, are no records.
-    const records = keys.filter((key) => !/^svc:\{queue\}:(?:lease|turn|lane|owner):/.test(key));
+    // Leases, which lane is whose, and the number of statuses that a commit has are no records.
+    const records = keys.filter((key) => !/^svc:(?:\{queue\}:(?:lease|turn|lane|owner)|status-writes):/.test(key));
     for (const key of records) {
       if ((await redis.type(key)) !== "string") continue;
       expect(JSON.parse((await redis.get(key)) ?? "")).toMatchObject({ v: 1 });
