@@ -24,8 +24,9 @@ function start(host: Bot["host"], more: Partial<BotOptions> = {}): Promise<Bot> 
 }
 
 /** Nothing but the approval that `prod` requires keeps svc from merging. */
-async function expectHeld(bot: Bot, changes: FileChanges, name: string): Promise<void> {
+async function expectHeld(bot: Bot, changes: FileChanges, name: string, before?: string): Promise<void> {
   const one = await bot.open({ ...changeOf(["dev"]), ...changes });
+  if (before !== undefined) await bot.comment(one, before);
   bot.expectChanges("sync dev");
   await bot.comment(one, "svc sync");
   expect(bot.seen(one).state).toBe("open");
@@ -61,6 +62,13 @@ describe.each(HOSTS)("the rules of an application hold at the merge on %s", (hos
     const bot = await start(host);
     const set = shops(cloneUrlOf(bot.forge), names("boss"), { path: "{{ .name }}", spec: AWAY });
     await expectHeld(bot, { ...files(bot), "sets/shops.yaml": set }, name);
+  });
+
+  test("for one that an ApplicationSet adds, also after a plan with -a of another one", async () => {
+    const bot = await start(host);
+    const set = shops(cloneUrlOf(bot.forge), names("boss"), { path: "{{ .name }}", spec: AWAY });
+    const files = { "boss/prod.yaml": taken, "sets/shops.yaml": set };
+    await expectHeld(bot, files, "shop-boss", "svc plan -a dev");
   });
 
   test("for a new one that starts another new one with its definition", async () => {

@@ -100,6 +100,20 @@ describe.each(HOSTS)("previews of what an ApplicationSet generates on %s", (host
     );
   });
 
+  test("a plan with -a shows and checks them as well, so that nothing is merged unseen", async () => {
+    const check = { name: "values", command: ["sh", "-c", "! grep -q forbidden"] };
+    const config = { checks: [check], defaults: { auto_merge: true, autoplan: false } };
+    const bot = await startShops({ host, config });
+    const web = { "apps/web/configmap.yaml": configMap("web", { value: "2" }) };
+    const one = await bot.open({ ...env("it"), ...folder("it", "forbidden"), ...web });
+    await bot.comment(one, "svc plan -a web");
+    expect(atMerge(bot.lastComment(one))).toContain("❌ Required check values failed: exit code 1");
+    bot.expectChanges("sync web");
+    await bot.comment(one, "svc sync");
+    expect(bot.lastComment(one)).toContain("- `shop-it`: the merge would deploy it, and the check values failed");
+    expect(bot.seen(one).state).toBe("open");
+  });
+
   test("what is beyond the limit is named and not rendered, and the merge of a changed definition then needs an approval; by name it is planned", async () => {
     const bot = await startShops({
       host,

@@ -160,13 +160,13 @@ interface Compared extends Pick<Plan, "applications" | "applicationSets"> {
 
 /** Locks and renders the chosen subjects, and all that follows from them: children, generated applications, effects. */
 async function compare(chosen: readonly Subject[], surveyed: SurveyWithSets, planning: Planning): Promise<Compared> {
-  const { everything, locks, why, previews, start, questions, context } = planning;
+  const { locks, why, previews, start, questions, context } = planning;
   await mapInTurns(chosen, (subject) => start.start(subject));
-  const generated = everything ? previewGenerated(surveyed, previews, context) : Promise.resolve([]);
-  // Awaited below; until then they must not end the process as an unhandled rejection.
-  generated.catch(() => undefined);
+  // Whatever `-a` names: their renders tell whose rules hold for what the merge does.
+  const generated = previewGenerated(surveyed, previews, context);
   const otherWords = otherWordNotes(surveyed.found.detection, context);
-  otherWords.catch(() => undefined);
+  // Awaited below; until then they must not end the process as an unhandled rejection.
+  for (const one of [generated, otherWords]) one.catch(() => undefined);
   // For `deriveEffects`, while there is time.
   liveRules(surveyed.found.everyApplication, context).catch(() => undefined);
   const facts = new Map<ApplicationName, RenderFacts>();
