@@ -2,7 +2,7 @@ import { describe, expect, test } from "@jest/globals";
 import type { FileChanges } from "../../sandbox/forge.js";
 import type { HostId } from "../../src/names.js";
 import { HOSTS, nameOn, REPOSITORY, startBot, USUAL_RENDERS, type Bot, type BotOptions } from "../scenarios/bot.js";
-import { applicationResource, asYaml, changeOf } from "../scenarios/resources.js";
+import { applicationResource, asYaml, changeOf, hydrated } from "../scenarios/resources.js";
 import { generatedApplication, names, runsShops, shopsResource } from "../scenarios/sets.js";
 import { startTwoHosts } from "./two-hosts.js";
 
@@ -270,6 +270,25 @@ describe.each(HOSTS)("rules of the repository that defines an application which 
       /web`: a sync of root changes it; the rules of 127\.0\.0\.1\/acme\/platform, which defines it, require one/,
     );
     expect(bot.changes()).toEqual([]);
+  });
+
+  test("no status is green without its approval for what only the merge deploys, although nothing is planned by itself", async () => {
+    const web = (repoURL: string) => ({ annotations: tracked("root", "web"), spec: hydrated(repoURL) });
+    const config = { ...STATUS(host), defaults: { autoplan: false } };
+    const bot = await start(host, { files: STRICT }, { config, resources: (url) => ({ web: web(url) }) });
+    const one = await bot.open(changeOf(["web"]));
+    if (host === "hostb") {
+      bot.forge.runPipeline(REPOSITORY, one);
+      await bot.close(one);
+      await bot.forge.reopen(REPOSITORY, one);
+      await bot.idle();
+    }
+    const status = () => bot.forge.statuses(REPOSITORY, bot.seen(one).headRevision).at(-1);
+    expect(status()).toMatchObject({ state: "pending" });
+    await bot.comment(one, "svc plan");
+    expect(status()).toMatchObject({ state: "pending" });
+    await bot.approve(one);
+    expect(status()).toMatchObject({ state: "success" });
   });
 
   test.each([

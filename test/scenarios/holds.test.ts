@@ -4,20 +4,23 @@ import type { HostId } from "../../src/names.js";
 import { PASSWORD } from "../web/site-under-test.js";
 import { Visitor } from "../web/visitor.js";
 import { HOSTS, startBot, type Bot, type BotOptions } from "./bot.js";
-import { changeOf } from "./resources.js";
+import { changeOf, hydrated } from "./resources.js";
 
 const USERS = [
   { username: "olga", password: PASSWORD, role: "admin" },
   { username: "vera", password: PASSWORD, role: "user" },
 ];
 
-function start(host: HostId, applications?: BotOptions["applications"]): Promise<Bot> {
+function start(
+  host: HostId,
+  { defaults, ...more }: Partial<BotOptions> & { readonly defaults?: object } = {},
+): Promise<Bot> {
   const session_secret = "session-secret-of-the-tests-5b1f0e";
   const auth = { enabled: true, session_secret, cookie_secure: false, basic: { users: USERS } };
   return startBot({
     host,
-    applications,
-    config: { auth, defaults: { auto_merge: true }, [host]: { commit_status: true } },
+    ...more,
+    config: { auth, defaults: { auto_merge: true, ...defaults }, [host]: { commit_status: true } },
   });
 }
 
@@ -140,8 +143,18 @@ describe.each(HOSTS)("a hold on %s", (host) => {
     expect(await ownStatus(bot, two)).not.toMatch(HELD);
   });
 
+  test("of what only the merge deploys keeps the status from being green, also where nothing is planned by itself", async () => {
+    const resources = (url: string) => ({ web: { spec: hydrated(url) } });
+    const bot = await start(host, { defaults: { autoplan: false }, resources });
+    await hold(bot, ["web"]);
+    const one = await bot.open(changeOf(["web"]));
+    expect(await ownStatus(bot, one)).toBe("pending: comment svc plan");
+    await bot.comment(one, "svc plan");
+    expect(await ownStatus(bot, one)).toMatch(PENDING);
+  });
+
   test("of a parent's child bars the sync of the parent, which would deploy it", async () => {
-    const bot = await start(host, ["root", "web"]);
+    const bot = await start(host, { applications: ["root", "web"] });
     await bot.stores.holds.save(
       {
         id: "one",

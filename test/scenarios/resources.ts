@@ -82,3 +82,14 @@ export function deployment(replicas: number, image = "web:1"): string {
     },
   });
 }
+
+/** Members of a spec whose folder of this repository Argo CD's source hydrator renders and commits. */
+export function hydrated(repoURL: string, path = "apps/web"): object {
+  return {
+    source: undefined,
+    sourceHydrator: {
+      drySource: { repoURL, path, targetRevision: "main" },
+      syncSource: { targetBranch: "main", path: "hydrated/web" },
+    },
+  };
+}

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "@jest/globals";
 import { HOSTS, REPOSITORY, startBot, type Bot } from "./bot.js";
 import { planned, section } from "./plan-comment.js";
-import { applicationResource, asYaml, changeOf, configMap } from "./resources.js";
+import { applicationResource, asYaml, changeOf, configMap, hydrated } from "./resources.js";
 
 const version = (value: string) => [
   { apiVersion: "v1", kind: "ConfigMap", metadata: { name: "ext" }, data: { value } },
@@ -98,13 +98,6 @@ describe.each(HOSTS)("sources that are no Git repository on %s", (host) => {
   });
 
   test("a hydrated application is listed when its dry source, its synced folder or its resource changes, and holds up no other", async () => {
-    const hydrated = (repoURL: string, path: string) => ({
-      source: undefined,
-      sourceHydrator: {
-        drySource: { repoURL, path, targetRevision: "main" },
-        syncSource: { targetBranch: "main", path: "hydrated/web" },
-      },
-    });
     const bot = await startBot({
       host,
       config: { defaults: { auto_merge: true } },

@@ -17,7 +17,7 @@ import type { Asking } from "../../core/model/result.js";
 import type { Rollout } from "../../core/model/rollout.js";
 import type { Settings } from "../../core/model/settings.js";
 import type { BehindBase } from "../../core/model/subject.js";
-import { byNameAlone, needsApproval } from "../../core/policy/effect-rules.js";
+import { definedInOf, type Deployed, holdsOn, needsApproval } from "../../core/policy/effect-rules.js";
 import type { Facts } from "../../core/policy/facts.js";
 import { endOfSoak, shownStages } from "../../core/policy/stages.js";
 import type { Reloaded } from "../../core/ports/context.js";
@@ -362,11 +362,14 @@ async function detectedOf(
   const { applicationSets, notes, unread } = detection;
   if (unread.length > 0) return { kind: "detected", detected: { kind: "unread", files: unread } };
   const found = [...subjects, ...applicationSets].map(({ name }) => name);
-  const atMerge = notDeployed.map(({ application }) => application);
-  // A file that could not be read may hide an application, and only a plan asks for an approval.
-  const certain = notes.length === 0 && !needsApproval(byNameAlone(atMerge), settings);
+  const others = notDeployed.map((one): Deployed => ({ ...one, members: [] }));
+  const [rules, holds] = await Promise.all([settings.including(definedInOf(others)), run.holds.list()]);
+  const isFree = !needsApproval(others, rules) && others.every((one) => holdsOn(one, holds).length === 0);
+  // A file that could not be read may hide an application, and only a plan asks for an approval or names a hold.
+  const certain = notes.length === 0 && isFree;
   if (found.length > 0 || !certain) return { kind: "detected", detected: awaiting(found, change, run) };
   const missing = await missingForRules({ ...context, approvals: createApprovals(context) });
+  const atMerge = others.map(({ application }) => application);
   const detected: Detected = missing === undefined ? { kind: "nothing", atMerge } : { kind: "rules", missing };
   return { kind: "detected", detected };
 }

@@ -1,6 +1,6 @@
 import { matchesName, matchesPath, mayMeanName } from "../../../config/pattern.js";
 import { LABELS, REPOSITORY_FILE, TEMPORARY_NAME_PREFIX } from "../../../names.js";
-import { type Application, type ApplicationSet, specText } from "../../model/application.js";
+import { type Application, type ApplicationSet, isHydrated, specText } from "../../model/application.js";
 import type { ApplicationName } from "../../model/brand.js";
 import { type ChangeRequest, changeRequestKey } from "../../model/change-request.js";
 import { ChangedPaths, nextTurn } from "../../model/collections.js";
@@ -179,7 +179,11 @@ async function lookAt(
     ...(listed === undefined ? [] : [`the repository file maps ${listed} to it, which matches changed files`]),
   ];
   const moves = () => variants.some(({ spec }) => movingPositions(spec, change).length > 0);
-  if (reasons.length > 0 && moves()) return { ...common, kind: "existing", specChanged: false, reasons };
+  // It takes effect at the merge, under the rules of whoever defines it.
+  const isHydratedHere = inputs.others && live !== undefined && isHydrated(live.spec);
+  if (isHydratedHere || (reasons.length > 0 && moves())) {
+    return { ...common, kind: "existing", specChanged: false, reasons };
+  }
   const left = variants[0];
   if (left === undefined) return undefined;
   if (reasons.length === 0 && !inputs.others) {

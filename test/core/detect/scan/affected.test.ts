@@ -319,18 +319,19 @@ describe("sources that do not follow the base branch", () => {
       { baseBranch: "release" },
       "it follows HEAD, not release",
     ],
-    [
-      "a hydrator",
-      { sourceHydrator: { drySource: { repoURL: OWN_URL, path: "apps/web", targetRevision: "main" } } },
-      {},
-      "source hydrator",
-    ],
   ])("%s: listed with the reason when what it reads changes", async (_, of, change, reason) => {
     const found = await detection({ base: {}, head, live: [live("web", of)], change });
     expect(found.applications).toEqual([]);
     expect(found.notFollowing).toEqual([{ application: "web", reason: expect.stringContaining(reason) }]);
     const elsewhere = await detection({ base: {}, head: { "docs/x": "1" }, live: [live("web", of)], change });
     expect(elsewhere.notFollowing).toEqual([]);
+  });
+
+  test("a hydrated one is affected when what it reads changes: it takes effect at the merge", async () => {
+    const of = { sourceHydrator: { drySource: { repoURL: OWN_URL, path: "apps/web", targetRevision: "main" } } };
+    const running = [live("web", of)];
+    expect(await affected({ base: {}, head, live: running })).toEqual(["web existing"]);
+    expect(await affected({ base: {}, head: { "docs/x": "1" }, live: running })).toEqual([]);
   });
 
   test("are affected all the same when their resource changes", async () => {
