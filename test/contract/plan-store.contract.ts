@@ -4,13 +4,24 @@ import type { ChangeRequestRef } from "../../src/core/model/change-request.js";
 import type { CheckResult } from "../../src/core/model/check.js";
 import { NO_EFFECT, type Effect, type Member } from "../../src/core/model/effect.js";
 import type { Plan, PreviewContent } from "../../src/core/model/plan/plan.js";
+import type { DefinedIn } from "../../src/core/model/settings.js";
 import type { PlanStore } from "../../src/core/ports/stores.js";
 import { sampleSet } from "../comments/samples.js";
 import type { StoresUnderTest } from "./stores-under-test.js";
 
 const change: ChangeRequestRef = { host: "hostb", repository: repositoryName("acme/group/deploy"), number: 7 };
 const destination = { cluster: "https://kubernetes.default.svc", namespace: "web" };
-const identity = { application: applicationName("web"), project: "default", destination, namespaces: ["jobs"] };
+const DEFINED: readonly DefinedIn[] = [
+  { kind: "repository", repoURL: "https://git.test/platform", follows: "main" },
+  { kind: "unknown", reason: "svc cannot see its parent" },
+];
+const identity = {
+  application: applicationName("web"),
+  project: "default",
+  destination,
+  namespaces: ["jobs"],
+  definedIn: DEFINED,
+};
 const member: Member = {
   ...identity,
   reachedBy: { kind: "direct" },
@@ -28,6 +39,7 @@ const member: Member = {
     { repoURL: "https://git.test/b", targetRevision: "main", commit: revision("a".repeat(40)) },
     { repoURL: "https://charts.test", targetRevision: "1.x", commit: undefined },
   ],
+  follows: ["release"],
   boundAs: [{ ...identity, because: "it is there before this change" }],
   deploysItself: true,
   problem: undefined,
@@ -56,6 +68,7 @@ const CHECKS: readonly CheckResult[] = [
     name: "conftest",
     required: true,
     overridableBy: ["acme/platform"],
+    knownAt: "2026-03-02T09:30:00.000Z",
     definition: "d1",
     outcome: { kind: "failed", reason: "exit code 1", output: "FAIL" },
   },
@@ -98,11 +111,12 @@ const PREVIEWED: PreviewContent = {
   },
 };
 
-/** A plan in which every kind of every union stands once. */
+/** A plan in which every kind of every union and every member stands once. */
 const plan: Plan = {
   change,
   head: revision("a".repeat(40)),
   baseBranch: "main",
+  baseRevision: revision("c".repeat(40)),
   plannedAt: "2026-03-02T10:00:00.000Z",
   applications: [
     {
@@ -112,10 +126,20 @@ const plan: Plan = {
       lock: { kind: "ours" },
       sourceFile: "apps/web.yaml",
       effect,
-      warnings: ["the parent shows OutOfSync until the merge"],
+      atMerge: "auto-sync is enabled",
+      autoSynced: true,
+      warnings: [
+        "the parent shows OutOfSync until the merge",
+        { before: "replaces what ", reference: "!5", change: { ...change, number: 5 }, after: " has deployed" },
+      ],
+      gaps: { behind: true, uncovered: true },
+      replaces: [
+        { change: { ...change, number: 5 }, revision: revision("b".repeat(40)), objects: ["ConfigMap web/a"] },
+      ],
+      definition: "+ a\n",
       verdict: "changed",
       writesDefinition: true,
-      definedBy: { parent: applicationName("root"), spec: { project: "prod" }, base: { project: "default" } },
+      definedBy: { parent: applicationName("root"), spec: { project: "prod" }, base: {}, set: "shops" },
       unpinned: {
         reads: ["the chart web of https://charts.example.com at 1.2.3"],
         rendered: { whole: "a".repeat(64), objects: [{ title: "ConfigMap shop/web", digest: "12345678" }] },
@@ -129,6 +153,7 @@ const plan: Plan = {
         created: 1,
         updated: 2,
         deleted: 0,
+        stay: 1,
         hooksChanged: 1,
         hiddenSecrets: true,
         secrets: [
@@ -137,7 +162,8 @@ const plan: Plan = {
         ],
         onlyCommit: ["ConfigMap web-cfg"],
         cautions: ["creates Namespace web", "pruning PersistentVolume a"],
-        dangers: [{ what: "deletes PersistentVolume a", pruning: true }],
+        dangers: [{ what: "deletes PersistentVolume a", pruning: true, effect: "lost" }],
+        sensitive: ["creates Role web/admin"],
         children: { created: ["shop"], changed: [], deleted: ["old"] },
         sets: { created: [], changed: ["shops"], deleted: [] },
         basis: {
@@ -154,14 +180,17 @@ const plan: Plan = {
             kind: "Deployment",
             diff: "+ a\n",
             hook: false,
+            left: true,
             whole: true,
+            sides: { before: "", after: "a\n" },
           },
         ],
       },
       cluster: {
         accepted: 3,
         refused: [{ title: "apps/Deployment web", message: "spec.selector: field is immutable", sure: true }],
-        untried: [{ titles: ["Secret web/a"], reason: "its values are hidden" }],
+        untried: [{ titles: ["Secret web/a"], reason: "its values are hidden", missed: true }],
+        asking: ["ConfigMap web/b"],
       },
       checks: CHECKS,
     },
@@ -179,7 +208,10 @@ const plan: Plan = {
           planRevision: undefined,
           sourceFile: undefined,
         },
+        place: 2,
       },
+      withheld: true,
+      definition: "+ b\n",
       checks: CHECKS,
       reason: "```\nhelm: template failed\u202e",
     },
@@ -216,7 +248,12 @@ const plan: Plan = {
       notes: ["removed applications are deleted"],
       owned: [applicationName("shop-be")],
     }),
-    sampleSet("of-the-platform"),
+    sampleSet("of-the-platform", {
+      keepsRemoved: true,
+      withheld: true,
+      appliedBy: applicationName("root"),
+      missedAt: "2026-03-02T09:00:00.000Z",
+    }),
     sampleSet("broken", { problem: "no key", failure: { why: "no key", then: "its applications stay as they are" } }),
   ],
   previews: [
@@ -224,16 +261,29 @@ const plan: Plan = {
       application: applicationName("shop-ch"),
       origin: { kind: "generated", of: "shops", change: "added" },
       content: { kind: "beyond-limit", limit: 1, checks: CHECKS },
+      missedAt: "2026-03-02T09:00:00.000Z",
     },
     {
       application: applicationName("shop-be"),
-      origin: { kind: "child", of: "root", change: "changed" },
+      origin: { kind: "child", of: "root", change: "changed", appliedBy: applicationName("root") },
       content: PREVIEWED,
     },
   ],
-  notDeployed: [{ application: applicationName("infra"), reason: "owned by an ApplicationSet" }],
+  notDeployed: [{ application: applicationName("infra"), reason: "owned by an ApplicationSet", definedIn: DEFINED }],
+  turn: { applications: [applicationName("web")], after: { ...change, number: 5 } },
   released: [applicationName("gone")],
   unread: [{ file: "big.yaml", reason: "it is too large" }],
+  lacks: [applicationName("newer")],
+  stages: [{ name: "prod", wait: "manual", soak: 60_000, applications: [applicationName("web")] }],
+  next: {
+    id: "run-1",
+    by: { id: "7", login: "ana", bot: false },
+    applications: [applicationName("web")],
+    prune: true,
+    stage: "prod",
+    due: "2026-03-02T11:00:00.000Z",
+  },
+  approvalUsed: true,
   notes: ["apps/broken.yaml could not be parsed"],
 };
 

@@ -168,11 +168,15 @@ const message: z.ZodType<Message> = z.union([
   z.object({ before: z.string(), reference: z.string(), change: stored.change, after: z.string() }),
 ]);
 
+/** What a plan says of every application. A member that the schema lacks would be lost. */
+type PlannedMember = keyof Omit<Extract<ApplicationPlan, { readonly kind: "unplanned" }>, "kind">;
+
 const planned = {
   application: stored.application,
   lock: planLock,
   sourceFile: orUndefined(z.string()),
   atMerge: orUndefined(z.string()),
+  autoSynced: z.literal(true).exactOptional(),
   effect: storedEffect,
   warnings: z.array(message),
   gaps: orUndefined(z.object({ behind: z.boolean(), uncovered: z.boolean() })),
@@ -183,7 +187,7 @@ const planned = {
     z.object({ parent: stored.application, spec: stored.spec, base: stored.spec, set: orUndefined(z.string()) }),
   ),
   missedAt: orUndefined(stored.time),
-};
+} satisfies Readonly<Record<PlannedMember, z.ZodType>>;
 
 const plannedSource: z.ZodType<PlannedSource> = z.object({
   position: z.int().positive(),
