@@ -164,6 +164,16 @@ describe.each(HOSTS)("a definition that reads what its live application does not
     expect(bot.lastComment(one)).toContain(`+  value: ${SECRET}`);
   });
 
+  test("is planned again by an approval also where svc plans on command only", async () => {
+    const bot = await startPrivate(host, { config: { defaults: { autoplan: false } } });
+    const one = await bot.open(definition(bot, { repoURL: privateUrl(bot) }));
+    expect(bot.answers(one)).toEqual([]);
+    await bot.comment(one, "svc plan");
+    expect(bot.lastComment(one)).toContain(NOT_RENDERED);
+    await bot.approve(one);
+    expect(bot.lastComment(one)).toContain(SECRET);
+  });
+
   test("is not tried in a dry run, which needs no approval, before or after one", async () => {
     const bot = await startPrivate(host);
     const one = await bot.open({

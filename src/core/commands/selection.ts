@@ -169,6 +169,12 @@ export function select<T extends { readonly application: ApplicationName }>(
   };
 }
 
+/** The command that plans again what a plan shows: everything, or what `-a` named. */
+export function planAgain({ applications }: Plan): Command<"plan"> {
+  const planned = applications.filter(({ kind }) => kind !== "unplanned").map(({ application }) => application);
+  return { name: "plan", applications: planned.length < applications.length ? planned : [] };
+}
+
 /** The applications in the newest plan of a change request. */
 export function plannedIn(plan: Plan | undefined): readonly ApplicationName[] {
   return plan?.applications.map(({ application }) => application) ?? [];

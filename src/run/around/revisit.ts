@@ -1,5 +1,6 @@
 import { linksOf } from "../../comments/parts.js";
 import { type Around, endProgress, publishReminder } from "../../comments/reminder.js";
+import { planAgain } from "../../core/commands/selection.js";
 import { isUnsettled, type Settled, settleRecords } from "../../core/deploy/settle-records.js";
 import { endReplacedOf } from "../../core/deploy/settle.js";
 import { createLifting } from "../../core/facts/approval.js";
@@ -29,13 +30,22 @@ import { nextStep, undoOf } from "../../core/policy/next-step.js";
 import type { Clock } from "../../core/ports/clock.js";
 import type { DeploymentStore, Mark } from "../../core/ports/stores.js";
 import { showAgain, showRollout } from "../answer/show.js";
-import { silent, type Silent } from "../line/outcome.js";
+import { type Autoplan, AUTOPLAN, type Outcome, silent, type Silent } from "../line/outcome.js";
 import { openChange, plansAutomatically, readChangeFacts, type Run } from "../line/run.js";
 import type { Publisher } from "./publisher.js";
 import { followRollout } from "./rollout.js";
 
-/** Settles the syncs of a change request after a review, or for the reconciler. */
-export async function revisit(ref: ChangeRequestRef, run: Run): Promise<Silent> {
+/**
+ * Settles the syncs of a change request after a review, or for the reconciler.
+ * @param obey Runs and answers the plan to make instead, if an approval lifts what the plan of the head withholds.
+ */
+export async function revisit(
+  ref: ChangeRequestRef,
+  run: Run,
+  obey: (lifted: Autoplan) => Promise<Outcome>,
+): Promise<Outcome> {
+  const lifted = await liftedPlan(ref, run);
+  if (lifted !== undefined) return obey(lifted);
   const unsettled = (await run.deployments.ofChange(ref)).some(isUnsettled);
   const settled = unsettled ? await settleEarlier(await run.host.getChangeRequest(ref), run) : [];
   await run.publisher.mark(ref);
@@ -114,14 +124,14 @@ async function goOnIfDue(change: ChangeRequest, { plans, clock, push }: Run): Pr
   await push({ kind: "stage-due", delivery, change: changeRequestRef(change), next });
 }
 
-/** Whether an approval of the planned head lifts what the plan withholds, so that it has to be planned again. */
-export async function liftsWithheld(ref: ChangeRequestRef, run: Run): Promise<boolean> {
+/** The plan to make again because an approval of the planned head lifts what its plan withholds; undefined if none does. */
+async function liftedPlan(ref: ChangeRequestRef, run: Run): Promise<Autoplan | undefined> {
   const plan = await run.plans.find(ref);
-  if (plan === undefined || !waitsForApproval(plan)) return false;
+  if (plan === undefined || !waitsForApproval(plan)) return undefined;
   const change = await run.host.getChangeRequest(ref);
-  if (!plansAutomatically(change, run.config) || !isPlanOf(plan, change)) return false;
+  if (!plansAutomatically(change, run.config) || !isPlanOf(plan, change)) return undefined;
   const { settings, problems, snapshot } = await openChange(change, run);
-  if (problems.length > 0) return false;
+  if (problems.length > 0) return undefined;
   const why = createLifting({ ...run, change, settings, snapshot });
   const waiting = [
     ...plan.applications.filter((one) => isWithheld(one) || isAnnouncedUnseen(one)).map((one) => [one.application]),
@@ -129,7 +139,7 @@ export async function liftsWithheld(ref: ChangeRequestRef, run: Run): Promise<bo
     ...plan.applicationSets.filter(({ withheld }) => withheld === true).map(({ owned }) => owned),
   ];
   const reasons = await Promise.all(waiting.map((names) => why(deployedOf(plan, names, change))));
-  return reasons.includes(undefined);
+  return reasons.includes(undefined) ? { ...AUTOPLAN, command: planAgain(plan), lifted: true } : undefined;
 }
 
 /** Records how earlier syncs ended whose outcome was lost, before the next command of the change request runs. */

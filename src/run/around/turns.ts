@@ -3,6 +3,7 @@ import { renderLockLost, renderTurn } from "../../comments/plan.js";
 import { publish } from "../../comments/publish.js";
 import { renderResult } from "../../comments/render.js";
 import { hostAddresses } from "../../config/server/server.js";
+import { planAgain } from "../../core/commands/selection.js";
 import { update } from "../../core/commands/update.js";
 import type { ApplicationName } from "../../core/model/brand.js";
 import {
@@ -243,10 +244,7 @@ async function factsOf(
  */
 async function planOf(change: ChangeRequest, run: Run): Promise<Autoplan["command"] | undefined> {
   const plan = change.fork ? undefined : await run.plans.find(change);
-  if (isPlanOf(plan, change)) {
-    const planned = plan.applications.filter(({ kind }) => kind !== "unplanned").map(({ application }) => application);
-    return { name: "plan", applications: planned.length < plan.applications.length ? planned : [] };
-  }
+  if (isPlanOf(plan, change)) return planAgain(plan);
   if (!plansAutomatically(change, run.config)) return undefined;
   return (await openChange(change, run)).settings.autoplan ? AUTOPLAN.command : undefined;
 }

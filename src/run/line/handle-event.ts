@@ -3,11 +3,11 @@ import type { HostEvent } from "../../core/model/event.js";
 import { answer } from "../answer/answer.js";
 import { announcePlan } from "../answer/status.js";
 import { judgeGroup } from "../around/merge-group.js";
-import { bringUpToDate, liftsWithheld, revisit } from "../around/revisit.js";
+import { bringUpToDate, revisit } from "../around/revisit.js";
 import { takeTurn, tellOfLoss } from "../around/turns.js";
 import { ask, heedingStops, withPresentAccess } from "./ask.js";
 import { closeChangeRequest, execute, recover, withFreshFacts } from "./execute.js";
-import { type Answerable, AUTOPLAN, type CarriedOut, type Outcome } from "./outcome.js";
+import { type Answerable, type CarriedOut, type Outcome } from "./outcome.js";
 import { permit } from "./permit.js";
 import { fetchPushed, type Run } from "./run.js";
 
@@ -19,7 +19,7 @@ export async function handleEvent(event: HostEvent, run: Run): Promise<Outcome> 
     case "close":
       return closeChangeRequest(event.change, run);
     case "revisit":
-      return (await liftsWithheld(event.change, run)) ? obey(AUTOPLAN, event.change, run) : revisit(event.change, run);
+      return revisit(event.change, run, (lifted) => obey(lifted, event.change, run));
     case "turn":
       return takeTurn(event.change, asked, run, (turn) => obey(turn, event.change, run));
     case "lock-lost":

@@ -43,6 +43,8 @@ export interface Autoplan {
   readonly turn?: Turn;
   /** A command led to it: the same holds. */
   readonly wanted?: true;
+  /** An approval lifts what the plan before withheld, which repositories without `autoplan` have on command. */
+  readonly lifted?: true;
   readonly by: undefined;
   readonly access?: undefined;
 }

@@ -193,7 +193,9 @@ async function permitBySettings(
   }
   const settled = await settleEarlier(change, run);
   const { settings, problems, snapshot } = await openChange(change, run);
-  if (asked.kind === "autoplan" && !isWanted(asked) && !settings.autoplan) return silent("not-planned");
+  if (asked.kind === "autoplan" && !isWanted(asked) && !asked.lifted && !settings.autoplan) {
+    return silent("not-planned");
+  }
   const facts = { ...blankFacts(change, run.hostWords[change.host], settings), problems };
   const broken = barredAtOnce(asked.command, facts);
   if (broken !== undefined) return { ...broken, settings, problems, settled };
