@@ -13,9 +13,9 @@ export function isCustom(group: string): boolean {
   return !OF_KUBERNETES.test(group);
 }
 
-/** Kinds of Kubernetes itself, beside those of named groups, that have no room for another object. */
+/** Kinds of Kubernetes itself, beside those of named groups, that have no room for another object but in a text. */
 const PLAIN_KINDS =
-  /^(?:LimitRange|Namespace|PersistentVolume|PersistentVolumeClaim|Pod|PodTemplate|ReplicationController|ResourceQuota|Service|ServiceAccount)$/;
+  /^(?:ConfigMap|Endpoints|LimitRange|Namespace|Node|PersistentVolume|PersistentVolumeClaim|Pod|PodTemplate|ReplicationController|ResourceQuota|Service|ServiceAccount)$/;
 
 /**
  * Where an object may have values of Secrets. With the sync option `Validate=false` Kubernetes drops what it does not know of its own

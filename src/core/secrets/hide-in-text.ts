@@ -228,8 +228,8 @@ export class EmbeddedTexts {
   }
 }
 
-/** No notation has a member with a value in such a text, but base64: it is an image, an address or a path, whatever words it is made of. */
-const NAME_OR_PATH = /^[\w./:@-]+$/;
+/** No notation has a member with a value in such a text, but base64: it is an image, a host or a path, whatever words it is made of. */
+const NAME_OR_PATH = /^[\w./:@*-]+$/;
 /** No shorter text is a Secret with a value. */
 const SHORTEST = 24;
 const HAS_STRING_DATA = /stringdata/i;

@@ -152,7 +152,7 @@ class Walk {
       }
       // Of an ExternalSecret's template, of a store with made-up values, of a Template's parameters.
       if (inside.makesSecret && /^(?:literal|value|valueMap)$/.test(name)) return this.#hidden(member, `${at}/${name}`);
-      const known = OF_PODS.has(name) && isList(object.containers);
+      const known = (OF_PODS.has(name) && isList(object.containers)) || areContainers(name, member);
       if (known) return this.#value(member, `${at}/${name}`, { ...inside, known });
       const below = name === "parameters" && isTemplateOfSecrets(object) ? { ...inside, makesSecret: true } : inside;
       const sealed = name === "template" && typeof object.encryptedData === "object";
@@ -270,12 +270,20 @@ const BEGINS_JSON = /^(?:---)?[^\S\r\n\u2028\u2029]*[{[]/m;
 
 /** Members beside the containers of a Pod. A custom kind with such containers may have others that carry Secrets. */
 const OF_PODS = new Set(["containers", "initContainers", "ephemeralContainers", "volumes", "securityContext"]);
+/** Where Argo Workflows and Tekton have containers. */
+const CONTAINERS = new Set(["container", "script", "sidecars", "stepTemplate", "steps"]);
 
-/** Whether a value lists containers, as no Secret does. Anybody can write `kind: Secret` where the cluster drops unknown members. */
+function areContainers(name: string, value: Json): boolean {
+  const runs = (one: Json) => isJsonObject(one) && typeof one.image === "string";
+  return CONTAINERS.has(name) && (isList(value) ? value.some(runs) : runs(value));
+}
+
+/** Whether containers run from a value, as from no Secret. Anybody can write `kind: Secret` where the cluster drops unknown members. */
 function holdsContainers(value: Json): boolean {
   if (isList(value)) return value.some(holdsContainers);
   if (!isJsonObject(value)) return false;
-  return isList(value.containers) || Object.values(value).some((one) => one !== undefined && holdsContainers(one));
+  if (isList(value.containers)) return true;
+  return Object.entries(value).some(([name, one = null]) => areContainers(name, one) || holdsContainers(one));
 }
 
 /** OpenShift's Template fills its parameters into its objects. */

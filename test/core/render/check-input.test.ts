@@ -102,10 +102,13 @@ function objectsIn(value: Json): readonly Manifest[] {
 
 test("what Kubernetes takes for no Secret is not hidden from a check, whatever its parts call themselves", async () => {
   const volumes = [{ name: "root", hostPath: { path: "/" } }];
-  const containers = [
-    { name: "web", image: "web:1", securityContext: { privileged: true }, env: [{ value: "shown" }] },
-  ];
-  const workload = { spec: { template: { spec: { hostNetwork: true, containers, volumes } } } };
+  const container = {
+    name: "web",
+    image: "web:1",
+    securityContext: { privileged: true },
+    env: [{ value: "shown" }],
+  };
+  const workload = { spec: { template: { spec: { hostNetwork: true, containers: [container], volumes } } } };
   const role = { rules: [{ apiGroups: ["*"], resources: ["*"], verbs: ["*"] }] };
   const service = { spec: { externalIPs: ["10.0.0.1"], ports: [{ port: 80 }] } };
   const plain: readonly Manifest[] = [
@@ -113,6 +116,15 @@ test("what Kubernetes takes for no Secret is not hidden from a check, whatever i
     { apiVersion: "argoproj.io/v1alpha1", kind: "Rollout", ...workload },
     { apiVersion: "rbac.authorization.k8s.io/v1", kind: "ClusterRole", ...role },
     { apiVersion: "v1", kind: "Service", ...service },
+    { apiVersion: "v1", kind: "ConfigMap", data: { "nginx.conf": "allow all;" } },
+    { apiVersion: "v1", kind: "Endpoints", subsets: [{ addresses: [{ ip: "10.0.0.1" }], ports: [{ port: 80 }] }] },
+    { apiVersion: "argoproj.io/v1alpha1", kind: "Workflow", spec: { templates: [{ name: "a", container }] } },
+    {
+      apiVersion: "argoproj.io/v1alpha1",
+      kind: "Workflow",
+      spec: { templates: [{ script: container, sidecars: [container] }] },
+    },
+    { apiVersion: "tekton.dev/v1", kind: "TaskRun", spec: { taskSpec: { steps: [container] } } },
   ];
   for (const manifest of plain) {
     for (const disguise of [{ kind: "Secret" }, { type: "Opaque" }, { target: { kind: "Secret" } }]) {
@@ -133,6 +145,7 @@ test.each([
   "docker.io/attacker/kind/secret:latest",
   "registry.example.com/team/kind:secret",
   "/var/lib/kind/secret/stringData",
+  "*.kind-secret.example.com",
 ])("a name or a path that spells out a Secret is none: %s", async (image) => {
   const pod = { apiVersion: "v1", kind: "Pod", spec: { containers: [{ name: "web", image }] } };
   const { head: written } = await checkInputTask.run({ head: jsonText([pod]), base: jsonText([]) });
