@@ -28,12 +28,14 @@ export function hideValues({ base, head }: Sides, holding: Holding, texts: Embed
   return {
     base: base && before.found ? hidden(base, after.values, "before") : base,
     head: head && after.found ? hidden(head, before.values, "after") : head,
-    leavesOut: [...after.copies].some(([place, copy]) => copy !== before.copies.get(place)),
+    leavesOut:
+      head !== undefined &&
+      [...before.copies, ...after.copies].some(([place]) => before.copies.get(place) !== after.copies.get(place)),
   };
 }
 
 interface Hidden extends Sides {
-  /** The head has an annotation that is left out, and the base has not the same. */
+  /** An annotation is left out that the head adds, changes or removes. */
   readonly leavesOut: boolean;
 }
 

@@ -305,6 +305,8 @@ describe("annotations with a copy of an object are left out", () => {
     const diffOf = (base: readonly Manifest[], head: readonly Manifest[]) => diff(base, head).resources[0]?.diff ?? "";
     expect(diffOf([at("a", "forward")], [at("b", "redirect")])).toContain(`${note}\n@@ `);
     expect(diffOf([], [at("b", "redirect")])).toContain(`${note}\n@@ `);
+    const without = object("networking.k8s.io/v1/Ingress", "x", {}, { labels: { tier: "b" } });
+    expect(diffOf([at("a", "forward")], [without])).toContain(`${note}\n@@ `);
     expect(diffOf([at("a", "forward")], [at("b", "forward")])).not.toContain(note);
     expect(diffOf([at("a", "forward")], [])).not.toContain(note);
   });
