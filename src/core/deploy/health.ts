@@ -52,7 +52,7 @@ export async function awaitHealth(
   let pause = POLL_MS;
   let streak: Streak | undefined;
   let last: Compared | undefined;
-  let unseenFrom: number | undefined;
+  let deniedFrom: number | undefined;
   for (let looks = 0; ; looks += 1) {
     const seen = await deployer.healthAfter(lookup, { refresh: looks > 0 }).catch(unseen);
     const now = clock.now().getTime();
@@ -62,16 +62,17 @@ export async function awaitHealth(
         return { kind: "unknown", message: "another operation ran while svc waited for its health" };
       case "unseen":
         streak = undefined;
-        unseenFrom ??= now;
-        if (left > 0 && now - unseenFrom < seen.maybeForMs) break;
+        // Argo CD may have been away before, and Kubernetes still be.
+        deniedFrom = seen.maybeForMs === Infinity ? undefined : (deniedFrom ?? now);
+        if (left > 0 && now - (deniedFrom ?? now) < seen.maybeForMs) break;
         return { kind: "unknown", message: `svc can no longer see its health: ${seen.message}` };
       case "not-compared":
         streak = undefined;
-        unseenFrom = undefined;
+        deniedFrom = undefined;
         break;
       case "compared":
         last = seen;
-        unseenFrom = undefined;
+        deniedFrom = undefined;
         streak = continued(streak, seen, now);
         onLook?.(seen.health, seen.unhealthy);
         break;

@@ -119,6 +119,13 @@ test.each<[string, readonly Look[], object, number, number]>([
     75,
   ],
   ["no permission for a moment", ["Healthy", "forbidden", "forbidden", "Healthy"], { kind: "healthy" }, 45, 80],
+  [
+    "away for minutes, and then no permission for a moment",
+    [...Array.from({ length: 12 }, (): Look => "away"), "forbidden", "Healthy"],
+    { kind: "healthy" },
+    150,
+    250,
+  ],
   ["no token", ["expired"], { kind: "unknown", message: "svc can no longer see its health: expired" }, 0, 0],
   [
     "healthy when it was seen last",
