@@ -260,6 +260,19 @@ describe.each(HOSTS)("stages on %s", (host) => {
     expect(bot.changes()).toEqual(["sync api"]);
   });
 
+  test("what another one only tries during the soak changes nothing", async () => {
+    const bot = await startBot({ host, ...stages(", soak: 10m") });
+    const one = await bot.open(BOTH);
+    bot.expectChanges("sync api");
+    await bot.comment(one, "svc sync");
+    const two = await bot.open(changeOf(["api"], "3"), { by: "bo" });
+    bot.expectChanges("dry-run api", "sync web");
+    await bot.comment(two, "svc sync --dry-run", "bo");
+    expect(bot.lastComment(two)).toContain("dry run succeeded");
+    await pass(bot, 11);
+    expect(bot.changes()).toEqual(["sync api", "dry-run api", "sync web"]);
+  });
+
   test("an approval that is lost before the second stage keeps it back", async () => {
     const rules = "sync_requirements: [{name: web, require_approval: true}]\n";
     const bot = await startBot({ host, ...stages(", soak: 10m", rules) });

@@ -207,21 +207,18 @@ const managedResource = resource.extend({
   health: z.object({ status: z.string().nullish(), message: z.string().nullish() }).nullish(),
 });
 
+const flag = z.boolean().nullish();
 const revisions = { revision: z.string().nullish(), revisions: z.array(z.string()).nullish() };
+const deployed = { ...revisions, source: z.unknown().optional(), sources: z.unknown().optional() };
 
 const operationState = z.object({
-  operation: z.object({ info, sync: z.object({ prune: z.boolean().nullish() }).nullish() }).nullish(),
+  operation: z.object({ info, sync: z.object({ prune: flag, dryRun: flag }).nullish() }).nullish(),
   phase: z.string().nullish(),
   message: z.string().nullish(),
   startedAt: z.string().nullish(),
   finishedAt: z.string().nullish(),
   syncResult: z
-    .object({
-      ...revisions,
-      resources: z.array(resource.extend({ hookPhase: z.string().nullish() })).nullish(),
-      source: z.unknown().optional(),
-      sources: z.unknown().optional(),
-    })
+    .object({ ...deployed, resources: z.array(resource.extend({ hookPhase: z.string().nullish() })).nullish() })
     .nullish(),
 });
 export type OperationState = z.infer<typeof operationState>;
@@ -244,7 +241,7 @@ const wholeApplication = applicationItem.extend({
       sourceType: z.string().nullish(),
       sourceTypes: z.array(z.string()).nullish(),
       operationState: operationState.nullish(),
-      history: z.array(z.object({ ...revisions, deployedAt: z.string().nullish() })).nullish(),
+      history: z.array(z.object({ ...deployed, deployedAt: z.string().nullish() })).nullish(),
     })
     .nullish(),
 });

@@ -19,7 +19,7 @@ import { ArgoCdFailure } from "./argocd-failure.js";
  * does not know.
  */
 export function areSourcesOf(
-  { syncResult }: OperationState,
+  { syncResult }: Pick<OperationState, "syncResult">,
   { application: { spec }, readLater }: SyncLookup,
 ): boolean {
   const deployed = isMultiSource(spec) ? syncResult?.sources : syncResult?.source;

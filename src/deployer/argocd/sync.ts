@@ -28,15 +28,9 @@ const LOOKS_FOR_LOST_START = 5;
 const POLL_GROWTH = 1.25;
 const POLL_GROWTH_LIMIT = 4;
 
-export function createSync({
-  config,
-  client,
-  clock,
-  log,
-}: Pick<Parts, "config" | "client" | "clock" | "log">): Pick<
-  Deployer,
-  "sync" | "follow" | "findOutcome" | "healthAfter"
-> {
+type Syncs = Pick<Deployer, "sync" | "follow" | "findOutcome" | "healthAfter">;
+
+export function createSync({ config, client, clock, log }: Pick<Parts, "config" | "client" | "clock" | "log">): Syncs {
   async function look(request: SyncLookup): Promise<SyncState> {
     return syncState(await getAfterSync({ client, clock }, targetOf(request)), request);
   }
@@ -273,14 +267,11 @@ function success(
   request: SyncLookup,
   message: string,
 ): SyncOutcome {
-  const wrong =
-    request.at === "target" ? undefined : request.at.find((pin) => deployed(state, pin.position) !== pin.revision);
+  const wrong = wrongPin(state, request);
   if (wrong !== undefined) {
-    const other = readableText(deployed(state, wrong.position) ?? "") || "no known commit";
-    return {
-      kind: "unknown",
-      message: `Argo CD reports success, but for ${other} instead of ${wrong.revision}: ${message}`,
-    };
+    const other = readableText(wrong.deployed ?? "") || "no known commit";
+    const instead = `Argo CD reports success, but for ${other} instead of ${wrong.revision}: ${message}`;
+    return { kind: "unknown", message: instead };
   }
   const resources = resourcesOf(state);
   if (!areSourcesOf(state, request)) {
@@ -298,13 +289,18 @@ function success(
     health: application.status?.health?.status ?? "Unknown",
     unhealthy: unhealthyOf(application),
   };
-
-  function deployed(from: OperationState, position: number): string | undefined {
-    return revisionsOf(from, request)[isMultiSource(request.application.spec) ? position - 1 : 0];
-  }
 }
 
-function revisionsOf({ syncResult }: OperationState, { application }: SyncLookup): readonly string[] {
+/** A source that was deployed at another commit than the requested one. */
+function wrongPin(of: Pick<OperationState, "syncResult">, request: SyncLookup) {
+  const all = revisionsOf(of, request);
+  const pins = (request.at === "target" ? [] : request.at).map(({ position, revision }) => {
+    return { revision, deployed: all[isMultiSource(request.application.spec) ? position - 1 : 0] };
+  });
+  return pins.find(({ revision, deployed }) => deployed !== revision);
+}
+
+function revisionsOf({ syncResult }: Pick<OperationState, "syncResult">, { application }: SyncLookup) {
   if (isMultiSource(application.spec)) return syncResult?.revisions ?? [];
   const revision = syncResult?.revision ?? undefined;
   return revision === undefined ? [] : [revision];
@@ -381,12 +377,16 @@ async function healthAfter(
  * Times have whole seconds, so a comparison in the second in which the sync ended counts: Argo CD's own `app wait` reads it
  * like this, and the health has to hold for longer than that.
  */
-function stateOf({ operation, status }: WholeApplication, { runId }: SyncLookup): HealthReport["kind"] {
+function stateOf({ operation, status }: WholeApplication, lookup: SyncLookup): HealthReport["kind"] {
   const state = status?.operationState ?? undefined;
-  if (operation !== null && operation !== undefined) return "replaced";
-  if (state === undefined || !isOurs(state.operation, runId)) return "replaced";
-  const [compared, finished] = [Date.parse(status?.reconciledAt ?? ""), Date.parse(state.finishedAt ?? "")];
-  return compared >= finished ? "compared" : "not-compared";
+  if (state === undefined || (operation !== null && operation !== undefined)) return "replaced";
+  // A dry run takes the place of the operation that deployed, and none in the history.
+  const last = state.operation?.sync?.dryRun === true ? status?.history?.at(-1) : undefined;
+  const result = { syncResult: last };
+  const isLast = last && lookup.at !== "target" && !wrongPin(result, lookup) && areSourcesOf(result, lookup);
+  if (!isLast && !isOurs(state.operation, lookup.runId)) return "replaced";
+  const end = isLast ? last.deployedAt : state.finishedAt;
+  return Date.parse(status?.reconciledAt ?? "") >= Date.parse(end ?? "") ? "compared" : "not-compared";
 }
 
 /** Unhealthy objects, those that own no other first: a pod says why its Deployment does not become ready. */
