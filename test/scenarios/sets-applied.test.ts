@@ -165,6 +165,55 @@ describe.each(HOSTS)("a set that a parent applies, on %s", (host) => {
   });
 });
 
+/** The directory of `root` as a chart, in which only a render tells what the set is. */
+function asChart(url: string, { path = "shops/de", template = "{{ .Values.path }}" }) {
+  const set = asYaml(shopsResource(url, names("de"), { name: "de", namespace: "argocd", path: "PATH" }));
+  return {
+    "children/set.yaml": null,
+    "children/Chart.yaml": "apiVersion: v2\nname: chart\nversion: 1.0.0\n",
+    "children/values.yaml": `path: ${path}\n`,
+    "children/templates/set.yaml": set.replace('"PATH"', template),
+  };
+}
+
+const changed = { "shops/de/configmap.yaml": configMap("de", { value: "2" }) };
+
+describe.each(HOSTS)("a set whose file becomes a template, on %s", (host) => {
+  async function startChart(): Promise<Bot> {
+    const bot = await startShops(host);
+    const url = cloneUrlOf(bot.forge);
+    const plain = shopsResource(url, names("de"), { name: "de", namespace: "argocd", path: "shops/de" });
+    await bot.forge.pushToBranch(REPOSITORY, "main", { "children/set.yaml": asYaml(plain) });
+    await bot.argocd.deploy("root");
+    return bot;
+  }
+
+  test.each(["{{ .Values.path }}", '"{{ .Values.path }}"'])(
+    "stays as its parent renders it, and its applications are planned and deployed: %s",
+    async (template) => {
+      const bot = await startChart();
+      const one = await bot.open({ ...asChart(cloneUrlOf(bot.forge), { template }), ...changed });
+      expect(bot.lastComment(one)).not.toMatch(/remove|delete|ApplicationSet/i);
+      expect(section(bot.lastComment(one), "shop-de")).toContain('+  value: "2"');
+      await bot.comment(one, "svc plan -a shop-de");
+      expect(section(bot.lastComment(one), "shop-de")).toContain('+  value: "2"');
+      bot.expectChanges("sync root", "sync shop-de");
+      await bot.comment(one, "svc sync");
+      expect(bot.liveValue("de")).toBe("2");
+    },
+  );
+
+  test("that says something else changes its applications, and one that the render lacks goes with them", async () => {
+    const bot = await startChart();
+    const url = cloneUrlOf(bot.forge);
+    const one = await bot.open({ ...asChart(url, { path: "shops/it" }), ...changed });
+    expect(bot.lastComment(one)).toContain("- changes `shop-de`");
+    expect(section(bot.lastComment(one), "shop-de")).toContain("# create: ConfigMap guestbook/it");
+    await bot.push(one, { "children/templates/set.yaml": "" });
+    expect(bot.lastComment(one)).toContain("- removes `shop-de`");
+  });
+});
+
 /** `root` as a Kustomization that patches the path which the set gives its applications. */
 function patched(path: string, elements = ["de"]) {
   const patch = `- op: replace\n  path: /spec/template/spec/source/path\n  value: ${path}\n`;

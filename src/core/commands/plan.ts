@@ -23,6 +23,7 @@ import { deriveEffects, liveRules } from "../survey/effects.js";
 import { createPreviews, type Previews } from "../survey/previews.js";
 import { type SurveyWithSets, withApplicationSets } from "../survey/sets/application-sets.js";
 import { type HasRoom, previewGenerated } from "../survey/sets/generated-applications.js";
+import { withSetsOfParents } from "../survey/sets/rendered-sets.js";
 import { withFailing } from "../survey/sets/set-failure.js";
 import { surveyAfresh } from "../survey/survey-afresh.js";
 import type { Survey, SurveyOptions } from "../survey/survey.js";
@@ -95,7 +96,8 @@ async function look(planning: Planning): Promise<SurveyWithSets> {
   // What is asked for by its name takes no room from others, so that those stay what they were.
   const askedByName = new Set<string>(command.applications.slice(0, context.previewLimit));
   const hasRoom: HasRoom = (name) => previews.take() || askedByName.has(name);
-  return withApplicationSets(surveyed, (names) => why(byNameAlone(names)), hasRoom, context);
+  const decided = await withSetsOfParents(surveyed, why, context);
+  return withApplicationSets(decided, (names) => why(byNameAlone(names)), hasRoom, context);
 }
 
 interface Chosen {
@@ -128,9 +130,9 @@ async function choose(
   for (const name of asked) asked.add(parents.get(name)?.parent ?? above.get(name) ?? name);
   const chosen = subjects.filter(({ name }) => everything || asked.has(name));
   const known = chosen.map(({ name }) => name);
-  const { refusal } = context.automatic
-    ? ALLOWED
-    : judge("plan", await factsOfAsker("plan", byNameAlone(known), context));
+  // Automatic plans are not a person's command, so nobody's access is judged.
+  const asker = context.automatic ? undefined : await factsOfAsker("plan", byNameAlone(known), context);
+  const refusal = asker && judge("plan", asker).refusal;
   return refusal === undefined ? { kind: "chosen", chosen, asked } : { kind: "refused", refusal };
 }
 
@@ -146,9 +148,6 @@ function givenIn(
   );
   return new Map(given);
 }
-
-/** Automatic plans are not a person's command, so nobody's access is judged. */
-const ALLOWED = { refusal: undefined };
 
 /** The compared renders, before the locks are settled. */
 interface Compared extends Pick<Plan, "applications" | "applicationSets"> {

@@ -1,17 +1,23 @@
 import {
+  type ChangedApplicationSet,
   compareGenerated,
   gitGenerators,
   hasSameLabels,
   mayMove,
   pinGitGenerators,
+  readsChanges,
   tooManyChanges,
 } from "../../detect/scan/application-sets.js";
+import { choosesByPath } from "../../detect/scan/generators.js";
 import type { RenderedSet } from "../../diff/diff-task.js";
 import {
   type Application,
   type ApplicationSet,
+  type ApplicationSpec,
   isAutoSynced,
   isRollingSync,
+  projectOf,
+  type SetId,
   specEqual,
 } from "../../model/application.js";
 import { applicationName, type ApplicationName, type Revision } from "../../model/brand.js";
@@ -21,13 +27,71 @@ import type { ReachedBy } from "../../model/effect.js";
 import { DeployerFailure, safeMessage } from "../../model/errors.js";
 import type { JsonObject } from "../../model/json.js";
 import type { SetFailure } from "../../model/plan/plan.js";
+import type { LiveSubject } from "../../model/subject.js";
 import type { Stoppable } from "../../ports/context.js";
 import type { Deployer } from "../../ports/deployer.js";
+import type { Previewed } from "../../render/preview.js";
 import { asChanged, type Reached, type Surroundings } from "../children.js";
 import { memberOf, unknownMember } from "../members.js";
-import { readsOnlyKnown } from "../previews.js";
+import { createPreviews, type PreviewOrder, readsOnlyKnown } from "../previews.js";
+import type { Survey } from "../survey.js";
 import { changedSettings, withheldBecause, withReads } from "./application-sets.js";
 import { failureToCreate, failureToGenerate } from "./set-failure.js";
+
+type PreviewsOf = Parameters<typeof createPreviews>;
+
+/**
+ * The survey in which the render of its parent says what becomes of a running ApplicationSet whose file is gone, cannot be read any
+ * more, or became a template of Helm: the parent may go on applying it. A set that it applies as before is left out.
+ */
+export async function withSetsOfParents(
+  found: Survey,
+  why: PreviewsOf[0],
+  context: PreviewsOf[1] & { readonly deployer: Pick<Deployer, "naming"> },
+): Promise<Survey> {
+  const { change, snapshot, deployer } = context;
+  const doubtful = new Set(found.detection.applicationSets.filter(saysTooLittle));
+  if (doubtful.size === 0) return found;
+  const nameOf = await deployer.naming();
+  // The checks run when it is planned.
+  const previews = createPreviews(why, { ...context, checks: [] });
+  const shown = new Map<LiveSubject, Promise<Previewed>>();
+  const show = (parent: LiveSubject) => {
+    const known = shown.get(parent) ?? previews.preview(orderOf(parent));
+    shown.set(parent, known);
+    return known;
+  };
+  const paths = await snapshot.changedPaths(change.mergeBase, change.headRevision);
+  const trees = await Promise.all([snapshot.tree(change.mergeBase), snapshot.tree(change.headRevision)]);
+  const decided = found.detection.applicationSets.map(async (set): Promise<readonly ChangedApplicationSet[]> => {
+    const isNamed = (one: SetId) => nameOf(one.namespace, one.name) === set.name;
+    const running = doubtful.has(set) ? found.everySet.find(isNamed) : undefined;
+    const parent = found.subjects.find((one) => one.kind === "live" && one.name === running?.parent);
+    if (running === undefined || parent?.kind !== "live") return [set];
+    const { content, facts } = await show(parent);
+    if (facts === undefined) {
+      const cause = content.kind === "failed" ? `: ${content.reason}` : "";
+      return [{ ...set, problem: `what ${parent.name} makes of it at the head is not known${cause}` }];
+    }
+    const rendered = facts.sets.find(isNamed);
+    if (rendered !== undefined) return [{ ...set, ...sidesOf(rendered), problem: undefined }];
+    const isRead = readsChanges(running, change, paths, trees) || choosesByPath(running, change, trees);
+    return isRead ? [{ ...set, base: running, head: running, problem: undefined }] : [];
+  });
+  const applicationSets = (await Promise.all(decided)).flat();
+  return { ...found, detection: { ...found.detection, applicationSets } };
+}
+
+/** Whether the files do not tell the head's resource. A template of Helm may be YAML by chance, with what Helm fills in as text. */
+function saysTooLittle({ base, head, alsoIn }: ChangedApplicationSet): boolean {
+  if (base === undefined || alsoIn.length > 0) return false;
+  return head === undefined || /\{\{[^}]*\.(?:Values|Release|Chart)\b/.test(JSON.stringify(head.resource));
+}
+
+function orderOf({ live, head, base }: LiveSubject): PreviewOrder {
+  const withSpec = (spec: ApplicationSpec) => ({ ...live, spec, project: projectOf(spec) });
+  return { kind: "rendered", application: withSpec(head.spec), replaced: withSpec(base.spec) };
+}
 
 /** Where Argo CD is asked what an ApplicationSet generates for a change request. */
 export interface ExpansionSource {
