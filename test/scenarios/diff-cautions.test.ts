@@ -106,6 +106,30 @@ describe.each(HOSTS)("what a plan calls out on %s", (host) => {
     );
   });
 
+  test("a destination that is written in another way hides nothing: the name may be that of the same cluster", async () => {
+    const at = (cluster: object) => ({ spec: { destination: { ...cluster, namespace: "guestbook" } } });
+    const bot = await startBot({
+      host,
+      applications: ["web"],
+      resources: () => ({ web: at({ name: "prod" }) }),
+      files: () => ({
+        "apps/web/claim.yaml": DATA,
+        "apps/web/deployment.yaml": deployment("web", ["A"]),
+        "apps/web/role.yaml": resource("rbac.authorization.k8s.io/v1", "Role", "web", { rules: [] }),
+      }),
+    });
+    const one = await bot.open({
+      "argocd/web.yaml": asYaml(bot.resourceOf("web", at({ server: "https://10.0.0.12:6443" }))),
+      "apps/web/claim.yaml": null,
+      "apps/web/deployment.yaml": deployment("shop", ["A"]),
+    });
+    const web = section(bot.lastComment(one), "web");
+    expect(web).toContain("- Pruning PersistentVolumeClaim guestbook/data: its data is lost");
+    expect(web).toContain("- Kubernetes refuses to change spec.selector of apps/Deployment guestbook/web");
+    expect(web).toContain("# create: rbac.authorization.k8s.io/Role guestbook/web");
+    expect(web).toContain("in place of prod: if that is another one, everything is created there");
+  });
+
   test("with the option that replaces the object, the plan says that it is deleted and created anew", async () => {
     const bot = await startBot({ host, files: () => ({ "apps/web/deployment.yaml": deployment("web", ["A"]) }) });
     const one = await bot.open({ "apps/web/deployment.yaml": deployment("shop", ["A"], "Replace=true,Force=true") });

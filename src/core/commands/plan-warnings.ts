@@ -29,7 +29,7 @@ import type { LiveSubject, Subject } from "../model/subject.js";
 import type { Clock } from "../ports/clock.js";
 import { computeIfLarge } from "../ports/compute.js";
 import type { CommandContext, Commits, Stoppable } from "../ports/context.js";
-import { movesCluster, type Question, type Told } from "../render/live-diff-mode.js";
+import { type Question, staysInCluster, type Told } from "../render/live-diff-mode.js";
 import { findInputGaps } from "../survey/behind-base.js";
 
 /** What a plan warns of besides the diff, and what a sync may be refused for. What runs of it is added last, by `withRecords`. */
@@ -39,9 +39,8 @@ export async function warningsOf(
 ): Promise<Pick<ApplicationPlan, "warnings" | "gaps">> {
   const { uncovered, behind } = await findInputGaps(subject, context);
   const gaps = [uncovered, behind?.wouldRevert].filter((one) => one !== undefined);
-  const moved = movesCluster(subject) ? [movedSentence(subject)] : [];
   return {
-    warnings: [...subject.warnings, ...followed(subject, context.change), ...moved, ...gaps],
+    warnings: [...subject.warnings, ...followed(subject, context.change), ...clusterChange(subject), ...gaps],
     gaps: { behind: behind !== undefined, uncovered: uncovered !== undefined },
   };
 }
@@ -54,9 +53,17 @@ function followed({ head, base }: LiveSubject, change: ChangeRequest): readonly 
   return [`follows ${withoutReview(listed(names, MOST_NAMED))}: protect it, or name a whole commit id`];
 }
 
-function movedSentence({ head, base }: LiveSubject): string {
-  const [from, to] = [destinationOf(base.spec).cluster, destinationOf(head.spec).cluster];
-  return `moves from the cluster ${from} to ${to}: everything is created there, and what runs in ${from} stays there unmanaged. Delete it afterwards`;
+function clusterChange(subject: LiveSubject): readonly string[] {
+  const [from, to] = [subject.base, subject.head].map(({ spec }) => destinationOf(spec).cluster);
+  const what = `everything is created there, and what runs in ${from} stays there unmanaged. Delete it afterwards`;
+  switch (staysInCluster(subject)) {
+    case "yes":
+      return [];
+    case "perhaps":
+      return [`names the cluster ${to} in place of ${from}: if that is another one, ${what}`];
+    case "no":
+      return [`moves from the cluster ${from} to ${to}: ${what}`];
+  }
 }
 
 /** So many words of so many files, the first ones. */

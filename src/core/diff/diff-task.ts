@@ -37,6 +37,8 @@ export interface DiffInput extends Omit<DiffRequest, "base" | "head"> {
   readonly head: JsonText<readonly Manifest[]>;
   readonly secretsInGit: SecretsInGit;
   readonly sensitiveKinds: readonly SensitiveKind[];
+  /** The head may be for another cluster than the base, where a sync creates what it leaves as it is here. */
+  readonly mayMove?: boolean;
   readonly ignored: IgnoreRules;
   readonly answers: ObjectAnswers;
   readonly live: { readonly mode: "live" | "both"; readonly state: JsonText<LiveState> } | undefined;
@@ -128,9 +130,14 @@ interface Renders extends Pick<ComparedSecrets<Sides>, "secrets" | "stayingKeys"
 }
 
 function rendersOf({ secretsInGit, ...request }: Parsed): Renders {
-  const pairs = pairManifests(request);
+  const found = pairManifests(request);
+  const pairs = request.mayMove === true ? new Map([...found].map(([key, one]) => [key, createdIfSame(one)])) : found;
   const { secrets, stayingKeys, pairs: shown } = compareSecrets(pairs, secretsInGit, renderedTwice(request));
   return { request, pairs, secrets, stayingKeys, differing: differingPairs(shown) };
+}
+
+function createdIfSame(sides: Sides): Sides {
+  return meanTheSame(sides) ? { ...sides, base: undefined } : sides;
 }
 
 function diffOf({ live, ignored, answers }: Parsed, renders: Renders): ManifestDiff {

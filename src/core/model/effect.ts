@@ -1,4 +1,4 @@
-import type { Destination } from "./application.js";
+import { type Destination, isUrl } from "./application.js";
 import type { ApplicationName, Revision } from "./brand.js";
 import type { Json, JsonObject } from "./json.js";
 import type { DefinedIn, RuledApplication } from "./settings.js";
@@ -136,4 +136,10 @@ export function mapMembers(object: JsonObject, change: (member: Json, name: stri
     if (member !== undefined) members.push([name, change(member, name)]);
   }
   return Object.fromEntries(members);
+}
+
+/** Whether two destinations are in one cluster. It has an address and a name, and svc cannot see which belong together. */
+export function sameCluster({ cluster: left }: Destination, { cluster: right }: Destination): "yes" | "perhaps" | "no" {
+  if (left === right) return "yes";
+  return isUrl(left) === isUrl(right) ? "no" : "perhaps";
 }

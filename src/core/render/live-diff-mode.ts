@@ -15,6 +15,7 @@ import { remarked } from "../diff/summarise.js";
 import { type ApplicationSpec, destinationOf, type Manifest, specEqual } from "../model/application.js";
 import { changeRequestKey } from "../model/change-request.js";
 import { nextTurn } from "../model/collections.js";
+import { sameCluster } from "../model/effect.js";
 import { DeployerFailure, safeMessage } from "../model/errors.js";
 import type { AllHostWords, HostWords } from "../model/host-words.js";
 import { type JsonText, jsonText } from "../model/json.js";
@@ -75,7 +76,7 @@ export async function compareRenders(
     secretsInGit: rendersSecrets(sides) ? await secretsInGit(subject, context) : { changed: [], files: [] },
   };
   // Argo CD shows live objects of the current cluster only, not of the one that the application moves to.
-  const mode = movesCluster(subject) ? "branch" : diffMode;
+  const mode = staysInCluster(subject) === "yes" ? diffMode : "branch";
   switch (mode) {
     case "branch":
       return compared(askedLater(branch, subject, room, context), subject, context);
@@ -245,8 +246,10 @@ function inputOf(
   redact: readonly string[],
 ): Omit<DiffInput, "secretsInGit" | "sensitiveKinds" | "syncOptions"> {
   const { head, base, live } = subject;
+  const stays = staysInCluster(subject);
   return {
-    base: movesCluster(subject) ? jsonText<readonly Manifest[]>([]) : sides.base.manifests,
+    base: stays === "no" ? jsonText<readonly Manifest[]>([]) : sides.base.manifests,
+    mayMove: stays === "perhaps",
     head: sides.head.manifests,
     destinationNamespace: destinationOf(head.spec).namespace,
     baseNamespace: destinationOf(base.spec).namespace,
@@ -286,9 +289,9 @@ async function versionOf(deployer: Pick<Deployer, "check">): Promise<string> {
   }
 }
 
-/** Whether the definition names another cluster: a sync creates everything there and leaves the old objects running. */
-export function movesCluster({ head, base }: LiveSubject): boolean {
-  return destinationOf(head.spec).cluster !== destinationOf(base.spec).cluster;
+/** Whether the definition names the same cluster. In another one a sync creates everything, and leaves the old objects running. */
+export function staysInCluster({ head, base }: LiveSubject): ReturnType<typeof sameCluster> {
+  return sameCluster(destinationOf(base.spec), destinationOf(head.spec));
 }
 
 /** "Unchanged" needs proof, since an unchanged application is neither locked nor synced. */

@@ -12,6 +12,7 @@ import {
   type Manifest,
 } from "../model/application.js";
 import { changeRequestKey } from "../model/change-request.js";
+import { sameCluster } from "../model/effect.js";
 import { DeployerFailure, safeMessage } from "../model/errors.js";
 import { jsonText, type JsonText, readJsonText } from "../model/json.js";
 import type { Danger } from "../model/plan/manifest-diff.js";
@@ -61,9 +62,11 @@ export async function renderPreview(
   if (before.status === "rejected") return failed(name, before.reason, context);
   const [from, to] = [destinationOf((base ?? head).application.spec), destinationOf(head.application.spec)];
   const { change, settings, compute, redact } = context;
+  const stays = sameCluster(from, to);
   const input: DiffInput = {
     // In another cluster everything is created.
-    base: from.cluster === to.cluster ? before.value : NOTHING,
+    base: stays === "no" ? NOTHING : before.value,
+    mayMove: stays === "perhaps",
     head: after.value,
     destinationNamespace: to.namespace,
     baseNamespace: from.namespace,

@@ -1,5 +1,5 @@
 import type { RenderedChild, RenderFacts } from "../diff/diff-task.js";
-import { type Application, digestOf, isAutoSynced, isUrl, specEqual } from "../model/application.js";
+import { type Application, digestOf, isAutoSynced, specEqual } from "../model/application.js";
 import type { ApplicationName } from "../model/brand.js";
 import { allInTurns, groupedBy, mapInTurns } from "../model/collections.js";
 import {
@@ -12,6 +12,7 @@ import {
   type Member,
   type ReachedBy,
   ruledAs,
+  sameCluster,
 } from "../model/effect.js";
 import { DeployerFailure } from "../model/errors.js";
 import type { ApplicationSetPreview, Plan } from "../model/plan/plan.js";
@@ -335,9 +336,8 @@ function inNamespaces(member: Member, places: Places): readonly BoundIdentity[] 
   );
 }
 
-/** A cluster has an address and a name, and svc cannot see which belong together. */
-function maybeSameCluster({ destination: left }: Identity, { destination: right }: Identity): boolean {
-  return left.cluster === right.cluster || isUrl(left.cluster) !== isUrl(right.cluster);
+function maybeSameCluster(left: Identity, right: Identity): boolean {
+  return sameCluster(left.destination, right.destination) !== "no";
 }
 
 function ofObjects(member: Member, objects: readonly string[], owners: Owners, live: Live): readonly BoundIdentity[] {
