@@ -12,6 +12,8 @@ const CHECKS = [
   { name: "shops", applications: "shop-*", command: ["sh", "-c", POLICY] },
 ];
 const AUTO = { spec: { syncPolicy: { automated: {} } } };
+/** Argo CD before 3.1 drops `enabled`, and takes what is left for auto-sync. */
+const OFF = { spec: { syncPolicy: { automated: { enabled: false } } } };
 
 const child = (name: string, repoURL: string, more: Partial<ApplicationOptions> = {}) =>
   applicationResource(name, { repoURL, namespace: "argocd", ...more });
@@ -59,6 +61,16 @@ describe.each(HOSTS)("a sync of a parent on %s", (host) => {
       "a new child",
       (bot) => defines(bot, "prod-2", { path: "apps/evil", ...AUTO }),
       "`root`: check values of prod-2 failed: exit code 1",
+    ],
+    [
+      "a new child whose auto-sync only newer versions take for switched off",
+      (bot) => defines(bot, "prod-2", { path: "apps/evil", ...OFF }),
+      "`root`: check values of prod-2 failed: exit code 1",
+    ],
+    [
+      "its child that runs with auto-sync, of which git says that it is switched off",
+      (bot) => defines(bot, "prod", { path: "apps/evil", ...OFF }),
+      "`root`: check values of prod failed",
     ],
   ])("is refused while a required check of %s fails, which Argo CD would deploy at once", async (_w, changes, text) => {
     const bot = await family(host);

@@ -1,5 +1,5 @@
 import type { RenderedChild, RenderFacts } from "../diff/diff-task.js";
-import { type Application, digestOf, isAutoSynced, specEqual } from "../model/application.js";
+import { type Application, digestOf, specEqual } from "../model/application.js";
 import type { ApplicationName } from "../model/brand.js";
 import { allInTurns, groupedBy, mapInTurns } from "../model/collections.js";
 import {
@@ -23,7 +23,7 @@ import type { Deployer } from "../ports/deployer.js";
 import type { Log } from "../ports/log.js";
 import { asChanged, type Reached, type Surroundings } from "./children.js";
 import { reachedFrom } from "./driving-right.js";
-import { BEFORE, directMember, identityOf, memberOf } from "./members.js";
+import { BEFORE, directMember, identityOf, maySyncItself, memberOf } from "./members.js";
 import type { ShownPreview } from "./previews.js";
 import type { SurveyWithSets } from "./sets/application-sets.js";
 import { reachedBySet, type ShowingSource } from "./sets/rendered-sets.js";
@@ -87,7 +87,7 @@ function reachedChild(
   const before = running === undefined ? [] : [base, running.spec].filter((spec) => spec !== undefined);
   const member = memberOf({ application, head, before, reachedBy, change });
   const definition = operates ? withOperation(member.definition) : asChanged(member.definition);
-  return [{ member: { ...member, definition }, deploysItself: isAutoSynced(head) || operates }];
+  return [{ member: { ...member, definition }, deploysItself: maySyncItself(head, running?.spec) || operates }];
 }
 
 /** Counts an operation in the manifest as auto-sync: both deploy at once. */

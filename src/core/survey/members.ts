@@ -178,6 +178,15 @@ function startsAutoSync(from: ApplicationSpec, to: ApplicationSpec): boolean {
   return (isAutoSynced(to) && !isAutoSynced(from)) || (isAutomated(to) && !isAutomated(from));
 }
 
+/**
+ * Whether Argo CD may sync what gets this definition by itself: also if the definition says `enabled: false`, unless the running one
+ * shows that this server stores that.
+ */
+export function maySyncItself(spec: ApplicationSpec, running: ApplicationSpec | undefined): boolean {
+  const isStored = running !== undefined && isAutomated(running) && !isAutoSynced(running);
+  return isAutoSynced(spec) || (isAutomated(spec) && !isStored);
+}
+
 function isAutomated({ syncPolicy }: ApplicationSpec): boolean {
   const automated = isJsonObject(syncPolicy) ? syncPolicy.automated : undefined;
   return automated !== undefined && automated !== null;
