@@ -160,11 +160,12 @@ export class MemoryDeployer implements Deployer {
     return [...this.#applications.values()].filter((one) => one.owningSet === name).map((one) => one.name);
   }
 
-  async updateSpec(application: Application, spec: ApplicationSpec): Promise<void> {
+  async updateSpec(application: Application, spec: ApplicationSpec): Promise<ApplicationSpec> {
     await this.delay();
     this.faults.updateSpec?.(application.name, spec);
     this.#applications.set(application.name, { ...this.#known(application.name), spec });
     await this.delay();
+    return spec;
   }
 
   async sync(request: SyncRequest): Promise<SyncOutcome> {

@@ -34,6 +34,26 @@ describe.each(HOSTS)("a sync of a changed definition on %s", (host) => {
     expect(pathOf(bot)).toBe("apps/moved");
   });
 
+  test.each([
+    ["a failed sync", { phase: "Error" as const, message: "cluster said no" }],
+    ["a rollback", undefined],
+  ])("%s puts back the spec of before, also where Argo CD did not store all of the new one", async (_what, failure) => {
+    const bot = await startBot({ host, argocd: { version: "v3.1.9" } });
+    const retry = { limit: 2, refresh: true };
+    const moved = bot.resourceOf("web", { path: "apps/moved", spec: { syncPolicy: { retry } } });
+    const one = await bot.open({ ...bot.moved("web"), "argocd/web.yaml": asYaml(moved) });
+    if (failure !== undefined) bot.argocd.failNextSync("web", failure);
+    bot.expectChanges("update web", "sync web");
+    await bot.comment(one, "svc sync");
+    if (failure === undefined) {
+      expect(bot.argocd.application("web")?.spec.syncPolicy).toEqual({ retry: { limit: 2 } });
+      await bot.comment(one, "svc rollback");
+      expect(bot.lastComment(one)).toContain("✅ succeeded");
+    } else expect(bot.lastComment(one)).toContain("Its definition was put back to what it was before this sync.");
+    expect(bot.lastComment(one)).not.toContain("was left as it");
+    expect(pathOf(bot)).toBe("apps/web");
+  });
+
   test("a sync that Argo CD refuses to start puts back the spec too, and leaves no record", async () => {
     const bot = await startBot({ host });
     bot.argocd.addProject("default", {

@@ -56,6 +56,7 @@ export function deployHeads(targets: readonly HeadTarget[], options: HeadOptions
   const ordered = targets.map((target): DeployTarget & { readonly record: Deployment } => {
     const { subject, after, earlier, overridden } = target;
     const record = recordOf(target, options);
+    const held: Held = { record };
     return {
       application: subject.name,
       live: subject.live,
@@ -65,10 +66,10 @@ export function deployHeads(targets: readonly HeadTarget[], options: HeadOptions
       after,
       record,
       deploy: async (parents) => {
-        const deployed = await deployHead(target, record, [...earlier, ...parents], options);
+        const deployed = await deployHead(target, held, [...earlier, ...parents], options);
         return overridden.length === 0 ? deployed : { ...deployed, overridden };
       },
-      confirm: command.dryRun ? undefined : (deployed) => confirmHealth(deployed, record, command, context),
+      confirm: command.dryRun ? undefined : (deployed) => confirmHealth(deployed, held.record, command, context),
     };
   });
   async function writeRecords(): Promise<readonly ApplicationSync[] | undefined> {
@@ -100,9 +101,14 @@ async function takeBackUnsure(
   await retryWhileUnavailable(clock, takeBack).catch(() => undefined);
 }
 
+/** The record of one deployment. It gets another definition where Argo CD stored another than it was sent. */
+interface Held {
+  record: Deployment;
+}
+
 async function deployHead(
   { subject, after, planned, behind }: HeadTarget,
-  record: Deployment,
+  held: Held,
   parents: readonly ApplicationSync[],
   { command, context }: HeadOptions,
 ): Promise<ApplicationSync> {
@@ -110,19 +116,26 @@ async function deployHead(
   const reverts = command.dryRun ? behind?.wouldRevert : behind?.reverted;
   const warnings = reverts === undefined ? subject.warnings : [...subject.warnings, reverts];
   const { spec } = head;
-  const at = record.pins.length === 0 ? "target" : record.pins;
+  const { pins, health } = held.record;
+  const at = pins.length === 0 ? "target" : pins;
   // A dry run writes no definitions, so that there is nothing to wait for.
   if (command.dryRun) return { application, warnings, ...(await deployOne({ live, spec, at }, command, context)) };
   const taken = await lockTaken(application, "Plan it again", context);
   if (taken !== undefined) {
-    await settleSync(record, { kind: "untouched", earlier: subject.ownRecord }, context);
+    await settleSync(held.record, { kind: "untouched", earlier: subject.ownRecord }, context);
     return { application, warnings: subject.warnings, kind: "rejected", message: taken };
   }
   const blocked = blockedBy(after, parents);
   const found = blocked ?? (await findDefinition(subject, parents, context));
+  const onWritten = async (specWritten: ApplicationSpec) => {
+    if (specEqual(specWritten, spec)) return;
+    held.record = { ...held.record, specWritten };
+    await context.deployments.save(held.record);
+  };
   const outcome: DeployOutcome =
-    "live" in found ? await deployOne({ live: found.live, spec, at }, command, context) : rejected(found);
-  if (outcome.kind === "succeeded" && record.health !== undefined) {
+    "live" in found ? await deployOne({ live: found.live, spec, at, onWritten }, command, context) : rejected(found);
+  const { record } = held;
+  if (outcome.kind === "succeeded" && health !== undefined) {
     return { application, ...outcome, warnings: [...warnings, ...otherwise(outcome, planned)] };
   }
   const failed = outcome.kind === "failed" || outcome.kind === "rejected";
@@ -131,7 +144,7 @@ async function deployHead(
   const left = blocked?.undecided === true || wrote !== undefined;
   // A set would write its own again.
   const restores = failed && !left && subject.definedBySet === undefined && writesSpec({ live, spec });
-  const restored = restores ? await restoreSpec(live, spec, command.name, context) : undefined;
+  const restored = restores ? await restoreSpec(live, record.specWritten ?? spec, command.name, context) : undefined;
   const stays = outcome.kind === "running" && "live" in found && writesSpec({ live: found.live, spec });
   const untouched = outcome.kind === "rejected" && !left && restored?.kind !== "written";
   const unsettled = await settleSync(

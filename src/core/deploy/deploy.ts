@@ -42,6 +42,8 @@ interface DeployRequest {
   readonly spec: ApplicationSpec;
   /** `target` deploys the configured target revisions. */
   readonly at: readonly Pin[] | "target";
+  /** Is given what Argo CD stored of the definition, before the sync starts. */
+  readonly onWritten?: (stored: ApplicationSpec) => Promise<void>;
 }
 
 /** The outcome of a deployment; `rejected` means that nothing was started. */
@@ -148,7 +150,10 @@ async function attempt(
 ): Promise<DeployOutcome> {
   const { live, spec, at } = request;
   try {
-    if (writesSpec(request)) await deployer.updateSpec(live, spec);
+    if (writesSpec(request)) {
+      const stored = await deployer.updateSpec(live, spec);
+      await request.onWritten?.(stored);
+    }
     return await deployer.sync({
       application: { ...live, spec },
       at,

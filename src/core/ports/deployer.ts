@@ -95,7 +95,8 @@ export interface Deployer {
   findApplicationSet(set: SetId, signal?: AbortSignal): Promise<ApplicationSet | undefined>;
   /** Sorted names of the applications that a set owns now. Expensive: reads every application in full. */
   applicationsOfSet(set: SetId, signal?: AbortSignal): Promise<readonly ApplicationName[]>;
-  updateSpec(application: Application, spec: ApplicationSpec): Promise<void>;
+  /** Replaces the definition. Returns it as Argo CD stored it, without members that it does not know. */
+  updateSpec(application: Application, spec: ApplicationSpec): Promise<ApplicationSpec>;
   /** Starts one sync and follows it to its end or the time-out. Throws if Argo CD refuses to start it. */
   sync(request: SyncRequest): Promise<SyncOutcome>;
   /** Follows an earlier sync to its end. Undefined if Argo CD's current or last operation is another one. */

@@ -101,7 +101,7 @@ export function createArgoCd(
         throw new ArgoCdFailure("refused", message);
       }
       requireExactNumbers(application, spec);
-      await updateSpec(parts, application, spec);
+      return updateSpec(parts, application, spec);
     },
 
     ...createSync(parts),
@@ -146,31 +146,32 @@ async function updateSpec(
   { client, clock }: Pick<Parts, "client" | "clock">,
   application: Application,
   spec: ApplicationSpec,
-): Promise<void> {
+): Promise<ApplicationSpec> {
   try {
-    await putSpec(client, application, spec);
+    return await putSpec(client, application, spec);
   } catch (error) {
     if (!(error instanceof ArgoCdFailure) || !error.maybeDone) throw error;
     for (let looks = 0; looks < UPDATE_LOOKS; looks += 1) {
       await clock.sleep(UPDATE_PAUSE_MS);
       // Without the project: the new spec may have changed it.
       const found = await getApplication(client, { ...application, project: undefined }).catch(() => undefined);
-      if (found !== undefined && specEqual(found.spec, spec)) return;
+      if (found !== undefined && specEqual(found.spec, spec)) return found.spec;
     }
     const message = `svc could not find out whether the definition of ${application.name} was changed (${error.message})`;
     throw new ArgoCdFailure(error.reason, message, { maybeDone: true, cause: error });
   }
 }
 
-async function putSpec(client: Client, target: Target, spec: JsonObject): Promise<void> {
+async function putSpec(client: Client, target: Target, spec: JsonObject): Promise<ApplicationSpec> {
   requireExactKeys(spec);
-  await client.call({
+  const answer = await client.call({
     method: "PUT",
     path: [...APPLICATIONS, target.resourceName, "spec"],
     query: { validate: false, ...identity(target) },
     body: spec,
     permission: "applications, update",
   });
+  return parseAnswer(json, answer, `the definition of ${target.resourceName}`);
 }
 
 const text = z.string().nullish();

@@ -16,9 +16,9 @@ function put(status: number, answer: object) {
     .reply(status, answer);
 }
 
-test("the spec is replaced under the old project, without validation", async () => {
-  put(200, NEW_SPEC);
-  await underTest().deployer.updateSpec(live(), NEW_SPEC);
+test("the spec is replaced under the old project, without validation, and returned as it is stored", async () => {
+  put(200, { project: "fin" });
+  expect(await underTest().deployer.updateSpec(live(), NEW_SPEC)).toEqual({ project: "fin" });
 });
 
 test("the spec of an application in another namespace", async () => {
