@@ -20,7 +20,6 @@ import {
   repositoryAt,
   repositoryField,
 } from "../host-answer.js";
-import { pastLimit } from "../host-fetch.js";
 import type { HostParts } from "../host-module.js";
 import { belongsToAnyGroup, type IsProgram, mayRead, mayWrite } from "./access.js";
 import { getReviews } from "./approval.js";
@@ -103,7 +102,7 @@ export function createGitLabHost(config: GitLabConfig, parts: GitLabParts): Code
     // A merge train asks nobody: its pipelines run for the merge requests themselves.
     mergeGroup: () => Promise.resolve(undefined),
     belongsToAny: (_change, user, groups) => belongsToAnyGroup(client, user, groups),
-    merge: (change, confirm) => pastLimit(clock, () => merge(client, change, confirm, clock)),
+    merge: (change, confirm) => merge(client, change, confirm, clock),
     updateBranch: (change) => updateBranch(client, change, clock),
     revert: async (change, asker) => revert(client, change, asker, (await self()).id),
     ...createDeployments(client, config, self, log),

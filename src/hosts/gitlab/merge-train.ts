@@ -8,6 +8,7 @@ import type { MergeIntent } from "../../core/model/result.js";
 import type { Clock } from "../../core/ports/clock.js";
 import type { MergeOutcome } from "../../core/ports/code-host.js";
 import { HostRefusal, MERGE_PAUSES_MS, oneLine, readUntil } from "../host-answer.js";
+import { pastLimit } from "../host-fetch.js";
 import { getMergeRequest, mergeabilityOf, type MergeRequest } from "./change-request.js";
 import type { GitLabClient } from "./client.js";
 
@@ -69,6 +70,42 @@ export async function hasMergeTrains(client: GitLabClient, { repository }: Chang
 }
 
 /**
+ * Confirms a merge and sends it; again, with a new confirmation, after the pause that a limit asks for.
+ * @param send returns why GitLab refused, if it did.
+ * @returns Undefined if it is not confirmed, or if the target branch has changed.
+ */
+export async function askConfirmed<R extends HostFailure>(
+  client: GitLabClient,
+  change: ChangeRequest,
+  confirm: () => Promise<MergeIntent | undefined>,
+  clock: Clock,
+  send: (intent: MergeIntent) => Promise<R | undefined>,
+): Promise<{ readonly intent: MergeIntent; readonly refusal: R | undefined } | undefined> {
+  return pastLimit(clock, async () => {
+    const intent = await confirm();
+    if (intent === undefined || (await getMergeRequest(client, change)).target_branch !== change.baseBranch) {
+      return undefined;
+    }
+    return { intent, refusal: await send(intent) };
+  });
+}
+
+/** Reads what became of an accepted request, which must not be judged and sent again. @returns The failure if GitLab does not tell. */
+export async function readAccepted(
+  client: GitLabClient,
+  change: ChangeRequest,
+  settled: (read: MergeRequest) => boolean,
+  clock: Clock,
+): Promise<MergeRequest | HostFailure> {
+  try {
+    return await pastLimit(clock, () => readUntil(() => getMergeRequest(client, change), settled, clock));
+  } catch (error) {
+    if (error instanceof HostFailure) return error;
+    throw error;
+  }
+}
+
+/**
  * Puts it on the merge train of its target branch, now or once its own pipeline has passed (202). `sha` is more than a guard: without
  * it GitLab takes the merge request off again at the end of the train (https://gitlab.com/gitlab-org/gitlab/-/issues/409339).
  * `auto_merge` came with GitLab 17.11; earlier ones ignore it: https://docs.gitlab.com/api/merge_trains/
@@ -80,22 +117,23 @@ export async function joinMergeTrain(
   clock: Clock,
 ): Promise<MergeOutcome> {
   const { repository, number, headRevision: sha, baseBranch } = change;
+  const send = ({ method }: MergeIntent) => {
+    const options = { sha, squash: method === "squash", autoMerge: true };
+    const joined = client.ask(`put ${repository}!${number} on the merge train`, (gitlab) =>
+      new MergeTrains(gitlab).addMergeRequest(repository, number, options),
+    );
+    return refusedBy(joined);
+  };
   for (let attempt = 0; ; attempt += 1) {
-    const intent = await confirm();
-    if (intent === undefined || (await getMergeRequest(client, change)).target_branch !== baseBranch) {
-      return { kind: "barred" };
+    const asked = await askConfirmed(client, change, confirm, clock, send);
+    if (asked === undefined) return { kind: "barred" };
+    const { refusal } = asked;
+    const hasSettled = (now: MergeRequest) => refusal instanceof HostRefusal || now.state !== "opened" || isQueued(now);
+    const read = await readAccepted(client, change, hasSettled, clock);
+    if (read instanceof HostFailure) {
+      if (refusal !== undefined) throw refusal instanceof HostRefusal ? read : refusal;
+      return { kind: "refused", reason: `${NOT_TOLD} ${read.message}` };
     }
-    const options = { sha, squash: intent.method === "squash", autoMerge: true };
-    const refusal = await refusedBy(
-      client.ask(`put ${repository}!${number} on the merge train`, (gitlab) =>
-        new MergeTrains(gitlab).addMergeRequest(repository, number, options),
-      ),
-    );
-    const read = await readUntil(
-      () => getMergeRequest(client, change),
-      (now) => refusal instanceof HostRefusal || now.state !== "opened" || isQueued(now),
-      clock,
-    );
     if (read.sha === sha && read.state === "merged") return { kind: "merged", note: undefined };
     if (!(refusal instanceof HostRefusal) && read.target_branch !== baseBranch) {
       await leaveOtherTrain(client, change, read);
@@ -138,6 +176,7 @@ async function refusedBy(asked: Promise<unknown>): Promise<HostFailure | undefin
   }
 }
 
+const NOT_TOLD = "GitLab accepted this merge request for the merge train, but what became of it is not known.";
 const NOT_TAKEN =
   "GitLab accepted this merge request for the merge train, but it is neither on it nor in line for it. Look at the merge request, then put it on the train by hand.";
 

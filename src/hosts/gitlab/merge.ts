@@ -21,7 +21,7 @@ import { revertBody, revertTitle } from "../revert-marker.js";
 import { deleteSourceBranch, pushObstacle } from "../source-branch.js";
 import { findBranch, getMergeRequest, mergeabilityOf, type MergeRequest } from "./change-request.js";
 import type { GitLabClient } from "./client.js";
-import { hasMergeTrains, joinMergeTrain } from "./merge-train.js";
+import { askConfirmed, hasMergeTrains, joinMergeTrain, readAccepted } from "./merge-train.js";
 
 /**
  * Merges only at the head commit of `change` and into its target branch, which GitLab's call does not guard. The project's setting decides between merge commit, semi-linear and
@@ -36,16 +36,13 @@ export async function merge(
 ): Promise<MergeOutcome> {
   if (await hasMergeTrains(client, change)) return joinMergeTrain(client, change, confirm, clock);
   let mayHaveComputed = true;
-  let intent: MergeIntent | undefined;
   for (let attempt = 0; ; attempt += 1) {
-    intent = await confirm();
-    if (intent === undefined || (await getMergeRequest(client, change)).target_branch !== change.baseBranch) {
-      return { kind: "barred" };
-    }
-    const attempted = await tryMerge(client, change, intent, clock);
-    if (attempted === undefined) break;
+    const asked = await askConfirmed(client, change, confirm, clock, (one) => tryMerge(client, change, one, clock));
+    if (asked === undefined) return { kind: "barred" };
+    const { intent, refusal: attempted } = asked;
+    if (attempted === undefined) return afterAcceptance(client, change, intent, clock);
     const read = await getMergeRequest(client, change);
-    if (isMergedHead(read, change)) break;
+    if (isMergedHead(read, change)) return afterAcceptance(client, change, intent, clock);
     const pause = MERGE_PAUSES_MS[attempt];
     const computing = attempted.status === 405 && read.state === "opened" && mergeabilityOf(read) === "unknown";
     // GitLab may have finished computing after it refused: worth one more try.
@@ -54,7 +51,6 @@ export async function merge(
     if (computed) mayHaveComputed = false;
     await clock.sleep(pause);
   }
-  return afterAcceptance(client, change, intent, clock);
 }
 
 /** Sends the merge. @returns Why GitLab refused; undefined if it accepted the request, or may have. */
@@ -108,12 +104,19 @@ async function afterAcceptance(
   intent: MergeIntent,
   clock: Clock,
 ): Promise<MergeOutcome> {
-  const read = await readUntil(
-    () => getMergeRequest(client, change),
+  const read = await readAccepted(
+    client,
+    change,
     ({ state, merge_error: error }) =>
       state === "merged" || state === "closed" || (state === "opened" && Boolean(error)),
     clock,
   );
+  if (read instanceof HostFailure) {
+    return {
+      kind: "refused",
+      reason: `GitLab accepted the merge, but what became of it is not known. ${read.message}`,
+    };
+  }
   if (!isMergedHead(read, change)) {
     const said = read.merge_error ? ` GitLab says: "${oneLine(read.merge_error, 300)}".` : "";
     return {

@@ -51,12 +51,54 @@ test("is confirmed again after the pause that a limit asks for", async () => {
 
 test("a place on the merge train is confirmed again after the pause that a limit asks for", async () => {
   const { host, api } = gitlabUnderTest();
-  api.get(PROJECT).times(2).reply(200, { merge_trains_enabled: true });
+  api.get(PROJECT).reply(200, { merge_trains_enabled: true });
   api.get(MERGE_REQUEST).reply(200, mergeRequest());
   api.post(`${PROJECT}/merge_trains/merge_requests/17`).reply(429, {}, { "retry-after": "30" });
   const answers = [intent, undefined];
   expect(await host.merge(change, () => Promise.resolve(answers.shift()))).toEqual({ kind: "barred" });
   expect(answers).toEqual([]);
+});
+
+test("what GitLab accepted is read again after a limit, and neither confirmed nor sent twice", async () => {
+  const { host, api } = mergeUnderTest();
+  const answers = [intent, undefined];
+  api.get(MERGE_REQUEST).reply(200, mergeRequest());
+  api.put(MERGE).reply(200, locked);
+  api.get(MERGE_REQUEST).times(3).reply(429, {}, { "retry-after": "30" });
+  api.get(MERGE_REQUEST).reply(200, merged);
+  expect(await host.merge(change, () => Promise.resolve(answers.shift()))).toEqual({ kind: "merged", note: undefined });
+  expect(answers).toEqual([undefined]);
+});
+
+test("an accepted merge that cannot be read any more is not called refused by GitLab", async () => {
+  const { host, api } = mergeUnderTest();
+  api.get(MERGE_REQUEST).reply(200, mergeRequest());
+  api.put(MERGE).reply(200, locked);
+  api.get(MERGE_REQUEST).times(3).reply(503, "down");
+  const reason = expect.stringMatching(/^GitLab accepted the merge, but .*503/);
+  expect(await host.merge(change, keep)).toEqual({ kind: "refused", reason });
+});
+
+test("a place on the merge train that GitLab accepted is read again after a limit, and not confirmed twice", async () => {
+  const { host, api } = gitlabUnderTest();
+  const answers = [intent, undefined];
+  api.get(PROJECT).reply(200, { merge_trains_enabled: true });
+  api.get(MERGE_REQUEST).reply(200, mergeRequest());
+  api.post(`${PROJECT}/merge_trains/merge_requests/17`).reply(201, []);
+  api.get(MERGE_REQUEST).times(3).reply(429, {}, { "retry-after": "30" });
+  api.get(MERGE_REQUEST).reply(200, mergeRequest({ merge_when_pipeline_succeeds: true }));
+  expect(await host.merge(change, () => Promise.resolve(answers.shift()))).toMatchObject({ kind: "queued" });
+  expect(answers).toEqual([undefined]);
+});
+
+test("an accepted place on the merge train that cannot be read any more is not called refused by GitLab", async () => {
+  const { host, api } = gitlabUnderTest();
+  api.get(PROJECT).reply(200, { merge_trains_enabled: true });
+  api.get(MERGE_REQUEST).reply(200, mergeRequest());
+  api.post(`${PROJECT}/merge_trains/merge_requests/17`).reply(201, []);
+  api.get(MERGE_REQUEST).times(3).reply(503, "down");
+  const reason = expect.stringMatching(/^GitLab accepted this merge request for the merge train, but .*503/);
+  expect(await host.merge(change, keep)).toEqual({ kind: "refused", reason });
 });
 
 test("is confirmed again before each further try", async () => {
