@@ -38,7 +38,8 @@ export class StoredRepositories implements Repositories {
     if (stored === undefined) throw failure(change, "the host does not know it");
     const { store, name } = stored;
     const key = `${source.url} ${change.headRevision}`;
-    if (!this.#opened.has(key) && (await store.resolve(name, source.headRef)) !== change.headRevision) {
+    const head = change.state === "open" ? source.headRef : change.headRevision;
+    if (!this.#opened.has(key) && (await store.resolve(name, head)) !== change.headRevision) {
       throw new HeadMoved(`the head of ${change.repository} ${change.number} moved during the fetch`);
     }
     this.#opened.add(key);

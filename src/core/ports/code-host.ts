@@ -167,7 +167,7 @@ export interface CloneSource {
   readonly url: string;
   /** Value of the `Authorization` header for git; undefined for a public server. */
   readonly authorization: string | undefined;
-  /** The host's ref of the change request's head in the target repository, forks included. */
+  /** The host's ref of the change request's head in the target repository, forks included. Hosts may delete it after the close. */
   readonly headRef: string;
 }
 
