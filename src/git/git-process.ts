@@ -39,12 +39,13 @@ const REMOTE_PROBLEMS: readonly (readonly [RegExp, string])[] = [
   [/couldn't find remote ref/, "the host does not offer the head commit yet"],
   [/not our ref|does not allow request for unadvertised object/, "the host no longer has one of the commits"],
   [
-    /SSL|certificate/i,
-    "the host's certificate is not trusted. Set the environment variable GIT_SSL_CAINFO to the file of its authority",
-  ],
-  [
     /Could not resolve (?:host|proxy)|Failed to connect|Connection refused|Connection reset|Empty reply|Couldn't connect/,
     "the host cannot be reached. Check its address, the network and the proxy",
+  ],
+  [
+    // Behind the address, which may have the word in it.
+    /': .*certificate/i,
+    "the host's certificate is not trusted. Set the environment variable GIT_SSL_CAINFO to the file of its authority",
   ],
 ];
 

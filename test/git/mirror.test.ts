@@ -669,6 +669,13 @@ describe("failures", () => {
     await opened.open(change, host.source(1));
   });
 
+  test("an unreachable host is not taken for one without a trusted certificate by what the repository is called", async () => {
+    const change = await host.change(1, { "README.md": "one\n" });
+    const url = "http://127.0.0.1:1/acme/ssl-certificates.git";
+    const error = await failure(mirror().open(change, host.source(1, { url })));
+    expect(error.message).toMatch(/cannot be reached/);
+  });
+
   test("a host that never answers times out", async () => {
     const change = await host.change(1, { "README.md": "one\n" });
     host.behaviour = "hang";
