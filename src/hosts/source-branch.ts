@@ -1,5 +1,5 @@
 import type { Revision } from "../core/model/brand.js";
-import { type ChangeRequest, isSharedHead } from "../core/model/change-request.js";
+import { type ChangeRequest, changeRequestName, isSharedHead } from "../core/model/change-request.js";
 import { HostFailure } from "../core/model/errors.js";
 import type { MergeIntent } from "../core/model/result.js";
 
@@ -11,11 +11,14 @@ interface SourceBranch {
 /** How an adapter reads and deletes a branch; an absent branch is no error. */
 interface BranchAccess {
   find(branch: string): Promise<SourceBranch | undefined>;
+  /** Numbers of open change requests from the branch or into it; one is enough. */
+  openWith(branch: string): Promise<readonly number[]>;
   remove(branch: string): Promise<void>;
 }
 
 /**
- * Deletes the source branch of a merged change request, unless it is protected, shared or has newer commits.
+ * Deletes the source branch of a merged change request, unless it is protected, shared or has newer commits, or another one is open
+ * from it or into it: GitHub closes that for good, and GitLab leaves it without a branch.
  * @returns Why the branch was kept, as a sentence; undefined if it is deleted or `intent` keeps it.
  */
 export async function deleteSourceBranch(
@@ -33,6 +36,9 @@ export async function deleteSourceBranch(
     if (branch === undefined) return undefined;
     if (branch.protected) return kept("it is a protected branch");
     if (branch.revision !== change.headRevision) return kept("it has newer commits than what was merged");
+    // A list may still have what was merged a moment ago.
+    const number = (await branches.openWith(name)).find((one) => one !== change.number);
+    if (number !== undefined) return kept(`${changeRequestName({ ...change, number })}, which is open, needs it`);
     await branches.remove(name);
     return undefined;
   } catch (error) {

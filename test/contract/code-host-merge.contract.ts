@@ -174,6 +174,32 @@ export function mergeContract(under: () => CodeHostUnderTest): void {
       expect(await tip("busy")).toBe(newer);
     });
 
+    test("that another open one is based on stays", async () => {
+      const { forge, repository } = under();
+      const change = await open({ branch: "below" });
+      const above = await open({ branch: "above", base: "below" });
+      expect(await merge(change, remove)).toEqual(
+        merged(new RegExp(`${repository}[#!]${above.number}, which is open`)),
+      );
+      expect(state(above.number)).toBe("open");
+      await forge.close(repository, above.number);
+      const next = await open({ branch: "below-2" });
+      expect(await merge(next, remove)).toEqual({ kind: "merged", note: undefined });
+    });
+
+    test("that another open one comes from stays", async () => {
+      const { forge, repository } = under();
+      await forge.pushToBranch(repository, "release-9", { "release-9.txt": "1" });
+      const change = await open({ branch: "for-two" });
+      const at = change.headRevision;
+      const other = await under().open({}, { branch: "for-two", base: "release-9", at });
+      expect(await merge(change, remove)).toEqual(
+        merged(new RegExp(`${repository}[#!]${other.number}, which is open`)),
+      );
+      expect(state(other.number)).toBe("open");
+      expect(await branches()).toContain("for-two");
+    });
+
     test("that somebody deleted already is fine", async () => {
       const { forge, repository, store } = under();
       const change = await open({ branch: "gone-already" });

@@ -40,12 +40,15 @@ export const pullRoutes: readonly Route[] = [
 
 /** Sorted by their creation, newest first, unless the query says otherwise. */
 function listPulls(call: Call): Answer {
-  const { state = "open", sort = "created", direction, base } = call.query;
+  const { state = "open", sort = "created", direction, base, head } = call.query;
   const time = (pull: Pull) => Date.parse(sort === "updated" ? pull.updatedAt : pull.createdAt);
   const upwards = direction === "asc" ? 1 : -1;
   const wanted = [...call.repository.pulls.values()]
     .filter((pull) => state === "all" || pull.state === state)
     .filter((pull) => base === undefined || pull.baseBranch === base)
+    .filter(
+      (pull) => head === undefined || `${pull.headRepository.fullName.split("/")[0] ?? ""}:${pull.headBranch}` === head,
+    )
     .sort((one, other) => upwards * (time(one) - time(other) || one.number - other.number));
   const { items, headers } = page(call, wanted);
   return { status: 200, body: items.map((pull) => renderSimplePull(call.world, pull)), headers };

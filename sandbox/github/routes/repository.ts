@@ -154,8 +154,9 @@ async function deleteRef({ world, repository, params, announce }: Call): Promise
   }
   await world.store.setRef(repository.fullName, ref, undefined);
   recordPush(world, repository, { branch, before, after: NO_COMMIT, by: world.bot, type: "branch_deletion" });
-  // Deleting the head branch closes a pull request.
-  for (const pull of openPullsFrom(world, repository, branch)) {
+  // Deleting the head branch closes a pull request, and so does deleting the base branch by the API.
+  const into = [...repository.pulls.values()].filter((pull) => pull.state === "open" && pull.baseBranch === branch);
+  for (const pull of [...openPullsFrom(world, repository, branch), ...into]) {
     pull.state = "closed";
     repository.closed += 1;
     pull.closedAt = world.now();

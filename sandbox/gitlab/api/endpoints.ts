@@ -72,6 +72,7 @@ export const listMergeRequests = endpoint(`${project}/merge_requests`, {
   sort: z.enum(["asc", "desc"]).optional(),
   updated_after: z.iso.datetime({ offset: true }).optional(),
   author_id: z.coerce.number().int().optional(),
+  source_branch: z.string().optional(),
   target_branch: z.string().optional(),
   ...paging,
 });

@@ -20,7 +20,7 @@ export function mergeRequestRoutes(router: Router, instance: Instance): void {
     endpoints.listMergeRequests.path,
     serve(instance, endpoints.listMergeRequests, async (call) => {
       const { state = "all", order_by = "created_at", sort = "desc", updated_after } = call.query;
-      const { author_id: author, target_branch: target } = call.query;
+      const { author_id: author, source_branch: source, target_branch: target } = call.query;
       const after = updated_after === undefined ? 0 : Date.parse(updated_after);
       const time = (merge: MergeRequest) => (order_by === "updated_at" ? merge.updatedAt : merge.createdAt).getTime();
       const project = call.project();
@@ -28,6 +28,7 @@ export function mergeRequestRoutes(router: Router, instance: Instance): void {
         .filter((merge) => merge.project === project && (state === "all" || merge.state === state))
         .filter((merge) => merge.updatedAt.getTime() >= after)
         .filter((merge) => author === undefined || merge.author.id === author)
+        .filter((merge) => source === undefined || merge.sourceBranch === source)
         .filter((merge) => target === undefined || merge.targetBranch === target)
         .sort((one, other) => (sort === "asc" ? 1 : -1) * (time(one) - time(other)));
       const shown = listed.map((merge) => showMergeRequest(instance, merge, mergeStatus(instance, merge)));

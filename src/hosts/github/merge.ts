@@ -63,6 +63,7 @@ export async function merge(
   }
   const note = await deleteSourceBranch(change, intent, {
     find: (branch) => ifFound(findBranch(client, change, branch)),
+    openWith: (branch) => openWith(client, change, branch),
     remove: (branch) => removeBranch(client, change, branch),
   });
   return { kind: "merged", note };
@@ -210,6 +211,27 @@ function reasonOf(refusal: HostRefusal, intent: MergeIntent): string | undefined
     default:
       return undefined;
   }
+}
+
+const besideSchema = z.array(
+  z.object({ number: numberField, head: z.object({ ref: z.string() }), base: z.object({ ref: z.string() }) }),
+);
+
+async function openWith(
+  client: GitHubClient,
+  { repository }: ChangeRequest,
+  branch: string,
+): Promise<readonly number[]> {
+  const asked = `list the open pull requests from or into ${branch} of ${repository}`;
+  const list = (filter: { readonly head?: string; readonly base?: string }) =>
+    client.read(besideSchema, repository, asked, ({ rest }, at) =>
+      rest.pulls.list({ ...at, ...filter, state: "open", per_page: 10 }),
+    );
+  const [owner = ""] = repository.split("/");
+  const [from, into] = await Promise.all([list({ head: `${owner}:${branch}` }), list({ base: branch })]);
+  return [...from.filter(({ head }) => head.ref === branch), ...into.filter(({ base }) => base.ref === branch)].map(
+    ({ number }) => number,
+  );
 }
 
 async function removeBranch(client: GitHubClient, change: ChangeRequest, branch: string): Promise<void> {

@@ -126,6 +126,7 @@ async function afterAcceptance(
   }
   const note = await deleteSourceBranch(change, intent, {
     find: (branch) => ifFound(findBranch(client, change, branch)),
+    openWith: (branch) => openWith(client, change, branch),
     remove: (branch) => removeBranch(client, change, branch),
   });
   return { kind: "merged", note };
@@ -323,6 +324,25 @@ async function open(client: GitLabClient, change: ChangeRequest, branch: string,
 async function removeBranch(client: GitLabClient, { repository }: ChangeRequest, branch: string): Promise<void> {
   const asked = `delete the branch ${branch} of ${repository}`;
   await ifFound(client.ask(asked, (gitlab) => new Branches(gitlab).remove(repository, branch)));
+}
+
+const besideSchema = z.array(
+  z.object({ iid: numberField, source_project_id: idField.nullish(), target_project_id: idField }),
+);
+
+/** Those from a fork's branch of that name do not count. */
+async function openWith(
+  client: GitLabClient,
+  { repository }: ChangeRequest,
+  branch: string,
+): Promise<readonly number[]> {
+  const asked = `list the open merge requests from or into ${branch} of ${repository}`;
+  const open = { projectId: repository, state: "opened", perPage: 100, page: 1 } as const;
+  const list = (filter: { readonly sourceBranch: string } | { readonly targetBranch: string }) =>
+    client.read(besideSchema, asked, (gitlab) => new MergeRequests(gitlab).all({ ...open, ...filter }));
+  const [from, into] = await Promise.all([list({ sourceBranch: branch }), list({ targetBranch: branch })]);
+  const own = from.filter(({ source_project_id: source, target_project_id: target }) => source === target);
+  return [...own, ...into].map(({ iid }) => iid);
 }
 
 const MOST_PAGES = 10;

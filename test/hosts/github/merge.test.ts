@@ -9,6 +9,11 @@ interceptRequests();
 const PULL = "/repos/acme/deploy/pulls/7";
 const BRANCH = "/repos/acme/deploy/branches/feat%2Fx";
 const BRANCH_REF = "/repos/acme/deploy/git/refs/heads%2Ffeat%2Fx";
+/** No other pull request is open from the branch or into it. */
+function answerNobodyElse(api: nock.Scope, beside: readonly object[] = []): void {
+  api.get("/repos/acme/deploy/pulls").query({ state: "open", head: "acme:feat/x", per_page: 10 }).reply(200, beside);
+  api.get("/repos/acme/deploy/pulls").query({ state: "open", base: "feat/x", per_page: 10 }).reply(200, []);
+}
 const intent: MergeIntent = { method: "squash", deleteSourceBranch: false, protectedBranches: ["main"] };
 const confirming = (confirmed: MergeIntent) => () => Promise.resolve(confirmed);
 const keep = confirming(intent);
@@ -174,6 +179,7 @@ describe("the source branch", () => {
     api.get(PULL).reply(200, pull());
     api.put(`${PULL}/merge`).reply(200, merged);
     api.get(BRANCH).reply(200, { commit: { sha: HEAD }, protected: false });
+    answerNobodyElse(api);
     api.delete(BRANCH_REF).reply(204);
     expect(await host.merge(change, remove)).toEqual({ kind: "merged", note: undefined });
   });
@@ -204,6 +210,28 @@ describe("the source branch", () => {
     expect(await host.merge(change, remove)).toEqual({ kind: "merged", note: expect.stringMatching(note) });
   });
 
+  test("is deleted although the list still has what was merged, or an answer has what was not asked for", async () => {
+    const { host, api } = githubUnderTest();
+    api.get(PULL).reply(200, pull());
+    api.put(`${PULL}/merge`).reply(200, merged);
+    api.get(BRANCH).reply(200, { commit: { sha: HEAD }, protected: false });
+    answerNobodyElse(api, [pull(), { ...pull(), number: 9, head: { ref: "other" } }]);
+    api.delete(BRANCH_REF).reply(204);
+    expect(await host.merge(change, remove)).toEqual({ kind: "merged", note: undefined });
+  });
+
+  test("is kept when nobody can tell whether another one needs it", async () => {
+    const { host, api } = githubUnderTest();
+    api.get(PULL).reply(200, pull());
+    api.put(`${PULL}/merge`).reply(200, merged);
+    api.get(BRANCH).reply(200, { commit: { sha: HEAD }, protected: false });
+    api.get("/repos/acme/deploy/pulls").query(true).times(2).reply(403, { message: "no" });
+    expect(await host.merge(change, remove)).toEqual({
+      kind: "merged",
+      note: expect.stringMatching(/not deleted: .*403/),
+    });
+  });
+
   test("is fine when it is gone", async () => {
     const { host, api } = githubUnderTest();
     api.get(PULL).reply(200, pull());
@@ -217,6 +245,7 @@ describe("the source branch", () => {
     api.get(PULL).reply(200, pull());
     api.put(`${PULL}/merge`).reply(200, merged);
     api.get(BRANCH).reply(200, { commit: { sha: HEAD }, protected: false });
+    answerNobodyElse(api);
     api.delete(BRANCH_REF).reply(422, { message: "Reference does not exist" });
     api.get(BRANCH).reply(404, { message: "Branch not found" });
     expect(await host.merge(change, remove)).toEqual({ kind: "merged", note: undefined });
@@ -230,6 +259,7 @@ describe("the source branch", () => {
       .get(BRANCH)
       .times(2)
       .reply(200, { commit: { sha: HEAD }, protected: false });
+    answerNobodyElse(api);
     api.delete(BRANCH_REF).reply(422, { message: "Repository rule violations found" });
     const note = expect.stringMatching(/feat\/x was not deleted: .*Repository rule violations found/);
     expect(await host.merge(change, remove)).toEqual({ kind: "merged", note });
@@ -240,6 +270,7 @@ describe("the source branch", () => {
     api.get(PULL).reply(200, pull());
     api.put(`${PULL}/merge`).reply(200, merged);
     api.get(BRANCH).reply(200, { commit: { sha: HEAD }, protected: false });
+    answerNobodyElse(api);
     api.delete(BRANCH_REF).reply(403, { message: "Resource not accessible by integration" });
     const note = expect.stringMatching(/feat\/x was not deleted: .*403/);
     expect(await host.merge(change, remove)).toEqual({ kind: "merged", note });

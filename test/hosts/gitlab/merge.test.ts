@@ -1,4 +1,5 @@
 import { describe, expect, test } from "@jest/globals";
+import type nock from "nock";
 import type { MergeIntent } from "../../../src/core/model/result.js";
 import { interceptRequests } from "../intercept.js";
 import { HEAD, MERGE_REQUEST, OTHER, PROJECT, change, gitlabUnderTest, mergeRequest } from "./gitlab-under-test.js";
@@ -219,10 +220,24 @@ describe("the source branch", () => {
     api.get(MERGE_REQUEST).reply(200, merged);
     return { host, api };
   }
+  /** No other merge request is open from the branch or into it, unless from a fork's branch of that name. */
+  function answerNobodyElse(api: nock.Scope): void {
+    const open = { state: "opened", per_page: 100, page: 1 };
+    const ofFork = { iid: 18, source_project_id: 43, target_project_id: 42 };
+    api
+      .get(`${PROJECT}/merge_requests`)
+      .query({ ...open, source_branch: "feat/x" })
+      .reply(200, [mergeRequest(), ofFork]);
+    api
+      .get(`${PROJECT}/merge_requests`)
+      .query({ ...open, target_branch: "feat/x" })
+      .reply(200, []);
+  }
 
   test("is deleted when it is still what was merged", async () => {
     const { host, api } = answerMerge();
     api.get(BRANCH).reply(200, { commit: { id: HEAD }, protected: false, default: false });
+    answerNobodyElse(api);
     api.delete(BRANCH).reply(204);
     expect(await host.merge(change, remove)).toEqual({ kind: "merged", note: undefined });
   });
@@ -252,6 +267,7 @@ describe("the source branch", () => {
   test("is fine when it is gone", async () => {
     const { host, api } = answerMerge();
     api.get(BRANCH).reply(200, { commit: { id: HEAD }, protected: false });
+    answerNobodyElse(api);
     api.delete(BRANCH).reply(404, { message: "404 Branch Not Found" });
     expect(await host.merge(change, remove)).toEqual({ kind: "merged", note: undefined });
   });
@@ -259,6 +275,7 @@ describe("the source branch", () => {
   test("is noted when it may not be deleted", async () => {
     const { host, api } = answerMerge();
     api.get(BRANCH).reply(200, { commit: { id: HEAD }, protected: false });
+    answerNobodyElse(api);
     api.delete(BRANCH).reply(403, { message: "403 Forbidden" });
     const note = expect.stringMatching(/feat\/x was not deleted: .*403/);
     expect(await host.merge(change, remove)).toEqual({ kind: "merged", note });
