@@ -84,6 +84,22 @@ describe.each(HOSTS)("svc check --online against %s", (host) => {
     expect([world?.github?.violations ?? [], world?.gitlab?.violations ?? []]).toEqual([[], []]);
   });
 
+  test.each(host === "hosta" ? [403, 404] : [404])(
+    "goes on where the host does not tell how a branch is protected (%d)",
+    async (status) => {
+      const { lines, exitCode } = await check(false, ({ github, gitlab }) => {
+        github?.forbidMergeQueues();
+        gitlab?.useMergeTrain(REPOSITORY);
+        gitlab?.webhooks.setProjectLevel(REPOSITORY, 30);
+        const body = JSON.stringify({ message: "Upgrade to GitHub Pro or make this repository public" });
+        const path = host === "hosta" ? /\/rules\/branches\// : /\/repository\/branches\//;
+        (github ?? gitlab)?.faults.add({ method: "GET", path, fault: { kind: "status", status, body } });
+      });
+      expect(lines).toContainEqual(expect.stringContaining("webhook"));
+      expect(exitCode).toBe(0);
+    },
+  );
+
   test("says why no webhook arrives, and what to do, as a warning", async () => {
     const sent = async (status: number | undefined, level = 30) => {
       world = await startSandbox({ github: host === "hosta", gitlab: host === "hostb" });

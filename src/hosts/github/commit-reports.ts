@@ -103,9 +103,10 @@ export async function findQueueProblems(
     const look = `look for a merge queue in ${repository}`;
     const read = await client.read(repositorySchema, repository, look, ({ rest }, at) => rest.repos.get({ ...at }));
     const { default_branch: branch } = read;
-    const rules = await client.read(rulesSchema, repository, look, ({ rest }, at) =>
+    const reading = client.read(rulesSchema, repository, look, ({ rest }, at) =>
       rest.repos.getBranchRules({ ...at, branch, per_page: 100 }),
     );
+    const rules = await reading.catch(ifNoRulesets);
     return rules.some(({ type }) => type === "merge_queue") ? [repository] : [];
   });
   const queued = found.flat();
@@ -113,6 +114,12 @@ export async function findQueueProblems(
   return [
     `the App lacks ${lacks}, and these repositories have a merge queue: ${listed(queued, MOST_NAMED)}. A queue that requires ${STATUS_NAME} merges nothing there. Add it in the App's settings, and accept it in the installations`,
   ];
+}
+
+/** Private repositories of a free plan have none (403), nor have self-hosted servers before 3.11 (404). */
+function ifNoRulesets(error: unknown): z.output<typeof rulesSchema> {
+  if (error instanceof HostFailure && (error.reason === "forbidden" || error.reason === "not-found")) return [];
+  throw error;
 }
 
 /** Leaves most of the limit to comments, and is skipped rather than late. */

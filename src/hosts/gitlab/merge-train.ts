@@ -7,7 +7,7 @@ import { HostFailure } from "../../core/model/errors.js";
 import type { MergeIntent } from "../../core/model/result.js";
 import type { Clock } from "../../core/ports/clock.js";
 import type { MergeOutcome } from "../../core/ports/code-host.js";
-import { HostRefusal, MERGE_PAUSES_MS, oneLine, readUntil } from "../host-answer.js";
+import { HostRefusal, ifFound, MERGE_PAUSES_MS, oneLine, readUntil } from "../host-answer.js";
 import { pastLimit } from "../host-fetch.js";
 import { getMergeRequest, mergeabilityOf, type MergeRequest } from "./change-request.js";
 import type { GitLabClient } from "./client.js";
@@ -52,8 +52,9 @@ async function problemsOf(client: GitLabClient, path: RepositoryName): Promise<r
   const level = Math.max(own?.access_level ?? 0, inherited?.access_level ?? 0);
   const { default_branch: branch } = project;
   if (level >= MAINTAINER || !branch) return problems;
-  const found = await client.read(branchSchema, asked, (gitlab) => new Branches(gitlab).show(path, branch));
-  if (found.protected === true && found.developers_can_merge !== true) {
+  // An empty project has the name of a default branch, and no branch.
+  const found = await ifFound(client.read(branchSchema, asked, (gitlab) => new Branches(gitlab).show(path, branch)));
+  if (found?.protected === true && found.developers_can_merge !== true) {
     problems.push(
       `${path} has merge trains, and auto_merge cannot use them unless the account of gitlab.token may merge into ${branch}: give it the role Maintainer, or list it under "allowed to merge" of that branch`,
     );
