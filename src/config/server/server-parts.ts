@@ -179,9 +179,7 @@ function hostaSection(readFile: ReadFile) {
     commit_status: flag().prefault(true).describe("set the commit status `svc/sync`"),
     deployments: flag()
       .prefault(false)
-      .describe(
-        "show each sync as a GitHub Deployment; the App then needs the permission `Deployments: read and write`",
-      ),
+      .describe("show each sync as a GitHub Deployment; the App then needs `Deployments: read and write`"),
     environment_name: environmentName(),
     aliases: aliases(),
     poll: poll(),
@@ -204,7 +202,9 @@ function hostbSection() {
       .describe(
         "the webhook's signing token (`whsec_…`, GitLab 19.1 and later); with it svc refuses a request without a valid signature, or signed more than 5 minutes ago, even if the secret token is right",
       ),
-    commit_status: flag().prefault(false).describe("set the commit status `svc/sync`, in the merge request's pipeline"),
+    commit_status: flag()
+      .prefault(false)
+      .describe("set the commit status `svc/sync`, in the merge request's pipeline; any Developer can set it too"),
     environments: flag()
       .prefault(false)
       .describe("show each sync as a deployment in an environment of GitLab; needs no more than the role Developer"),
