@@ -276,7 +276,7 @@ export function defaultsSection() {
     allowed_bots: listOf(text())
       .prefault([])
       .describe(
-        "bots whose comments may be commands; on GitHub, which tells no access of Apps, they need no write access",
+        "bots whose comments may be commands, by their login, such as `renovate[bot]`; on GitHub, which tells no access of Apps, they need no write access",
       ),
     protected_branches: listOf(branch())
       .prefault([])
