@@ -3,22 +3,10 @@ import { type ConfigProblem, type ConfigTree, keyPath, type MapTree } from "./ya
 
 export type Environment = Readonly<Record<string, string | undefined>>;
 
-/** Variables that child processes inherit: where to find programs, and how to reach the network. */
-const PASSED_ON = [
-  "PATH",
-  "TMPDIR",
-  "http_proxy",
-  "https_proxy",
-  "no_proxy",
-  "HTTP_PROXY",
-  "HTTPS_PROXY",
-  "NO_PROXY",
-  "SSL_CERT_FILE",
-  "SSL_CERT_DIR",
-  "GIT_SSL_CAINFO",
-] as const;
+/** Variables that child processes inherit: where to find programs, and whom to trust. */
+const PASSED_ON = ["PATH", "TMPDIR", "SSL_CERT_FILE", "SSL_CERT_DIR", "GIT_SSL_CAINFO"] as const;
 
-/** Proxies for svc's own requests; git reads the same variables. */
+/** Proxies for svc's requests, and for those of git. */
 type ProxiesRead =
   | { readonly kind: "none" }
   | {
@@ -97,12 +85,20 @@ function expand(
   return { ...tree, value: new Expanded(expanded) };
 }
 
-/** The environment of child processes. They inherit nothing else, so no secret reaches them. */
-export function childEnvironment(): Readonly<Record<string, string>> {
+/**
+ * The environment of child processes. They inherit nothing else, so no secret reaches them. git gets the proxies of svc's own
+ * requests: by itself it ignores HTTP_PROXY, and takes no other proxy in the place of HTTPS_PROXY.
+ */
+export function childEnvironment(env: Environment = process.env): Readonly<Record<string, string>> {
+  const proxies = proxiesIn(env);
+  const { httpProxy, httpsProxy = httpProxy, noProxy } = proxies.kind === "proxies" ? proxies : {};
+  const variables = {
+    ...Object.fromEntries(PASSED_ON.map((name) => [name, env[name]])),
+    http_proxy: httpProxy,
+    https_proxy: httpsProxy,
+    no_proxy: noProxy,
+  };
   return Object.fromEntries(
-    PASSED_ON.flatMap((name) => {
-      const value = process.env[name];
-      return value === undefined ? [] : [[name, value] as const];
-    }),
+    Object.entries(variables).flatMap(([name, value]) => (value === undefined ? [] : [[name, value]])),
   );
 }

@@ -1,3 +1,6 @@
+import { once } from "node:events";
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
 import { describe, expect, test } from "@jest/globals";
 import { childEnvironment } from "../../src/config/environment.js";
 import { startGit, type GitProcess } from "../../src/git/git-process.js";
@@ -61,5 +64,36 @@ describe.each([
     while (git.stdout() === "") await new Promise((resolve) => setImmediate(resolve));
     git.signal("SIGTERM");
     expect(await git.ended).toBeNull();
+  });
+});
+
+describe("git asks the proxy that svc's own requests go through", () => {
+  test.each([
+    ["HTTP_PROXY", "https", "CONNECT git.invalid:443"],
+    ["HTTPS_PROXY", "https", "CONNECT git.invalid:443"],
+    ["HTTP_PROXY", "http", "GET http://git.invalid/acme.git/info/refs?service=git-upload-pack"],
+  ])("%s alone, for an address with %s", async (variable, scheme, expected) => {
+    const asked: string[] = [];
+    const proxy = createServer((request, response) => {
+      asked.push(`${request.method} ${request.url}`);
+      response.writeHead(403).end();
+    });
+    proxy.on("connect", (request, socket) => {
+      asked.push(`CONNECT ${request.url}`);
+      socket.end("HTTP/1.1 403 Forbidden\r\n\r\n");
+    });
+    proxy.listen(0, "127.0.0.1");
+    await once(proxy, "listening");
+    const { port } = proxy.address() as AddressInfo;
+    const env = childEnvironment({ PATH: process.env.PATH, [variable]: `127.0.0.1:${port}` });
+    const quiet = { stdout: () => undefined, stderr: () => undefined };
+    const git = startGit(
+      ["ls-remote", `${scheme}://git.invalid/acme.git`],
+      { ...env, GIT_TERMINAL_PROMPT: "0" },
+      quiet,
+    );
+    expect(await git.ended).not.toBe(0);
+    proxy.close();
+    expect(asked).toEqual([expected]);
   });
 });
