@@ -20,7 +20,7 @@ export const OPTIONS: Readonly<Record<OptionName, OptionSpec>> = {
     flags: ["-a", "--app"],
     value: "<application>",
     meaning:
-      "only this application; may be given several times, also as a list (`-a web,api`) and as a pattern (`-a 'team-*'`), which selects among the affected applications, or by a label that Argo CD has of them (`-a label:team=shop`). `<namespace>/<name>` outside Argo CD's own namespace. Also `-a=<application>`",
+      "only this application; may be given several times, also as a list (`-a web,api`) and as a pattern (`-a 'team-*'`), which selects among the affected applications, or by a label that Argo CD has of them (`-a label:team=shop`). `<namespace>/<name>` outside Argo CD's own namespace. Also `-a=<application>`. 100 names at most, 10 of them patterns or labels",
   },
   dryRun: {
     flags: ["--dry-run"],
