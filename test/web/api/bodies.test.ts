@@ -3,6 +3,7 @@ import { applicationName } from "../../../src/core/model/brand.js";
 import type { ChangeRequestRef } from "../../../src/core/model/change-request.js";
 import { StoreUnavailable } from "../../../src/core/model/errors.js";
 import type { LockStore } from "../../../src/core/ports/stores.js";
+import { readOpenapi } from "../../../src/web/api/api.js";
 import { evaluated, resource, sampleApplication, sampleCheck, samplePlan } from "../../comments/samples.js";
 import { fillStores, HEAD, MERGE, PULL } from "../sample-stores.js";
 import { startSite, type SiteUnderTest } from "../site-under-test.js";
@@ -24,6 +25,16 @@ async function get(operation: string, path: string): Promise<unknown> {
   expectDescribed(operation, answer);
   return JSON.parse(answer.text);
 }
+
+test("the description has a value for each of its members", () => {
+  // In YAML, a comma ends an unquoted text inside { }, and its rest becomes a member of its own.
+  const empty: string[] = [];
+  JSON.stringify(readOpenapi(), (key, value: unknown) => {
+    if (value === null) empty.push(key);
+    return value;
+  });
+  expect(empty).toEqual([]);
+});
 
 test("locks are the records of the store, with the address of the change request", async () => {
   expect(await get("get /api/v1/locks/{app}", "/api/v1/locks/argocd-extra%2Fshop")).toEqual({
