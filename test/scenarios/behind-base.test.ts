@@ -98,6 +98,27 @@ describe.each(HOSTS)("a branch behind its base on %s", (host) => {
     expect(bot.lastComment(one)).toContain("⚠️ **The base branch moved.**");
   });
 
+  test("while Argo CD does not show one application, the others are noted, and what was said of it stands", async () => {
+    const bot = await startBot({ host, applications: ["web", "api"] });
+    await bot.forge.pushToBranch(REPOSITORY, "main", more(1));
+    const one = await bot.open(changeOf(["web", "api"]));
+    await bot.forge.pushToBranch(REPOSITORY, "main", more(2));
+    await bot.comment(one, "svc plan");
+    const planned = section(bot.lastComment(one), "web");
+    expect(planned).toContain("a sync would revert this commit");
+    bot.argocd.faults.add({ path: /\/applications\/web$/, fault: { kind: "status", status: 500, body: "{}" } });
+    await bot.forge.pushToBranch(REPOSITORY, "main", {
+      ...more(1),
+      "apps/api/more.yaml": configMap("more", { a: "1" }),
+    });
+    await bot.idle();
+    expect(section(bot.lastComment(one), "web")).toBe(planned);
+    expect(bot.lastComment(one)).toContain("⚠️ In api, the base branch main changed apps/api/more.yaml");
+    bot.argocd.faults.clear();
+    await lookAgain(bot);
+    expect(section(bot.lastComment(one), "web")).not.toContain("would revert");
+  });
+
   test("a push is noted after the host was unavailable, and conflicts once the host has computed them", async () => {
     const bot = await startBot({ host, config: { [host]: { commit_status: true } } });
     const one = await bot.open(changeOf(["web"], "2"));

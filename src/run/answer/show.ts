@@ -146,11 +146,10 @@ export async function showAgain(change: ChangeRequest, run: Run): Promise<Shown>
   return NOTHING;
 }
 
-/** Logs a failure: while Argo CD is away, locks and approvals are shown all the same. @returns False if it failed. */
+/** Logs a failure: while Argo CD is away, locks and approvals are shown all the same. @returns False if it failed, in part at least. */
 async function triedToNote(plan: Plan, change: ChangeRequest, opened: Reloaded, run: Run): Promise<boolean> {
   try {
-    await noteMovedBase(plan, change, opened, run);
-    return true;
+    return await noteMovedBase(plan, change, opened, run);
   } catch (error) {
     run.signal.throwIfAborted();
     if (error instanceof LeaseLost) throw error;
@@ -161,12 +160,15 @@ async function triedToNote(plan: Plan, change: ChangeRequest, opened: Reloaded, 
 
 const MOST_NAMED = 5;
 
-/** Warns in a plan of what its sync would revert, if the base branch has new commits since. Renders nothing. */
-async function noteMovedBase(plan: Plan, change: ChangeRequest, opened: Reloaded, run: Run): Promise<void> {
-  const { baseRevision } = change;
-  if (plan.baseRevision === baseRevision || opened.problems.length > 0) return;
-  const behind = await behindNow(plan, change, opened, run);
+/**
+ * Warns in a plan of what its sync would revert, if the base branch has new commits since. Renders nothing. What the plan says of
+ * applications that cannot be read now stands. @returns False if there are any.
+ */
+async function noteMovedBase(plan: Plan, change: ChangeRequest, opened: Reloaded, run: Run): Promise<boolean> {
+  if (plan.baseRevision === change.baseRevision || opened.problems.length > 0) return true;
+  const { behind, unread } = await behindNow(plan, change, opened, run);
   const applications = plan.applications.map((one) => {
+    if (unread.includes(one.application)) return one;
     const now = behind.get(one.application)?.wouldRevert;
     const gaps = { behind: now !== undefined, uncovered: one.gaps?.uncovered === true };
     // What the plan warned of may be taken back by now.
@@ -186,21 +188,35 @@ async function noteMovedBase(plan: Plan, change: ChangeRequest, opened: Reloaded
   const told =
     more > 0 ? [...named, `and ${counted(more, "more application")}. Comment ${command} plan for all of them`] : named;
   const notes = [
-    ...plan.notes.filter((note) => !note.startsWith(BASE_MOVED)),
+    ...plan.notes.filter(
+      (note) => !note.startsWith(BASE_MOVED) || unread.some((name) => note.startsWith(`${BASE_MOVED}in ${name}, `)),
+    ),
     ...told.map((text) => `${BASE_MOVED}${text}`),
   ];
+  const isWhole = unread.length === 0;
+  const baseRevision = isWhole ? change.baseRevision : plan.baseRevision;
   await run.plans.save({ ...plan, baseRevision, applications, notes });
+  return isWhole;
 }
 
-async function behindNow(plan: Plan, change: ChangeRequest, { settings, snapshot }: Reloaded, run: Run) {
-  if (change.mergeBase === change.baseRevision) return new Map<ApplicationName, BehindBase>();
+/** What a sync would revert now, and the applications of the plan of which that could not be read. */
+async function behindNow(
+  plan: Plan,
+  change: ChangeRequest,
+  { settings, snapshot }: Reloaded,
+  run: Run,
+): Promise<{ readonly behind: ReadonlyMap<ApplicationName, BehindBase>; readonly unread: readonly ApplicationName[] }> {
+  if (change.mergeBase === change.baseRevision) return { behind: new Map(), unread: [] };
   const context = { ...commandContext(AUTOMATIC, change, { settings, snapshot }, run), user: NOBODY };
   const names = plan.applications.map(({ application }) => application);
-  const { subjects } = await withPlannedDefinitions(await survey(context), plan, names, context);
-  return behindOf(
-    subjects.filter((subject) => subject.kind === "live"),
-    context,
-  );
+  const { subjects, notDeployed } = await withPlannedDefinitions(await survey(context), plan, names, context);
+  const live = subjects.filter((subject) => subject.kind === "live");
+  const others = new Set([
+    ...subjects.flatMap((one) => (one.kind === "unreadable" ? [one.name] : [])),
+    ...notDeployed.map(({ application }) => application),
+  ]);
+  const evaluated = plan.applications.filter(({ kind }) => kind === "evaluated").map(({ application }) => application);
+  return { behind: await behindOf(live, context), unread: evaluated.filter((name) => others.has(name)) };
 }
 
 /** Hosts compute conflicts in the background, once somebody has read the change request. */
