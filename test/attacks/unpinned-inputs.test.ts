@@ -54,6 +54,13 @@ async function expectRefused(bot: Bot, one: number, text: string): Promise<void>
 }
 
 describe.each(HOSTS)("a chart version that is published again on %s", (host) => {
+  test("is warned of by a plan of another application as well", async () => {
+    const bot = await startCharted(host);
+    const one = await bot.open(changeOf(["web", "api"]));
+    await bot.comment(one, "svc plan -a api");
+    expect(bot.lastComment(one)).toContain("⚠️ Reads what may change without a commit: the chart shop of");
+  });
+
   test("after the approval is not deployed: the plan is stale, and the new one needs another approval", async () => {
     const bot = await startCharted(host);
     const one = await bot.open(changeOf(["web"]));

@@ -142,6 +142,19 @@ describe.each(HOSTS)("a child follows its parent on %s", (host) => {
     expect(bot.lastComment(one)).toBe(planned);
   });
 
+  test("a plan of another application goes on saying what the sync of such a child would revert", async () => {
+    const bot = await startFamily(host);
+    const other = asYaml(applicationResource("other", { repoURL: cloneUrlOf(bot.forge) }));
+    const one = await bot.open({ ...BIGGER, "argocd/other.yaml": other });
+    await bot.forge.pushToBranch(REPOSITORY, "main", { "apps/child/templates/all.yaml": COLORED("green") });
+    await bot.comment(one, "svc plan -a other");
+    expect(section(bot.lastComment(one), "child")).toContain("a sync would revert this commit");
+    expect(section(bot.lastComment(one), "child")).toContain("root gives it at this commit");
+    await bot.push(one, BLUE);
+    await bot.comment(one, "svc plan -a other");
+    expect(section(bot.lastComment(one), "child")).toContain("root gives it at this commit");
+  });
+
   test.each([false, true])("a file that becomes a template deletes no child (auto-synced: %s)", async (autoSynced) => {
     const more = autoSynced ? { syncPolicy: { automated: {} } } : {};
     const plain = (repoURL: string) => asYaml(child(repoURL, "s", more));

@@ -8,7 +8,6 @@ import { changeRequestRef } from "../model/change-request.js";
 import { type CheckResult, isFailed } from "../model/check.js";
 import { allInTurns } from "../model/collections.js";
 import { NO_EFFECT } from "../model/effect.js";
-import { listed } from "../model/host-words.js";
 import type { LockAttempt } from "../model/lock.js";
 import type { ManifestDiff, ResourceChange } from "../model/plan/manifest-diff.js";
 import type {
@@ -37,7 +36,7 @@ import { createRenderLine, type RenderedSides, type RenderSource } from "../rend
 import { directMember } from "../survey/members.js";
 import type { Previews } from "../survey/previews.js";
 import type { Locking } from "./locks.js";
-import { type Questions, warningsOf } from "./plan-warnings.js";
+import { cautionOf, type Questions, warningsOf } from "./plan-warnings.js";
 
 interface EvaluationSource extends ComparisonSource, CheckSource {
   readonly deployer: ComparisonSource["deployer"] & Pick<Deployer, "whyNotFresh">;
@@ -102,23 +101,6 @@ export async function evaluate(
     }
   });
 }
-
-async function cautionOf(
-  found: Evaluated | Unevaluated,
-  { deployer }: Pick<EvaluationSource, "deployer">,
-): Promise<readonly string[]> {
-  if (found.kind !== "evaluated" || found.unpinned === undefined) return [];
-  const reads = `reads what may change without a commit: ${listed(found.unpinned.reads, MOST_READS)}`;
-  const cached = await deployer.whyNotFresh();
-  if (cached === undefined) {
-    return [`${reads}. A sync renders it again, and is refused if that is not what this plan shows`];
-  }
-  return [
-    `${reads}. ${cached}: a sync may deploy something else than this plan shows, and svc would not see it. Pin what it reads by a commit or a digest`,
-  ];
-}
-
-const MOST_READS = 5;
 
 function autoSyncReason({ autoSynced, syncingSet }: LiveSubject): string | undefined {
   if (!autoSynced) return undefined;

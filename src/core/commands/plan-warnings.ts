@@ -1,7 +1,7 @@
 import { followedAside } from "../detect/inputs/moving-sources.js";
 import type { Detection } from "../detect/scan/affected.js";
 import { otherWordsTask } from "../detect/yaml/resolve-scalar.js";
-import { destinationOf } from "../model/application.js";
+import { destinationOf, specEqual } from "../model/application.js";
 import type { ApplicationName } from "../model/brand.js";
 import {
   type ChangeRequest,
@@ -21,6 +21,7 @@ import {
   type Evaluated,
   type Plan,
   type ReplacedDeployment,
+  type Unevaluated,
   withoutAnswer,
   withoutAnswers,
 } from "../model/plan/plan.js";
@@ -29,6 +30,7 @@ import type { LiveSubject, Subject } from "../model/subject.js";
 import type { Clock } from "../ports/clock.js";
 import { computeIfLarge } from "../ports/compute.js";
 import type { CommandContext, Commits, Stoppable } from "../ports/context.js";
+import type { Deployer } from "../ports/deployer.js";
 import { type Question, staysInCluster, type Told } from "../render/live-diff-mode.js";
 import { findInputGaps } from "../survey/behind-base.js";
 
@@ -40,9 +42,55 @@ export async function warningsOf(
   const { uncovered, behind } = await findInputGaps(subject, context);
   const gaps = [uncovered, behind?.wouldRevert].filter((one) => one !== undefined);
   return {
-    warnings: [...subject.warnings, ...followed(subject, context.change), ...clusterChange(subject), ...gaps],
+    warnings: [
+      ...(givenTo(subject) ?? subject.warnings),
+      ...followed(subject, context.change),
+      ...clusterChange(subject),
+      ...gaps,
+    ],
     gaps: { behind: behind !== undefined, uncovered: uncovered !== undefined },
   };
+}
+
+/** Said instead of what holds where only the application's own definition is written. */
+function givenTo({ definedBy, head, live }: LiveSubject): readonly string[] | undefined {
+  if (definedBy === undefined) return undefined;
+  if (specEqual(head.spec, live.spec)) return [];
+  return [`planned with the definition that ${definedBy} gives it at this commit: a sync deploys ${definedBy} first`];
+}
+
+export const APPLIES_ITSELF =
+  "applies a changed definition of itself: this is what its present definition makes of the commit. Plan again after its sync to see what the new one does";
+
+/** An application of an earlier plan with what there is to warn of now. */
+export async function warnedAgain(
+  planned: ApplicationPlan,
+  subject: LiveSubject,
+  context: Commits & CautionSource,
+): Promise<ApplicationPlan> {
+  const { warnings, gaps } = await warningsOf(subject, context);
+  const itself = planned.warnings.filter((one) => one === APPLIES_ITSELF);
+  return { ...planned, warnings: [...warnings, ...(await cautionOf(planned, context)), ...itself], gaps };
+}
+
+interface CautionSource {
+  readonly deployer: Pick<Deployer, "whyNotFresh">;
+}
+
+/** What there is to know of a plan whose application reads more than commits. */
+export async function cautionOf(
+  found: ApplicationPlan | Evaluated | Unevaluated,
+  { deployer }: CautionSource,
+): Promise<readonly string[]> {
+  if (found.kind !== "evaluated" || found.unpinned === undefined) return [];
+  const reads = `reads what may change without a commit: ${listed(found.unpinned.reads, MOST_NAMED)}`;
+  const cached = await deployer.whyNotFresh();
+  if (cached === undefined) {
+    return [`${reads}. A sync renders it again, and is refused if that is not what this plan shows`];
+  }
+  return [
+    `${reads}. ${cached}: a sync may deploy something else than this plan shows, and svc would not see it. Pin what it reads by a commit or a digest`,
+  ];
 }
 
 /** One sentence on what it follows besides the base branch, before this change already. */

@@ -17,7 +17,14 @@ import { judge } from "../policy/judge.js";
 import { shownStages } from "../policy/stages.js";
 import type { CommandContext, Commits } from "../ports/context.js";
 import { childPreviews, failingSets, type Parent, withChildren, withGenerated } from "../survey/child-previews.js";
-import { aboveUnknown, appliedSets, followedChildren, type FollowedSource, givenChildren } from "../survey/children.js";
+import {
+  aboveUnknown,
+  appliedSets,
+  followedChildren,
+  type FollowedSource,
+  givenChildren,
+  withPlannedDefinitions,
+} from "../survey/children.js";
 import type { DrivingSource } from "../survey/driving-right.js";
 import { deriveEffects, liveRules } from "../survey/effects.js";
 import { createPreviews, type Previews } from "../survey/previews.js";
@@ -29,8 +36,8 @@ import { surveyAfresh } from "../survey/survey-afresh.js";
 import type { Survey, SurveyOptions } from "../survey/survey.js";
 import { contentWithin, createPlanStart, evaluate, newPlanRoom, type PlanStart } from "./evaluate.js";
 import { leaveQueues, type LockPorts, presentLock, releaseOthers, settleLocks } from "./locks.js";
-import { otherWordNotes, Questions, warningsOf, withRecords } from "./plan-warnings.js";
-import { correctedTo, labelsFor, type LabelsOf, namesOf } from "./selection.js";
+import { APPLIES_ITSELF, otherWordNotes, Questions, warnedAgain, withRecords } from "./plan-warnings.js";
+import { correctedTo, labelsFor, type LabelsOf, namesOf, plannedIn } from "./selection.js";
 
 interface Planning {
   readonly command: Command<"plan">;
@@ -219,8 +226,9 @@ async function conclude(
   await leaveQueues(settled, everything ? undefined : asked, context);
   const looked = new Set(applications.map(({ application }) => application));
   const left = subjects.filter(({ name }) => !looked.has(name));
-  const kept = await keepEarlier(left, looked, earlier, context);
-  const concluded = await withRecords([...settled, ...kept].sort(byName), subjects, context);
+  const now = everything ? found : await withPlannedDefinitions(found, earlier, plannedIn(earlier), context);
+  const kept = await keepEarlier(left, looked, earlier, now.subjects, context);
+  const concluded = await withRecords([...settled, ...kept].sort(byName), now.subjects, context);
   const plan: Plan = {
     change: changeRequestRef(change),
     head: change.headRevision,
@@ -254,16 +262,9 @@ function byName(left: ApplicationPlan, right: ApplicationPlan): number {
   return left.application < right.application ? -1 : left.application > right.application ? 1 : 0;
 }
 
-function unplanned(subject: Subject): ApplicationPlan {
-  return {
-    kind: "unplanned",
-    application: subject.name,
-    lock: { kind: "not-needed" },
-    sourceFile: subject.sourceFile,
-    warnings: [],
-    atMerge: undefined,
-    effect: NO_EFFECT,
-  };
+function unplanned(application: ApplicationName, sourceFile: string | undefined): ApplicationPlan {
+  const common = { application, sourceFile, warnings: [], atMerge: undefined, effect: NO_EFFECT };
+  return { kind: "unplanned", lock: { kind: "not-needed" }, ...common };
 }
 
 /** The subjects of a plan, and the plan of each in the same order. */
@@ -355,8 +356,6 @@ function inCircle({ name, sourceFile }: Subject): Subject {
 
 const CIRCLE =
   "its definition comes from applications that define each other, so that each render changes the next: take one of them out of the other's manifests";
-const APPLIES_ITSELF =
-  "applies a changed definition of itself: this is what its present definition makes of the commit. Plan again after its sync to see what the new one does";
 
 /** Releases the locks that an aborted plan took; earlier ones stay. */
 async function releaseFresh(
@@ -374,26 +373,27 @@ async function releaseFresh(
  * Applications that `-a` excludes keep the diff of an earlier plan of the same head. Their locks and warnings are read
  * again: much may have happened since. So do children that only a parent changes which was not planned again.
  * @param looked what was planned again.
+ * @param present the subjects with the definitions of the earlier plan.
  */
 async function keepEarlier(
   left: readonly Subject[],
   looked: ReadonlySet<string>,
   earlier: Plan | undefined,
-  context: Commits & LockPorts,
+  present: readonly Subject[],
+  context: Commits & LockPorts & Pick<CommandContext, "deployer">,
 ): Promise<readonly ApplicationPlan[]> {
   const planned = isPlanOf(earlier, context.change) ? earlier.applications : [];
   const known = new Map(planned.map((one) => [one.application, one]));
-  const kept = await allInTurns(left, async (subject) => {
-    const one = known.get(subject.name);
-    if (one === undefined || one.kind === "unplanned") return unplanned(subject);
-    const now = await presentLock(one, context.change, context);
-    return subject.kind === "live" ? { ...now, ...(await warningsOf(subject, context)) } : now;
-  });
-  const given = givenIn(earlier, [...looked, ...left.map(({ name }) => name)], context.change);
-  const below = new Set(left.map(({ name }) => name));
-  for (const parent of below) {
-    for (const [name, definedBy] of given) if (definedBy.parent === parent) below.add(applicationName(name));
+  const subjectOf = new Map(present.map((one) => [one.name, one]));
+  const names = new Set(left.map(({ name }) => name));
+  const given = givenIn(earlier, [...looked, ...names], context.change);
+  for (const parent of names) {
+    for (const [name, definedBy] of given) if (definedBy.parent === parent) names.add(applicationName(name));
   }
-  const children = [...known.values()].filter(({ application }) => given.has(application) && below.has(application));
-  return [...kept, ...(await allInTurns(children, (one) => presentLock(one, context.change, context)))];
+  return allInTurns([...names], async (name) => {
+    const [one, subject] = [known.get(name), subjectOf.get(name)];
+    if (one === undefined || one.kind === "unplanned") return unplanned(name, subject?.sourceFile);
+    const now = await presentLock(one, context.change, context);
+    return subject?.kind === "live" ? warnedAgain(now, subject, context) : now;
+  });
 }

@@ -288,10 +288,7 @@ async function withDefinition(
   // Else it is what the target branch's file says.
   const isLive = before === undefined || specEqual(subject.base.spec, live.spec);
   const base = isLive ? subject.base : (await sideOf(before, context)).side;
-  const sentence = `planned with the definition that ${parent.name} gives it at this commit: a sync deploys ${parent.name} first`;
-  const warnings = given ? [sentence] : [];
-  const definedBy = parent.name;
-  return { ...subject, base, head: side, autoSynced, notDriven, warnings, definedBy, definedBySet: set };
+  return { ...subject, base, head: side, autoSynced, notDriven, definedBy: parent.name, definedBySet: set };
 }
 
 /** Why the definition that a parent gives does not come with a sync; undefined if it does. */
