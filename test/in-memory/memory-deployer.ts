@@ -7,6 +7,7 @@ import {
   type Manifest,
   type SetId,
   sourcesOf,
+  specEqual,
 } from "../../src/core/model/application.js";
 import { applicationName, type ApplicationName, type Revision } from "../../src/core/model/brand.js";
 import { DeployerFailure } from "../../src/core/model/errors.js";
@@ -49,7 +50,10 @@ export class MemoryDeployer implements Deployer {
   readonly #applications = new Map<ApplicationName, LiveApplication>();
   readonly #operations = new Set<ApplicationName>();
   /** The last operation of each application that came to an end. */
-  readonly #ended = new Map<ApplicationName, { readonly runId: string; readonly outcome: SyncOutcome }>();
+  readonly #ended = new Map<
+    ApplicationName,
+    Pick<SyncRequest, "runId"> & { spec: ApplicationSpec; outcome: SyncOutcome }
+  >();
 
   constructor(
     private readonly repositories: MemoryRepositories,
@@ -188,7 +192,7 @@ export class MemoryDeployer implements Deployer {
         unhealthy: [],
       } as const;
       const outcome = this.faults.sync?.(request) ?? success;
-      this.#ended.set(name, { runId: request.runId, outcome });
+      this.#ended.set(name, { runId: request.runId, spec: this.specOf(name), outcome });
       return outcome;
     } finally {
       this.#operations.delete(name);
@@ -199,10 +203,13 @@ export class MemoryDeployer implements Deployer {
     return this.findOutcome(request);
   }
 
-  async findOutcome({ application, runId }: SyncLookup): Promise<SyncOutcome | undefined> {
+  async findOutcome({ application, runId, readLater }: SyncLookup): Promise<SyncOutcome | undefined> {
     await this.delay();
     const ended = this.#ended.get(application.name);
-    return ended?.runId === runId ? ended.outcome : undefined;
+    if (ended?.runId !== runId) return undefined;
+    const isPlanned = readLater === true || specEqual(ended.spec, application.spec);
+    if (ended.outcome.kind !== "succeeded" || isPlanned) return ended.outcome;
+    return { kind: "failed", message: "not from the sources that were planned", resources: [] };
   }
 
   async healthAfter({ application: { name }, runId }: SyncLookup): Promise<HealthReport> {

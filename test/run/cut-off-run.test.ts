@@ -627,6 +627,22 @@ test.each([
   },
 );
 
+test("an automatic rollback that was cut off has succeeded, whatever somebody wrote into the definition since", async () => {
+  const world = new CutWorld();
+  world.defaults = UNHEALTHY;
+  world.deployer.faults.health = () => "Degraded";
+  const number = world.open(config("web", "2"));
+  await world.says(number, "svc plan");
+  const cut = { at: world.deployer, method: "sync", when: "after", saying: "-rollback" } as const;
+  const meanwhile = () => {
+    const before = spec("web");
+    world.deployer.add("web", { ...before, source: { ...before.source, kustomize: { images: ["web:3"] } } });
+  };
+  await world.cutOff(world.comment(number, "svc sync"), cut, { meanwhile });
+  expect(world.host.commentsOf(number)[1]).toContain("↩️ svc rolled it back: `main` is deployed again");
+  expect(await world.holders()).toEqual({});
+});
+
 test("a run that is cut off while it waits for a health goes on waiting, and succeeds only once that came", async () => {
   const world = new CutWorld();
   world.defaults = { require_healthy: true };

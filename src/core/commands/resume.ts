@@ -264,7 +264,10 @@ async function followUndo(
   const undoing = record?.runId === runId ? record.undoing : undefined;
   // A record that is gone may have been ended by the rollback.
   if (record !== undefined && undoing === undefined) return undefined;
-  const outcome = await deployer.follow({ application: live, at: "target", runId: undoIdOf(runId) });
+  const outcome = await deployer.follow({
+    ...{ application: live, at: "target", runId: undoIdOf(runId) },
+    readLater: true,
+  });
   if (outcome === undefined && undoing === undefined) return undefined;
   const { health, message } = undoing ?? { health: "Unknown", message: "it did not get healthy" };
   const failed: NotHealthySync = { ...failure(health, message, []), warnings: [] };
