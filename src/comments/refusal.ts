@@ -109,7 +109,7 @@ function paragraphsOf(refusal: Refusal, { change, words, links, advice }: Refusa
       ];
     case "not-locked":
       return [
-        `Not locked by this ${short}: ${codes(refusal.applications)}.${meant(refusal, words)} This ${short} has locked ${listed(refusal.held.map(code), MAX_CHOICE)}.`,
+        `Not locked by this ${short}: ${codes(refusal.applications)}.${meant(refusal, words)} ${hasText(refusal, words)}`,
         ...refusal.applications.flatMap((name) => stepOf(name, advice, change, words)),
       ];
     case "not-approved":
@@ -263,6 +263,14 @@ function meant({ suggestion }: { readonly suggestion?: Command | undefined }, { 
 }
 
 const MAX_CHOICE = 20;
+
+function hasText(
+  { held, deployed = [] }: Extract<Refusal, { readonly reason: "not-locked" }>,
+  { short }: HostWords,
+): string {
+  const has = [["locked", held] as const, ["deployed", deployed] as const].filter(([, names]) => names.length > 0);
+  return `This ${short} has ${has.map(([how, names]) => `${how} ${listed(names.map(code), MAX_CHOICE)}`).join(" and ")}.`;
+}
 
 function choice(applications: readonly string[]): string {
   if (applications.length === 0) return "";

@@ -213,6 +213,20 @@ describe.each(HOSTS)("rollback on %s", (host) => {
     expect(bot.lastComment(two)).toContain(`Not locked by this ${SHORT[host]}: \`api\`.`);
   });
 
+  test("of what it cannot act on tells what is locked from what is only deployed", async () => {
+    const bot = await startBot({ host });
+    const one = await bot.open(changeOf(["api", "web"]));
+    bot.expectChanges("sync web");
+    await bot.comment(one, "svc sync -a web");
+    await bot.comment(one, "svc rollback -a nope");
+    expect(bot.lastComment(one)).toContain(
+      `Not locked by this ${SHORT[host]}: \`nope\`. This ${SHORT[host]} has locked \`api\` and deployed \`web\`.`,
+    );
+    await bot.comment(one, "svc unlock");
+    await bot.comment(one, "svc rollback -a nope");
+    expect(bot.lastComment(one)).toContain(`This ${SHORT[host]} has deployed \`web\`.`);
+  });
+
   test("acts on what the PR holds although it was never synced; new and deleted applications are left alone", async () => {
     const bot = await startBot({ host });
     const one = await bot.open({ ...changeOf(["web"]), "argocd/api.yaml": null });

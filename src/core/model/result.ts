@@ -187,11 +187,13 @@ export type Refusal =
       readonly sign?: Sign | undefined;
     }
   | { readonly reason: "nothing-locked" }
-  /** Named with `-a` and not locked by this change request, which holds others. */
+  /** Named with `-a` and not locked by this change request, which holds others, or has deployed them. */
   | {
       readonly reason: "not-locked";
       readonly applications: readonly string[];
       readonly held: readonly string[];
+      /** What it has deployed and no lock of: a rollback acts on that as well. */
+      readonly deployed?: readonly string[];
       readonly suggestion?: Command | undefined;
     }
   | {
