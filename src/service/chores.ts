@@ -69,9 +69,9 @@ export function createChores(parts: ChoreParts) {
   const events = new RecentEvents({ ...parts, polls, allowedRepos, commandWord: config.server.command });
 
   async function makeUpForLostWebhooks(): Promise<void> {
-    await reconcile(parts);
+    const closed = await reconcile(parts);
     await markEnded(parts, oldLocks);
-    await markOverdue(parts, config.comments.remindAfter);
+    await markOverdue(parts, config.comments.remindAfter, closed);
     await events.findLost();
   }
 
@@ -254,8 +254,9 @@ interface ReconcileParts {
  * Makes up for lost webhooks, and for records that the store's lists lack. Pushes the missing "closed" event of closed change
  * requests that still hold a lock, wait for one, hold back the status of a commit that others share, or are recorded as deployed;
  * revisits syncs without a recorded outcome; and passes expired or abandoned locks to those who wait.
+ * @returns The keys of those that are closed.
  */
-export async function reconcile(parts: ReconcileParts): Promise<void> {
+export async function reconcile(parts: ReconcileParts): Promise<ReadonlySet<string>> {
   await parts.reindex();
   const [locks, queues, records, shared] = await Promise.all([
     parts.locks.list(),
@@ -276,8 +277,10 @@ export async function reconcile(parts: ReconcileParts): Promise<void> {
   const overdue = new Map(
     overdueChanges(records, parts.clock.now(), DAY_MS).map((one) => [identityKey(one.change), one]),
   );
+  const closed = new Set<string>();
   for (const [key, change] of changes) {
     const state = await reconcileChange(change, { holds: holders.has(key), unsettled: unsettled.has(key) }, parts);
+    if (state !== undefined && state !== "open") closed.add(key);
     const waiting = overdue.get(key);
     if (waiting !== undefined && state !== undefined) await tellOfOverdue(waiting, state, parts);
   }
@@ -285,6 +288,7 @@ export async function reconcile(parts: ReconcileParts): Promise<void> {
   const cause = `reconcile-${parts.clock.now().getTime()}`;
   const push = (event: HostEvent) => parts.queue.push(event);
   await callNext({ applications, after: undefined }, cause, { ...parts, push });
+  return closed;
 }
 
 /** Marks whoever shows a lock that expired since the last look. No run released it, so nothing else marks them. */

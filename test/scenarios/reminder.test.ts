@@ -60,6 +60,22 @@ describe.each(HOSTS)("a reminder of what is deployed and not merged on %s", (hos
     expect(remindersOn(one, bot)).toHaveLength(2);
   });
 
+  test("what was closed is asked for its state alone, and is reminded of once it is open again", async () => {
+    const bot = await startBot({ host });
+    const one = await bot.open(changeOf(["web"]));
+    bot.expectChanges("sync web");
+    await bot.comment(one, "svc sync");
+    await bot.close(one);
+    await pass(25, bot);
+    const before = bot.forge.requests.length;
+    await pass(1, bot);
+    const asked = bot.forge.requests.slice(before).filter(({ path }) => /\/(?:pulls|merge_requests)\/\d+/.test(path));
+    expect(asked).toHaveLength(1);
+    await bot.forge.reopen(REPOSITORY, one);
+    await pass(1, bot);
+    expect(remindersOn(one, bot)).toHaveLength(1);
+  });
+
   test("with `off` nobody is reminded", async () => {
     const bot = await startBot({ host, config: { comments: { remind_after: "off" } } });
     const one = await bot.open(changeOf(["web"]));
