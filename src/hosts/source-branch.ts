@@ -2,6 +2,8 @@ import type { Revision } from "../core/model/brand.js";
 import { type ChangeRequest, changeRequestName, isSharedHead } from "../core/model/change-request.js";
 import { HostFailure } from "../core/model/errors.js";
 import type { MergeIntent } from "../core/model/result.js";
+import type { Clock } from "../core/ports/clock.js";
+import { pastLimit } from "./host-fetch.js";
 
 interface SourceBranch {
   readonly revision: Revision;
@@ -25,13 +27,14 @@ export async function deleteSourceBranch(
   change: ChangeRequest,
   intent: MergeIntent,
   branches: BranchAccess,
+  clock: Clock,
 ): Promise<string | undefined> {
   if (!intent.deleteSourceBranch) return undefined;
   const name = change.headBranch;
   const kept = (why: string): string => `The branch ${name} was not deleted: ${why}.`;
   if (change.fork) return kept("it is in another repository");
   if (isSharedHead(change, intent.protectedBranches)) return kept("branches of this name are never deleted");
-  try {
+  const look = async (): Promise<string | undefined> => {
     const branch = await branches.find(name);
     if (branch === undefined) return undefined;
     if (branch.protected) return kept("it is a protected branch");
@@ -41,6 +44,9 @@ export async function deleteSourceBranch(
     if (number !== undefined) return kept(`${changeRequestName({ ...change, number })}, which is open, needs it`);
     await branches.remove(name);
     return undefined;
+  };
+  try {
+    return await pastLimit(clock, look);
   } catch (error) {
     if (error instanceof HostFailure) return kept(error.message.replace(/\.$/, ""));
     throw error;

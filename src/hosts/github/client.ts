@@ -139,8 +139,10 @@ export function createGitHubClient(options: GitHubClientOptions): GitHubClient {
     clock: options.clock,
     requestTimeoutMs: options.requestTimeoutMs,
     isRead,
-    isChecked: (_method, url, body = "") =>
-      /\/pulls\/\d+\/merge$/.test(url.pathname) || body.includes("enqueuePullRequest("),
+    isChecked: (method, { pathname }, body = "") =>
+      /\/pulls\/\d+\/merge$/.test(pathname) ||
+      (method === "DELETE" && pathname.includes("/git/refs/heads")) ||
+      body.includes("enqueuePullRequest("),
     followsOwnRedirects: true,
     saysLimited,
     waits: (until) => options.waits.begin({ host: "hosta", account: undefined, reason: "asked", until }),

@@ -61,11 +61,12 @@ export async function merge(
     }
     await clock.sleep(pause);
   }
-  const note = await deleteSourceBranch(change, intent, {
-    find: (branch) => ifFound(findBranch(client, change, branch)),
-    openWith: (branch) => openWith(client, change, branch),
-    remove: (branch) => removeBranch(client, change, branch),
-  });
+  const access = {
+    find: (branch: string) => ifFound(findBranch(client, change, branch)),
+    openWith: (branch: string) => openWith(client, change, branch),
+    remove: (branch: string) => removeBranch(client, change, branch),
+  };
+  const note = await deleteSourceBranch(change, intent, access, clock);
   return { kind: "merged", note };
 }
 

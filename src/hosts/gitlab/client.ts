@@ -99,8 +99,10 @@ export function createGitLabClient(options: GitLabClientOptions): GitLabClient {
     clock,
     requestTimeoutMs,
     isRead,
-    isChecked: (_method, { pathname }) =>
-      /\/merge_requests\/\d+\/merge$|\/merge_trains\/merge_requests\/\d+$/.test(pathname),
+    isChecked: (method, { pathname }) =>
+      /\/merge_requests\/\d+\/merge$|\/merge_trains\/merge_requests\/\d+$/.test(pathname) ||
+      // Nobody looks at the branch of a revert before svc makes it anew.
+      (method === "DELETE" && /\/repository\/branches\/(?!svc-revert-)/.test(pathname)),
     followsOwnRedirects: false,
     onAnswer: (headers) => {
       answeredAt = timeOf(headers);

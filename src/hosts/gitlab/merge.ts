@@ -124,11 +124,12 @@ async function afterAcceptance(
       reason: `GitLab accepted the merge but has not carried it out.${said} Look at the merge request.`,
     };
   }
-  const note = await deleteSourceBranch(change, intent, {
-    find: (branch) => ifFound(findBranch(client, change, branch)),
-    openWith: (branch) => openWith(client, change, branch),
-    remove: (branch) => removeBranch(client, change, branch),
-  });
+  const access = {
+    find: (branch: string) => ifFound(findBranch(client, change, branch)),
+    openWith: (branch: string) => openWith(client, change, branch),
+    remove: (branch: string) => removeBranch(client, change, branch),
+  };
+  const note = await deleteSourceBranch(change, intent, access, clock);
   return { kind: "merged", note };
 }
 

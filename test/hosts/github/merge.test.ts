@@ -265,6 +265,19 @@ describe("the source branch", () => {
     expect(await host.merge(change, remove)).toEqual({ kind: "merged", note });
   });
 
+  test("is looked at again after the pause that a limit asks for, and kept with what was pushed meanwhile", async () => {
+    const { host, api } = githubUnderTest();
+    api.get(PULL).reply(200, pull());
+    api.put(`${PULL}/merge`).reply(200, merged);
+    api.get(BRANCH).reply(200, { commit: { sha: HEAD }, protected: false });
+    api.delete(BRANCH_REF).reply(429, {}, { "retry-after": "30" });
+    api.get(BRANCH).reply(200, { commit: { sha: OTHER }, protected: false });
+    expect(await host.merge(change, remove)).toEqual({
+      kind: "merged",
+      note: expect.stringContaining("newer commits"),
+    });
+  });
+
   test("is noted when it may not be deleted", async () => {
     const { host, api } = githubUnderTest();
     api.get(PULL).reply(200, pull());

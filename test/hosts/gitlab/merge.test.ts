@@ -272,6 +272,20 @@ describe("the source branch", () => {
     expect(await host.merge(change, remove)).toEqual({ kind: "merged", note: undefined });
   });
 
+  test("is looked at again after the pause that a limit asks for, and kept with what was pushed meanwhile", async () => {
+    const { host, api } = mergeUnderTest();
+    api.get(MERGE_REQUEST).reply(200, mergeRequest());
+    api.put(MERGE).reply(200, merged);
+    api.get(MERGE_REQUEST).reply(200, merged);
+    api.get(BRANCH).reply(200, { commit: { id: HEAD }, protected: false });
+    api.delete(BRANCH).reply(429, {}, { "retry-after": "30" });
+    api.get(BRANCH).reply(200, { commit: { id: OTHER }, protected: false });
+    expect(await host.merge(change, remove)).toEqual({
+      kind: "merged",
+      note: expect.stringContaining("newer commits"),
+    });
+  });
+
   test("is noted when it may not be deleted", async () => {
     const { host, api } = answerMerge();
     api.get(BRANCH).reply(200, { commit: { id: HEAD }, protected: false });
