@@ -288,5 +288,16 @@ describe("names of repositories while both hosts are configured", () => {
     expect(other.kind === "valid" && other.warnings).toEqual([
       "projects.payments.repositories[0]: GitHub is not configured, so it names nothing",
     ]);
+    const receiver = "{name: ops, url: 'https://chat.example.org/x', format: slack, repositories: ['github:a/*', a/*]}";
+    const told = loadServerConfig([{ name: "svc.yaml", text: `${SMALLEST}\nnotifications: [${receiver}]` }], {});
+    expect(told.kind === "valid" && told.warnings).toEqual([
+      "notifications[0].repositories[0]: GitHub is not configured, so it names nothing",
+    ]);
+  });
+
+  test("a receiver of notifications may mean the repositories of both hosts by one name", () => {
+    const receiver = "{name: ops, url: 'https://chat.example.org/x', format: slack, repositories: [a/*]}";
+    const result = loadServerConfig([{ name: "svc.yaml", text: both(`notifications: [${receiver}]`) }], { KEY });
+    expect(result.kind === "valid" && result.warnings).toEqual([]);
   });
 });

@@ -285,6 +285,7 @@ function repositoryWarnings({
   defaults,
   applicationRepositories,
   projects,
+  notifications,
   ...config
 }: ServerConfig): readonly string[] {
   const served = HOST_IDS.filter((host) => config[host] !== undefined);
@@ -297,15 +298,23 @@ function repositoryWarnings({
       repositories.map((name, at) => [`projects.${project}.repositories[${at}]`, name] as const),
     ),
   ];
-  return places.flatMap(([place, name]) => {
+  // To be told of both hosts by one name does no harm.
+  const told = notifications.flatMap(({ repositories }, index) =>
+    repositories.map((name, at) => [`notifications[${index}].repositories[${at}]`, name] as const),
+  );
+  const idle = [...places, ...told].flatMap(([place, name]) => {
     const { host } = withHost(name);
-    if (host !== undefined) {
-      return served.includes(host) ? [] : [`${place}: ${HOST_TITLES[host]} is not configured, so it names nothing`];
-    }
-    if (served.length < 2 || namesHost(name)) return [];
-    const titles = served.map((id) => HOST_TITLES[id]).join(" and of ");
-    return [`${place}: means repositories of ${titles}; to mean one, write ${withEachHost(served, name)}`];
+    if (host === undefined || served.includes(host)) return [];
+    return [`${place}: ${HOST_TITLES[host]} is not configured, so it names nothing`];
   });
+  const titles = served.map((id) => HOST_TITLES[id]).join(" and of ");
+  const unclear = served.length < 2 ? [] : places.filter(([, name]) => !namesHost(name));
+  return [
+    ...idle,
+    ...unclear.map(
+      ([place, name]) => `${place}: means repositories of ${titles}; to mean one, write ${withEachHost(served, name)}`,
+    ),
+  ];
 }
 
 function loginWarnings(config: ServerConfig): readonly string[] {
