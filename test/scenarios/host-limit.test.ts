@@ -191,13 +191,3 @@ describe.each(HOSTS)("what %s accepts in an hour", (host) => {
     expect(plans.at(-1)).toContain("9");
   });
 });
-
-test("75 plans with their statuses, reactions and edits leave GitHub's hour to what counts: nothing waits for an hour, and a sync is answered at once", async () => {
-  const bot = await startBot({ host: "hosta" });
-  const one = await bot.open(changeOf(["web"]));
-  const started = bot.clock.now().getTime();
-  for (let at = 0; at < 75; at += 1) await bot.comment(one, "svc plan");
-  bot.expectChanges("sync web");
-  expect(await timeOf(bot, one, "svc sync")).toBeLessThan(10_000);
-  expect(bot.clock.now().getTime() - started).toBeLessThan(10 * 60_000);
-});

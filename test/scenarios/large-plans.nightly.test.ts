@@ -1,8 +1,8 @@
 import { setTimeout } from "node:timers/promises";
 import { describe, expect, test } from "@jest/globals";
 import { HOSTS, REPOSITORY, startBot, type Bot } from "./bot.js";
-import { section } from "./plan-comment.js";
-import { changeOf } from "./resources.js";
+import { planned, section } from "./plan-comment.js";
+import { changeOf, configMap } from "./resources.js";
 
 const OBJECTS = 40;
 const LINES = 8000;
@@ -45,6 +45,16 @@ function watchSilence() {
   };
 }
 
+/** ConfigMaps with more text than one comment of any host holds. */
+function manyConfigMaps(value: string): Record<string, string> {
+  return Object.fromEntries(
+    Array.from({ length: 12 }, (_, index) => {
+      const entries = Array.from({ length: 300 }, (__, line) => [`key-${line}`, `${value}-${"x".repeat(60)}`] as const);
+      return [`apps/web/part-${index}.yaml`, configMap(`part-${index}`, Object.fromEntries<string>(entries))];
+    }),
+  );
+}
+
 describe.each(HOSTS)("large plans on %s", (host) => {
   test("while 40 ConfigMaps of 400 KB are compared, health is answered and other commands are carried out", async () => {
     const bot = await startBot({ host, prepare: renderLarge });
@@ -75,5 +85,24 @@ describe.each(HOSTS)("large plans on %s", (host) => {
     expect(web).toContain(`**Changes:** 0 to create, ${OBJECTS} to update`);
     expect(web).toContain("Too many lines differ to be shown");
     expect(await bot.locked(number)).toEqual(["web"]);
+  });
+
+  test("a plan that is larger than a comment may be is split, every fence and collapsible closed", async () => {
+    const bot = await startBot({ host, files: () => manyConfigMaps("old") });
+    const one = await bot.open({ ...manyConfigMaps("new"), ...changeOf(["api"]) });
+    const parts = bot.answers(one);
+    const limit = host === "hosta" ? 65_536 : 1_000_000;
+    expect(parts.length).toBeGreaterThan(1);
+    for (const [index, part] of parts.entries()) {
+      expect(part.length).toBeLessThan(limit);
+      expect(part).toContain(`## svc Plan (part ${index + 1} of ${parts.length})`);
+      expect((part.match(/^```/gm) ?? []).length % 2).toBe(0);
+      expect(part.match(/<details>/g)?.length).toBe(part.match(/<\/details>/g)?.length);
+    }
+    expect(planned(parts.join("\n"))).toContain("api");
+    for (let index = 0; index < 12; index += 1) expect(parts.join("\n")).toContain(`guestbook/part-${index}`);
+    await bot.push(one, { "apps/web/part-0.yaml": configMap("part-0", { value: "small" }) });
+    const old = bot.answers(one).slice(0, parts.length);
+    for (const part of old) expect(part).toContain("Outdated plan");
   });
 });

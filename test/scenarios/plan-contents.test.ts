@@ -1,7 +1,7 @@
 import { describe, expect, test } from "@jest/globals";
 import { stringify } from "yaml";
 import { HOSTS, startBot } from "./bot.js";
-import { planned, section } from "./plan-comment.js";
+import { section } from "./plan-comment.js";
 import { changeOf, configMap } from "./resources.js";
 
 function hook(image: string): string {
@@ -11,16 +11,6 @@ function hook(image: string): string {
     metadata: { name: "migrate", annotations: { "argocd.argoproj.io/hook": "PreSync" } },
     spec: { template: { spec: { restartPolicy: "Never", containers: [{ name: "migrate", image }] } } },
   });
-}
-
-/** ConfigMaps with more text than one comment of any host holds. */
-function manyConfigMaps(value: string): Record<string, string> {
-  return Object.fromEntries(
-    Array.from({ length: 12 }, (_, index) => {
-      const entries = Array.from({ length: 300 }, (__, line) => [`key-${line}`, `${value}-${"x".repeat(60)}`] as const);
-      return [`apps/web/part-${index}.yaml`, configMap(`part-${index}`, Object.fromEntries<string>(entries))];
-    }),
-  );
 }
 
 describe.each(HOSTS)("what a plan shows on %s", (host) => {
@@ -55,24 +45,5 @@ describe.each(HOSTS)("what a plan shows on %s", (host) => {
       /# update \(hook\): batch\/Job guestbook\/migrate[^]*\+ +image: migrate:2|\+ +- image: migrate:2/,
     );
     expect(web).not.toContain("both sides render the same");
-  });
-
-  test("a plan that is larger than a comment may be is split, every fence and collapsible closed", async () => {
-    const bot = await startBot({ host, files: () => manyConfigMaps("old") });
-    const one = await bot.open({ ...manyConfigMaps("new"), ...changeOf(["api"]) });
-    const parts = bot.answers(one);
-    const limit = host === "hosta" ? 65_536 : 1_000_000;
-    expect(parts.length).toBeGreaterThan(1);
-    for (const [index, part] of parts.entries()) {
-      expect(part.length).toBeLessThan(limit);
-      expect(part).toContain(`## svc Plan (part ${index + 1} of ${parts.length})`);
-      expect((part.match(/^```/gm) ?? []).length % 2).toBe(0);
-      expect(part.match(/<details>/g)?.length).toBe(part.match(/<\/details>/g)?.length);
-    }
-    expect(planned(parts.join("\n"))).toContain("api");
-    for (let index = 0; index < 12; index += 1) expect(parts.join("\n")).toContain(`guestbook/part-${index}`);
-    await bot.push(one, { "apps/web/part-0.yaml": configMap("part-0", { value: "small" }) });
-    const old = bot.answers(one).slice(0, parts.length);
-    for (const part of old) expect(part).toContain("Outdated plan");
   });
 });
