@@ -270,6 +270,22 @@ describe.each(HOSTS)("a child follows its parent on %s", (host) => {
     expect(bot.changes()).toEqual(["sync root", "sync child"]);
   });
 
+  test("a plan of the parent alone plans a child that other files change as well, so that its lock counts", async () => {
+    const bot = await startFamily(host, undefined, {}, () => ({ ".svc.yaml": "autoplan: false\n" }));
+    const two = await bot.open(BLUE);
+    await bot.comment(two, "svc plan");
+    const one = await bot.open({ ...BIGGER, "apps/child/values.yaml": "size: l\n" });
+    await bot.comment(one, "svc plan -a root");
+    await bot.comment(one, "svc sync -a root");
+    expect(bot.changes()).toEqual([]);
+    expect(bot.lastComment(one)).toContain("A sync of `root` would write the definition of `child`");
+
+    await bot.comment(two, "svc unlock");
+    await bot.comment(one, "svc plan -a root");
+    expect(section(bot.lastComment(one), "child")).toContain("-  size: s\n+  size: m");
+    expect(section(bot.lastComment(one), "child")).toMatch(/Locked by this [PM]R/);
+  });
+
   test("with auto-sync it stays a preview below its parent, which Argo CD deploys by itself", async () => {
     const bot = await startFamily(host, "{{ .Values.size }}", { syncPolicy: { automated: {} } });
     const one = await bot.open(BIGGER);

@@ -302,12 +302,8 @@ async function followParents(
     if (followed.size + given.length === 0) break;
     const again = [...followed.values()].map((one) => (level < MAX_LEVELS ? one : inCircle(one)));
     for (const { name } of again) facts.delete(name);
-    const evaluated = await evaluate([...again, ...given]);
-    planned = replaced(planned, again, evaluated.slice(0, again.length));
-    planned = {
-      subjects: [...planned.subjects, ...given],
-      evaluated: [...planned.evaluated, ...evaluated.slice(again.length)],
-    };
+    const latest = [...again, ...given];
+    planned = replaced(planned, latest, await evaluate(latest));
   }
   const nameOf = await context.deployer.naming();
   const appliesItself = ({ application }: ApplicationPlan) =>
@@ -340,13 +336,15 @@ async function parentsOf(
   return found.flat();
 }
 
-function replaced(planned: Planned, subjects: readonly Subject[], plans: readonly ApplicationPlan[]): Planned {
-  const subjectOf = new Map(subjects.map((one) => [one.name, one]));
-  const planOf = new Map(plans.map((one) => [one.application, one]));
-  return {
-    subjects: planned.subjects.map((one) => subjectOf.get(one.name) ?? one),
-    evaluated: planned.evaluated.map((one) => planOf.get(one.application) ?? one),
-  };
+/** With what is planned again in its place, and what is planned for the first time at the end. */
+function replaced(
+  { subjects, evaluated }: Planned,
+  again: readonly Subject[],
+  plans: readonly ApplicationPlan[],
+): Planned {
+  const subjectOf = new Map([...subjects, ...again].map((one) => [one.name, one]));
+  const planOf = new Map([...evaluated, ...plans].map((one) => [one.application, one]));
+  return { subjects: [...subjectOf.values()], evaluated: [...planOf.values()] };
 }
 
 /** The subject as unreadable, so that nothing of it is rendered again. */

@@ -66,21 +66,25 @@ export interface FollowedSource extends OpenedChange {
  * The subjects whose definition the head of another one changes, with the one that they get: a sync deploys the parent
  * first. Without those that have it already, and those whose definition this change request may not change. Those whose file is gone
  * or says too little, and that their parent applies, from a template for instance, are planned by its render.
+ * @param subjects what is planned. Of what `-a` leaves out, those count whose definition the sync of a planned parent writes.
  */
 export async function followedChildren(
   subjects: readonly Subject[],
   children: DefinedChildren,
-  found: Pick<Survey, "everyApplication" | "records">,
+  found: Survey,
   context: FollowedSource,
 ): Promise<ReadonlyMap<Subject, LiveSubject | UnreadableSubject>> {
   const nameOf = await context.deployer.naming();
-  const known = new Map(subjects.map((one) => [one.name, one]));
+  const planned = new Map(subjects.map((one) => [one.name, one]));
+  const affected = new Map(found.subjects.map((one) => [one.name, one]));
   const given = new Map<LiveSubject, { readonly parent: LiveSubject; readonly child: DefinedChild }>();
   const kept: (Below & { readonly subject: Subject })[] = [];
   for (const parent of subjects) {
     if (parent.kind !== "live") continue;
+    const isWritten = takesEffectWith(parent) === undefined;
     for (const child of children.get(parent.name) ?? []) {
-      const subject = known.get(nameOf(child.namespace, child.name));
+      const name = nameOf(child.namespace, child.name);
+      const subject = planned.get(name) ?? (isWritten ? affected.get(name) : undefined);
       if (subject === undefined || subject === parent) continue;
       if (subject.kind === "live" && !given.has(subject)) {
         if (isGiven(subject, parent, child, found.everyApplication, context)) given.set(subject, { parent, child });
@@ -96,6 +100,7 @@ export async function followedChildren(
     const now = await subjectBelow(one, found, context);
     if ("reason" in now) return [];
     const isSame = now.kind === "live" && specEqual(now.head.spec, now.live.spec);
+    if (isSame && !planned.has(subject.name)) return [];
     return [[subject, isSame ? { ...now, definedBy: undefined } : now] as const];
   });
   return new Map<Subject, LiveSubject | UnreadableSubject>([...followed, ...stay.flat()]);
