@@ -19,11 +19,13 @@ const PLAIN_KINDS =
 
 /**
  * Where an object may have values of Secrets. With the sync option `Validate=false` Kubernetes drops what it does not know of its own
- * kinds, so that a part of one is no Secret if it says so. Revisions and definitions of custom resources take any object in.
+ * and of Argo CD's kinds, so that a part of one is no Secret if it says so. Revisions and definitions of custom resources take any
+ * object in.
  */
 export function holdingOf({ group, kind }: Pick<ManifestIdentity, "group" | "kind">): Holding {
   if (isSecretKind(kind)) return "itself";
   if (group === "") return PLAIN_KINDS.test(kind) ? "texts" : "anywhere";
+  if (group === "argoproj.io" && /^App(?:lication(?:Set)?|Project)$/.test(kind)) return "texts";
   return isCustom(group) || kind === "ControllerRevision" || kind === "CustomResourceDefinition" ? "anywhere" : "texts";
 }
 

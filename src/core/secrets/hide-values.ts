@@ -10,8 +10,8 @@ interface Sides {
 }
 
 /**
- * Where an object has values of Secrets: it is one itself whatever its own kind says, it may carry some anywhere, or it has its
- * members from Kubernetes, which would drop any other, so that only its texts may.
+ * Where an object has values of Secrets: it is one itself whatever its own kind says, it may carry some anywhere, or its
+ * members are known, and the cluster would drop any other, so that only its texts may.
  */
 export type Holding = "itself" | "anywhere" | "texts";
 
@@ -141,7 +141,8 @@ class Walk {
 
   #object(object: JsonObject, at: string, outside: Inside): JsonObject {
     if (outside.known) {
-      return this.#members(object, at, outside, (name, member) => this.#value(member, `${at}/${name}`, outside));
+      const within = (name: string) => (TAKES_OBJECTS.has(name) ? { ...outside, known: false } : outside);
+      return this.#members(object, at, outside, (name, member) => this.#value(member, `${at}/${name}`, within(name)));
     }
     if (isSecretKind(object.kind) && !holdsContainers(object)) return this.#secret(object, at, outside);
     const inside = { ...outside, makesSecret: outside.makesSecret || makesSecret(object) };
@@ -269,6 +270,9 @@ class Walk {
 
 /** In any of its documents. */
 const BEGINS_JSON = /^(?:---)?[^\S\r\n\u2028\u2029]*[{[]/m;
+
+/** Members of Argo CD's own kinds that any object may stand in. */
+const TAKES_OBJECTS = new Set(["valuesObject", "patches", "elements", "input"]);
 
 /** Members beside the containers of a Pod. A custom kind with such containers may have others that carry Secrets. */
 const OF_PODS = new Set(["containers", "initContainers", "ephemeralContainers", "volumes", "securityContext"]);

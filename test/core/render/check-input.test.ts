@@ -111,6 +111,9 @@ test("what Kubernetes takes for no Secret is not hidden from a check, whatever i
   const workload = { spec: { template: { spec: { hostNetwork: true, containers: [container], volumes } } } };
   const role = { rules: [{ apiGroups: ["*"], resources: ["*"], verbs: ["*"] }] };
   const service = { spec: { externalIPs: ["10.0.0.1"], ports: [{ port: 80 }] } };
+  const source = { repoURL: "https://example.com/x.git", path: "x", kustomize: { images: ["web:1"] } };
+  const definition = { project: "default", source, destination: { server: "https://example.com" } };
+  const generators = [{ git: { repoURL: "https://example.com/x.git", directories: [{ path: "*" }] } }];
   const plain: readonly Manifest[] = [
     { apiVersion: "apps/v1", kind: "Deployment", ...workload },
     { apiVersion: "argoproj.io/v1alpha1", kind: "Rollout", ...workload },
@@ -123,6 +126,17 @@ test("what Kubernetes takes for no Secret is not hidden from a check, whatever i
       apiVersion: "argoproj.io/v1alpha1",
       kind: "Workflow",
       spec: { templates: [{ script: container, sidecars: [container] }] },
+    },
+    { apiVersion: "argoproj.io/v1alpha1", kind: "Application", spec: definition },
+    {
+      apiVersion: "argoproj.io/v1alpha1",
+      kind: "ApplicationSet",
+      spec: { generators, template: { spec: definition } },
+    },
+    {
+      apiVersion: "argoproj.io/v1alpha1",
+      kind: "AppProject",
+      spec: { sourceRepos: ["*"], destinations: [{ server: "*" }] },
     },
     { apiVersion: "tekton.dev/v1", kind: "TaskRun", spec: { taskSpec: { steps: [container] } } },
   ];
