@@ -203,6 +203,22 @@ describe.each(HOSTS)("a set whose file becomes a template, on %s", (host) => {
     },
   );
 
+  test("and becomes a plain file again adds nothing", async () => {
+    const bot = await startShops(host);
+    const url = cloneUrlOf(bot.forge);
+    await bot.forge.pushToBranch(REPOSITORY, "main", asChart(url, {}));
+    await bot.argocd.deploy("root");
+    const gone = ["Chart.yaml", "values.yaml", "templates/set.yaml"].map((file) => [`children/${file}`, null]);
+    const plain = (path: string) => asYaml(shopsResource(url, names("de"), { name: "de", namespace: "argocd", path }));
+    const all = { ...(Object.fromEntries(gone) as Record<string, null>), ...changed };
+    const one = await bot.open({ ...all, "children/set.yaml": plain("shops/de") });
+    expect(bot.lastComment(one)).not.toContain("ApplicationSet");
+    expect(section(bot.lastComment(one), "shop-de")).toContain('+  value: "2"');
+    await bot.push(one, { "children/set.yaml": plain("shops/it") });
+    expect(bot.lastComment(one)).toContain("- changes `shop-de`");
+    expect(bot.lastComment(one)).not.toContain("- adds `shop-de`");
+  });
+
   test("that says something else changes its applications, and one that the render lacks goes with them", async () => {
     const bot = await startChart();
     const url = cloneUrlOf(bot.forge);

@@ -41,8 +41,8 @@ import { failureToCreate, failureToGenerate } from "./set-failure.js";
 type PreviewsOf = Parameters<typeof createPreviews>;
 
 /**
- * The survey in which the render of its parent says what becomes of a running ApplicationSet whose file is gone, cannot be read any
- * more, or became a template of Helm: the parent may go on applying it. A set that it applies as before is left out.
+ * The survey in which the render of its parent says what becomes of a running ApplicationSet that only one side has in a file that
+ * svc reads, or whose file became a template of Helm: the parent may apply it on both. A set that it applies as before is left out.
  */
 export async function withSetsOfParents(
   found: Survey,
@@ -74,18 +74,25 @@ export async function withSetsOfParents(
       return [{ ...set, problem: `what ${parent.name} makes of it at the head is not known${cause}` }];
     }
     const rendered = facts.sets.find(isNamed);
-    if (rendered !== undefined) return [{ ...set, ...sidesOf(rendered), problem: undefined }];
     const isRead = readsChanges(running, change, paths, trees) || choosesByPath(running, change, trees);
-    return isRead ? [{ ...set, base: running, head: running, problem: undefined }] : [];
+    if (rendered === undefined && !isRead) return [];
+    const sides = rendered === undefined ? { base: running, head: running } : sidesOf(rendered);
+    // A file that the target branch does not have gives no right to what the set generates.
+    const sourceFile = set.base === undefined && sides.base !== undefined ? undefined : set.sourceFile;
+    return [{ ...set, ...sides, sourceFile, problem: undefined }];
   });
   const applicationSets = (await Promise.all(decided)).flat();
   return { ...found, detection: { ...found.detection, applicationSets } };
 }
 
-/** Whether the files do not tell the head's resource. A template of Helm may be YAML by chance, with what Helm fills in as text. */
+/** Whether the files do not tell both sides. A template of Helm may be YAML by chance, with what Helm fills in as text. */
 function saysTooLittle({ base, head, alsoIn }: ChangedApplicationSet): boolean {
-  if (base === undefined || alsoIn.length > 0) return false;
-  return head === undefined || /\{\{[^}]*\.(?:Values|Release|Chart)\b/.test(JSON.stringify(head.resource));
+  if (alsoIn.length > 0) return false;
+  return (
+    base === undefined ||
+    head === undefined ||
+    /\{\{[^}]*\.(?:Values|Release|Chart)\b/.test(JSON.stringify(head.resource))
+  );
 }
 
 function orderOf({ live, head, base }: LiveSubject): PreviewOrder {
