@@ -203,6 +203,16 @@ describe.each(HOSTS)("a set whose file becomes a template, on %s", (host) => {
     },
   );
 
+  test("goes where neither side renders it any more, although the target branch has dropped it already", async () => {
+    const bot = await startChart();
+    const other = { "children/other.yaml": configMap("other", { value: "1" }) };
+    await bot.forge.pushToBranch(REPOSITORY, "main", other);
+    const one = await bot.open({ "children/set.yaml": null, ...changed });
+    await bot.forge.pushToBranch(REPOSITORY, "main", { "children/set.yaml": null });
+    await bot.comment(one, "svc plan");
+    expect(bot.lastComment(one)).toContain("- removes `shop-de`");
+  });
+
   test("and becomes a plain file again adds nothing", async () => {
     const bot = await startShops(host);
     const url = cloneUrlOf(bot.forge);

@@ -178,6 +178,8 @@ export interface RenderFacts {
   readonly children: readonly RenderedChild[];
   /** ApplicationSets that the two renders do not define in the same way. */
   readonly sets: readonly RenderedSet[];
+  /** Those that they define in the same way. */
+  readonly sameSets: readonly RenderedSet[];
   /** The objects that differ, as `objectKey` writes them, with and without their namespace. */
   readonly touched: readonly string[];
   readonly namespaces: readonly string[];
@@ -228,6 +230,7 @@ function renderFacts(
         changed: differing.has(key),
       }));
   const identities = [...differing.values()].map(({ identity }) => identity);
+  const sets = ofKind("ApplicationSet");
   return {
     children: ofKind("Application").map(({ base, head, ...child }) => ({
       ...child,
@@ -235,7 +238,8 @@ function renderFacts(
       head: specOf(head),
       operates: head?.operation !== undefined,
     })),
-    sets: ofKind("ApplicationSet").filter(({ changed }) => changed),
+    sets: sets.filter(({ changed }) => changed),
+    sameSets: sets.filter(({ changed }) => !changed),
     touched: [...new Set(identities.flatMap((one) => [objectKey(one), objectKey({ ...one, namespace: "" })]))],
     namespaces: [...new Set(identities.map(namespaceOf))].filter((one) => one !== ""),
   };

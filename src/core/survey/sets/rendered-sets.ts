@@ -73,10 +73,11 @@ export async function withSetsOfParents(
       const cause = content.kind === "failed" ? `: ${content.reason}` : "";
       return [{ ...set, problem: `what ${parent.name} makes of it at the head is not known${cause}` }];
     }
-    const rendered = facts.sets.find(isNamed);
+    const rendered = [...facts.sets, ...facts.sameSets].find(isNamed);
+    if (rendered === undefined) return [set];
     const isRead = readsChanges(running, change, paths, trees) || choosesByPath(running, change, trees);
-    if (rendered === undefined && !isRead) return [];
-    const sides = rendered === undefined ? { base: running, head: running } : sidesOf(rendered);
+    if (facts.sameSets.includes(rendered) && !isRead) return [];
+    const sides = sidesOf(rendered);
     // A file that the target branch does not have gives no right to what the set generates.
     const sourceFile = set.base === undefined && sides.base !== undefined ? undefined : set.sourceFile;
     return [{ ...set, ...sides, sourceFile, problem: undefined }];
