@@ -213,6 +213,16 @@ describe.each(HOSTS)("a set whose file becomes a template, on %s", (host) => {
     expect(bot.lastComment(one)).toContain("- removes `shop-de`");
   });
 
+  test("in its place is planned by the render as well", async () => {
+    const bot = await startShops(host);
+    const url = cloneUrlOf(bot.forge);
+    await bot.forge.pushToBranch(REPOSITORY, "main", asChart(url, { template: '"shops/de"' }));
+    await bot.argocd.deploy("root");
+    const one = await bot.open({ ...asChart(url, {}), ...changed });
+    expect(bot.lastComment(one)).not.toContain("ApplicationSet");
+    expect(section(bot.lastComment(one), "shop-de")).toContain('+  value: "2"');
+  });
+
   test("and becomes a plain file again adds nothing", async () => {
     const bot = await startShops(host);
     const url = cloneUrlOf(bot.forge);
