@@ -55,6 +55,17 @@ describe.each(HOSTS)("fields that a sync leaves, in diff_mode: branch, on %s", (
     expect(web).not.toContain("Left as is");
   });
 
+  test("a change of them alone may be left by ApplyOutOfSyncOnly, as it counts as none; beside another one it is written", async () => {
+    const spec = { ignoreDifferences: [REPLICAS], syncPolicy: { syncOptions: ["ApplyOutOfSyncOnly=true"] } };
+    const bot = await scaled({ host, resources: () => ({ web: { spec } }) });
+    const one = await bot.open({ "apps/web/deployment.yaml": deployment(5) });
+    const web = section(bot.lastComment(one), "web");
+    expect(web).toContain("**Changes:** 0 to create, 1 to update");
+    expect(web).toContain("# Perhaps ignored by ignoreDifferences: a sync may leave /spec/replicas.\n@@");
+    await bot.push(one, { "apps/web/deployment.yaml": deployment(5, "web:2") });
+    expect(section(bot.lastComment(one), "web")).not.toContain("gnored by ignoreDifferences");
+  });
+
   test("without the sync option a sync writes it, and nothing is marked", async () => {
     const spec = { ignoreDifferences: [REPLICAS] };
     const bot = await scaled({ host, resources: () => ({ web: { spec } }) });

@@ -22,6 +22,7 @@ import {
   diffBoth,
   diffLive,
   driftedPairs,
+  mayBeSkipped,
   outcomeOf,
   pointedAt,
   takesAway,
@@ -328,7 +329,8 @@ function markOf(sides: Sides, answer: ObjectAnswer | undefined, applying: Applyi
   const { ignored, syncOptions } = applying;
   if (base === undefined || head === undefined || hook || identity.name === "") return undefined;
   const respected = ignored.respected === "yes";
-  const rules = ignored.respected === "no" ? NOTHING : ignoredOf(ignored, identity);
+  const written = ignored.respected === "no" && !mayBeSkipped(sides, applying);
+  const rules = written ? NOTHING : ignoredOf(ignored, identity);
   // Without an answer the object may be missing in the cluster: a sync creates it with all of its fields.
   const one = answer && !writesIgnored(ignored, identity) ? withAnswer(sides, answer, respected) : undefined;
   const outcome = one && outcomeOf(one, applying);

@@ -531,6 +531,18 @@ describe("ignoreDifferences", () => {
     });
   });
 
+  test.each([
+    ["alone, a sync may leave it", scaled(5), true],
+    ["beside another change, it is written", { ...scaled(5), metadata: { name: "web", labels: { a: "b" } } }, false],
+  ])("with ApplyOutOfSyncOnly, of an ignored field: %s", (_what, head, isLeft) => {
+    const sides = { base: [scaled(2)], head: [head], live: [liveOf(scaled(2))] };
+    const found = liveDiff({ ...sides, spec: ignoring(REPLICAS), syncOptions: ["ApplyOutOfSyncOnly=true"] });
+    expect(changedLines(found)).toContain("+ replicas: 5");
+    expect(
+      JSON.stringify(doubtsOf(found)).includes("a sync may leave /spec/replicas as it is (ApplyOutOfSyncOnly)"),
+    ).toBe(isLeft);
+  });
+
   describe("RespectIgnoreDifferences", () => {
     const syncOptions = ["RespectIgnoreDifferences=true"];
     const kept = (path: string) => [

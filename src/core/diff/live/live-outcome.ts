@@ -125,6 +125,21 @@ function isChanged(path: FieldPath, { base, head }: Pick<Sides, "base" | "head">
   return base !== undefined && head !== undefined && !isUntouched(path, { base, head });
 }
 
+/**
+ * Whether nothing of the object changes that Argo CD compares, as far as svc can tell: with `ApplyOutOfSyncOnly` a sync then writes
+ * nothing of it (`filterOutOfSyncTasks` of gitops-engine).
+ */
+export function mayBeSkipped(
+  { identity, base, head }: Omit<Sides, "hook">,
+  { ignored, syncOptions }: Applying,
+): boolean {
+  if (ignored.respected !== "no" || !syncOptions.includes("ApplyOutOfSyncOnly=true")) return false;
+  const { pointers, byArgoCd } = ignoredOf(ignored, identity);
+  const compared = (side: JsonObject | undefined) =>
+    side && pathsOf(pointers, identity, side).reduce(withoutField, side);
+  return byArgoCd.length > 0 || meanTheSame({ identity, base: compared(base), head: compared(head) });
+}
+
 /** The changed fields that pointers of rules select in either render. */
 export function pointedAt({ pointers }: Ignored, sides: Sides): readonly string[] {
   const { identity, base, head } = sides;
@@ -194,14 +209,10 @@ function inPlaceOf(live: JsonObject, wanted: JsonObject, base: JsonObject | unde
 function doubtsAbout(
   one: InCluster,
   sides: Pick<Sides, "base" | "head">,
-  {
-    rules,
-    ignored: { compared, respected },
-    syncOptions,
-    stayingKeys,
-    kubernetes,
-  }: Applying & { readonly rules: Ignored },
+  applying: Applying & { readonly rules: Ignored },
 ): readonly string[] {
+  const { rules, syncOptions, stayingKeys, kubernetes } = applying;
+  const { compared, respected } = applying.ignored;
   const { identity, base, head, live, answer } = one;
   if (live === undefined || head === undefined) return [];
   if (isSyncedWith("Replace=true", { base, head }, syncOptions)) {
@@ -211,7 +222,9 @@ function doubtsAbout(
   const how = compared
     ? "honoured only for fields that the cluster has"
     : "not evaluated, since the definition changes them";
-  const unsure = respected === "unsure" ? pointedAt(rules, { identity, base, head, hook: false }) : [];
+  const isSkipped = mayBeSkipped({ identity, ...sides }, applying);
+  const unsure = respected === "unsure" || isSkipped ? pointedAt(rules, { identity, base, head, hook: false }) : [];
+  const why = isSkipped ? "(ApplyOutOfSyncOnly)" : "(RespectIgnoreDifferences), since the definition changes, too";
   const unknown: Counts = (path, parent) => mayDefaultOtherwise(kubernetes, identity, path, parent);
   const losesKeys = isSecret(identity) && keysOf(sides.base).some((key) => !keysOf(sides.head).includes(key));
   return [
@@ -220,9 +233,7 @@ function doubtsAbout(
       : answer !== undefined && takesAway(one, [], unknown)
         ? ["Kubernetes may put a default in the place of what is removed"]
         : []),
-    ...unsure.map(
-      (path) => `a sync may leave ${path} as it is (RespectIgnoreDifferences), since the definition changes, too`,
-    ),
+    ...unsure.map((path) => `a sync may leave ${path} as it is ${why}`),
     ...(rules.byArgoCd.length === 0 ? [] : [`${rules.byArgoCd.join(" and ")} of ignoreDifferences ${how}`]),
     ...(hasSyncOption(head, "ServerSideApply=true", syncOptions)
       ? ["server-side apply removes a field only if nobody else owns it"]
