@@ -50,6 +50,26 @@ describe.each(HOSTS)("diff_mode: live on %s", (host) => {
     expect(await bot.locked(one)).toEqual(["web"]);
   });
 
+  test.each(["true", "1"])(
+    "an application that Argo CD leaves alone is not asked about: skip-reconcile %s",
+    async (skip) => {
+      const annotations = { "argocd.argoproj.io/skip-reconcile": skip };
+      const bot = await startBot({
+        host,
+        config: { deployer: { diff_mode: "live", server_dry_run: "auto" } },
+        applications: ["web"],
+        resources: () => ({ web: { annotations } }),
+      });
+      const one = await bot.open(changeOf(["web"], "2"));
+      const web = section(bot.lastComment(one), "web");
+      expect(web).toContain("**Changes:** 0 to create, 1 to update");
+      expect(web).toMatch(
+        /live cluster could not be read, .*: Argo CD leaves the application alone \(skip-reconcile\)/,
+      );
+      expect(bot.argocd.requests.filter(({ path }) => /managed-resources|refresh=/.test(path))).toEqual([]);
+    },
+  );
+
   test("what ignoreDifferences names is ignored, by JSON pointers and by jq expressions", async () => {
     const rules = [
       { group: "apps", kind: "Deployment", jsonPointers: ["/spec/replicas"] },

@@ -49,6 +49,13 @@ describe.each(HOSTS)("applications that a plan shows and a sync does not deploy,
     expect(bot.changes()).toEqual([]);
   });
 
+  test("a deleted application that Argo CD leaves alone is not asked about", async () => {
+    const annotations = { "argocd.argoproj.io/skip-reconcile": "true" };
+    const bot = await startBot({ host, applications: ["web"], resources: () => ({ web: { annotations } }) });
+    const one = await bot.open({ "argocd/web.yaml": null });
+    expect(section(bot.lastComment(one), "web")).toContain("Argo CD leaves the application alone (skip-reconcile)");
+  });
+
   test("a deleted application shows what goes with it, volumes first, and what stays", async () => {
     const bot = await startBot({
       host,

@@ -12,7 +12,13 @@ import { type ObjectAnswers, readIgnoreRules } from "../diff/live/live-objects.j
 import { answersOf, askedAbout, type TrialOrder, type Tried, withTrials } from "../diff/live/trial-order.js";
 import { applicationSyncOptions } from "../diff/manifest-key.js";
 import { remarked } from "../diff/summarise.js";
-import { type ApplicationSpec, destinationOf, type Manifest, specEqual } from "../model/application.js";
+import {
+  type Application,
+  type ApplicationSpec,
+  destinationOf,
+  type Manifest,
+  specEqual,
+} from "../model/application.js";
 import { changeRequestKey } from "../model/change-request.js";
 import { nextTurn } from "../model/collections.js";
 import { sameCluster } from "../model/effect.js";
@@ -82,6 +88,7 @@ export async function compareRenders(
       return compared(askedLater(branch, subject, room, context), subject, context);
     case "live":
     case "both": {
+      if (isLeftAlone(subject.live)) return compared(branch, subject, context, LEFT_ALONE);
       let state: JsonText<LiveState>;
       try {
         state = await deployer.liveResources(subject.live, signal);
@@ -172,8 +179,12 @@ function rendersSecrets({ base, head }: BothSides): boolean {
   return [base, head].some(({ manifests }) => manifests.includes('"Secret'));
 }
 
-/** Argo CD does not answer questions about the objects of such an application. */
-const SKIP_RECONCILE = "argocd.argoproj.io/skip-reconcile";
+/** Argo CD compares no such application, and does not answer questions about its objects. Go reads all of these as true. */
+export function isLeftAlone({ annotations }: Pick<Application, "annotations">): boolean {
+  return ["1", "t", "T", "TRUE", "true", "True"].includes(annotations["argocd.argoproj.io/skip-reconcile"] ?? "");
+}
+
+export const LEFT_ALONE = "Argo CD leaves the application alone (skip-reconcile)";
 
 /** Argo CD asks the cluster that the application runs in. */
 function isTried({ head, live }: LiveSubject, { serverDryRun }: Pick<ComparisonSource, "serverDryRun">): boolean {
@@ -222,10 +233,9 @@ async function tryInOrder(
   { live: application }: LiveSubject,
   { change, deployer, signal }: Pick<ComparisonSource, "change" | "deployer" | "signal">,
 ): Promise<TriedInOrder> {
-  const left = application.annotations[SKIP_RECONCILE] === "true";
   const objects = order.objects.map(({ object }) => object);
-  const trials: readonly Trial[] = left
-    ? objects.map(() => ({ kind: "untried", reason: "Argo CD leaves the application alone (skip-reconcile)" }))
+  const trials: readonly Trial[] = isLeftAlone(application)
+    ? objects.map(() => ({ kind: "untried", reason: LEFT_ALONE }))
     : await deployer.tryObjects({ application, objects, change }, signal);
   return { order, trials };
 }

@@ -22,7 +22,7 @@ import { type Computed, computeIfLarge, type Task, tooMuch } from "../ports/comp
 import type { OpenedChange, Stoppable } from "../ports/context.js";
 import type { Deployer, LiveState } from "../ports/deployer.js";
 import { type CheckSource, runChecks } from "./check-manifests.js";
-import { syncOptionsOf } from "./live-diff-mode.js";
+import { isLeftAlone, LEFT_ALONE, syncOptionsOf } from "./live-diff-mode.js";
 import { helmPositions } from "./render.js";
 
 /** A definition, with the commits of its sources in this repository. */
@@ -92,6 +92,7 @@ export async function renderPreview(
 /** What goes with a deleted application, or stays behind without an owner. @throws only the signal's reason. */
 export async function previewRemoval(live: LiveApplication, context: PreviewSource): Promise<Previewed> {
   const { deployer, compute, redact, signal } = context;
+  if (isLeftAlone(live)) return { content: { kind: "failed", reason: LEFT_ALONE }, facts: undefined };
   try {
     const state = await deployer.liveResources(live, signal);
     const input = { state, cascades: live.cascades, syncOptions: await syncOptionsOf(live.spec, deployer), redact };
