@@ -176,7 +176,7 @@ function deletion(identity: ManifestIdentity, base: JsonObject, options: readonl
   }
   const taken = takenAlong(identity, base);
   const confirmed = hasSyncOption(base, "Prune=confirm", options)
-    ? [`; the sync waits until somebody confirms it in Argo CD (Prune=confirm)`]
+    ? ["; from Argo CD 2.14 on, the sync waits until somebody confirms it there (Prune=confirm)"]
     : [];
   const unprotected = hasSyncOption(base, "Delete=false", options)
     ? ["; Delete=false does not prevent it, since it only holds when the whole application is deleted"]

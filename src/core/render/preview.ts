@@ -224,7 +224,7 @@ function confirmed({ identity, base }: LiveObject, ofApplication: readonly strin
   const options = ["Delete=confirm", "Prune=confirm"].filter((one) => hasSyncOption(base, one, ofApplication));
   if (options.length === 0) return [];
   const why = options.join(", ");
-  const text = `waits with ${titleOf(identity)} until somebody confirms its deletion in Argo CD (${why})`;
+  const text = `waits with ${titleOf(identity)} until somebody confirms its deletion in Argo CD (${why}, from version 2.14 on)`;
   return [{ text, danger: undefined }];
 }
 

@@ -289,7 +289,9 @@ describe("deletes", () => {
       "Prune=confirm",
       withOption(object("v1/ConfigMap", "a"), "Prune=confirm"),
       [],
-      ["pruning ConfigMap guestbook/a; the sync waits until somebody confirms it in Argo CD (Prune=confirm)"],
+      [
+        "pruning ConfigMap guestbook/a; from Argo CD 2.14 on, the sync waits until somebody confirms it there (Prune=confirm)",
+      ],
     ],
     [
       "Delete=false",

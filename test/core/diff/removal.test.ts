@@ -85,7 +85,9 @@ describe("what the deletion of an application does to its objects", () => {
   test("options of the application hold for objects that do not say otherwise", async () => {
     const [kept, waiting] = [await diffWith(["Delete=false"], CLAIM), await diffWith(["Prune=confirm"], CLAIM)];
     expect([kept.deleted, kept.dangers]).toEqual([0, []]);
-    expect(waiting.cautions.at(-1)).toContain("until somebody confirms its deletion in Argo CD (Prune=confirm)");
+    expect(waiting.cautions.at(-1)).toContain(
+      "until somebody confirms its deletion in Argo CD (Prune=confirm, from version 2.14 on)",
+    );
     expect(await diffWith(["Delete=false"], withOption(CLAIM, "Delete=true"))).toMatchObject({ deleted: 1 });
   });
 
