@@ -80,7 +80,7 @@ const requestSchema = z.object({
 const answerSchema = z.object({
   data: z.unknown().optional(),
   errors: z
-    .array(z.object({ message: z.string() }))
+    .array(z.object({ message: z.string(), extensions: z.object({ code: z.string() }).optional().catch(undefined) }))
     .min(1)
     .optional(),
 });
@@ -167,6 +167,10 @@ export function createGitLabClient(options: GitLabClientOptions): GitLabClient {
     const { data, errors } = decodeAnswer(answerSchema, response.body, words, asked);
     if (errors !== undefined) {
       const said = oneLine(errors.map(({ message }) => message).join("; "), 300);
+      // Only what GitLab finds in the query itself has a code: a field that it does not know. Timeouts have none.
+      if (errors.every(({ extensions }) => extensions === undefined)) {
+        throw new HostFailure("failed", `GitLab could not ${asked} ("${said}"). Try again later.`);
+      }
       throw new HostFailure(
         "rejected",
         `GitLab refused to ${asked} ("${said}"): it needs GitLab ${OLDEST_GITLAB} or newer.`,

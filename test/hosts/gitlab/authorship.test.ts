@@ -123,9 +123,29 @@ test("a fork's pushes are not asked for", async () => {
 });
 
 test.each([
-  ["an error of GraphQL", { errors: [{ message: "Field 'committers' doesn't exist" }] }, /'committers'.*GitLab 16/],
-  ["no merge request", { data: { project: { mergeRequest: null } } }, /GitLab/],
-])("%s is a failure, and nobody's approval", async (_, answer, message) => {
+  [
+    "a field that GitLab does not know",
+    {
+      errors: [
+        {
+          message: "Field 'committers' doesn't exist on type 'MergeRequest'",
+          locations: [{ line: 4, column: 7 }],
+          path: ["query", "project", "mergeRequest", "committers"],
+          extensions: { code: "undefinedField", typeName: "MergeRequest", fieldName: "committers" },
+        },
+      ],
+    },
+    "rejected",
+    /'committers'.*GitLab 16/,
+  ],
+  [
+    "a query that took too long",
+    { data: { project: null }, errors: [{ message: "Timeout on MergeRequest.commits" }] },
+    "failed",
+    /^GitLab could not read the commits of acme\/platform\/gitops!17 \("Timeout on MergeRequest\.commits"\)\. Try again later\.$/,
+  ],
+  ["no merge request", { data: { project: { mergeRequest: null } } }, "failed", /GitLab/],
+])("%s is a failure, and nobody's approval", async (_, answer, reason, message) => {
   const { host, api } = gitlabUnderTest();
   api.get("/user").reply(200, { id: 900, username: "svc" });
   graphql(answer);
@@ -133,6 +153,7 @@ test.each([
   api.get(`${PROJECT}/events`).query(true).reply(200, []);
   await expect(host.authorship(change)).rejects.toMatchObject({
     name: "HostFailure",
+    reason,
     message: expect.stringMatching(message),
   });
 });
