@@ -327,15 +327,13 @@ export async function revert(
     );
     return { kind: "opened", number: made.revertPullRequest.number, known: false };
   } catch (error) {
-    if (error instanceof HostRefusal && error.status === 200 && error.reason === "failed") {
-      const { mergedAs } = change;
-      const tried = mergedAs === undefined ? undefined : { newest: mergedAs, oldest: mergedAs };
-      return { kind: "refused", reason: `GitHub says "${error.hostMessage}". Revert it with git`, tried };
-    }
     if (!(error instanceof HostFailure)) throw error;
-    const made = await findRevert(client, change, self);
-    if (made === undefined) throw error;
-    return { kind: "opened", number: made, known: false };
+    const made = await findRevert(client, change, self).catch(() => undefined);
+    if (made !== undefined) return { kind: "opened", number: made, known: false };
+    if (!(error instanceof HostRefusal && error.status === 200 && error.reason === "failed")) throw error;
+    const { mergedAs } = change;
+    const tried = mergedAs === undefined ? undefined : { newest: mergedAs, oldest: mergedAs };
+    return { kind: "refused", reason: `GitHub says "${error.hostMessage}". Revert it with git`, tried };
   }
 }
 

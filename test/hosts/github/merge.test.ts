@@ -338,3 +338,22 @@ describe("the merge queue, where GitHub failed at each try", () => {
     nock.cleanAll();
   });
 });
+
+test("a revert of which GitHub says that it took too long is looked for before it is called refused", async () => {
+  const { host, api, installation } = githubUnderTest();
+  api.get("/app").reply(200, { id: 12, slug: "svc-gate" });
+  api
+    .get("/app/installations")
+    .query(true)
+    .reply(200, [{ id: installation }]);
+  api.get("/users/svc-gate%5Bbot%5D").reply(200, { id: 900, login: "svc-gate[bot]", type: "Bot" });
+  const body = "<!-- svc:revert of=7 by=4711 -->\nReverts #7";
+  const made = { number: 8, body, user: { id: 900 }, base: { ref: "main" } };
+  api.get("/repos/acme/deploy/pulls").query(true).reply(200, []);
+  api.post("/graphql").reply(200, { data: { repository: { pullRequest: { id: "PR_7" } } } });
+  const message = "Something went wrong while executing your query. This may be the result of a timeout.";
+  api.post("/graphql", /revertPullRequest/).reply(200, { data: null, errors: [{ message }] });
+  api.get("/repos/acme/deploy/pulls").query(true).reply(200, [made]);
+  const outcome = await host.revert(change, { id: "4711", login: "bo", bot: false });
+  expect(outcome).toEqual({ kind: "opened", number: 8, known: false });
+});
