@@ -278,7 +278,11 @@ export async function reconcile(parts: ReconcileParts): Promise<ReadonlySet<stri
     overdueChanges(records, parts.clock.now(), DAY_MS).map((one) => [identityKey(one.change), one]),
   );
   const closed = new Set<string>();
-  for (const [key, change] of changes) {
+  // The host's calls may not last for all, so it is not always the same that are left out.
+  const [all, first] = [[...changes], Math.floor(Math.random() * changes.size)];
+  for (const [key, change] of [...all.slice(first), ...all.slice(0, first)]) {
+    // Thousands of holders would use up what the host allows. Whoever finds one in the way asks about it at once.
+    if (!unsettled.has(key) && parts.hosts[change.host]?.scarceUntil(change) !== undefined) continue;
     const state = await reconcileChange(change, { holds: holders.has(key), unsettled: unsettled.has(key) }, parts);
     if (state !== undefined && state !== "open") closed.add(key);
     const waiting = overdue.get(key);

@@ -11,13 +11,15 @@ import { configOf, SMALLEST } from "../config/server-file.js";
 import { ManualClock } from "../manual-clock.js";
 import { recordingLog } from "../recording-log.js";
 
-test("a host that takes its time is asked once for the state of a holder, however often it is time to reconcile", async () => {
+/** Chores over stores in memory, with one lock for each of the numbers. */
+async function choresUnderTest(state: CodeHost["state"], { held = [1], scarce = false } = {}) {
   const [clock, log] = [new ManualClock(), recordingLog()];
   const stores = createMemoryStores(clock);
-  const asked: ((state: ChangeRequest["state"]) => void)[] = [];
+  const budget = { scarce };
   const host: Partial<CodeHost> = {
     id: "hosta",
-    state: () => new Promise((answer) => void asked.push(answer)),
+    state,
+    scarceUntil: () => (budget.scarce ? new Date(clock.now().getTime() + 60_000) : undefined),
     recentActivity: () => Promise.resolve({ at: clock.now(), readTo: undefined, heads: [], closed: [], comments: [] }),
     self: () => Promise.resolve({ id: "1", login: "svc", bot: true }),
   };
@@ -35,9 +37,21 @@ test("a host that takes its time is asked once for the state of a holder, howeve
     clock,
     log,
   });
-  const holder = { host: "hosta", repository: repositoryName("acme/deploy"), number: 1 } as const;
-  const [application, planRevision] = [applicationName("web"), revision("a".repeat(40))];
-  await stores.locks.acquire({ application, holder, user: "ana", planRevision, sourceFile: undefined }, clock.now());
+  for (const number of held) {
+    const [application, planRevision] = [applicationName(`web-${number}`), revision("a".repeat(40))];
+    const holder = holderOf(number);
+    await stores.locks.acquire({ application, holder, user: "ana", planRevision, sourceFile: undefined }, clock.now());
+  }
+  return { chores, budget };
+}
+
+function holderOf(number: number) {
+  return { host: "hosta", repository: repositoryName("acme/deploy"), number } as const;
+}
+
+test("a host that takes its time is asked once for the state of a holder, however often it is time to reconcile", async () => {
+  const asked: ((state: ChangeRequest["state"]) => void)[] = [];
+  const { chores } = await choresUnderTest(() => new Promise((answer) => void asked.push(answer)));
   const turn = () => new Promise((resolve) => setImmediate(resolve));
   const all = [1, 2, 3].map(() => chores.reconcileAfterTakeOver());
   for (let turns = 0; turns < 20 || asked.length === 0; turns += 1) await turn();
@@ -47,4 +61,27 @@ test("a host that takes its time is asked once for the state of a holder, howeve
   while (asked.length === 0) await turn();
   asked[0]?.("open");
   await later;
+});
+
+test("holders are not asked about while the host's calls are scarce, unless somebody waits for one, and none is left out for ever", async () => {
+  let asked: number[] = [];
+  const { chores, budget } = await choresUnderTest(
+    ({ number }) => {
+      asked.push(number);
+      budget.scarce = asked.length === 2;
+      return Promise.resolve("open");
+    },
+    { held: [1, 2, 3] },
+  );
+  await chores.reconcile();
+  expect(asked).toHaveLength(2);
+  await chores.checkHolder(holderOf(3));
+  expect(asked).toHaveLength(3);
+  const ever = new Set<number>();
+  for (let round = 1; ever.size < 3; round += 1) {
+    expect(round).toBeLessThan(1000);
+    [asked, budget.scarce] = [[], false];
+    await chores.reconcile();
+    for (const number of asked) ever.add(number);
+  }
 });
