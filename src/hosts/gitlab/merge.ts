@@ -44,13 +44,18 @@ export async function merge(
     const read = await getMergeRequest(client, change);
     if (isMergedHead(read, change)) return afterAcceptance(client, change, intent, clock);
     const pause = MERGE_PAUSES_MS[attempt];
-    const computing = attempted.status === 405 && read.state === "opened" && mergeabilityOf(read) === "unknown";
+    const computing = attempted.status === 405 && read.state === "opened" && isComputing(read);
     // GitLab may have finished computing after it refused: worth one more try.
     const computed = mayHaveComputed && attempted.status === 405 && read.detailed_merge_status === "mergeable";
     if ((!computing && !computed) || pause === undefined) return { kind: "refused", reason: reasonOf(attempted, read) };
     if (computed) mayHaveComputed = false;
     await clock.sleep(pause);
   }
+}
+
+/** Its pipeline, too, follows in the background: right after svc set its status there, it still counts as running. */
+function isComputing(read: MergeRequest): boolean {
+  return mergeabilityOf(read) === "unknown" || read.detailed_merge_status === "ci_still_running";
 }
 
 /** Sends the merge. @returns Why GitLab refused; undefined if it accepted the request, or may have. */

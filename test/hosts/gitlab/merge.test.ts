@@ -200,6 +200,20 @@ test("405 is tried once more when GitLab has computed the mergeability since, an
   expect(await host.merge(change, keep)).toMatchObject({ kind: "merged" });
 });
 
+test("405 is tried again while GitLab takes the status that svc has just set into the pipeline", async () => {
+  const { host, api, clock } = mergeUnderTest();
+  api.get(MERGE_REQUEST).reply(200, mergeRequest());
+  api.put(MERGE).reply(405, { message: "405 Method Not Allowed" });
+  api
+    .get(MERGE_REQUEST)
+    .times(2)
+    .reply(200, mergeRequest({ detailed_merge_status: "ci_still_running" }));
+  api.put(MERGE).reply(200, merged);
+  api.get(MERGE_REQUEST).reply(200, merged);
+  expect(await host.merge(change, keep)).toMatchObject({ kind: "merged" });
+  expect(clock.sleeps).toEqual([5000]);
+});
+
 test("an unknown outcome is sent once and looked up", async () => {
   const { host, api } = mergeUnderTest();
   api.get(MERGE_REQUEST).reply(200, mergeRequest());
