@@ -66,7 +66,7 @@ function serverSection() {
     trust_proxy: flag()
       .prefault(false)
       .describe("trust `X-Forwarded-*` headers, behind a reverse proxy that sets them"),
-    concurrency: count(1, 1000).prefault(10).describe("pull requests handled at the same time"),
+    concurrency: count(1, 1000).prefault(10).describe("pull requests that each process handles at the same time"),
     shutdown_grace: duration("1h").prefault("25s").describe("time for running work to finish after SIGTERM"),
     metrics_port: count(1, 65_535).optional().describe("port for metrics; if omitted: no metrics"),
     timezone: timeZone(),
@@ -113,7 +113,7 @@ function deployerSection() {
     temporary_apps: oneOf(["auto", "always"])
       .prefault("auto")
       .describe("`auto`: temporary Applications only for changed and new definitions; `always`: for every plan"),
-    render_concurrency: count(1, 1000).prefault(8).describe("renders at the same time"),
+    render_concurrency: count(1, 1000).prefault(8).describe("renders of each process at the same time"),
     preview_limit: count(0, 10_000)
       .prefault(100)
       .describe(
