@@ -70,7 +70,10 @@ function serverSection() {
     shutdown_grace: duration("1h").prefault("25s").describe("time for running work to finish after SIGTERM"),
     metrics_port: count(1, 65_535).optional().describe("port for metrics; if omitted: no metrics"),
     timezone: timeZone(),
-    data_dir: text().meta({ title: "path" }).optional().describe("folder for clones; if omitted: a temporary folder"),
+    data_dir: text()
+      .meta({ title: "path" })
+      .optional()
+      .describe("folder for clones, which no other process uses; if omitted: a temporary folder"),
   });
 }
 
