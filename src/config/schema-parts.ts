@@ -250,7 +250,7 @@ export function defaultsSection() {
     allowed_repos: listOf(repository())
       .prefault([])
       .describe(
-        "repositories that svc serves; empty: all. With a prefix, as in `github:acme/*`, those of one host, without one those of every host",
+        "repositories that svc serves; empty: all. With a prefix, as in `github:acme/*`, those of one host, without one those of every host. `gitlab:acme/**` has those of subgroups too",
       ),
     require_approval: SHARED_SETTINGS.require_approval.prefault(false),
     approval_from_committers: flag()
