@@ -78,6 +78,24 @@ describe.each(HOSTS)("a plan of several comments on %s", (host) => {
     expect(plans()).toHaveLength(2 * parts - 1);
     expect(plans()[parts - 1]?.body).toContain("✅ deployed by `ana`");
   });
+
+  test("takes back what it warned of an application, wherever that stands", async () => {
+    const bot = await startBot({ host, config: { comments: { plan: "all" } } });
+    const more = (value: string) => ({ "apps/web/more.yaml": configMap("more", { value }) });
+    await bot.forge.pushToBranch(REPOSITORY, "main", more("1"));
+    const one = await bot.open({ ...longConfigMaps(host === "hosta" ? 3 : 8), ...changeOf(["web"]) });
+    await bot.forge.pushToBranch(REPOSITORY, "main", more("2"));
+    await bot.comment(one, "svc plan");
+    const plan = () => bot.answers(one).filter((body) => !body.includes("Outdated plan"));
+    const parts = plan().length;
+    expect(parts).toBeGreaterThan(1);
+    expect(plan().join("")).toContain("a sync would revert this commit");
+    await bot.forge.pushToBranch(REPOSITORY, "main", more("1"));
+    await bot.idle();
+    expect(plan()).toHaveLength(parts);
+    expect(plan().join("")).not.toContain("would revert");
+    expect(plan()[0]).toContain("\nsvc sync\n");
+  });
 });
 
 describe.each(HOSTS)("a large object on %s", (host) => {

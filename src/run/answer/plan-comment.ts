@@ -105,7 +105,7 @@ export class PlanComment {
 
   /**
    * Writes it unless it shows this. What the host refuses is left as it is until there is something else to show; what somebody
-   * deleted is posted anew. Kubernetes' answers change the other comments of the plan as well.
+   * deleted is posted anew. Kubernetes' answers, and a warning that is taken back, change the other comments of the plan as well.
    */
   async write(now: Living): Promise<void> {
     const { change, run } = this;
@@ -128,7 +128,8 @@ export class PlanComment {
     const marker = comment && readMarker(comment.body);
     const target = targetOf(now.plan.head, now.plan.baseBranch);
     const isPlan = comment !== undefined && marker !== undefined && haveSameTarget(marker, target);
-    if (isPlan && marker.asking === true && !isAsking(now.plan)) {
+    const isAnswered = marker?.asking === true && !isAsking(now.plan);
+    if (isPlan && (isAnswered || now.plan.amended === true)) {
       const edit = (id: string, body: string) => this.#edit(id, body, comment.id);
       await rewritePlan(run.host, change, comment, texts, { edit, posting: { urgency: "plan" } });
     } else if (isPlan) {

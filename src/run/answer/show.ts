@@ -195,7 +195,9 @@ async function noteMovedBase(plan: Plan, change: ChangeRequest, opened: Reloaded
   ];
   const isWhole = unread.length === 0;
   const baseRevision = isWhole ? change.baseRevision : plan.baseRevision;
-  await run.plans.save({ ...plan, baseRevision, applications, notes });
+  const takesBack = applications.some(({ warnings }, at) => warnings.length !== plan.applications[at]?.warnings.length);
+  const amended = takesBack ? { amended: true as const } : {};
+  await run.plans.save({ ...plan, baseRevision, applications, notes, ...amended });
   return isWhole;
 }
 

@@ -307,6 +307,7 @@ const plan: z.ZodType<Plan> = z.object({
   stages: orUndefined(z.array(plannedStage)),
   next: orUndefined(nextStage),
   approvalUsed: orUndefined(z.literal(true)),
+  amended: orUndefined(z.literal(true)),
 });
 
 const planRecord = z.object({ v: z.literal(1), id: z.string(), plan });

@@ -207,6 +207,8 @@ export interface Plan {
   readonly next?: NextStage | undefined;
   /** An approval has started a sync of this head, however that ended: no other does. */
   readonly approvalUsed?: true | undefined;
+  /** What it warned of an application was taken back since it was posted: all of its comments are kept up to date from then on. */
+  readonly amended?: true | undefined;
 }
 
 /** How long a stored plan lives, in milliseconds: 30 days. */
