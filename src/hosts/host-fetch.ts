@@ -64,7 +64,7 @@ interface HostFetchOptions {
   readonly requestTimeoutMs: number;
   /** Whether the request changes nothing. Writes are repeated only after the rate limit, when nothing was done. */
   readonly isRead: RequestTest;
-  /** Whether the request rests on checks that a pause would outdate. It is neither held nor repeated: see `pastLimit`. */
+  /** Whether the request rests on checks that a pause would outdate. It is neither held nor repeated: see `PastLimit`. */
   readonly isChecked?: RequestTest;
   /** GitHub answers 301 within its own origin for a renamed repository; reads follow that. */
   readonly followsOwnRedirects: boolean;
@@ -124,16 +124,32 @@ export function createHostFetch(options: HostFetchOptions): HostFetch {
 }
 
 /** Repeats work that a rate limit refused, with all its checks, after the pause that the host asks for, a minute at most. */
-export async function pastLimit<T>(clock: Clock, work: () => Promise<T>): Promise<T> {
-  for (let tries = 1; ; tries += 1) {
-    try {
-      return await work();
-    } catch (error) {
-      const pause = error instanceof HostRefusal && error.reason === "rate-limited" ? error.retryAfterMs : undefined;
-      if (pause === undefined || pause > MAX_RETRY_AFTER_MS || tries === MAX_TRIES) throw error;
-      await clock.sleep(pause);
+export type PastLimit = <T>(work: () => Promise<T>) => Promise<T>;
+
+/** The pause counts among the waits for the host's limit, as that of a held write does. */
+export function createPastLimit({ clock, waits }: Pick<HostFetchOptions, "clock" | "waits">): PastLimit {
+  return async (work) => {
+    for (let tries = 1; ; tries += 1) {
+      try {
+        return await work();
+      } catch (error) {
+        const pause = error instanceof HostRefusal && error.reason === "rate-limited" ? error.retryAfterMs : undefined;
+        if (pause === undefined || pause > MAX_RETRY_AFTER_MS || tries === MAX_TRIES) throw error;
+        await sleepUntil(clock.now().getTime() + pause, { clock, waits });
+      }
     }
-  }
+  };
+}
+
+/** Sleeps, and reports it if that takes long. @param until Milliseconds since 1970. */
+async function sleepUntil(
+  until: number,
+  { clock, waits }: Pick<HostFetchOptions, "clock" | "waits">,
+  signal?: AbortSignal,
+): Promise<void> {
+  const pause = until - clock.now().getTime();
+  const reported = pause > REPORTED_WAIT_MS ? waits(new Date(until)) : undefined;
+  await clock.sleep(pause, signal).finally(() => reported?.end());
 }
 
 /** Who sent a request, and whether it changes nothing. */
@@ -176,8 +192,7 @@ function createHolds({ clock, waits }: HostFetchOptions) {
     },
     async pass(credentials: string, signal: AbortSignal | undefined): Promise<void> {
       for (let until = endOf(credentials); until > now(); until = endOf(credentials)) {
-        const reported = until - now() > REPORTED_WAIT_MS ? waits(new Date(until)) : undefined;
-        await clock.sleep(until - now(), signal).finally(() => reported?.end());
+        await sleepUntil(until, { clock, waits }, signal);
       }
     },
   };

@@ -2,8 +2,7 @@ import type { Revision } from "../core/model/brand.js";
 import { type ChangeRequest, changeRequestName, isSharedHead } from "../core/model/change-request.js";
 import { HostFailure } from "../core/model/errors.js";
 import type { MergeIntent } from "../core/model/result.js";
-import type { Clock } from "../core/ports/clock.js";
-import { pastLimit } from "./host-fetch.js";
+import type { PastLimit } from "./host-fetch.js";
 
 interface SourceBranch {
   readonly revision: Revision;
@@ -27,7 +26,7 @@ export async function deleteSourceBranch(
   change: ChangeRequest,
   intent: MergeIntent,
   branches: BranchAccess,
-  clock: Clock,
+  pastLimit: PastLimit,
 ): Promise<string | undefined> {
   if (!intent.deleteSourceBranch) return undefined;
   const name = change.headBranch;
@@ -46,7 +45,7 @@ export async function deleteSourceBranch(
     return undefined;
   };
   try {
-    return await pastLimit(clock, look);
+    return await pastLimit(look);
   } catch (error) {
     if (error instanceof HostFailure) return kept(error.message.replace(/\.$/, ""));
     throw error;

@@ -20,7 +20,7 @@ import {
   scarceUntil,
   timeOf,
 } from "../host-answer.js";
-import { createHostFetch, type HostFetch } from "../host-fetch.js";
+import { createHostFetch, createPastLimit, type HostFetch, type PastLimit } from "../host-fetch.js";
 import type { LimitWaits } from "../limit-waits.js";
 import { GITHUB } from "./words.js";
 
@@ -57,6 +57,7 @@ export interface GitHubClient {
   readonly probot: Probot;
   /** The fetch below Octokit, for requests without authentication. */
   readonly fetch: HostFetch;
+  readonly pastLimit: PastLimit;
   now(): Date;
   /** The time of GitHub's last answer, by its own clock. */
   answeredAt(): Date | undefined;
@@ -133,6 +134,7 @@ export function createGitHubClient(options: GitHubClientOptions): GitHubClient {
   let answeredAt: Date | undefined;
   let serverVersion: string | undefined;
   let limitShownAt = Number.NEGATIVE_INFINITY;
+  const waits = (until: Date) => options.waits.begin({ host: "hosta", account: undefined, reason: "asked", until });
   const hostFetch = createHostFetch({
     words: GITHUB,
     origin: new URL(options.apiUrl).origin,
@@ -145,7 +147,7 @@ export function createGitHubClient(options: GitHubClientOptions): GitHubClient {
       body.includes("enqueuePullRequest("),
     followsOwnRedirects: true,
     saysLimited,
-    waits: (until) => options.waits.begin({ host: "hosta", account: undefined, reason: "asked", until }),
+    waits,
     onAnswer: (headers) => {
       answeredAt = timeOf(headers);
       // A proxy in front of a server may answer without it.
@@ -248,6 +250,7 @@ export function createGitHubClient(options: GitHubClientOptions): GitHubClient {
   return {
     probot,
     fetch: hostFetch,
+    pastLimit: createPastLimit({ clock: options.clock, waits }),
     now: () => options.clock.now(),
     answeredAt: () => answeredAt,
     serverVersion: () => serverVersion,

@@ -22,7 +22,6 @@ import {
   repositoryAt,
   underPresentName,
 } from "../host-answer.js";
-import { pastLimit } from "../host-fetch.js";
 import type { HostParts } from "../host-module.js";
 import { getAuthorship, getReviews } from "./approval.js";
 import { findRepository, getChangeRequest, getMergeability, getState } from "./change-request.js";
@@ -109,7 +108,7 @@ export function createGitHubHost(config: GitHubConfig, parts: HostParts): CodeHo
     openWithHead: (head) => openWithHead(client, head),
     mergeGroup: (group) => mergeGroup(client, group),
     merge: (change, confirm) =>
-      inTurn(change, MERGE_WRITE, () => pastLimit(clock, () => merge(client, change, confirm, clock))),
+      inTurn(change, MERGE_WRITE, () => client.pastLimit(() => merge(client, change, confirm, clock))),
     updateBranch: (change) => updateBranch(client, change, clock),
     revert: async (change, asker) => revert(client, change, asker, (await self()).id),
     ...createDeployments(client, config, self, inTurn),

@@ -66,7 +66,7 @@ export async function merge(
     openWith: (branch: string) => openWith(client, change, branch),
     remove: (branch: string) => removeBranch(client, change, branch),
   };
-  const note = await deleteSourceBranch(change, intent, access, clock);
+  const note = await deleteSourceBranch(change, intent, access, client.pastLimit);
   return { kind: "merged", note };
 }
 

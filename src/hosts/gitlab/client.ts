@@ -14,7 +14,7 @@ import {
   scarceUntil,
   timeOf,
 } from "../host-answer.js";
-import { createHostFetch } from "../host-fetch.js";
+import { createHostFetch, createPastLimit, type PastLimit } from "../host-fetch.js";
 import type { LimitWaits } from "../limit-waits.js";
 import { GITLAB, OLDEST_GITLAB } from "./words.js";
 
@@ -34,6 +34,7 @@ type GitLabOptions = ConstructorParameters<typeof MergeRequests<false>>[0];
 
 /** GitLab's API. */
 export interface GitLabClient {
+  readonly pastLimit: PastLimit;
   /** The time of GitLab's last answer, by its own clock. */
   answeredAt(): Date | undefined;
   /** Until when the token's calls are scarce, as the last answer said. GitLab need not have a limit. */
@@ -91,6 +92,7 @@ const answerSchema = z.object({
  */
 export function createGitLabClient(options: GitLabClientOptions): GitLabClient {
   const { url, token, requestTimeoutMs, clock, waits, words = GITLAB } = options;
+  const reportWait = (until: Date) => waits.begin({ host: "hostb", account: undefined, reason: "asked", until });
   let answeredAt: Date | undefined;
   let callBudget: CallBudget | undefined;
   const hostFetch = createHostFetch({
@@ -108,7 +110,7 @@ export function createGitLabClient(options: GitLabClientOptions): GitLabClient {
       answeredAt = timeOf(headers);
       callBudget = budgetIn(Object.fromEntries(headers), "ratelimit") ?? callBudget;
     },
-    waits: (until) => waits.begin({ host: "hostb", account: undefined, reason: "asked", until }),
+    waits: reportWait,
   });
 
   async function request({ asked, signal }: Question, endpoint: string, options?: Record<string, unknown>) {
@@ -180,6 +182,7 @@ export function createGitLabClient(options: GitLabClientOptions): GitLabClient {
   }
 
   return {
+    pastLimit: createPastLimit({ clock, waits: reportWait }),
     answeredAt: () => answeredAt,
     scarceUntil: () => scarceUntil(callBudget, clock.now()),
     ask,

@@ -8,7 +8,6 @@ import type { MergeIntent } from "../../core/model/result.js";
 import type { Clock } from "../../core/ports/clock.js";
 import type { MergeOutcome } from "../../core/ports/code-host.js";
 import { HostRefusal, ifFound, MERGE_PAUSES_MS, oneLine, readUntil } from "../host-answer.js";
-import { pastLimit } from "../host-fetch.js";
 import { getMergeRequest, mergeabilityOf, type MergeRequest } from "./change-request.js";
 import type { GitLabClient } from "./client.js";
 
@@ -79,10 +78,9 @@ export async function askConfirmed<R extends HostFailure>(
   client: GitLabClient,
   change: ChangeRequest,
   confirm: () => Promise<MergeIntent | undefined>,
-  clock: Clock,
   send: (intent: MergeIntent) => Promise<R | undefined>,
 ): Promise<{ readonly intent: MergeIntent; readonly refusal: R | undefined } | undefined> {
-  return pastLimit(clock, async () => {
+  return client.pastLimit(async () => {
     const intent = await confirm();
     if (intent === undefined || (await getMergeRequest(client, change)).target_branch !== change.baseBranch) {
       return undefined;
@@ -99,7 +97,7 @@ export async function readAccepted(
   clock: Clock,
 ): Promise<MergeRequest | HostFailure> {
   try {
-    return await pastLimit(clock, () => readUntil(() => getMergeRequest(client, change), settled, clock));
+    return await client.pastLimit(() => readUntil(() => getMergeRequest(client, change), settled, clock));
   } catch (error) {
     if (error instanceof HostFailure) return error;
     throw error;
@@ -126,7 +124,7 @@ export async function joinMergeTrain(
     return refusedBy(joined);
   };
   for (let attempt = 0; ; attempt += 1) {
-    const asked = await askConfirmed(client, change, confirm, clock, send);
+    const asked = await askConfirmed(client, change, confirm, send);
     if (asked === undefined) return { kind: "barred" };
     const { refusal } = asked;
     const hasSettled = (now: MergeRequest) => refusal instanceof HostRefusal || now.state !== "opened" || isQueued(now);

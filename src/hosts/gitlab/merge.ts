@@ -37,7 +37,7 @@ export async function merge(
   if (await hasMergeTrains(client, change)) return joinMergeTrain(client, change, confirm, clock);
   let mayHaveComputed = true;
   for (let attempt = 0; ; attempt += 1) {
-    const asked = await askConfirmed(client, change, confirm, clock, (one) => tryMerge(client, change, one, clock));
+    const asked = await askConfirmed(client, change, confirm, (one) => tryMerge(client, change, one, clock));
     if (asked === undefined) return { kind: "barred" };
     const { intent, refusal: attempted } = asked;
     if (attempted === undefined) return afterAcceptance(client, change, intent, clock);
@@ -134,7 +134,7 @@ async function afterAcceptance(
     openWith: (branch: string) => openWith(client, change, branch),
     remove: (branch: string) => removeBranch(client, change, branch),
   };
-  const note = await deleteSourceBranch(change, intent, access, clock);
+  const note = await deleteSourceBranch(change, intent, access, client.pastLimit);
   return { kind: "merged", note };
 }
 

@@ -38,14 +38,15 @@ let installations = 1000;
 /** A GitHub host and the API it asks, with the App installed on `acme/deploy`. */
 export function githubUnderTest({ installed = true, key = privateKey, log = keptLogger(key), version = "" } = {}) {
   const clock = skippingClock();
-  const host = createGitHubHost({ appId: 12, privateKey: key, aliases: ["git.example.com"] }, hostParts(clock, log));
+  const parts = hostParts(clock, log);
+  const host = createGitHubHost({ appId: 12, privateKey: key, aliases: ["git.example.com"] }, parts);
   const api = nock("https://api.github.com");
   const id = (installations += 1);
   if (installed) {
     api.get("/repos/acme/deploy/installation").reply(200, { id }, { "x-github-enterprise-version": version });
     mintToken(id);
   }
-  return { host, api, clock, installation: id };
+  return { host, api, clock, waits: parts.waits, installation: id };
 }
 
 export function mintToken(installation: number, token = "ghs_secret"): void {

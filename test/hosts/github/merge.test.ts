@@ -76,6 +76,22 @@ test("a place in the merge queue is confirmed again after the pause that a limit
   expect(answers).toEqual([]);
 });
 
+test("that waits for a limit is among the writes that wait", async () => {
+  const { host, api, clock, waits } = githubUnderTest();
+  api.get(PULL).reply(200, pull());
+  api.put(`${PULL}/merge`).reply(429, {}, { "retry-after": "30" });
+  const sleep = clock.sleep.bind(clock);
+  const waiting: unknown[] = [];
+  clock.sleep = (ms, signal) => {
+    waiting.push(...waits.current());
+    return sleep(ms, signal);
+  };
+  const answers = [intent, undefined];
+  await host.merge(change, () => Promise.resolve(answers.shift()));
+  expect(waiting).toEqual([expect.objectContaining({ host: host.id, reason: "asked" })]);
+  expect(waits.current()).toEqual([]);
+});
+
 test("is confirmed again before each further try", async () => {
   const { host, api } = githubUnderTest();
   api
@@ -270,6 +286,7 @@ describe("the source branch", () => {
     api.get(PULL).reply(200, pull());
     api.put(`${PULL}/merge`).reply(200, merged);
     api.get(BRANCH).reply(200, { commit: { sha: HEAD }, protected: false });
+    answerNobodyElse(api);
     api.delete(BRANCH_REF).reply(429, {}, { "retry-after": "30" });
     api.get(BRANCH).reply(200, { commit: { sha: OTHER }, protected: false });
     expect(await host.merge(change, remove)).toEqual({

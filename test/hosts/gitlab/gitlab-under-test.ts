@@ -36,12 +36,11 @@ export const change: ChangeRequest = {
 /** A GitLab host below a path, and the API it asks; requests without the token are not answered. */
 export function gitlabUnderTest() {
   const clock = skippingClock();
-  const host = createGitLabHost(
-    { url: "https://gitlab.example.com/git/", token: "glpat-secret", aliases: ["git.example.com"] },
-    hostParts(clock, recordingLog()),
-  );
+  const parts = hostParts(clock, recordingLog());
+  const config = { url: "https://gitlab.example.com/git/", token: "glpat-secret", aliases: ["git.example.com"] };
+  const host = createGitLabHost(config, parts);
   const api = nock("https://gitlab.example.com/git/api/v4", { reqheaders: { "private-token": "glpat-secret" } });
-  return { host, api, clock };
+  return { host, api, clock, waits: parts.waits };
 }
 
 /** The answer to `GET /projects/:id/merge_requests/17`. */

@@ -102,6 +102,22 @@ test("an accepted place on the merge train that cannot be read any more is not c
   expect(await host.merge(change, keep)).toEqual({ kind: "refused", reason });
 });
 
+test("that waits for a limit is among the writes that wait", async () => {
+  const { host, api, clock, waits } = mergeUnderTest();
+  api.get(MERGE_REQUEST).reply(200, mergeRequest());
+  api.put(MERGE).reply(429, {}, { "retry-after": "30" });
+  const sleep = clock.sleep.bind(clock);
+  const waiting: unknown[] = [];
+  clock.sleep = (ms, signal) => {
+    waiting.push(...waits.current());
+    return sleep(ms, signal);
+  };
+  const answers = [intent, undefined];
+  await host.merge(change, () => Promise.resolve(answers.shift()));
+  expect(waiting).toEqual([expect.objectContaining({ host: host.id, reason: "asked" })]);
+  expect(waits.current()).toEqual([]);
+});
+
 test("is confirmed again before each further try", async () => {
   const { host, api } = mergeUnderTest();
   api
@@ -292,6 +308,7 @@ describe("the source branch", () => {
     api.put(MERGE).reply(200, merged);
     api.get(MERGE_REQUEST).reply(200, merged);
     api.get(BRANCH).reply(200, { commit: { id: HEAD }, protected: false });
+    answerNobodyElse(api);
     api.delete(BRANCH).reply(429, {}, { "retry-after": "30" });
     api.get(BRANCH).reply(200, { commit: { id: OTHER }, protected: false });
     expect(await host.merge(change, remove)).toEqual({
