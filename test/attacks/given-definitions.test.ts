@@ -2,6 +2,7 @@ import { describe, expect, test } from "@jest/globals";
 import type { FileChanges } from "../../sandbox/forge.js";
 import type { HostId } from "../../src/names.js";
 import { HOSTS, startBot, type Bot, type BotOptions } from "../scenarios/bot.js";
+import { section } from "../scenarios/plan-comment.js";
 import { applicationResource, asYaml, changeOf, configMap } from "../scenarios/resources.js";
 import { cloneUrlOf } from "../scenarios/sets.js";
 
@@ -119,5 +120,54 @@ describe.each(HOSTS)("a definition that a parent gives to a child with unchanged
     elsewhere.metadata.annotations["argocd.argoproj.io/tracking-id"] = "other:argoproj.io/Application:argocd/prod";
     bot.argocd.addApplication(elsewhere);
     await expectRefused(bot, one, "svc sync", "root no longer applies its definition");
+  });
+});
+
+/** A folder `root` with the definition of its child `prod` as a file. */
+const byFile = (host: HostId, more: Partial<BotOptions> = {}): Promise<Bot> =>
+  family(host, {
+    ...more,
+    files: (url) => ({
+      "root/Chart.yaml": null,
+      "root/values.yaml": null,
+      "root/templates/prod.yaml": null,
+      "root/prod.yaml": asYaml(prod(url, "apps/prod")),
+    }),
+  });
+
+const evilFile = ({ forge }: Bot): FileChanges => ({ "root/prod.yaml": asYaml(prod(cloneUrlOf(forge), "apps/evil")) });
+
+describe.each(HOSTS)("a definition that a child's own file gives it below a parent, on %s", (host) => {
+  test("is not written by a sync of the parent alone while another pull request holds the child", async () => {
+    const bot = await byFile(host);
+    const other = await bot.open(changeOf(["prod"], "2"));
+    const one = await bot.open(evilFile(bot));
+    for (const command of COMMANDS) await expectRefused(bot, one, command, /`?prod`?: .*locked by/i);
+    await bot.comment(one, "svc sync -a root");
+    expect(bot.lastComment(one)).toContain("A sync of `root` would write the definition of `prod`");
+    await bot.comment(other, "svc unlock");
+    await bot.idle();
+    bot.expectChanges("sync root", "sync prod");
+    await bot.comment(one, "svc sync");
+    expect(bot.changes()).toEqual(["sync root", "sync prod"]);
+  });
+
+  test("is not written by a sync of the parent alone where the lock of the child was released since", async () => {
+    const bot = await byFile(host);
+    const one = await bot.open(evilFile(bot));
+    await bot.comment(one, "svc unlock -a prod");
+    const free = /Its sync writes the definition of prod, which is no longer locked by this [PM]R/;
+    for (const command of COMMANDS.slice(1)) await expectRefused(bot, one, command, free);
+  });
+
+  test("is planned and locked with the parent alone, where no plan came before", async () => {
+    const bot = await byFile(host, { config: { defaults: { autoplan: false } } });
+    const one = await bot.open(evilFile(bot));
+    await bot.comment(one, "svc plan -a root");
+    expect(section(bot.lastComment(one), "prod")).toMatch(/Locked by this [PM]R/);
+    bot.expectChanges("sync root", "sync prod");
+    await bot.comment(one, "svc sync");
+    expect(bot.changes()).toEqual(["sync root", "sync prod"]);
+    expect(bot.liveValue("prod")).toBe("evil");
   });
 });

@@ -64,6 +64,7 @@ import {
 } from "./approval.js";
 import { readMissed } from "./missed.js";
 import { checksOfMerge } from "./sync-checks.js";
+import { writersIn } from "./writers.js";
 
 export type FactSource = ApprovalContext &
   Pick<
@@ -218,6 +219,7 @@ export function* storedFacts(stored: Stored): Generator<void, Facts> {
   const recordsOf = byApplication(records);
   yield;
   const reachedFrom = plan === undefined ? () => [] : checkedIn(plan);
+  const writers = writersIn(plan);
   yield;
   const requires = requirementsIn(plan, { change, settings, holds });
   yield;
@@ -228,7 +230,7 @@ export function* storedFacts(stored: Stored): Generator<void, Facts> {
     const foreign = (recordsOf.get(application) ?? []).filter((other) => other !== record);
     applications.push({
       application,
-      planned: one && plannedFacts(one, reachedFrom),
+      planned: one && { ...plannedFacts(one, reachedFrom), writtenBy: writers(application) },
       lock: lockOf.get(application),
       record: record && { ...recordFacts(record, change), ...(isStaged && { endedAt: endOf(record) }) },
       foreign: foreign.map((other) => recordFacts(other, change)),

@@ -26,24 +26,22 @@ export function selectedOf({ applications, asker }: Facts): readonly Application
 
 /** The applications whose definition a sync of this one writes, and that wait for a sync of their own. */
 export function writtenBy({ application }: ApplicationFacts, { applications }: Facts): readonly ApplicationFacts[] {
-  const known = byParent.get(applications) ?? groupedBy(applications.filter(isWritten), parentOf);
-  byParent.set(applications, known);
-  return known.get(application) ?? [];
+  let known = byParent.get(applications);
+  if (known === undefined) {
+    const pairs = applications.flatMap((child) =>
+      (child.planned?.writtenBy ?? []).map((parent) => ({ parent, child })),
+    );
+    known = groupedBy(pairs, ({ parent }) => parent);
+    byParent.set(applications, known);
+  }
+  return known.get(application)?.map(({ child }) => child) ?? [];
 }
 
 /** Each gate asks for each of thousands of applications. */
 const byParent = new WeakMap<
   Facts["applications"],
-  ReadonlyMap<ApplicationName | undefined, readonly ApplicationFacts[]>
+  ReadonlyMap<ApplicationName, readonly { readonly child: ApplicationFacts }[]>
 >();
-
-function isWritten({ planned }: ApplicationFacts): boolean {
-  return planned?.definedBy !== undefined && planned.atMerge === undefined;
-}
-
-function parentOf({ planned }: ApplicationFacts): ApplicationName | undefined {
-  return planned?.definedBy;
-}
 
 /** The locks of others that bar a command: those of the applications, and of what their sync writes definitions of. */
 export function foreignLocksOf(

@@ -168,8 +168,10 @@ export interface PlannedFacts {
   readonly unchanged: boolean;
   /** Why svc does not deploy it: it takes effect at the merge. */
   readonly atMerge: string | undefined;
-  /** The parent whose sync writes its definition. */
+  /** The parent that gives it the definition it is planned with, and has to be deployed before it. */
   readonly definedBy?: ApplicationName | undefined;
+  /** The parents whose sync writes its definition, also if its own file says the same. */
+  readonly writtenBy?: readonly ApplicationName[] | undefined;
   /** Why it could not be evaluated; untrusted. */
   readonly failure: string | undefined;
   /** Whether it is rendered only after the head is approved. */

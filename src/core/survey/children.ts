@@ -78,6 +78,7 @@ export async function followedChildren(
   const planned = new Map(subjects.map((one) => [one.name, one]));
   const affected = new Map(found.subjects.map((one) => [one.name, one]));
   const given = new Map<LiveSubject, { readonly parent: LiveSubject; readonly child: DefinedChild }>();
+  const asTheyAre = new Map<LiveSubject, LiveSubject>();
   const kept: (Below & { readonly subject: Subject })[] = [];
   for (const parent of subjects) {
     if (parent.kind !== "live") continue;
@@ -88,6 +89,7 @@ export async function followedChildren(
       if (subject === undefined || subject === parent) continue;
       if (subject.kind === "live" && !given.has(subject)) {
         if (isGiven(subject, parent, child, found.everyApplication, context)) given.set(subject, { parent, child });
+        else if (!planned.has(name) && isRewritten(subject, child)) asTheyAre.set(subject, subject);
       } else if (aboveUnknown(subject) === parent.name && child.head !== undefined && child.set === undefined) {
         kept.push({ subject, name: subject.name, parent, child });
       }
@@ -103,7 +105,12 @@ export async function followedChildren(
     if (isSame && !planned.has(subject.name)) return [];
     return [[subject, isSame ? { ...now, definedBy: undefined } : now] as const];
   });
-  return new Map<Subject, LiveSubject | UnreadableSubject>([...followed, ...stay.flat()]);
+  return new Map<Subject, LiveSubject | UnreadableSubject>([...asTheyAre, ...followed, ...stay.flat()]);
+}
+
+/** Whether the head of its parent gives another definition to a child that a sync of its own deploys. */
+function isRewritten({ autoSynced, notDriven }: LiveSubject, { base, head }: DefinedChild): boolean {
+  return !autoSynced && notDriven === undefined && head !== undefined && !(base && specEqual(base, head));
 }
 
 /** The parent of a running application whose own file is gone or says too little: only the parent's render tells its definition. */
