@@ -37,7 +37,10 @@ const REMOTE_PROBLEMS: readonly (readonly [RegExp, string])[] = [
     "the host redirects to another address. Redirects are not followed, so configure the host's final address",
   ],
   [/couldn't find remote ref/, "the host does not offer the head commit yet"],
-  [/not our ref|does not allow request for unadvertised object/, "the host no longer has one of the commits"],
+  [
+    /not our ref|does not allow request for unadvertised object/,
+    "the host does not have one of the commits yet, or no longer",
+  ],
   [
     /Could not resolve (?:host|proxy)|Failed to connect|Connection refused|Connection reset|Empty reply|Couldn't connect/,
     "the host cannot be reached. Check its address, the network and the proxy",
@@ -58,8 +61,13 @@ export function remoteProblem(failure: GitFailure): string | undefined {
   if (failure.kind === "too-much-output") return "its list of files is too long";
   if (failure.kind === "too-deep") return "it contains a path that is too long";
   if (failure.kind === "not-started") return "git could not be started. Install git 2.39 or newer";
-  if (failure.kind === "unknown-commit") return "the host no longer has one of the commits";
+  if (failure.kind === "unknown-commit") return "the host does not have one of the commits yet, or no longer";
   return REMOTE_PROBLEMS.find(([pattern]) => pattern.test(failure.stderr))?.[1];
+}
+
+/** Whether git says that the host has no such ref. */
+export function isRefMissing(error: unknown, ref: string): boolean {
+  return error instanceof GitFailure && error.stderr.split("\n").includes(`fatal: couldn't find remote ref ${ref}`);
 }
 
 /** Whether the mirror on disk may be the cause, because it is full or damaged, rather than the host. */

@@ -2,7 +2,7 @@ import { mkdir, readdir, readFile, rm, stat, writeFile } from "node:fs/promises"
 import { join } from "node:path";
 import type { Revision } from "../core/model/brand.js";
 import type { CloneSource } from "../core/ports/code-host.js";
-import { environmentFor, GitFailure, REMOTE, runGitProcess, startGit } from "./git-process.js";
+import { environmentFor, GitFailure, isRefMissing, REMOTE, runGitProcess, startGit } from "./git-process.js";
 import { type GitObject, ObjectReader } from "./object-reader.js";
 
 interface MirrorLimits {
@@ -35,6 +35,8 @@ const SMALL_CONTENTS = "--filter=blob:limit=65536";
 export interface WantedRef {
   readonly from: string;
   readonly into: string;
+  /** The commit to fetch if the host has no such ref. */
+  readonly otherwise?: Revision;
 }
 
 /** A bare repository on disk without remotes, hooks and credentials. History and contents come on demand. One call at a time. */
@@ -166,10 +168,15 @@ export class MirrorRepository {
     if (this.#looseRefs > MAX_LOOSE_REFS) await this.#joinRefs(signal);
     this.#looseRefs += wanted.length;
     this.#asked += wanted.length;
-    const refspecs = wanted.map(({ from, into }) => `+${from}:${into}`);
-    const filter = first ? NO_CONTENTS : SMALL_CONTENTS;
-    const args = [...FETCH, ...FETCH_OPTIONS, filter, "--depth=1", "--end-of-options", REMOTE, ...refspecs];
-    await this.remote(args, source, signal);
+    const options = [...FETCH, ...FETCH_OPTIONS, first ? NO_CONTENTS : SMALL_CONTENTS, "--depth=1", "--end-of-options"];
+    const fetch = (refs: readonly WantedRef[]) =>
+      this.remote([...options, REMOTE, ...refs.map(({ from, into }) => `+${from}:${into}`)], source, signal);
+    await fetch(wanted).catch(async (error: unknown) => {
+      const { from, otherwise } = wanted.find((one) => isRefMissing(error, one.from)) ?? {};
+      if (otherwise === undefined) throw error;
+      const others = wanted.map((one) => (one.from === from ? { ...one, from: otherwise } : one));
+      return fetch(others);
+    });
   }
 
   /** Fetches the history of these commits, `depth` parents deep, with one call to the host. */

@@ -372,7 +372,7 @@ function refsOf({ number }: ChangeRequestRef): string {
 function refsToFetch(change: ChangeRequest, { headRef }: CloneSource): readonly WantedRef[] {
   const refs = refsOf(change);
   return [
-    { from: change.state === "open" ? headRef : change.headRevision, into: `${refs}/head` },
+    { from: headRef, otherwise: change.headRevision, into: `${refs}/head` },
     { from: change.baseRevision, into: `${refs}/base` },
     { from: change.mergeBase, into: `${refs}/merge-base` },
   ];

@@ -20,6 +20,9 @@ import { chain, writeHistory } from "./history.js";
 
 const run = promisify(execFile);
 
+/** A commit that no repository has. */
+const NOWHERE = revision("9".repeat(40));
+
 let host: GitHost;
 let dataDir: string;
 const closings: (() => Promise<void>)[] = [];
@@ -462,15 +465,17 @@ describe("change requests that wait for the same repository", () => {
 
   test("one whose head is refused fails alone, and is not fetched with others again", async () => {
     const { opened, changes, release, read } = await busy();
+    await host.setRef("refs/pull/4/head", undefined);
     const texts = changes.map((change) =>
-      read(change, {}, change.number === 4 ? { headRef: "refs/pull/99/head" } : {}).catch((error: unknown) => error),
+      read(change.number === 4 ? { ...change, headRevision: NOWHERE } : change).catch((error: unknown) => error),
     );
     await release();
     const [second, third, fourth, fifth] = await Promise.all(texts);
     expect([second, third, fifth]).toEqual(["2\n", "3\n", "5\n"]);
-    expect(fourth).toEqual(expect.objectContaining({ message: expect.stringContaining("does not offer the head") }));
-    // Two for all of them, three for each that succeeds and two for the other one.
-    expect(host.requests.length).toBeLessThanOrEqual(2 + 3 * 3 + 2);
+    const message = expect.stringContaining("does not have one of the commits");
+    expect(fourth).toEqual(expect.objectContaining({ message }));
+    // For all of them two by refs and three by commit, three for each that succeeds, and five for the other one as for all.
+    expect(host.requests.length).toBeLessThanOrEqual(5 + 3 * 3 + 5);
     expect(opened.log.lines.filter(({ level }) => level === "warn" || level === "error")).toEqual([]);
   });
 
@@ -634,13 +639,20 @@ describe("failures", () => {
   test.each([
     ["wrong credentials", { authorization: "Basic d3Jvbmc6eA==" }, /does not accept the credentials/],
     ["no credentials", { authorization: undefined }, /does not accept the credentials/],
-    ["a head that is not offered", { headRef: "refs/pull/99/head" }, /does not offer the head/],
   ])("%s: the message names the repository and the cure", async (_name, changes, message) => {
     const change = await host.change(1, { "README.md": "one\n" });
     const error = await failure(mirror().open(change, host.source(1, changes)));
     expect(error.message).toMatch(/^the repository acme\/deploy could not be read: /);
     expect(error.message).toMatch(message);
     expect(`${error.message} ${String(error.cause)}`).not.toContain("d3Jvbmc6eA");
+  });
+
+  test("a head that the host offers neither by its ref nor as a commit", async () => {
+    const change = await host.change(1, { "README.md": "one\n" });
+    const error = await failure(mirror().open({ ...change, headRevision: NOWHERE }, host.source(99)));
+    expect(error.message).toMatch(
+      /^the repository acme\/deploy could not be read: the host does not have one of the commits/,
+    );
   });
 
   test.each([

@@ -38,8 +38,8 @@ export class StoredRepositories implements Repositories {
     if (stored === undefined) throw failure(change, "the host does not know it");
     const { store, name } = stored;
     const key = `${source.url} ${change.headRevision}`;
-    const head = change.state === "open" ? source.headRef : change.headRevision;
-    if (!this.#opened.has(key) && (await store.resolve(name, head)) !== change.headRevision) {
+    const [offered, head] = [await store.resolve(name, source.headRef), change.headRevision];
+    if (!this.#opened.has(key) && (offered ?? (await store.resolve(name, head))) !== head) {
       throw new HeadMoved(`the head of ${change.repository} ${change.number} moved during the fetch`);
     }
     this.#opened.add(key);
@@ -151,7 +151,9 @@ class StoredSnapshot implements RepositorySnapshot {
   }
 
   #commit(id: string): CommitFacts {
-    if (this.#objects.commit(id) === undefined) throw failure(this.change, "the host no longer has one of the commits");
+    if (this.#objects.commit(id) === undefined) {
+      throw failure(this.change, "the host does not have one of the commits yet, or no longer");
+    }
     return readCommit(this.#objects, id);
   }
 
