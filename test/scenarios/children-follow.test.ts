@@ -207,6 +207,23 @@ describe.each(HOSTS)("a child follows its parent on %s", (host) => {
     expect([bot.liveValue("child", "size"), bot.liveValue("child", "color")]).toEqual([deployed, "blue"]);
   });
 
+  test.each([
+    ["is removed", "{{ .Values.size }}", undefined],
+    ["changes", '"s"', "s3"],
+  ])("a double of its file that %s where its parent does not look changes nothing of it", async (_, size, changed) => {
+    const double = (value: string) => asYaml(child("https://git.example.org/acme/x", value));
+    const bot = await startFamily(host, "s", {}, (repoURL) => ({
+      "docs/child.yaml": double("s2"),
+      "apps/root/templates/all.yaml": asYaml(child(repoURL, "s")).replace('"s"', size),
+    }));
+    const one = await bot.open({ "docs/child.yaml": changed === undefined ? null : double(changed), ...BLUE });
+    expect(section(bot.lastComment(one), "child")).toContain("-  color: red\n+  color: blue\n");
+    bot.expectChanges("sync child");
+    await bot.comment(one, "svc sync");
+    expect([bot.liveValue("child", "size"), bot.liveValue("child", "color")]).toEqual(["s", "blue"]);
+    expect(bot.changes()).toEqual(["sync child"]);
+  });
+
   test("one that its sync starts is what the plan shows below it, and keeps svc from no merge", async () => {
     const bot = await startBot({
       host,

@@ -24,7 +24,7 @@ import { withoutCredentials } from "../secrets/hide-in-text.js";
 import { drivingObstacle } from "../survey/driving-right.js";
 import { boundNow } from "../survey/effects.js";
 import { destinationText, identityOf } from "../survey/members.js";
-import { lackedBy, noteLacked } from "../survey/survey.js";
+import { lackedBy, noteLacked } from "../survey/survey-afresh.js";
 
 interface SyncedSoFar {
   /** The applications that the sync was for. */

@@ -59,6 +59,7 @@ function givenTo({ definedBy, head, live }: LiveSubject): readonly string[] | un
   return [`planned with the definition that ${definedBy} gives it at this commit: a sync deploys ${definedBy} first`];
 }
 
+/** Said of an application among whose manifests its own definition changes. */
 export const APPLIES_ITSELF =
   "applies a changed definition of itself: this is what its present definition makes of the commit. Plan again after its sync to see what the new one does";
 

@@ -30,7 +30,7 @@ import { differingObjects, digestOfRender, type DigestSource } from "../render/d
 import { type RenderSource, renderHead, renderInputs } from "../render/render.js";
 import { behindOf } from "../survey/behind-base.js";
 import { boundAfresh } from "../survey/effects.js";
-import { noteLacked } from "../survey/survey.js";
+import { noteLacked } from "../survey/survey-afresh.js";
 import { releaseSkipped } from "./locks.js";
 import { decideMerge } from "./merge.js";
 import { noteNextStage } from "./next-stage.js";

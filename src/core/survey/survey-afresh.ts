@@ -1,20 +1,14 @@
-import { detect, scanSides } from "../detect/scan/affected.js";
-import { type Application, type ApplicationSet, specEqual } from "../model/application.js";
+import { type AffectedApplication, detect, type Detection, scanSides } from "../detect/scan/affected.js";
+import { type Application, type ApplicationSet, digestOf, specEqual } from "../model/application.js";
 import type { ApplicationName } from "../model/brand.js";
+import type { ChangeRequest } from "../model/change-request.js";
 import { mapInTurns, nextTurn } from "../model/collections.js";
 import { jsonEqual } from "../model/json.js";
 import { isPlanOf, type Plan } from "../model/plan/plan.js";
-import type { Stoppable } from "../ports/context.js";
+import type { OpenedChange, Stoppable } from "../ports/context.js";
 import type { Deployer } from "../ports/deployer.js";
-import {
-  lackedBy,
-  NO_SETS,
-  readLiveSets,
-  survey,
-  type Survey,
-  type SurveyOptions,
-  type SurveySource,
-} from "./survey.js";
+import type { PlanStore } from "../ports/stores.js";
+import { NO_SETS, readLiveSets, survey, type Survey, type SurveyOptions, type SurveySource } from "./survey.js";
 
 /**
  * A survey for an answer such as "no applications are affected": what Argo CD listed some seconds ago may lack a new
@@ -56,6 +50,39 @@ async function otherThan(
     return same && old !== undefined && specEqual(old.spec, one.spec) ? [] : [one];
   });
   return others.flat();
+}
+
+/**
+ * The applications that a change request affects and that the plan of its head does not name; undefined if there are none. One that a
+ * sync has created since does not count, as long as its definition is the planned one.
+ */
+export function lackedBy(
+  plan: Plan | undefined,
+  { applications }: Pick<Detection, "applications">,
+  change: ChangeRequest,
+): readonly ApplicationName[] | undefined {
+  if (!isPlanOf(plan, change)) return undefined;
+  const named = new Set([...plan.applications, ...plan.notDeployed].map(({ application }) => application));
+  const members = [...plan.applications.map(({ effect }) => effect), ...plan.applicationSets].flatMap(
+    (one) => one.members,
+  );
+  const isStarted = ({ name, live }: AffectedApplication) => {
+    const digest = live && digestOf(live.spec);
+    return digest !== undefined && members.some((one) => one.application === name && one.digest === digest);
+  };
+  const lacks = applications.filter((one) => !named.has(one.name) && !isStarted(one)).map(({ name }) => name);
+  return lacks.length === 0 ? undefined : lacks;
+}
+
+/** Notes in a plan what it lacks, so that its next step and the commit status say so until it is made again. */
+export async function noteLacked(
+  plan: Plan | undefined,
+  lacks: Plan["lacks"],
+  { plans, change }: Pick<OpenedChange, "change"> & { readonly plans: Pick<PlanStore, "find" | "save"> },
+): Promise<void> {
+  if (!isPlanOf(plan, change) || JSON.stringify(plan.lacks) === JSON.stringify(lacks)) return;
+  const stored = await plans.find(change);
+  if (isPlanOf(stored, change)) await plans.save({ ...stored, lacks });
 }
 
 /**

@@ -5,7 +5,6 @@ import {
   type Application,
   type ApplicationSet,
   type ApplicationSpec,
-  digestOf,
   isAutoSynced,
   isHydrated,
   type LiveApplication,
@@ -18,13 +17,13 @@ import { allInTurns, nextTurn } from "../model/collections.js";
 import { byApplication, type Deployment, isDeployedAt } from "../model/deployment.js";
 import { safeMessage } from "../model/errors.js";
 import type { AllHostWords } from "../model/host-words.js";
-import { isPlanOf, type NotDeployed, type Plan } from "../model/plan/plan.js";
+import type { NotDeployed } from "../model/plan/plan.js";
 import type { Subject, UnreadableSubject } from "../model/subject.js";
 import type { Clock } from "../ports/clock.js";
 import type { OpenedChange, Stoppable } from "../ports/context.js";
 import type { Deployer, Naming } from "../ports/deployer.js";
 import type { ManifestScanner } from "../ports/manifest-scanner.js";
-import type { DeploymentStore, PlanStore } from "../ports/stores.js";
+import type { DeploymentStore } from "../ports/stores.js";
 import {
   definedElsewhere,
   definitionObstacle,
@@ -96,6 +95,7 @@ export async function survey(
     everyApplication,
     byName: new Map(everyApplication.map((one) => [one.name, one])),
     recordsOf: byApplication(records),
+    touched: new Set([...affected.map(({ name }) => name), ...detection.notFollowing.map((one) => one.application)]),
     baseTip,
     sets: detection.applicationSets,
     context,
@@ -117,39 +117,6 @@ export async function survey(
     subjects: looked.flatMap((one) => ("reason" in one ? [] : [one])),
     notDeployed: [...looked.flatMap((one) => ("reason" in one ? [one] : [])), ...detection.notFollowing],
   };
-}
-
-/**
- * The applications that a change request affects and that the plan of its head does not name; undefined if there are none. One that a
- * sync has created since does not count, as long as its definition is the planned one.
- */
-export function lackedBy(
-  plan: Plan | undefined,
-  { applications }: Pick<Detection, "applications">,
-  change: ChangeRequest,
-): readonly ApplicationName[] | undefined {
-  if (!isPlanOf(plan, change)) return undefined;
-  const named = new Set([...plan.applications, ...plan.notDeployed].map(({ application }) => application));
-  const members = [...plan.applications.map(({ effect }) => effect), ...plan.applicationSets].flatMap(
-    (one) => one.members,
-  );
-  const isStarted = ({ name, live }: AffectedApplication) => {
-    const digest = live && digestOf(live.spec);
-    return digest !== undefined && members.some((one) => one.application === name && one.digest === digest);
-  };
-  const lacks = applications.filter((one) => !named.has(one.name) && !isStarted(one)).map(({ name }) => name);
-  return lacks.length === 0 ? undefined : lacks;
-}
-
-/** Notes in a plan what it lacks, so that its next step and the commit status say so until it is made again. */
-export async function noteLacked(
-  plan: Plan | undefined,
-  lacks: Plan["lacks"],
-  { plans, change }: Pick<OpenedChange, "change"> & { readonly plans: Pick<PlanStore, "find" | "save"> },
-): Promise<void> {
-  if (!isPlanOf(plan, change) || JSON.stringify(plan.lacks) === JSON.stringify(lacks)) return;
-  const stored = await plans.find(change);
-  if (isPlanOf(stored, change)) await plans.save({ ...stored, lacks });
 }
 
 /** An application that this change request deployed stays affected until it runs this head or is rolled back. */
@@ -202,6 +169,8 @@ interface Surroundings {
   readonly everyApplication: readonly Application[];
   readonly byName: ReadonlyMap<ApplicationName, Application>;
   readonly recordsOf: ReadonlyMap<ApplicationName, readonly Deployment[]>;
+  /** The applications of which the change request changes what they read, or their files. */
+  readonly touched: ReadonlySet<ApplicationName>;
   readonly baseTip: ReadonlyMap<ApplicationName, Application>;
   readonly sets: Detection["applicationSets"];
   readonly context: SurveySource;
@@ -236,8 +205,25 @@ async function lookAt(affected: AffectedApplication, around: Surroundings): Prom
   // Comes first: a change request that may not drive an application must not lock it either.
   if (obstacle !== undefined) return { application: name, reason: obstacle };
   const definedIn = definedElsewhere(live, { live: around.byName, change });
-  const found = await lookAtDriven(affected, claim, around);
+  const found = await lookAtDriven(asApplied(affected, live, around), claim, around);
   return definedIn.length === 0 ? found : { ...found, definedIn };
+}
+
+/**
+ * Takes the definition that runs where the files say nothing certain, or nothing any more, and nothing changes of what the parent
+ * reads that Argo CD tracks: then these files are not what it is applied from.
+ */
+function asApplied(
+  affected: AffectedApplication,
+  { name, parent, owningSet }: LiveApplication,
+  { byName, touched, context: { change } }: Surroundings,
+): AffectedApplication {
+  if (affected.kind !== "deleted" && affected.problem === undefined) return affected;
+  const above = parent === undefined || parent === name || owningSet !== undefined ? undefined : byName.get(parent);
+  const mayRead = above !== undefined && movingPositions(above.spec, change).length > 0;
+  if (!mayRead || touched.has(above.name)) return affected;
+  const { live, base, reasons } = affected;
+  return { name, live, base, reasons, kind: "existing", specChanged: false };
 }
 
 /** What may not come into its project is neither locked nor rendered. */
