@@ -224,6 +224,23 @@ describe.each(HOSTS)("a child follows its parent on %s", (host) => {
     expect(bot.changes()).toEqual(["sync child"]);
   });
 
+  test("one whose file is gone is not said to be deleted while its parent cannot be rendered", async () => {
+    const bot = await startFamily(host, "s");
+    const template = asYaml(child(bot.forge.cloneUrl(REPOSITORY), "s")).replace('"s"', "{{ .Values.size }}");
+    const removed = { "apps/root/templates/all.yaml": null, "apps/root/templates/child.yaml": template };
+    const fault = { kind: "status", status: 500, body: "{}" } as const;
+    const remove = bot.argocd.faults.add({ path: /\/applications\/root\/manifests$/, fault });
+    const one = await bot.open({ ...removed, ...BLUE });
+    expect(section(bot.lastComment(one), "root")).toContain("could not be evaluated");
+    expect(section(bot.lastComment(one), "child")).toContain(
+      "only the render of root tells whether it is deleted, and root could not be evaluated",
+    );
+    expect(bot.lastComment(one)).not.toContain("will be deleted");
+    remove();
+    await bot.comment(one, "svc plan");
+    expect(section(bot.lastComment(one), "child")).toContain("-  color: red\n+  color: blue\n");
+  });
+
   test("one that its sync starts is what the plan shows below it, and keeps svc from no merge", async () => {
     const bot = await startBot({
       host,

@@ -297,7 +297,7 @@ async function followParents(
   for (let level = 0; ; level += 1) {
     const now = await withChildren(found, [...facts], context);
     const children = await withGenerated(planned.subjects, facts, now, context);
-    const followed = await followedChildren(planned.subjects, children, now, context);
+    const followed = await followedChildren(planned, children, now, context);
     const given = await givenChildren(planned.subjects, children, now, context);
     if (followed.size + given.length === 0) break;
     const again = [...followed.values()].map((one) => (level < MAX_LEVELS ? one : inCircle(one)));

@@ -16,7 +16,7 @@ import { isOfReplaced } from "../model/deployment.js";
 import type { DefinitionChange, Member } from "../model/effect.js";
 import { safeMessage } from "../model/errors.js";
 import type { AllHostWords } from "../model/host-words.js";
-import { isPlanOf, type NotDeployed, type Plan } from "../model/plan/plan.js";
+import { type ApplicationPlan, isPlanOf, type NotDeployed, type Plan } from "../model/plan/plan.js";
 import type { LiveSubject, Subject, UnreadableSubject } from "../model/subject.js";
 import type { Commits, OpenedChange, Stoppable } from "../ports/context.js";
 import type { Deployer, Naming } from "../ports/deployer.js";
@@ -65,11 +65,11 @@ export interface FollowedSource extends OpenedChange {
 /**
  * The subjects whose definition the head of another one changes, with the one that they get: a sync deploys the parent
  * first. Without those that have it already, and those whose definition this change request may not change. Those whose file is gone
- * or says too little, and that their parent applies, from a template for instance, are planned by its render.
- * @param subjects what is planned. Of what `-a` leaves out, those count whose definition the sync of a planned parent writes.
+ * or says too little, and that their parent applies, from a template for instance, are planned by its render; without that, nobody
+ * can tell what becomes of them. Of what `-a` leaves out, those count whose definition the sync of a planned parent writes.
  */
 export async function followedChildren(
-  subjects: readonly Subject[],
+  { subjects, evaluated }: { readonly subjects: readonly Subject[]; readonly evaluated: readonly ApplicationPlan[] },
   children: DefinedChildren,
   found: Survey,
   context: FollowedSource,
@@ -105,7 +105,15 @@ export async function followedChildren(
     if (isSame && !planned.has(subject.name)) return [];
     return [[subject, isSame ? { ...now, definedBy: undefined } : now] as const];
   });
-  return new Map<Subject, LiveSubject | UnreadableSubject>([...asTheyAre, ...followed, ...stay.flat()]);
+  const unknown = new Set(evaluated.filter(({ kind }) => kind === "unevaluated").map(({ application }) => application));
+  const undecided = subjects.flatMap((subject) => {
+    const parent = aboveUnknown(subject);
+    if (subject.kind !== "deleted" || parent === undefined || !unknown.has(parent)) return [];
+    const { name, sourceFile, definedIn, definition } = subject;
+    const problem = `only the render of ${parent} tells whether it is deleted, and ${parent} could not be evaluated`;
+    return [[subject, { kind: "unreadable", name, sourceFile, definedIn, definition, problem }] as const];
+  });
+  return new Map<Subject, LiveSubject | UnreadableSubject>([...asTheyAre, ...followed, ...stay.flat(), ...undecided]);
 }
 
 /** Whether the head of its parent gives another definition to a child that a sync of its own deploys. */
