@@ -96,4 +96,14 @@ describe("events of provider A and provider B", () => {
     await bot.comment(one, "svc sync");
     expect(bot.liveValue("web")).toBe("2");
   });
+
+  // GitHub's interface knows a pull request some seconds after its webhook tells of it.
+  test.each(["hosta", "hostb"] as const)("%s: what the host cannot show yet is looked for again", async (host) => {
+    const bot = await startBot({ host });
+    const fault = { kind: "status", status: 404, body: '{"message":"Not Found"}' } as const;
+    bot.forge.faults.add({ method: "GET", path: /\/(?:pulls|merge_requests)\/\d+$/, times: 2, fault });
+    const one = await bot.open(changeOf(["web"]));
+    expect(bot.answers(one)).toHaveLength(1);
+    expect(planned(bot.lastComment(one))).toEqual(["web"]);
+  });
 });

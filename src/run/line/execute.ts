@@ -6,7 +6,7 @@ import { isDeploying, runCommand } from "../../core/commands/commands.js";
 import { close } from "../../core/commands/locks.js";
 import { resumeDeployment, resumeSynced } from "../../core/commands/resume.js";
 import { type ChangeRequest, type ChangeRequestRef, changeRequestRef } from "../../core/model/change-request.js";
-import { HeadMoved } from "../../core/model/errors.js";
+import { BaseBranchGone, HeadMoved, HostFailure, NotServed } from "../../core/model/errors.js";
 import type { CommandResultOf } from "../../core/model/result.js";
 import type { Settings } from "../../core/model/settings.js";
 import type { OwnComment } from "../../core/ports/code-host.js";
@@ -91,6 +91,26 @@ export async function withFreshFacts<T>(work: () => Promise<T>): Promise<T> {
     if (error instanceof HeadMoved) return work();
     throw error;
   });
+}
+
+const FIND_PAUSES_MS = [1000, 2000, 4000];
+
+/** Reads a change request of which its host told. A host may do so some seconds before it finds the change request itself. */
+export async function findToldOf(ref: ChangeRequestRef, { host, clock, signal }: Run): Promise<ChangeRequest> {
+  for (const pause of FIND_PAUSES_MS) {
+    try {
+      return await host.getChangeRequest(ref, signal);
+    } catch (error) {
+      if (!isUnknownYet(error)) throw error;
+    }
+    await clock.sleep(pause, signal);
+  }
+  return host.getChangeRequest(ref, signal);
+}
+
+function isUnknownYet(error: unknown): boolean {
+  if (error instanceof NotServed || error instanceof BaseBranchGone) return false;
+  return error instanceof HostFailure && error.reason === "not-found";
 }
 
 /** Runs a permitted command. Returns the change request as it is afterwards: somebody may have merged or closed it meanwhile. */

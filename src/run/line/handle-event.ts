@@ -6,7 +6,7 @@ import { judgeGroup } from "../around/merge-group.js";
 import { bringUpToDate, revisit } from "../around/revisit.js";
 import { takeTurn, tellOfLoss } from "../around/turns.js";
 import { ask, heedingStops, withPresentAccess } from "./ask.js";
-import { closeChangeRequest, execute, recover, withFreshFacts } from "./execute.js";
+import { closeChangeRequest, execute, findToldOf, recover, withFreshFacts } from "./execute.js";
 import { type Answerable, type CarriedOut, type Outcome } from "./outcome.js";
 import { permit } from "./permit.js";
 import { fetchPushed, type Run } from "./run.js";
@@ -46,7 +46,7 @@ async function obey(asked: Answerable, ref: ChangeRequestRef, given: Run): Promi
 }
 
 async function carryOut(asked: Answerable, ref: ChangeRequestRef, run: Run): Promise<CarriedOut> {
-  const change = await run.host.getChangeRequest(ref, run.signal);
+  const change = await findToldOf(ref, run);
   announcePlan(asked, change, run);
   run.attempt.found(change);
   const given = withPresentAccess(asked, ref, change);
