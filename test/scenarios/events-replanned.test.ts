@@ -16,6 +16,23 @@ describe.each(HOSTS)("also replanned on %s", (host) => {
     expect(await bot.locked(one)).toEqual(["web"]);
   });
 
+  test("reopened, and told late that it was closed: planned and locked nevertheless", async () => {
+    const bot = await startBot({ host });
+    const one = await bot.open(changeOf(["web"]));
+    await bot.loseWebhooks(async () => {
+      await bot.forge.close(REPOSITORY, one);
+    });
+    const { id } = bot.forge.deliveries.at(-1) ?? { id: "" };
+    await bot.loseWebhooks(() => bot.forge.reopen(REPOSITORY, one));
+    await bot.close(one);
+    bot.meanwhile("argocd", { path: /\/manifests$/ }, () => bot.forge.redeliver(id));
+    await bot.forge.reopen(REPOSITORY, one);
+    await bot.idle();
+    expect(planned(bot.lastComment(one))).toEqual(["web"]);
+    expect(await bot.locked(one)).toEqual(["web"]);
+    expect(bot.answers(one)).toHaveLength(2);
+  });
+
   test("a draft is planned on command only, and by itself once it is ready for review", async () => {
     const bot = await startBot({ host });
     const one = await bot.open(changeOf(["web"]), { draft: true });

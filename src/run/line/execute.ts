@@ -143,19 +143,27 @@ async function earlierComments(change: ChangeRequest, { host }: Run): Promise<re
   return host.listOwnComments(change).catch(() => undefined);
 }
 
-/**
- * Releases what a closed change request holds. Reads its state first: a late or repeated event proves nothing.
- * @param how `briefly` reads no repository, follows no rollout, and leaves the comment of the plan as it is.
- */
-export async function closeChangeRequest(ref: ChangeRequestRef, run: Run, how?: "briefly"): Promise<Outcome> {
+interface Closing {
+  /** Does what the event may have stopped. */
+  readonly ifOpen?: () => Promise<Outcome>;
+  /** Reads no repository, follows no rollout, and leaves the comment of the plan as it is. */
+  readonly briefly?: boolean;
+}
+
+/** Releases what a closed change request holds. Reads its state first: a late or repeated event proves nothing. */
+export async function closeChangeRequest(
+  ref: ChangeRequestRef,
+  run: Run,
+  { ifOpen, briefly = false }: Closing,
+): Promise<Outcome> {
   const change = await run.host.getChangeRequest(ref);
-  if (change.state === "open") return silent("still-open");
+  if (change.state === "open") return ifOpen === undefined ? silent("still-open") : ifOpen();
   if (change.state === "merged") await tellOfMerge(change, run);
   if (ref.repository !== change.repository) await forgetStatus(ref, run);
   // By what the host says whose it is: an old event may have nothing but a name.
   const records = await run.deployments.ofChange(change).catch(() => []);
   const isServed = allowsRepository(run.config.defaults.allowedRepos, change.host, change.repository);
-  const follows = change.state === "merged" && isServed && how === undefined;
+  const follows = change.state === "merged" && isServed && !briefly;
   if (follows) await startRollout(change, records, run);
   const result = await release(change, change.state, run);
   if (!isServed) return { kind: "answered", result };
@@ -168,7 +176,7 @@ export async function closeChangeRequest(ref: ChangeRequestRef, run: Run, how?: 
     });
     await publish(run.host, change, parts, { runId: run.runId, posting: postingOf(urgencyOf(result), run) });
   }
-  if (how === undefined) await showEnd(change, records, run);
+  if (!briefly) await showEnd(change, records, run);
   return { kind: "answered", result };
 }
 

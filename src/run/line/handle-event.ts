@@ -7,7 +7,7 @@ import { bringUpToDate, revisit } from "../around/revisit.js";
 import { takeTurn, tellOfLoss } from "../around/turns.js";
 import { ask, heedingStops, withPresentAccess } from "./ask.js";
 import { closeChangeRequest, execute, findToldOf, recover, withFreshFacts } from "./execute.js";
-import { type Answerable, type CarriedOut, type Outcome } from "./outcome.js";
+import { type Answerable, AUTOPLAN, type CarriedOut, type Outcome } from "./outcome.js";
 import { permit } from "./permit.js";
 import { fetchPushed, type Run } from "./run.js";
 
@@ -17,7 +17,7 @@ export async function handleEvent(event: HostEvent, run: Run): Promise<Outcome> 
   if (asked.kind === "silent") return asked;
   switch (asked.kind) {
     case "close":
-      return closeChangeRequest(event.change, run);
+      return closeChangeRequest(event.change, run, { ifOpen: () => obey(AUTOPLAN, event.change, run) });
     case "revisit":
       return revisit(event.change, run, (lifted) => obey(lifted, event.change, run));
     case "turn":

@@ -231,7 +231,7 @@ async function giveUp(event: HostEvent, run: Run): Promise<Outcome> {
     case "silent":
       return asked;
     case "close":
-      return closeChangeRequest(event.change, run, "briefly");
+      return closeChangeRequest(event.change, run, { briefly: true });
     case "revisit":
     case "lock-lost":
     case "marked":
