@@ -129,8 +129,8 @@ async function enqueue(
     } catch (error) {
       if (!(error instanceof HostFailure) || error.reason === "rate-limited") throw error;
       const pause = MERGE_PAUSES_MS[attempt];
-      // It may have been queued although GitHub failed, or no answer came.
-      if (!(error instanceof HostRefusal) || (error.status >= 500 && pause === undefined)) {
+      // It may have been queued although GitHub failed, also with status 200, or no answer came.
+      if (!(error instanceof HostRefusal) || pause === undefined) {
         const now = await queueOf(client, change);
         if (now?.isInMergeQueue === true && now.headRefOid === change.headRevision) return QUEUED;
         if (!(error instanceof HostRefusal) || now === undefined) throw error;

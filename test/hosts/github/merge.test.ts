@@ -325,6 +325,15 @@ test("an open revert is looked for among the pull requests into the same branch 
   expect(outcome).toEqual({ kind: "opened", number: 8, known: true });
 });
 
+/** What GitHub's GraphQL answers to a mutation that took too long, whatever became of it. */
+const TOO_LONG: [number, nock.Body] = [
+  200,
+  {
+    data: null,
+    errors: [{ message: "Something went wrong while executing your query. This may be the result of a timeout." }],
+  },
+];
+
 describe("the merge queue, where GitHub failed at each try", () => {
   const failed = "GitHub failed (502) when asked to put acme/deploy#7 into the merge queue";
   test.each([
@@ -332,7 +341,9 @@ describe("the merge queue, where GitHub failed at each try", () => {
     ["and has it not", {}, { kind: "refused", reason: expect.stringContaining("did not take this pull request") }],
     ["and has another head of it", { isInMergeQueue: true, headRefOid: OTHER }, { kind: "refused" }],
     ["and does not tell", undefined, failed],
-  ])("%s", async (_, last, expected) => {
+    ["with status 200, and took the last one all the same", { isInMergeQueue: true }, { kind: "queued" }, TOO_LONG],
+    ["with status 200, and has it not", {}, { kind: "refused" }, TOO_LONG],
+  ])("%s", async (_, last, expected, failure: [number, nock.Body] = [502, "<html>"]) => {
     const { host, api } = githubUnderTest();
     const queue = { ...NO_QUEUE, isMergeQueueEnabled: true };
     api.get(PULL).times(2).reply(200, pull());
@@ -344,7 +355,7 @@ describe("the merge queue, where GitHub failed at each try", () => {
       .reply((_uri, body) => {
         const isTry = JSON.stringify(body).includes("enqueuePullRequest");
         if (isTry) tries += 1;
-        if (isTry || (tries === 4 && last === undefined)) return [502, "<html>"];
+        if (isTry || (tries === 4 && last === undefined)) return failure;
         const now = tries === 4 ? { ...queue, ...last } : queue;
         return [200, { data: { repository: { pullRequest: now } } }];
       });
@@ -368,8 +379,7 @@ test("a revert of which GitHub says that it took too long is looked for before i
   const made = { number: 8, body, user: { id: 900 }, base: { ref: "main" } };
   api.get("/repos/acme/deploy/pulls").query(true).reply(200, []);
   api.post("/graphql").reply(200, { data: { repository: { pullRequest: { id: "PR_7" } } } });
-  const message = "Something went wrong while executing your query. This may be the result of a timeout.";
-  api.post("/graphql", /revertPullRequest/).reply(200, { data: null, errors: [{ message }] });
+  api.post("/graphql", /revertPullRequest/).reply(...TOO_LONG);
   api.get("/repos/acme/deploy/pulls").query(true).reply(200, [made]);
   const outcome = await host.revert(change, { id: "4711", login: "bo", bot: false });
   expect(outcome).toEqual({ kind: "opened", number: 8, known: false });
