@@ -12,16 +12,24 @@ const CHECKS = [
   { name: "shops", applications: "shop-*", command: ["sh", "-c", POLICY] },
 ];
 const AUTO = { spec: { syncPolicy: { automated: {} } } };
-/** Argo CD before 3.1 drops `enabled`, and takes what is left for auto-sync. */
+const NEW = "v3.5.1";
+/** Before 3.1, Argo CD drops `enabled`, and takes what is left for auto-sync. */
+const OLD = "v3.0.12";
 const OFF = { spec: { syncPolicy: { automated: { enabled: false } } } };
 
 const child = (name: string, repoURL: string, more: Partial<ApplicationOptions> = {}) =>
   applicationResource(name, { repoURL, namespace: "argocd", ...more });
 
 /** A parent `root`, whose child `prod` Argo CD deploys by itself. */
-function family(host: HostId, more: FileChanges = {}, prod: Partial<ApplicationOptions> = AUTO): Promise<Bot> {
+function family(
+  host: HostId,
+  more: FileChanges = {},
+  prod: Partial<ApplicationOptions> = AUTO,
+  version = NEW,
+): Promise<Bot> {
   return startBot({
     host,
+    argocd: { version },
     applications: [],
     config: { checks: CHECKS },
     files: (url) => ({
@@ -55,28 +63,39 @@ async function expectBarred(bot: Bot, one: number, sentence: string): Promise<vo
 }
 
 describe.each(HOSTS)("a sync of a parent on %s", (host) => {
-  test.each<[string, (bot: Bot) => FileChanges, string]>([
-    ["its child", (bot) => defines(bot, "prod", { path: "apps/evil", ...AUTO }), "`root`: check values of prod failed"],
+  test.each<[string, (bot: Bot) => FileChanges, string, string]>([
+    [
+      "its child",
+      (bot) => defines(bot, "prod", { path: "apps/evil", ...AUTO }),
+      "`root`: check values of prod failed",
+      NEW,
+    ],
     [
       "a new child",
       (bot) => defines(bot, "prod-2", { path: "apps/evil", ...AUTO }),
       "`root`: check values of prod-2 failed: exit code 1",
+      NEW,
     ],
     [
       "a new child whose auto-sync only newer versions take for switched off",
       (bot) => defines(bot, "prod-2", { path: "apps/evil", ...OFF }),
       "`root`: check values of prod-2 failed: exit code 1",
+      OLD,
     ],
     [
       "its child that runs with auto-sync, of which git says that it is switched off",
       (bot) => defines(bot, "prod", { path: "apps/evil", ...OFF }),
       "`root`: check values of prod failed",
+      OLD,
     ],
-  ])("is refused while a required check of %s fails, which Argo CD would deploy at once", async (_w, changes, text) => {
-    const bot = await family(host);
-    const one = await bot.open(changes(bot));
-    await expectBarred(bot, one, text);
-  });
+  ])(
+    "is refused while a required check of %s fails, which Argo CD would deploy at once",
+    async (_w, changes, text, version) => {
+      const bot = await family(host, {}, AUTO, version);
+      const one = await bot.open(changes(bot));
+      await expectBarred(bot, one, text);
+    },
+  );
 
   test("is refused while a required check fails of a child that gets auto-sync", async () => {
     const bot = await family(host, {}, {});
@@ -113,8 +132,12 @@ describe.each(HOSTS)("a sync of a parent on %s", (host) => {
     calm.expectChanges("sync root");
     await calm.comment(two, "svc sync -a root");
     expect(calm.changes()).toEqual(["sync root"]);
+    await calm.push(two, defines(calm, "prod-2", { path: "apps/evil", ...OFF }));
+    await calm.approve(two);
+    await calm.comment(two, "svc sync -a root");
+    expect(calm.lastComment(two)).toContain("succeeded");
     await calm.comment(two, "svc sync -a prod");
     expect(calm.lastComment(two)).toContain("`prod`: check values failed");
-    expect(calm.changes()).toEqual(["sync root"]);
+    expect(calm.changes()).toEqual(["sync root", "sync root"]);
   });
 });

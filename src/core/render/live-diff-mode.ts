@@ -282,15 +282,21 @@ export async function syncOptionsOf(
   const options = applicationSyncOptions(spec);
   const isDeletion = (option: string) => /^(?:Prune|Delete)=/.test(option);
   if (!options.some(isDeletion)) return options;
-  const version = VERSIONS.get(deployer) ?? versionOf(deployer);
-  VERSIONS.set(deployer, version);
-  return isOlder(await version, "3.5") === false ? options : options.filter((option) => !isDeletion(option));
+  return isOlder(await versionOf(deployer), "3.5") === false
+    ? options
+    : options.filter((option) => !isDeletion(option));
 }
 
-/** The version of Argo CD, by the deployer of a run: it is asked once for all applications. */
 const VERSIONS = new WeakMap<Pick<Deployer, "check">, Promise<string>>();
 
-async function versionOf(deployer: Pick<Deployer, "check">): Promise<string> {
+/** The version of Argo CD; `unknown` if it does not answer. It is asked once in a run. */
+export function versionOf(deployer: Pick<Deployer, "check">): Promise<string> {
+  const version = VERSIONS.get(deployer) ?? askVersion(deployer);
+  VERSIONS.set(deployer, version);
+  return version;
+}
+
+async function askVersion(deployer: Pick<Deployer, "check">): Promise<string> {
   try {
     return (await deployer.check()).version;
   } catch (error) {

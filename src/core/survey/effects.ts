@@ -1,5 +1,5 @@
 import type { RenderedChild, RenderFacts } from "../diff/diff-task.js";
-import { type Application, digestOf, specEqual } from "../model/application.js";
+import { type Application, type ApplicationSpec, digestOf, specEqual } from "../model/application.js";
 import type { ApplicationName } from "../model/brand.js";
 import { allInTurns, groupedBy, mapInTurns } from "../model/collections.js";
 import {
@@ -23,7 +23,7 @@ import type { Deployer } from "../ports/deployer.js";
 import type { Log } from "../ports/log.js";
 import { asChanged, type Reached, type Surroundings } from "./children.js";
 import { reachedFrom } from "./driving-right.js";
-import { BEFORE, directMember, identityOf, maySyncItself, memberOf } from "./members.js";
+import { autoSyncAmong, BEFORE, directMember, identityOf, memberOf } from "./members.js";
 import type { ShownPreview } from "./previews.js";
 import type { SurveyWithSets } from "./sets/application-sets.js";
 import { reachedBySet, type ShowingSource } from "./sets/rendered-sets.js";
@@ -66,15 +66,11 @@ function removedWith({ application: of, definition }: Member, running: Chain["ru
 
 const NOT_RENDERED = "Argo CD deploys it by itself, and what it would deploy was not rendered";
 
-/** The child Applications that a sync of `parent` creates, changes or removes. */
-function reachedChildren(parent: ApplicationName, { children }: RenderFacts, around: Surroundings): readonly Reached[] {
-  return children.flatMap((child) => reachedChild(child, { kind: "child", of: parent }, around));
-}
-
+/** A child Application, if a sync of its parent creates, changes or removes it. */
 function reachedChild(
   child: RenderedChild,
   reachedBy: ReachedBy,
-  { live, nameOf, change }: Surroundings,
+  { live, nameOf, change, syncsItself }: Surroundings & { readonly syncsItself: (spec: ApplicationSpec) => boolean },
 ): readonly Reached[] {
   const { base, head, changed, operates } = child;
   const application = nameOf(child.namespace, child.name === "" ? GENERATED : child.name);
@@ -87,7 +83,7 @@ function reachedChild(
   const before = running === undefined ? [] : [base, running.spec].filter((spec) => spec !== undefined);
   const member = memberOf({ application, head, before, reachedBy, change });
   const definition = operates ? withOperation(member.definition) : asChanged(member.definition);
-  return [{ member: { ...member, definition }, deploysItself: maySyncItself(head, running?.spec) || operates }];
+  return [{ member: { ...member, definition }, deploysItself: syncsItself(head) || operates }];
 }
 
 /** Counts an operation in the manifest as auto-sync: both deploy at once. */
@@ -112,7 +108,7 @@ interface Derived {
 }
 
 interface EffectSource extends ShowingSource {
-  readonly deployer: Pick<Deployer, "naming" | "ownersOf" | "applicationsOfSet" | "expandApplicationSet">;
+  readonly deployer: Pick<Deployer, "check" | "naming" | "ownersOf" | "applicationsOfSet" | "expandApplicationSet">;
   readonly settings: Settings;
   readonly log: Log;
 }
@@ -196,10 +192,13 @@ async function appliedBy(
   application: ApplicationName,
   digest: string | undefined,
   facts: RenderFacts | undefined,
-  { around, context }: { readonly around: Surroundings; readonly context: ShowingSource & Pick<EffectSource, "log"> },
+  { around, context }: { around: Surroundings; context: ShowingSource & Pick<EffectSource, "log" | "deployer"> },
 ): Promise<Applied> {
   if (facts === undefined) return { application, facts, digest: undefined, reached: [] };
-  const children = reachedChildren(application, facts, around);
+  const specs = facts.children.flatMap(({ head }) => (head === undefined ? [] : [head]));
+  const syncsItself = await autoSyncAmong(specs, context.deployer);
+  const reachedBy = { kind: "child", of: application } as const;
+  const children = facts.children.flatMap((child) => reachedChild(child, reachedBy, { ...around, syncsItself }));
   const generated = await Promise.all(facts.sets.map((set) => reachedBySet(set, around, context)));
   return { application, facts, digest, reached: [...children, ...generated.flat()] };
 }

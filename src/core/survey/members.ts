@@ -25,6 +25,8 @@ import {
 import { isJsonObject } from "../model/json.js";
 import { isPlanOf, type Plan, type PlannedFor } from "../model/plan/plan.js";
 import { type LiveSubject, pinsOf, type Subject } from "../model/subject.js";
+import { type Deployer, isOlder } from "../ports/deployer.js";
+import { versionOf } from "../render/live-diff-mode.js";
 import { withoutCredentials } from "../secrets/hide-in-text.js";
 
 type Judged = Branches & Pick<ChangeRequest, "headRevision">;
@@ -178,13 +180,14 @@ function startsAutoSync(from: ApplicationSpec, to: ApplicationSpec): boolean {
   return (isAutoSynced(to) && !isAutoSynced(from)) || (isAutomated(to) && !isAutomated(from));
 }
 
-/**
- * Whether Argo CD may sync what gets this definition by itself: also if the definition says `enabled: false`, unless the running one
- * shows that this server stores that.
- */
-export function maySyncItself(spec: ApplicationSpec, running: ApplicationSpec | undefined): boolean {
-  const isStored = running !== undefined && isAutomated(running) && !isAutoSynced(running);
-  return isAutoSynced(spec) || (isAutomated(spec) && !isStored);
+/** Tells which of these definitions Argo CD syncs by itself: before 3.1, and if its version is not known, any with `automated`. */
+export async function autoSyncAmong(
+  specs: readonly ApplicationSpec[],
+  deployer: Pick<Deployer, "check">,
+): Promise<(spec: ApplicationSpec) => boolean> {
+  const isUnclear = specs.some((spec) => isAutomated(spec) && !isAutoSynced(spec));
+  const isOld = isUnclear && isOlder(await versionOf(deployer), "3.1") !== false;
+  return (spec) => isAutoSynced(spec) || (isOld && isAutomated(spec));
 }
 
 function isAutomated({ syncPolicy }: ApplicationSpec): boolean {
