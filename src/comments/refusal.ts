@@ -166,8 +166,9 @@ function paragraphsOf(refusal: Refusal, { change, words, links, advice }: Refusa
     case "locked-by-other":
       return [
         ...refusal.locks.map((lock) => `${plainName(lock.application)}: ${lockedBy(lock, change, links)}`),
-        ...(refusal.written ?? []).map(({ child, parent }) => {
-          return `A sync of ${code(parent)} would write the definition of ${code(child)}, so it waits for that lock.`;
+        ...(refusal.written ?? []).map(({ child, parent, deletes }) => {
+          const does = deletes === true ? "delete" : "write the definition of";
+          return `A sync of ${code(parent)} would ${does} ${code(child)}, so it waits for that lock.`;
         }),
         "Nothing was done. Ask the holder to sync or to unlock it.",
       ];

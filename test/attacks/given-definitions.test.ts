@@ -131,6 +131,7 @@ const byFile = (host: HostId, more: Partial<BotOptions> = {}): Promise<Bot> =>
       "root/Chart.yaml": null,
       "root/values.yaml": null,
       "root/templates/prod.yaml": null,
+      "root/keep.yaml": configMap("keep", { value: "1" }),
       "root/prod.yaml": asYaml(prod(url, "apps/prod")),
     }),
   });
@@ -169,5 +170,23 @@ describe.each(HOSTS)("a definition that a child's own file gives it below a pare
     await bot.comment(one, "svc sync");
     expect(bot.changes()).toEqual(["sync root", "sync prod"]);
     expect(bot.liveValue("prod")).toBe("evil");
+  });
+
+  test("is not deleted by a sync of the parent that prunes while another pull request holds the child", async () => {
+    const bot = await byFile(host);
+    const other = await bot.open(changeOf(["prod"], "2"));
+    const one = await bot.open({ "root/prod.yaml": null });
+    for (const command of ["svc sync --prune", "svc sync -a root --prune"]) {
+      await expectRefused(bot, one, command, "A sync of `root` would delete `prod`, so it waits for that lock");
+    }
+    await bot.comment(other, "svc unlock");
+    await bot.idle();
+    await bot.comment(one, "svc unlock -a prod");
+    await expectRefused(bot, one, "svc sync --prune", "Its sync deletes prod, which is no longer locked by this");
+    await bot.comment(one, "svc plan");
+    bot.expectChanges("sync root");
+    await bot.comment(one, "svc sync --prune");
+    expect(bot.lastComment(one)).toContain("succeeded");
+    expect(bot.lastComment(one)).not.toContain("wrote the new definition");
   });
 });

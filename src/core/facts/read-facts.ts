@@ -230,7 +230,7 @@ export function* storedFacts(stored: Stored): Generator<void, Facts> {
     const foreign = (recordsOf.get(application) ?? []).filter((other) => other !== record);
     applications.push({
       application,
-      planned: one && { ...plannedFacts(one, reachedFrom), writtenBy: writers(application) },
+      planned: one && { ...plannedFacts(one, reachedFrom), ...writers(application) },
       lock: lockOf.get(application),
       record: record && { ...recordFacts(record, change), ...(isStaged && { endedAt: endOf(record) }) },
       foreign: foreign.map((other) => recordFacts(other, change)),

@@ -9,7 +9,7 @@ import { DeployerFailure, safeMessage } from "../model/errors.js";
 import type { Lock } from "../model/lock.js";
 import { isPlanOf, type Plan } from "../model/plan/plan.js";
 import type { LiveSubject } from "../model/subject.js";
-import { approvalNeedsOf, writtenBy, isAnnounced } from "../policy/application-state.js";
+import { approvalNeedsOf, touchedBy, isAnnounced } from "../policy/application-state.js";
 import { definedInOf, deployedOf } from "../policy/effect-rules.js";
 import type { ApplicationFacts, Asker, Facts, NowFacts, UntoldSoFar } from "../policy/facts.js";
 import type { CommandContext, Commits, OpenedChange } from "../ports/context.js";
@@ -67,9 +67,11 @@ export async function readForSync(
     missedIn(plan, { ...context, approvals }),
   ]);
   const { dryRun, automatic } = command;
+  const prunes = command.prune || context.settings.prune;
   const asker: Asker = {
     ...{ login: user.login, mayWrite: true, withoutApproval, barred, selected: names },
     ...{ ...(dryRun && { dryRun }), ...(automatic && { automatic }) },
+    ...(prunes && { prunes }),
   };
   const unread = found.detection.unread.length > 0 ? { unread: found.detection.unread } : {};
   const now = new Map(looked.map(({ application, facts: one }) => [application, one]));
@@ -329,14 +331,15 @@ type Locks = ReadonlyMap<ApplicationName, Lock | undefined>;
 
 const NO_LOCKS: Locks = new Map();
 
-/** The locks of what is deployed, and of what its sync writes definitions of. */
+/** The locks of what is deployed, and of the definitions that its sync writes or deletes. */
 async function locksNow(
   facts: Facts,
   dryRun: boolean,
   context: Pick<CommandContext, "locks" | "clock">,
 ): Promise<Locks> {
   const chosen = facts.applications.filter(({ now }) => now !== undefined);
-  const all = new Set([...chosen, ...chosen.flatMap((one) => writtenBy(one, facts))]);
+  const touched = chosen.flatMap((one) => touchedBy(one, facts).map(({ child }) => child));
+  const all = new Set([...chosen, ...touched]);
   const found = await Promise.all([...all].map(({ application: one }) => refreshed(one, facts, dryRun, context)));
   return new Map([...all].map(({ application }, index) => [application, found[index]]));
 }

@@ -238,8 +238,12 @@ export type Refusal =
   | {
       readonly reason: "locked-by-other";
       readonly locks: readonly Lock[];
-      /** Children among them, with the parents whose sync would write their definition. */
-      readonly written?: readonly { readonly child: ApplicationName; readonly parent: ApplicationName }[];
+      /** Children among them, with the parents whose sync would write or delete their definition. */
+      readonly written?: readonly {
+        readonly child: ApplicationName;
+        readonly parent: ApplicationName;
+        readonly deletes?: true;
+      }[];
     }
   /** Facts that a gate needs could not be read: clauses such as "whether the head is approved: …"; safe to show, untrusted. */
   | { readonly reason: "cannot-tell"; readonly doubts: readonly string[] }

@@ -25,25 +25,38 @@ export function selectedOf({ applications, asker }: Facts): readonly Application
 }
 
 /** The applications whose definition a sync of this one writes, and that wait for a sync of their own. */
-export function writtenBy({ application }: ApplicationFacts, { applications }: Facts): readonly ApplicationFacts[] {
+export function writtenBy(parent: ApplicationFacts, facts: Facts): readonly ApplicationFacts[] {
+  return touchedBy(parent, facts).flatMap(({ child, deletes }) => (deletes ? [] : [child]));
+}
+
+/** An application that the sync of another one touches. */
+interface Touched {
+  readonly parent: ApplicationName;
+  readonly child: ApplicationFacts;
+  /** Else it writes the definition. */
+  readonly deletes: boolean;
+}
+
+/** The applications whose definition a sync of this one writes, or that it deletes because it prunes. */
+export function touchedBy({ application }: ApplicationFacts, facts: Facts): readonly Touched[] {
+  const { applications, asker, settings } = facts;
   let known = byParent.get(applications);
   if (known === undefined) {
-    const pairs = applications.flatMap((child) =>
-      (child.planned?.writtenBy ?? []).map((parent) => ({ parent, child })),
-    );
-    known = groupedBy(pairs, ({ parent }) => parent);
+    const touched = applications.flatMap((child) => [
+      ...(child.planned?.writtenBy ?? []).map((parent) => ({ parent, child, deletes: false })),
+      ...(child.planned?.deletedBy ?? []).map((parent) => ({ parent, child, deletes: true })),
+    ]);
+    known = groupedBy(touched, ({ parent }) => parent);
     byParent.set(applications, known);
   }
-  return known.get(application)?.map(({ child }) => child) ?? [];
+  const prunes = asker === undefined ? settings.prune : asker.prunes === true;
+  return known.get(application)?.filter(({ deletes }) => prunes || !deletes) ?? [];
 }
 
 /** Each gate asks for each of thousands of applications. */
-const byParent = new WeakMap<
-  Facts["applications"],
-  ReadonlyMap<ApplicationName, readonly { readonly child: ApplicationFacts }[]>
->();
+const byParent = new WeakMap<Facts["applications"], ReadonlyMap<ApplicationName, readonly Touched[]>>();
 
-/** The locks of others that bar a command: those of the applications, and of what their sync writes definitions of. */
+/** The locks of others that bar a command: those of the applications, and of the definitions that their sync writes or deletes. */
 export function foreignLocksOf(
   applications: readonly ApplicationFacts[],
   facts: Facts,
@@ -51,7 +64,7 @@ export function foreignLocksOf(
 ): readonly Lock[] {
   const held = applications.flatMap((one) => {
     const own = one.now?.takeable === true || (command === "merge" && !awaits(one, facts)) ? [] : [one];
-    return [...own, ...(command === "sync" ? writtenBy(one, facts) : [])];
+    return [...own, ...(command === "sync" ? touchedBy(one, facts).map(({ child }) => child) : [])];
   });
   return [...new Set(held)].flatMap(({ lock }) =>
     lock === undefined || sameChangeRequest(lock.holder, facts.change) ? [] : [lock],
@@ -63,8 +76,8 @@ export function refusedByLocks({ applications }: Barred, facts: Facts, command: 
   const locks = foreignLocksOf(applications, facts, command);
   const held = new Set(locks.map(({ application }) => application));
   const written = applications.flatMap((parent) =>
-    (command === "sync" ? writtenBy(parent, facts) : []).flatMap(({ application: child }) =>
-      held.has(child) ? [{ child, parent: parent.application }] : [],
+    (command === "sync" ? touchedBy(parent, facts) : []).flatMap(({ child: { application: child }, deletes }) =>
+      held.has(child) ? [{ child, parent: parent.application, ...(deletes && { deletes }) }] : [],
     ),
   );
   return { reason: "locked-by-other", locks, ...(written.length === 0 ? {} : { written }) };
@@ -77,8 +90,9 @@ export function lockOfOthers(one: ApplicationFacts, facts: Facts, command: Judge
   const [lock] = foreignLocksOf([one], facts, command);
   if (lock === undefined) return undefined;
   const reference = referenceTo(lock.holder, facts.change, facts.words);
-  const isOwn = lock.application === one.application;
-  const subject = isOwn ? "it" : `its sync writes the definition of ${lock.application}, which`;
+  const touched = touchedBy(one, facts).find(({ child }) => child.application === lock.application);
+  const isOwn = lock.application === one.application || touched === undefined;
+  const subject = isOwn ? "it" : `its sync ${touches(touched)}, which`;
   return { before: `${subject} is locked by `, reference, change: lock.holder, after: "" };
 }
 
@@ -164,11 +178,15 @@ export function retargetedTo({ plan, change }: Facts): string | undefined {
 /** What changed since the plan of an application at this head. */
 export function movedSince(one: ApplicationFacts, facts: Facts, command: Judged): string | undefined {
   if (command !== "sync" || one.now?.moved !== undefined) return one.now?.moved;
-  const free = writtenBy(one, facts).find(
-    ({ lock, record }) => lock === undefined && !(record !== undefined && isAtHead(record, facts.change)),
-  );
+  const free = touchedBy(one, facts).find(({ child: { lock, record } }) => {
+    return lock === undefined && !(record !== undefined && isAtHead(record, facts.change));
+  });
   if (free === undefined) return undefined;
-  return `its sync writes the definition of ${free.application}, which is no longer locked by this ${facts.words.short}`;
+  return `its sync ${touches(free)}, which is no longer locked by this ${facts.words.short}`;
+}
+
+function touches({ child, deletes }: Touched): string {
+  return `${deletes ? "deletes" : "writes the definition of"} ${child.application}`;
 }
 
 /** Says that a sync would revert something of the base branch, and names neither files nor commits. */

@@ -109,6 +109,8 @@ export interface Asker {
   /** Whether it is a dry run by somebody who needs no approval for that. */
   readonly withoutApproval: boolean;
   readonly dryRun?: true;
+  /** Whether the sync deletes what the head no longer has. */
+  readonly prunes?: true;
   /** Whether svc gives the command, in their name. */
   readonly automatic?: true;
   /** Selected applications for which the lists of `sync_requirements` do not name this person. */
@@ -172,6 +174,8 @@ export interface PlannedFacts {
   readonly definedBy?: ApplicationName | undefined;
   /** The parents whose sync writes its definition, also if its own file says the same. */
   readonly writtenBy?: readonly ApplicationName[] | undefined;
+  /** The parents whose sync deletes it with `--prune`. */
+  readonly deletedBy?: readonly ApplicationName[] | undefined;
   /** Why it could not be evaluated; untrusted. */
   readonly failure: string | undefined;
   /** Whether it is rendered only after the head is approved. */
