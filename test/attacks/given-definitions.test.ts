@@ -6,9 +6,10 @@ import { section } from "../scenarios/plan-comment.js";
 import { applicationResource, asYaml, changeOf, configMap } from "../scenarios/resources.js";
 import { cloneUrlOf } from "../scenarios/sets.js";
 
-const prod = (repoURL: string, path: string, more: object = {}) =>
+const prod = (repoURL: string, path: string, more: object = {}, labels: Readonly<Record<string, string>> = {}) =>
   applicationResource("prod", {
     repoURL,
+    labels,
     namespace: "argocd",
     annotations: { "argocd.argoproj.io/tracking-id": "root:argoproj.io/Application:argocd/prod" },
     spec: { source: { repoURL, path, targetRevision: "main" }, ...more },
@@ -188,5 +189,18 @@ describe.each(HOSTS)("a definition that a child's own file gives it below a pare
     await bot.comment(one, "svc sync --prune");
     expect(bot.lastComment(one)).toContain("succeeded");
     expect(bot.lastComment(one)).not.toContain("wrote the new definition");
+  });
+
+  test("may get new labels from a second sync, although `skip_no_changes` has released the lock of the child", async () => {
+    const bot = await byFile(host, { config: { defaults: { skip_no_changes: true } } });
+    const labelled = prod(cloneUrlOf(bot.forge), "apps/prod", {}, { team: "shop" });
+    const one = await bot.open({ "root/prod.yaml": asYaml(labelled) });
+    bot.argocd.failNextSync("root", { phase: "Failed", message: "no room" });
+    bot.expectChanges("sync root");
+    await bot.comment(one, "svc sync");
+    expect(bot.lastComment(one)).toContain("no room");
+    await bot.comment(one, "svc sync");
+    expect(bot.lastComment(one)).toContain("succeeded");
+    expect(bot.lastComment(one)).not.toContain("waits for a sync of its own");
   });
 });

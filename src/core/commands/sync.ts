@@ -20,7 +20,7 @@ import {
 } from "../model/plan/plan.js";
 import type { ApplicationSync, CommandResult } from "../model/result.js";
 import type { LiveSubject } from "../model/subject.js";
-import { writtenBy, isAtHead, ownLocksIn } from "../policy/application-state.js";
+import { awaits, ownLocksIn, writtenBy } from "../policy/application-state.js";
 import { definedInOf, deployedOf, healthRuleFor } from "../policy/effect-rules.js";
 import type { Facts } from "../policy/facts.js";
 import { refusedBy, refusedInDoubt } from "../policy/next-step.js";
@@ -97,17 +97,12 @@ export async function sync(
 }
 
 /** Names the children that a sync has given a new definition and not deployed. */
-function withWaiting(
-  deployed: readonly ApplicationSync[],
-  { applications, ...facts }: Facts,
-): readonly ApplicationSync[] {
+function withWaiting(deployed: readonly ApplicationSync[], facts: Facts): readonly ApplicationSync[] {
   const names = new Set(deployed.map(({ application }) => application));
   return deployed.map((one): ApplicationSync => {
-    const parent = applications.find(({ application }) => application === one.application);
+    const parent = facts.applications.find(({ application }) => application === one.application);
     if (parent === undefined || one.kind !== "succeeded") return one;
-    const waiting = writtenBy(parent, { applications, ...facts }).filter(({ application, record }) => {
-      return !names.has(application) && !(record !== undefined && isAtHead(record, facts.change));
-    });
+    const waiting = writtenBy(parent, facts).filter((child) => !names.has(child.application) && awaits(child, facts));
     const sentences = waiting.map(({ application }) => {
       return `wrote the new definition of ${application}, which waits for a sync of its own: run the sync command again`;
     });

@@ -178,7 +178,9 @@ export function retargetedTo({ plan, change }: Facts): string | undefined {
 /** What changed since the plan of an application at this head. */
 export function movedSince(one: ApplicationFacts, facts: Facts, command: Judged): string | undefined {
   if (command !== "sync" || one.now?.moved !== undefined) return one.now?.moved;
-  const free = touchedBy(one, facts).find(({ child: { lock, record } }) => {
+  const free = touchedBy(one, facts).find(({ child: { lock, planned, record } }) => {
+    // A sync releases what it skips.
+    if (record === undefined && planned?.unchanged === true && facts.settings.skipNoChanges) return false;
     return lock === undefined && !(record !== undefined && isAtHead(record, facts.change));
   });
   if (free === undefined) return undefined;
