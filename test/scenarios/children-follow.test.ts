@@ -224,6 +224,22 @@ describe.each(HOSTS)("a child follows its parent on %s", (host) => {
     expect(bot.changes()).toEqual(["sync child"]);
   });
 
+  test.each([
+    ["added", null, "s3"],
+    ["changed", "s2", "s3"],
+  ])("an example with its name that is %s where its parent does not look is not deployed", async (_, before, after) => {
+    const bot = await startFamily(host, "s", {}, (repoURL) => ({
+      "docs/child.yaml": before && asYaml(child(repoURL, before)),
+      "apps/root/templates/all.yaml": asYaml(child(repoURL, "s")).replace('"s"', "{{ .Values.size }}"),
+    }));
+    const one = await bot.open({ "docs/child.yaml": asYaml(child(cloneUrlOf(bot.forge), after)), ...BLUE });
+    expect(section(bot.lastComment(one), "child")).toContain("-  color: red\n+  color: blue\n");
+    expect(bot.lastComment(one)).not.toContain("definition");
+    bot.expectChanges("sync child");
+    await bot.comment(one, "svc sync");
+    expect([bot.liveValue("child", "size"), bot.liveValue("child", "color")]).toEqual(["s", "blue"]);
+  });
+
   test("one whose file is gone is not said to be deleted while its parent cannot be rendered", async () => {
     const bot = await startFamily(host, "s");
     const template = asYaml(child(bot.forge.cloneUrl(REPOSITORY), "s")).replace('"s"', "{{ .Values.size }}");

@@ -96,6 +96,7 @@ export async function survey(
     byName: new Map(everyApplication.map((one) => [one.name, one])),
     recordsOf: byApplication(records),
     touched: new Set([...affected.map(({ name }) => name), ...detection.notFollowing.map((one) => one.application)]),
+    parents: new Map<ApplicationName, Promise<LiveApplication | undefined>>(),
     baseTip,
     sets: detection.applicationSets,
     context,
@@ -171,6 +172,8 @@ interface Surroundings {
   readonly recordsOf: ReadonlyMap<ApplicationName, readonly Deployment[]>;
   /** The applications of which the change request changes what they read, or their files. */
   readonly touched: ReadonlySet<ApplicationName>;
+  /** Those that were read whole, each once; undefined if that failed. */
+  readonly parents: Map<ApplicationName, Promise<LiveApplication | undefined>>;
   readonly baseTip: ReadonlyMap<ApplicationName, Application>;
   readonly sets: Detection["applicationSets"];
   readonly context: SurveySource;
@@ -205,23 +208,28 @@ async function lookAt(affected: AffectedApplication, around: Surroundings): Prom
   // Comes first: a change request that may not drive an application must not lock it either.
   if (obstacle !== undefined) return { application: name, reason: obstacle };
   const definedIn = definedElsewhere(live, { live: around.byName, change });
-  const found = await lookAtDriven(asApplied(affected, live, around), claim, around);
+  const found = await lookAtDriven(await asApplied(affected, live, around), claim, around);
   return definedIn.length === 0 ? found : { ...found, definedIn };
 }
 
 /**
- * Takes the definition that runs where the files say nothing certain, or nothing any more, and nothing changes of what the parent
- * reads that Argo CD tracks: then these files are not what it is applied from.
+ * Takes the definition that runs, whatever files of this name say, if nothing changes of what the parent reads that Argo CD tracks:
+ * then these files are not what it is applied from.
  */
-function asApplied(
+async function asApplied(
   affected: AffectedApplication,
   { name, parent, owningSet }: LiveApplication,
-  { byName, touched, context: { change } }: Surroundings,
-): AffectedApplication {
-  if (affected.kind !== "deleted" && affected.problem === undefined) return affected;
-  const above = parent === undefined || parent === name || owningSet !== undefined ? undefined : byName.get(parent);
-  const mayRead = above !== undefined && movingPositions(above.spec, change).length > 0;
-  if (!mayRead || touched.has(above.name)) return affected;
+  { byName, touched, parents, context: { change, deployer, signal } }: Surroundings,
+): Promise<AffectedApplication> {
+  const listed = parent === undefined || parent === name || owningSet !== undefined ? undefined : byName.get(parent);
+  if (affected.kind === "existing" || listed === undefined || touched.has(listed.name)) return affected;
+  // Only the whole object tells of a plugin that Argo CD found by itself, which may read any file.
+  const reading = parents.get(listed.name) ?? deployer.findApplication(listed.name, signal).catch(() => undefined);
+  parents.set(listed.name, reading);
+  const above = await reading;
+  signal.throwIfAborted();
+  if (above === undefined || !specEqual(above.spec, listed.spec)) return affected;
+  if (above.sourceTypes.includes("Plugin") || movingPositions(above.spec, change).length === 0) return affected;
   const { live, base, reasons } = affected;
   return { name, live, base, reasons, kind: "existing", specChanged: false };
 }

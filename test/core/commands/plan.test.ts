@@ -1,4 +1,5 @@
 import { expect, test } from "@jest/globals";
+import { applicationName } from "../../../src/core/model/brand.js";
 import { DeployerFailure } from "../../../src/core/model/errors.js";
 import { plainText } from "../../../src/core/model/host-words.js";
 import { Stopped } from "../../../src/core/ports/event-queue.js";
@@ -91,6 +92,25 @@ test("an application that Argo CD cannot find does not hide another", async () =
   };
   const plan = planned(await world.run(number, PLAN));
   expect(plan.applications.map(({ kind }) => kind)).toEqual(["unevaluated", "evaluated"]);
+});
+
+test.each([
+  ["reads nothing that changes", {}, false],
+  ["is rendered by a plugin that Argo CD found by itself", { sourceTypes: ["Plugin"] }, true],
+  ["runs with another definition than Argo CD listed", { spec: spec("root", "newer") }, true],
+])("a file of an application whose parent %s", async (_, more, isDeployed) => {
+  const world = new CommandWorld();
+  const root = applicationName("root");
+  world.deployer.add(root, spec(root));
+  world.deployer.add(WEB, spec(WEB), { parent: root });
+  const find = world.deployer.findApplication.bind(world.deployer);
+  world.deployer.findApplication = async (name) => {
+    const found = await find(name);
+    return found && name === root ? { ...found, ...more } : found;
+  };
+  const number = world.open(definition(WEB, "blue"));
+  const { applications } = planned(await world.run(number, PLAN));
+  expect(applications).toMatchObject([{ application: WEB, kind: "evaluated", writesDefinition: isDeployed }]);
 });
 
 test("a plan with -a keeps what an earlier plan of the same head said of the others", async () => {
