@@ -197,6 +197,24 @@ describe("the alert rules", () => {
     expect(parseInt(wait, 10)).toBeGreaterThan(Number(range) + minute);
   });
 
+  test.each([
+    ["in-place", "unauthenticated", true],
+    ["in-place", "forbidden", true],
+    ["temporary", "unauthenticated", true],
+    // The account may lack `create` on purpose.
+    ["temporary", "forbidden", false],
+  ])("of a refused token count a render in the mode %s that is %s: %s", (mode, reason, isCounted) => {
+    const { expr = "" } = rules.find(({ alert }) => alert === "SvcDeployerRefusesToken") ?? {};
+    const render: Readonly<Record<string, string>> = { job: "svc", mode, reason };
+    const selectors = [...expr.matchAll(/svc_render_errors_total\{([^}]*)\}/g)].map(([, matchers = ""]) => [
+      ...matchers.matchAll(/(\w+)=~?"([^"]*)"/g),
+    ]);
+    const counting = selectors.filter((all) =>
+      all.every(([, label = "", values = ""]) => values.split("|").includes(render[label] ?? "")),
+    );
+    expect(counting).toHaveLength(isCounted ? 1 : 0);
+  });
+
   test("say in one sentence and in text what to do, and mention only labels that the expression leaves", () => {
     for (const { expr, annotations } of rules) {
       const kept = new Set([...expr.matchAll(/\bby \(([^)]*)\)/g)].flatMap(([, list = ""]) => list.split(/, */)));
