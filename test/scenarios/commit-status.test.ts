@@ -209,3 +209,20 @@ describe("forks on GitHub, whose statuses stand in the target repository", () =>
     expect(bot.answers(two)).toEqual([]);
   });
 });
+
+describe("pipelines on GitLab, in which the status stands", () => {
+  test.each([
+    ["pending", changeOf(["web"])],
+    ["success", { "README.md": "hello" }],
+  ])(
+    "one that starts after it was set gets a status that is %s when the head is looked at again",
+    async (state, changes) => {
+      const bot = await start("hostb");
+      const one = await open(bot, changes);
+      const before = statuses(bot, one).length;
+      bot.forge.runPipeline(REPOSITORY, one);
+      await bot.approve(one);
+      expect(statuses(bot, one).slice(before)).toMatchObject([{ state }]);
+    },
+  );
+});

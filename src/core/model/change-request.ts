@@ -47,6 +47,8 @@ export interface ChangeRequest extends ChangeRequestRef {
   readonly mergedAs?: Revision | undefined;
   /** Where the head branched off the base branch, as computed by the host. */
   readonly mergeBase: Revision;
+  /** The id of the pipeline in which the commit status of the head stands; absent if the status does not stand in pipelines. */
+  readonly pipeline?: string | undefined;
   /** As computed when the change request was read. A sync asks `CodeHost.mergeability`, which waits for the result. */
   readonly mergeability: Mergeability;
   /** URLs under which Argo CD may know this repository (HTTPS, SSH); compared by `sameRepository`. */

@@ -148,6 +148,7 @@ function changeOf(
     ...at,
     // After a fast-forward, the head itself is on the target branch.
     ...(merge.state === "merged" ? { mergedAs: merge.merge_commit_sha ?? merge.squash_commit_sha ?? merge.sha } : {}),
+    pipeline: merge.head_pipeline?.id.toString(),
     mergeability: mergeabilityOf(merge),
     repositoryUrls: [
       ...[project.http_url_to_repo, project.ssh_url_to_repo, project.web_url].filter((url) => typeof url === "string"),

@@ -158,7 +158,14 @@ async function missingForEnvironments(client: GitLabClient): Promise<readonly st
 
 const STATES = { pending: "pending", success: "success", failure: "failed" } as const;
 
-const statusesSchema = z.array(z.object({ name: z.string(), status: z.string(), pipeline_id: z.number().nullish() }));
+const statusesSchema = z.array(
+  z.object({
+    name: z.string(),
+    status: z.string(),
+    pipeline_id: z.number().nullish(),
+    author: z.object({ id: idField }).nullish(),
+  }),
+);
 
 /**
  * Adds the status to the pipeline at the merge request's head. Without a pipeline nothing is set: GitLab would create one
@@ -168,7 +175,7 @@ export async function setStatus(
   client: GitLabClient,
   change: HeadRef,
   status: CommitStatus,
-  log: Log,
+  { self, log }: { readonly self: () => Promise<User>; readonly log: Log },
 ): Promise<boolean> {
   const { repository, number } = change;
   const pipeline = pipelineOfHead(await getMergeRequest(client, change), change);
@@ -193,14 +200,14 @@ export async function setStatus(
     if (!(error instanceof HostRefusal)) throw error;
     // Another program is setting a status of this commit: `app/services/ci/create_commit_status_service.rb` of GitLab.
     if (error.status === 409) throw new HostFailure("failed", error.message, { cause: error });
-    // "Cannot transition status": it may be set already.
+    // "Cannot transition status": svc may have set it already. Others can set one of the same name.
     if (error.status !== 400) throw error;
+    const { id } = await self();
     const statuses = await client.read(statusesSchema, asked, (gitlab) =>
       new Commits(gitlab).allStatuses(repository, pipeline.sha, { name: STATUS_NAME, ref: pipeline.ref }),
     );
-    const isSet = statuses.some(
-      (one) => one.name === STATUS_NAME && one.status === state && (one.pipeline_id ?? pipeline.id) === pipeline.id,
-    );
+    const own = statuses.filter(({ name, author }) => name === STATUS_NAME && author?.id === id);
+    const isSet = own.some((one) => one.status === state && (one.pipeline_id ?? pipeline.id) === pipeline.id);
     if (!isSet) throw error;
   }
   return true;

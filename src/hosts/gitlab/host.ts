@@ -92,7 +92,7 @@ export function createGitLabHost(config: GitLabConfig, parts: GitLabParts): Code
       }),
     ...createNotes(client, self, pace),
     commitUrl: ({ webUrl }, commit) => `${webUrl.replace(/\/merge_requests\/\d+$/, "")}/commit/${commit}`,
-    setStatus: (change, status) => setStatus(client, change, status, log),
+    setStatus: (change, status) => setStatus(client, change, status, { self, log }),
     installedOn: () => Promise.resolve([]),
     repositories: () => findProjects(client),
     webhookProblems: (serves) => findWebhookProblems(client, serves),

@@ -88,7 +88,8 @@ export async function setStatusText(
 ): Promise<boolean> {
   if (!hasCommitStatus(run)) return false;
   const own = { change: headRef(change), state, description, url };
-  const digest = digestOf([change.headRevision, state, description, url]);
+  const { headRevision, pipeline = "" } = change;
+  const digest = digestOf([headRevision, state, description, url, pipeline]);
   const isShown = unlessShown && (await run.publisher.written(change, "status")) === digest;
   // Whether a success may be green also depends on the other change requests of its commit.
   if (isShown && state !== "success") return true;

@@ -384,6 +384,23 @@ test.each([
 });
 
 test.each([
+  ["svc", 900, true],
+  ["somebody else", 101, false],
+] as const)("a status that GitLab refuses to set is set already if %s has set it", async (_, author, isSet) => {
+  const { host, api } = gitlabUnderTest();
+  const pipeline = { id: 5, sha: HEAD, ref: "feat/x", project_id: 42 };
+  api.get(MERGE_REQUEST).reply(200, mergeRequest({ head_pipeline: pipeline }));
+  api
+    .post(`${PROJECT}/statuses/${HEAD}`)
+    .reply(400, { message: "Cannot transition status via :enqueue from :pending" });
+  api.get("/user").reply(200, { id: 900, username: "svc" });
+  const found = { name: "svc/sync", status: "pending", pipeline_id: 5, author: { id: author, username: "one" } };
+  api.get(`${PROJECT}/repository/commits/${HEAD}/statuses`).query(true).reply(200, [found]);
+  const set = host.setStatus(change, { state: "pending", description: "web awaits svc sync", url: undefined });
+  await (isSet ? expect(set).resolves.toBe(true) : expect(set).rejects.toMatchObject({ reason: "rejected" }));
+});
+
+test.each([
   [50, "2026-03-02T10:49:00.000Z"],
   [49, undefined],
 ])("the activity of %i merge requests is read up to %s", async (count, readTo) => {
