@@ -100,6 +100,23 @@ describe.each(HOSTS)("notifications on %s", (host) => {
     expectSigned(receiver, bot);
   });
 
+  test("a sync that broke without an answer is told as failed, and by its second run as deployed", async () => {
+    const receiver = await receiverThat();
+    const records = { name: "records", url: `${receiver.url}/records`, format: "json", secret: SECRET };
+    const bot = await startBot({ host, config: { notifications: [records] } });
+    const one = await bot.open(changeOf(["web"]));
+    const away = { kind: "status", status: 502 } as const;
+    const end = bot.forge.faults.add({ path: /\/collaborators\/|\/members\/|\/(?:comments|notes)$/, fault: away });
+    await bot.comment(one, "svc sync");
+    end();
+    bot.expectChanges("sync web");
+    await bot.forge.redeliver(bot.forge.deliveries.at(-1)?.id ?? "");
+    await bot.idle();
+    expect(bot.lastComment(one)).toContain("✅ succeeded");
+    await receiver.until(2);
+    expect(told(receiver)).toEqual(["failed", "synced web"]);
+  });
+
   test("a receiver that redirects, is away or answers with garbage delays nothing; the status page and the log name the cause once", async () => {
     const [metadata, log] = [await receiverThat(), new ServiceLog()];
     const moved = await receiverThat((_request, response) => {

@@ -75,7 +75,7 @@ function notifiedOf(sync: ApplicationSync): RunEnded["applications"][number] {
 }
 
 /**
- * Tells receivers what became of a command: once for all attempts of a run. Runs beside the answer, which does not wait for it.
+ * Tells receivers what became of a command: each end once for all attempts of a run. Runs beside the answer, which does not wait for it.
  * Never rejects.
  * @param outsider Whoever has no access cannot fill a channel with what broke.
  */
@@ -88,7 +88,9 @@ export async function tellReceivers(
   const facts = outsider && result.kind === "refused" ? undefined : notificationOf(result, command);
   if (facts === undefined) return;
   const about = { change: changeRequestRef(change), head: change.headRevision, by: by?.login ?? SERVICE };
-  await publish({ ...origin(run.runId, run), kind: "run-ended", ...about, ...facts }, run);
+  // A run that broke may go on in another attempt, and deploy after all.
+  const id = result.kind === "refused" ? `${run.runId} broke` : run.runId;
+  await publish({ ...origin(id, run), kind: "run-ended", ...about, ...facts }, run);
 }
 
 /** Tells receivers of a merge. Call it before locks and records are removed: they name the applications. Never rejects. */
