@@ -166,14 +166,13 @@ export function startLine(given: Omit<Dependencies, "push" | "publisher">, parts
       onTakeOver,
       refuse: (event, ticket) =>
         observe(event, async () => {
-          // Nobody waits for an answer to a push: it is planned once the store is back.
-          if (event.kind === "updated") {
+          // Nobody waits for an answer: it is run once the store is back.
+          if (event.kind !== "commented" && event.kind !== "approved") {
             publisher.later(event);
             return "failed";
           }
-          // Answers commands; the reconciler makes up for the rest. The store cannot tell whether this is a redelivery, so it
-          // counts as one and an earlier answer stands.
-          if (event.kind === "commented") await supervise(event, unavailable, { ...ticket, again: true });
+          // Answers commands. The store cannot tell whether this is a redelivery, so it counts as one and an earlier answer stands.
+          await supervise(event, unavailable, { ...ticket, again: true });
           return "refused";
         }),
     });

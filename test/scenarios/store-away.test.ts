@@ -150,6 +150,19 @@ describe.each(HOSTS)("the store on %s", (host) => {
     expect(await bot.locked(one)).toEqual([]);
   });
 
+  test("an approval that comes while the store is away is shown in the plan when it is back", async () => {
+    const bot = await startOnRedis(host, { config: { defaults: { require_approval: true } } });
+    const one = await bot.open(WEB);
+    expect(bot.lastComment(one)).toContain("Needs an approval");
+    redis.server.freeze();
+    try {
+      await bot.approve(one);
+    } finally {
+      redis.server.thaw();
+    }
+    while (bot.lastComment(one).includes("Needs an approval")) await bot.idle();
+  });
+
   test("an automatic plan that could not be made while the store was away is made when it is back, without a comment in between", async () => {
     const bot = await startOnRedis(host);
     await redis.server.kill();
