@@ -2,6 +2,7 @@ import { randomBytes } from "node:crypto";
 import { afterEach, describe, expect, test } from "@jest/globals";
 import { StoreUnavailable } from "../../src/core/model/errors.js";
 import { signatureCheck, signingKey } from "../../src/hosts/gitlab/webhook.js";
+import { wrapPort } from "../../src/observe/wrap-port.js";
 import { createMemoryStores } from "../../src/store/memory/memory-stores.js";
 import { freePort } from "../redis-server.js";
 import { HOSTS, REPOSITORY, SIGIL, startBot, type Bot } from "./bot.js";
@@ -177,6 +178,37 @@ describe.each(HOSTS)("notifications on %s", (host) => {
       { type: "unavailable", data: { system: "Redis", available: false } },
       { type: "unavailable", data: { system: "Redis", available: true } },
     ]);
+  });
+
+  test("a merge is told although the store did not answer when svc first heard of it", async () => {
+    const receiver = await receiverThat();
+    const records = { name: "records", url: `${receiver.url}/records`, format: "json", secret: SECRET };
+    let away = false;
+    const bot = await startBot({
+      host,
+      config: { notifications: [records] },
+      stores: (clock) => {
+        const stores = createMemoryStores(clock);
+        const deployments = wrapPort(stores.deployments, {
+          ofChange(call) {
+            const isAway = away;
+            away = false;
+            return isAway ? Promise.reject(new StoreUnavailable("failed to connect to Redis")) : call();
+          },
+        });
+        return { ...stores, deployments };
+      },
+    });
+    const one = await bot.open(changeOf(["web"]));
+    bot.expectChanges("sync web");
+    await bot.comment(one, "svc sync");
+    away = true;
+    await bot.forge.mergeByHand(REPOSITORY, one, "bo");
+    await bot.idle();
+    await bot.service.reconcile();
+    await bot.idle();
+    await receiver.until(2);
+    expect(told(receiver)).toEqual(["synced web", "merged web"]);
   });
 
   test("Argo CD away for two looks in a row is told once, and its return as well", async () => {

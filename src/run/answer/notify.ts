@@ -6,6 +6,7 @@ import {
   identityKey,
 } from "../../core/model/change-request.js";
 import type { Command } from "../../core/model/command.js";
+import { StoreUnavailable } from "../../core/model/errors.js";
 import type { Notification, RolledOut, RunEnded } from "../../core/model/notification.js";
 import {
   type ApplicationSync,
@@ -93,7 +94,10 @@ export async function tellReceivers(
   await publish({ ...origin(id, run), kind: "run-ended", ...about, ...facts }, run);
 }
 
-/** Tells receivers of a merge. Call it before locks and records are removed: they name the applications. Never rejects. */
+/**
+ * Tells receivers of a merge. Call it before locks and records are removed: they name the applications.
+ * @throws {StoreUnavailable} so that they are not removed untold.
+ */
 export async function tellOfMerge(change: ChangeRequest, run: Run): Promise<void> {
   if (run.config.notifications.length === 0) return;
   try {
@@ -103,6 +107,7 @@ export async function tellOfMerge(change: ChangeRequest, run: Run): Promise<void
     const about = { change: changeRequestRef(change), head: change.headRevision, applications };
     await publish({ ...origin(`merged ${identityKey(change)}`, run), kind: "merged", ...about }, run);
   } catch (error) {
+    if (error instanceof StoreUnavailable) throw error;
     run.log.warn({ err: error }, "could not tell receivers of a merge");
   }
 }

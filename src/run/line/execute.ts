@@ -6,7 +6,7 @@ import { isDeploying, runCommand } from "../../core/commands/commands.js";
 import { close } from "../../core/commands/locks.js";
 import { resumeDeployment, resumeSynced } from "../../core/commands/resume.js";
 import { type ChangeRequest, type ChangeRequestRef, changeRequestRef } from "../../core/model/change-request.js";
-import { BaseBranchGone, HeadMoved, HostFailure, NotServed } from "../../core/model/errors.js";
+import { BaseBranchGone, HeadMoved, HostFailure, NotServed, StoredValueUnreadable } from "../../core/model/errors.js";
 import type { CommandResultOf } from "../../core/model/result.js";
 import type { Settings } from "../../core/model/settings.js";
 import type { OwnComment } from "../../core/ports/code-host.js";
@@ -161,7 +161,11 @@ export async function closeChangeRequest(
   if (change.state === "merged") await tellOfMerge(change, run);
   if (ref.repository !== change.repository) await forgetStatus(ref, run);
   // By what the host says whose it is: an old event may have nothing but a name.
-  const records = await run.deployments.ofChange(change).catch(() => []);
+  const records = await run.deployments.ofChange(change).catch((error: unknown) => {
+    // The locks are released in any case.
+    if (error instanceof StoredValueUnreadable) return [];
+    throw error;
+  });
   const isServed = allowsRepository(run.config.defaults.allowedRepos, change.host, change.repository);
   const follows = change.state === "merged" && isServed && !briefly;
   if (follows) await startRollout(change, records, run);
