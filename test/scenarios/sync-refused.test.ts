@@ -65,6 +65,21 @@ describe.each(HOSTS)("applications that svc may not deploy on %s", (host) => {
     expect(bot.changes()).toEqual([]);
   });
 
+  test.each(["sync", "rollback"])(
+    "an application that Argo CD leaves alone gets no operation, which would start whenever that ends: %s",
+    async (command) => {
+      const annotations = { "argocd.argoproj.io/skip-reconcile": "true" };
+      const bot = await startBot({ host, applications: ["web"], resources: () => ({ web: { annotations } }) });
+      const one = await bot.open(bot.moved("web"));
+      bot.expectChanges("update web");
+      await bot.comment(one, `svc ${command}`);
+      expect(bot.lastComment(one)).toContain("Argo CD leaves the application alone (skip-reconcile)");
+      expect(bot.changes()).not.toContain("sync web");
+      expect(bot.argocd.application("web")).not.toHaveProperty("operation");
+      expect(bot.argocd.application("web")?.spec.source?.path).toBe("apps/web");
+    },
+  );
+
   test("under another parent it is updated, with a warning that the parent shows OutOfSync until the merge", async () => {
     const bot = await withParent(host);
     const one = await bot.open(bot.moved("web"));

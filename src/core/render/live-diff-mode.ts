@@ -12,13 +12,7 @@ import { type ObjectAnswers, readIgnoreRules } from "../diff/live/live-objects.j
 import { answersOf, askedAbout, type TrialOrder, type Tried, withTrials } from "../diff/live/trial-order.js";
 import { applicationSyncOptions } from "../diff/manifest-key.js";
 import { remarked } from "../diff/summarise.js";
-import {
-  type Application,
-  type ApplicationSpec,
-  destinationOf,
-  type Manifest,
-  specEqual,
-} from "../model/application.js";
+import { type ApplicationSpec, destinationOf, type Manifest, specEqual } from "../model/application.js";
 import { changeRequestKey } from "../model/change-request.js";
 import { nextTurn } from "../model/collections.js";
 import { sameCluster } from "../model/effect.js";
@@ -30,7 +24,7 @@ import type { Evaluated, Unevaluated } from "../model/plan/plan.js";
 import { type LiveSubject, plannedSources } from "../model/subject.js";
 import { type Compute, type Computed, computeIfLarge, type ComputeLimits, tooMuch } from "../ports/compute.js";
 import type { CommandContext, OpenedChange, Stoppable } from "../ports/context.js";
-import { type Deployer, isOlder, type LiveState, type Trial } from "../ports/deployer.js";
+import { type Deployer, isLeftAlone, isOlder, LEFT_ALONE, type LiveState, type Trial } from "../ports/deployer.js";
 import { secretsInGit } from "../secrets/secrets-in-git.js";
 import type { RenderedSides } from "./render.js";
 
@@ -178,13 +172,6 @@ function questionAbout(
 function rendersSecrets({ base, head }: BothSides): boolean {
   return [base, head].some(({ manifests }) => manifests.includes('"Secret'));
 }
-
-/** Argo CD compares no such application, and does not answer questions about its objects. Go reads all of these as true. */
-export function isLeftAlone({ annotations }: Pick<Application, "annotations">): boolean {
-  return ["1", "t", "T", "TRUE", "true", "True"].includes(annotations["argocd.argoproj.io/skip-reconcile"] ?? "");
-}
-
-export const LEFT_ALONE = "Argo CD leaves the application alone (skip-reconcile)";
 
 /** Argo CD asks the cluster that the application runs in. */
 function isTried({ head, live }: LiveSubject, { serverDryRun }: Pick<ComparisonSource, "serverDryRun">): boolean {

@@ -20,9 +20,9 @@ import type { PreviewContent } from "../model/plan/plan.js";
 import { pinsOf, type Side } from "../model/subject.js";
 import { type Computed, computeIfLarge, type Task, tooMuch } from "../ports/compute.js";
 import type { OpenedChange, Stoppable } from "../ports/context.js";
-import type { Deployer, LiveState } from "../ports/deployer.js";
+import { type Deployer, isLeftAlone, LEFT_ALONE, type LiveState } from "../ports/deployer.js";
 import { type CheckSource, runChecks } from "./check-manifests.js";
-import { isLeftAlone, LEFT_ALONE, syncOptionsOf } from "./live-diff-mode.js";
+import { syncOptionsOf } from "./live-diff-mode.js";
 import { helmPositions } from "./render.js";
 
 /** A definition, with the commits of its sources in this repository. */

@@ -9,7 +9,7 @@ import {
   specEqual,
 } from "../../core/model/application.js";
 import { hasLargeNumber, isJsonObject, type Json, jsonEqual, withoutNulls } from "../../core/model/json.js";
-import { isOlder, type SyncLookup } from "../../core/ports/deployer.js";
+import { isLeftAlone, isOlder, LEFT_ALONE, type SyncLookup } from "../../core/ports/deployer.js";
 import { type OperationState, rawSources } from "./application-api.js";
 import { ArgoCdFailure } from "./argocd-failure.js";
 
@@ -76,6 +76,13 @@ function asStored(planned: Json | undefined, stored: Json | undefined, block?: s
 export function requireExactNumbers({ name, spec }: Application, written: ApplicationSpec): void {
   if (![spec, written].some(hasLargeNumber)) return;
   const message = `the definition of ${name} has an integer of more than 53 bits, which svc could not put back as it is: write it as text, in quotes`;
+  throw new ArgoCdFailure("refused", message);
+}
+
+/** Refuses an operation that Argo CD would only note, and start as soon as somebody lets it see to the application again. @throws {ArgoCdFailure} */
+export function requireReconciled(application: Application): void {
+  if (!isLeftAlone(application)) return;
+  const message = `${LEFT_ALONE}, and would start the operation whenever that annotation goes. Remove it, then run the command again`;
   throw new ArgoCdFailure("refused", message);
 }
 

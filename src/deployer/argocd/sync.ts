@@ -20,7 +20,7 @@ import {
   type WholeApplication,
 } from "./application-api.js";
 import { ArgoCdFailure, GRPC, isAbsent, parseAnswer, readableText } from "./argocd-failure.js";
-import { areSourcesOf } from "./kept-definition.js";
+import { areSourcesOf, requireReconciled } from "./kept-definition.js";
 
 /** How often to look for an operation whose start was not confirmed. */
 const LOOKS_FOR_LOST_START = 5;
@@ -42,6 +42,7 @@ export function createSync({ config, client, clock, log }: Pick<Parts, "config" 
    */
   async function start(request: SyncRequest): Promise<SyncOutcome | undefined> {
     const target = targetOf(request);
+    requireReconciled(request.application);
     try {
       await client.call({
         method: "POST",
@@ -244,8 +245,7 @@ function progressOf(application: WholeApplication, state: OperationState | undef
 function unhealthyOf({ status }: WholeApplication): readonly SyncedResource[] {
   return (status?.resources ?? []).flatMap((resource) => {
     const word = resource.health?.status ?? "Healthy";
-    if (word === "Healthy") return [];
-    return [shownResource(resource, word, resource.health?.message)];
+    return word === "Healthy" ? [] : [shownResource(resource, word, resource.health?.message)];
   });
 }
 
