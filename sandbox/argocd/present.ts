@@ -52,6 +52,13 @@ export function normalizeSpec(spec: ApplicationSpec): ApplicationSpec {
   };
 }
 
+/** Without `retry.refresh`, which versions before 3.2 do not know and so do not store. */
+export function knownTo(version: string, spec: ApplicationSpec): ApplicationSpec {
+  const { retry } = spec.syncPolicy ?? {};
+  if (retry?.refresh === undefined || !/^v(?:2|3\.[01])\./.test(version)) return spec;
+  return { ...spec, syncPolicy: { ...spec.syncPolicy, retry: omit(retry, "refresh") } };
+}
+
 /** Members that are pointers in Go stay, even when they point to something empty: `automated: {}` means something. */
 function withPointers(
   policy: JsonObject,

@@ -1,5 +1,6 @@
 import { describe, expect, test } from "@jest/globals";
 import type { FileChanges } from "../../sandbox/forge.js";
+import type { BotOptions } from "./bot-options.js";
 import { HOSTS, REPOSITORY, startBot, type Bot } from "./bot.js";
 import { section } from "./plan-comment.js";
 import { applicationResource, asYaml, configMap } from "./resources.js";
@@ -31,9 +32,11 @@ function startFamily(
   template = "{{ .Values.size }}",
   more: object = {},
   files: (repoURL: string) => FileChanges = () => ({}),
+  argocd: BotOptions["argocd"] = {},
 ): Promise<Bot> {
   return startBot({
     host,
+    argocd,
     applications: ["root", "child"],
     resources: (repoURL) => ({
       root: { spec: { destination: DESTINATION } },
@@ -125,6 +128,20 @@ describe.each(HOSTS)("a child follows its parent on %s", (host) => {
     bot.expectChanges("sync root", "sync child");
     await bot.comment(one, "svc rollback");
     expect(bot.liveValue("child", "size")).toBe("s");
+  });
+
+  test("a member that Argo CD does not store keeps the child from being synced, and is named", async () => {
+    const bot = await startFamily(host, undefined, {}, undefined, { version: "v3.1.9" });
+    const syncPolicy = { retry: { limit: 2, refresh: true } };
+    const one = await bot.open({
+      "apps/root/templates/all.yaml": asYaml(child(cloneUrlOf(bot.forge), "s", { syncPolicy })),
+    });
+    bot.expectChanges("sync root");
+    await bot.comment(one, "svc sync");
+    expect(bot.lastComment(one)).toContain(
+      "the definition that its parent root wrote is the planned one without syncPolicy.retry.refresh. Argo CD may not know that: take it out of the definition",
+    );
+    expect(bot.changes()).toEqual(["sync root"]);
   });
 
   test("a push to the base branch that changes what only such a child reads is noted, and stays so", async () => {

@@ -3,6 +3,7 @@ import { applied } from "../../cluster/cluster.js";
 import { isObject, objectAt, omit, same, sortedText } from "../json.js";
 import { withAnnotation, withNamespace, type Manifest, type ObjectKey } from "../manifest.js";
 import { lastAppliedAnnotation } from "../masking.js";
+import { knownTo } from "../present.js";
 import { repaired } from "../read-request.js";
 import type { Application, ApplicationSpec, Metadata } from "../resource.js";
 import { applicationSpec } from "../schemas/application-spec.js";
@@ -65,12 +66,9 @@ export function applyObject(world: World, manifest: Manifest, key: ObjectKey, dr
   const written = withAnnotation(predicted, lastAppliedAnnotation, note);
   const ignore = (): void => undefined;
   const metadata = repaired(metadataSchema, objectAt(written, "metadata"), "ObjectMeta", ignore) as Metadata;
-  const spec = repaired(
-    applicationSpec,
-    isObject(written.spec) ? written.spec : {},
-    "ApplicationSpec",
-    ignore,
-  ) as ApplicationSpec;
+  const asked = isObject(written.spec) ? written.spec : {};
+  const read = repaired(applicationSpec, asked, "ApplicationSpec", ignore) as ApplicationSpec;
+  const spec = knownTo(world.options.version, read);
   const existing = world.find(key.namespace, key.name);
   if (existing === undefined) {
     world.store({ ...metadata, name: key.name, namespace: key.namespace }, spec);

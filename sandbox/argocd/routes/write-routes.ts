@@ -1,8 +1,8 @@
 import { enforce } from "../accounts.js";
 import { invalid } from "../api-error.js";
 import { findApplication, projectFor } from "../find-application.js";
-import { isObject, mergePatch, omit, same, type Json, type JsonObject } from "../json.js";
-import { normalizeSpec, presentApplication } from "../present.js";
+import { isObject, mergePatch, same, type Json, type JsonObject } from "../json.js";
+import { knownTo, normalizeSpec, presentApplication } from "../present.js";
 import { zeroStatus, type Application, type ApplicationSpec, type Metadata } from "../resource.js";
 import type { ApplicationRequest, EndpointId } from "../schemas/endpoints.js";
 import { validateSpec } from "../validate-spec.js";
@@ -65,13 +65,6 @@ export const writeRoutes = {
     return spec;
   },
 } satisfies Partial<Record<EndpointId, Handler>>;
-
-/** Without `retry.refresh`, which versions before 3.2 do not know and so do not store. */
-function knownTo(version: string, spec: ApplicationSpec): ApplicationSpec {
-  const { retry } = spec.syncPolicy ?? {};
-  if (retry?.refresh === undefined || !/^v(?:2|3\.[01])\./.test(version)) return spec;
-  return { ...spec, syncPolicy: { ...spec.syncPolicy, retry: omit(retry, "refresh") } };
-}
 
 /** Creating an Application that exists with the same content returns the existing one. */
 function existingIfEqual(existing: Application, proposed: Application): JsonObject {

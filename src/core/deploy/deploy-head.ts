@@ -10,8 +10,10 @@ import { changeRequestRef, sameChangeRequest } from "../model/change-request.js"
 import type { OverriddenCheck } from "../model/check.js";
 import type { Command, DeployingCommand } from "../model/command.js";
 import { type Deployment, writerOf } from "../model/deployment.js";
+import { ownMember } from "../model/effect.js";
 import { safeMessage, StoreUnavailable } from "../model/errors.js";
-import { referenceTo } from "../model/host-words.js";
+import { listed, referenceTo } from "../model/host-words.js";
+import { isJsonObject, type Json } from "../model/json.js";
 import type { ApplicationSync } from "../model/result.js";
 import type { HealthRule } from "../model/settings.js";
 import { type BehindBase, type LiveSubject, pinsOf, type PlannedSource, specBeforeOf } from "../model/subject.js";
@@ -322,13 +324,38 @@ async function findDefinition(
     if (now === undefined) return blocked(`the sync of its parent ${parent.application} removed it`);
     if (syncsItself(now) || !specEqual(now.spec, head.spec)) {
       const by = set === undefined ? `its parent ${parent.application}` : `the ApplicationSet ${set}`;
-      const stale = `its plan is stale: the definition that ${by} wrote is not the planned one. Run the plan command again`;
-      return { ...blocked(stale), wrote: now.spec };
+      return { ...blocked(otherDefinition(by, now.spec, head.spec)), wrote: now.spec };
     }
     return { live: now };
   } catch (error) {
     return blocked(`its definition could not be read after the sync of ${parent.application}: ${safeMessage(error)}`);
   }
+}
+
+const MOST_LACKED = 3;
+
+function otherDefinition(by: string, wrote: ApplicationSpec, planned: ApplicationSpec): string {
+  const lacks = lackedOf(planned, wrote);
+  const what = `the definition that ${by} wrote is`;
+  if (lacks.length === 0) return `its plan is stale: ${what} not the planned one. Run the plan command again`;
+  return `${what} the planned one without ${listed(lacks, MOST_LACKED)}. Argo CD may not know that: take it out of the definition`;
+}
+
+/** The members of a planned definition that the stored one lacks; empty if anything else differs. */
+function lackedOf(planned: ApplicationSpec, stored: ApplicationSpec): readonly string[] {
+  const lacks: string[] = [];
+  const stays = (one: Json, other: Json, path: string): Json => {
+    if (!isJsonObject(one) || !isJsonObject(other)) return one;
+    const members = Object.entries(one).flatMap(([key, member = null]) => {
+      const [at, known] = [`${path}${key}`, ownMember(other, key)];
+      if (known !== undefined) return [[key, stays(member, known, `${at}.`)] as const];
+      if (!specEqual({ [key]: member }, {})) lacks.push(at);
+      return [];
+    });
+    return Object.fromEntries(members);
+  };
+  const left = stays(planned, stored, "");
+  return isJsonObject(left) && specEqual(left, stored) ? lacks : [];
 }
 
 const SET_POLLS = 30;
