@@ -167,11 +167,11 @@ export function startLine(given: Omit<Dependencies, "push" | "publisher">, parts
       refuse: (event, ticket) =>
         observe(event, async () => {
           // Nobody waits for an answer: it is run once the store is back.
-          if (event.kind !== "commented" && event.kind !== "approved") {
+          if (event.kind !== "commented") {
             publisher.later(event);
             return "failed";
           }
-          // Answers commands. The store cannot tell whether this is a redelivery, so it counts as one and an earlier answer stands.
+          // Answers the command. The store cannot tell whether this is a redelivery, so it counts as one and an earlier answer stands.
           await supervise(event, unavailable, { ...ticket, again: true });
           return "refused";
         }),

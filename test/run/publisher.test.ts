@@ -1,5 +1,5 @@
 import { expect, test } from "@jest/globals";
-import { applicationName, repositoryName } from "../../src/core/model/brand.js";
+import { applicationName, repositoryName, revision } from "../../src/core/model/brand.js";
 import type { ChangeRequestRef } from "../../src/core/model/change-request.js";
 import type { HostEvent } from "../../src/core/model/event.js";
 import type { RunEnd } from "../../src/core/ports/event-queue.js";
@@ -189,4 +189,15 @@ test("passes that hang are not waited for longer than a minute", async () => {
   await line.wait(61 * SECOND_MS);
   expect(line.passes().length).toBe(10);
   expect(line.passes()).toEqual(expect.arrayContaining(first));
+});
+
+test.each([
+  [5, true],
+  [61, false],
+] as const)("an approved sync is pushed later if the store was away for %i seconds: %s", async (seconds, isPushed) => {
+  const line = startLine(1);
+  const approval = { headRevision: revision("a".repeat(40)), plannedAt: "", by: { id: "2", login: "bo", bot: false } };
+  line.publisher.later({ kind: "approved", delivery: "approved 1", change: change(1), ...approval });
+  await line.wait(seconds * SECOND_MS);
+  expect(line.runs(1)).toBe(isPushed ? "approved" : undefined);
 });

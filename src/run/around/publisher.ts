@@ -179,10 +179,12 @@ export class Publisher {
     return next;
   }
 
-  /** Pushes an event once the store is available again. */
+  /** Pushes an event once the store is available again. After a longer outage this starts no approved sync: the approval is judged anew. */
   later(event: HostEvent): void {
+    const { queue, clock } = this.parts;
+    const until = clock.now().getTime() + RETRY_MS;
     this.#kept.set(`event ${event.delivery}`, async () => {
-      await this.parts.queue.push(event);
+      if (event.kind !== "approved" || clock.now().getTime() < until) await queue.push(event);
     });
   }
 
