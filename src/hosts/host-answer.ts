@@ -199,7 +199,10 @@ export function refusalOf(words: FailureWords, asked: string, answer: RefusedAns
     );
   }
   if (status === 403) {
-    return refusal("forbidden", `${title} does not allow us to ${asked} (403${quoted(said)}): ${words.permissionCure}`);
+    return refusal(
+      "forbidden",
+      `${title} does not allow svc to ${asked} (403${quoted(said)}): ${words.permissionCure}`,
+    );
   }
   if (status === 404) {
     return refusal("not-found", `${title} found nothing (404) when asked to ${asked}: ${words.visibilityCure}`);
@@ -374,7 +377,7 @@ export async function underPresentName<T extends Found>(
   const isIt = (found: T) => found.repositoryId === repositoryId;
   let failure: unknown = new HostFailure(
     "not-found",
-    `${title} has another repository by the name ${repository} now, and the one that had it before cannot be found: it was deleted, or ${title} no longer shows it to us.`,
+    `${title} has another repository by the name ${repository} now, and the one that had it before cannot be found: it was deleted, or ${title} no longer shows it to svc.`,
   );
   try {
     const found = await read(change);

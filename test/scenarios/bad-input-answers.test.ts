@@ -46,7 +46,7 @@ const ARGOCD: readonly (readonly [string, () => Fault, RegExp])[] = [
 /** How a code host answers the question for write access, and what the reply says then. */
 const HOST_ANSWERS: readonly (readonly [string, () => Fault, (title: string) => string])[] = [
   ["401", () => status(401), (title) => `${title} refused the `],
-  ["403", () => status(403), (title) => `${title} does not allow us to `],
+  ["403", () => status(403), (title) => `${title} does not allow svc to `],
   ["409", () => status(409), (title) => `${title} refused to `],
   ["415", () => status(415), (title) => `${title} refused to `],
   ["500", () => status(500), (title) => `${title} failed (500)`],

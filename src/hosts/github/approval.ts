@@ -244,7 +244,7 @@ function judgeReviews(change: ChangeRequest, pull: z.output<typeof approvalSchem
   if (approvals.length > 0) {
     return refuse(`${logins(approvals).join(", ")} approved an earlier commit: the present head needs an approval.`);
   }
-  return refuse("Nobody other than the author, with write access, approved the head commit.");
+  return refuse("Nobody other than the author has approved the head commit; only people with write access count.");
 }
 
 /** The newest change of the base branch; undefined if it never changed, and a sentence if that cannot be told. */

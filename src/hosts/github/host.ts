@@ -263,7 +263,7 @@ async function isMember(client: GitHubClient, change: ChangeRequestRef, user: Us
     if (error.reason !== "forbidden") throw error;
     throw new HostFailure(
       "forbidden",
-      `GitHub does not allow us to ${asked} (403): the App needs the permission "Organization members: read" (see app.yml), and its installation on ${org} has to accept it.`,
+      `GitHub does not allow svc to ${asked} (403): the App needs the permission "Organization members: read" (see app.yml), and its installation on ${org} has to accept it.`,
       { cause: error },
     );
   }

@@ -204,7 +204,7 @@ async function request(client: GitLabClient, change: ChangeRequest): Promise<str
     return undefined;
   } catch (error) {
     if (error instanceof HostRefusal && [403, 409].includes(error.status)) {
-      return `GitLab says "${error.hostMessage}" (${error.status}): the account of hostb.token has to be allowed to push to the branch, with force`;
+      return `GitLab says "${error.hostMessage}" (${error.status}): the account of gitlab.token has to be allowed to force-push to the branch`;
     }
     if (error instanceof HostFailure && error.maybeDone) return error;
     throw error;

@@ -347,7 +347,7 @@ describe("the token for git is made anew", () => {
 
 describe("refusals", () => {
   test.each<[number, Record<string, string>, string, RegExp]>([
-    [403, {}, "forbidden", /does not allow us to .*"said".*permissions/],
+    [403, {}, "forbidden", /does not allow svc to .*"said".*permissions/],
     [403, { "x-ratelimit-remaining": "0" }, "rate-limited", /rate limit/],
     [429, {}, "rate-limited", /rate limit/],
     [404, {}, "not-found", /found nothing \(404\)/],
