@@ -180,7 +180,7 @@ export function createClient(config: ArgoCdConfig, parts: { clock: Clock; log: L
       case "unreadable":
         throw new ArgoCdFailure(
           "failed",
-          `Argo CD at ${base.origin} answered a call over gRPC-Web with something else`,
+          `Argo CD at ${base.origin} gave an unreadable answer to a gRPC-Web call: check argocd.server_url and the proxy in front of it`,
         );
     }
   }

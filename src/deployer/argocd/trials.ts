@@ -256,7 +256,7 @@ function reasonAgainst(
   if (live !== "") return undefined;
   if (namespace === "") return "new and cluster-wide";
   if (!hasNamespace(manifest)) return "new, and whether it belongs in a namespace is not known";
-  return own ? undefined : "new in a namespace that the application has nothing in";
+  return own ? undefined : "new, in a namespace where the application has nothing yet";
 }
 
 /**

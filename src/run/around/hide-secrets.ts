@@ -213,5 +213,5 @@ const USUAL = [
   /^(?:pruned|ignored \(requires pruning\))(?: \(dry run\))?$/,
   /^(?:the version of Argo CD is not known|(?:this )?Argo CD (?:[\w.+-]{1,40} )?cannot try objects in the cluster(?:; 3\.2 or newer can)?)$/,
   /^(?:Argo CD's answer leaves them out|Kubernetes did not answer within \d+ s|too large|too many changed objects, or too many that Kubernetes refuses)$/,
-  /^new(?: and cluster-wide|, and whether it belongs in a namespace is not known| in a namespace that the application has nothing in)$/,
+  /^new(?: and cluster-wide|, and whether it belongs in a namespace is not known|, in a namespace where the application has nothing yet)$/,
 ];

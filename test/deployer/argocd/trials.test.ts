@@ -37,7 +37,8 @@ function frame(flag: number, content: Uint8Array): Buffer {
   head.writeUInt32BE(content.length, 1);
   return Buffer.concat([head, content]);
 }
-const ANOTHER_PROGRAM = /^Argo CD at http:\S+ answered a call over gRPC-Web with something else$/;
+const ANOTHER_PROGRAM =
+  /^Argo CD at http:\S+ gave an unreadable answer to a gRPC-Web call: check argocd.server_url and the proxy in front of it$/;
 const TRAILERS = frame(0x80, Buffer.from("grpc-status: 0\r\n"));
 const accepting = ({ liveResources }: ServerSideDiffQuery) =>
   Buffer.concat([frame(0, writeResponse({ items: liveResources, modified: false })), TRAILERS]);
@@ -220,7 +221,7 @@ test("nobody sounds out a cluster: new objects are tried where the application h
   const unknown = object("x", { kind: "Shop", manifest: { kind: "Shop", metadata: { name: "x" } } });
   const trials = await ask(underTest().deployer, [elsewhere, wide, unknown]);
   expect(trials).toEqual([
-    { kind: "untried", reason: "new in a namespace that the application has nothing in" },
+    { kind: "untried", reason: "new, in a namespace where the application has nothing yet" },
     { kind: "untried", reason: "new and cluster-wide" },
     { kind: "untried", reason: "new, and whether it belongs in a namespace is not known" },
   ]);
