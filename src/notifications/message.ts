@@ -161,10 +161,13 @@ function notMerged({ change, closed, head, by, since, applications }: NotMerged,
 
 function systemChanged({ system, available, since }: SystemChanged): Said {
   if (available) {
-    return { headline: `✅ ${SERVICE} can use ${system} again; it could not since ${minuteText(since)}`, lines: [] };
+    return {
+      headline: `✅ ${SERVICE} can use ${system} again, which was unavailable since ${minuteText(since)}`,
+      lines: [],
+    };
   }
   return {
-    headline: `⚠️ ${SERVICE} cannot use ${system} since ${minuteText(since)}`,
+    headline: `⚠️ ${SERVICE} has not been able to use ${system} since ${minuteText(since)}`,
     lines: ["Nothing can be deployed until it can. The status page and the log say more."],
   };
 }
@@ -173,7 +176,7 @@ function tokenExpires({ system, expires, days }: TokenExpires): Said {
   const left = days === 0 ? "within a day" : days === 1 ? "in 1 day" : `in ${days} days`;
   return {
     headline: `⏳ The token of ${SERVICE} for ${system} expires ${left}, at ${minuteText(expires)}`,
-    lines: [`Make a new one and give it to ${SERVICE} before: afterwards nothing can be planned or deployed.`],
+    lines: [`Make a new one and give it to ${SERVICE} before then: afterwards nothing can be planned or deployed.`],
   };
 }
 
