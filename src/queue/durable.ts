@@ -72,7 +72,7 @@ class DurableQueue implements EventQueue {
     keepSubscribed(this.#bell, BELL_CHANNEL, {
       // What rang before, and while the connection was lost, was not heard.
       done: () => void this.#startAnnounced(),
-      failed: (error) => log.debug(problem(error), "the queue hears no bell"),
+      failed: (error) => log.debug(problem(error), "the queue cannot hear of new events"),
     });
     this.#timer = setInterval(() => void this.#look(), this.#timing.lookEveryMs);
     this.#timer.unref();

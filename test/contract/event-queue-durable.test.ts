@@ -212,7 +212,7 @@ test("a queue that is closed while it subscribes again after an outage leaves no
   bell.stream.destroy();
   await once(bell, "end");
   await new Promise((resolve) => setImmediate(resolve));
-  expect(lines.map(({ text }) => text)).toContain("the queue hears no bell");
+  expect(lines.map(({ text }) => text)).toContain("the queue cannot hear of new events");
 });
 
 test("an event is answered within a second if Redis was never reachable", async () => {

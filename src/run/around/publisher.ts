@@ -239,7 +239,7 @@ export class Publisher {
       for (const mark of taken) await this.#push(mark, until);
       if (room > 0 && taken.length === room) this.#passSoon();
     } catch (error) {
-      log.debug({ err: error }, "could not work off marks; the next look does");
+      log.debug({ err: error }, "could not bring change requests up to date; it is tried again");
     }
   }
 
@@ -268,7 +268,7 @@ export class Publisher {
     const isNew = await queue.push({ kind: "marked", delivery, change: changeRequestRef(change), turn, patient });
     if (isNew || (await queue.isBusy(change))) return;
     // Its event ended without it each time that it was run.
-    log.warn({ change: changeRequestKey(change) }, "gave up to bring a change request up to date");
+    log.warn({ change: changeRequestKey(change) }, "gave up bringing a change request up to date");
     this.#underWay.delete(identityKey(change));
     await marks.remove(mark);
   }
