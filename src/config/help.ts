@@ -78,7 +78,7 @@ Usage: ${SERVICE} token`,
   "users set-role": `Gives somebody a role when no admin can.
 
 Usage: ${SERVICE} users set-role ID ROLE [-c FILE]...
-ID is the provider and its own id of the person, such as github:583231; a wrong one is answered with those who are logged in.
+ID is the provider and its own id of the person, such as github:583231; for a wrong one, the answer lists who is logged in.
 ROLE is ${ROLES.join(" or ")}.
 
 Options:

@@ -30,7 +30,7 @@ export function namesHost(text: string): boolean {
 /** Explains why a text names no repository; undefined if it is a name, or a pattern of names. Empty: what is allowed says enough. */
 export function repositoryProblem(text: string): string | undefined {
   const { name } = withHost(text);
-  if (name.includes(":")) return "no host is called so: write `github:` or `gitlab:` in front of the repository";
+  if (name.includes(":")) return "no host has this name: write `github:` or `gitlab:` in front of the repository";
   return patternProblem(name) ?? (name.includes("/") || name === "*" ? undefined : "");
 }
 

@@ -306,7 +306,7 @@ export function mapOf<Value extends z.ZodType>(key: string, form: RegExp, value:
     .meta({ title: `<${key}>`, pattern: form.source });
   const map = z.record(names, value, {
     error: ({ code, input }) => {
-      if (code === "invalid_key") return `is no name of an ${key}`;
+      if (code === "invalid_key") return `is not the name of an ${key}`;
       return misplaced(`a section with a key for each ${key}`, input);
     },
   });

@@ -103,7 +103,7 @@ function uncomparable(
   if (failed.length === 0) return [];
   const more = failed.length > MOST_NAMED ? [`warning: and ${failed.length - MOST_NAMED} more`] : [];
   const cure =
-    "warning: where it cannot read a repository, give it credentials (argocd repo add, or Settings, Repositories); otherwise mend the source. Plans fail until then";
+    "warning: where it cannot read a repository, give it credentials (argocd repo add, or Settings, Repositories); otherwise fix the source. Plans fail until then";
   return [...failed.slice(0, MOST_NAMED), ...more, cure];
 }
 

@@ -87,7 +87,11 @@ export function registrationSite(site: RegistrationSite): Express {
           .render("setup-code", { wrong: "That is not the code. Look at the terminal, and type it again." });
         return;
       case "used":
-        refuse(response, 403, `The code was used already, and works once. Stop ${SERVICE} setup, and start it again.`);
+        refuse(
+          response,
+          403,
+          `The code was used already, and it works only once. Stop ${SERVICE} setup, and start it again.`,
+        );
         return;
       case "expired":
         refuse(response, 403, `The code is older than an hour. Start ${SERVICE} setup again.`);

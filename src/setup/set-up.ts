@@ -111,7 +111,7 @@ async function registerApp(request: AppRequest, { clock, print }: SetupParts): P
   }
 }
 
-const LOCKED = `somebody typed five wrong codes, so setup has ended and registered nothing. If that was not you, another program or person reaches the page. Start again.`;
+const LOCKED = `somebody typed five wrong codes, so setup has ended and registered nothing. If that was not you, another program or person can reach the page. Start again.`;
 const EXPIRED: Outcome = {
   kind: "failed",
   error: new SetupRefused("an hour has passed and no App was registered, so setup has ended: start it again"),

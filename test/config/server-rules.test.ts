@@ -264,8 +264,8 @@ describe("names of repositories while both hosts are configured", () => {
   });
 
   test.each([
-    ["projects: {Payments: {repositories: []}}", /projects\.Payments: is no name of an AppProject/],
-    ["projects: {a_b: {repositories: []}}", /projects\.a_b: is no name of an AppProject/],
+    ["projects: {Payments: {repositories: []}}", /projects\.Payments: is not the name of an AppProject/],
+    ["projects: {a_b: {repositories: []}}", /projects\.a_b: is not the name of an AppProject/],
     ["projects: {payments: {}}", /projects\.payments\.repositories: is required/],
     [
       "projects: {payments: {repository: ['github:a/b']}}",
