@@ -91,7 +91,7 @@ function checksOf({ config, stores, hosts, deployer, receivers }: SiteParts) {
       name: HOST_TITLES[host.id],
       ask: async () => {
         await host.reach();
-        return "answers, and accepts our credentials";
+        return "answers, and accepts svc's credentials";
       },
     })),
     ...config.notifications.map(({ name }) => ({

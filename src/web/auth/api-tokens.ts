@@ -62,7 +62,7 @@ export function identifyToken({ tokens, attempts, log }: ApiTokenParts): Request
 }
 
 const UNKNOWN =
-  "this API token is not known, or no longer: an operator lists the hash of each token in auth.api_tokens of svc.yaml";
+  "this API token is unknown or no longer valid: an operator lists the hash of each token in auth.api_tokens of svc.yaml";
 
 /** Compares with every token in constant time. */
 function accountOf(sent: string, tokens: readonly ApiToken[]): Account | undefined {

@@ -44,7 +44,7 @@ const TEXTS = {
   "token-rejected": (title: string) => ({
     status: 502,
     sentence: "Could not verify who you are",
-    next: `${title} refused access to your account. It may be blocked there, or the access of this application was revoked. Then sign in again.`,
+    next: `${title} refused access to your account. It may be blocked there, or the access of this application was revoked. Have that undone there, then sign in again.`,
   }),
   "invalid-redirect": (title: string, callbackUrl: string) => ({
     status: 502,

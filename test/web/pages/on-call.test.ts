@@ -62,7 +62,7 @@ describe("the applications", () => {
     for (const shown of ['badge bad">Degraded', 'badge attention">OutOfSync', "deployed, not merged", "ba5eba11"]) {
       expect(rowOf(text, "web")).toContain(shown);
     }
-    expect(rowOf(text, "docs")).toContain("settled");
+    expect(rowOf(text, "docs")).toContain("merged or rolled back");
     for (const shown of [
       "no recent one by svc",
       "Progressing",

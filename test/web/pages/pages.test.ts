@@ -333,7 +333,7 @@ describe.each(["memory", "redis"] as const)("over the store %s", (store) => {
     test("show who deployed which commit, and what is not merged", async () => {
       const [visitor] = await filled();
       const all = (await visitor.ask("/applications")).text;
-      for (const shown of ["deployed, not merged", "ba5eba11", "docs", "settled"]) expect(all).toContain(shown);
+      for (const shown of ["deployed, not merged", "ba5eba11", "docs", "rolled back"]) expect(all).toContain(shown);
       const open = (await visitor.ask("/applications?state=open")).text;
       expect(open).toContain("deployed, not merged");
       expect(open).not.toContain("docs");
