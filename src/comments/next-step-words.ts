@@ -86,7 +86,7 @@ function nothingPieces(
     case "queued":
       return [`nothing is left to do here: ${title} merges this ${short} when its turn has come`];
     case "merged":
-      return ["nothing is left to do here; to undo it, comment ", { code: `${command} revert` }];
+      return ["nothing is left to do here; to undo the merge, comment ", { code: `${command} revert` }];
     case "closed":
       return [`nothing is left to do here; reopen this ${short} to go on with it`];
     case "fork":
@@ -126,7 +126,7 @@ function mendPieces(
   change: Reader,
   words: HostWords,
 ): readonly Piece[] {
-  const fix = ["fix what Kubernetes refuses of ", ...named(applications), " and push"];
+  const fix = ["fix what Kubernetes refuses in ", ...named(applications), " and push"];
   return [...fix, ", or go on knowing that its sync fails: ", ...nextStepPieces(then, change, words)];
 }
 
@@ -327,7 +327,7 @@ export function nextStepText(
   step: NextStep,
   change: Reader,
   words: HostWords,
-  { links, intro = "Comment", more = "" }: { links?: Links | undefined; intro?: string; more?: string } = {},
+  { links, intro = "Next, comment", more = "" }: { links?: Links | undefined; intro?: string; more?: string } = {},
 ): string {
   if (step.kind !== "command") return joined([nextStepSentence(step, change, words, links), more], " ");
   const [, , ...rest] = nextStepPieces(step, change, words);

@@ -134,7 +134,7 @@ function announcedBlocks(
 function nextPlan(withheld: boolean, { command }: HostWords): string {
   const plan = code(`${command} plan`);
   return withheld
-    ? `Only its definition's own diff is shown. An approval of this commit plans it again; on drafts and forks, comment ${plan} then.`
+    ? `Only its definition's own diff is shown. An approval of this commit plans it again. On drafts and forks, comment ${plan} after the approval.`
     : "It cannot be synced until it can be evaluated: fix the cause, then push.";
 }
 
@@ -181,27 +181,31 @@ function verdictLines({ verdict, diff, writesDefinition }: EvaluatedPlan): reado
   const commit = besides === undefined ? [] : [besides];
   switch (verdict) {
     case "changed":
-      return [...(diff.resources.length === 0 ? [DRIFT_ALONE] : []), ...secretLines(diff), ...commit];
+      return [...(diff.resources.length === 0 ? [QUIET.driftAlone] : []), ...secretLines(diff), ...commit];
     case "unchanged":
       return [
-        commitSentence(diff, quietTitle) ??
-          `No changes: both sides render the same${cluster === undefined ? "" : ", and the cluster has it"}.`,
-        ...(writesDefinition ? [DEFINITION_ALONE] : []),
+        commitSentence(diff, quietTitle) ?? QUIET.unchanged(cluster !== undefined),
+        ...(writesDefinition ? [QUIET.definitionAlone] : []),
       ];
     case "unknown":
       return [
-        ...(cluster === undefined || cluster.alreadyThere.length === 0 ? [] : [ALREADY_THERE]),
-        ...(cluster === undefined || cluster.kept.length === 0 ? [] : [KEPT]),
+        ...(cluster === undefined || cluster.alreadyThere.length === 0 ? [] : [QUIET.alreadyThere]),
+        ...(cluster === undefined || cluster.kept.length === 0 ? [] : [QUIET.kept]),
         ...(diff.hiddenSecrets ? ["No visible changes.", ...secretLines(diff)] : []),
         ...commit,
       ];
   }
 }
 
-const DRIFT_ALONE = "Both sides render the same: a sync changes only what drifted.";
-const KEPT = "The two sides do not render the same, but a sync leaves this as it is in the cluster.";
-const ALREADY_THERE = "The two sides do not render the same, but the cluster already has this.";
-const DEFINITION_ALONE = "The application's definition still changes: a sync writes it.";
+/** Why a plan shows nothing to deploy, or nothing of what it deploys: the same sentences in comments and on pages. */
+export const QUIET = {
+  unchanged: (isAsInCluster: boolean) =>
+    `No changes: the head commit and the target branch render the same${isAsInCluster ? ", and the cluster has it" : ""}.`,
+  driftAlone: "The head commit and the target branch render the same: a sync changes only what drifted.",
+  kept: "The head commit and the target branch do not render the same, but a sync leaves this as it is in the cluster.",
+  alreadyThere: "The head commit and the target branch do not render the same, but the cluster already has this.",
+  definitionAlone: "The application's definition still changes: a sync writes it.",
+};
 
 function basisLines(basis: DiffBasis, { short }: HostWords): readonly string[] {
   switch (basis.kind) {

@@ -170,7 +170,7 @@ const UNCHANGED = "No changes: both definitions render the same.";
 const HIDDEN = "No visible changes.";
 
 function afterApproval({ command }: HostWords): string {
-  return `An approval of this commit plans it again; on drafts and forks, comment ${code(`${command} plan`)} then.`;
+  return `An approval of this commit plans it again. On drafts and forks, comment ${code(`${command} plan`)} after the approval.`;
 }
 
 function countLines(diff: ManifestDiff, change: PreviewOrigin["change"]): readonly string[] {

@@ -285,7 +285,7 @@ function applicationSetText(set: ApplicationSetPreview): string {
     ...(set.removed.length === 0 ? [] : [`- removes ${named(set.removed)}`]),
     ...(set.changed.length === 0 ? [] : [`- changes ${named(set.changed)}`]),
   ];
-  const changes = lines.length === 0 ? "It generates the same applications on both sides." : lines.join("\n");
+  const changes = lines.length === 0 ? "It generates the same applications as before." : lines.join("\n");
   const notes = set.notes.length === 0 ? [] : [set.notes.map((note) => `- ℹ️ ${sentence(note)}`).join("\n")];
   const when = set.sourceFile === undefined ? "some minutes after the merge" : "when the ApplicationSet is applied";
   const unsynced = `Argo CD applies this ${when}; a sync here does not.`;
@@ -377,7 +377,9 @@ export function renderLockLost({ applications, by, waits }: Omit<LockLost, "kind
     "",
     [
       `${code(by)}, an administrator, released what this ${words.short} had locked: ${codes(applications)}.`,
-      ...(waits.length === 0 ? [] : [`Others have waited for ${codes(waits)}. ${firstAfter(waits, words)}`]),
+      ...(waits.length === 0
+        ? []
+        : [`Others were waiting for ${codes(waits)}, so the first of them gets it. ${firstAfter(waits, words)}`]),
       ...(free.length === 0 ? [] : [`To lock ${codes(free)} again, comment ${code(`${words.command} plan`)}.`]),
     ].join(" "),
   ].join("\n");
@@ -385,7 +387,7 @@ export function renderLockLost({ applications, by, waits }: Omit<LockLost, "kind
 
 function firstAfter(names: readonly ApplicationName[], { short }: HostWords): string {
   const lock = names.length === 1 ? "that lock is" : "these locks are";
-  return `This ${short} is the first in the queue now: once ${lock} free, svc plans it again, or says that it is its turn.`;
+  return `This ${short} is next in the queue: once ${lock} free, svc plans it again, or says that it is its turn.`;
 }
 
 function released({ applications, after }: Turn, reader: ChangeRequestRef, words: HostWords, links: Addresses): string {

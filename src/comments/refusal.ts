@@ -105,7 +105,7 @@ function paragraphsOf(refusal: Refusal, { change, words, links, advice }: Refusa
         planHelps(advice?.next)
           ? "No applications are locked by this PR. Run the plan command first."
           : "No applications are locked by this PR.",
-        nextText(advice, change, words, links) ?? toCopy("Comment", `${word} plan`),
+        nextText(advice, change, words, links) ?? toCopy("Next, comment", `${word} plan`),
       ];
     case "not-locked":
       return [
@@ -358,7 +358,7 @@ function whereRulesAre(applications: readonly BarredApplication[]): string {
   const [isServer, isOwn] = [found.delete(SERVER_RULES), found.delete(undefined)];
   const places = [
     ...(isOwn || found.size > 0 ? [`${code(REPOSITORY_FILE)} on the base branch`] : []),
-    ...(found.size > 0 ? ["that of the repository that is named"] : []),
+    ...(found.size > 0 ? ["the one of the repository named above"] : []),
     ...(isServer ? [`${code(SERVER_FILE)}, which svc's administrators keep`] : []),
   ];
   return `The rule is in ${places.join(", or in ")}, under ${code("sync_requirements")}.`;
@@ -366,5 +366,5 @@ function whereRulesAre(applications: readonly BarredApplication[]): string {
 
 function labelHint(selected: readonly string[], short: string): string {
   if (!selected.some((one) => readLabelSelector(one) !== undefined)) return "";
-  return ` Labels count as Argo CD has them, not as this ${short} writes them.`;
+  return ` svc goes by the labels that Argo CD has now, not by those that this ${short} writes.`;
 }

@@ -105,7 +105,7 @@ function deployedText({ revision, outcome, user, timestamp }: Deployment): strin
 
 function headLines(records: readonly Deployment[], { headRevision }: ChangeRequest): readonly string[] {
   if (records.every(({ revision }) => revision === headRevision)) return [];
-  return ["", `⚠️ The head is ${code(headRevision.slice(0, 8))} now, and is not all that is deployed.`];
+  return ["", `⚠️ The head is now ${code(headRevision.slice(0, 8))}, and not all of these run it.`];
 }
 
 function gainedLines(gained: CommitRange | undefined, { baseBranch }: ChangeRequest): readonly string[] {

@@ -116,7 +116,7 @@ function updateText({ done }: CommandResultOf<"updated">, facts: AnswerFacts): s
   }
   const [was, head] = [change.headRevision, done.head].map((commit) => code(shortRevision(commit)));
   const how = done.rewritten
-    ? `Rebased the branch onto ${base}, which writes its commits anew: fetch it before you go on with it.`
+    ? `Rebased the branch onto ${base}, which rewrites its commits: fetch the branch before you continue on it.`
     : `Merged ${base} into the branch.`;
   return `${how} The head is ${head} instead of ${was}, and is planned now. An approval of ${was} does not count for it: approve it again where an approval is required.`;
 }
@@ -125,7 +125,7 @@ function revertedText({ revert, known }: CommandResultOf<"reverted">, { change, 
   const { short } = words;
   const number = changeLink(referenceTo(revert, change, words), revert, links);
   const what = known ? `${number} is open already: it` : `Opened ${number}, which`;
-  return `${what} reverts this ${short}, and is planned there. Where an approval is required, somebody has to give it who neither asked for the revert nor wrote what it reverts.`;
+  return `${what} reverts this ${short}, and is planned there. Where an approval is required, it has to come from somebody who neither asked for the revert nor wrote what it reverts.`;
 }
 
 function heldText(hold: Hold, { command }: HostWords): string {

@@ -60,7 +60,7 @@ export function syncBlocks(result: SyncedResult, facts: ResultFacts): readonly B
   const texts = [
     skipped.length === 0
       ? ""
-      : `Nothing to deploy, proven unchanged by the plan${dryRun ? "" : ", lock released"}: ${codes(skipped)}.`,
+      : `Skipped, because the plan proved that nothing changes${dryRun ? "" : "; lock released"}: ${codes(skipped)}.`,
     announced.length === 0 ? "" : `Not deployed by a sync: ${fitting(announced)}.`,
     notMerged.length === 0 ? "" : listOf("Not merged automatically:", notMerged, facts.links),
     ...(merge?.overridden ?? []).map(
@@ -296,18 +296,17 @@ function notPrunedLines({ application, pruneSkipped, pruned, resources: all }: S
   if (pruneSkipped === 0) return [];
   const left = all.filter(({ status }) => status === "PruneSkipped").map(({ title }) => title);
   return [
-    `**Not pruned:** ${counted(pruneSkipped, "resource")} ${pruneSkipped === 1 ? "was" : "were"} left in the cluster. ${pruned === true ? BY_HAND : cureOf(application, run)}`,
+    `**Not pruned:** ${counted(pruneSkipped, "resource")} ${pruneSkipped === 1 ? "was" : "were"} left in the cluster. ${cureOf(application, pruned === true, pruneSkipped === 1 ? "it" : "them", run)}`,
     ...fencedList(left, MAX_NOT_PRUNED),
   ];
 }
 
-const BY_HAND = "No sync deletes them, because of Prune=false: delete them by hand if they are to go.";
-
 /** A change request that is merged or closed cannot be planned any more. */
-function cureOf(application: string, { command, change, words, next }: Run): string {
-  if (change.state !== "open" || next?.kind === "merging") return "To remove them, sync with prune in Argo CD.";
+function cureOf(application: string, pruned: boolean, left: "it" | "them", { command, change, words, next }: Run) {
+  if (pruned) return `No sync deletes ${left}, because of Prune=false: to remove ${left}, delete ${left} by hand.`;
+  if (change.state !== "open" || next?.kind === "merging") return `To remove ${left}, sync with prune in Argo CD.`;
   const commands = [`${words.command} plan -a ${application}`, `${words.command} ${command} -a ${application} --prune`];
-  return `To remove them, comment ${commands.map(code).join(" and then ")}.`;
+  return `To remove ${left}, comment ${commands.map(code).join(" and then ")}.`;
 }
 
 function isFailed({ status }: SyncedResource): boolean {

@@ -25,7 +25,7 @@ describe.each(HOSTS)("on %s, the rollback of what a PR deployed", (host) => {
     expect(told).toHaveLength(1);
     expect(told[0]).toContain(
       `(\`ana\`) rolled back \`web\`, which it had deployed, and took over the lock that a plan of this ${SHORT[host]} held. ` +
-        `This ${SHORT[host]} is the first in the queue now: once that lock is free, svc plans it again, or says that it is its turn.`,
+        `This ${SHORT[host]} is next in the queue: once that lock is free, svc plans it again, or says that it is its turn.`,
     );
     expect(bot.lastComment(two)).toContain(
       `**Your turn:** \`web\` is no longer locked by [${SHORT[host]} ${SIGIL[host]}${one}](<http`,

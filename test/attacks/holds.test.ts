@@ -130,7 +130,7 @@ describe.each(HOSTS)("a hold by a comment on %s", (host) => {
     const one = await bot.open({ "README.md": "2\n" });
     for (let count = 0; count < 20; count += 1) await bot.comment(one, "svc hold -a web --reason x");
     await bot.comment(one, "svc hold -a web --reason x");
-    expect(bot.lastComment(one)).toContain("Nothing was held: you hold 20 times already. Release one first.");
+    expect(bot.lastComment(one)).toContain("Nothing was held: you already have 20 holds. Release one first.");
     expect(await held(bot)).toHaveLength(20);
   });
 });

@@ -27,7 +27,7 @@ const MEANWHILE: readonly [string, (bot: Bot, one: number) => Promise<unknown>, 
   [
     "the base branch changes to a stricter one",
     (bot, one) => bot.forge.retarget(REPOSITORY, one, "release"),
-    /its base branch changed to release[\s\S]*Comment:\n```\nsvc plan\n/,
+    /its base branch changed to release[\s\S]*Next, comment:\n```\nsvc plan\n/,
   ],
   [
     "the policy of the base branch asks for an approval",
@@ -64,7 +64,7 @@ const IN_ARGOCD: readonly [string, (bot: Bot) => void, RegExp][] = [
   [
     "moves to another project, whose rules nobody asked about",
     (bot) => bot.argocd.addApplication(bot.resourceOf("web", { project: "production" })),
-    /`web`: since the plan, its project changed from default to production in Argo CD\s+Comment:\n```\nsvc plan\n/,
+    /`web`: since the plan, its project changed from default to production in Argo CD\s+Next, comment:\n```\nsvc plan\n/,
   ],
   [
     "moves to another namespace",
@@ -192,7 +192,7 @@ describe.each(HOSTS)("what changes while a sync runs on %s", (host) => {
     await bot.comment(one, "svc sync -a web");
     expect(bot.seen(one).state).toBe("open");
     expect(bot.lastComment(one)).toMatch(
-      /`api`: since the plan, its auto-sync was turned off in Argo CD\s+Comment:\n```\nsvc plan\n/,
+      /`api`: since the plan, its auto-sync was turned off in Argo CD\s+Next, comment:\n```\nsvc plan\n/,
     );
   });
 

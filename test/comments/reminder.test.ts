@@ -50,7 +50,7 @@ test("advises no merge of what failed or is no longer the head", () => {
   expect(failed).not.toContain("merge this PR");
   const older = reminder([sampleDeployment("web", { revision: revision("e".repeat(40)) })]);
   expect(older).toContain("· comment `svc sync`");
-  expect(older).toContain("⚠️ The head is `c0ffee00` now, and is not all that is deployed.");
+  expect(older).toContain("⚠️ The head is now `c0ffee00`, and not all of these run it.");
 });
 
 test("advises nothing where the repository could not be read", () => {

@@ -350,7 +350,7 @@ describe("the answers to commands", () => {
       "**1 application rolled back** at `main`",
       / · nothing is left to do: the target branch runs again\. To deploy this PR after all, comment `svc plan`; to drop it, close this PR\n/,
     ],
-    [synced({ dryRun: true }), "**1 application would succeed**", /\n\nComment:\n```\nsvc sync\n```\n/],
+    [synced({ dryRun: true }), "**1 application would succeed**", /\n\nNext, comment:\n```\nsvc sync\n```\n/],
     [
       { kind: "unlocked", released: [web], notHeld: [], left: [], next: [] },
       "Released: `web`.",
@@ -502,7 +502,14 @@ describe("the refusals", () => {
     ["closed", { reason: "closed", state: "merged" }],
     ["fork", { reason: "fork" }],
     ["not-done", { reason: "not-done", command: "update", because: "it has merge conflicts" }],
-    ["not-done-revert", { reason: "not-done", command: "revert", because: "it is open, and not merged" }],
+    [
+      "not-done-revert",
+      {
+        reason: "not-done",
+        command: "revert",
+        because: "only what was merged can be reverted; svc rollback undoes a sync",
+      },
+    ],
     [
       "not-done-revert-conflicts",
       {
@@ -514,7 +521,11 @@ describe("the refusals", () => {
     ],
     [
       "not-done-hold",
-      { reason: "not-done", command: "hold", because: "--until must not be past: it is 2026-03-01 19:12 in UTC" },
+      {
+        reason: "not-done",
+        command: "hold",
+        because: "--until must be in the future: it is now 2026-03-01 19:12 in UTC",
+      },
     ],
     [
       "not-done-release",
@@ -538,7 +549,7 @@ describe("the refusals", () => {
           {
             application: applicationName("api"),
             allowed: [{ users: [], teams: ["acme/api", "acme/sre"] }],
-            problem: "GitHub does not allow us to look for ana in the team acme/api (403): see @app.yml.",
+            problem: "GitHub does not allow svc to look for ana in the team acme/api (403): see @app.yml.",
           },
         ],
         others: [applicationName("wiki")],

@@ -117,11 +117,11 @@ function verdictOf(text: string): Verdict {
   if (text.includes(DELETED_TEXT)) return "deleted";
   if (text.includes("**Changes:** could not be evaluated")) return "unevaluated";
   if (text.includes(UNCHANGED_TEXT) || text.includes("No changes but the commit id, in ")) return "unchanged";
-  if (text.includes("No changes: both sides render the same, and the cluster has it.")) return "unchanged";
+  if (text.includes("render the same, and the cluster has it.")) return "unchanged";
   return UNSEEN.some((one) => text.includes(one)) ? "unknown" : "changed";
 }
 
-const UNSEEN = ["No visible changes.", "The two sides do not render the same, but"];
+const UNSEEN = ["No visible changes.", "The head commit and the target branch do not render the same, but"];
 
 /** The collapsible of what the cluster already differs by. */
 const DRIFT = /^<details(?: open)?><summary>Drift .*?^<\/details>$/gms;

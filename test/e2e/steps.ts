@@ -123,7 +123,7 @@ export function chainsOf(talk: Conversation, own: OwnObjects, setting: Setting):
       async run() {
         const changed = kustomization(["settings.yaml", "extra.yaml"], "only a comment");
         const answer = await open("same", { "apps/overlay/kustomization.yaml": changed });
-        mustHold(answer, "No changes: both sides render the same.");
+        mustHold(answer, "No changes: the head commit and the target branch render the same.");
         await talk.close(the("same"));
       },
     },

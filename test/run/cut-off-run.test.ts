@@ -922,7 +922,7 @@ test.each([
     await world.cutOff(event, { at: world.stores.locks, method: "release", when, saying: '"api"' });
     expect(await world.holders()).toEqual(deployed.length > 0 ? {} : { web: number });
     const answer = world.host.commentsOf(number).at(-1);
-    expect(answer).toContain("Nothing to deploy, proven unchanged by the plan, lock released: `api`.");
+    expect(answer).toContain("Skipped, because the plan proved that nothing changes; lock released: `api`.");
     expect(world.deployer.syncs).toHaveLength(deployed.length);
   },
 );

@@ -67,7 +67,7 @@ describe.each(HOSTS)("what a plan says of an application that Argo CD got some s
   describe("an application that came to Argo CD after the plan, and reads the same files", () => {
     const LACKED =
       "`late`: it reads what changes here and is not in the plan: it came to Argo CD later, or changed there";
-    const PLAN_AGAIN = /\nComment:\n```\nsvc plan\n```/;
+    const PLAN_AGAIN = /\nNext, comment:\n```\nsvc plan\n```/;
     const comeToArgoCd = (bot: Bot) => {
       bot.clock.advance(2000);
       const repoURL = bot.forge.cloneUrl(REPOSITORY);

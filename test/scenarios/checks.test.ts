@@ -20,7 +20,7 @@ describe.each(HOSTS)("the checks of a plan on %s", (host) => {
       "<details open><summary>❌ Required check values failed: exit code 1</summary>\n\n```\n web in guestbook holds a forbidden value\n```",
     );
     expect(plan).toContain("<details open><summary>❌ Check hint failed: exit code 2</summary>\n\nIt printed nothing.");
-    expect(plan).toContain("\nComment:\n```\nsvc sync -a api\n```\n");
+    expect(plan).toContain("\nNext, comment:\n```\nsvc sync -a api\n```\n");
     await bot.comment(one, "svc sync");
     expect(bot.lastComment(one)).toContain(
       "- `web`: check values failed: exit code 1: fix it and push, or get an approval of this commit by a member of acme/platform. It printed: web in guestbook holds a forbidden value",

@@ -39,7 +39,7 @@ describe.each(HOSTS)("server.command on %s", (host) => {
     await bot.comment(one, "argo plan");
     await bot.comment(two, "argo sync", "bo");
     expect(bot.lastComment(two)).toContain(
-      "No applications are locked by this PR. Run the plan command first.\n\nComment:\n```\nargo plan\n```",
+      "No applications are locked by this PR. Run the plan command first.\n\nNext, comment:\n```\nargo plan\n```",
     );
     await bot.comment(one, "argo deploy");
     expect(bot.lastComment(one)).toContain(

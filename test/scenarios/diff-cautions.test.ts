@@ -149,7 +149,9 @@ describe.each(HOSTS)("what a plan calls out on %s", (host) => {
       }),
     });
     const one = await bot.open({ "apps/web/role.yaml": role("list", "get") });
-    expect(section(bot.lastComment(one), "web")).toContain("No changes: both sides render the same.");
+    expect(section(bot.lastComment(one), "web")).toContain(
+      "No changes: the head commit and the target branch render the same.",
+    );
     await bot.push(one, { "apps/web/deployment.yaml": deployment("web", ["B", "A"]) });
     const web = section(bot.lastComment(one), "web");
     expect(web).toContain("**Changes:** 0 to create, 1 to update");

@@ -109,7 +109,7 @@ describe.each(HOSTS)("a dry run on %s", (host) => {
     await bot.comment(one, "svc sync --dry-run");
     expect(bot.lastComment(one)).toContain("❌ the dry run failed");
     expect(bot.lastComment(one)).toContain("no room");
-    expect(bot.lastComment(one)).toContain("Nothing to deploy, proven unchanged by the plan: `web`.");
+    expect(bot.lastComment(one)).toContain("Skipped, because the plan proved that nothing changes: `web`.");
     expect(await bot.locked(one)).toEqual(["api", "web"]);
     expect(await bot.deployed(one)).toEqual([]);
     expect(bot.seen(one).state).toBe("open");

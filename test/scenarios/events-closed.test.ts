@@ -69,7 +69,7 @@ describe.each(HOSTS)("closed PRs on %s", (host) => {
       expect(said).toContain(
         `**Merged meanwhile:** this ${SHORT[host]} was merged while it was synced, so svc deploys nothing more from it. What was deployed stays.\n`,
       );
-      expect(said).toContain("nothing is left to do here; to undo it, comment `svc revert`");
+      expect(said).toContain("nothing is left to do here; to undo the merge, comment `svc revert`");
       expect(said).not.toMatch(/svc merges|merge this|svc (plan|sync|rollback)`/);
       expect(bot.answers(one)[0]).toContain("**Merged** · ✅ 2 of 2 applications deployed by `ana`");
       expect(await bot.stores.locks.list()).toEqual([]);

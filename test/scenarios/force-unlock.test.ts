@@ -49,8 +49,8 @@ describe.each(HOSTS)("taking a lock away on %s", (host) => {
 
     expect(bot.answers(one).filter((text) => text.includes("## svc Lock released"))).toHaveLength(1);
     expect(bot.lastComment(one)).toContain(
-      `\`olga\`, an administrator, released what this ${SHORT[host]} had locked: \`web\`. Others have waited for \`web\`. ` +
-        `This ${SHORT[host]} is the first in the queue now: once that lock is free, svc plans it again, or says that it is its turn.`,
+      `\`olga\`, an administrator, released what this ${SHORT[host]} had locked: \`web\`. Others were waiting for \`web\`, so the first of them gets it. ` +
+        `This ${SHORT[host]} is next in the queue: once that lock is free, svc plans it again, or says that it is its turn.`,
     );
     await bot.comment(one, "svc sync -a web");
     expect(bot.lastComment(one)).toContain("web");

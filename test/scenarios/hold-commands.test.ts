@@ -46,7 +46,10 @@ describe.each(HOSTS)("svc hold on %s", (host) => {
       [`hold -a web`, "Nothing was held: --reason must say why, for those who wait."],
       [`hold -a web --reason " "`, "Nothing was held: --reason must say why, for those who wait."],
       [`hold -a web --reason ${"x".repeat(301)}`, "Nothing was held: --reason must not be longer than 300 characters."],
-      [`hold -a web --reason x --until 2020-01-01T00:00:00Z`, "Nothing was held: --until must not be past: it is "],
+      [
+        `hold -a web --reason x --until 2020-01-01T00:00:00Z`,
+        "Nothing was held: --until must be in the future: it is now ",
+      ],
       [
         `hold -a web --reason x --until 31d`,
         "Nothing was held: --until must be a duration such as 2h, or a time such as",
@@ -110,8 +113,8 @@ describe("the end of a hold", () => {
   });
 
   test.each([
-    ["19:00", "UTC", "must not be past: it is 2026-03-28 20:00 in UTC"],
-    ["4:59", "Asia/Tokyo", "must not be past: it is 2026-03-29 05:00 in Asia/Tokyo"],
+    ["19:00", "UTC", "must be in the future: it is now 2026-03-28 20:00 in UTC"],
+    ["4:59", "Asia/Tokyo", "must be in the future: it is now 2026-03-29 05:00 in Asia/Tokyo"],
     ["24:00", "UTC", "must be a duration such as 2h"],
     ["2026-03-29", "UTC", "must be a duration such as 2h"],
     ["2026-02-30T12:00:00Z", "UTC", "must be a duration such as 2h"],

@@ -182,7 +182,7 @@ describe("a hold that is asked for", () => {
     [
       "a time that is past",
       { applications: ["web"], reason: "x", until: "2020-01-01T00:00:00Z" },
-      'field "until": must not be past: it is ',
+      'field "until": must be in the future: it is now ',
     ],
     ["more than 30 days", { applications: ["web"], reason: "x", until: "31d" }, "within 30 days from now"],
     ["a reason of two lines", { applications: ["web"], reason: "x\ny" }, "must be one line of text"],

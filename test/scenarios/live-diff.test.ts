@@ -45,7 +45,9 @@ describe.each(HOSTS)("diff_mode: live on %s", (host) => {
     const one = await bot.open(changeOf(["web"], "2"));
     const web = section(bot.lastComment(one), "web");
     expect(web).toContain("**Changes:** 0 to create, 0 to update");
-    expect(web).toContain("The two sides do not render the same, but the cluster already has this.");
+    expect(web).toContain(
+      "The head commit and the target branch do not render the same, but the cluster already has this.",
+    );
     expect(web).not.toContain("No changes:");
     expect(await bot.locked(one)).toEqual(["web"]);
   });
@@ -173,7 +175,9 @@ describe.each(HOSTS)("diff_mode: live on %s", (host) => {
     expect(web).toContain("**Changes:** 1 to create, 0 to update");
     expect(web).toMatch(/Diff \(1 resource changed\).*# create: ConfigMap guestbook\/other/s);
     expect(web).toMatch(/Drift \(1 resource already different in the cluster\).*-  value: by hand\n\+  value: "1"/s);
-    expect(section(comment, "api")).toContain("No changes: both sides render the same, and the cluster has it.");
+    expect(section(comment, "api")).toContain(
+      "No changes: the head commit and the target branch render the same, and the cluster has it.",
+    );
     bot.expectChanges("sync web");
     await bot.approve(one, "bo");
     await bot.comment(one, "svc sync -a web");

@@ -12,7 +12,7 @@ describe.each(HOSTS)("the next step on %s", (host) => {
     await bot.idle();
     for (const command of ["svc rollback", "svc plan", "svc sync"]) {
       await bot.comment(one, command);
-      expect(bot.lastComment(one)).toContain("Nothing is left to do here; to undo it, comment `svc revert`.");
+      expect(bot.lastComment(one)).toContain("Nothing is left to do here; to undo the merge, comment `svc revert`.");
       expect(bot.lastComment(one)).not.toMatch(/svc (plan|sync|rollback)`|Run the plan|`rollback`/);
     }
   });
@@ -31,7 +31,7 @@ describe.each(HOSTS)("the next step on %s", (host) => {
     expect(said).toContain(
       `⚠️ 1 resource not pruned · svc merges this ${SHORT[host]} into \`main\` next, unless a comment below says otherwise`,
     );
-    expect(said).toContain("1 resource was left in the cluster. To remove them, sync with prune in Argo CD.");
+    expect(said).toContain("1 resource was left in the cluster. To remove it, sync with prune in Argo CD.");
     expect(said).not.toMatch(/`svc /);
     expect(bot.seen(one).state).toBe("merged");
   });
@@ -83,7 +83,7 @@ describe.each(HOSTS)("the next step on %s", (host) => {
     const bot = await startBot({ host });
     bot.argocd.addApplication(bot.resourceOf("api", { spec: { syncPolicy: { automated: {} } } }));
     const one = await bot.open(changeOf(["api", "web"]));
-    expect(bot.lastComment(one)).toContain("Comment:\n```\nsvc sync -a web\n```");
+    expect(bot.lastComment(one)).toContain("Next, comment:\n```\nsvc sync -a web\n```");
     bot.expectChanges("sync web");
     await bot.comment(one, "svc sync -a web");
     // Without `-a` it takes back what was deployed, and leaves the lock of the other.

@@ -166,7 +166,7 @@ describe.each(HOSTS)("a changed definition on %s", (host) => {
       "argocd/web.yaml": asYaml(bot.resourceOf("web", { path: "apps/moved" })),
       "apps/moved/configmap.yaml": configMap("web", { value: "1" }),
     });
-    expect(bot.lastComment(one)).toContain("No changes: both sides render the same.");
+    expect(bot.lastComment(one)).toContain("No changes: the head commit and the target branch render the same.");
     expect(bot.lastComment(one)).toContain("+    path: apps/moved");
     const two = await bot.open({ "argocd/api.yaml": asYaml(bot.resourceOf("api", { path: "apps/missing" })) });
     expect(bot.lastComment(two)).toContain("could not be evaluated");

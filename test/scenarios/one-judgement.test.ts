@@ -137,7 +137,7 @@ describe.each(HOSTS)("one judgement on %s", (host) => {
     for (const command of ["svc sync --dry-run", "svc update", "svc unlock"]) {
       await bot.comment(one, command);
       expect(bot.lastComment(one)).toMatch(link);
-      expect(bot.lastComment(one)).not.toMatch(/Comment:|is left to do/);
+      expect(bot.lastComment(one)).not.toMatch(/Next, comment:|is left to do/);
     }
   });
 

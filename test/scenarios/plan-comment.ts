@@ -11,4 +11,4 @@ export function planned(comment: string): readonly string[] {
 
 export const NEW_TEXT = "This application will be created when its Application resource is applied.";
 export const DELETED_TEXT = "This application will be deleted when its Application resource is removed.";
-export const UNCHANGED_TEXT = "No changes: both sides render the same.";
+export const UNCHANGED_TEXT = "No changes: the head commit and the target branch render the same.";

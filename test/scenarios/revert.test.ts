@@ -26,7 +26,7 @@ describe.each(HOSTS)("svc revert on %s", (host) => {
     const [bot, one] = await merged(host);
     await bot.comment(one, "svc rollback");
     expect(bot.lastComment(one)).toContain("No applications are locked by this PR.");
-    expect(bot.lastComment(one)).toContain("Nothing is left to do here; to undo it, comment `svc revert`.");
+    expect(bot.lastComment(one)).toContain("Nothing is left to do here; to undo the merge, comment `svc revert`.");
     await bot.comment(one, "svc revert", "bo");
     const two = made(bot, one);
     expect(bot.lastComment(one)).toContain(`## svc Revert\n\nOpened [${SHORT[host]} ${SIGIL[host]}${two}](<http`);
@@ -90,7 +90,9 @@ describe.each(HOSTS)("svc revert on %s", (host) => {
     const one = await bot.open({ "apps/web/more.yaml": configMap("more", { a: "1" }) });
     if (state === "closed") await bot.close(one);
     await bot.comment(one, "svc revert");
-    expect(bot.lastComment(one)).toContain(`No revert was opened: it is ${state}, and not merged.`);
+    expect(bot.lastComment(one)).toContain(
+      "No revert was opened: only what was merged can be reverted; svc rollback undoes a sync.",
+    );
   });
 
   test("plans the revert where the repository does not plan by itself", async () => {

@@ -94,7 +94,9 @@ describe.each(HOSTS)("applications that an ApplicationSet changes on %s", (host)
     expect(bot.lastComment(one)).toContain("- changes `shop-de`, `shop-fr`");
     expect(section(bot.lastComment(one), "shop-de")).toContain('+  value: "2"');
     expect(section(bot.lastComment(one), "shop-de")).toContain(AT_MERGE);
-    expect(section(bot.lastComment(one), "shop-fr")).toContain("No changes: both sides render the same.");
+    expect(section(bot.lastComment(one), "shop-fr")).toContain(
+      "No changes: the head commit and the target branch render the same.",
+    );
     expect(await bot.locked(one)).toEqual([]);
     await bot.comment(one, "svc sync");
     expect(bot.lastComment(one)).toContain("No applications are locked by this PR.");
@@ -182,7 +184,7 @@ describe.each(HOSTS)("applications that an ApplicationSet changes on %s", (host)
 
   test.each([
     ["an element that fails", "environment", "its applications stay as they are"],
-    ["a name that Kubernetes refuses", "Name", "it removes none of its applications until that is mended"],
+    ["a name that Kubernetes refuses", "Name", "it removes none of its applications until that is fixed"],
   ])("that a parent renders, %s is a danger of the parent", async (_what, key, then) => {
     const set = (url: string, element: object) => {
       const [strict, name] = key === "Name" ? [[], "{{ .name }}"] : [["missingkey=error"], "{{ .environment }}"];
@@ -238,7 +240,7 @@ describe.each(HOSTS)("applications that an ApplicationSet changes on %s", (host)
     });
     const comment = bot.lastComment(one);
     const danger =
-      "he set will fail: Kubernetes refuses an application named shop-&lt;no value&gt;; it removes none of its applications until that is mended";
+      "he set will fail: Kubernetes refuses an application named shop-&lt;no value&gt;; it removes none of its applications until that is fixed";
     expect(comment).toContain(`⚠️ T${danger}.`);
     expect(comment.split("\n").find((line) => line.startsWith("⚠️ the set shops will fail: "))).toBeDefined();
     expect(comment).toContain("- removes `shop-fr`");
@@ -247,7 +249,7 @@ describe.each(HOSTS)("applications that an ApplicationSet changes on %s", (host)
   test("generator input that gives the same applications changes nothing", async () => {
     const bot = await startShops({ host });
     const one = await bot.open({ "envs/de.json": JSON.stringify({ folder: "shops/de", name: "de", note: "new" }) });
-    expect(bot.lastComment(one)).toContain("It generates the same applications on both sides.");
+    expect(bot.lastComment(one)).toContain("It generates the same applications as before.");
     expect(planned(bot.lastComment(one))).toEqual([]);
   });
 });

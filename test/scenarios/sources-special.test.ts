@@ -70,7 +70,9 @@ describe.each(HOSTS)("sources that are no Git repository on %s", (host) => {
       },
     });
     const one = await bot.open({ "docs/readme.md": "new\n" });
-    expect(section(bot.lastComment(one), "cue")).toContain("No changes: both sides render the same.");
+    expect(section(bot.lastComment(one), "cue")).toContain(
+      "No changes: the head commit and the target branch render the same.",
+    );
     bot.argocd.setManifests("cue", bot.seen(one).headRevision, version("2"));
     await bot.comment(one, "svc plan");
     expect(section(bot.lastComment(one), "cue")).toContain('+  value: "2"');

@@ -68,7 +68,7 @@ describe.each(HOSTS)("options of a sync on %s", (host) => {
     expect(bot.lastComment(one)).not.toMatch(/Deletes:|--prune`/);
     bot.expectChanges("sync web");
     await bot.comment(one, "svc sync --prune");
-    expect(bot.lastComment(one)).toContain("No sync deletes them, because of Prune=false: delete them by hand");
+    expect(bot.lastComment(one)).toContain("No sync deletes it, because of Prune=false: to remove it, delete it by hand.");
     expect(bot.lastComment(one)).not.toContain("--prune`");
     expect(bot.liveValue("old")).toBe("1");
   });
@@ -98,11 +98,13 @@ describe.each(HOSTS)("options of a sync on %s", (host) => {
   test("skip_no_changes drops applications whose plan detected no changes and releases their locks", async () => {
     const bot = await startBot({ host, ...SKIP });
     const one = await bot.open({ ...COMMENTED, ...changeOf(["api"]) });
-    expect(bot.lastComment(one)).toContain("No changes: both sides render the same.");
+    expect(bot.lastComment(one)).toContain("No changes: the head commit and the target branch render the same.");
     expect(await bot.locked(one)).toEqual(["api", "web"]);
     bot.expectChanges("sync api");
     await bot.comment(one, "svc sync");
-    expect(bot.lastComment(one)).toContain("Nothing to deploy, proven unchanged by the plan, lock released: `web`.");
+    expect(bot.lastComment(one)).toContain(
+      "Skipped, because the plan proved that nothing changes; lock released: `web`.",
+    );
     expect(bot.changes()).toEqual(["sync api"]);
     expect(await bot.locked(one)).toEqual([]);
   });
@@ -154,7 +156,7 @@ describe.each(HOSTS)("options of a sync on %s", (host) => {
     expect(bot.liveValue("web")).toBe("2");
     // The change is taken back: both sides of the plan are equal, the cluster is not.
     await bot.push(one, changeOf(["web"], "1"));
-    expect(bot.lastComment(one)).toContain("No changes: both sides render the same.");
+    expect(bot.lastComment(one)).toContain("No changes: the head commit and the target branch render the same.");
     await bot.comment(one, "svc sync -a api");
     expect(bot.lastComment(one)).toContain("- `web`: it was not synced at the head commit");
     expect(bot.seen(one).state).toBe("open");

@@ -116,7 +116,7 @@ describe.each(HOSTS)("typing on %s", (host) => {
     };
     const one = await bot.open({ ...changeOf(["api", "cart", "web"]), ...lies }, { by: "bo" });
     expect(await bot.locked(one)).toEqual(["api", "cart", "new", "web"]);
-    const none = "matches `label:team=none`, so nothing was done. Labels count as Argo CD has them";
+    const none = "matches `label:team=none`, so nothing was done. svc goes by the labels that Argo CD has now";
     for (const command of ["plan", "sync", "rollback", "unlock"]) {
       expect(await answerTo(bot, one, `svc ${command} -a label:team=none`)).toContain(none);
     }

@@ -7,7 +7,7 @@ const more = (value: number) => ({ "apps/web/more.yaml": configMap("more", { a: 
 const update = /\/(?:update-branch|rebase)$/;
 const HOW: Readonly<Record<HostId, string>> = {
   hosta: "Merged `main` into the branch.",
-  hostb: "Rebased the branch onto `main`, which writes its commits anew: fetch it before you go on with it.",
+  hostb: "Rebased the branch onto `main`, which rewrites its commits: fetch the branch before you continue on it.",
 };
 
 function sent(bot: Bot): number {
@@ -89,7 +89,7 @@ describe.each(HOSTS)("svc update on %s", (host) => {
     await bot.comment(one, "svc sync");
     expect(bot.lastComment(one)).toContain("Update the branch, because `main` changed");
     await bot.comment(one, "svc update");
-    expect(bot.lastComment(one)).toContain("The branch was not updated: update\\_branch is never here.");
+    expect(bot.lastComment(one)).toContain("The branch was not updated: update\\_branch is set to never here.");
     expect(sent(bot)).toBe(0);
   });
 

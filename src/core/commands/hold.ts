@@ -49,7 +49,7 @@ export async function hold(command: Command<"hold">, context: HoldContext): Prom
   const end = endOfHold(command.until === "" ? undefined : command.until, now, timezone);
   if ("problem" in end) return notDone("hold", `--until ${end.problem}`);
   const own = (await holds.list()).filter((one) => isBy(one, change.host, user.id) && one.id !== runId);
-  if (own.length >= MOST_HOLDS) return notDone("hold", `you hold ${MOST_HOLDS} times already. Release one first`);
+  if (own.length >= MOST_HOLDS) return notDone("hold", `you already have ${MOST_HOLDS} holds. Release one first`);
   const named = await heldBy(command, context);
   if ("kind" in named) return named;
   const by = { provider: change.host, id: user.id, login: user.login };
@@ -165,7 +165,7 @@ export function endOfHold(
   if (end > now.getTime() && end <= now.getTime() + LONGEST_HOLD_MS) return { until: new Date(end).toISOString() };
   if (end <= now.getTime()) {
     const here = new Date(localTime(now.getTime(), timezone)).toISOString();
-    return { problem: `must not be past: it is ${here.slice(0, 10)} ${here.slice(11, 16)} in ${timezone}` };
+    return { problem: `must be in the future: it is now ${here.slice(0, 10)} ${here.slice(11, 16)} in ${timezone}` };
   }
   return {
     problem:

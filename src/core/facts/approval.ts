@@ -232,7 +232,7 @@ function reasonOf(commit: string, { by: { login }, how }: Involved, title: strin
     case "unknown-author":
       return `The approval by ${login} does not count: ${title} knows no account for an author or the committer of ${name}, and ${login} pushed to this branch.`;
     case "unknown-asker":
-      return `The approval by ${login} is not enough: nobody can tell any more who asked for this revert, so it may have been ${login}. A second approval is.`;
+      return `The approval by ${login} is not enough: nobody can tell any more who asked for this revert, so it may have been ${login}. A second person has to approve as well.`;
     case "unknown-pusher":
       return `The approval by ${login} is not enough: ${title} does not tell who pushed ${name}, so it may have been ${login}.`;
   }

@@ -62,7 +62,7 @@ export const RULES: Readonly<Record<Gate, Rule> & Record<DangerGate, DangerRule>
     step: () => ({ kind: "none", because: "fork" }),
   }),
   "updates-off": ofChange(["update"], "operator", 1, {
-    bars: ({ settings }) => (settings.updatesOff ? [whole("update_branch is never here")] : []),
+    bars: ({ settings }) => (settings.updatesOff ? [whole("update_branch is set to never here")] : []),
     refusal: notDone("update"),
   }),
   "shared-head": ofChange(["update"], "operator", 1, {
@@ -73,7 +73,8 @@ export const RULES: Readonly<Record<Gate, Rule> & Record<DangerGate, DangerRule>
     refusal: notDone("update"),
   }),
   unmerged: ofChange(["revert"], "nobody", 1, {
-    bars: ({ change }) => (change.state === "merged" ? [] : [whole(`it is ${change.state}, and not merged`)]),
+    bars: ({ change: { state }, words: { command } }) =>
+      state === "merged" ? [] : [whole(`only what was merged can be reverted; ${command} rollback undoes a sync`)],
     refusal: notDone("revert"),
   }),
   "broken-rules": ofChange(["plan", "sync", "update", "hold", "merge"], "push", 2, {

@@ -232,7 +232,7 @@ const DEADLINE_MS = 60_000;
 
 function unevaluated(limit: "time" | "memory", { changeRequest }: HostWords): Unevaluated {
   const reason =
-    `comparing the manifests of both sides ${tooMuch(limit)}, since they are very large: ` +
+    `comparing what the head commit and the target branch render ${tooMuch(limit)}, since they are very large: ` +
     `split the application, or change its large objects in ${changeRequest}s of their own`;
   return { kind: "unevaluated", reason };
 }

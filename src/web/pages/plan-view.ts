@@ -1,5 +1,5 @@
 import { checkSentences, failureTitle } from "../../comments/parts.js";
-import { clusterSentences } from "../../comments/plan-application.js";
+import { clusterSentences, QUIET } from "../../comments/plan-application.js";
 import { againstCluster } from "../../comments/plan-diff.js";
 import { besidesSentence, commitSentence, secretSentences } from "../../core/diff/manifest-diff.js";
 import { type CheckResult, isFailed } from "../../core/model/check.js";
@@ -258,19 +258,21 @@ function verdictSentences({ verdict, diff, writesDefinition }: Evaluated, withDi
   switch (verdict) {
     case "changed":
       return [
-        ...(diff.resources.length === 0 ? ["Both sides render the same: a sync changes only what drifted."] : []),
+        ...(diff.resources.length === 0 ? [QUIET.driftAlone] : []),
         ...secrets,
         ...(besides === undefined ? [] : [besides]),
       ];
     case "unchanged":
       return [
-        commitSentence(diff, withDiff ? (name) => name : undefined) ?? "No changes: both sides render the same.",
-        ...(writesDefinition ? ["The definition of the application still changes; a sync writes it."] : []),
+        commitSentence(diff, withDiff ? (name) => name : undefined) ?? QUIET.unchanged(cluster !== undefined),
+        ...(writesDefinition ? [QUIET.definitionAlone] : []),
       ];
     case "unknown":
       return [
         ...(diff.hiddenSecrets ? ["No visible changes.", ...secrets] : []),
-        ...(diff.hiddenSecrets || cluster === undefined ? [] : [unseenSentence(cluster)]),
+        ...(diff.hiddenSecrets || cluster === undefined
+          ? []
+          : [cluster.kept.length > 0 ? QUIET.kept : QUIET.alreadyThere]),
         ...(besides === undefined ? [] : [besides]),
       ];
   }
@@ -282,35 +284,31 @@ function basisSentences(basis: DiffBasis): readonly string[] {
     case "branch":
       return [];
     case "live-failed":
-      return [`The live cluster could not be read, so this is the diff against the target branch: ${basis.reason}`];
+      return [`The live cluster could not be read, so the diff is against the target branch: ${basis.reason}`];
     case "live":
       return [
         "Diff against the live cluster.",
         ...(basis.drifted.length === 0
           ? []
-          : [`Already differs from the target branch in the cluster: ${basis.drifted.join(", ")}`]),
+          : [
+              `The cluster already differs from the target branch, so a sync changes more: ${basis.drifted.join(", ")}`,
+            ]),
         ...comparedSentences(basis),
       ];
     case "both":
       return [
-        "Diff against the target branch. What the live cluster already differs by is shown as drift.",
+        "Diff against the target branch, and what the live cluster already differs by, shown as drift.",
         ...comparedSentences(basis),
       ];
   }
-}
-
-/** Why both sides differ although the diff is empty. */
-function unseenSentence({ kept }: AgainstCluster): string {
-  const why = kept.length > 0 ? "a sync leaves this as it is in the cluster" : "the cluster is already in this state";
-  return `The two sides render differently, but ${why}.`;
 }
 
 function comparedSentences({ approximate, alreadyThere, kept }: AgainstCluster): readonly string[] {
   const noted = (heading: string, notes: readonly ObjectNote[]) =>
     notes.map(({ what, objects }) => `${heading}${objects.length === 0 ? "" : ` for ${objects.join(", ")}`}: ${what}`);
   return [
-    ...(alreadyThere.length === 0 ? [] : [`Already in this state in the cluster: ${alreadyThere.join(", ")}`]),
-    ...noted("Not changed by a sync", kept),
+    ...(alreadyThere.length === 0 ? [] : [`Changed, but already in the cluster: ${alreadyThere.join(", ")}`]),
+    ...noted("Changed, but not by a sync", kept),
     ...noted("Approximate", approximate),
   ];
 }

@@ -112,7 +112,7 @@ export function warnOfUnpreviewed(
     if (one === undefined) return subject;
     const named = `its ApplicationSet ${labelOf(one.set)}`;
     const warning = one.fails
-      ? `${named} will fail after the merge: the definition of this application stays as it is until that is mended`
+      ? `${named} will fail after the merge: the definition of this application stays as it is until that is fixed`
       : `${named} changes and could not be previewed: the definition of this application may change at the merge`;
     return { ...subject, warnings: [...subject.warnings, warning] };
   });

@@ -45,7 +45,7 @@ export function failureToCreate(generated: readonly Application[]): SetFailure |
   if (refused === undefined) return undefined;
   return {
     why: `Kubernetes refuses an application named ${refused.resourceName}`,
-    then: "it removes none of its applications until that is mended",
+    then: "it removes none of its applications until that is fixed",
   };
 }
 
