@@ -61,7 +61,7 @@ export async function evaluate(
   const { locks, room, context } = evaluation;
   const rendered = await start.rendered();
   return allInTurns(subjects, async (subject) => {
-    // `deriveEffects` needs it after the last render, and there is time for it before.
+    // Computed and cached now, while renders run: `deriveEffects` needs it after the last one.
     directMember(subject, context.change);
     const common = {
       application: subject.name,
@@ -200,7 +200,7 @@ const ONLY_BASE = "# The live definition stays as it is; the one on the target b
 /** Characters. */
 const MAX_DIFFS = 16 * 1024 * 1024;
 const MAX_SIDES = 4 * 1024 * 1024;
-/** Of whole renders; what is kept of them is what changes. */
+/** Characters of whole renders; only what changes is kept of them. */
 const MAX_QUESTIONS = 64 * 1024 * 1024;
 const NO_ROOM = "# It is not shown: the other diffs of this plan are too long.";
 
@@ -275,7 +275,7 @@ export interface PlanStart {
   start(subject: Subject): void;
   /** What becomes of the objects of an application that is created or deleted; undefined if nothing does. */
   previewed(subject: AnnouncedSubject): Promise<Previewed> | undefined;
-  /** Both sides of all started applications, once all are locked. @throws the first failure. */
+  /** Resolves to both sides of all started applications once all are locked. @throws the first failure. */
   rendered(): Promise<ReadonlyMap<LiveSubject, Promise<Started>>>;
   /** Ignores later starts; resolves once no lock is being taken any more. */
   end(): Promise<void>;

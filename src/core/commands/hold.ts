@@ -36,8 +36,8 @@ type HoldContext = Pick<
 >;
 
 /**
- * Holds what its repository drives and its author may sync, or anything for an administrator: the applications that it names
- * now. A pattern that went on matching would come to hold those of other repositories.
+ * Holds applications: those that the repository drives and the author may sync, or any for an administrator. A pattern means the
+ * applications that match now: if it went on matching, it would come to hold those of other repositories.
  */
 export async function hold(command: Command<"hold">, context: HoldContext): Promise<CommandResult> {
   const { change, holds, user, clock, timezone, runId } = context;
@@ -184,7 +184,7 @@ function readEnd(text: string, now: Date, timezone: string): number {
     // The zone's distance from UTC may change in between; the second look is at the time itself.
     const roughly = wanted - (localTime(now.getTime(), timezone) - now.getTime());
     const end = wanted - (localTime(roughly, timezone) - roughly);
-    // Where the clocks jump over a time, the second look is an hour early.
+    // Where clocks skip the wanted hour, the second look ends an hour early.
     return localTime(end, timezone) < wanted ? roughly : end;
   }
   const [, date] = /^(\d{4}-\d\d-\d\d)T\d\d:\d\d(?::\d\d(?:\.\d+)?)?(?:Z|[+-]\d\d:\d\d)$/.exec(text) ?? [];

@@ -46,7 +46,7 @@ export async function settleLocks(
       if (one.lock.kind === "ours") await context.locks.release(one.application, context.change);
       return { ...one, lock: { kind: "not-needed" } };
     }
-    // It keeps the plan revision that its lock may have from an earlier plan.
+    // Its lock keeps the plan revision of an earlier plan, if it has one.
     if (one.lock.kind === "ours" && one.kind === "unevaluated") return presentLock(one, context.change, context);
     if (one.lock.kind === "ours") {
       const attempt = await acquirePlanned(one, context);

@@ -228,11 +228,14 @@ function withDiffering({ plan, ...facts }: Facts, { differing, lacks }: Omit<Liv
 interface Around {
   readonly everyApplication: readonly Application[];
   readonly running: ReadonlyMap<ApplicationName, Application>;
-  /** Those of the change request. */
+  /** The records of the change request. */
   readonly records: readonly Deployment[];
 }
 
-/** What only the planned application itself is judged by. One that is new, deleted or unreadable has no definition to keep. */
+/**
+ * Why a planned application itself is no longer as planned; undefined if it is. A new, deleted or unreadable one has nothing to
+ * compare.
+ */
 function selfDiffers(
   one: ApplicationPlan,
   { everyApplication, running, records }: Around,
@@ -244,7 +247,7 @@ function selfDiffers(
   if (self === undefined || self.definition.kind === "unknown") return undefined;
   const live = running.get(application);
   if (live === undefined) return "Argo CD no longer lists it, so svc cannot tell what a merge does to it";
-  // What defined the parent at the plan may still do so.
+  // Lenient about who defines it: what did at the plan may still do so.
   const may = { live, holdsResource: true, owner: undefined, everyApplication, change, settings };
   const obstacle = drivingObstacle({ ...may, words: hostWords[change.host] });
   if (obstacle !== undefined) return obstacle;
@@ -268,7 +271,7 @@ const AUTO_SYNC_OFF = "since the plan, its auto-sync was turned off in Argo CD";
 function placeDiffers(members: readonly Member[], { running }: Around): string | undefined {
   for (const member of members) {
     const live = running.get(member.application);
-    // Of a member that could not be evaluated, the plan knows no place.
+    // The plan knows no place of a member that could not be evaluated.
     if (live === undefined || member.definition.kind === "unknown") continue;
     // It may still be where it was before, whose rules hold as well.
     const known = [member, ...member.boundAs.filter((other) => other.application === member.application)];

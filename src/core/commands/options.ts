@@ -10,7 +10,7 @@ interface OptionSpec {
   readonly value: string | undefined;
   /** Its value is one text, in quotes if it has spaces; others name applications, and may be given several times. */
   readonly isText?: true;
-  /** For the documentation. */
+  /** What the option does, for the documentation. */
   readonly meaning: string;
 }
 

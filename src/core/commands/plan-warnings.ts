@@ -34,7 +34,10 @@ import type { Deployer } from "../ports/deployer.js";
 import { type Question, staysInCluster, type Told } from "../render/live-diff-mode.js";
 import { findInputGaps } from "../survey/behind-base.js";
 
-/** What a plan warns of besides the diff, and what a sync may be refused for. What runs of it is added last, by `withRecords`. */
+/**
+ * What a plan warns of besides the diff, and what a sync may be refused for. `withRecords` adds last what is deployed and not
+ * merged.
+ */
 export async function warningsOf(
   subject: LiveSubject,
   context: Commits,
@@ -52,7 +55,10 @@ export async function warningsOf(
   };
 }
 
-/** Said instead of what holds where only the application's own definition is written. */
+/**
+ * The warning about a definition that a parent gives, in place of the warnings about the application's own; undefined if no
+ * parent does.
+ */
 function givenTo({ definedBy, head, live }: LiveSubject): readonly string[] | undefined {
   if (definedBy === undefined) return undefined;
   if (specEqual(head.spec, live.spec)) return [];
@@ -94,7 +100,7 @@ export async function cautionOf(
   ];
 }
 
-/** One sentence on what it follows besides the base branch, before this change already. */
+/** One sentence on what it already followed besides the base branch before this change. */
 function followed({ head, base }: LiveSubject, change: ChangeRequest): readonly string[] {
   const before = new Set(followedAside(base.spec, change));
   const names = followedAside(head.spec, change).filter((name) => before.has(name));

@@ -100,7 +100,7 @@ async function look(planning: Planning): Promise<SurveyWithSets> {
     const wanted = namesOf(command, [...known], labelsOf);
     return allClaimed && known.size > 0 && wanted.kind === "selected" && wanted.items.every((name) => known.has(name));
   });
-  // What is asked for by its name takes no room from others, so that those stay what they were.
+  // Applications that the command names are shown even if there is no room left.
   const askedByName = new Set<string>(command.applications.slice(0, context.previewLimit));
   const hasRoom: HasRoom = (name) => previews.take() || askedByName.has(name);
   const decided = await withSetsOfParents(surveyed, why, context);
@@ -130,7 +130,7 @@ async function choose(
     const suggestion = correctedTo([...names], command);
     return { kind: "refused", refusal: { reason: "unknown-applications", applications: unknown, suggestion } };
   }
-  // Only the render of its parent tells what becomes of a child whose definition that changes.
+  // If the parent changes a child's definition, only the parent's render tells what becomes of the child.
   const asked = new Set<string>(named.items);
   const parents = givenIn(earlier, [], context.change);
   const above = new Map<string, string | undefined>(subjects.map((one) => [one.name, aboveUnknown(one)]));
@@ -168,7 +168,7 @@ interface Compared extends Pick<Plan, "applications" | "applicationSets"> {
 async function compare(chosen: readonly Subject[], surveyed: SurveyWithSets, planning: Planning): Promise<Compared> {
   const { locks, why, previews, start, questions, context } = planning;
   await mapInTurns(chosen, (subject) => start.start(subject));
-  // Whatever `-a` names: their renders tell whose rules hold for what the merge does.
+  // Also those that `-a` leaves out: their renders tell whose rules hold for what the merge does.
   const generated = previewGenerated(surveyed, previews, context);
   const otherWords = otherWordNotes(surveyed.found.detection, context);
   // Awaited below; until then they must not end the process as an unhandled rejection.

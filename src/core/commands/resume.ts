@@ -195,7 +195,7 @@ async function takeBack(
     return;
   }
   if (runId !== context.runId || outcome !== "started") return;
-  // A parent writes the definition of its child. After others deployed, the record does not say what ran before.
+  // If a parent wrote the definition, or others have deployed since, the record does not say what ran before.
   const isOwn = after.length === 0 && !records.some((other) => other !== record && other.specWritten !== undefined);
   const before = { name: application, spec: specReplaced ?? specBefore };
   if (specWritten !== undefined && isOwn && (await lockTaken(application, "", context)) === undefined) {
@@ -250,8 +250,8 @@ async function followStarted(
 }
 
 /**
- * The rollback by which the earlier attempt took back what did not get healthy; it is started if it did not come to that.
- * Undefined if there is none.
+ * The rollback by which the earlier attempt took back what did not get healthy. Starts it if the attempt had not. Undefined if
+ * there is none.
  */
 async function followUndo(
   live: LiveApplication,

@@ -124,7 +124,7 @@ function refusedWith(facts: Facts, isNarrowed: boolean): CommandResultOf<"refuse
   const { refusal } = judged;
   if (refusal === undefined) return undefined;
   const [gate, ...others] = new Set(barsOf(judged).map((bar) => bar.gate));
-  // With any other bar, what the refusal itself says comes first.
+  // If anything else bars it, the refusal itself says what to do first.
   const step = others.length === 0 && (gate === "approval" || gate === "locked-by-other");
   const next = step ? undoing(facts.asker?.selected ?? [], facts, !isNarrowed) : undefined;
   return { kind: "refused", refusal, next: next?.kind === "command" ? undefined : next };
@@ -299,7 +299,7 @@ async function takeOver(
   try {
     for (const lock of held) {
       const { application, holder } = lock;
-      // Before it loses the lock: whatever ends this run, it is called once the lock is free.
+      // Queued before it loses the lock, so that its turn comes whatever ends this run.
       const waits = (await waiting.of(application)).some((one) => sameChangeRequest(one, holder));
       // Noted before it is done: a call that fails may have been carried out.
       if (!waits) joined.push(lock);

@@ -308,7 +308,10 @@ export function blockedBy(after: readonly ApplicationName[], parents: readonly A
   );
 }
 
-/** As it was read before the run or, below a parent of the run, as that has just written it, which must be the planned definition. */
+/**
+ * The application as it was read before the run; if a parent in the run has just written its definition, as it is now. That
+ * definition must be the planned one.
+ */
 async function findDefinition(
   subject: LiveSubject,
   parents: readonly ApplicationSync[],

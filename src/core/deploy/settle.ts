@@ -78,7 +78,7 @@ export async function endDeployment(
   await locks.release(application, change);
 }
 
-/** Ends records of an Application that was deleted and made again since. @returns The others. */
+/** Ends records of an Application that was deleted and recreated since. @returns The other records. */
 export async function endReplaced(
   live: LiveApplication,
   records: readonly Deployment[],
@@ -89,7 +89,7 @@ export async function endReplaced(
   return records.filter((record) => !replaced.includes(record));
 }
 
-/** The same for all records of a change request. What nobody can read ends nothing. @throws {StoreUnavailable} */
+/** Does the same for all records of a change request. An application that cannot be read ends none. @throws {StoreUnavailable} */
 export async function endReplacedOf(
   change: ChangeRequestRef,
   { deployments, deployer, log }: Pick<DeployContext, "deployments" | "deployer" | "log">,

@@ -141,7 +141,7 @@ function harmless(rank: number, text: string): Caution {
   return { rank, text, danger: undefined };
 }
 
-/** Of what every sync does; `what` names the danger in a few words. */
+/** A caution about what every sync does; `what` names the danger in a few words. */
 function dangerous(rank: number, text: string, what: string, effect?: Danger["effect"]): Caution {
   return { rank, text, danger: { what, pruning: false, ...(effect === undefined ? {} : { effect }) } };
 }

@@ -175,9 +175,9 @@ interface DiffBudget {
   steps: number;
   /** Characters of the objects that are written as YAML, at about a second per million. */
   characters: number;
-  /** Of the hunks. */
+  /** Characters of the hunks. */
   text: number;
-  /** Of the objects that are kept whole. */
+  /** Characters of the objects that are kept whole. */
   sides: number;
 }
 
@@ -299,7 +299,7 @@ function textOf(value: Json): string | undefined {
 const LONGEST_KEY = 100;
 /** What is certainly a plain scalar, if it does not stand for another value (YAML 1.2.2, 7.3.3). */
 const PLAIN = /^(?:[A-Za-z/_]|--?[A-Za-z]|\d)(?:[\w/.@%+=,;()~^$-]|:(?=\S)| (?=[^\s#]))*$/;
-/** Those of them that stand for another value in the core schema (YAML 1.2.2, 10.3.2). */
+/** Plain scalars that stand for another value in the core schema (YAML 1.2.2, 10.3.2). */
 const OTHER_VALUE =
   /^(?:[Nn]ull|NULL|[Tt]rue|TRUE|[Ff]alse|FALSE|\d+|0o[0-7]+|0x[\da-fA-F]+|\d+\.\d*|\d+(?:\.\d*)?[eE][-+]?\d+)$/;
 

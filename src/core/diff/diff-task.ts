@@ -111,7 +111,7 @@ export const markTask: Task<MarkInput, Marks> = {
 };
 
 interface Parsed extends DiffRequest, Omit<DiffInput, keyof DiffRequest> {
-  /** Of both renders. */
+  /** Characters of both renders. */
   readonly characters: number;
   /** Whether an id of the head's commit may be in its render. */
   readonly mayHoldCommit: boolean;

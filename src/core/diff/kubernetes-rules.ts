@@ -195,7 +195,10 @@ export class FieldPath {
     return value;
   }
 
-  /** The object with this value, or without any and without objects that this leaves empty, as in Argo CD. */
+  /**
+   * The object with this value; without a value, as in Argo CD, the object without the member and without parents that become
+   * empty.
+   */
   writtenTo(object: JsonObject, to: Json | undefined): JsonObject {
     const write = (value: Json | undefined, path: FieldPath): Json | undefined => {
       const step = this.steps[path.steps.length];

@@ -196,7 +196,7 @@ function normaliseMetadata(metadata: JsonObject): JsonObject {
     : annotations;
   return {
     ...rest,
-    // Where these are null, nothing is taken away: kubectl always sends annotations of its own.
+    // A null as one of these takes nothing away: kubectl always sends annotations of its own.
     name: name ?? undefined,
     generateName: generateName ?? undefined,
     namespace: namespace === "" ? undefined : (namespace ?? undefined),

@@ -35,7 +35,7 @@ export type Marks = readonly {
 }[];
 
 type Changed = Shown & { readonly action: ResourceChange["action"]; readonly dangerous: boolean };
-/** The sides without what must not be shown. `whole` has everything, for decisions. */
+/** The two sides as they may be shown. `whole` has everything, for decisions. */
 type Shown = Sides & { readonly hides: boolean; readonly leavesOut: boolean; readonly whole: TwoSides };
 
 interface Origin {

@@ -210,7 +210,7 @@ export async function markFailed(
 /** The parts of a plan that may take effect at the merge without anybody knowing what they do. */
 type MayMiss = ApplicationPlan | ApplicationSetPreview | Preview;
 
-/** What is not known: what failed, or what svc renders only after an approval. A removal is known as one. */
+/** Whether its effect is unknown, because it failed or is rendered only after an approval. A removal's effect is known. */
 function missOf(one: MayMiss): "failed" | "withheld" | undefined {
   if ("origin" in one) return one.origin.change === "removed" ? undefined : missIn(one.content);
   if ("members" in one) return one.problem === undefined || one.withheld === true ? undefined : "failed";

@@ -287,7 +287,7 @@ function plannedFacts(plan: ApplicationPlan, reachedFrom: ReturnType<typeof chec
   );
   const refused = evaluated?.cluster?.refused.filter(({ sure }) => sure) ?? [];
   const dangers = evaluated?.diff.dangers ?? [];
-  // Where Kubernetes was not asked, its rules for fields that cannot change still tell.
+  // Even if Kubernetes was not asked, svc knows which fields it never lets change.
   const expected = dangers.filter(({ effect }) => effect === "refused").map(({ what }) => what);
   return {
     kind: plan.kind,

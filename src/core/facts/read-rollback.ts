@@ -26,7 +26,7 @@ export interface RollbackReading {
 export interface RollbackTarget {
   readonly application: ApplicationName;
   readonly record: Deployment | undefined;
-  /** Those of others as well: what another one wrote and did not merge is not the target branch's definition. */
+  /** All records, also those of other change requests: what one wrote and did not merge is not the target branch's definition. */
   readonly records: readonly Deployment[];
   /** Undefined if Argo CD does not show it, for the reason `problem`. */
   readonly live: LiveApplication | undefined;

@@ -123,7 +123,7 @@ async function resultsOf(
   const before = new Map<ApplicationName, readonly CheckResult[]>();
   for (const subject of concerned) {
     const planned = plannedResults(subject, checksFor(required, subject.name), plan, context);
-    // Of a foreign branch or a range of versions, Argo CD may take something else by now.
+    // A foreign branch or a range of versions may mean something else to Argo CD by now.
     const counts = planned !== undefined && (await renderInputs("head", subject, context)).pinned;
     if (counts) results.set(subject.name, planned);
     else {

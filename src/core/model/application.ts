@@ -252,7 +252,7 @@ const MEANINGFUL_WHEN_ZERO = new Set([
 /** Members of which Go keeps everything, nulls and zeros too: Helm removes a value of the chart where its own is null. */
 const KEPT_AS_WRITTEN = new Set([
   ...["valuesObject", "commonLabels", "commonAnnotations", "labels", "annotations", "map"],
-  // Of the generators of ApplicationSets.
+  // Members of the generators of ApplicationSets.
   ...["elements", "matchLabels", "values"],
 ]);
 const MAX_DEPTH = 64;
@@ -299,7 +299,7 @@ export interface Application {
   readonly parent?: ApplicationName | undefined;
   /** What else a set gives to one that it generates: finalizers, and an operation, which Argo CD begins at once. */
   readonly alsoGiven?: { readonly finalizers: readonly string[]; readonly operation: JsonObject | null } | undefined;
-  /** As the list of applications had it; never read to decide anything. */
+  /** The standing in the list of applications; never read to decide anything. */
   readonly listed?: Pick<Standing, "sync" | "health"> | undefined;
 }
 
@@ -342,7 +342,7 @@ export interface LiveApplication extends Application {
 export interface Standing {
   readonly sync: string;
   readonly health: string;
-  /** Of the last operation. */
+  /** Phase of the last operation. */
   readonly phase: string;
   /** Why the last operation failed, and its errors by type. Untrusted. */
   readonly message: string;

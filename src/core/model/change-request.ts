@@ -96,7 +96,7 @@ export function sameChangeRequest(left: ChangeRequestRef, right: ChangeRequestRe
 
 export type InRepository = Pick<ChangeRequestRef, "repository" | "repositoryId">;
 
-/** By id if both are known, otherwise by name. */
+/** Compares repositories by id if both are known, otherwise by name. */
 export function sameRepositoryOf(left: InRepository, right: InRepository): boolean {
   if (left.repositoryId === undefined || right.repositoryId === undefined) return left.repository === right.repository;
   return left.repositoryId === right.repositoryId;
@@ -161,7 +161,7 @@ export interface Look {
 
 /** Who wrote and pushed the commits, as the host reports it. An e-mail address can be forged, a push cannot. */
 export interface Authorship {
-  /** By commit. The host knows nothing about one that is missing. */
+  /** Accounts by commit. The host knows nothing about a commit that is missing. */
   readonly accounts: ReadonlyMap<string, CommitAccounts>;
   /** Pushes to the head branch, in any order, as far back as the host reports them. */
   readonly pushes: readonly Push[];

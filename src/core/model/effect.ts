@@ -107,7 +107,7 @@ export function definedWith(member: Member, definedIn: readonly DefinedIn[]): Me
   return { ...member, definedIn, boundAs };
 }
 
-/** Of applications that are not planned. */
+/** The effect of applications that are not planned. */
 export const NO_EFFECT: Effect = { members: [], applies: [] };
 
 /** What an approval is required for whatever the rules say. */

@@ -18,7 +18,7 @@ export type NextStep =
       readonly applications: Names;
       readonly then: AdvisedCommand;
     }
-  /** Kubernetes refuses what a sync would apply: mend that, or go on knowing that the sync fails. */
+  /** Kubernetes refuses what a sync would apply: fix that, or go on knowing that the sync fails. */
   | { readonly kind: "mend"; readonly applications: Names; readonly then: Afterwards }
   /** Only another commit helps. `command` is set if svc can make it. */
   | {

@@ -217,7 +217,7 @@ export type Refusal =
   | {
       readonly reason: "auto-sync";
       readonly applications: readonly ApplicationName[];
-      /** Those of them that an ApplicationSet syncs in steps. */
+      /** The applications among them that an ApplicationSet syncs in steps. */
       readonly inSteps?: readonly { readonly application: ApplicationName; readonly set: string }[] | undefined;
       readonly others: readonly ApplicationName[];
       readonly command?: NarrowedCommand;

@@ -62,7 +62,7 @@ export interface RolloutLine {
   /** `Synced`, `OutOfSync`, `Unknown`, or empty. */
   readonly sync: string;
   readonly health: string;
-  /** Of its last operation. */
+  /** Phase of its last operation. */
   readonly phase: string;
   /** Empty with several sources, and in old versions. */
   readonly revision: string;

@@ -92,9 +92,9 @@ export function specBeforeOf({
 
 /** What the base branch got since the head branched off, and the head lacks. Both sentences have untrusted words. */
 export interface BehindBase {
-  /** For a plan, and for the refusal of a sync. */
+  /** The sentence for a plan, and for the refusal of a sync. */
   readonly wouldRevert: string;
-  /** For the result of a sync that was allowed nevertheless. */
+  /** The sentence for the result of a sync that was allowed nevertheless. */
   readonly reverted: string;
 }
 

@@ -104,7 +104,7 @@ export function matchesHold({ applications }: Pick<Hold, "applications">, name: 
   return applications.some((pattern) => mayMeanName(pattern, name));
 }
 
-/** Everything that requires an approval: by a rule, or because no rule can allow it without one. */
+/** Lists everything that requires an approval: by a rule, or because no rule can allow it without one. */
 export function approvalNeeds(all: readonly Deployed[], settings: Settings): readonly ApprovalNeed[] {
   return all.flatMap(({ application, members, definedIn, sensitive = [] }) => {
     const needed = [...groupedBy(sensitive, ({ member }) => member)].map(([member, some]) => {
@@ -190,7 +190,7 @@ export function besides(plan: Plan): readonly Deployed[] {
     members.map((member) => reach(member.application, [member])),
   );
   const known = new Set([...plan.applications, ...generated].map(({ application }) => application));
-  // What a previewed child applies in turn is nobody's member.
+  // What a previewed child applies in turn is in no list of members.
   const previewed = plan.previews.map(({ application }) => reach(application, [])).filter(isSensitive);
   const others = plan.notDeployed.map(({ application, definedIn }) => ({ application, members: [], definedIn }));
   return [...generated, ...[...previewed, ...others].filter(({ application }) => !known.has(application))];

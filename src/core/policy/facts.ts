@@ -18,7 +18,7 @@ import type { ApprovalNeed } from "./effect-rules.js";
  */
 export interface Facts {
   readonly change: ChangeRequest;
-  /** Those of the change request's host. */
+  /** The words of the change request's host. */
   readonly words: HostWords;
   /** The facts that could not be read, with the reasons: safe to show, and untrusted. */
   readonly untold: Untold;

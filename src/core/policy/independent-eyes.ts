@@ -37,9 +37,9 @@ export interface Involved {
 type Involvement = "wrote" | "pushed" | "unknown-author" | "unknown-pusher" | "unknown-asker";
 
 /**
- * The commits that no independent person saw. An approver saw the commits from the base to the approved one. Whoever wrote
- * or pushed a commit is not independent of it. Where the host does not know a commit's author, nobody is who pushed
- * anything; where it does not tell the pusher, it may be any approver. What two approvers saw, each saw for the other.
+ * The commits that no independent person saw. An approver saw the commits from the base to the approved one. Whoever wrote or
+ * pushed a commit is not independent of it. Where the host does not know a commit's author, nobody who pushed to the branch is
+ * independent of it; where it does not tell who pushed, any approver may have. What two approvers saw, each saw for the other.
  */
 export function unseenCommits(facts: EyesFacts): readonly UnseenCommit[] {
   const { head, commits, empty, looks, authorship, untoldAuthors = false } = facts;

@@ -140,7 +140,7 @@ function deploying(named: readonly ApplicationFacts[], facts: Facts, judged: Jud
     if (now.length > 0) return facts.plan?.next ? stepOfStage(now, facts) : syncing(now, judged, facts, only);
   }
   const withheld = sets.length > 0 ? barsOfWhole("merge", facts) : [];
-  // An approval alone does not get an application ahead that something else bars as well.
+  // If something else bars an application as well, an approval alone does not help it.
   const others = bars.filter(({ gate, untold }) => untold || gate !== "approval");
   return firstStep(inOrder([...others, ...withheld]), facts, planning(facts, only), only) ?? planning(facts, only);
 }
@@ -158,7 +158,7 @@ function withParents(some: readonly ApplicationFacts[], facts: Facts): readonly 
   return [...all];
 }
 
-/** Without those whose parent has to be deployed before and is not among them. */
+/** Leaves out applications whose parent has to be deployed first and is not among them. */
 function belowDeployed(some: readonly ApplicationFacts[], facts: Facts): readonly ApplicationFacts[] {
   const left = some.filter((one) => {
     const parent = parentBefore(one, facts);

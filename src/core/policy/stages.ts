@@ -171,7 +171,7 @@ function stageOf(one: ApplicationFacts | undefined): string {
   return one?.requires.stages?.[0]?.stage ?? "";
 }
 
-/** Those of which the head was deployed. Applications that needed no deployment do not soak. */
+/** The applications whose head was deployed. Those that needed no deployment do not soak. */
 function deployedIn(names: Names, known: ReadonlyMap<ApplicationName, ApplicationFacts>, { change }: Facts) {
   return names
     .flatMap((name) => known.get(name) ?? [])

@@ -123,7 +123,7 @@ export interface CodeHost {
   installedOn(): Promise<readonly string[]>;
   /** Why webhooks may not reach svc, and what to do, a line each; what the host does not tell is one as well. */
   webhookProblems(serves: (repository: RepositoryName) => boolean): Promise<readonly string[]>;
-  /** What keeps the merge queues or trains of these repositories from working with svc, and what to do, a line each. */
+  /** Says what keeps the merge queues or trains of these repositories from working with svc, and what to do, a line each. */
   queueProblems(repositories: readonly RepositoryName[]): Promise<readonly string[]>;
   /** What our credentials lack for what is switched on in the configuration, a sentence each. */
   missingPermissions(): Promise<readonly string[]>;

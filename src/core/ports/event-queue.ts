@@ -42,7 +42,7 @@ export interface EventQueue {
   isBusy(change: ChangeRequestRef): Promise<boolean>;
   /** Resolves once nothing waits or runs on any replica. */
   idle(): Promise<void>;
-  /** Of all replicas. @throws {StoreUnavailable} */
+  /** The backlog of all replicas. @throws {StoreUnavailable} */
   backlog(): Promise<QueueBacklog>;
   /** Takes no more events, waits up to `graceMs` for running ones, then stops them. */
   close(graceMs: number): Promise<void>;

@@ -41,7 +41,7 @@ export interface ReceiverState {
 export interface Outbox {
   /** Never rejects. While the store is unavailable the messages stay in this process until it answers. */
   add(messages: readonly OutgoingMessage[]): Promise<void>;
-  /** Of every receiver. @throws {StoreUnavailable} */
+  /** The state of every receiver. @throws {StoreUnavailable} */
   states(): Promise<readonly ReceiverState[]>;
   /** Takes no more messages, waits up to `graceMs` for those that are being delivered, then stops them. */
   close(graceMs: number): Promise<void>;

@@ -20,7 +20,7 @@ export type Reach =
   | "read"
   /** Writes for people to read: blocked once another replica has taken over. */
   | "speak"
-  /** Changes what is deployed, locked or stored: also blocked while it is unknown whether another replica has. */
+  /** Changes what is deployed, locked or stored: also blocked while it is unknown whether another replica has taken over. */
   | "act"
   /** Keeps a record of what has happened: never blocked. */
   | "record";
@@ -120,7 +120,7 @@ export const PORT_REACH: { readonly [Name in keyof RunPorts]: ReachOf<RunPorts[N
   rollouts: { find: "read", list: "read", save: "record" },
   plans: { find: "read", save: "act" },
   deployments: { ofApplication: "read", ofChange: "read", list: "read", save: "act", remove: "act" },
-  // As the status on the host: nothing is deployed, locked or merged by them.
+  // Like the status on the host, these only show something: they deploy, lock and merge nothing.
   statuses: {
     ofHead: "read",
     listShared: "read",

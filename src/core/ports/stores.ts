@@ -81,7 +81,7 @@ export interface StatusStore {
   save(status: OwnStatus): Promise<Revision | undefined>;
   /** Forgets a change request that is no longer open. @returns The head that it had. */
   remove(change: ChangeRequestRef): Promise<Revision | undefined>;
-  /** Those of every change request with the same head in the same repository, by number. */
+  /** The statuses of all change requests with the same head in the same repository, by number. */
   ofHead(head: HeadRef): Promise<readonly OwnStatus[]>;
   /** Every change request that shares its head with another one. */
   listShared(): Promise<readonly ChangeRequestRef[]>;

@@ -94,7 +94,7 @@ export function brokenChecks(checks: readonly Check[], reason: string, output = 
   return checks.map((check) => resultOf(check, { kind: "broken", reason, output }));
 }
 
-/** Of checks of what the plan says by itself why it could not render it. */
+/** The reason of checks that could not run because of a failed render, which the plan explains elsewhere. */
 export const NOT_RENDERED = "there are no manifests to check, because it could not be rendered";
 
 export function uncheckedPreview(

@@ -45,7 +45,7 @@ export interface Question {
 /** Adds Kubernetes' answers about an application to its plan. */
 export type Told = (planned: Evaluated) => Evaluated;
 
-/** What a plan still has room for among the questions that it keeps, in characters of the renders. */
+/** How many characters of renders a plan may still keep for its questions to Kubernetes. */
 export interface QuestionRoom {
   questions: number;
 }

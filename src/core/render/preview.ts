@@ -146,7 +146,7 @@ interface RemovalInput {
   readonly state: JsonText<LiveState>;
   /** The application has the finalizer with which Argo CD deletes its objects. */
   readonly cascades: boolean;
-  /** Of the application, as far as Argo CD reads them. */
+  /** The application's sync options, as far as Argo CD reads them. */
   readonly syncOptions: readonly string[];
   /** Patterns for what must not be shown; see `redact`. */
   readonly redact: readonly string[];

@@ -6,7 +6,10 @@ import type { JsonText } from "../model/json.js";
 import type { AskingSource, RenderRequest, RendersAhead } from "../ports/deployer.js";
 
 const MAX_REMEMBERED = 1000;
-/** Times the renders that run at once: a plan of hundreds of applications needs about that long before it asks for its own. */
+/**
+ * How many times the concurrent renders are requested ahead: a plan of hundreds of applications takes about that long to request
+ * its own.
+ */
 const AHEAD = 3;
 
 /** What the last automatic plan of a change request rendered first. */
@@ -29,7 +32,7 @@ interface Asked {
 
 interface Asking {
   readonly stop: AbortController;
-  /** By application. A render that the plan has taken is removed. */
+  /** The renders by application. One that the plan has taken is removed. */
   readonly renders: Promise<Map<ApplicationName, Asked>>;
 }
 

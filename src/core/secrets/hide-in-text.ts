@@ -52,7 +52,7 @@ function withoutData(text: string, blocks = 0): string {
     const from = index + key.length;
     const rest = text.slice(from);
     if (EMPTY.test(rest)) continue;
-    // To the end: a value may contain any bracket, and the message may have been cut.
+    // Hides everything to the end: a value may contain any bracket, and the message may have been cut.
     if (OPENS_MAP.test(rest)) return `${text.slice(0, from)}${HIDDEN}`;
     if (OPENS_BLOCK.test(rest)) {
       const before = text.slice(text.lastIndexOf("\n", index) + 1, index);

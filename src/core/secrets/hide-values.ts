@@ -46,7 +46,7 @@ export function maskValues(object: JsonObject, holding: Holding, texts: Embedded
 }
 
 interface Values {
-  /** By place. */
+  /** The values by place. */
   readonly values: ReadonlyMap<string, Json>;
   /** Annotations with copies of objects, by place. */
   readonly copies: ReadonlyMap<string, string>;
@@ -153,7 +153,7 @@ class Walk {
       if (name === "stringData" || (inside.makesSecret && DATA.has(name))) {
         if (isJsonObject(member) || typeof member === "string") return this.#hidden(member, `${at}/${name}`);
       }
-      // Of an ExternalSecret's template, of a store with made-up values, of a Template's parameters.
+      // Values of an ExternalSecret's template, of a store with made-up values, and of a Template's parameters.
       if (inside.makesSecret && /^(?:literal|value|valueMap)$/.test(name)) return this.#hidden(member, `${at}/${name}`);
       const known = (OF_PODS.has(name) && isList(object.containers)) || areContainers(name, member);
       if (known) return this.#value(member, `${at}/${name}`, { ...inside, known });
@@ -284,7 +284,10 @@ function areContainers(name: string, value: Json): boolean {
   return CONTAINERS.has(name) && (isList(value) ? value.some(runs) : runs(value));
 }
 
-/** Whether containers run from a value, as from no Secret. Anybody can write `kind: Secret` where the cluster drops unknown members. */
+/**
+ * Whether a value has containers that run, which no Secret has. Anybody can write `kind: Secret` where the cluster drops unknown
+ * members.
+ */
 function holdsContainers(value: Json): boolean {
   if (isList(value)) return value.some(holdsContainers);
   if (!isJsonObject(value)) return false;

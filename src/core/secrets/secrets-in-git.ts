@@ -102,7 +102,7 @@ async function changedSecrets(
   });
 }
 
-/** Whether no attribute of git makes something else of a file than what is stored. */
+/** Whether a checkout leaves the file as it is stored: no attribute of git changes it. */
 async function isCheckedOutAsStored(tree: OpenedTree): Promise<boolean> {
   const listed = tree.digest("gitattributes", () => {
     const paths = tree.entriesIn("").map(({ path }) => path);
@@ -143,7 +143,7 @@ interface WrittenSecret {
   readonly file: string;
 }
 
-/** By name; undefined if Argo CD may read a file in another way, or if a Secret stands there twice. */
+/** The Secrets by name; undefined if Argo CD may read a file in another way, or if a Secret stands there twice. */
 async function secretsIn(
   files: readonly string[],
   tree: RepositoryTree,

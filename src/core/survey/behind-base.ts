@@ -101,7 +101,7 @@ const MAX_NAMED = 5;
 export async function findInputGaps(subject: LiveSubject, context: Commits): Promise<InputGaps> {
   const { change, snapshot } = context;
   const hasPaths = subject.live.annotations[GENERATE_PATHS_ANNOTATION] !== undefined;
-  // Neither gap can be there, whatever the application reads.
+  // Whatever the application reads, neither gap is possible here.
   if (!hasPaths && change.mergeBase === change.baseRevision) return NO_GAPS;
   const application: Application = { ...subject.live, spec: subject.head.spec };
   const read = (at: Revision) => inputsOf(application, subject.head.positions, snapshot, at);

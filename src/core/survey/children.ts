@@ -305,7 +305,7 @@ async function withDefinition(
   const own = set === undefined ? subject.notDriven : undefined;
   const notDriven = own ?? (given ? takesEffectWith(parent) : undefined);
   if (unclear !== undefined && !autoSynced && notDriven === undefined) return { ...shown, problem: unclear };
-  // Else it is what the target branch's file says.
+  // A base that is not the live definition comes from the target branch's file: what the parent makes of that counts instead.
   const isLive = before === undefined || specEqual(subject.base.spec, live.spec);
   const base = isLive ? subject.base : (await sideOf(before, context)).side;
   return { ...subject, base, head: side, autoSynced, notDriven, definedBy: parent.name, definedBySet: set };

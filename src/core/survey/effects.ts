@@ -32,7 +32,7 @@ interface Chain {
   readonly appliedBy: ReadonlyMap<ApplicationName, Applied>;
   /** The children that Argo CD runs, by their parent. */
   readonly running: ReadonlyMap<ApplicationName, readonly Application[]>;
-  /** The problem of one that Argo CD deploys by itself, and that was not rendered with the definition that it gets. */
+  /** The problem to report of a child that Argo CD deploys by itself and that was not rendered with its new definition. */
   readonly unseen: string | undefined;
 }
 
@@ -297,7 +297,7 @@ export async function liveRules(applications: readonly Application[], context: R
 }
 
 function rulesOf(identity: Identity, { settings }: Ruling): string {
-  // The rules of other repositories hold for what they define, and bind nobody else.
+  // Rules of other repositories bind only what these repositories define.
   const application = ruledAs({ ...identity, definedIn: [] });
   const access = (["sync", "rollback", "unlock", "plan"] as const).map((command) =>
     settings.accessTo(application, command),
@@ -305,7 +305,7 @@ function rulesOf(identity: Identity, { settings }: Ruling): string {
   return JSON.stringify([settings.requirementsFor(application), access]);
 }
 
-/** By namespace. Of those with the same rules in one place, two are enough: the member may be one of them itself. */
+/** The places of applications by namespace. Two with the same rules in one place are enough: the member may be one of them. */
 function placesByNamespace(live: Live, rules: LiveRules): Places {
   const counts = new Map<string, number>();
   const places = new Map<string, Identity[]>();

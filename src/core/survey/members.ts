@@ -80,7 +80,7 @@ function liveMember({ name, head, base, live }: LiveSubject, change: Judged): Me
 
 interface Described {
   readonly application: ApplicationName;
-  /** The definitions that the head's replaces, the target branch's first; empty for a new application. */
+  /** The definitions that the head's definition replaces, that of the target branch first; empty for a new application. */
   readonly before: readonly ApplicationSpec[];
   readonly reachedBy: ReachedBy;
 }

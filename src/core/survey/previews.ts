@@ -175,7 +175,7 @@ function failed(reason: string, withheld?: boolean): Previewed {
   return { content: { kind: "failed", reason, ...(withheld === true ? { withheld } : {}) }, facts: undefined };
 }
 
-/** What the applications read that Argo CD runs and this repository defines. @param since No older list will do. */
+/** What the running applications that this repository defines read. @param since The list must not be older. */
 async function runningHere(
   { deployer, change, settings, signal }: Pick<PreviewsSource, "deployer" | "change" | "settings" | "signal">,
   since?: Date,
@@ -305,7 +305,7 @@ export function runningReads(running: readonly Application[]): RunningReads {
   };
 }
 
-/** What a definition reads beyond the known ones; nothing if one of them reads as much. */
+/** What a definition reads that none of the known ones reads; nothing if one of them reads as much. */
 function beyondAll(spec: ApplicationSpec, known: readonly ApplicationSpec[], isPath: IsPath): readonly string[] {
   const all = known.map((one) => beyond(spec, one, isPath));
   return all.find((reads) => reads.length === 0) ?? all[0] ?? [];

@@ -67,7 +67,7 @@ export interface SurveyOptions {
 
 /** Reads of applications at a time: more would keep the service too busy to send the next render as soon as one ends. */
 const READS = 4;
-/** Of a survey that does not ask for ApplicationSets. */
+/** The sets of a survey that does not ask for ApplicationSets. */
 export const NO_SETS: LiveSets = { found: [], notes: [] };
 
 /** Finds the affected applications and what each would be deployed from. One failing application does not hide others. */

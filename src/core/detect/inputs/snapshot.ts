@@ -83,10 +83,10 @@ const MAX_BYTES = 16 * 1024 * 1024;
 /** What applications read at a commit, from one plan to the next: the merge base of most pushes is the same. */
 class KnownInputs {
   readonly #found = new LRUCache<string, FoundInputs>({ maxSize: MAX_BYTES });
-  /** By the list itself: a snapshot returns the same one for a commit that it knows. */
+  /** Keyed by the list itself, since a snapshot returns the same list for a commit that it knows. */
   readonly #numbers = new WeakMap<readonly TreeEntry[], number>();
   #last = 0;
-  /** Of definitions, which never change and are compared with many commits. */
+  /** Digests of definitions, which never change and are compared with many commits. */
   readonly #digests = new WeakMap<object, string>();
 
   /**
@@ -254,7 +254,7 @@ async function listTree(
     const text = await readText(path);
     if (text === undefined || isPointer(text)) return undefined;
     const read = await reader.yaml(text);
-    // For a while, so that a hostile file does not take its time at every event.
+    // Kept for a while, so that a hostile file does not take its time at every event.
     parsed.set(blob, read, { size: text.length + 100, ttl: read === "exceeded" ? REFUSED_MS : 0 });
     return ifRead(read);
   }

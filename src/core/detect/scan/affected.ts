@@ -131,10 +131,10 @@ export async function detect(request: DetectionRequest): Promise<Detection> {
   };
 }
 
-/** For how many files it is worked out whether an ApplicationSet reads them. If more are left, they count as read by nothing. */
+/** How many files are checked for whether an ApplicationSet reads them. Further ones count as read by nothing. */
 const MAX_ASKED = 100;
 
-/** The changed files that nothing is defined in. */
+/** The changed files in which nothing is defined. */
 function withoutDefinitions({ changedPaths, base, head }: ScannedSides): Set<string> {
   const left = new Set(changedPaths);
   left.delete(REPOSITORY_FILE);

@@ -183,7 +183,7 @@ export function hasSameLabels(left: Application, right: Application): boolean {
   return jsonEqual(one, other);
 }
 
-/** Of one set. Each is looked at, stored with the plan, and asked for its rules. */
+/** The most changed applications of one set: each is compared, stored with the plan, and looked up in the rules. */
 const MAX_CHANGES = 5000;
 
 /** Why svc does not evaluate what a set changes; undefined if it does. */

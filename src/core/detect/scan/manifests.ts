@@ -40,7 +40,7 @@ interface ScannedTree {
 /** A scanner that remembers what it found in each blob, across commits and repositories. */
 export function createManifestScanner(compute: Compute, cacheLimit = CACHE_LIMIT): ManifestScanner {
   const remembered = new LRUCache<string, FileResources>({ maxSize: cacheLimit });
-  /** By the list itself: a snapshot returns the same one for a commit that it knows, the base of most pushes. */
+  /** Keyed by the list itself: a snapshot returns the same list for a commit that it knows, such as the base of most pushes. */
   const scanned = new WeakMap<readonly TreeEntry[], ScannedTree>();
 
   return { scan };
@@ -197,7 +197,7 @@ interface FileText {
 
 /** What reading the files of one commit may cost. */
 interface ReadingLimits {
-  /** Of the texts that may hold resources. */
+  /** Characters of the texts that may hold resources. */
   readonly characters: number;
   /** For each batch, and then for each file of one that took too long. */
   readonly deadlineMs: number;

@@ -110,7 +110,7 @@ interface Compared {
   readonly overridden: ApplicationSpec;
   readonly known: ApplicationSpec;
   readonly position: number;
-  /** Of the source at that position. */
+  /** The tree of the source at that position. */
   readonly tree: RepositoryTree;
 }
 

@@ -184,7 +184,7 @@ class Decoder {
   private object(members: Members): Json {
     const values = new Map<string, Decoded>();
     for (const [key, value] of members) {
-      // No text for it, or two of them with one text, of which the parser takes any.
+      // A key without a text, or with the text of another key: the parser would keep either of the two.
       const name = nameOf(key);
       if (name === undefined || values.has(name)) throw new YamlRefused("collection-key");
       values.set(name, value);
@@ -206,7 +206,7 @@ function put(members: Members, key: Key, value: Decoded): void {
 function keyOf(key: Decoded, at: number): Key {
   if (typeof key === "number") return BigInt(key);
   if (key instanceof YamlFloat) {
-    // A Map would take it for 0, whose text is another.
+    // A Map takes -0 for 0, but as texts the two differ.
     if (Object.is(key.value, -0)) throw new YamlRefused("collection-key", at);
     return key.value;
   }

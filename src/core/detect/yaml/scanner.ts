@@ -32,7 +32,7 @@ export class YamlScanner {
   private readonly cursor: TextCursor;
   private readonly indents: number[] = [];
   private readonly keys: SimpleKey[] = [{ ...NOWHERE, token: 0 }];
-  /** By the number of the token that would be the key. */
+  /** Possible keys by the number of the token that would be the key. */
   private readonly keyOfToken = new Map<number, SimpleKey>();
   private tokens: Token[] = [];
   private head = 0;
@@ -72,7 +72,7 @@ export class YamlScanner {
     }
   }
 
-  /** Whether a `:` may still follow the next token, and a map begin before it. */
+  /** Whether the next token may still be a key: a `:` may follow, with which a map would begin before it. */
   private mayBecomeKey(): boolean {
     const key = this.keyOfToken.get(this.parsed);
     return key !== undefined && this.isValid(key);

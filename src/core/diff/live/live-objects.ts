@@ -30,7 +30,7 @@ export function withLive(
   answers: ObjectAnswers,
 ): readonly InCluster[] {
   const left = new Map(live.resources.map((resource) => [keyOf(identityOf(resource)), resource]));
-  // An object that goes must not take the live one from its successor with another namespace.
+  // A removed object must not claim the live object of its successor in another namespace.
   const inTurn = [...pairs].sort(
     ([, one], [, other]) => Number(one.head === undefined) - Number(other.head === undefined),
   );

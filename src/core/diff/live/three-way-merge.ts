@@ -102,7 +102,7 @@ function isExclusive({ identity, path }: Place): boolean {
 function mergeMember(place: Place, { previous, head, live, answer }: Versions<Maybe>): Maybe {
   if (head === undefined) {
     if (previous.some((value) => value !== undefined)) return undefined;
-    // What neither state of the answer has is ignored, and stays.
+    // A member that the answer has neither before nor after is one that Argo CD ignores: it stays.
     return answer?.after ?? (answer?.before === undefined ? live : undefined);
   }
   if (answer !== undefined && answer.after === undefined) {

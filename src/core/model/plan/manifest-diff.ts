@@ -39,7 +39,7 @@ export interface ManifestDiff {
   readonly onlyCommit: readonly string[];
   /** Sentences about dangerous changes, the most dangerous first. They contain untrusted names. */
   readonly cautions: readonly string[];
-  /** Those of them that endanger something, in a few words and in the same order. */
+  /** The changes that endanger something, in a few words and in the order of the cautions. */
   readonly dangers: readonly Danger[];
   /** What the head creates or changes of kinds that set limits or grant rights: `creates Role shop/admin`. Untrusted. */
   readonly sensitive?: readonly string[] | undefined;

@@ -46,7 +46,7 @@ interface ApplicationPlanBase {
 }
 
 /**
- * When it was first known that what takes effect at the merge could not be evaluated, by the host's clock, as
+ * When a plan first showed that this could not be evaluated although it takes effect at the merge; by the host's clock, like
  * `CheckResult.knownAt`.
  */
 type MissedAt = string | undefined;
@@ -198,7 +198,7 @@ export interface Plan {
   readonly released: readonly ApplicationName[];
   /** The plan is not complete while there are any: nothing is synced or merged. */
   readonly unread: readonly UnreadFile[];
-  /** What reads the changes by now and is not in the plan: nothing is synced or merged while there is any. */
+  /** Applications that read the changes by now and are not in the plan: nothing is synced or merged while there are any. */
   readonly lacks?: readonly ApplicationName[] | undefined;
   /** Sentences about the whole plan, such as files that could not be parsed. */
   readonly notes: readonly string[];
@@ -207,7 +207,7 @@ export interface Plan {
   readonly next?: NextStage | undefined;
   /** An approval has started a sync of this head, however that ended: no other does. */
   readonly approvalUsed?: true | undefined;
-  /** What it warned of an application was taken back since it was posted: all of its comments are kept up to date from then on. */
+  /** A warning was taken back after the plan was posted: from then on all of its comments are kept up to date. */
   readonly amended?: true | undefined;
 }
 
