@@ -71,7 +71,7 @@ function ofOne(change: ChangeRequestRef, description: string, words: HostWords):
 
 /** Why a commit's status is not green although each of its change requests that is known would be. */
 type SharedDoubt =
-  /** The first of those that the host lists and that have not been planned. */
+  /** The first change request with this head that the host lists and svc has not planned. */
   | { readonly kind: "unplanned"; readonly change: ChangeRequestRef }
   | { readonly kind: "cut-off"; readonly why: string }
   /** The host might refuse the next one, and it would stay green. */
@@ -113,7 +113,7 @@ export type GroupStanding =
   | Extract<SharedDoubt, { readonly kind: "cut-off" }>
   | { readonly kind: "unknown" | "forbidden" | "failed" };
 
-/** A queue waits for it, so it is never pending. */
+/** The status of a merge group's head. A queue waits for it, so it is never pending. */
 export function groupStatus(standing: GroupStanding, words: HostWords): StatusText {
   const state = standing.kind === "ready" ? "success" : "failure";
   return { state, description: groupText(standing, words) };
@@ -142,7 +142,7 @@ function groupText(standing: GroupStanding, words: HostWords): string {
   }
 }
 
-/** Until a change request is looked at. */
+/** The description of the status until svc has looked at a change request. */
 export const UNPLANNED = "not planned yet";
 
 /** A host that keeps the first pending text needs one that stays true until the sync. */

@@ -5,7 +5,7 @@ import { SERVICE } from "../names.js";
 export interface Marker {
   readonly kind: "plan" | "no-applications" | "progress" | "result" | "refused" | "merge" | "reminder" | "rollout";
   readonly head?: string;
-  /** Of a plan, a digest of the base branch that it is for: a branch may have a very long name. Older versions left it out. */
+  /** A digest of the base branch that a plan is for, since a branch may have a very long name. Older versions left it out. */
   readonly base?: string;
   /** 1-based number of the part of an answer. */
   readonly part?: number;

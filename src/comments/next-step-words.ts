@@ -67,7 +67,7 @@ export function commandText(
   return [words.command, command, ...nameable(applications).map((name) => `-a ${name}`)].join(" ");
 }
 
-/** What is left to do after a command that cannot name all of these; empty if it names them. */
+/** Says that the command has to be repeated for more applications, since one cannot name them all; empty if it names them. */
 export function leftText(applications: readonly string[]): string {
   const left = applications.length - nameable(applications).length;
   return left === 0 ? "" : `then the same for ${counted(left, "more application")}`;
@@ -262,7 +262,7 @@ function heldPieces({ application, by, reason, until }: HoldOf): readonly Piece[
   ];
 }
 
-/** Behind what can be deployed now. */
+/** What a hold leaves for later, as the end of a sentence on what can be deployed now. */
 function restPieces({ application, by, reason, until }: HoldOf): readonly Piece[] {
   const whose = { text: `${by}'s` };
   return [

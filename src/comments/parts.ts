@@ -160,7 +160,7 @@ export function checksText(checks: readonly CheckResult[]): string {
   return counts === "" ? "" : `checks: ${counts}`;
 }
 
-/** For a page; empty if nothing was checked. */
+/** The results of checks as sentences for a page; empty if nothing was checked. */
 export function checkSentences(checks: readonly CheckResult[]): readonly string[] {
   const text = checksText(checks);
   return text === "" ? [] : [`${capitalised(text)}.`];

@@ -313,11 +313,11 @@ function diffRoom({ links: { page }, comments, outputs }: LayoutOptions, limit: 
 /** What people write by hand is shorter. */
 const MAX_DEFINITION = 10_000;
 const AROUND = 150;
-/** For the title of a diff, and what separates it from the next one. */
+/** Characters for the title of a diff and for what separates it from the next one. */
 const BESIDE = 30;
 const LEAST = 2000;
 
-/** Which diffs of a plan are shown in so many characters: the smallest first, and of the next one what fits. */
+/** Chooses the diffs of a plan that fit into `room` characters: the smallest first, and the beginning of the next one. */
 function smallestFirst({ arranged, groups }: Laid, room: number): DiffRooms {
   const placed = arranged.flatMap((one) => one.placed);
   const previewed = groups.flatMap(({ first }) => resourceDiffs(previewedDiff(first.content)?.resources ?? []));

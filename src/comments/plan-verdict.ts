@@ -69,7 +69,7 @@ export function overviewOf(
   return { verdict: joined(verdict, " · "), table };
 }
 
-/** The first line of a plan that has no applications to plan. What ApplicationSets do is not nothing. */
+/** The first line of a plan that has no applications to plan, which still says what its ApplicationSets do. */
 export function nothingLine(plan: Plan, next: string, options: VerdictOptions): string {
   const { pruning, links } = options;
   const answer =

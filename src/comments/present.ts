@@ -67,7 +67,7 @@ function presentLine(
   return capitalised(joined([STATES[state], deployments, approved], " · "));
 }
 
-/** By whom they were deployed, and when and in how long if that is the same for all. */
+/** Says who deployed them, and when and in how long if that is the same for all. */
 function togetherText(all: readonly Deployed[]): string {
   const users = [...new Set(all.map(({ user }) => code(user)))];
   const [time, ...times] = new Set(all.map(({ timestamp }) => minuteText(timestamp)));

@@ -18,7 +18,7 @@ const HOUR_MS = 60 * MINUTE_MS;
 const MAX_APPLICATIONS = 30;
 const MAX_COMMITS = 10;
 const MAX_SUBJECT = 100;
-/** They stand below an answer, in the room that its size limit leaves. */
+/** How many settled syncs are listed: they follow an answer, and its size is limited. */
 const MAX_SETTLED = 30;
 const LONGEST_SETTLED = 5000;
 

@@ -87,7 +87,7 @@ export function syncBlocks(result: SyncedResult, facts: ResultFacts): readonly B
 
 /** What it means that somebody merged the change request before its sync ended; empty if nobody did. */
 function mergedMeanwhile({ dryRun, applications, merge }: SyncedResult, { change, words }: ResultFacts): string {
-  // What is to be merged was merged by svc, in an earlier attempt of the run.
+  // If svc decided to merge, svc itself merged it, in an earlier attempt of the run.
   if (change.state !== "merged" || merge !== undefined) return "";
   const are = (...kinds: readonly ApplicationSync["kind"][]) =>
     applications.filter(({ kind }) => kinds.includes(kind)).map(({ application }) => application);

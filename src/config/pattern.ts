@@ -73,7 +73,10 @@ export function matchesName(pattern: string, name: string): boolean {
   return compile(pattern).some((alternative) => matchesParts(alternative, parts) === "yes");
 }
 
-/** Whether somebody may have meant this name too: an application `team-a` by `team-a/**`. For what only adds, such as a check. */
+/**
+ * Whether somebody may have meant this name too: an application `team-a` by `team-a/**`. Use it only where a match adds
+ * something, such as a check.
+ */
 export function mayMeanName(pattern: string, name: string): boolean {
   return matchesName(pattern, name) || matchesPath(pattern, name);
 }

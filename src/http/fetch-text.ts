@@ -70,7 +70,7 @@ export interface AnswerLimits {
   readonly signal?: AbortSignal | null | undefined;
 }
 
-/** By lower-case name; several of one name are one list. */
+/** The headers of an answer by lower-case name; several of one name are one list. */
 export type AnswerHeaders = ReadonlyMap<string, string>;
 
 export interface Answer {

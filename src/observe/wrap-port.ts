@@ -1,4 +1,4 @@
-/** Wraps every method call of a port: `call` makes it, and the caller gets what this returns. */
+/** Wraps every method call of a port: the wrapper receives `call`, which makes the call, and its result goes to the caller. */
 export type EveryCall = (method: string, call: () => unknown) => unknown;
 
 /** Wraps single methods, and receives their arguments. */

@@ -278,10 +278,10 @@ export async function reconcile(parts: ReconcileParts): Promise<ReadonlySet<stri
     overdueChanges(records, parts.clock.now(), DAY_MS).map((one) => [identityKey(one.change), one]),
   );
   const closed = new Set<string>();
-  // The host's calls may not last for all, so it is not always the same that are left out.
+  // The host's limit may not suffice for all, so it starts anywhere: not always the same ones are left out.
   const [all, first] = [[...changes], Math.floor(Math.random() * changes.size)];
   for (const [key, change] of [...all.slice(first), ...all.slice(0, first)]) {
-    // Thousands of holders would use up what the host allows. Whoever finds one in the way asks about it at once.
+    // Thousands of holders would use up the host's limit. A plan that meets a lock of one of them asks about it at once.
     if (!unsettled.has(key) && parts.hosts[change.host]?.scarceUntil(change) !== undefined) continue;
     const state = await reconcileChange(change, { holds: holders.has(key), unsettled: unsettled.has(key) }, parts);
     if (state !== undefined && state !== "open") closed.add(key);

@@ -151,7 +151,7 @@ export class RecentEvents {
       ...held.map(({ holder }) => holder),
       ...[...records, ...entries.toReversed()].flatMap(({ change }) => change ?? []),
     ];
-    // The newest entry has the newest name.
+    // Later entries win: the newest has the repository's present name.
     const known = new Map(
       changes.map((change) => [`${change.host}/${change.repositoryId ?? change.repository}`, change]),
     );
@@ -188,7 +188,7 @@ export class RecentEvents {
         places.push({ host, repository, since: new Date(Math.max(until, earliest)) });
         continue;
       }
-      // By the host's clock, which tells whole seconds, so that nothing older is taken for new.
+      // Taken from the host's clock, which tells whole seconds, so that nothing older is taken for new.
       now ??= (await host.reach())?.getTime() ?? this.parts.clock.now().getTime();
       await this.#save({ host, repository }, now + 1000 + SKEW_MS);
     }
@@ -245,7 +245,7 @@ export class RecentEvents {
       else log.info(fields, "found an event whose webhook was lost");
       await queue.push(event);
     };
-    // Where more changed at one time than the host tells of in one answer, it would be the same answer for ever.
+    // If more changed at one moment than one answer holds, the same question would get the same answer for ever.
     if (activity.readTo !== undefined && activity.readTo > since) leave(activity.readTo);
     // A command that follows a push is judged by that push's head.
     const notes = await marks.described(activity.heads.map(({ change }) => change));

@@ -61,12 +61,12 @@ export function byApplication(
   return left.application < right.application ? -1 : 1;
 }
 
-/** Sorts holds by their begin, and those of the same time by id. */
+/** Sorts holds by when they began, then by id. */
 export function byBegin(left: Hold, right: Hold): number {
   return left.since.localeCompare(right.since) || (left.id < right.id ? -1 : 1);
 }
 
-/** Sorts rollouts by their begin, and those of the same time by change request. */
+/** Sorts rollouts by when they began, then by change request. */
 export function bySince(left: Rollout, right: Rollout): number {
   return left.since.localeCompare(right.since) || (identityKey(left.change) < identityKey(right.change) ? -1 : 1);
 }

@@ -1,4 +1,4 @@
-/** Items by owner. Owners take turns, and each has at most `share` items out at a time. */
+/** A queue of items by owner. Owners take turns, and each has at most `share` items in progress at a time. */
 export class FairQueue<T> {
   /** Owners in the order in which they are served. */
   readonly #waiting = new Map<string, T[]>();

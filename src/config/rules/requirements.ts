@@ -85,7 +85,7 @@ export function withFloor(
   return strictest([files, requirementsOf(application, floor, defaults)]);
 }
 
-/** The defaults under which everything has to get as healthy as this rule says. */
+/** The defaults with the health that this rule requires of everything. */
 export function healthDefaults(
   health: HealthRule | undefined,
 ): Pick<RequirementDefaults, "requireHealthy" | "healthTimeout" | "onFailure"> | undefined {

@@ -48,7 +48,7 @@ export interface BranchFile {
 /** The repository files that decide about a change request. */
 export interface PolicyFiles {
   readonly base: BranchFile;
-  /** Of the default branch, if the base branch is another one. */
+  /** The file of the default branch, if the base branch is another one. */
   readonly defaultBranch: BranchFile | undefined;
   /** The same object as the base branch's if the head does not change it. */
   readonly head: RepositoryConfigResult;
@@ -150,7 +150,7 @@ function policyOf({ file, earlier }: BranchFile): RepositoryConfig {
   return file.kind === "valid" ? file.config : (earlier ?? NO_REPOSITORY_CONFIG);
 }
 
-/** Where a later stage waits until the application is healthy, its sync does. */
+/** The defaults of an application. A sync waits for its health if a later stage waits for that. */
 function defaultsIn(
   { stages = [] }: RepositoryConfig,
   { name }: RuledApplication,

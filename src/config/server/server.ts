@@ -298,7 +298,7 @@ function repositoryWarnings({
       repositories.map((name, at) => [`projects.${project}.repositories[${at}]`, name] as const),
     ),
   ];
-  // To be told of both hosts by one name does no harm.
+  // A receiver may hear of both hosts by one name: that does no harm.
   const told = notifications.flatMap(({ repositories }, index) =>
     repositories.map((name, at) => [`notifications[${index}].repositories[${at}]`, name] as const),
   );

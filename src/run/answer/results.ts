@@ -67,7 +67,7 @@ async function replyToRevert({ revert, known }: CommandResultOf<"reverted">, ans
   return posted;
 }
 
-/** The texts of whoever would deploy what is held, or is not any more, follow. */
+/** Posts the answer, and has the texts of every change request updated that would deploy what is now held or released. */
 async function replyToHolds(holds: readonly Hold[], answer: Answer): Promise<boolean> {
   await answer.run.publisher.touchedAll((application) => holds.some((hold) => matchesHold(hold, application)));
   return postIfInTime(answer);
@@ -303,7 +303,7 @@ async function replyWithRefusal({ refusal }: CommandResultOf<"refused">, answer:
   return posted;
 }
 
-/** For the commit status; the comment has the details. */
+/** A refusal's reason for the commit status; the comment has the details. */
 function shortReason({ reason }: Refusal): string {
   if (reason === "repository-file") return "the repository's file cannot be used";
   return reason === "store-unavailable" ? "the lock store did not answer" : "see the comment";

@@ -121,7 +121,10 @@ type StatusWriter = Pick<Run, "host" | "hostWords" | "statuses" | "push" | "log"
   readonly publisher: Pick<Run["publisher"], "wrote">;
 };
 
-/** Statuses that a commit can still have when it gets no success any more: enough to take back what it has. */
+/**
+ * How many statuses of a commit are kept back: with fewer left it gets no further success, so that a success can still be taken
+ * back.
+ */
 const RESERVED = 100;
 /** How often a success is written again because another replica may have written in the meantime. */
 const MAX_TURNS = 3;
@@ -149,8 +152,8 @@ export async function writeStatus(own: OwnStatus, writer: StatusWriter, isShown 
 }
 
 /**
- * Stores that a change request has not been looked at. Its commit may be green because of another one, and the commit that it had
- * before may have been held back by it.
+ * Stores that a change request has not been looked at, and sets the statuses that this affects: another one may have made its
+ * commit green, and it may have held back its earlier commit.
  */
 export async function writeUnplanned(own: OwnStatus, writer: StatusWriter): Promise<void> {
   const before = await writer.statuses.save(own);

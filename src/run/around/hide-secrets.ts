@@ -74,7 +74,7 @@ function afterSign(text: string): string {
   return text.slice(text.indexOf("=") + 1).trim();
 }
 
-/** The values of the lines below `data:` and `stringData:` in the template of a Secret, which is not valid YAML. */
+/** The values in the lines below `data:` and `stringData:` of a Secret's template, which cannot be parsed as YAML. */
 function linesOfData(text: string): readonly string[] {
   if (!/kind:\s*["']?Secret/i.test(text)) return [];
   let indent: number | undefined;

@@ -21,7 +21,7 @@ interface Refusals {
  * ever used to ignore somebody.
  */
 export class Outsiders {
-  /** By host, repository and account. */
+  /** The refusals by host, repository and account. */
   readonly #refusals = new LRUCache<string, Refusals>(REMEMBERED);
   /** Change requests on which an outsider was answered. */
   readonly #answered = new LRUCache<string, true>(REMEMBERED);

@@ -286,7 +286,7 @@ export function startersIn(facts: Facts): readonly Approver[] {
   return next.kind === "command" && next.onApproval === "given" ? (facts.approval?.people ?? []) : [];
 }
 
-/** Of two in the same second the one that the host lists last. */
+/** The later of two approvals; of two in the same second, the one that the host lists last. */
 function later(known: Approver | undefined, one: Approver): Approver {
   return known === undefined || Date.parse(one.at ?? "") >= Date.parse(known.at ?? "") ? one : known;
 }

@@ -70,8 +70,8 @@ export async function callNext(
 }
 
 /**
- * Makes who lost locks the first of those who wait for them, and returns these. What nobody else waits for is left out: it would
- * take those locks back at once. @throws {StoreUnavailable}
+ * Puts whoever lost locks first in their queues, and returns these locks. Locks that nobody else waits for are left out, since it
+ * would take them back at once. @throws {StoreUnavailable}
  */
 export async function keepPlaces(
   applications: readonly ApplicationName[],
@@ -120,7 +120,7 @@ export async function takeTurn(
   obey: (turn: Autoplan) => Promise<Outcome>,
 ): Promise<Outcome> {
   const { free, left } = await stillFree(applications, ref, run);
-  // It was called before it left these queues, in place of whoever came after it.
+  // Its turn came for locks that it no longer waits for: the next in those queues gets it.
   if (left.length > 0) await callNext({ applications: left, after }, run.runId, run, ref);
   if (free.length === 0) return silent("turn-over");
   const turn = { applications: free, after };

@@ -72,7 +72,7 @@ async function askedInComment(
   return { kind: "invalid", command: undefined, guess, unknownOption, by: author, access };
 }
 
-/** Who approves gives the command that comments give without options. */
+/** The sync that an approval starts, as if the approver had commented the command without options. */
 function askedByApproval({ by, headRevision, plannedAt }: HeadApproved): GivenCommand {
   const command = { name: "sync", applications: [], dryRun: false, prune: false, automatic: true } as const;
   return {

@@ -160,7 +160,7 @@ export async function closeChangeRequest(
   if (change.state === "open") return ifOpen === undefined ? silent("still-open") : ifOpen();
   if (change.state === "merged") await tellOfMerge(change, run);
   if (ref.repository !== change.repository) await forgetStatus(ref, run);
-  // By what the host says whose it is: an old event may have nothing but a name.
+  // Looked up by the host's answer, since an old event may hold nothing but a name.
   const records = await run.deployments.ofChange(change).catch((error: unknown) => {
     // The locks are released in any case.
     if (error instanceof StoredValueUnreadable) return [];
@@ -193,7 +193,7 @@ async function releaseIfClosed(change: ChangeRequest, run: Run): Promise<"closed
     const state = await run.host.state(change);
     if (state === "open") return undefined;
     if (state === "merged") await tellOfMerge(change, run);
-    // The event of the merge ends the records: it tells by them what was deployed before.
+    // The merge event ends the records, because it reads from them what was deployed before.
     await release(change, state, run, "keep-records");
     return state;
   } catch (error) {

@@ -84,7 +84,7 @@ type SilentReason =
   | "not-addressed"
   /** The repository was renamed or moved to a name that `allowed_repos` does not have. */
   | "not-served"
-  /** The head was approved, and by the time that its sync would start it may not. */
+  /** The approval was to start a sync, but something has changed by now that does not let it start. */
   | "approved-in-vain"
   /** Drafts, forks and repositories without autoplan are planned on command only. */
   | "not-planned"
@@ -109,7 +109,7 @@ type SilentReason =
   | "stage-over"
   | "nothing-to-update";
 
-/** The advice, and the host's answers behind it, which what is shown needs as well. */
+/** The advice, and the host's answers behind it, from which the status and the plan's comment are written too. */
 export interface Advised {
   readonly advice?: Advice | undefined;
   /** Where the plan of the head is shown, if that is stored. */
@@ -151,7 +151,7 @@ export function silent(reason: SilentReason): Silent {
   return { kind: "silent", reason };
 }
 
-/** For the log; undefined where an event needs no line. */
+/** An outcome for the log; undefined where an event needs no line. */
 export function outcomeText(outcome: Outcome): string | undefined {
   switch (outcome.kind) {
     case "answered":

@@ -135,7 +135,7 @@ function isWanted({ turn, wanted }: Autoplan): boolean {
   return turn !== undefined || wanted === true;
 }
 
-/** Whether an approval gave it for what is not there any more. */
+/** Whether an approval gave the command for a head that was replaced, or a change request that was closed. */
 function isInVain({ approved }: GivenCommand, { headRevision, state }: ChangeRequest): boolean {
   return approved !== undefined && (approved.headRevision !== headRevision || state !== "open");
 }

@@ -200,7 +200,7 @@ interface Statuses {
 export class MemoryStatusStore implements StatusStore {
   readonly #entries = new Map<string, Statuses>();
   readonly #writes = new Map<string, { readonly count: number; readonly expires: number }>();
-  /** By head: resolves when everybody who has asked so far has had their turn. */
+  /** A promise by head, which resolves when everybody who has asked so far has had their turn. */
   readonly #turns = new Map<string, Promise<void>>();
 
   constructor(private readonly clock: Clock) {}

@@ -352,7 +352,10 @@ export class RedisPlanStore implements PlanStore {
     }
   }
 
-  /** By id the plan is where it was saved last; by name it is that of whichever repository had the name last. */
+  /**
+   * Looks by id, where the plan was saved last; without an id by name, which gives the plan of whichever repository had the name
+   * last.
+   */
   async find(change: ChangeRequestRef): Promise<Plan | undefined> {
     const plan = await this.#read(planKey(await this.#placeOf(change)));
     return plan !== undefined && sameChangeRequest(plan.change, change) ? plan : undefined;

@@ -52,9 +52,9 @@ const statusRecord = z.object({
 const headRecord = z.object({ v: z.literal(1), head: stored.revision });
 
 /**
- * One hash per head, `svc:statuses:<host>/<repository>@<commit>`, with a field per change request, and the head of each
- * change request, `svc:head:<host>/<repository>/<number>`. A status counts only while that names its head, so that
- * whatever a killed process left elsewhere is none.
+ * One hash per head, `svc:statuses:<host>/<repository>@<commit>`, with a field per change request, and the head of each change
+ * request, `svc:head:<host>/<repository>/<number>`. A status counts only while that key names its head, so that what a killed
+ * process left under another head does not count.
  */
 export class RedisStatusStore implements StatusStore {
   constructor(private readonly connection: RedisConnection) {}
@@ -90,7 +90,7 @@ export class RedisStatusStore implements StatusStore {
       .sort((left, right) => left.change.number - right.change.number);
   }
 
-  /** What cannot be read is told by key and field: it must not hinder what the others need. */
+  /** A status that cannot be read is identified by its key and field: it must not keep the others from being listed. */
   async listShared(): Promise<readonly ChangeRequestRef[]> {
     const found = await this.connection.run(async (redis) => {
       const keys = await scanKeys(redis, KEYS.statuses);

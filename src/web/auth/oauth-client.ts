@@ -106,7 +106,7 @@ const CLIENT_CODES = new Set([
 /** Error codes for a refused code or refresh token. */
 const CODE_CODES = new Set(["invalid_grant", "bad_verification_code", "bad_refresh_token"]);
 
-/** By the error codes of https://github.com/panva/openid-client. */
+/** Explanations by the error codes of https://github.com/panva/openid-client. */
 const PROBLEMS: Readonly<Record<string, string>> = {
   OAUTH_JWT_CLAIM_COMPARISON_FAILED: "Its token was not made for this sign-in.",
   OAUTH_JWT_TIMESTAMP_CHECK_FAILED: "Its token is not valid at this time; the clocks of both servers may differ.",

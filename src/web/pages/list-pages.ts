@@ -47,7 +47,7 @@ interface LastDeployment {
   readonly at: string;
 }
 
-/** Which rows a page shows besides all of them. The last two are for those who see Argo CD's states. */
+/** The filters of the page. The last two are only for people who see Argo CD's states. */
 const FILTERS: Readonly<Record<string, { readonly text: string; readonly fits: (row: Row) => boolean }>> = {
   open: { text: "deployed, not merged", fits: ({ last }) => last?.state !== undefined },
   locked: { text: "locked", fits: ({ lockedBy }) => lockedBy !== undefined },

@@ -216,7 +216,7 @@ function liveRoute({ streams, plans, readers }: PageParts): RequestHandler {
     const withMessages = plan !== undefined && (await readers.ask(viewer, plan.change)).kind === "shown";
     if (response.destroyed) return;
     const opened = streams.open(change, response, {
-      // Not the address alone: whoever has a network of IPv6 could take all places.
+      // Counted per network, not per address: whoever has a network of IPv6 could take all places.
       listener: account ?? `address ${networkOf(request.ip)}`,
       withMessages,
     });
