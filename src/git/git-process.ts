@@ -46,7 +46,7 @@ const REMOTE_PROBLEMS: readonly (readonly [RegExp, string])[] = [
     "the host cannot be reached. Check its address, the network and the proxy",
   ],
   [
-    // Behind the address, which may have the word in it.
+    // Matched after the address, which may contain the word itself.
     /': .*certificate/i,
     "the host's certificate is not trusted. Set the environment variable GIT_SSL_CAINFO to the file of its authority",
   ],

@@ -63,7 +63,7 @@ export function deliveryId(host: HostId, header: IncomingHttpHeaders[string], bo
 export interface HostServer {
   /** Root of its web pages and of git over HTTPS, without a final slash. */
   readonly webUrl: string;
-  /** Its other host names. They lead to the path of `webUrl`, or to the same from their own root. */
+  /** Its other host names. Repositories are below the path of `webUrl` there, or below the root. */
   readonly aliases: readonly string[];
 }
 
@@ -74,7 +74,7 @@ function pathOf({ webUrl }: HostServer): string {
 /** The addresses of a repository under other host names of the same server. */
 export function urlsAtAliases(server: HostServer, repository: RepositoryName): readonly string[] {
   const path = pathOf(server);
-  // From the root of the host name, that of a group with the name of the path is another repository's.
+  // If a group has the name of that path, the address below the root means another repository.
   const paths = `/${repository}`.toLowerCase().startsWith(path.toLowerCase()) ? [path] : [path, "/"];
   return server.aliases.flatMap((alias) => [
     ...paths.map((root) => `https://${alias}${root}${repository}.git`),

@@ -306,7 +306,7 @@ export function rawSources(spec: ApplicationSpec): readonly JsonObject[] {
   return isJsonObject(source) ? [source] : [];
 }
 
-/** As the controller itself tells that a status is of an earlier definition (`specEqualsCompareTo` in its `state.go`). */
+/** Whether a status is of an earlier definition, decided as the controller does (`specEqualsCompareTo` in its `state.go`). */
 export function isOutdated({ spec, status }: WholeApplication): boolean {
   const compared = status?.sync?.comparedTo;
   // The controller compares what a hydrated application is deployed from, not its dry source.

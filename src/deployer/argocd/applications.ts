@@ -355,7 +355,7 @@ function toListed(item: z.infer<typeof listedItem>, settings: ServerSettings): A
 
 const listedStatus = z.object({ status: z.string().nullish() }).nullish().catch(undefined);
 
-/** As the list of applications has them, where `fields` selects only these members of the status. */
+/** An item of the list of applications, where `fields` selects only these members of the status. */
 const listedItem = applicationItem.extend({
   spec: listedJson,
   status: z.object({ sync: listedStatus, health: listedStatus }).nullish().catch(undefined),

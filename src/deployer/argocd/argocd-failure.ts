@@ -261,7 +261,7 @@ export function parseAnswer<T>(schema: z.ZodType<T>, answer: unknown, what: stri
   throw new ArgoCdFailure("failed", message, { maybeDone: true, cause: parsed.error });
 }
 
-/** Levels of lists and maps in one object. Kubernetes' own schemas have less than 50. */
+/** Levels of lists and maps in one object. Kubernetes' own schemas have fewer than 50. */
 export const MAX_DEPTH = 200;
 
 /**

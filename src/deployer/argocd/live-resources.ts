@@ -183,7 +183,7 @@ function lastAppliedOf(live: Manifest | undefined): Manifest | undefined {
 
 /** The live objects of an application, as texts that Argo CD takes back. */
 export interface LiveTexts {
-  /** By `liveKey`: those of the wanted ones that are in the cluster. */
+  /** The wanted objects that are in the cluster, by `liveKey`. */
   readonly objects: Readonly<Record<string, LiveText>>;
   readonly namespaces: readonly string[];
 }

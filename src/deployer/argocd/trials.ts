@@ -293,7 +293,7 @@ function causeOfInvalid(message: string): RefusalCause {
 const FORMS: readonly (readonly [RegExp, RefusalCause | undefined])[] = [
   [/^admission webhook "[^"]{0,300}" denied the request/, "denied"],
   [/ denied request: /, "denied"],
-  // Argo CD's API server may have less rights in the cluster than its controller, which syncs.
+  // Argo CD's API server may have fewer rights in the cluster than its controller, which syncs.
   [/ is forbidden: User "/, undefined],
   [/ is forbidden: /, "denied"],
   [/^namespaces "[^"]{0,300}" not found/, "no-namespace"],

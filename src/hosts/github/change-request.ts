@@ -23,7 +23,7 @@ const pullSchema = z.object({
   html_url: z.string().max(2000),
   state: z.enum(["open", "closed"]),
   merged: z.boolean(),
-  /** Of an open pull request, a trial. */
+  /** The commit of the merge; of an open pull request, that of a trial merge. */
   merge_commit_sha: revisionField.nullish(),
   mergeable: z.boolean().nullish(),
   mergeable_state: z.string().nullish(),

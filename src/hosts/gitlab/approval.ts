@@ -229,7 +229,7 @@ function newestOf(versions: Versions): Versions[number] | undefined {
   );
 }
 
-/** What an approver saw: the newest version at that time. */
+/** The version that an approver saw: the newest at that time. */
 function lookOf(approval: Approvals["approved_by"][number], versions: Versions): Look {
   const { approved_at: at } = approval;
   const earlier = typeof at === "number" ? versions.filter(({ created_at: made }) => made < at) : versions;
