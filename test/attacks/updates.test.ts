@@ -78,11 +78,11 @@ describe.each(HOSTS)("updates of branches on %s", (host) => {
     await bot.push(one, { ".svc.yaml": "update_branch: command\n" });
     const head = bot.seen(one).headRevision;
     await bot.comment(one, "svc update");
-    expect(bot.lastComment(one)).toContain("update\\_branch is never here");
+    expect(bot.lastComment(one)).toContain("update\\_branch is set to never here");
     await bot.forge.retarget(REPOSITORY, one, "loose");
     await bot.idle();
     await bot.comment(one, "svc update");
-    expect(bot.lastComment(one)).toContain("update\\_branch is never here");
+    expect(bot.lastComment(one)).toContain("update\\_branch is set to never here");
     expect(bot.seen(one).headRevision).toBe(head);
   });
 

@@ -85,7 +85,7 @@ describe.each(HOSTS)("a child follows its parent on %s", (host) => {
     const plan = bot.lastComment(one);
     expect(plan).toContain("-  color: red\n-  size: s\n+  color: blue\n+  size: m");
     expect(plan).toContain("root gives it at this commit");
-    expect(plan).not.toContain("both sides render the same");
+    expect(plan).not.toContain("the target branch render the same");
     expect(bot.argocd.temporaryApplications()).toEqual([]);
 
     await bot.comment(one, "svc sync -a child");

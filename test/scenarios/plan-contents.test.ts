@@ -44,6 +44,6 @@ describe.each(HOSTS)("what a plan shows on %s", (host) => {
     expect(web).toMatch(
       /# update \(hook\): batch\/Job guestbook\/migrate[^]*\+ +image: migrate:2|\+ +- image: migrate:2/,
     );
-    expect(web).not.toContain("both sides render the same");
+    expect(web).not.toContain("the target branch render the same");
   });
 });

@@ -135,7 +135,7 @@ describe.each(HOSTS)("options of a sync on %s", (host) => {
     const one = await bot.open({ "charts/web/README.md": "new", ...changeOf(["api"]) });
     const says = "No changes but the commit id, in ConfigMap web-cfg.";
     expect(section(bot.lastComment(one), "web")).toContain(says);
-    expect(bot.lastComment(one)).not.toContain("both sides render the same");
+    expect(bot.lastComment(one)).not.toContain("the target branch render the same");
     bot.expectChanges("sync api");
     await bot.comment(one, "svc sync");
     expect(bot.lastComment(one)).toContain("lock released: `web`.");
