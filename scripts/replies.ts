@@ -11,7 +11,7 @@ export const REPLIES: Readonly<Record<string, string>> = {
   "plan-needing-approval": "A plan whose sync needs an approval",
   "plan-blocked-by-another": "A plan whose only application another pull request has locked",
   "plan-stages": "A plan that a sync deploys in stages",
-  "plan-unchanged": "A plan whose two sides render the same",
+  "plan-unchanged": "A plan without changes",
   "plan-only-commit": "A plan in which nothing changes but the commit id",
   "plan-no-applications": "A plan of a commit that affects no application",
   "plan-deletes-and-hooks": "Resources are removed, or hooks of Argo CD change",
