@@ -22,6 +22,8 @@ export class GitFailure extends Error {
   }
 }
 
+const COMMIT_MISSING = "the host does not have one of the commits yet, or no longer. Try again in a minute";
+
 /** git exits with 128 for every failure, so only its text tells them apart (git 2.39, LC_ALL=C; http.c, remote-curl.c). */
 const REMOTE_PROBLEMS: readonly (readonly [RegExp, string])[] = [
   [
@@ -36,11 +38,8 @@ const REMOTE_PROBLEMS: readonly (readonly [RegExp, string])[] = [
     /returned error: 3\d\d|unable to update url base from redirection/,
     "the host redirects to another address. Redirects are not followed, so configure the host's final address",
   ],
-  [/couldn't find remote ref/, "the host does not offer the head commit yet"],
-  [
-    /not our ref|does not allow request for unadvertised object/,
-    "the host does not have one of the commits yet, or no longer",
-  ],
+  [/couldn't find remote ref/, "the host does not offer the head commit yet. Try again in a minute"],
+  [/not our ref|does not allow request for unadvertised object/, COMMIT_MISSING],
   [
     /Could not resolve (?:host|proxy)|Failed to connect|Connection refused|Connection reset|Empty reply|Couldn't connect/,
     "the host cannot be reached. Check its address, the network and the proxy",
@@ -57,11 +56,11 @@ export function remoteProblem(failure: GitFailure): string | undefined {
   if (failure.kind === "timeout") {
     return "git did not finish in time. The host is slow, or the repository is very large";
   }
-  if (failure.kind === "too-big") return "it is larger than the configured limit";
+  if (failure.kind === "too-big") return "it is larger than the 2 GiB that svc fetches of a repository";
   if (failure.kind === "too-much-output") return "its list of files is too long";
   if (failure.kind === "too-deep") return "it contains a path that is too long";
   if (failure.kind === "not-started") return "git could not be started. Install git 2.39 or newer";
-  if (failure.kind === "unknown-commit") return "the host does not have one of the commits yet, or no longer";
+  if (failure.kind === "unknown-commit") return COMMIT_MISSING;
   return REMOTE_PROBLEMS.find(([pattern]) => pattern.test(failure.stderr))?.[1];
 }
 

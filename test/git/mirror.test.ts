@@ -755,7 +755,7 @@ describe("failures", () => {
     const opened = mirror({ maxBytes: 20_000 });
     const snapshot = await opened.open(change, host.source(1));
     const error = await failure(snapshot.read(change.headRevision, ["noise.txt"]));
-    expect(error.message).toMatch(/larger than the configured limit/);
+    expect(error.message).toMatch(/larger than the 2 GiB that svc fetches/);
     expect(await everyFile(dataDir)).toEqual([]);
   });
 

@@ -152,7 +152,7 @@ class StoredSnapshot implements RepositorySnapshot {
 
   #commit(id: string): CommitFacts {
     if (this.#objects.commit(id) === undefined) {
-      throw failure(this.change, "the host does not have one of the commits yet, or no longer");
+      throw failure(this.change, "the host does not have one of the commits yet, or no longer. Try again in a minute");
     }
     return readCommit(this.#objects, id);
   }
