@@ -66,7 +66,7 @@ function sentenceOf(rollout: Rollout): string {
   const waits =
     manual.length === 0
       ? ""
-      : ` ${namesOf(manual)} ${manual.length === 1 ? "has" : "have"} to be synced in Argo CD: nothing does so by itself.`;
+      : ` ${namesOf(manual)} ${manual.length === 1 ? "has" : "have"} to be synced in Argo CD by hand.`;
   if (failed.length > 0) {
     const did = failed.length === 1 ? "has" : "have";
     return `❌ **After the merge** as ${commit}, ${namesOf(failed)} ${did} not rolled out after ${length}.${waits}`;

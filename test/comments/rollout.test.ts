@@ -118,10 +118,10 @@ test("it ends with one sentence", () => {
   expect(ended(web)).toBe("✅ **After the merge** as `ba5eba11`, the application rolled out in 2 min.");
   expect(ended(web, { ...web })).toBe("✅ **After the merge** as `ba5eba11`, all 2 applications rolled out in 2 min.");
   expect(ended(web, manual)).toBe(
-    "✅ **After the merge** as `ba5eba11`, 1 application rolled out in 2 min. `api` has to be synced in Argo CD: nothing does so by itself.",
+    "✅ **After the merge** as `ba5eba11`, 1 application rolled out in 2 min. `api` has to be synced in Argo CD by hand.",
   );
   expect(ended(manual)).toBe(
-    "✋ **After the merge** as `ba5eba11`, nothing rolled out by itself. `api` has to be synced in Argo CD: nothing does so by itself.",
+    "✋ **After the merge** as `ba5eba11`, nothing rolled out by itself. `api` has to be synced in Argo CD by hand.",
   );
   expect(ended(web, { ...manual, state: hostile })).toBe(
     "❌ **After the merge** as `ba5eba11`, `api` has not rolled out after 2 min.",

@@ -229,7 +229,7 @@ describe.each(HOSTS)("the rollout after a merge, on %s", (host) => {
     expect(plan(bot, one)).toMatch(
       /- ✋ .*api.* \(`not deployed before the merge`\) has no auto-sync: whoever may sync it in Argo CD has to do so/,
     );
-    expect(plan(bot, one)).toContain("`api` has to be synced in Argo CD: nothing does so by itself.");
+    expect(plan(bot, one)).toContain("`api` has to be synced in Argo CD by hand.");
     expect(failures(bot, one)).toEqual([]);
   });
 
