@@ -34,6 +34,7 @@ import type { Deployer, RenderCache, RenderedManifests, RenderRequest, RendersAh
 import type { TreeEntry } from "../ports/repositories.js";
 import type { OpenedTree, RepositoryTree, Snapshot } from "../ports/snapshot.js";
 import type { DeploymentStore } from "../ports/stores.js";
+import { takeOrRender } from "./renders-ahead.js";
 
 /** Both sides of an application. `same`: its inputs are equal; its manifests are rendered only for the server's checks. */
 export type RenderedSides =
@@ -218,7 +219,7 @@ function keyOf(request: RenderRequest, { fingerprint }: RenderInputs, settings: 
 
 /** Never rejects. The head will be deployed, so it is always rendered at its own commit. */
 async function run({ request, subject, key, keep }: Task, context: RenderSource): Promise<Outcome> {
-  const { change, deployer, signal, clock, log, renders, rendersAhead, automatic } = context;
+  const { change, clock, log, renders, automatic } = context;
   const { side, mode } = request;
   const kept = key === undefined || side === "head" || !automatic ? undefined : renders.find(key);
   if (kept !== undefined) {
@@ -227,7 +228,7 @@ async function run({ request, subject, key, keep }: Task, context: RenderSource)
   }
   try {
     const start = clock.now().getTime();
-    const manifests = (await rendersAhead.take(request)) ?? (await deployer.renderManifests(request, signal));
+    const manifests = await takeOrRender(request, context);
     log.debug({ application: subject.name, side, mode, ms: clock.now().getTime() - start }, "rendered");
     const rendered = { manifests, renderedAt: side === "head" ? change.headRevision : change.baseRevision };
     if (key !== undefined && keep && (await isUndeployed(subject, context))) renders.keep(key, rendered);

@@ -2,8 +2,9 @@ import { LRUCache } from "lru-cache";
 import { type Application, digestOf, type Manifest, specEqual } from "../model/application.js";
 import type { ApplicationName } from "../model/brand.js";
 import { type ChangeRequest, changeRequestKey, type ChangeRequestRef } from "../model/change-request.js";
+import { DeployerFailure } from "../model/errors.js";
 import type { JsonText } from "../model/json.js";
-import type { AskingSource, RenderRequest, RendersAhead } from "../ports/deployer.js";
+import type { AskingSource, Deployer, RenderRequest, RendersAhead } from "../ports/deployer.js";
 
 const MAX_REMEMBERED = 1000;
 /**
@@ -143,4 +144,28 @@ function wordsOf({ application, mode, pins, fresh }: RenderRequest) {
     fresh,
     pins.map(({ position, revision }) => [position, revision]),
   ];
+}
+
+interface TakingSource {
+  readonly deployer: Pick<Deployer, "renderManifests">;
+  readonly rendersAhead: Pick<RendersAhead, "take">;
+  readonly automatic: boolean;
+  readonly signal: AbortSignal;
+}
+
+/**
+ * What was rendered ahead, or else a render. What failed three times, Argo CD only repeats for an hour: where a person asks for the
+ * plan, it is rendered anew.
+ */
+export async function takeOrRender(
+  request: RenderRequest,
+  { deployer, rendersAhead, automatic, signal }: TakingSource,
+): Promise<JsonText<readonly Manifest[]>> {
+  try {
+    return (await rendersAhead.take(request)) ?? (await deployer.renderManifests(request, signal));
+  } catch (error) {
+    const isRepeated = error instanceof DeployerFailure && error.message.includes("Manifest generation error (cached)");
+    if (automatic || request.fresh || !isRepeated) throw error;
+    return deployer.renderManifests({ ...request, fresh: true }, signal);
+  }
 }

@@ -1,6 +1,7 @@
 import { beforeEach, describe, expect, test } from "@jest/globals";
 import type { Manifest } from "../../../src/core/model/application.js";
 import { changeRequestRef } from "../../../src/core/model/change-request.js";
+import { DeployerFailure } from "../../../src/core/model/errors.js";
 import { type JsonObject, jsonText } from "../../../src/core/model/json.js";
 import type { CommandContext } from "../../../src/core/ports/context.js";
 import type { RenderRequest } from "../../../src/core/ports/deployer.js";
@@ -49,6 +50,18 @@ test("an application whose render fails hides no other, and its head's reason is
     kind: "unevaluated",
     reason: expect.stringMatching(/^at the head commit [0-9a-f]{8}: /),
   });
+});
+
+// Argo CD repeats what failed three times for an hour, whatever has become of the cause (v3.5 `getManifestCacheEntry`).
+test.each([
+  [false, "evaluated"],
+  [true, "unevaluated"],
+])("a failure that Argo CD only repeats is tried anew, unless the plan is automatic: %s", async (automatic, kind) => {
+  world.deployer.faults.render = ({ side, fresh }: RenderRequest) => {
+    if (side === "head" && !fresh) throw new DeployerFailure("failed", "Manifest generation error (cached): no chart");
+  };
+  const [web] = planned(await run(world.open(config(WEB, "2")), { automatic })).applications;
+  expect(web?.kind).toBe(kind);
 });
 
 describe("a base that was rendered before", () => {
