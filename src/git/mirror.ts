@@ -143,16 +143,16 @@ class GitMirror implements Repositories {
     const problem = sourceProblem(source);
     if (problem !== undefined) throw repositoryFailure(change.repository, problem);
     const folder = this.#folderOf(change, source);
-    const { signal: given, patient = false } = options;
+    const { signal: given, patient = false, confirmed = false } = options;
     const signal = given === undefined ? this.#closing.signal : AbortSignal.any([given, this.#closing.signal]);
     const commits = commitsOf(change);
     const isMissing = async (asking: AbortSignal) => !(await folder.hasCommits(commits, asking));
-    const want = { refs: refsToFetch(change, source), isMissing, patient, alone: false };
+    const refs = refsToFetch(change, confirmed ? change.headRevision : source.headRef);
+    const want = { refs, isMissing, patient, alone: false };
     const session: Session = { change, source, folder, signal, want, generation: undefined };
     await this.#work(session, () => Promise.resolve());
     const alone = <T>(work: () => Promise<T>) => this.#work(session, work);
-    const keptRef = `${refsOf(change)}/other`;
-    return new MirrorSnapshot(folder, source, commits, session.signal, this.#caches, alone, keptRef);
+    return new MirrorSnapshot(folder, source, commits, signal, this.#caches, alone, `${refsOf(change)}/other`);
   }
 
   async fetchHead(change: ChangeRequestRef, source: CloneSource, options: FetchOptions): Promise<void> {
@@ -369,10 +369,10 @@ function refsOf({ number }: ChangeRequestRef): string {
   return `refs/${SERVICE}/${number}`;
 }
 
-function refsToFetch(change: ChangeRequest, { headRef }: CloneSource): readonly WantedRef[] {
+function refsToFetch(change: ChangeRequest, head: string): readonly WantedRef[] {
   const refs = refsOf(change);
   return [
-    { from: headRef, otherwise: change.headRevision, into: `${refs}/head` },
+    { from: head, otherwise: change.headRevision, into: `${refs}/head` },
     { from: change.baseRevision, into: `${refs}/base` },
     { from: change.mergeBase, into: `${refs}/merge-base` },
   ];

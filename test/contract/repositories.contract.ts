@@ -273,7 +273,7 @@ export function repositoriesContract(name: string, start: (host: GitHost) => Pro
       expect(texts).toEqual(["3", undefined, "1", "2"]);
     });
 
-    test("a head that moved is reported, and one that was opened before stays readable", async () => {
+    test("a head that moved is reported unless it is confirmed, and one that was opened before stays readable", async () => {
       const first = await host.change(1, { "a.yaml": "1" });
       await under.repositories.open(first, host.source(1));
       const second = await host.change(1, { "a.yaml": "2" });
@@ -281,6 +281,8 @@ export function repositoriesContract(name: string, start: (host: GitHost) => Pro
       const stale = await host.store.commit("acme/deploy", "stale", { "a.yaml": "3" }, { from: first.baseRevision });
       const moved = { ...first, number: 2, headRevision: revision(stale) };
       await expect(under.repositories.open(moved, host.source(2))).rejects.toThrow(HeadMoved);
+      const confirmed = await under.repositories.open(moved, host.source(2), { confirmed: true });
+      expect(await confirmed.read(moved.headRevision, ["a.yaml"])).toEqual(new Map([["a.yaml", "3"]]));
       const snapshot = await under.repositories.open(first, host.source(1));
       expect(await snapshot.read(first.headRevision, ["a.yaml"])).toEqual(new Map([["a.yaml", "1"]]));
     });

@@ -32,13 +32,18 @@ export class StoredRepositories implements Repositories {
 
   constructor(private readonly find: (cloneUrl: string) => StoredRepository | undefined) {}
 
-  async open(change: ChangeRequest, source: CloneSource, { signal }: OpenOptions = {}): Promise<RepositorySnapshot> {
+  async open(
+    change: ChangeRequest,
+    source: CloneSource,
+    { signal, confirmed }: OpenOptions = {},
+  ): Promise<RepositorySnapshot> {
     signal?.throwIfAborted();
     const stored = this.find(source.url);
     if (stored === undefined) throw failure(change, "the host does not know it");
     const { store, name } = stored;
     const key = `${source.url} ${change.headRevision}`;
-    const [offered, head] = [await store.resolve(name, source.headRef), change.headRevision];
+    const head = change.headRevision;
+    const offered = confirmed === true ? undefined : await store.resolve(name, source.headRef);
     if (!this.#opened.has(key) && (offered ?? (await store.resolve(name, head))) !== head) {
       throw new HeadMoved(`the head of ${change.repository} ${change.number} moved during the fetch`);
     }

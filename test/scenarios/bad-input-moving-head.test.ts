@@ -51,4 +51,14 @@ describe.each(HOSTS)("a head commit that moves on %s", (host) => {
     const one = await bot.open(changeOf(["web"]));
     expect(bot.lastComment(one)).toContain('+  value: "3"');
   });
+
+  // GitHub's ref of a pull request may lag behind by seconds, and in bad cases by hours.
+  test("while the host's ref shows another commit than the host names: the named one is planned", async () => {
+    const bot = await startBot({ host, git: true });
+    const { headRevision: other } = bot.seen(await bot.open({ "README.md": "hello" }));
+    const ref = host === "hosta" ? "refs/pull/2/head" : "refs/merge-requests/2/head";
+    bot.meanwhile("forge", { path: /\.git\/info\/refs$/ }, () => bot.forge.setRef(REPOSITORY, ref, other));
+    const one = await bot.open(changeOf(["web"], "3"));
+    expect(bot.lastComment(one)).toContain('+  value: "3"');
+  });
 });

@@ -7,6 +7,8 @@ export interface OpenOptions {
   readonly signal?: AbortSignal | undefined;
   /** Everything else that reads the repository goes first: nobody waits for this. */
   readonly patient?: boolean | undefined;
+  /** The host names this head although its ref showed another one: the ref may be late, and the commit itself is fetched. */
+  readonly confirmed?: boolean;
 }
 
 export interface FetchOptions {
@@ -17,7 +19,7 @@ export interface FetchOptions {
 
 /** Reads repositories without a checkout. Methods throw `RepositoryFailure`. */
 export interface Repositories {
-  /** Fetches head, base tip and merge base. @throws {HeadMoved} if git fetches another head than `change` has. */
+  /** Fetches head, base tip and merge base. @throws {HeadMoved} if the host's ref has another head than `change`. */
   open(change: ChangeRequest, source: CloneSource, options?: OpenOptions): Promise<RepositorySnapshot>;
   /**
    * Fetches the head of a change request that was opened here before, so that a following `open` need not. Never throws: the

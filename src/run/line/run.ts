@@ -45,6 +45,7 @@ import { EnvironmentReports } from "../around/environments.js";
 import { hidingSecrets } from "../around/hide-secrets.js";
 import type { Outsiders } from "../around/outsiders.js";
 import type { Publisher } from "../around/publisher.js";
+import { openRepository } from "./open-repository.js";
 import type { Answerable, Autoplan, GivenCommand } from "./outcome.js";
 
 /** Drafts and forks are planned on command only. */
@@ -65,11 +66,9 @@ export type SettingsSource = Pick<
  * branch and the default branch, mappings from these and the head.
  * @throws {HeadMoved}
  */
-export async function openChange(
-  change: ChangeRequest,
-  { config, host, hosts, repositories, detection, compute, signal, patient }: SettingsSource,
-): Promise<Reloaded> {
-  const repository = await repositories.open(change, await host.cloneSource(change), { signal, patient });
+export async function openChange(change: ChangeRequest, source: SettingsSource): Promise<Reloaded> {
+  const { config, hosts, detection, compute, signal } = source;
+  const repository = await openRepository(change, source);
   const reading = { compute, owner: changeRequestKey(change), signal: signal ?? NEVER };
   const snapshot = openSnapshot(repository, detection, reading);
   const files = await readPolicyFiles(change, snapshot, reading);
