@@ -2,6 +2,7 @@ import * as z from "zod";
 import { applicationName, revision } from "../core/model/brand.js";
 import { LeaseLost, StoredValueUnreadable, StoreUnavailable } from "../core/model/errors.js";
 import { isJsonObject, parseJson } from "../core/model/json.js";
+import type { Lock } from "../core/model/lock.js";
 import { isNoted, type NotedResult, type RunNotes } from "../core/model/progress.js";
 import { type RunEnd, type RunJournal, Stopped, type StopReason } from "../core/ports/event-queue.js";
 import type { StoreConnection } from "../http/redis.js";
@@ -223,7 +224,8 @@ const notes = z.object({
   v: z.literal(1),
   started: z.array(startedApplication).optional(),
   skipped: z.array(application).optional(),
-  // Only this service writes it, so the version vouches for the rest of its shape.
+  // Only this service writes these, so the version vouches for the rest of their shape.
+  takenOver: z.array(z.custom<Lock>(isJsonObject)).optional(),
   result: z.custom<NotedResult>((value) => isJsonObject(value) && isNoted(value)).optional(),
 });
 
@@ -249,12 +251,12 @@ class RedisJournal implements RunJournal {
         { cause: parsed.error },
       );
     }
-    const { started, skipped, result } = parsed.data;
-    return { started, skipped, result };
+    const { started, skipped, takenOver, result } = parsed.data;
+    return { started, skipped, takenOver, result };
   }
 
-  async write({ started, skipped, result }: RunNotes): Promise<void> {
-    const text = JSON.stringify({ v: 1, started, skipped, result });
+  async write({ started, skipped, takenOver, result }: RunNotes): Promise<void> {
+    const text = JSON.stringify({ v: 1, started, skipped, takenOver, result });
     await this.connection.run((redis) => redis.set(this.#key, text, "PX", IDS_KEPT_MS));
   }
 }

@@ -429,6 +429,16 @@ export function eventQueueContract(name: string, start: StartQueue, numRuns: num
           },
         ],
         skipped: [applicationName("api")],
+        takenOver: [
+          {
+            application: applicationName("web"),
+            holder: event.change,
+            user: "bo",
+            timestamp: "2026-03-01T10:00:00.000Z",
+            planRevision: revision("a".repeat(40)),
+            sourceFile: undefined,
+          },
+        ],
       };
       await runs.tickets[0]?.journal.write(notes);
       await runs.end(0, "failed");

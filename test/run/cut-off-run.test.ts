@@ -461,6 +461,23 @@ test.each(["before", "after"] as const)("a rollback that is cut off %s its call 
 });
 
 test.each(["before", "after"] as const)(
+  "whoever lost a lock to a rollback that is cut off %s its call is told so, once",
+  async (when) => {
+    const world = new CutWorld();
+    const number = world.open(config("web", "2"));
+    await world.says(number, "svc plan");
+    await world.says(number, "svc sync");
+    const other = world.open(config("web", "3"));
+    await world.says(other, "svc plan");
+    expect(await world.holders()).toEqual({ web: other });
+    await world.cutOff(world.comment(number, "svc rollback"), { at: world.deployer, method: "sync", when });
+    expect(await world.holders()).toEqual({});
+    const told = world.host.commentsOf(other).filter((body) => body.includes("## svc Lock taken over"));
+    expect(told).toHaveLength(1);
+  },
+);
+
+test.each(["before", "after"] as const)(
   "an answer that is cut off %s it was posted stands there once",
   async (when) => {
     const world = new CutWorld();

@@ -49,7 +49,7 @@ export async function resumeDeployment(
   const all = [...confirmed, ...stopped, ...rest(restarted, missing)];
   const { dryRun } = command;
   if (command.name === "rollback") {
-    const takenOver = restarted?.kind === "rolled-back" ? restarted.takenOver : [];
+    const takenOver = restarted?.kind === "rolled-back" ? restarted.takenOver : (context.takenBefore ?? []);
     return { kind: "rolled-back", dryRun, applications: all, takenOver };
   }
   const involved = [...started.map(({ application }) => application), ...skipped];
@@ -91,10 +91,10 @@ async function startMissing(
   const noted = new Map(started.map((one) => [one.application, one]));
   const narrowed: CommandContext = {
     ...context,
-    noteStarted: (more, moreSkipped) => {
+    noteStarted: (more, moreSkipped, takenOver) => {
       const others = started.filter(({ application }) => !more.some((one) => one.application === application));
       const again = more.map((one) => ({ ...one, after: noted.get(one.application)?.after ?? one.after }));
-      return context.noteStarted([...others, ...again], [...skipped, ...moreSkipped]);
+      return context.noteStarted([...others, ...again], [...skipped, ...moreSkipped], takenOver);
     },
   };
   if (command.name === "rollback") return rollback({ ...command, applications: missing }, narrowed);

@@ -158,6 +158,7 @@ async function deployTargets(
   command: Command<"rollback">,
   context: DeployContext,
 ): Promise<CommandResultOf<"rolled-back">> {
+  const takenOver = [...(context.takenBefore ?? []), ...taken.locks];
   const applications = await deployAll(
     targets.map((target) => ({
       application: target.application,
@@ -168,13 +169,13 @@ async function deployTargets(
       after: targets.filter((other) => isBefore(other, target, places)).map(({ application }) => application),
       deploy: (earlier) => rollbackOne(target, earlier, command, context),
     })),
-    context,
+    { ...context, noteStarted: (started, skipped) => context.noteStarted(started, skipped, takenOver) },
   );
   return {
     kind: "rolled-back",
     dryRun: command.dryRun,
-    applications: applications.map((one) => withNote(one, takenOverSentence(one.application, taken.locks, context))),
-    takenOver: taken.locks,
+    applications: applications.map((one) => withNote(one, takenOverSentence(one.application, takenOver, context))),
+    takenOver,
   };
 }
 

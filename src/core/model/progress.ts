@@ -1,5 +1,6 @@
 import type { Pin, Destination } from "./application.js";
 import type { ApplicationName, Revision } from "./brand.js";
+import type { Lock } from "./lock.js";
 import type { ApplicationSync, CommandResultOf, ResultKind } from "./result.js";
 
 /** Progress of one sync operation. */
@@ -43,6 +44,8 @@ export interface RunNotes {
   readonly started?: readonly StartedApplication[];
   /** What the sync skips: their locks are released once everything else is deployed. */
   readonly skipped?: readonly ApplicationName[];
+  /** Locks of others that the rollback took over: their holders are told at its end. */
+  readonly takenOver?: readonly Lock[];
   /** The command's result, written before its answer. */
   readonly result?: NotedResult;
 }

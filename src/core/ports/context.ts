@@ -3,7 +3,7 @@ import type { ApplicationName } from "../model/brand.js";
 import type { ChangeRequest, User } from "../model/change-request.js";
 import type { Check } from "../model/check.js";
 import type { AllHostWords } from "../model/host-words.js";
-import type { Turn } from "../model/lock.js";
+import type { Lock, Turn } from "../model/lock.js";
 import type { ReportProgress, StartedApplication } from "../model/progress.js";
 import type { Settings } from "../model/settings.js";
 import type { CheckRunner } from "./check-runner.js";
@@ -52,7 +52,10 @@ export interface CommandContext extends CommandPorts, OpenedChange, Stoppable {
   readonly noteStarted: (
     applications: readonly StartedApplication[],
     skipped: readonly ApplicationName[],
+    takenOver?: readonly Lock[],
   ) => Promise<void>;
+  /** Locks that an earlier attempt of the run took over. */
+  readonly takenBefore?: readonly Lock[] | undefined;
   readonly progress: ReportProgress;
 }
 

@@ -56,6 +56,7 @@ async function resume(asked: Answerable, change: ChangeRequest, run: Run): Promi
   const notes = await run.ticket.journal.read();
   const { started = [], skipped = [], result } = notes;
   run.attempt.deploying(started, change);
+  run.attempt.takenBefore = notes.takenOver;
   if (result?.kind === "synced" && result.merge !== undefined) {
     const opened = await openChange(change, run);
     const resumed = await resumeSynced(result, commandContext(asked, change, opened, run));

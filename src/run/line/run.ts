@@ -23,7 +23,7 @@ import {
 } from "../../core/model/change-request.js";
 import { safeMessage } from "../../core/model/errors.js";
 import type { NextStep } from "../../core/model/next-step.js";
-import type { Phase, StartedApplication } from "../../core/model/progress.js";
+import type { Phase, RunNotes, StartedApplication } from "../../core/model/progress.js";
 import { type CommandResult, wasRolledBack } from "../../core/model/result.js";
 import type { Settings } from "../../core/model/settings.js";
 import type { Facts } from "../../core/policy/facts.js";
@@ -118,9 +118,10 @@ export function commandContext(
     turn,
     since: run.attempt.asked && run.attempt.startedAt,
     progress: run.attempt.report,
-    noteStarted: async (started, skipped) => {
+    takenBefore: run.attempt.takenBefore,
+    noteStarted: async (started, skipped, takenOver = []) => {
       await run.ticket.confirm();
-      await run.ticket.journal.write({ started, skipped });
+      await run.ticket.journal.write({ started, skipped, takenOver });
       run.attempt.deploying(started, change);
     },
   };
@@ -223,6 +224,8 @@ export class Attempt {
   result: CommandResult | undefined;
   /** The applications that this or an earlier attempt started to deploy. */
   started: readonly StartedApplication[] = [];
+  /** Locks that an earlier attempt took over. */
+  takenBefore: RunNotes["takenOver"];
   startedAt = new Date(0);
 
   #marks: CommandMarks | undefined;
