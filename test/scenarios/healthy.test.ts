@@ -1,6 +1,6 @@
 import { describe, expect, test } from "@jest/globals";
 import type { HealthLook } from "../../sandbox/argocd/controller/health-play.js";
-import { HOSTS, startBot, type Bot } from "./bot.js";
+import { HOSTS, REPOSITORY, SHORT, startBot, type Bot } from "./bot.js";
 import { apart, changeOf } from "./resources.js";
 
 const EDIT_PATH = /\/(comments|notes)\/\d+$/;
@@ -131,5 +131,20 @@ describe.each(HOSTS)("a sync that has to end healthy on %s", (host) => {
     expect(bot.lastComment(one)).toMatch(/⚠️ It was not rolled back: (PR|MR) .\u200b99 was deployed to it since\./);
     expect(bot.changes()).toHaveLength(5);
     expect(await bot.locked(one)).toEqual(["web"]);
+  });
+
+  test("is not rolled back once somebody has merged it, since the target branch has what is not healthy", async () => {
+    const bot = await startBot({ host, files: () => RULES("require_healthy: true, on_failure: rollback") });
+    const one = await bot.open(changeOf(["web"]));
+    bot.argocd.playHealth("web", [stuck("Degraded")]);
+    bot.meanwhile("argocd", { path: /\/resource-tree$/ }, () => bot.forge.mergeByHand(REPOSITORY, one, "bo"));
+    bot.expectChanges("sync web");
+    await bot.comment(one, "svc sync");
+    expect(bot.lastComment(one)).toContain(
+      `⚠️ It was not rolled back: this ${SHORT[host]} was merged meanwhile, so the target branch has what is not healthy: revert it.`,
+    );
+    expect(bot.changes()).toEqual(["sync web"]);
+    expect(await bot.locked(one)).toEqual([]);
+    expect(await bot.deployed(one)).toEqual([]);
   });
 });

@@ -30,7 +30,7 @@ export interface SettleContext {
 
 /** What a deployment takes. It needs no repository: a rollback works while `.svc.yaml` is broken. */
 export interface DeployContext
-  extends SettleContext, Pick<CommandContext, "noteStarted" | "takenBefore" | "progress" | "runId"> {
+  extends SettleContext, Pick<CommandContext, "noteStarted" | "takenBefore" | "host" | "progress" | "runId"> {
   readonly settings: Pick<Settings, "prune">;
   readonly deployer: Deployer;
   readonly user: User;

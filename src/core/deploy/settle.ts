@@ -6,6 +6,7 @@ import type { DeployingCommand } from "../model/command.js";
 import { type Deployment, isOfReplaced, restoredSpec } from "../model/deployment.js";
 import {
   DeployerFailure,
+  HostFailure,
   LeaseLost,
   neverStarted,
   safeMessage,
@@ -261,10 +262,13 @@ function ended(failed: NotHealthySync, rollback: AutomaticRollback, unsettled: s
 async function obstacleTo(
   record: Deployment,
   live: LiveApplication | undefined,
-  { deployer, deployments, locks, change, hostWords, runId }: DeployContext,
+  { deployer, deployments, locks, change, host, hostWords, runId }: DeployContext,
 ): Promise<string | undefined> {
   if (live === undefined) return "the application no longer exists";
   const words = hostWords[change.host];
+  if (await isMerged(change, host)) {
+    return `this ${words.short} was merged meanwhile, so the target branch has what is not healthy: revert it`;
+  }
   const [records, lock] = await Promise.all([
     deployments.ofApplication(record.application),
     locks.find(record.application),
@@ -282,6 +286,16 @@ async function obstacleTo(
   }
   const ours = await deployer.findOutcome(lookupOf(record, live, runId));
   return ours === undefined ? "another operation ran in Argo CD since" : undefined;
+}
+
+/** False if the host does not tell: what is not healthy must not run on because of that. */
+async function isMerged(change: ChangeRequestRef, host: DeployContext["host"]): Promise<boolean> {
+  try {
+    return (await host.state(change)) === "merged";
+  } catch (error) {
+    if (error instanceof HostFailure) return false;
+    throw error;
+  }
 }
 
 type Succeeded = Extract<ApplicationSync, { kind: "succeeded" }>;
