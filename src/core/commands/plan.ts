@@ -103,7 +103,8 @@ async function look(planning: Planning): Promise<SurveyWithSets> {
   // Applications that the command names are shown even if there is no room left.
   const askedByName = new Set<string>(command.applications.slice(0, context.previewLimit));
   const hasRoom: HasRoom = (name) => previews.take() || askedByName.has(name);
-  const decided = await withSetsOfParents(surveyed, why, context);
+  const hasSets = surveyed.detection.applicationSets.length > 0;
+  const decided = hasSets ? await withSetsOfParents(surveyed, why, context) : surveyed;
   return withApplicationSets(decided, (names) => why(byNameAlone(names)), hasRoom, context);
 }
 

@@ -1,3 +1,4 @@
+import type { Revision } from "../../core/model/brand.js";
 import type { ChangeRequestRef } from "../../core/model/change-request.js";
 import type { HostEvent } from "../../core/model/event.js";
 import { answer } from "../answer/answer.js";
@@ -9,7 +10,7 @@ import { ask, heedingStops, withPresentAccess } from "./ask.js";
 import { closeChangeRequest, execute, findToldOf, recover, withFreshFacts } from "./execute.js";
 import { type Answerable, AUTOPLAN, type CarriedOut, type Outcome } from "./outcome.js";
 import { permit } from "./permit.js";
-import { fetchPushed, type Run } from "./run.js";
+import type { Run } from "./run.js";
 
 /** The whole way of an event. Throws what broke; `supervise` answers that. */
 export async function handleEvent(event: HostEvent, run: Run): Promise<Outcome> {
@@ -56,4 +57,14 @@ async function carryOut(asked: Answerable, ref: ChangeRequestRef, run: Run): Pro
   } finally {
     run.rendersAhead.stop(change);
   }
+}
+
+/** Fetches a pushed head while the host is still asked about the change request. What fails is reported by whoever opens it. */
+async function fetchPushed(
+  change: ChangeRequestRef,
+  pushed: Revision | undefined,
+  { host, repositories, signal }: Run,
+): Promise<void> {
+  const source = await host.cloneSource(change).catch(() => undefined);
+  if (source !== undefined) await repositories.fetchHead(change, source, { pushed, signal });
 }

@@ -14,14 +14,14 @@ import type { Settled } from "../../core/deploy/settle-records.js";
 import { type DetectionCaches, openSnapshot } from "../../core/detect/inputs/snapshot.js";
 import type { ApprovalContext } from "../../core/facts/approval.js";
 import { type FactOptions, type FactSource, readFacts, type ReadFacts } from "../../core/facts/read-facts.js";
-import type { ApplicationName, Revision } from "../../core/model/brand.js";
+import type { ApplicationName } from "../../core/model/brand.js";
 import {
   type ChangeRequest,
   changeRequestKey,
   type ChangeRequestRef,
   changeRequestRef,
 } from "../../core/model/change-request.js";
-import { safeMessage } from "../../core/model/errors.js";
+import { HeadMoved, safeMessage } from "../../core/model/errors.js";
 import type { NextStep } from "../../core/model/next-step.js";
 import type { Phase, RunNotes, StartedApplication } from "../../core/model/progress.js";
 import { type CommandResult, wasRolledBack } from "../../core/model/result.js";
@@ -45,7 +45,6 @@ import { EnvironmentReports } from "../around/environments.js";
 import { hidingSecrets } from "../around/hide-secrets.js";
 import type { Outsiders } from "../around/outsiders.js";
 import type { Publisher } from "../around/publisher.js";
-import { openRepository } from "./open-repository.js";
 import type { Answerable, Autoplan, GivenCommand } from "./outcome.js";
 
 /** Drafts and forks are planned on command only. */
@@ -60,6 +59,23 @@ export type SettingsSource = Pick<
 > & {
   readonly signal?: AbortSignal;
 };
+
+/**
+ * Opens the commits of a change request. The host's ref of the head may be late by seconds, or in bad cases by hours: where it
+ * shows another commit, the host is asked for the head again.
+ * @throws {HeadMoved}
+ */
+async function openRepository(change: ChangeRequest, { host, repositories, signal, patient }: SettingsSource) {
+  const source = await host.cloneSource(change);
+  try {
+    return await repositories.open(change, source, { signal, patient });
+  } catch (error) {
+    if (!(error instanceof HeadMoved)) throw error;
+    const { headRevision } = await host.getChangeRequest(change, signal);
+    if (headRevision !== change.headRevision) throw error;
+    return repositories.open(change, source, { signal, patient, confirmed: true });
+  }
+}
 
 /**
  * Opens the commits of a change request and reads the settings that hold for it: policy from the tips of the base
@@ -84,16 +100,6 @@ export async function openChange(change: ChangeRequest, source: SettingsSource):
 }
 
 const NEVER = new AbortController().signal;
-
-/** Fetches a pushed head while the host is still asked about the change request. `openChange` reports what fails. */
-export async function fetchPushed(
-  change: ChangeRequestRef,
-  pushed: Revision | undefined,
-  { host, repositories, signal }: Run,
-): Promise<void> {
-  const source = await host.cloneSource(change).catch(() => undefined);
-  if (source !== undefined) await repositories.fetchHead(change, source, { pushed, signal });
-}
 
 /** The author of a run that no command started. */
 export const AUTOMATIC = { by: undefined };
@@ -230,7 +236,7 @@ export class Attempt {
 
   #marks: CommandMarks | undefined;
   #comment: ProgressComment | undefined;
-  #page: ProgressPublisher | undefined;
+  #page: ReturnType<typeof publishProgress> | undefined;
   #background: Promise<void> | undefined;
   #environments: EnvironmentReports | undefined;
   readonly #settled: EnvironmentReports[] = [];
@@ -355,24 +361,16 @@ export class Attempt {
   }
 }
 
-interface PublishedRun {
-  readonly runId: string;
-  readonly command: LiveRun["command"];
-  readonly change: ChangeRequestRef;
-  readonly startedAt: Date;
-}
-
-interface ProgressPublisher {
-  report(application: ApplicationName, phase: Phase): void;
-  /** Calling it again does nothing. */
-  end(): void;
-}
-
 /** Publishes to the change request's page that a run started, how far it is and that it ended. */
 export function publishProgress(
-  { runId, command, change, startedAt }: PublishedRun,
+  {
+    runId,
+    command,
+    change,
+    startedAt,
+  }: Pick<LiveRun, "runId" | "command"> & { change: ChangeRequestRef; startedAt: Date },
   feed: LiveFeed,
-): ProgressPublisher {
+) {
   const ref = changeRequestRef(change);
   const phases = new Map<ApplicationName, Phase>();
   let ended = false;
@@ -386,10 +384,11 @@ export function publishProgress(
     });
   publish();
   return {
-    report(application, phase) {
+    report(application: ApplicationName, phase: Phase) {
       phases.set(application, phase);
       publish();
     },
+    /** Calling it again does nothing. */
     end() {
       if (ended) return;
       ended = true;
