@@ -68,7 +68,9 @@ describe.each(HOSTS)("options of a sync on %s", (host) => {
     expect(bot.lastComment(one)).not.toMatch(/Deletes:|--prune`/);
     bot.expectChanges("sync web");
     await bot.comment(one, "svc sync --prune");
-    expect(bot.lastComment(one)).toContain("No sync deletes it, because of Prune=false: to remove it, delete it by hand.");
+    expect(bot.lastComment(one)).toContain(
+      "No sync deletes it, because of Prune=false: to remove it, delete it by hand.",
+    );
     expect(bot.lastComment(one)).not.toContain("--prune`");
     expect(bot.liveValue("old")).toBe("1");
   });
