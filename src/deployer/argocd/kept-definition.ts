@@ -82,7 +82,7 @@ export function requireExactNumbers({ name, spec }: Application, written: Applic
 /** Refuses an operation that Argo CD would only note, and start as soon as somebody lets it see to the application again. @throws {ArgoCdFailure} */
 export function requireReconciled(application: Application): void {
   if (!isLeftAlone(application)) return;
-  const message = `${LEFT_ALONE}, and would start the operation whenever that annotation goes. Remove it, then run the command again`;
+  const message = `${LEFT_ALONE}, and would start the operation once that annotation is removed. Remove it, then run the command again`;
   throw new ArgoCdFailure("refused", message);
 }
 
