@@ -1,6 +1,7 @@
 import { describe, expect, test } from "@jest/globals";
 import {
   DeployerFailure,
+  HostFailure,
   LeaseLost,
   RepositoryFailure,
   StoredValueUnreadable,
@@ -596,6 +597,35 @@ test("while it cannot be told what was done before, nothing is said, and the run
   expect(world.host.commentsOf(number)).toHaveLength(1);
   expect(world.deployer.syncs).toEqual([]);
 });
+
+test("what was deployed is not told as failed by an attempt that at first cannot read its change request", async () => {
+  const world = new CutWorld();
+  const number = world.open(config("web", "2"));
+  await world.says(number, "svc plan");
+  const [event, journal] = [world.comment(number, "svc sync"), new MemoryJournal()];
+  const attempt = (again: boolean) => supervise(event, world.dependencies(), { ...ticketOf(journal), again });
+  failNext(world.host, "postComment", 2);
+  expect(await attempt(false)).toBe("failed");
+  failNext(world.host, "getChangeRequest", 1);
+  expect(await attempt(true)).toBe("failed");
+  expect(titles(world.host.commentsOf(number))).toEqual(["Plan"]);
+  expect(await attempt(true)).toBe("done");
+  expect(titles(world.host.commentsOf(number))).toEqual(["Plan", "Sync"]);
+  expect(world.host.commentsOf(number)[1]).toContain("✅");
+  expect(world.deployer.syncs).toHaveLength(1);
+});
+
+/** The next calls of a method fail as those of a host do that is not well. */
+function failNext(host: object, method: string, times: number): void {
+  const original: unknown = Reflect.get(host, method);
+  if (typeof original !== "function") throw new Error(`there is no ${method}`);
+  let left = times;
+  Reflect.set(host, method, (...args: unknown[]): unknown => {
+    left -= 1;
+    if (left === 0) Reflect.set(host, method, original);
+    return Promise.reject(new HostFailure("failed", `GitLab answered 502 to ${method} with ${args.length} arguments`));
+  });
+}
 
 test("a refusal that was told stays the answer: nothing is run, even if the store is back", async () => {
   const world = new CutWorld();

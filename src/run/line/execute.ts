@@ -6,7 +6,14 @@ import { isDeploying, runCommand } from "../../core/commands/commands.js";
 import { close } from "../../core/commands/locks.js";
 import { resumeDeployment, resumeSynced } from "../../core/commands/resume.js";
 import { type ChangeRequest, type ChangeRequestRef, changeRequestRef } from "../../core/model/change-request.js";
-import { BaseBranchGone, HeadMoved, HostFailure, NotServed, StoredValueUnreadable } from "../../core/model/errors.js";
+import {
+  BaseBranchGone,
+  HeadMoved,
+  HostFailure,
+  isFinal,
+  NotServed,
+  StoredValueUnreadable,
+} from "../../core/model/errors.js";
 import type { CommandResultOf } from "../../core/model/result.js";
 import type { Settings } from "../../core/model/settings.js";
 import type { OwnComment } from "../../core/ports/code-host.js";
@@ -32,6 +39,23 @@ import { commandContext, openChange, type Run } from "./run.js";
 /** An earlier attempt of the run may have deployed, so reporting a failure could be wrong. */
 export class NotRecovered extends Error {
   override readonly name = "NotRecovered";
+}
+
+/**
+ * Reads the change request. If the host fails while an earlier attempt's deployment is not looked up yet, nothing is told.
+ * @throws {NotRecovered}
+ */
+export async function readFirst(ref: ChangeRequestRef, run: Run): Promise<ChangeRequest> {
+  const { ticket } = run;
+  try {
+    return await findToldOf(ref, run);
+  } catch (cause) {
+    if (!ticket.again || !(cause instanceof HostFailure) || isFinal(cause)) throw cause;
+    const notes = await ticket.journal.read().catch(() => undefined);
+    const isFirst = notes !== undefined && notes.result === undefined && (notes.started ?? []).length === 0;
+    if (isFirst) throw cause;
+    throw new NotRecovered("could not read the change request of an earlier attempt of this run", { cause });
+  }
 }
 
 /**
@@ -97,7 +121,7 @@ export async function withFreshFacts<T>(work: () => Promise<T>): Promise<T> {
 const FIND_PAUSES_MS = [1000, 2000, 4000];
 
 /** Reads a change request of which its host told. A host may do so some seconds before it finds the change request itself. */
-export async function findToldOf(ref: ChangeRequestRef, { host, clock, signal }: Run): Promise<ChangeRequest> {
+async function findToldOf(ref: ChangeRequestRef, { host, clock, signal }: Run): Promise<ChangeRequest> {
   for (const pause of FIND_PAUSES_MS) {
     try {
       return await host.getChangeRequest(ref, signal);

@@ -7,7 +7,7 @@ import { judgeGroup } from "../around/merge-group.js";
 import { bringUpToDate, revisit } from "../around/revisit.js";
 import { takeTurn, tellOfLoss } from "../around/turns.js";
 import { ask, heedingStops, withPresentAccess } from "./ask.js";
-import { closeChangeRequest, execute, findToldOf, recover, withFreshFacts } from "./execute.js";
+import { closeChangeRequest, execute, readFirst, recover, withFreshFacts } from "./execute.js";
 import { type Answerable, AUTOPLAN, type CarriedOut, type Outcome } from "./outcome.js";
 import { permit } from "./permit.js";
 import type { Run } from "./run.js";
@@ -47,7 +47,7 @@ async function obey(asked: Answerable, ref: ChangeRequestRef, given: Run): Promi
 }
 
 async function carryOut(asked: Answerable, ref: ChangeRequestRef, run: Run): Promise<CarriedOut> {
-  const change = await findToldOf(ref, run);
+  const change = await readFirst(ref, run);
   announcePlan(asked, change, run);
   run.attempt.found(change);
   const given = withPresentAccess(asked, ref, change);
