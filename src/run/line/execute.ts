@@ -5,6 +5,7 @@ import { allowsRepository } from "../../config/repository-names.js";
 import { isDeploying, runCommand } from "../../core/commands/commands.js";
 import { close } from "../../core/commands/locks.js";
 import { resumeDeployment, resumeSynced } from "../../core/commands/resume.js";
+import type { Revision } from "../../core/model/brand.js";
 import { type ChangeRequest, type ChangeRequestRef, changeRequestRef } from "../../core/model/change-request.js";
 import {
   BaseBranchGone,
@@ -39,6 +40,16 @@ import { commandContext, openChange, type Run } from "./run.js";
 /** An earlier attempt of the run may have deployed, so reporting a failure could be wrong. */
 export class NotRecovered extends Error {
   override readonly name = "NotRecovered";
+}
+
+/** Fetches a pushed head while the host is still asked about the change request. What fails is reported by whoever opens it. */
+export async function fetchPushed(
+  change: ChangeRequestRef,
+  pushed: Revision | undefined,
+  { host, repositories, signal }: Run,
+): Promise<void> {
+  const source = await host.cloneSource(change).catch(() => undefined);
+  if (source !== undefined) await repositories.fetchHead(change, source, { pushed, signal });
 }
 
 /**

@@ -1,4 +1,3 @@
-import type { Revision } from "../../core/model/brand.js";
 import type { ChangeRequestRef } from "../../core/model/change-request.js";
 import type { HostEvent } from "../../core/model/event.js";
 import { answer } from "../answer/answer.js";
@@ -7,7 +6,7 @@ import { judgeGroup } from "../around/merge-group.js";
 import { bringUpToDate, revisit } from "../around/revisit.js";
 import { takeTurn, tellOfLoss } from "../around/turns.js";
 import { ask, heedingStops, withPresentAccess } from "./ask.js";
-import { closeChangeRequest, execute, readFirst, recover, withFreshFacts } from "./execute.js";
+import { closeChangeRequest, execute, fetchPushed, readFirst, recover, withFreshFacts } from "./execute.js";
 import { type Answerable, AUTOPLAN, type CarriedOut, type Outcome } from "./outcome.js";
 import { permit } from "./permit.js";
 import type { Run } from "./run.js";
@@ -57,14 +56,4 @@ async function carryOut(asked: Answerable, ref: ChangeRequestRef, run: Run): Pro
   } finally {
     run.rendersAhead.stop(change);
   }
-}
-
-/** Fetches a pushed head while the host is still asked about the change request. What fails is reported by whoever opens it. */
-async function fetchPushed(
-  change: ChangeRequestRef,
-  pushed: Revision | undefined,
-  { host, repositories, signal }: Run,
-): Promise<void> {
-  const source = await host.cloneSource(change).catch(() => undefined);
-  if (source !== undefined) await repositories.fetchHead(change, source, { pushed, signal });
 }
