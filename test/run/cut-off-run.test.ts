@@ -615,6 +615,17 @@ test("what was deployed is not told as failed by an attempt that at first cannot
   expect(world.deployer.syncs).toHaveLength(1);
 });
 
+test("an unlock whose answer the host did not take is not told as failed", async () => {
+  const world = new CutWorld();
+  const number = world.open(config("web", "2"));
+  await world.says(number, "svc plan");
+  const [event, journal] = [world.comment(number, "svc unlock"), new MemoryJournal()];
+  failNext(world.host, "postComment", 2);
+  expect(await supervise(event, world.dependencies(), ticketOf(journal))).toBe("failed");
+  expect(await supervise(event, world.dependencies(), { ...ticketOf(journal), again: true })).toBe("done");
+  expect(titles(world.host.commentsOf(number))).toEqual(["Plan", "Unlock"]);
+});
+
 /** The next calls of a method fail as those of a host do that is not well. */
 function failNext(host: object, method: string, times: number): void {
   const original: unknown = Reflect.get(host, method);

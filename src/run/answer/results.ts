@@ -16,7 +16,7 @@ import type { Command } from "../../core/model/command.js";
 import { HostFailure, LeaseLost, safeMessage } from "../../core/model/errors.js";
 import type { Hold } from "../../core/model/hold.js";
 import { affectsNothing, type Plan } from "../../core/model/plan/plan.js";
-import type { CommandResultOf, Refusal, ResultKind } from "../../core/model/result.js";
+import type { CommandResult, CommandResultOf, Refusal, ResultKind } from "../../core/model/result.js";
 import type { Settings } from "../../core/model/settings.js";
 import { matchesHold } from "../../core/policy/effect-rules.js";
 import type { MergeOutcome, OwnComment, Posting, Urgency } from "../../core/ports/code-host.js";
@@ -249,6 +249,13 @@ export function didAsAsked<K extends ResultKind>(result: CommandResultOf<K>): bo
 /** Whether the answer is followed by a new commit status, which asks the host the same questions as the next step. */
 export function setsStatus<K extends ResultKind>(result: CommandResultOf<K>): boolean {
   return RESULTS[result.kind].setsStatus(result);
+}
+
+const UNCHANGED: ReadonlySet<ResultKind> = new Set<ResultKind>(["planned", "closed", "help", "refused"]);
+
+/** Whether the command did something that another attempt would find done. */
+export function changedSomething({ kind }: CommandResult): boolean {
+  return !UNCHANGED.has(kind);
 }
 
 /**

@@ -28,7 +28,7 @@ import { type EveryCall, wrapPort } from "../../observe/wrap-port.js";
 import { answer, isAlreadyAnswered, reply } from "../answer/answer.js";
 import { auditFactsOf, auditRun } from "../answer/audit.js";
 import { tellReceivers } from "../answer/notify.js";
-import { didAsAsked, setsStatus } from "../answer/results.js";
+import { changedSomething, didAsAsked, setsStatus } from "../answer/results.js";
 import { isLeftAsking, showProgress } from "../answer/show.js";
 import { giveUpGroup } from "../around/merge-group.js";
 import { abandonRollout, giveUpRollout } from "../around/rollout.js";
@@ -165,7 +165,7 @@ async function attempt(event: HostEvent, run: Run): Promise<Outcome> {
   return outcome;
 }
 
-/** Answers a failure. A deployment that ended is not reported as failed if only its answer could not be posted. */
+/** Answers a failure. What a command changed is not reported as failed if only its answer could not be posted. */
 async function answerFailure(error: unknown, event: HostEvent, given: Run): Promise<Outcome> {
   const { asked, result } = given.attempt;
   if (error instanceof NotServed && given.attempt.change === undefined) {
@@ -175,7 +175,7 @@ async function answerFailure(error: unknown, event: HostEvent, given: Run): Prom
   if (asked === undefined) return isStopped(given) ? { kind: "stopped" } : { kind: "failed", error };
   const run = heedingStops(asked, given);
   await run.attempt.settle();
-  if (result?.kind === "synced" || result?.kind === "rolled-back") return { kind: "failed", error, result };
+  if (result !== undefined && changedSomething(result)) return { kind: "failed", error, result };
   if (error instanceof NotRecovered) return { kind: "failed", error };
   // Nobody waits for an automatic plan: the queue runs it again when the store is back.
   const planned = asked.kind === "autoplan" && !isStopped(given);
