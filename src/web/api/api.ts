@@ -264,7 +264,7 @@ async function forceUnlock(application: ApplicationName, by: Account, parts: Api
   for (let left = MOST_TRIES; left > 0; left -= 1) {
     const lock = await locks.find(application);
     if (lock === undefined) return undefined;
-    if (!(await locks.release(application, lock.holder))) continue;
+    if (!(await releaseSurely(lock, parts))) continue;
     await noteRelease([lock], by, parts);
     return lock;
   }
@@ -280,16 +280,25 @@ async function forceUnlockAll(
   by: Account,
   parts: ApiParts,
 ): Promise<readonly ApplicationName[]> {
-  const { locks } = parts;
   const released: Lock[] = [];
   try {
-    for (const lock of await locks.list(holder)) {
-      if (await locks.release(lock.application, holder)) released.push(lock);
+    for (const lock of await parts.locks.list(holder)) {
+      if (await releaseSurely(lock, parts)) released.push(lock);
     }
   } finally {
     await noteRelease(released, by, parts);
   }
   return released.map(({ application }) => application);
+}
+
+/** Releases a lock. Where the store's answer is lost, a lock that is gone by the next one was released. @throws {StoreUnavailable} */
+async function releaseSurely({ application, holder }: Lock, { locks }: ApiParts): Promise<boolean> {
+  try {
+    return await locks.release(application, holder);
+  } catch (error) {
+    if (!(error instanceof StoreUnavailable)) throw error;
+    return (await locks.release(application, holder)) || (await locks.find(application)) === undefined;
+  }
 }
 
 /** Records and announces the release of locks of one holder. Never throws. */

@@ -85,6 +85,24 @@ describe("releasing a lock", () => {
     });
   });
 
+  test.each([
+    ["of one application", "/api/v1/locks/web"],
+    ["of a change request", "/api/v1/locks?change=hosta%2Facme%2Fdeploy%2F7"],
+  ])("%s whose answer is lost is recorded all the same", async (_, path) => {
+    const { locks } = site.stores;
+    const release = locks.release.bind(locks);
+    locks.release = async (application, by) => {
+      const released = await release(application, by);
+      if (application !== "web" || !released) return released;
+      throw new StoreUnavailable("failed to connect to Redis: timed out");
+    };
+    const answer = await admin.ask(path, { method: "DELETE" });
+    expect(JSON.parse(answer.text)).toMatchObject({ status: "unlocked" });
+    const [entry] = await site.stores.audit.list({ limit: 1 });
+    expect(entry?.action).toBe("force-unlocked");
+    expect(entry?.applications.map(({ application }) => application)).toContain("web");
+  });
+
   test("that no longer exists is reported, and nothing is recorded", async () => {
     await unlock();
     const again = await unlock();
