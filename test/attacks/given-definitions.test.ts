@@ -173,6 +173,43 @@ describe.each(HOSTS)("a definition that a child's own file gives it below a pare
     expect(bot.liveValue("prod")).toBe("evil");
   });
 
+  test("is planned and locked with the parent alone where it changes labels, or where the parent drops it", async () => {
+    const bot = await byFile(host, { config: { defaults: { autoplan: false } } });
+    const labelled = prod(cloneUrlOf(bot.forge), "apps/prod", {}, { team: "shop" });
+    const other = await bot.open(changeOf(["prod"], "2"));
+    await bot.comment(other, "svc plan");
+    for (const [file, command] of [
+      [asYaml(labelled), "svc sync -a root"],
+      [null, "svc sync -a root --prune"],
+    ] as const) {
+      const one = await bot.open({ "root/prod.yaml": file });
+      await bot.comment(one, "svc plan -a root");
+      await expectRefused(bot, one, command, /`?prod`?: .*locked by/i);
+      await bot.comment(one, "svc unlock");
+    }
+    await bot.comment(other, "svc unlock");
+    const one = await bot.open({ "root/prod.yaml": null });
+    await bot.comment(one, "svc plan -a root");
+    expect(section(bot.lastComment(one), "prod")).toMatch(/Locked by this [PM]R/);
+    bot.expectChanges("sync root");
+    await bot.comment(one, "svc sync -a root --prune");
+    expect(bot.changes()).toEqual(["sync root"]);
+  });
+
+  test("keeps no parent from its sync where Argo CD deploys the child by itself and the plan left it out", async () => {
+    const bot = await byFile(host, { config: { defaults: { autoplan: false } } });
+    const automated = { syncPolicy: { automated: {} } };
+    const url = cloneUrlOf(bot.forge);
+    bot.argocd.addApplication(prod(url, "apps/prod", automated));
+    const one = await bot.open({ "root/prod.yaml": asYaml(prod(url, "apps/evil", automated)) });
+    await bot.comment(one, "svc plan -a root");
+    bot.expectChanges("sync root");
+    await bot.approve(one);
+    await bot.comment(one, "svc sync -a root");
+    expect(bot.changes()).toEqual(["sync root"]);
+    expect(bot.lastComment(one)).not.toContain("waits for a sync of its own");
+  });
+
   test("is not deleted by a sync of the parent that prunes while another pull request holds the child", async () => {
     const bot = await byFile(host);
     const other = await bot.open(changeOf(["prod"], "2"));

@@ -6,9 +6,12 @@ import type { PlannedFacts } from "../policy/facts.js";
 /** The parents whose sync writes the definition of an application, or deletes it. */
 type Writers = Pick<PlannedFacts, "writtenBy" | "deletedBy">;
 
-/** What the syncs of a plan's applications do to the definitions of others in it, without those that only the merge deploys. */
+/**
+ * What the syncs of a plan's applications do to the definitions of others in it, without those that only the merge deploys. What
+ * `-a` leaves out of the plan of a parent is such a one, too.
+ */
 export function writersIn(plan: Plan | undefined): (child: ApplicationName) => Writers {
-  const planned = plan?.applications.filter(({ atMerge }) => atMerge === undefined) ?? [];
+  const planned = plan?.applications.filter(({ kind, atMerge }) => atMerge === undefined && kind !== "unplanned") ?? [];
   const driven = planned.filter(({ kind }) => kind !== "new" && kind !== "deleted");
   const isDriven = new Set(driven.map(({ application }) => application));
   const isPlanned = new Set(planned.map(({ application }) => application));

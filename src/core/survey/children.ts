@@ -46,7 +46,8 @@ export function asChanged(definition: DefinitionChange): DefinitionChange {
 }
 
 /** A child as the two renders of a parent define it. */
-export interface DefinedChild extends Pick<RenderedChild, "name" | "base" | "head"> {
+export interface DefinedChild
+  extends Pick<RenderedChild, "name" | "base" | "head">, Partial<Pick<RenderedChild, "changed" | "operates">> {
   readonly namespace: string | undefined;
   /** The ApplicationSet among the parent's objects that generates it; undefined if the parent applies it itself. */
   readonly set?: string;
@@ -66,19 +67,19 @@ export interface FollowedSource extends OpenedChange {
  * The subjects whose definition the head of another one changes, with the one that they get: a sync deploys the parent
  * first. Without those that have it already, and those whose definition this change request may not change. Those whose file is gone
  * or says too little, and that their parent applies, from a template for instance, are planned by its render; without that, nobody
- * can tell what becomes of them. Of what `-a` leaves out, those count whose definition the sync of a planned parent writes.
+ * can tell what becomes of them. Of what `-a` leaves out, those count whose resource the sync of a planned parent writes or deletes.
  */
 export async function followedChildren(
   { subjects, evaluated }: { readonly subjects: readonly Subject[]; readonly evaluated: readonly ApplicationPlan[] },
   children: DefinedChildren,
   found: Survey,
   context: FollowedSource,
-): Promise<ReadonlyMap<Subject, LiveSubject | UnreadableSubject>> {
+): Promise<ReadonlyMap<Subject, Subject>> {
   const nameOf = await context.deployer.naming();
   const planned = new Map(subjects.map((one) => [one.name, one]));
   const affected = new Map(found.subjects.map((one) => [one.name, one]));
   const given = new Map<LiveSubject, { readonly parent: LiveSubject; readonly child: DefinedChild }>();
-  const asTheyAre = new Map<LiveSubject, LiveSubject>();
+  const asTheyAre = new Map<Subject, Subject>();
   const kept: (Below & { readonly subject: Subject })[] = [];
   for (const parent of subjects) {
     if (parent.kind !== "live") continue;
@@ -90,8 +91,9 @@ export async function followedChildren(
       if (subject.kind === "live" && !given.has(subject)) {
         if (isGiven(subject, parent, child, found.everyApplication, context)) given.set(subject, { parent, child });
         else if (!planned.has(name) && isRewritten(subject, child)) asTheyAre.set(subject, subject);
-      } else if (aboveUnknown(subject) === parent.name && child.head !== undefined && child.set === undefined) {
-        kept.push({ subject, name: subject.name, parent, child });
+      } else if (aboveUnknown(subject) === parent.name && child.set === undefined) {
+        if (child.head !== undefined) kept.push({ subject, name: subject.name, parent, child });
+        else if (!planned.has(name)) asTheyAre.set(subject, subject);
       }
     }
   }
@@ -113,12 +115,13 @@ export async function followedChildren(
     const problem = `only the render of ${parent} tells whether it is deleted, and ${parent} could not be evaluated`;
     return [[subject, { kind: "unreadable", name, sourceFile, definedIn, definition, problem }] as const];
   });
-  return new Map<Subject, LiveSubject | UnreadableSubject>([...asTheyAre, ...followed, ...stay.flat(), ...undecided]);
+  return new Map<Subject, Subject>([...asTheyAre, ...followed, ...stay.flat(), ...undecided]);
 }
 
-/** Whether the head of its parent gives another definition to a child that a sync of its own deploys. */
-function isRewritten({ autoSynced, notDriven }: LiveSubject, { base, head }: DefinedChild): boolean {
-  return !autoSynced && notDriven === undefined && head !== undefined && !(base && specEqual(base, head));
+/** Whether a sync of its parent writes or deletes the resource of a child that a sync of its own deploys. */
+function isRewritten({ live, autoSynced, notDriven }: LiveSubject, { head, ...child }: DefinedChild): boolean {
+  const isSame = head !== undefined && specEqual(head, live.spec) && child.changed !== true && child.operates !== true;
+  return !isSame && !autoSynced && notDriven === undefined;
 }
 
 /** The parent of a running application whose own file is gone or says too little: only the parent's render tells its definition. */
