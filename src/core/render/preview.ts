@@ -24,6 +24,7 @@ import { type Deployer, isLeftAlone, LEFT_ALONE, type LiveState } from "../ports
 import { type CheckSource, runChecks } from "./check-manifests.js";
 import { syncOptionsOf } from "./live-diff-mode.js";
 import { helmPositions } from "./render.js";
+import { renderOrAnew } from "./renders-ahead.js";
 
 /** A definition, with the commits of its sources in this repository. */
 interface PreviewSide {
@@ -106,9 +107,9 @@ export async function previewRemoval(live: LiveApplication, context: PreviewSour
 async function rendered(
   side: "head" | "base",
   { application: written, side: { spec, positions, fixed } }: PreviewSide,
-  context: Pick<PreviewSource, "change" | "deployer" | "snapshot" | "signal">,
+  context: Pick<PreviewSource, "automatic" | "change" | "deployer" | "snapshot" | "signal">,
 ): Promise<JsonText<readonly Manifest[]>> {
-  const { change, deployer, snapshot, signal } = context;
+  const { change, snapshot } = context;
   if (isHydrated(spec)) throw new NotPreviewed("it uses Argo CD's source hydrator, which is not previewed");
   const pins = pinsOf({ spec, positions, fixed }, side === "head" ? change.headRevision : change.baseRevision);
   const found = await withParameterOverrides(written, pins, { snapshot, reviewed: change.baseRevision });
@@ -116,7 +117,7 @@ async function rendered(
   const application = { ...written, spec: found.spec };
   const helm = await helmPositions(application, pins, context);
   const request = { application, mode: "temporary", pins, side, change, helmPositions: helm, fresh: false } as const;
-  return deployer.renderManifests({ ...request, preview: true }, signal);
+  return renderOrAnew({ ...request, preview: true }, context);
 }
 
 class NotPreviewed extends Error {}

@@ -34,7 +34,7 @@ import type { Deployer, RenderCache, RenderedManifests, RenderRequest, RendersAh
 import type { TreeEntry } from "../ports/repositories.js";
 import type { OpenedTree, RepositoryTree, Snapshot } from "../ports/snapshot.js";
 import type { DeploymentStore } from "../ports/stores.js";
-import { takeOrRender } from "./renders-ahead.js";
+import { renderOrAnew } from "./renders-ahead.js";
 
 /** Both sides of an application. `same`: its inputs are equal; its manifests are rendered only for the server's checks. */
 export type RenderedSides =
@@ -228,7 +228,7 @@ async function run({ request, subject, key, keep }: Task, context: RenderSource)
   }
   try {
     const start = clock.now().getTime();
-    const manifests = await takeOrRender(request, context);
+    const manifests = (await context.rendersAhead.take(request)) ?? (await renderOrAnew(request, context));
     log.debug({ application: subject.name, side, mode, ms: clock.now().getTime() - start }, "rendered");
     const rendered = { manifests, renderedAt: side === "head" ? change.headRevision : change.baseRevision };
     if (key !== undefined && keep && (await isUndeployed(subject, context))) renders.keep(key, rendered);

@@ -146,23 +146,19 @@ function wordsOf({ application, mode, pins, fresh }: RenderRequest) {
   ];
 }
 
-interface TakingSource {
+interface RenderingSource {
   readonly deployer: Pick<Deployer, "renderManifests">;
-  readonly rendersAhead: Pick<RendersAhead, "take">;
   readonly automatic: boolean;
   readonly signal: AbortSignal;
 }
 
-/**
- * What was rendered ahead, or else a render. What failed three times, Argo CD only repeats for an hour: where a person asks for the
- * plan, it is rendered anew.
- */
-export async function takeOrRender(
+/** Renders; what failed three times, Argo CD only repeats for an hour: where a person asks for the plan, it is rendered anew. */
+export async function renderOrAnew(
   request: RenderRequest,
-  { deployer, rendersAhead, automatic, signal }: TakingSource,
+  { deployer, automatic, signal }: RenderingSource,
 ): Promise<JsonText<readonly Manifest[]>> {
   try {
-    return (await rendersAhead.take(request)) ?? (await deployer.renderManifests(request, signal));
+    return await deployer.renderManifests(request, signal);
   } catch (error) {
     const isRepeated = error instanceof DeployerFailure && error.message.includes("Manifest generation error (cached)");
     if (automatic || request.fresh || !isRepeated) throw error;

@@ -64,6 +64,15 @@ test.each([
   expect(web?.kind).toBe(kind);
 });
 
+test("so is the preview of a new application", async () => {
+  world.deployer.faults.render = ({ fresh }: RenderRequest) => {
+    if (!fresh) throw new DeployerFailure("failed", "Manifest generation error (cached): no chart");
+  };
+  const number = world.open({ ...definition("young"), ...config("young", "1") });
+  const [young] = planned(await run(number, { automatic: false })).applications;
+  expect(young).toMatchObject({ kind: "new", preview: { kind: "compared" } });
+});
+
 describe("a base that was rendered before", () => {
   const FIRST = ["head web", "base web"];
   const AGAIN = ["head web"];
