@@ -273,6 +273,24 @@ describe.each(HOSTS)("stages on %s", (host) => {
     expect(bot.changes()).toEqual(["sync api", "dry-run api", "sync web"]);
   });
 
+  test("nor does a dry run that has not ended yet", async () => {
+    const bot = await startBot({ host, ...stages(", soak: 10m") });
+    const one = await bot.open(BOTH);
+    bot.expectChanges("sync api");
+    await bot.comment(one, "svc sync");
+    const release = bot.argocd.holdSync("api");
+    const headers = {
+      authorization: `Bearer ${bot.argocd.addAccount("bo", { permissions: "all" })}`,
+      "content-type": "application/json",
+    };
+    bot.expectChanges("dry-run api", "sync web");
+    const body = JSON.stringify({ dryRun: true });
+    await fetch(`${bot.argocd.url}/api/v1/applications/api/sync`, { method: "POST", headers, body });
+    await pass(bot, 11);
+    expect(bot.changes()).toEqual(["sync api", "dry-run api", "sync web"]);
+    release();
+  });
+
   test("an approval that is lost before the second stage keeps it back", async () => {
     const rules = "sync_requirements: [{name: web, require_approval: true}]\n";
     const bot = await startBot({ host, ...stages(", soak: 10m", rules) });

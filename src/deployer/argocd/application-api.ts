@@ -211,8 +211,10 @@ const flag = z.boolean().nullish();
 const revisions = { revision: z.string().nullish(), revisions: z.array(z.string()).nullish() };
 const deployed = { ...revisions, source: z.unknown().optional(), sources: z.unknown().optional() };
 
+const operation = z.object({ info, sync: z.object({ prune: flag, dryRun: flag }).nullish() }).nullish();
+
 const operationState = z.object({
-  operation: z.object({ info, sync: z.object({ prune: flag, dryRun: flag }).nullish() }).nullish(),
+  operation,
   phase: z.string().nullish(),
   message: z.string().nullish(),
   startedAt: z.string().nullish(),
@@ -230,7 +232,7 @@ const comparedTo = z
   .catch(undefined);
 
 const wholeApplication = applicationItem.extend({
-  operation: z.object({ info }).nullish(),
+  operation,
   status: z
     .object({
       sync: z.object({ ...revisions, status: z.string().nullish(), comparedTo }).nullish(),

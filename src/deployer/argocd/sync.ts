@@ -378,14 +378,13 @@ async function healthAfter(
  * like this, and the health has to hold for longer than that.
  */
 function stateOf({ operation, status }: WholeApplication, lookup: SyncLookup): HealthReport["kind"] {
-  const state = status?.operationState ?? undefined;
-  if (state === undefined || (operation !== null && operation !== undefined)) return "replaced";
+  const { operation: ended, finishedAt } = status?.operationState ?? {};
   // A dry run takes the place of the operation that deployed, and none in the history.
-  const last = state.operation?.sync?.dryRun === true ? status?.history?.at(-1) : undefined;
+  const last = (operation ?? ended)?.sync?.dryRun === true ? status?.history?.at(-1) : undefined;
   const result = { syncResult: last };
   const isLast = last && lookup.at !== "target" && !wrongPin(result, lookup) && areSourcesOf(result, lookup);
-  if (!isLast && !isOurs(state.operation, lookup.runId)) return "replaced";
-  const end = isLast ? last.deployedAt : state.finishedAt;
+  if (!isLast && (operation || !isOurs(ended, lookup.runId))) return "replaced";
+  const end = isLast ? last.deployedAt : finishedAt;
   return Date.parse(status?.reconciledAt ?? "") >= Date.parse(end ?? "") ? "compared" : "not-compared";
 }
 
