@@ -69,9 +69,9 @@ export function createChores(parts: ChoreParts) {
   const events = new RecentEvents({ ...parts, polls, allowedRepos, commandWord: config.server.command });
 
   async function makeUpForLostWebhooks(): Promise<void> {
-    const closed = await reconcile(parts);
+    const open = await reconcile(parts);
     await markEnded(parts, oldLocks);
-    await markOverdue(parts, config.comments.remindAfter, closed);
+    await markOverdue(parts, config.comments.remindAfter, open);
     await events.findLost();
   }
 
@@ -254,7 +254,7 @@ interface ReconcileParts {
  * Makes up for lost webhooks, and for records that the store's lists lack. Pushes the missing "closed" event of closed change
  * requests that still hold a lock, wait for one, hold back the status of a commit that others share, or are recorded as deployed;
  * revisits syncs without a recorded outcome; and passes expired or abandoned locks to those who wait.
- * @returns The keys of those that are closed.
+ * @returns The keys of those that are open, as far as the host was asked.
  */
 export async function reconcile(parts: ReconcileParts): Promise<ReadonlySet<string>> {
   await parts.reindex();
@@ -277,14 +277,14 @@ export async function reconcile(parts: ReconcileParts): Promise<ReadonlySet<stri
   const overdue = new Map(
     overdueChanges(records, parts.clock.now(), DAY_MS).map((one) => [identityKey(one.change), one]),
   );
-  const closed = new Set<string>();
+  const open = new Set<string>();
   // The host's limit may not suffice for all, so it starts anywhere: not always the same ones are left out.
   const [all, first] = [[...changes], Math.floor(Math.random() * changes.size)];
   for (const [key, change] of [...all.slice(first), ...all.slice(0, first)]) {
     // Thousands of holders would use up the host's limit. A plan that meets a lock of one of them asks about it at once.
     if (!unsettled.has(key) && parts.hosts[change.host]?.scarceUntil(change) !== undefined) continue;
     const state = await reconcileChange(change, { holds: holders.has(key), unsettled: unsettled.has(key) }, parts);
-    if (state !== undefined && state !== "open") closed.add(key);
+    if (state === "open") open.add(key);
     const waiting = overdue.get(key);
     if (waiting !== undefined && state !== undefined) await tellOfOverdue(waiting, state, parts);
   }
@@ -292,7 +292,7 @@ export async function reconcile(parts: ReconcileParts): Promise<ReadonlySet<stri
   const cause = `reconcile-${parts.clock.now().getTime()}`;
   const push = (event: HostEvent) => parts.queue.push(event);
   await callNext({ applications, after: undefined }, cause, { ...parts, push });
-  return closed;
+  return open;
 }
 
 /** Marks whoever shows a lock that expired since the last look. No run released it, so nothing else marks them. */

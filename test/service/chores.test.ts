@@ -15,7 +15,7 @@ import { recordingLog } from "../recording-log.js";
 async function choresUnderTest(state: CodeHost["state"], { held = [1], scarce = false } = {}) {
   const [clock, log] = [new ManualClock(), recordingLog()];
   const stores = createMemoryStores(clock);
-  const budget = { scarce };
+  const [budget, marked]: [{ scarce: boolean }, number[]] = [{ scarce }, []];
   const host: Partial<CodeHost> = {
     id: "hosta",
     state,
@@ -31,7 +31,11 @@ async function choresUnderTest(state: CodeHost["state"], { held = [1], scarce = 
     notifications: nobody,
     watch: undefined,
     tokens: new TokenWatch({ hosts: [], deployerToken: "", notifications: nobody, connection: undefined, clock, log }),
-    publisher: { mark: nobody.publish, touched: nobody.publish, written: () => Promise.resolve(undefined) },
+    publisher: {
+      mark: ({ number }) => Promise.resolve(void marked.push(number)),
+      touched: nobody.publish,
+      written: () => Promise.resolve(undefined),
+    },
     deployer: {} as Deployer,
     config: configOf([SMALLEST]),
     clock,
@@ -42,7 +46,7 @@ async function choresUnderTest(state: CodeHost["state"], { held = [1], scarce = 
     const holder = holderOf(number);
     await stores.locks.acquire({ application, holder, user: "ana", planRevision, sourceFile: undefined }, clock.now());
   }
-  return { chores, budget };
+  return { chores, budget, marked, stores, clock };
 }
 
 function holderOf(number: number) {
@@ -84,4 +88,20 @@ test("holders are not asked about while the host's calls are scarce, unless some
     await chores.reconcile();
     for (const number of asked) ever.add(number);
   }
+});
+
+test("nobody is reminded of what the host was not asked about: it may be closed, and would be asked for at each look", async () => {
+  const { chores, budget, marked, stores, clock } = await choresUnderTest(() => Promise.resolve("open"), { held: [] });
+  const noDefinition = { specBefore: {}, specWritten: undefined, approvers: [] };
+  const record = { application: applicationName("web"), revision: revision("a".repeat(40)), pins: [], user: "ana" };
+  const timestamp = clock.now().toISOString();
+  const deployed = { ...noDefinition, ...record, change: holderOf(1), outcome: "succeeded", timestamp } as const;
+  await stores.deployments.save(deployed);
+  clock.advance(25 * 60 * 60 * 1000);
+  budget.scarce = true;
+  await chores.reconcile();
+  expect(marked).toEqual([]);
+  budget.scarce = false;
+  await chores.reconcile();
+  expect(marked).toEqual([1]);
 });

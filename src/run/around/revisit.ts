@@ -164,16 +164,16 @@ interface OverdueSource {
 
 /**
  * Marks what has been deployed and not merged for too long, and was not reminded for a day. Asks no host.
- * @param closed the keys of change requests that nobody is reminded of.
+ * @param open the keys of those that the host just called open: a closed one would be marked again at each look.
  */
 export async function markOverdue(
   { deployments, publisher, clock }: OverdueSource,
   remindAfter: number | "off",
-  closed: ReadonlySet<string>,
+  open: ReadonlySet<string>,
 ): Promise<void> {
   if (remindAfter === "off") return;
   for (const { change } of overdueChanges(await deployments.list(), clock.now(), remindAfter)) {
-    if (closed.has(identityKey(change))) continue;
+    if (!open.has(identityKey(change))) continue;
     if (await mayRemind(change, { publisher, clock })) await publisher.mark(change);
   }
 }
