@@ -240,6 +240,8 @@ describe("the program", () => {
     const proxy = createServer();
     proxy.on("connect", (request, socket) => {
       asked.add(request.url ?? "");
+      // The program may end the connection first.
+      socket.on("error", () => socket.destroy());
       socket.end("HTTP/1.1 403 Forbidden\r\n\r\n");
     });
     proxy.listen(0, "127.0.0.1");
