@@ -124,8 +124,13 @@ describe.each(HOSTS)("a definition that a parent gives to a child with unchanged
   });
 });
 
+/** What the kustomization of `root` has. */
+const listing = (...resources: readonly string[]): FileChanges => ({
+  "root/kustomization.yaml": asYaml({ resources }),
+});
+
 /** A folder `root` with the definition of its child `prod` as a file. */
-const byFile = (host: HostId, more: Partial<BotOptions> = {}): Promise<Bot> =>
+const byFile = (host: HostId, { files, ...more }: Partial<BotOptions> = {}): Promise<Bot> =>
   family(host, {
     ...more,
     files: (url) => ({
@@ -134,6 +139,7 @@ const byFile = (host: HostId, more: Partial<BotOptions> = {}): Promise<Bot> =>
       "root/templates/prod.yaml": null,
       "root/keep.yaml": configMap("keep", { value: "1" }),
       "root/prod.yaml": asYaml(prod(url, "apps/prod")),
+      ...files?.(url),
     }),
   });
 
@@ -226,6 +232,37 @@ describe.each(HOSTS)("a definition that a child's own file gives it below a pare
     await bot.comment(one, "svc sync --prune");
     expect(bot.lastComment(one)).toContain("succeeded");
     expect(bot.lastComment(one)).not.toContain("wrote the new definition");
+  });
+
+  test("is not deleted by a parent that prunes, whose kustomization drops it, while another pull request holds it", async () => {
+    const bot = await byFile(host, { files: () => listing("prod.yaml", "keep.yaml") });
+    const other = await bot.open(changeOf(["prod"], "2"));
+    const one = await bot.open(listing("keep.yaml"));
+    for (const command of ["svc sync --prune", "svc sync -a root --prune"]) {
+      await expectRefused(bot, one, command, "A sync of `root` would delete `prod`, so it waits for that lock");
+    }
+    await bot.comment(other, "svc unlock");
+    bot.expectChanges("sync root");
+    await bot.comment(one, "svc sync --prune");
+    expect(bot.changes()).toEqual(["sync root"]);
+  });
+
+  test("is not created by a sync of the parent while another pull request holds its name", async () => {
+    const bot = await byFile(host, { config: { defaults: { autoplan: false } } });
+    const repoURL = cloneUrlOf(bot.forge);
+    const young = (path: string): FileChanges => ({
+      "root/young.yaml": asYaml(applicationResource("young", { repoURL, path, namespace: "argocd" })),
+    });
+    const other = await bot.open(young("apps/prod"));
+    await bot.comment(other, "svc plan -a young");
+    const one = await bot.open(young("apps/evil"));
+    await bot.comment(one, "svc plan");
+    await bot.approve(one);
+    await expectRefused(bot, one, "svc sync", "A sync of `root` would write the definition of `young`");
+    await bot.comment(other, "svc unlock");
+    bot.expectChanges("sync root");
+    await bot.comment(one, "svc sync");
+    expect(bot.changes()).toEqual(["sync root"]);
   });
 
   test("may get new labels from a second sync, although `skip_no_changes` has released the lock of the child", async () => {

@@ -51,6 +51,20 @@ describe.each(HOSTS)("a set that a parent applies, on %s", (host) => {
     expect(bot.lastComment(one)).toContain("Applied the ApplicationSet shops, which adds shop-it, removes shop-de");
   });
 
+  test("removes and adds no application of which another pull request has the lock", async () => {
+    const bot = await startShops(host);
+    const other = await bot.open({ "shops/de/configmap.yaml": configMap("de", { value: "2" }) });
+    const one = await bot.open(setOf(cloneUrlOf(bot.forge), ["it"]));
+    await bot.approve(one);
+    await bot.comment(one, "svc sync");
+    expect(bot.changes()).toEqual([]);
+    expect(bot.lastComment(one)).toContain("A sync of `root` would delete `shop-de`, so it waits for that lock");
+    await bot.comment(other, "svc unlock");
+    bot.expectChanges("sync root");
+    await bot.comment(one, "svc sync");
+    expect(running(bot)).toEqual(["root", "shop-it"]);
+  });
+
   test("that fails keeps its applications as they are", async () => {
     const bot = await startShops(host);
     const failing = { path: "shops/{{ .missing }}", goTemplateOptions: ["missingkey=error"] };

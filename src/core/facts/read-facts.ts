@@ -230,7 +230,7 @@ export function* storedFacts(stored: Stored): Generator<void, Facts> {
     const foreign = (recordsOf.get(application) ?? []).filter((other) => other !== record);
     applications.push({
       application,
-      planned: one && { ...plannedFacts(one, reachedFrom), ...writers(application) },
+      planned: one && { ...plannedFacts(one, reachedFrom), ...writers.of(application) },
       lock: lockOf.get(application),
       record: record && { ...recordFacts(record, change), ...(isStaged && { endedAt: endOf(record) }) },
       foreign: foreign.map((other) => recordFacts(other, change)),
@@ -240,6 +240,7 @@ export function* storedFacts(stored: Stored): Generator<void, Facts> {
     yield;
   }
   const shown = plan && planFacts(plan, change);
+  const reached = writers.outside(lockOf);
   yield;
   const others: ApplicationFacts[] = [];
   for (const deployed of plan === undefined ? [] : besides(plan)) {
@@ -252,6 +253,7 @@ export function* storedFacts(stored: Stored): Generator<void, Facts> {
     plan: shown,
     applications,
     others,
+    ...(reached.length > 0 && { reached }),
   };
 }
 

@@ -202,8 +202,7 @@ export async function readAgain(
   const syncing = new Map(live.flatMap((one) => (one !== undefined && syncsItself(one) ? [[one.name, one]] : [])));
   const again = (one: ApplicationFacts): ApplicationFacts => {
     const { application, now: before } = one;
-    const lock = locks.has(application) ? locks.get(application) : one.lock;
-    if (before === undefined) return { ...one, lock };
+    if (before === undefined) return withLock(one, locks);
     const itself = syncing.get(application);
     const is = {
       ...before,
@@ -212,7 +211,7 @@ export async function readAgain(
       differs: differing.get(application),
       withheld: withheld.get(application),
     };
-    return { ...one, requires: requires(application), lock, now: is };
+    return { ...withLock(one, locks), requires: requires(application), now: is };
   };
   const applications = facts.applications.map(again);
   const moving = movingFacts({ ...facts, plan: facts.plan && { ...facts.plan, lacks } }, change, now);
@@ -228,6 +227,7 @@ export async function readAgain(
       approval,
       missed,
       applications,
+      ...(facts.reached && { reached: facts.reached.map((one) => withLock(one, locks)) }),
       ...(facts.unhealthy && (await lookAtEarlierAgain(applications, context))),
     },
   };
@@ -339,9 +339,17 @@ async function locksNow(
 ): Promise<Locks> {
   const chosen = facts.applications.filter(({ now }) => now !== undefined);
   const touched = chosen.flatMap((one) => touchedBy(one, facts).map(({ child }) => child));
-  const all = new Set([...chosen, ...touched]);
+  const all = new Set([...chosen, ...touched.filter((child) => "planned" in child)]);
   const found = await Promise.all([...all].map(({ application: one }) => refreshed(one, facts, dryRun, context)));
-  return new Map([...all].map(({ application }, index) => [application, found[index]]));
+  const now = [...all].map(({ application }, index) => [application, found[index]] as const);
+  if (facts.reached === undefined) return new Map(now);
+  // There may be very many of these, and nobody has locked most of them.
+  const held = new Map((await context.locks.list()).map((lock) => [lock.application, lock]));
+  return new Map([...facts.reached.map(({ application }) => [application, held.get(application)] as const), ...now]);
+}
+
+function withLock<T extends Pick<ApplicationFacts, "application" | "lock">>(one: T, locks: Locks): T {
+  return locks.has(one.application) ? { ...one, lock: locks.get(one.application) } : one;
 }
 
 /** The lock as it is now: refreshed if it is ours, so that it lives while we deploy. A dry run only reads. */

@@ -9,7 +9,14 @@ import type { Danger } from "../model/plan/manifest-diff.js";
 import { type ApplicationPlan, previewedDiff } from "../model/plan/plan.js";
 import type { Refusal } from "../model/result.js";
 import type { ApprovalNeed } from "./effect-rules.js";
-import { allowedFor, type ApplicationFacts, type Facts, type FailedFor, type RecordFacts } from "./facts.js";
+import {
+  allowedFor,
+  type ApplicationFacts,
+  type Facts,
+  type FailedFor,
+  type ReachedFacts,
+  type RecordFacts,
+} from "./facts.js";
 import type { Bar, Barred, ChangeBar, Judged } from "./gates.js";
 
 /** Whether it is new or deleted: such applications are locked, and no sync deploys them. */
@@ -26,31 +33,37 @@ export function selectedOf({ applications, asker }: Facts): readonly Application
 
 /** The applications whose definition a sync of this one writes, and that wait for a sync of their own. */
 export function writtenBy(parent: ApplicationFacts, facts: Facts): readonly ApplicationFacts[] {
-  return touchedBy(parent, facts).flatMap(({ child, deletes }) => (deletes ? [] : [child]));
+  return touchedBy(parent, facts).flatMap(({ child, deletes }) => (deletes || !("planned" in child) ? [] : [child]));
 }
 
 /** An application that the sync of another one touches. */
 interface Touched {
   readonly parent: ApplicationName;
-  readonly child: ApplicationFacts;
+  readonly child: ApplicationFacts | ReachedFacts;
   /** Else it writes the definition. */
   readonly deletes: boolean;
+  /** Only with `--prune`. */
+  readonly pruned: boolean;
 }
 
-/** The applications whose definition a sync of this one writes, or that it deletes because it prunes. */
+/** The applications whose definition a sync of this one writes, and those that it deletes. */
 export function touchedBy({ application }: ApplicationFacts, facts: Facts): readonly Touched[] {
-  const { applications, asker, settings } = facts;
+  const { applications, reached = [], asker, settings } = facts;
   let known = byParent.get(applications);
   if (known === undefined) {
-    const touched = applications.flatMap((child) => [
-      ...(child.planned?.writtenBy ?? []).map((parent) => ({ parent, child, deletes: false })),
-      ...(child.planned?.deletedBy ?? []).map((parent) => ({ parent, child, deletes: true })),
-    ]);
+    const touched = [...applications, ...reached].flatMap((child) => {
+      const { writtenBy = [], deletedBy = [], removedBy = [] } = ("planned" in child ? child.planned : child) ?? {};
+      return [
+        ...writtenBy.map((parent) => ({ parent, child, deletes: false, pruned: false })),
+        ...deletedBy.map((parent) => ({ parent, child, deletes: true, pruned: true })),
+        ...removedBy.map((parent) => ({ parent, child, deletes: true, pruned: false })),
+      ];
+    });
     known = groupedBy(touched, ({ parent }) => parent);
     byParent.set(applications, known);
   }
   const prunes = asker === undefined ? settings.prune : asker.prunes === true;
-  return known.get(application)?.filter(({ deletes }) => prunes || !deletes) ?? [];
+  return known.get(application)?.filter(({ pruned }) => prunes || !pruned) ?? [];
 }
 
 /** Each gate asks for each of thousands of applications. */
@@ -178,7 +191,10 @@ export function retargetedTo({ plan, change }: Facts): string | undefined {
 /** What changed since the plan of an application at this head. */
 export function movedSince(one: ApplicationFacts, facts: Facts, command: Judged): string | undefined {
   if (command !== "sync" || one.now?.moved !== undefined) return one.now?.moved;
-  const free = touchedBy(one, facts).find(({ child: { lock, planned, record } }) => {
+  const free = touchedBy(one, facts).find(({ child }) => {
+    // No sync deploys what it creates, and what is not in the plan is not locked.
+    if (!("planned" in child) || child.planned?.kind === "new") return false;
+    const { lock, planned, record } = child;
     // A sync releases what it skips.
     if (record === undefined && planned?.unchanged === true && facts.settings.skipNoChanges) return false;
     return lock === undefined && !(record !== undefined && isAtHead(record, facts.change));

@@ -33,6 +33,8 @@ export interface Facts {
   readonly applications: readonly ApplicationFacts[];
   /** Further applications that the merge deploys: generated ones, and those that svc does not deploy. */
   readonly others: readonly ApplicationFacts[];
+  /** Applications that are not in the plan, and that the sync of a planned one creates or deletes. */
+  readonly reached?: readonly ReachedFacts[];
   /** Whether the head is approved; undefined if the host was not asked, which counts as not approved. */
   readonly approval: Approval | undefined;
   /** What the approval lacks because the head changes the repository's rules, as a clause about the change request. */
@@ -163,8 +165,25 @@ export interface RecordFacts extends Pick<Deployment, "change" | "revision" | "o
   readonly endedAt?: string | undefined;
 }
 
+/** The applications whose sync does something to the definition of another one. */
+export interface Writers {
+  /** The parents whose sync writes its definition, also if its own file says the same. */
+  readonly writtenBy?: readonly ApplicationName[] | undefined;
+  /** The parents whose sync deletes it with `--prune`. */
+  readonly deletedBy?: readonly ApplicationName[] | undefined;
+  /** The parents whose sync deletes it in any case: they apply an ApplicationSet that no longer generates it. */
+  readonly removedBy?: readonly ApplicationName[] | undefined;
+}
+
+/** An application outside of the plan that syncs of planned ones create or delete. */
+export interface ReachedFacts extends Writers {
+  readonly application: ApplicationName;
+  /** Its lock, whoever holds it. */
+  readonly lock: Lock | undefined;
+}
+
 /** The facts about an application from the newest plan. */
-export interface PlannedFacts {
+export interface PlannedFacts extends Writers {
   readonly kind: ApplicationPlan["kind"];
   /** Whether both sides render the same and a sync writes no definition. */
   readonly unchanged: boolean;
@@ -172,10 +191,6 @@ export interface PlannedFacts {
   readonly atMerge: string | undefined;
   /** The parent that gives it the definition it is planned with, and has to be deployed before it. */
   readonly definedBy?: ApplicationName | undefined;
-  /** The parents whose sync writes its definition, also if its own file says the same. */
-  readonly writtenBy?: readonly ApplicationName[] | undefined;
-  /** The parents whose sync deletes it with `--prune`. */
-  readonly deletedBy?: readonly ApplicationName[] | undefined;
   /** Why it could not be evaluated; untrusted. */
   readonly failure: string | undefined;
   /** Whether it is rendered only after the head is approved. */

@@ -1,6 +1,6 @@
 import { beforeEach, describe, expect, test } from "@jest/globals";
 import { decideMerge } from "../../../src/core/commands/merge.js";
-import { applicationName } from "../../../src/core/model/brand.js";
+import { type ApplicationName, applicationName } from "../../../src/core/model/brand.js";
 import type { Command } from "../../../src/core/model/command.js";
 import { DeployerFailure, StoredValueUnreadable, StoreUnavailable } from "../../../src/core/model/errors.js";
 import type { Hold } from "../../../src/core/model/hold.js";
@@ -149,26 +149,34 @@ test("a lock that went away while the checks ran stops the sync, and is not take
   expect(await world.holders()).toEqual({});
 });
 
-test("the lock of a child that another takes while the checks run keeps a parent from writing its definition", async () => {
+async function expectRefusedForLock(child: ApplicationName): Promise<void> {
   const settings = sampleSettings({ crPaths: ["none"] });
   const root = { ...spec("root"), destination: { server: "https://kubernetes.default.svc", namespace: "argocd" } };
   world.deployer.add("root", { ...root, source: { ...root.source, path: "argocd" } });
   world.deployer.add(WEB, spec(WEB), { parent: applicationName("root") });
-  const number = world.open(definition(WEB, "blue"));
+  const number = world.open(definition(child, "blue"));
   await world.run(number, PLAN, { settings });
-  expect(await world.holders()).toEqual({ root: number, web: number });
+  expect(await world.holders()).toEqual({ root: number, ...(child === WEB && { web: number }) });
   const { locks } = world.stores;
   const other = world.host.ref(world.open(config(API, "2")));
-  const theirs = { application: WEB, holder: other, user: "bo", planRevision: undefined, sourceFile: undefined };
+  const theirs = { application: child, holder: other, user: "bo", planRevision: undefined, sourceFile: undefined };
   world.host.mergeability = async () => {
-    await locks.release(WEB, "anyone");
+    await locks.release(child, "anyone");
     await locks.acquire(theirs, world.clock.now());
     return "mergeable";
   };
   const ofRoot: Command = { name: "sync", applications: ["root"], dryRun: false, prune: false };
   const refusal = refused(await world.run(number, ofRoot, { settings }));
-  expect(refusal).toMatchObject({ reason: "locked-by-other", locks: [{ application: WEB, holder: other }] });
+  expect(refusal).toMatchObject({ reason: "locked-by-other", locks: [{ application: child, holder: other }] });
   expect(world.deployer.syncs).toEqual([]);
+}
+
+test("the lock of a child that another takes while the checks run keeps a parent from writing its definition", async () => {
+  await expectRefusedForLock(WEB);
+});
+
+test("the name of a new child that another locks while the checks run keeps a parent from creating it", async () => {
+  await expectRefusedForLock(applicationName("young"));
 });
 
 test("an approval that is withdrawn right before the deployment withholds again what it let svc render", async () => {
