@@ -224,8 +224,8 @@ async function conclude(
   const { subjects, detection, notDeployed } = found;
   const earlier = await context.plans.find(change);
   const settled = await markUnseen(await settleLocks(applications, locks, context), earlier, context);
-  await leaveQueues(settled, everything ? undefined : asked, context);
   const looked = new Set(applications.map(({ application }) => application));
+  await leaveQueues(settled, everything ? undefined : new Set([...asked, ...looked]), context);
   const left = subjects.filter(({ name }) => !looked.has(name));
   const now = everything ? found : await withPlannedDefinitions(found, earlier, plannedIn(earlier), context);
   const kept = await keepEarlier(left, looked, earlier, now.subjects, context);

@@ -209,3 +209,21 @@ test("what another change request deployed is read from its plan once for all ap
   ]);
   expect(asked.filter((one) => one === other)).toHaveLength(1);
 });
+
+test("a child that is planned with its parent leaves the queue for its lock once it has it", async () => {
+  const world = new CommandWorld();
+  const root = { ...spec("root"), destination: { server: "https://kubernetes.default.svc", namespace: "argocd" } };
+  world.deployer.add("root", { ...root, source: { ...root.source, path: "argocd" } });
+  world.deployer.add(WEB, spec(WEB), { parent: applicationName("root") });
+  const other = world.open(config(WEB, "2"));
+  await world.run(other, PLAN);
+  const number = world.open(definition(WEB, "blue"));
+  const ofRoot = { name: "plan", applications: ["root"] } as const;
+  await world.run(number, ofRoot);
+  const { locks, waiting } = world.stores;
+  expect(await waiting.of(WEB)).toHaveLength(1);
+  await locks.release(WEB, world.host.ref(other));
+  await world.run(number, ofRoot);
+  expect(await world.holders()).toEqual({ root: number, web: number });
+  expect(await waiting.of(WEB)).toEqual([]);
+});
