@@ -1,5 +1,6 @@
 import { describe, expect, test } from "@jest/globals";
-import type { HostId } from "../../src/names.js";
+import { changeRequestKey, identityKey } from "../../src/core/model/change-request.js";
+import { type HostId, KEYS } from "../../src/names.js";
 import { type LogLine } from "../recording-log.js";
 import { withinASecond } from "../within-a-second.js";
 import { HOSTS, SHORT, startBot, type Bot, type BotOptions } from "./bot.js";
@@ -147,6 +148,33 @@ describe.each(HOSTS)("the store on %s", (host) => {
     expect(await bot.locked(one)).toEqual(["web"]);
     await bot.comment(one, "svc sync");
     expect(bot.lastComment(one)).toContain("succeeded");
+    expect(await bot.locked(one)).toEqual([]);
+  });
+
+  test.each([
+    ["svc unlock", (bot: Bot, one: number) => bot.comment(one, "svc unlock")],
+    ["a close", (bot: Bot, one: number) => bot.close(one)],
+    ["a merge", (bot: Bot, one: number) => bot.forge.mergeByHand("acme/deploy", one, "bo")],
+  ])("a stored plan that cannot be read keeps no lock: %s releases it", async (_, act) => {
+    const bot = await startOnRedis(host);
+    const one = await bot.open(WEB);
+    expect(await bot.locked(one)).toEqual(["web"]);
+    const key = KEYS.plan + changeRequestKey(bot.ref(one));
+    await bot.stores.connection?.run((connected) => connected.set(key, '{"v":2}'));
+    await act(bot, one);
+    await bot.idle();
+    expect(await bot.locked(one)).toEqual([]);
+  });
+
+  test("nor does a record of a deployment that cannot be read, once its pull request is closed", async () => {
+    const bot = await startOnRedis(host);
+    const one = await bot.open(changeOf(["web", "api"]));
+    bot.expectChanges("sync web");
+    await bot.comment(one, "svc sync -a web");
+    expect(await bot.locked(one)).toEqual(["api"]);
+    const { connection } = bot.stores;
+    await connection?.run((connected) => connected.hset(`${KEYS.deployment}web`, identityKey(bot.ref(one)), '{"v":2}'));
+    await bot.close(one);
     expect(await bot.locked(one)).toEqual([]);
   });
 

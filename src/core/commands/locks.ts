@@ -10,6 +10,7 @@ import {
 } from "../model/change-request.js";
 import { allInTurns } from "../model/collections.js";
 import type { Command } from "../model/command.js";
+import { ifReadable } from "../model/errors.js";
 import type { LockAttempt } from "../model/lock.js";
 import type { ApplicationPlan, Plan, PlanLock } from "../model/plan/plan.js";
 import type { CommandResult } from "../model/result.js";
@@ -185,7 +186,11 @@ type UnlockContext = Pick<
 /** Releases this change request's locks and leaves the queues for others, all or the named ones. */
 export async function unlock(command: Command<"unlock">, context: UnlockContext): Promise<CommandResult> {
   const { locks, waiting, plans, change } = context;
-  const [held, waits, plan] = await Promise.all([locks.list(change), waitsFor(change, waiting), plans.find(change)]);
+  const [held, waits, plan] = await Promise.all([
+    locks.list(change),
+    waitsFor(change, waiting),
+    ifReadable(plans.find(change), undefined),
+  ]);
   const candidates = [...held.map(({ application }) => application), ...waits];
   const named = namesOf(command, candidates, await labelsFor(command, context), plannedIn(plan));
   if (named.kind === "refused") return named;
@@ -239,7 +244,8 @@ export async function close(
   const [held, waits, records] = await Promise.all([
     locks.list(change),
     waitsFor(change, waiting),
-    deployments.ofChange(change),
+    // The locks are released in any case.
+    ifReadable(deployments.ofChange(change), []),
   ]);
   await Promise.all(waits.map((application) => waiting.leave(application, change)));
   await Promise.all(held.map(({ application }) => locks.release(application, change)));

@@ -3,7 +3,7 @@ import { readStores, type FactSource } from "../facts/read-facts.js";
 import type { ApplicationName } from "../model/brand.js";
 import type { ChangeRequestRef } from "../model/change-request.js";
 import type { Command } from "../model/command.js";
-import { DeployerFailure, StoreUnavailable } from "../model/errors.js";
+import { DeployerFailure, ifReadable, StoreUnavailable } from "../model/errors.js";
 import { isPlanOf } from "../model/plan/plan.js";
 import type { ApplicationSync } from "../model/result.js";
 import { ownLocksIn } from "../policy/application-state.js";
@@ -67,8 +67,8 @@ async function lockedOf(
   return command.applications.length === 0 ? locked : locked.filter((name) => names.includes(name));
 }
 
-/** Forgets the stage that svc would deploy next. @throws {StoreUnavailable} */
+/** Forgets the stage that svc would deploy next. A plan that cannot be read leads to none. @throws {StoreUnavailable} */
 export async function endStages(change: ChangeRequestRef, { plans }: Pick<CommandContext, "plans">): Promise<void> {
-  const plan = await plans.find(change);
+  const plan = await ifReadable(plans.find(change), undefined);
   if (plan?.next !== undefined) await plans.save({ ...plan, next: undefined });
 }

@@ -7,10 +7,10 @@ import { type Deployment, isOfReplaced, restoredSpec } from "../model/deployment
 import {
   DeployerFailure,
   HostFailure,
+  ifReadable,
   LeaseLost,
   neverStarted,
   safeMessage,
-  StoredValueUnreadable,
   StoreUnavailable,
 } from "../model/errors.js";
 import { referenceTo } from "../model/host-words.js";
@@ -95,11 +95,8 @@ export async function endReplacedOf(
   change: ChangeRequestRef,
   { deployments, deployer, log }: Pick<DeployContext, "deployments" | "deployer" | "log">,
 ): Promise<void> {
-  const records = await deployments.ofChange(change).catch((error: unknown) => {
-    // Whoever reads them next says so.
-    if (error instanceof StoredValueUnreadable) return [];
-    throw error;
-  });
+  // Whoever reads them next says that they cannot be read.
+  const records = await ifReadable(deployments.ofChange(change), []);
   const named = records.filter(({ uid }) => uid !== undefined);
   await allInTurns(named, async (record) => {
     try {

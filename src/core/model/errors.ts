@@ -24,6 +24,16 @@ export class StoredValueUnreadable extends Error {
   override readonly name = "StoredValueUnreadable";
 }
 
+/** Waits for a stored value. @returns `otherwise` if this version of the service cannot read it. */
+export async function ifReadable<T, O>(reading: Promise<T>, otherwise: O): Promise<T | O> {
+  try {
+    return await reading;
+  } catch (error) {
+    if (error instanceof StoredValueUnreadable) return otherwise;
+    throw error;
+  }
+}
+
 /** Why a call to Argo CD failed. */
 export type DeployerFailureReason =
   | "unreachable" // no connection, or no answer in time

@@ -16,6 +16,7 @@ import {
   DeployerFailure,
   HeadMoved,
   HostFailure,
+  ifReadable,
   isFinal,
   NotServed,
   RepositoryFailure,
@@ -54,7 +55,7 @@ import { hidingInTexts } from "./hide-secrets.js";
 export async function startRollout(change: ChangeRequest, records: readonly Deployment[], run: Run): Promise<void> {
   const { timeout } = run.config.afterMerge;
   if (timeout === "off") return;
-  const [known, plan] = await Promise.all([run.rollouts.find(change), run.plans.find(change)]);
+  const [known, plan] = await Promise.all([run.rollouts.find(change), ifReadable(run.plans.find(change), undefined)]);
   if (known !== undefined || !isPlanOf(plan, change)) return;
   const deployed = records.filter((one) => isDeployedAt(one, plan.head));
   const expected = expectedIn(plan, new Set(deployed.map(({ application }) => application)));

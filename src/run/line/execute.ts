@@ -7,14 +7,7 @@ import { close } from "../../core/commands/locks.js";
 import { resumeDeployment, resumeSynced } from "../../core/commands/resume.js";
 import type { Revision } from "../../core/model/brand.js";
 import { type ChangeRequest, type ChangeRequestRef, changeRequestRef } from "../../core/model/change-request.js";
-import {
-  BaseBranchGone,
-  HeadMoved,
-  HostFailure,
-  isFinal,
-  NotServed,
-  StoredValueUnreadable,
-} from "../../core/model/errors.js";
+import { BaseBranchGone, HeadMoved, HostFailure, ifReadable, isFinal, NotServed } from "../../core/model/errors.js";
 import type { CommandResultOf } from "../../core/model/result.js";
 import type { Settings } from "../../core/model/settings.js";
 import type { OwnComment } from "../../core/ports/code-host.js";
@@ -197,11 +190,7 @@ export async function closeChangeRequest(
   if (change.state === "merged") await tellOfMerge(change, run);
   if (ref.repository !== change.repository) await forgetStatus(ref, run);
   // Looked up by the host's answer, since an old event may hold nothing but a name.
-  const records = await run.deployments.ofChange(change).catch((error: unknown) => {
-    // The locks are released in any case.
-    if (error instanceof StoredValueUnreadable) return [];
-    throw error;
-  });
+  const records = await ifReadable(run.deployments.ofChange(change), []);
   const isServed = allowsRepository(run.config.defaults.allowedRepos, change.host, change.repository);
   const follows = change.state === "merged" && isServed && !briefly;
   if (follows) await startRollout(change, records, run);
