@@ -127,13 +127,6 @@ export function lockStoreContract(name: string, start: () => Promise<StoresUnder
       expect(await locks.acquire(request({ ...one, number: 2 }), now)).toMatchObject({ kind: "acquired", fresh: true });
     });
 
-    test("anyone's release takes away whoever holds the lock", async () => {
-      await locks.acquire(request(one), now);
-      expect(await locks.release(web, "anyone")).toBe(true);
-      expect(await locks.release(web, "anyone")).toBe(false);
-      expect(await locks.find(web)).toBeUndefined();
-    });
-
     test("a lock is that of its repository under every name, and takes the newest with a refresh", async () => {
       await locks.acquire(request(known, { planRevision: first }), now);
       expect(await locks.list(renamed)).toHaveLength(1);
@@ -232,14 +225,14 @@ function acquireStep(holders: readonly ChangeRequestRef[], applications: readonl
 function releaseStep(holders: readonly ChangeRequestRef[], applications: readonly ApplicationName[]) {
   return fc.record({
     kind: fc.constant("release" as const),
-    by: fc.constantFrom<(ChangeRequestRef | "anyone")[]>(...holders, "anyone"),
+    by: fc.constantFrom(...holders),
     application: fc.constantFrom(...applications),
   });
 }
 
 type Step =
   | { readonly kind: "acquire"; readonly request: LockRequest }
-  | { readonly kind: "release"; readonly by: ChangeRequestRef | "anyone"; readonly application: ApplicationName }
+  | { readonly kind: "release"; readonly by: ChangeRequestRef; readonly application: ApplicationName }
   | { readonly kind: "expire" };
 
 async function followModel(under: StoresUnderTest, steps: readonly Step[]): Promise<void> {
@@ -251,7 +244,7 @@ async function followModel(under: StoresUnderTest, steps: readonly Step[]): Prom
       model.clear();
     } else if (step.kind === "release") {
       const held = model.get(step.application);
-      const mayRelease = held !== undefined && (step.by === "anyone" || sameChangeRequest(held.holder, step.by));
+      const mayRelease = held !== undefined && sameChangeRequest(held.holder, step.by);
       expect(await locks.release(step.application, step.by)).toBe(mayRelease);
       if (mayRelease) model.delete(step.application);
     } else {

@@ -1,6 +1,5 @@
 import { readMarker } from "../../src/comments/marker.js";
 import { commandText } from "../../src/comments/next-step-words.js";
-import { applicationName } from "../../src/core/model/brand.js";
 import type { ChangeRequestRef, User } from "../../src/core/model/change-request.js";
 import type { HostEvent } from "../../src/core/model/event.js";
 import { LOCK_LIFETIME_MS } from "../../src/core/model/lock.js";
@@ -169,7 +168,9 @@ class Talk {
         }
         return;
       case "force-unlock":
-        await this.#stores.locks.release(applicationName("web"), "anyone");
+        for (const { application, holder } of await this.#stores.locks.list()) {
+          if (application === "web") await this.#stores.locks.release(application, holder);
+        }
         return;
       case "expire":
         this.#clock.advance(LOCK_LIFETIME_MS + 1);

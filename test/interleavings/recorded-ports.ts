@@ -34,7 +34,7 @@ export class Recorder {
         }
       },
       release: async (application, by) => {
-        const common = { kind: "release" as const, application, by: by === "anyone" ? by : changeRequestKey(by) };
+        const common = { kind: "release" as const, application, by: changeRequestKey(by) };
         const start = this.now();
         try {
           const outcome = await store.release(application, by);

@@ -79,7 +79,7 @@ describe.each(HOSTS)("read afresh right before the first sync call on %s", (host
     await bot.comment(two, "svc unlock");
     await bot.comment(one, "svc plan");
     bot.meanwhile("argocd", FIRST_LOOK, async () => {
-      await bot.stores.locks.release(applicationName("web"), "anyone");
+      await bot.stores.locks.release(applicationName("web"), bot.ref(one));
     });
     await bot.comment(one, "svc sync");
     expect(bot.lastComment(one)).toContain("No applications are locked by this PR. Run the plan command first.");

@@ -14,7 +14,7 @@ export interface LockStore {
   /** Atomic: takes a free lock, or that of `from`, refreshes our own, or returns the holder's. */
   acquire(request: LockRequest, now: Date, from?: ChangeRequestRef): Promise<LockAttempt>;
   /** Atomic: removes the lock if `by` holds it. True if it removed one. */
-  release(application: ApplicationName, by: ChangeRequestRef | "anyone"): Promise<boolean>;
+  release(application: ApplicationName, by: ChangeRequestRef): Promise<boolean>;
   find(application: ApplicationName): Promise<Lock | undefined>;
   /** The locks of `holder`, or all of them, sorted by application. */
   list(holder?: ChangeRequestRef): Promise<readonly Lock[]>;

@@ -79,9 +79,9 @@ class MemoryLockStore implements LockStore {
     return Promise.resolve({ kind: "acquired", lock, fresh: current === undefined });
   }
 
-  release(application: ApplicationName, by: ChangeRequestRef | "anyone"): Promise<boolean> {
+  release(application: ApplicationName, by: ChangeRequestRef): Promise<boolean> {
     const current = this.#current(application);
-    const isAllowed = current !== undefined && (by === "anyone" || sameChangeRequest(current.holder, by));
+    const isAllowed = current !== undefined && sameChangeRequest(current.holder, by);
     return Promise.resolve(isAllowed && this.#entries.delete(application));
   }
 

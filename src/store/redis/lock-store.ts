@@ -36,7 +36,7 @@ const answer = z.tuple([z.string(), z.string()]);
 /**
  * Acquiring and releasing are idempotent: one that threw `StoreUnavailable` may have been executed, and repeating it gives the
  * right answer. A lock that such an acquire left behind belongs to its change request. An unreadable value throws
- * `StoredValueUnreadable`, also in `list`; only a release by `anyone` removes it.
+ * `StoredValueUnreadable`, also in `list`, and stays until somebody deletes its key.
  */
 export class RedisLockStore implements LockStore {
   readonly index = new KeyIndex(KEYS.lock);
@@ -62,9 +62,8 @@ export class RedisLockStore implements LockStore {
     return { kind: "acquired", lock, fresh: outcome === "acquired" };
   }
 
-  async release(application: ApplicationName, by: ChangeRequestRef | "anyone"): Promise<boolean> {
+  async release(application: ApplicationName, by: ChangeRequestRef): Promise<boolean> {
     const key = lockKey(application);
-    if (by === "anyone") return (await this.connection.run((redis) => redis.del(key))) === 1;
     const [outcome] = await this.#call(RELEASE, key, ownerArguments(by));
     if (outcome === "unreadable") throw unreadable(describeLock(key), key);
     return outcome === "released";

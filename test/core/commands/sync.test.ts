@@ -141,7 +141,7 @@ test.each([
 test("a lock that went away while the checks ran stops the sync, and is not taken again", async () => {
   const number = await planFor(config(WEB, "2"));
   world.host.mergeability = async () => {
-    await world.stores.locks.release(WEB, "anyone");
+    await world.stores.locks.release(WEB, world.host.ref(number));
     return "mergeable";
   };
   expect(refused(await world.run(number, SYNC))).toEqual({ reason: "nothing-locked" });
@@ -161,7 +161,7 @@ async function expectRefusedForLock(child: ApplicationName): Promise<void> {
   const other = world.host.ref(world.open(config(API, "2")));
   const theirs = { application: child, holder: other, user: "bo", planRevision: undefined, sourceFile: undefined };
   world.host.mergeability = async () => {
-    await locks.release(child, "anyone");
+    await locks.release(child, world.host.ref(number));
     await locks.acquire(theirs, world.clock.now());
     return "mergeable";
   };

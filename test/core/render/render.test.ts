@@ -90,8 +90,9 @@ describe("a base that was rendered before", () => {
   });
 
   test("by another change request's plan does so too, with the same diff", async () => {
-    await run(world.open(config(WEB, "2")), {});
-    await world.stores.locks.release(WEB, "anyone");
+    const number = world.open(config(WEB, "2"));
+    await run(number, {});
+    await world.stores.locks.release(WEB, world.host.ref(number));
     const other = world.open(config(WEB, "3"));
     expect(await rendersOf(() => run(other))).toEqual(AGAIN);
     const [web] = planned(await run(other)).applications;

@@ -169,8 +169,8 @@ async function playLocks(recorder: Recorder): Promise<void> {
   const forced = recorder.scene();
   const lost = await forced.open(config("web", "2"));
   await recorder.confirmed("lock-released-during-sync", forced, lost, async () => {
-    for (const { application } of await forced.stores.locks.list()) {
-      await forced.stores.locks.release(application, "anyone");
+    for (const { application, holder: known } of await forced.stores.locks.list()) {
+      await forced.stores.locks.release(application, known);
     }
   });
   await recorder.standing("lock-expired", forced, lost);
