@@ -96,7 +96,8 @@ export function childEnvironment(env: Environment = process.env): Readonly<Recor
     ...Object.fromEntries(PASSED_ON.map((name) => [name, env[name]])),
     http_proxy: httpProxy,
     https_proxy: httpsProxy,
-    no_proxy: noProxy,
+    // git has no `*.example.org`, and takes `.example.org` for the same.
+    no_proxy: noProxy?.replaceAll("*.", "."),
   };
   return Object.fromEntries(
     Object.entries(variables).flatMap(([name, value]) => (value === undefined ? [] : [[name, value]])),
