@@ -291,6 +291,22 @@ describe.each(HOSTS)("stages on %s", (host) => {
     release();
   });
 
+  test("a failed sync of another one is not forgotten because of a dry run after it", async () => {
+    const bot = await startBot({ host, ...stages(", soak: 10m") });
+    const one = await bot.open(BOTH);
+    bot.expectChanges("sync api");
+    await bot.comment(one, "svc sync");
+    const two = await bot.open(changeOf(["api"], "3"), { by: "bo" });
+    bot.argocd.failNextSync("api", { phase: "Failed", message: "one or more objects failed to apply" });
+    await bot.comment(two, "svc sync", "bo");
+    bot.expectChanges("dry-run api");
+    await bot.comment(two, "svc sync --dry-run", "bo");
+    expect(bot.lastComment(two)).toContain("dry run succeeded");
+    await pass(bot, 11);
+    expect(bot.lastComment(one)).toContain("api of stage dev was synced by somebody else since");
+    expect(bot.changes()).toEqual(["sync api", "sync api", "dry-run api"]);
+  });
+
   test("an approval that is lost before the second stage keeps it back", async () => {
     const rules = "sync_requirements: [{name: web, require_approval: true}]\n";
     const bot = await startBot({ host, ...stages(", soak: 10m", rules) });

@@ -247,7 +247,10 @@ async function planAgain(
   return { plan: await boundNow(plan, running, context), running, lacks };
 }
 
-/** Whether the stages before these applications still run what was deployed, and are healthy. */
+/**
+ * Whether the stages before these applications still run what was deployed, and are healthy. A sync of another change request that
+ * failed stands in its record alone once Argo CD has forgotten it for a dry run.
+ */
 async function lookAtEarlier(
   deploying: readonly ApplicationFacts[],
   records: readonly Deployment[],
@@ -258,9 +261,14 @@ async function lookAtEarlier(
   const deployed = records.filter(
     (record) => before.has(record.application) && sameChangeRequest(record.change, change),
   );
+  const isTouched = ({ application, timestamp }: Deployment) =>
+    records.some((one) => {
+      const isOther = one.application === application && !sameChangeRequest(one.change, change);
+      return isOther && Date.parse(one.timestamp) > Date.parse(timestamp);
+    });
   const ills = await allInTurns(
     deployed,
-    async (record) => [record.application, await illOf(record, deployer)] as const,
+    async (record) => [record.application, isTouched(record) ? REPLACED : await illOf(record, deployer)] as const,
   );
   return { unhealthy: Object.fromEntries(ills.flatMap(([name, ill]) => (ill === undefined ? [] : [[name, ill]]))) };
 }
@@ -271,11 +279,14 @@ async function lookAtEarlierAgain(
   context: Pick<SyncSource, "change" | "deployer"> & Pick<CommandContext, "deployments">,
 ): Promise<Pick<Facts, "unhealthy" | "applications">> {
   const deploying = applications.filter(({ now }) => now !== undefined);
-  const records = await context.deployments.ofChange(context.change);
-  const left = new Set(records.map(({ application }) => application));
+  const records = await context.deployments.list();
+  const own = records.filter(({ change }) => sameChangeRequest(change, context.change));
+  const left = new Set(own.map(({ application }) => application));
   const found = applications.map((one) => (left.has(one.application) ? one : { ...one, record: undefined }));
   return { ...(await lookAtEarlier(deploying, records, context)), applications: found };
 }
+
+const REPLACED = "was synced by somebody else since: plan it and sync it again";
 
 /** A clause about a deployed application that does not run what was deployed, or not well. */
 async function illOf(record: Deployment, deployer: SyncSource["deployer"]): Promise<string | undefined> {
@@ -287,7 +298,7 @@ async function illOf(record: Deployment, deployer: SyncSource["deployer"]): Prom
       case "not-compared":
         return "was not compared by Argo CD since its sync: repeat the command";
       case "replaced":
-        return "was synced by somebody else since: plan it and sync it again";
+        return REPLACED;
       case "compared":
         return isWell(seen.health) ? undefined : `is ${seen.health}`;
     }
