@@ -1,4 +1,7 @@
 import { describe, expect, test } from "@jest/globals";
+import { StoredValueUnreadable } from "../../src/core/model/errors.js";
+import { wrapPort } from "../../src/observe/wrap-port.js";
+import { createMemoryStores } from "../../src/store/memory/memory-stores.js";
 import { HOSTS, REPOSITORY, startBot, type BotOptions } from "./bot.js";
 import { changeOf, configMap } from "./resources.js";
 
@@ -61,6 +64,30 @@ describe.each(HOSTS)("allowed_repos on %s", (host) => {
     expect(await bot.deployed(one)).toEqual([]);
     expect(await bot.stores.rollouts.list()).toEqual([]);
     expect([one, two, three].map((number) => bot.answers(number))).toEqual(said);
+  });
+
+  test("a repository that is no longer served gives its locks back also where a record of a deployment cannot be read", async () => {
+    const allowed: string[] = [];
+    let isUnreadable = false;
+    const bot = await startBot({
+      host,
+      ...withOther([]),
+      config: () => ({ defaults: { allowed_repos: allowed } }),
+      stores: (clock) => {
+        const stores = createMemoryStores(clock);
+        const deployments = wrapPort(stores.deployments, {
+          ofChange: (call) => (isUnreadable ? Promise.reject(new StoredValueUnreadable("of another version")) : call()),
+        });
+        return { ...stores, deployments };
+      },
+    });
+    const one = await bot.open(changeOf(["web"]));
+    expect(await bot.locked(one)).toEqual(["web"]);
+    allowed.push(OTHER);
+    isUnreadable = true;
+    await bot.restart();
+    await bot.close(one);
+    expect(await bot.locked(one)).toEqual([]);
   });
 
   test("an entry may be a pattern", async () => {

@@ -148,7 +148,8 @@ export async function isHolding(
   change: ChangeRequestRef,
   { locks, waiting, deployments }: Pick<CommandPorts, "locks" | "waiting" | "deployments">,
 ): Promise<boolean> {
-  const found = await Promise.all([locks.list(change), waitsFor(change, waiting), deployments.ofChange(change)]);
+  const records = ifReadable(deployments.ofChange(change), []);
+  const found = await Promise.all([locks.list(change), waitsFor(change, waiting), records]);
   return found.flat().length > 0;
 }
 
