@@ -337,6 +337,27 @@ describe.each(HOSTS)("a child follows its parent on %s", (host) => {
     expect(bot.changes()).toEqual(["sync root", "sync child"]);
   });
 
+  test("the plan of a parent names a deployment of another one whose definition it would take back", async () => {
+    const at = (repoURL: string, size: string) => ({ "apps/root/child.yaml": asYaml(child(repoURL, size)) });
+    const bot = await startFamily(host, undefined, {}, (repoURL) => ({
+      "apps/root/Chart.yaml": null,
+      "apps/root/values.yaml": null,
+      "apps/root/templates/all.yaml": null,
+      ".svc.yaml": "autoplan: false\n",
+      ...at(repoURL, "s"),
+    }));
+    const one = await bot.open(at(cloneUrlOf(bot.forge), "m"));
+    await bot.comment(one, "svc plan -a child");
+    bot.expectChanges("update child", "sync child");
+    await bot.comment(one, "svc sync");
+    expect(bot.liveValue("child", "size")).toBe("m");
+    const two = await bot.open({ "apps/root/keep.yaml": configMap("keep", { a: "1" }) });
+    await bot.comment(two, "svc plan");
+    expect(section(bot.lastComment(two), "root")).toMatch(
+      /A sync takes back the definition of child, which runs commit \w{8} of .*, deployed and not merged/,
+    );
+  });
+
   test("a plan of the parent alone plans a child that other files change as well, so that its lock counts", async () => {
     const bot = await startFamily(host, undefined, {}, () => ({ ".svc.yaml": "autoplan: false\n" }));
     const two = await bot.open(BLUE);

@@ -171,20 +171,34 @@ export async function withRecords(
     return found;
   };
   const live = new Set(subjects.filter(({ kind }) => kind === "live").map(({ name }) => name));
+  const named = new Set(applications.map(({ application }) => application));
+  const isOurs = (record: Deployment) => sameChangeRequest(record.change, change);
   return allInTurns(applications, async (one) => {
     if (one.kind === "unplanned" || !live.has(one.application)) return one;
-    const records = await deployments.ofApplication(one.application);
-    const isOurs = (record: Deployment) => sameChangeRequest(record.change, change);
+    const written = writtenBeside(one, named);
+    const [records = [], ...ofChildren] = await Promise.all(
+      [one.application, ...written].map((name) => deployments.ofApplication(name)),
+    );
     const moved = records.filter((record) => isOurs(record) && !isDeployedAt(record, change.headRevision));
     const foreign = records.filter((record) => !isOurs(record));
-    if (moved.length + foreign.length === 0) return one;
+    const undone = ofChildren.flat().filter((record) => !isOurs(record) && record.specWritten !== undefined);
+    if (moved.length + foreign.length + undone.length === 0) return one;
     const replaces = await Promise.all(foreign.map(async (record) => replacedOf(record, await planOf(record.change))));
     const sentences = [
       ...moved.map((record) => deployedFromHere(record, words)),
       ...replaces.map((replaced) => deployedElsewhere(replaced, change, words)),
+      ...undone.map((record) => definedElsewhere(record, change, words)),
     ];
     return { ...one, warnings: [...one.warnings, ...sentences], replaces };
   });
+}
+
+/** Applications that the plan does not name, and whose definition a sync of this one writes. */
+function writtenBeside({ effect }: ApplicationPlan, named: ReadonlySet<ApplicationName>): readonly ApplicationName[] {
+  const written = effect.members.filter(
+    ({ reachedBy, definition }) => reachedBy.kind !== "direct" && definition.kind === "changed",
+  );
+  return written.map(({ application }) => application).filter((name) => !named.has(name));
 }
 
 async function readablePlan(
@@ -226,6 +240,15 @@ function deployedElsewhere(
     change: other,
     after: `, which is deployed and not merged: a sync from here replaces it${changed}`,
   };
+}
+
+function definedElsewhere(
+  { application, change: other, revision }: Deployment,
+  change: ChangeRequest,
+  words: HostWords,
+): Message {
+  const before = `a sync takes back the definition of ${application}, which runs commit ${revision.slice(0, 8)} of `;
+  return { before, reference: referenceTo(other, change, words), change: other, after: ", deployed and not merged" };
 }
 
 const MOST_NAMED = 5;
