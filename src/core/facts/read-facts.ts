@@ -51,6 +51,7 @@ import {
   type PlannedFacts,
   type RecordFacts,
   type Requires,
+  writersIn,
 } from "../policy/facts.js";
 import { waitsIn } from "../policy/stages.js";
 import type { CommandContext } from "../ports/context.js";
@@ -64,7 +65,6 @@ import {
 } from "./approval.js";
 import { readMissed } from "./missed.js";
 import { checksOfMerge } from "./sync-checks.js";
-import { writersIn } from "./writers.js";
 
 export type FactSource = ApprovalContext &
   Pick<
