@@ -13,7 +13,7 @@ import { restoredSpec } from "../model/deployment.js";
 import { type Message, referenceTo } from "../model/host-words.js";
 import type { Lock, LockAttempt } from "../model/lock.js";
 import { isPlanOf, type Plan } from "../model/plan/plan.js";
-import type { ApplicationSync, CommandResult, CommandResultOf, Refusal } from "../model/result.js";
+import type { ApplicationSync, CommandResult, CommandResultOf } from "../model/result.js";
 import { isAnnounced } from "../policy/application-state.js";
 import type { ApplicationFacts, Facts } from "../policy/facts.js";
 import { barsOf, judge } from "../policy/judge.js";
@@ -41,7 +41,11 @@ export async function rollback(command: Command<"rollback">, context: CommandCon
   const isNarrowed = command.applications.length > 0;
   const candidates = isNarrowed || deployed.length === 0 ? held : deployed;
   const selection = select(candidates, command, plannedIn(read.plan), labelsOf);
-  if (selection.kind === "refused") return { kind: "refused", refusal: withDeployed(selection.refusal, held, context) };
+  if (selection.kind === "refused") {
+    const { refusal } = selection;
+    const apart = refusal.reason === "not-locked" && lockedAndDeployed(held, context);
+    return { kind: "refused", refusal: { ...refusal, ...apart } };
+  }
   const names = selection.items.map(({ application }) => application);
   const attempts = command.dryRun ? [] : await attemptLocks(selection.items, context);
   const ready = await prepare(command, { attempts, selected: selection.items, isNarrowed, read }, context).catch(
@@ -107,16 +111,10 @@ function isTarget(one: ApplicationFacts, { change }: Facts): boolean {
 }
 
 /** Tells what is locked from what was only deployed from here. */
-function withDeployed(
-  refusal: Refusal,
-  targets: readonly ApplicationFacts[],
-  { change }: Pick<CommandContext, "change">,
-): Refusal {
-  if (refusal.reason !== "not-locked") return refusal;
+function lockedAndDeployed(targets: readonly ApplicationFacts[], { change }: Pick<CommandContext, "change">) {
   const isLocked = ({ lock }: ApplicationFacts) => lock !== undefined && sameChangeRequest(lock.holder, change);
   const names = (some: readonly ApplicationFacts[]) => some.map(({ application }) => application);
-  const deployed = names(targets.filter((one) => !isLocked(one)));
-  return { ...refusal, held: names(targets.filter(isLocked)), deployed };
+  return { held: names(targets.filter(isLocked)), deployed: names(targets.filter((one) => !isLocked(one))) };
 }
 
 function refusedWith(facts: Facts, isNarrowed: boolean): CommandResultOf<"refused"> | undefined {
