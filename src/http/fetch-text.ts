@@ -70,7 +70,7 @@ export interface AnswerLimits {
   readonly signal?: AbortSignal | null | undefined;
 }
 
-/** The headers of an answer by lower-case name; several of one name are one list. */
+/** The headers of an answer by lower-case name; the values of a repeated header are joined by commas. */
 export type AnswerHeaders = ReadonlyMap<string, string>;
 
 export interface Answer {

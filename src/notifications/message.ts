@@ -162,7 +162,7 @@ function notMerged({ change, closed, head, by, since, applications }: NotMerged,
 function systemChanged({ system, available, since }: SystemChanged): Said {
   if (available) {
     return {
-      headline: `✅ ${SERVICE} can use ${system} again, which was unavailable since ${minuteText(since)}`,
+      headline: `✅ ${SERVICE} can use ${system} again, which had been unavailable since ${minuteText(since)}`,
       lines: [],
     };
   }

@@ -284,6 +284,7 @@ const plan: Plan = {
     due: "2026-03-02T11:00:00.000Z",
   },
   approvalUsed: true,
+  amended: true,
   notes: ["apps/broken.yaml could not be parsed"],
 };
 

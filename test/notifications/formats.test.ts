@@ -132,7 +132,12 @@ const all: readonly (readonly [string, Notification, readonly NotificationEvent[
   ],
   ["an outage", away, ["unavailable"], "⚠️ svc has not been able to use Argo CD since 2026-03-01 09:30 UTC"],
   ["a token", expiring, ["token_expires"], "⏳ The token of svc for GitLab expires in 6 days, at 2026-03-09 00:00 UTC"],
-  ["its end", back, ["unavailable"], "✅ svc can use Argo CD again, which was unavailable since 2026-03-01 09:30 UTC"],
+  [
+    "its end",
+    back,
+    ["unavailable"],
+    "✅ svc can use Argo CD again, which had been unavailable since 2026-03-01 09:30 UTC",
+  ],
 ];
 
 const schema: unknown = JSON.parse(

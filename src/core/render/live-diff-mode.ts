@@ -292,7 +292,7 @@ async function askVersion(deployer: Pick<Deployer, "check">): Promise<string> {
   }
 }
 
-/** Whether the definition names the same cluster. In another one a sync creates everything, and leaves the old objects running. */
+/** Whether head and base name the same cluster. In another cluster a sync creates everything, and the old objects go on running. */
 export function staysInCluster({ head, base }: LiveSubject): ReturnType<typeof sameCluster> {
   return sameCluster(destinationOf(base.spec), destinationOf(head.spec));
 }

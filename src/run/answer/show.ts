@@ -146,7 +146,7 @@ export async function showAgain(change: ChangeRequest, run: Run): Promise<Shown>
   return NOTHING;
 }
 
-/** Logs a failure: while Argo CD is away, locks and approvals are shown all the same. @returns False if it failed, in part at least. */
+/** Notes a moved base branch. A failure is only logged: locks and approvals are shown all the same. @returns False if any part failed. */
 async function triedToNote(plan: Plan, change: ChangeRequest, opened: Reloaded, run: Run): Promise<boolean> {
   try {
     return await noteMovedBase(plan, change, opened, run);

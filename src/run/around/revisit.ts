@@ -124,7 +124,7 @@ async function goOnIfDue(change: ChangeRequest, { plans, clock, push }: Run): Pr
   await push({ kind: "stage-due", delivery, change: changeRequestRef(change), next });
 }
 
-/** The plan to make again because an approval of the planned head lifts what its plan withholds; undefined if none does. */
+/** Returns the plan to make again if an approval of the planned head lifts what its plan withholds. */
 async function liftedPlan(ref: ChangeRequestRef, run: Run): Promise<Autoplan | undefined> {
   const plan = await run.plans.find(ref);
   if (plan === undefined || !waitsForApproval(plan)) return undefined;

@@ -126,8 +126,8 @@ function isChanged(path: FieldPath, { base, head }: Pick<Sides, "base" | "head">
 }
 
 /**
- * Whether nothing of the object changes that Argo CD compares, as far as svc can tell: with `ApplyOutOfSyncOnly` a sync then writes
- * nothing of it (`filterOutOfSyncTasks` of gitops-engine).
+ * Whether Argo CD may ignore everything that changes in the object. With `ApplyOutOfSyncOnly` a sync skips such an object
+ * (`filterOutOfSyncTasks` of gitops-engine).
  */
 export function mayBeSkipped(
   { identity, base, head }: Omit<Sides, "hook">,
