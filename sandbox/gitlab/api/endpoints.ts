@@ -73,6 +73,7 @@ export const listMergeRequests = endpoint(`${project}/merge_requests`, {
   updated_after: z.iso.datetime({ offset: true }).optional(),
   author_id: z.coerce.number().int().optional(),
   source_branch: z.string().optional(),
+  source_project_id: z.coerce.number().int().optional(),
   target_branch: z.string().optional(),
   ...paging,
 });

@@ -21,6 +21,7 @@ export function mergeRequestRoutes(router: Router, instance: Instance): void {
     serve(instance, endpoints.listMergeRequests, async (call) => {
       const { state = "all", order_by = "created_at", sort = "desc", updated_after } = call.query;
       const { author_id: author, source_branch: source, target_branch: target } = call.query;
+      const { source_project_id: from } = call.query;
       const after = updated_after === undefined ? 0 : Date.parse(updated_after);
       const time = (merge: MergeRequest) => (order_by === "updated_at" ? merge.updatedAt : merge.createdAt).getTime();
       const project = call.project();
@@ -29,6 +30,7 @@ export function mergeRequestRoutes(router: Router, instance: Instance): void {
         .filter((merge) => merge.updatedAt.getTime() >= after)
         .filter((merge) => author === undefined || merge.author.id === author)
         .filter((merge) => source === undefined || merge.sourceBranch === source)
+        .filter((merge) => from === undefined || merge.sourceProject.id === from)
         .filter((merge) => target === undefined || merge.targetBranch === target)
         .sort((one, other) => (sort === "asc" ? 1 : -1) * (time(one) - time(other)));
       const shown = listed.map((merge) => showMergeRequest(instance, merge, mergeStatus(instance, merge)));

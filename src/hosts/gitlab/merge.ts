@@ -131,7 +131,7 @@ async function afterAcceptance(
   }
   const access = {
     find: (branch: string) => ifFound(findBranch(client, change, branch)),
-    openWith: (branch: string) => openWith(client, change, branch),
+    openWith: (branch: string) => openWith(client, change, branch, read.target_project_id),
     remove: (branch: string) => removeBranch(client, change, branch),
   };
   const note = await deleteSourceBranch(change, intent, access, client.pastLimit);
@@ -332,23 +332,24 @@ async function removeBranch(client: GitLabClient, { repository }: ChangeRequest,
   await ifFound(client.ask(asked, (gitlab) => new Branches(gitlab).remove(repository, branch)));
 }
 
-const besideSchema = z.array(
-  z.object({ iid: numberField, source_project_id: idField.nullish(), target_project_id: idField }),
-);
+const besideSchema = z.array(z.object({ iid: numberField }));
 
-/** Those from a fork's branch of that name do not count. */
+/** @param project Its id. Anybody can open many from branches of that name in forks, which do not count. */
 async function openWith(
   client: GitLabClient,
   { repository }: ChangeRequest,
   branch: string,
+  project: string,
 ): Promise<readonly number[]> {
   const asked = `list the open merge requests from or into ${branch} of ${repository}`;
   const open = { projectId: repository, state: "opened", perPage: 100, page: 1 } as const;
-  const list = (filter: { readonly sourceBranch: string } | { readonly targetBranch: string }) =>
+  const list = (filter: Readonly<Record<string, string>>) =>
     client.read(besideSchema, asked, (gitlab) => new MergeRequests(gitlab).all({ ...open, ...filter }));
-  const [from, into] = await Promise.all([list({ sourceBranch: branch }), list({ targetBranch: branch })]);
-  const own = from.filter(({ source_project_id: source, target_project_id: target }) => source === target);
-  return [...own, ...into].map(({ iid }) => iid);
+  const [from, into] = await Promise.all([
+    list({ sourceProjectId: project, sourceBranch: branch }),
+    list({ targetBranch: branch }),
+  ]);
+  return [...from, ...into].map(({ iid }) => iid);
 }
 
 const MOST_PAGES = 10;

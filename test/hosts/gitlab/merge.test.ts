@@ -250,14 +250,13 @@ describe("the source branch", () => {
     api.get(MERGE_REQUEST).reply(200, merged);
     return { host, api };
   }
-  /** No other merge request is open from the branch or into it, unless from a fork's branch of that name. */
-  function answerNobodyElse(api: nock.Scope): void {
+  /** Of other merge requests, these are open from the branch. Those from branches of that name in forks are not asked for. */
+  function answerOpen(api: nock.Scope, ...others: readonly object[]): void {
     const open = { state: "opened", per_page: 100, page: 1 };
-    const ofFork = { iid: 18, source_project_id: 43, target_project_id: 42 };
     api
       .get(`${PROJECT}/merge_requests`)
-      .query({ ...open, source_branch: "feat/x" })
-      .reply(200, [mergeRequest(), ofFork]);
+      .query({ ...open, source_project_id: "42", source_branch: "feat/x" })
+      .reply(200, [mergeRequest(), ...others]);
     api
       .get(`${PROJECT}/merge_requests`)
       .query({ ...open, target_branch: "feat/x" })
@@ -267,9 +266,16 @@ describe("the source branch", () => {
   test("is deleted when it is still what was merged", async () => {
     const { host, api } = answerMerge();
     api.get(BRANCH).reply(200, { commit: { id: HEAD }, protected: false, default: false });
-    answerNobodyElse(api);
+    answerOpen(api);
     api.delete(BRANCH).reply(204);
     expect(await host.merge(change, remove)).toEqual({ kind: "merged", note: undefined });
+  });
+
+  test("is kept for another merge request, however many are open from branches of its name in forks", async () => {
+    const { host, api } = answerMerge();
+    api.get(BRANCH).reply(200, { commit: { id: HEAD }, protected: false });
+    answerOpen(api, { iid: 18 });
+    expect(await host.merge(change, remove)).toEqual({ kind: "merged", note: expect.stringContaining("!18") });
   });
 
   test.each<[string, object, RegExp]>([
@@ -297,7 +303,7 @@ describe("the source branch", () => {
   test("is fine when it is gone", async () => {
     const { host, api } = answerMerge();
     api.get(BRANCH).reply(200, { commit: { id: HEAD }, protected: false });
-    answerNobodyElse(api);
+    answerOpen(api);
     api.delete(BRANCH).reply(404, { message: "404 Branch Not Found" });
     expect(await host.merge(change, remove)).toEqual({ kind: "merged", note: undefined });
   });
@@ -308,7 +314,7 @@ describe("the source branch", () => {
     api.put(MERGE).reply(200, merged);
     api.get(MERGE_REQUEST).reply(200, merged);
     api.get(BRANCH).reply(200, { commit: { id: HEAD }, protected: false });
-    answerNobodyElse(api);
+    answerOpen(api);
     api.delete(BRANCH).reply(429, {}, { "retry-after": "30" });
     api.get(BRANCH).reply(200, { commit: { id: OTHER }, protected: false });
     expect(await host.merge(change, remove)).toEqual({
