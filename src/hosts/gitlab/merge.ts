@@ -191,7 +191,9 @@ export async function updateBranch(client: GitLabClient, change: ChangeRequest, 
     LONG_READ_PAUSES_MS,
   );
   if (read.sha !== change.headRevision) return { kind: "moved", rewritten: true };
-  if (read.merge_error) return { kind: "refused", reason: `GitLab says "${oneLine(read.merge_error, 300)}"` };
+  if (read.merge_error && read.rebase_in_progress !== true) {
+    return { kind: "refused", reason: `GitLab says "${oneLine(read.merge_error, 300)}"` };
+  }
   if (unanswered !== undefined) throw unanswered;
   return { kind: "refused", reason: "GitLab accepted the rebase and has not made a new head within a minute" };
 }

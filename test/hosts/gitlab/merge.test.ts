@@ -326,11 +326,26 @@ describe("the source branch", () => {
   test("is noted when it may not be deleted", async () => {
     const { host, api } = answerMerge();
     api.get(BRANCH).reply(200, { commit: { id: HEAD }, protected: false });
-    answerNobodyElse(api);
+    answerOpen(api);
     api.delete(BRANCH).reply(403, { message: "403 Forbidden" });
     const note = expect.stringMatching(/feat\/x was not deleted: .*403/);
     expect(await host.merge(change, remove)).toEqual({ kind: "merged", note });
   });
+});
+
+test("an update that still runs after a minute is not said to have failed like the one before", async () => {
+  const { host, api } = gitlabUnderTest();
+  const before = mergeRequest({ merge_error: "Rebase failed: resolve all conflicts" });
+  api.get(MERGE_REQUEST).reply(200, before);
+  api.get(BRANCH).reply(200, { commit: { id: HEAD }, protected: false });
+  api.put(`${MERGE_REQUEST}/rebase`).reply(202, { rebase_in_progress: true });
+  api
+    .get(MERGE_REQUEST)
+    .query({ include_rebase_in_progress: true })
+    .times(8)
+    .reply(200, { ...before, rebase_in_progress: true });
+  const reason = "GitLab accepted the rebase and has not made a new head within a minute";
+  expect(await host.updateBranch(change)).toEqual({ kind: "refused", reason });
 });
 
 test("an open revert is looked for among the merge requests of our own account alone", async () => {
