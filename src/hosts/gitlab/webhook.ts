@@ -60,6 +60,8 @@ const mergeRequestSchema = z.object({
     .object({
       target_branch: z.unknown().optional(),
       draft: z.object({ previous: z.unknown(), current: z.unknown() }).nullish().catch(undefined),
+      /** Newer releases tell so that a reviewer requested changes. */
+      reviewers: z.unknown().optional(),
     })
     .nullish()
     .catch(undefined),
@@ -84,8 +86,8 @@ function translateMergeRequest(delivery: string, payload: unknown): Translation 
       if (changes?.draft?.previous === true && changes.draft.current === false) {
         return { ...origin, kind: "updated", reason: "ready" };
       }
-      if (changes?.draft?.current === true) return { ...origin, kind: "reviewed" };
-      return { ignored: "neither commits, nor the target branch, nor the draft state changed" };
+      if (changes?.draft?.current === true || changes?.reviewers) return { ...origin, kind: "reviewed" };
+      return { ignored: "neither commits, nor the target branch, nor the draft state, nor reviewers changed" };
     case "close":
       return { ...origin, kind: "closed", merged: false };
     case "merge":

@@ -9,6 +9,11 @@ const HEAD = "4a4b4c4d4e4f5051525354555657585960616263";
 const ignored = { ignored: expect.any(String) };
 const oldNote = { action: undefined, created_at: "2026-03-02 11:30:00 UTC", updated_at: "2026-03-02 11:30:00 UTC" };
 
+const reviewer = { id: 102, username: "bo", state: "unreviewed", re_requested: false };
+const requested = {
+  changes: { reviewers: { previous: [reviewer], current: [{ ...reviewer, state: "requested_changes" }] } },
+};
+
 describe("GitLab's events", () => {
   test.each<[string, unknown, object]>([
     ["opened", sample("merge_request.open"), { ...origin, kind: "updated", reason: "opened" }],
@@ -39,6 +44,7 @@ describe("GitLab's events", () => {
       sample("merge_request.update.draft-to-ready", { changes: { draft: { previous: false, current: true } } }),
       { ...origin, kind: "reviewed" },
     ],
+    ["changes requested", sample("merge_request.update.no-oldrev.labels", requested), { ...origin, kind: "reviewed" }],
     ["labels changed", sample("merge_request.update.no-oldrev.labels"), ignored],
     ["update without changes", sample("merge_request.update.no-oldrev.labels", { changes: {} }), ignored],
     ["closed", sample("merge_request.close"), { ...origin, kind: "closed", merged: false }],
