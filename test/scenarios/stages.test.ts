@@ -190,6 +190,18 @@ describe.each(HOSTS)("stages on %s", (host) => {
     expect((await bot.stores.plans.find(bot.ref(one)))?.next).toBeUndefined();
   });
 
+  test("an unlock that releases nothing does not end the run", async () => {
+    const bot = await startBot({ host, ...stages(", soak: 10m") });
+    const one = await bot.open(BOTH);
+    bot.expectChanges("sync api", "sync web");
+    await bot.comment(one, "svc sync");
+    await bot.comment(one, "svc unlock -a wbe", "bo");
+    expect(bot.lastComment(one)).toContain("Did you mean `svc unlock -a web`?");
+    await bot.comment(one, "svc unlock -a api", "bo");
+    await pass(bot, 11);
+    expect(bot.changes()).toEqual(["sync api", "sync web"]);
+  });
+
   test("a stage that Argo CD refuses to deploy again ends the run", async () => {
     const bot = await startBot({ host, ...stages(", wait: manual") });
     const one = await bot.open(BOTH);

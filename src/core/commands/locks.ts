@@ -200,7 +200,7 @@ export async function unlock(command: Command<"unlock">, context: UnlockContext)
   const names = selected.map(({ application }) => application);
   const { refusal } = judge("unlock", await factsOfAsker("unlock", byNameAlone(names), context));
   if (refusal !== undefined) return { kind: "refused", refusal };
-  await endStages(change, context);
+  if (selected.length > 0) await endStages(change, context);
   const outcomes = await Promise.all(
     selected.map(async ({ application }) => ((await locks.release(application, change)) ? [application] : [])),
   );
