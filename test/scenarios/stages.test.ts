@@ -202,6 +202,16 @@ describe.each(HOSTS)("stages on %s", (host) => {
     expect(bot.changes()).toEqual(["sync api", "sync web"]);
   });
 
+  test("the locks of later stages outlive the soak, however old the plan was at the sync", async () => {
+    const bot = await startBot({ host, ...stages(", soak: 10m") });
+    const one = await bot.open(BOTH);
+    bot.clock.advance(7 * 24 * 60 * MINUTE - 5 * MINUTE);
+    bot.expectChanges("sync api", "sync web");
+    await bot.comment(one, "svc sync");
+    await pass(bot, 11);
+    expect(bot.changes()).toEqual(["sync api", "sync web"]);
+  });
+
   test("a stage that Argo CD refuses to deploy again ends the run", async () => {
     const bot = await startBot({ host, ...stages(", wait: manual") });
     const one = await bot.open(BOTH);

@@ -342,7 +342,7 @@ type Locks = ReadonlyMap<ApplicationName, Lock | undefined>;
 
 const NO_LOCKS: Locks = new Map();
 
-/** The locks of what is deployed, and of the definitions that its sync writes or deletes. */
+/** The locks of the change request, those of later stages included, and of the definitions that its sync writes or deletes. */
 async function locksNow(
   facts: Facts,
   dryRun: boolean,
@@ -350,13 +350,14 @@ async function locksNow(
 ): Promise<Locks> {
   const chosen = facts.applications.filter(({ now }) => now !== undefined);
   const touched = chosen.flatMap((one) => touchedBy(one, facts).map(({ child }) => child));
-  const all = new Set([...chosen, ...touched.filter((child) => "planned" in child)]);
+  const held = facts.applications.filter(({ lock }) => lock && sameChangeRequest(lock.holder, facts.change));
+  const all = new Set([...chosen, ...held, ...touched.filter((child) => "planned" in child)]);
   const found = await Promise.all([...all].map(({ application: one }) => refreshed(one, facts, dryRun, context)));
   const now = [...all].map(({ application }, index) => [application, found[index]] as const);
   if (facts.reached === undefined) return new Map(now);
   // There may be very many of these, and nobody has locked most of them.
-  const held = new Map((await context.locks.list()).map((lock) => [lock.application, lock]));
-  return new Map([...facts.reached.map(({ application }) => [application, held.get(application)] as const), ...now]);
+  const locks = new Map((await context.locks.list()).map((lock) => [lock.application, lock]));
+  return new Map([...facts.reached.map(({ application }) => [application, locks.get(application)] as const), ...now]);
 }
 
 function withLock<T extends Pick<ApplicationFacts, "application" | "lock">>(one: T, locks: Locks): T {
