@@ -68,6 +68,27 @@ describe.each(HOSTS)("a sync of a changed definition on %s", (host) => {
     expect(await bot.locked(one)).toEqual(["web"]);
   });
 
+  test("while an operation of somebody else runs, which may deploy it as well, no definition is written", async () => {
+    const bot = await startBot({ host, checkChanges: false });
+    const one = await bot.open(bot.moved("web"));
+    const letGo = bot.argocd.holdSync("web");
+    const headers = {
+      authorization: `Bearer ${bot.argocd.addAccount("bo", { permissions: "all" })}`,
+      "content-type": "application/json",
+    };
+    await fetch(`${bot.argocd.url}/api/v1/applications/web/sync`, { method: "POST", headers, body: "{}" });
+    await bot.comment(one, "svc sync");
+    expect(bot.lastComment(one)).toContain(
+      "an operation runs in Argo CD, which may deploy the new definition as well. Run the command again once it has ended",
+    );
+    expect(pathOf(bot)).toBe("apps/web");
+    expect(bot.changes()).not.toContain("update web");
+    expect(await bot.deployed(one)).toEqual([]);
+    letGo();
+    await bot.comment(one, "svc sync");
+    expect(bot.liveValue("web")).toBe("apps/moved");
+  });
+
   test.each(["sync", "rollback"])(
     "a sync that outlasts its time keeps the written definition, says so, and %s goes on",
     async (command) => {

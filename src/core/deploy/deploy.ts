@@ -130,12 +130,17 @@ export async function deployOne(
   const { name, dryRun } = command;
   const application = request.live.name;
   if (dryRun && writesSpec(request)) return { kind: "rejected", message: NOT_TRIABLE };
+  if (request.live.operating === true && writesSpec(request)) return { kind: "rejected", message: OPERATING };
   const started = clock.now().getTime();
   progress(application, STARTED);
   const outcome = await attempt(request, command, context);
   log.info({ application, outcome: outcome.kind, dryRun, ms: clock.now().getTime() - started }, ENDED[name]);
   return outcome;
 }
+
+/** A running operation reads the definition again at each of its steps: the destination, for instance. */
+const OPERATING =
+  "an operation runs in Argo CD, which may deploy the new definition as well. Run the command again once it has ended";
 
 /** Whether the deployment replaces the application's definition in Argo CD. */
 export function writesSpec({ live, spec }: Pick<DeployRequest, "live" | "spec">): boolean {

@@ -375,6 +375,7 @@ function toLiveApplication(whole: WholeApplication, settings: ServerSettings): L
     sourceTypes: rawSources(whole.spec).map((_, index) => types[index] ?? ""),
     comparedRevisions: multiple ? (sync?.revisions ?? []) : one,
     lastOperation: whole.status?.operationState?.startedAt ?? undefined,
+    operating: Boolean(whole.operation),
     deleting: typeof whole.metadata.deletionTimestamp === "string",
     cascades: (whole.metadata.finalizers ?? []).some((one) => CASCADING.test(one)),
     standing: standingOf(whole),
