@@ -1,6 +1,7 @@
 import { LRUCache } from "lru-cache";
 import type { ServerConfig } from "../config/server/server.js";
 import { isUnsettled } from "../core/deploy/settle-records.js";
+import { endReplacedOf } from "../core/deploy/settle.js";
 import {
   type ChangeRequest,
   changeRequestKey,
@@ -9,7 +10,7 @@ import {
   identityKey,
   sameRepositoryOf,
 } from "../core/model/change-request.js";
-import { type Deployment, type OverdueChange, overdueChanges } from "../core/model/deployment.js";
+import { type Deployment, overdueChanges } from "../core/model/deployment.js";
 import type { BranchPushed, HostEvent } from "../core/model/event.js";
 import { LOCK_LIFETIME_MS } from "../core/model/lock.js";
 import type { Clock } from "../core/ports/clock.js";
@@ -27,6 +28,7 @@ import type {
   WaitStore,
 } from "../core/ports/stores.js";
 import { HOST_IDS, type HostId } from "../names.js";
+import { wrapPort } from "../observe/wrap-port.js";
 import type { Publisher } from "../run/around/publisher.js";
 import { markOverdue } from "../run/around/revisit.js";
 import { lookAtRollouts } from "../run/around/rollout.js";
@@ -48,7 +50,6 @@ const MAX_HOLDERS = 1000;
 
 interface ChoreParts extends ReconcileParts, Omit<SearchParts, "polls" | "commandWord" | "allowedRepos"> {
   readonly config: ServerConfig;
-  readonly deployer: Deployer;
   readonly rollouts: RolloutStore;
   /** Undefined if no receiver wants to hear of outages, and no alert looks at metrics. */
   readonly watch: SystemWatch | undefined;
@@ -242,6 +243,8 @@ interface ReconcileParts {
   readonly locks: LockStore;
   readonly waiting: WaitStore;
   readonly deployments: DeploymentStore;
+  readonly deployer: Deployer;
+  readonly publisher: Pick<Publisher, "touched">;
   readonly statuses: StatusStore;
   readonly reindex: Stores["reindex"];
   readonly queue: EventQueue;
@@ -274,9 +277,7 @@ export async function reconcile(parts: ReconcileParts): Promise<ReadonlySet<stri
   for (const change of [...holding, ...records.map((record) => record.change)]) {
     changes.set(identityKey(change), change);
   }
-  const overdue = new Map(
-    overdueChanges(records, parts.clock.now(), DAY_MS).map((one) => [identityKey(one.change), one]),
-  );
+  const overdue = new Set(overdueChanges(records, parts.clock.now(), DAY_MS).map(({ change }) => identityKey(change)));
   const open = new Set<string>();
   // The host's limit may not suffice for all, so it starts anywhere: not always the same ones are left out.
   const [all, first] = [[...changes], Math.floor(Math.random() * changes.size)];
@@ -285,8 +286,7 @@ export async function reconcile(parts: ReconcileParts): Promise<ReadonlySet<stri
     if (!unsettled.has(key) && parts.hosts[change.host]?.scarceUntil(change) !== undefined) continue;
     const state = await reconcileChange(change, { holds: holders.has(key), unsettled: unsettled.has(key) }, parts);
     if (state === "open") open.add(key);
-    const waiting = overdue.get(key);
-    if (waiting !== undefined && state !== undefined) await tellOfOverdue(waiting, state, parts);
+    if (overdue.has(key) && state !== undefined && state !== "merged") await tellIfOverdue(change, state, parts);
   }
   const applications = queues.map(({ application }) => application);
   const cause = `reconcile-${parts.clock.now().getTime()}`;
@@ -310,14 +310,23 @@ async function markEnded(
   await oldLocks.save("locks", { applications: old.map(({ application }) => application) });
 }
 
-/** Tells receivers every day that a change request is deployed and not merged. */
-async function tellOfOverdue(
-  { change, applications, head, user: by, since }: OverdueChange,
-  state: ChangeRequest["state"],
-  { notifications, clock }: ReconcileParts,
+/** Tells receivers every day that a change request is deployed and not merged, but for applications that are gone. */
+async function tellIfOverdue(
+  ref: ChangeRequestRef,
+  state: "open" | "closed",
+  { deployments, deployer, publisher, notifications, clock, log }: ReconcileParts,
 ): Promise<void> {
-  if (state === "merged") return;
+  const ending = wrapPort(deployments, {
+    async remove(call, application) {
+      await call();
+      await publisher.touched(application, undefined, ref);
+    },
+  });
+  await endReplacedOf(ref, { deployments: ending, deployer, log });
   const now = clock.now();
+  const [overdue] = overdueChanges(await deployments.ofChange(ref), now, DAY_MS);
+  if (overdue === undefined) return;
+  const { change, applications, head, user: by, since } = overdue;
   const days = Math.floor((now.getTime() - Date.parse(since)) / DAY_MS);
   const id = `not-merged ${changeRequestKey(change)} ${since} ${days}`;
   const facts = { change, closed: state === "closed", head, by, since, applications };

@@ -97,6 +97,10 @@ export class MemoryDeployer implements Deployer {
     return new Map();
   }
 
+  async isGone(name: ApplicationName): Promise<boolean> {
+    return (await this.findApplication(name)) === undefined;
+  }
+
   async findApplication(name: ApplicationName, signal?: AbortSignal): Promise<LiveApplication | undefined> {
     await this.delay();
     signal?.throwIfAborted();

@@ -61,6 +61,7 @@ export class Recorder {
       rolloutLines: () => deployer.rolloutLines(),
       ownersOf: (objects, signal) => deployer.ownersOf(objects, signal),
       findApplication: (name, signal) => deployer.findApplication(name, signal),
+      isGone: (name, project) => deployer.isGone(name, project),
       renderManifests: (request, signal) => deployer.renderManifests(request, signal),
       renderingSettings: () => deployer.renderingSettings(),
       whyNotFresh: () => deployer.whyNotFresh(),

@@ -46,6 +46,35 @@ function expectSigned(receiver: HookReceiver, bot: Bot): void {
 }
 
 describe.each(HOSTS)("notifications on %s", (host) => {
+  test("nobody is told any more of an application that Argo CD no longer has, whose record ends; of a hidden one everybody is", async () => {
+    const receiver = await receiverThat();
+    const url = `${receiver.url}/records`;
+    const bot = await startBot({
+      host,
+      config: { notifications: [{ name: "records", url, format: "json", secret: SECRET }] },
+    });
+    const one = await bot.open(changeOf(["web", "api"]));
+    bot.expectChanges("sync web", "sync api");
+    await bot.comment(one, "svc sync");
+    await bot.close(one);
+    bot.argocd.removeApplication("web");
+    const body = JSON.stringify({ code: 7, message: "permission denied" });
+    const show = bot.argocd.faults.add({ path: /applications\/web$/, fault: { kind: "status", status: 403, body } });
+    bot.clock.advance(25 * HOUR_MS);
+    await bot.service.reconcile();
+    await receiver.until(2);
+    expect((await bot.deployed(one)).toSorted()).toEqual(["api", "web"]);
+    show();
+    bot.clock.advance(25 * HOUR_MS);
+    await bot.service.reconcile();
+    await receiver.until(3);
+    expect(told(receiver).slice(1)).toEqual(["not_merged api web", "not_merged api"]);
+    expect(await bot.deployed(one)).toEqual(["api"]);
+    bot.argocd.removeApplication("api");
+    await bot.comment(one, "svc rollback");
+    expect(await bot.deployed(one)).toEqual([]);
+  });
+
   test("each receiver gets one message per run of what it wants to hear: sync, failure, rollback, merge, a day without merge", async () => {
     const receiver = await receiverThat();
     const { url } = receiver;

@@ -1,4 +1,4 @@
-import { type LiveApplication, specEqual, syncsItself } from "../model/application.js";
+import { type LiveApplication, projectOf, specEqual, syncsItself } from "../model/application.js";
 import type { ApplicationName } from "../model/brand.js";
 import { type ChangeRequestRef, changeRequestRef, sameChangeRequest } from "../model/change-request.js";
 import { allInTurns } from "../model/collections.js";
@@ -90,21 +90,32 @@ export async function endReplaced(
   return records.filter((record) => !replaced.includes(record));
 }
 
-/** Does the same for all records of a change request. An application that cannot be read ends none. @throws {StoreUnavailable} */
+interface EndingStore {
+  readonly deployments: Pick<DeploymentStore, "ofChange" | "remove">;
+}
+
+/**
+ * Does the same for all records of a change request, also where the Application is gone. One that cannot be read ends none.
+ * @throws {StoreUnavailable}
+ */
 export async function endReplacedOf(
   change: ChangeRequestRef,
-  { deployments, deployer, log }: Pick<DeployContext, "deployments" | "deployer" | "log">,
+  { deployments, deployer, log }: Pick<DeployContext, "deployer" | "log"> & EndingStore,
 ): Promise<void> {
   // Whoever reads them next says that they cannot be read.
   const records = await ifReadable(deployments.ofChange(change), []);
   const named = records.filter(({ uid }) => uid !== undefined);
   await allInTurns(named, async (record) => {
+    const { application, uid, specWritten, specBefore } = record;
     try {
-      const live = await deployer.findApplication(record.application);
+      const live = await deployer.findApplication(application);
       if (live !== undefined) await endReplaced(live, [record], { deployments });
+      else if (await deployer.isGone(application, projectOf(specWritten ?? specBefore))) {
+        await deployments.remove(application, record.change, uid);
+      }
     } catch (error) {
       if (!(error instanceof DeployerFailure)) throw error;
-      log.warn({ application: record.application, err: error }, "could not tell whether an application was made again");
+      log.warn({ application, err: error }, "could not tell whether an application was made again");
     }
   });
 }

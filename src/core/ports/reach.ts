@@ -97,6 +97,7 @@ export const PORT_REACH: { readonly [Name in keyof RunPorts]: ReachOf<RunPorts[N
     rolloutLines: "read",
     ownersOf: "read",
     findApplication: "read",
+    isGone: "read",
     // A temporary Application is created and deleted in here, and deploys nothing.
     renderManifests: "read",
     renderingSettings: "read",

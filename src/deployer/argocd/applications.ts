@@ -35,7 +35,7 @@ import {
   toApplication,
   type WholeApplication,
 } from "./application-api.js";
-import { ArgoCdFailure, ifVisible, isAbsent, notLoggedIn, parseAnswer, readableText } from "./argocd-failure.js";
+import { ArgoCdFailure, GRPC, ifVisible, isAbsent, notLoggedIn, parseAnswer, readableText } from "./argocd-failure.js";
 import type { Client } from "./client.js";
 
 /** Kubernetes accepts no other names, so others need no request. */
@@ -92,6 +92,12 @@ export function createApplications(
     return live.owningSet === undefined ? live : { ...live, ...(await ownerOf(live, signal)) };
   }
 
+  async function isGone(name: ApplicationName, project: string): Promise<boolean> {
+    const resource = parseName(name, (await serverSettings()).controllerNamespace);
+    const told = resource && (await getApplication(client, { ...resource, project }).catch((error: unknown) => error));
+    return told instanceof ArgoCdFailure && told.code === GRPC.notFound && (await find(name)) === undefined;
+  }
+
   /** From the list of sets, which a plan reads anyway; an application without a set costs no call. */
   async function ownerOf(
     live: LiveApplication,
@@ -109,7 +115,7 @@ export function createApplications(
     }
   }
 
-  return { list: kept.get, find, forget: kept.forget };
+  return { list: kept.get, find, isGone, forget: kept.forget };
 }
 
 const KEPT_MS = 10_000;
@@ -320,7 +326,9 @@ export function isTemporary({ metadata: { name, labels } }: Labelled): boolean {
 export async function sweep({ client, clock, log, serverSettings }: Parts, now: Date): Promise<number> {
   const settings = await serverSettings();
   const query = { selector: `${LABELS.temporary}=true`, fields: LIST_FIELDS };
-  const isLeftOver = (item: Labelled) => isTemporary(item) && isExpired(item, now);
+  // One without a readable expiry was not created by svc, and stays.
+  const isLeftOver = (item: Labelled) =>
+    isTemporary(item) && Date.parse(item.metadata.annotations[LABELS.expires] ?? "") <= now.getTime();
   let deleted = 0;
   for (const item of await getItems(client, "temporary Applications", { query })) {
     const parsed = applicationItem.safeParse(item);
@@ -334,12 +342,6 @@ export async function sweep({ client, clock, log, serverSettings }: Parts, now: 
     }
   }
   return deleted;
-}
-
-/** An Application without a readable expiry was not created by svc, and stays. */
-function isExpired({ metadata }: Labelled, now: Date): boolean {
-  const expires = Date.parse(metadata.annotations[LABELS.expires] ?? "");
-  return expires <= now.getTime();
 }
 
 /** Reduces the answer to a fifteenth. Old versions select `spec` only as a whole; Argo CD silently ignores unknown names. */

@@ -87,6 +87,7 @@ export function createArgoCd(
     ownersOf: (objects, signal) => ownersOf(parts, objects, signal),
     findApplication: async (name, signal) =>
       withReadPaths(await applications.find(name, signal), () => version.get(signal)),
+    isGone: applications.isGone,
     renderManifests: createRender(parts),
     renderingSettings: async () => (await serverSettings()).digest,
     whyNotFresh: () => version.get().then(ignoresNoCache, unknownVersion),
