@@ -263,4 +263,19 @@ describe.each(HOSTS)("rollback on %s", (host) => {
     expect(bot.lastComment(one)).toContain("No applications are locked by this PR.");
     expect(bot.liveValue("web")).toBe("2");
   });
+
+  test("puts back no definition that the target branch has by now, since somebody merges meanwhile", async () => {
+    const bot = await startBot({ host });
+    const one = await bot.open(bot.moved("web"));
+    bot.expectChanges("update web", "sync web");
+    await bot.comment(one, "svc sync");
+    bot.meanwhile("argocd", { method: "GET", path: /\/applications\/web$/ }, () =>
+      bot.forge.mergeByHand(REPOSITORY, one, "bo"),
+    );
+    await bot.comment(one, "svc rollback");
+    expect(bot.answers(one).at(-1)).toContain("No applications are locked by this PR.");
+    expect(bot.argocd.application("web")?.spec.source?.path).toBe("apps/moved");
+    expect(bot.changes()).toEqual(["update web", "sync web"]);
+    expect(await bot.locked(one)).toEqual([]);
+  });
 });

@@ -296,8 +296,8 @@ async function obstacleTo(
   return ours === undefined ? "another operation ran in Argo CD since" : undefined;
 }
 
-/** False if the host does not tell: what is not healthy must not run on because of that. */
-async function isMerged(change: ChangeRequestRef, host: DeployContext["host"]): Promise<boolean> {
+/** Whether a change request is merged by now. False if the host does not tell: a rollback must not wait for that. */
+export async function isMerged(change: ChangeRequestRef, host: Pick<DeployContext["host"], "state">): Promise<boolean> {
   try {
     return (await host.state(change)) === "merged";
   } catch (error) {

@@ -1,3 +1,4 @@
+import { isMerged } from "../deploy/settle.js";
 import { movingPositions } from "../detect/inputs/moving-sources.js";
 import { type Application, type ApplicationSpec, type LiveApplication, syncsItself } from "../model/application.js";
 import type { ApplicationName, Revision } from "../model/brand.js";
@@ -73,7 +74,8 @@ export async function readForRollback(
   const members = (name: ApplicationName) =>
     plan?.applications.find(({ application }) => application === name)?.effect.members ?? [];
   const deployed = names.map((application) => ({ application, members: members(application) }));
-  const [approval, mayWrite, barred] = await Promise.all([
+  const [merged, approval, mayWrite, barred] = await Promise.all([
+    isMerged(change, host),
     asks ? tell(untold, "approval", approvals, undefined) : undefined,
     needsWriteAccess(settings, change) ? tell(untold, "access", () => host.mayCommand(change, user), false) : true,
     barredFrom("rollback", deployed, context),
@@ -81,7 +83,10 @@ export async function readForRollback(
   const asker: Asker = { login: user.login, mayWrite, withoutApproval, barred, selected: names };
   const rest = facts.applications.filter(({ application }) => !names.includes(application));
   return {
-    facts: { ...facts, untold, asker, approval, applications: [...looked, ...rest] },
+    facts: {
+      ...{ ...facts, untold, asker, approval, applications: [...looked, ...rest] },
+      change: merged ? { ...facts.change, state: "merged" } : facts.change,
+    },
     targets,
     takeable: looked.flatMap(({ lock, now }) =>
       lock !== undefined && now?.takeable === true && !sameChangeRequest(lock.holder, change) ? [lock] : [],

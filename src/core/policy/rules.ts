@@ -233,7 +233,8 @@ export const RULES: Readonly<Record<Gate, Rule> & Record<DangerGate, DangerRule>
       if (facts.asker === undefined) return [];
       const chosen = selectedOf(facts);
       const gone = chosen.some(({ lock, now }) => now !== undefined && lock === undefined);
-      return chosen.length === 0 || (gone && command === "sync") ? [whole("nothing is locked")] : [];
+      const over = command === "sync" ? gone : facts.change.state === "merged";
+      return chosen.length === 0 || over ? [whole("nothing is locked")] : [];
     },
     refusal: () => ({ reason: "nothing-locked" }),
   }),
