@@ -1,6 +1,5 @@
 import { timingSafeEqual } from "node:crypto";
 import type { Request, RequestHandler, Response } from "express";
-import { rateLimit } from "express-rate-limit";
 import { hashOfToken, isApiToken } from "../../config/server/server-parts.js";
 import type { AuthSection } from "../../config/server/server.js";
 import type { Account } from "../../core/model/account.js";
@@ -82,26 +81,11 @@ export function limitAttempts(
   attempts: AttemptCounter,
   refuse: (response: Response, seconds: number, request: Request) => void,
 ): RequestHandler {
-  return rateLimit({
-    windowMs: WINDOW_MS,
-    limit: MOST_ATTEMPTS,
-    legacyHeaders: false,
-    keyGenerator: ({ ip }) => networkOf(ip),
-    // server.trust_proxy decides about proxies; the library would print its own warnings to the console.
-    validate: false,
-    store: {
-      increment: async (key) => {
-        const { count, resetsInMs } = await attempts.add(key, WINDOW_MS);
-        return { totalHits: count, resetTime: new Date(Date.now() + resetsInMs) };
-      },
-      decrement: () => undefined,
-      resetKey: () => undefined,
-    },
-    handler: (request, response) => {
-      const seconds = Number(response.getHeader("retry-after")) || WINDOW_MS / 1000;
-      refuse(response, seconds, request);
-    },
-  });
+  return async (request, response, next) => {
+    const { count, resetsInMs } = await attempts.add(networkOf(request.ip), WINDOW_MS);
+    if (count > MOST_ATTEMPTS) refuse(response, Math.max(1, Math.ceil(resetsInMs / 1000)), request);
+    else next();
+  };
 }
 
 type ApiToken = AuthSection["apiTokens"][number];
