@@ -273,10 +273,10 @@ export function defaultsSection() {
     command_access: oneOf(COMMAND_ACCESS)
       .prefault("write")
       .describe("who may give commands: people with `write` access, or `anyone` who can comment"),
-    allowed_bots: listOf(text())
+    allowed_bots: listOf(text().transform((login) => login.toLowerCase()))
       .prefault([])
       .describe(
-        "bots whose comments may be commands, by their login, such as `renovate[bot]`; on GitHub, which tells no access of Apps, they need no write access",
+        "bots whose comments may be commands, by their login, ignoring case, such as `renovate[bot]`; on GitHub, which tells no access of Apps, they need no write access",
       ),
     protected_branches: listOf(branch())
       .prefault([])

@@ -197,7 +197,7 @@ async function readAnonymously(client: GitHubClient, url: string, asked: string)
 
 /** GitHub does not tell which access an App has, so the administrator's list decides. */
 function isAllowed({ bot, login }: User, { allowedBots = [] }: GitHubConfig): boolean {
-  return bot && allowedBots.includes(login);
+  return bot && allowedBots.includes(login.toLowerCase());
 }
 
 const WRITERS = ["admin", "write"];

@@ -55,7 +55,7 @@ async function askedInComment(
   const { config, host, outsiders } = run;
   const { command: word } = config.server;
   if (!isAddressed(body, word)) return askedWithSign({ body, author, change }, run);
-  const isAllowedBot = config.defaults.allowedBots.includes(author.login);
+  const isAllowedBot = config.defaults.allowedBots.includes(author.login.toLowerCase());
   if (author.bot && !isAllowedBot) return silent("not-addressed");
   if (author.id === (await host.self()).id) return silent("not-addressed");
   const access = await earlyAccess(change, author, run);
