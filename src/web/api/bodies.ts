@@ -3,7 +3,7 @@ import { changePagePath, type ChangeRequestRef } from "../../core/model/change-r
 import type { CheckResult } from "../../core/model/check.js";
 import { plainText } from "../../core/model/host-words.js";
 import type { Lock } from "../../core/model/lock.js";
-import type { ManifestDiff, ResourceChange } from "../../core/model/plan/manifest-diff.js";
+import { leftIn, type ManifestDiff, type ResourceChange } from "../../core/model/plan/manifest-diff.js";
 import type {
   ApplicationPlan,
   ApplicationSetPreview,
@@ -129,16 +129,17 @@ function checkBody({ name, required, outcome }: CheckResult) {
   return { name, required, ...outcome };
 }
 
-function diffBody({ created, updated, deleted, hooksChanged, cautions, resources }: ManifestDiff) {
+function diffBody(diff: ManifestDiff) {
+  const { created: create, updated: update, deleted, stay = 0, hooksChanged: hooks, cautions, resources } = diff;
   return {
-    changes: { create: created, update: updated, delete: deleted, hooks: hooksChanged },
+    changes: { create, update, delete: deleted, stay, left: leftIn(diff), hooks },
     cautions,
     resources: resources.map(resourceBody),
   };
 }
 
-function resourceBody({ action, title, kind, diff, hook, sides }: ResourceChange) {
-  return { action, title, kind, diff, hook, sides };
+function resourceBody({ action, title, kind, diff, hook, left, sides }: ResourceChange) {
+  return { action, title, kind, diff, hook, left, sides };
 }
 
 function previewBody(content: PreviewContent) {

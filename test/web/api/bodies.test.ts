@@ -211,6 +211,28 @@ test("what the cluster differs by already stands beside the change, here and on 
   expect(text).toContain('<span class="badge">drift</span>');
 });
 
+test("a plan tells which resources a sync leaves, as the page and the comment do", async () => {
+  const kept = { ...resource("ConfigMap shop/settings", "update", "@@ -1 +1 @@\n-a: 1\n+a: 2\n"), left: true };
+  const stays = resource("PersistentVolumeClaim shop/data", "delete", "@@ -1 +0,0 @@\n-a: 1\n");
+  const diff = { updated: 0, deleted: 0, stay: 1 };
+  const web = sampleApplication("web", evaluated([stays, kept], diff));
+  await site.stores.plans.save(samplePlan([web], { change: PULL }));
+  expect(
+    await get("get /api/v1/plans/{host}/{owner}/{repo}/{number}", "/api/v1/plans/hosta/acme/deploy/7"),
+  ).toMatchObject({
+    plan: {
+      applications: [
+        {
+          changes: { create: 0, update: 0, delete: 0, stay: 1, left: 1, hooks: 0 },
+          resources: [{ action: "delete" }, { action: "update", left: true }],
+        },
+      ],
+    },
+  });
+  const { text } = await admin.ask("/changes/github/acme/deploy/7");
+  expect(text).toContain("0 to create · 0 to update · 1 left in the cluster · 1 left as is");
+});
+
 test("a plan tells how its checks ended", async () => {
   const outcome = { kind: "broken", reason: "it did not end within 1m", output: "reading" } as const;
   const checks = [sampleCheck("kubeconform"), sampleCheck("conftest", outcome)];
