@@ -31,7 +31,7 @@ export function namesHost(text: string): boolean {
 export function repositoryProblem(text: string): string | undefined {
   const { name } = withHost(text);
   if (name.includes(":")) return "no host has this name: write `github:` or `gitlab:` in front of the repository";
-  return patternProblem(name) ?? (name.includes("/") || name === "*" ? undefined : "");
+  return patternProblem(name) ?? (name.includes("/") || /^\*\*?$/.test(name) ? undefined : "");
 }
 
 /** How to write a repository of unknown host: `github:acme/deploy or gitlab:acme/deploy`. */

@@ -389,8 +389,8 @@ function compile(pattern: string): RE2JS {
   return fresh;
 }
 
-/** A repository's pattern has a slash, or is `*`. */
-const PARTS = `^(?=(?:(?:${HOST_IDS.flatMap((id) => HOST_PREFIXES[id]).join("|")}):)?\\*$|.*/)`;
+/** A repository's pattern has a slash, or is `*` or `**`. */
+const PARTS = `^(?=(?:(?:${HOST_IDS.flatMap((id) => HOST_PREFIXES[id]).join("|")}):)?\\*{1,2}$|.*/)`;
 
 /** The JSON Schema of a repository with or without a host's prefix. */
 const REPOSITORY_FORM = { ...PATTERN_FORM, pattern: `${PARTS}${PATTERN_FORM.pattern.slice(1)}` };

@@ -91,6 +91,8 @@ const lists = [
   ["hostb.aliases", "git.example.org"],
   ["defaults.allowed_repos", "acme/deploy"],
   ["defaults.allowed_repos", "gitlab:acme/sub/*"],
+  ["defaults.allowed_repos", "**"],
+  ["notifications[].repositories", "github:**"],
   ["defaults.allowed_bots", "renovate[bot]"],
   ["defaults.protected_branches", "release"],
   ["defaults.protected_branches", "release/1.{x}-rc@2"],
