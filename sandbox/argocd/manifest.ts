@@ -77,11 +77,25 @@ const hookOfHelm: Readonly<Record<string, string>> = {
   "post-delete": "PostDelete",
 };
 
-/** Phases in which the object runs as a hook. Undefined: it is no hook. Empty: it is never applied. */
+const phasesOfArgo = ["PreSync", "Sync", "PostSync", "SyncFail", "Skip", "PreDelete", "PostDelete"];
+
+/** The values between the commas of an annotation. Go trims U+0085 and no U+FEFF, JavaScript the other one of them. */
+export function annotationValues(manifest: Manifest, name: string): string[] {
+  const blank = /[^\S\ufeff]|\u0085/;
+  return (annotation(manifest, name) ?? "").split(",").flatMap((written) => {
+    let [from, to] = [0, written.length];
+    while (from < to && blank.test(written.charAt(from))) from += 1;
+    while (to > from && blank.test(written.charAt(to - 1))) to -= 1;
+    return from === to ? [] : [written.slice(from, to)];
+  });
+}
+
+/** Phases in which the object runs as a hook. Undefined: it is no hook. Empty, or only `Skip`: it is never applied. */
 export function hookPhases(manifest: Manifest): string[] | undefined {
   const own = annotation(manifest, "argocd.argoproj.io/hook");
-  if (own !== undefined) return own.split(",").map((phase) => phase.trim());
   const helm = annotation(manifest, "helm.sh/hook");
-  if (helm === undefined || helm.split(",").some((hook) => hook.trim() === "crd-install")) return undefined;
-  return [...new Set(helm.split(",").flatMap((hook) => hookOfHelm[hook.trim()] ?? []))];
+  if (own === undefined && (helm === undefined || helm === "crd-install")) return undefined;
+  const phases = annotationValues(manifest, "argocd.argoproj.io/hook").filter((one) => phasesOfArgo.includes(one));
+  if (phases.length > 0) return [...new Set(phases)];
+  return [...new Set(annotationValues(manifest, "helm.sh/hook").flatMap((hook) => hookOfHelm[hook] ?? []))];
 }

@@ -1,6 +1,14 @@
 import type { Applied } from "../../cluster/cluster.js";
 import { textOf } from "../json.js";
-import { annotation, hookPhases, imagesOf, versionOf, type Manifest, type ObjectKey } from "../manifest.js";
+import {
+  annotation,
+  annotationValues,
+  hookPhases,
+  imagesOf,
+  versionOf,
+  type Manifest,
+  type ObjectKey,
+} from "../manifest.js";
 import type { Application, Operation, ResourceResult } from "../resource.js";
 import type { World } from "../world.js";
 import { compare, targetObjects } from "./compare.js";
@@ -126,7 +134,7 @@ function applied(world: World, key: ObjectKey, manifest: Manifest, dryRun: boole
   try {
     return applyObject(world, manifest, key, dryRun);
   } catch (error) {
-    const options = annotation(manifest, "argocd.argoproj.io/sync-options") ?? "";
+    const options = annotationValues(manifest, "argocd.argoproj.io/sync-options");
     if (!options.includes("Force=true") || liveObject(world, key) === undefined) throw error;
     removeObject(world, key);
     return applyObject(world, manifest, key, dryRun);
@@ -134,7 +142,7 @@ function applied(world: World, key: ObjectKey, manifest: Manifest, dryRun: boole
 }
 
 function runPrune(world: World, key: ObjectKey, live: Manifest, prune: boolean, dryRun: boolean): ResourceResult {
-  const never = (annotation(live, "argocd.argoproj.io/sync-options") ?? "").includes("Prune=false");
+  const never = annotationValues(live, "argocd.argoproj.io/sync-options").includes("Prune=false");
   const done = { hookPhase: "Succeeded", syncPhase: "Sync" } as const;
   if (!prune || never) {
     const message = never ? "ignored (no prune)" : "ignored (requires pruning)";

@@ -143,7 +143,7 @@ const RUN_BY_A_SYNC = new Set(["PreSync", "Sync", "PostSync", "SyncFail"]);
 export function isHook(manifest: Manifest): boolean {
   if (annotationOf(manifest, "argocd.argoproj.io/hook") !== undefined) return !isNeverApplied(manifest);
   const helm = annotationOf(manifest, "helm.sh/hook");
-  return helm !== undefined && typesOf(helm).join() !== "crd-install";
+  return helm !== undefined && helm !== "crd-install";
 }
 
 /** Whether a sync ignores the object, because its annotation is only `Skip` (gitops-engine `hook.Skip`). */
@@ -159,13 +159,13 @@ export function isIdleHook(manifest: Manifest): boolean {
 /** When a sync runs this hook: `PreSync`, `Sync`, `PostSync`, `SyncFail`. Empty if no sync runs it. */
 export function syncHookTypes(manifest: Manifest): readonly string[] {
   const own = ownTypes(manifest);
-  const helm = typesOf(annotationOf(manifest, "helm.sh/hook") ?? "").map((type) => HELM_TYPES[type] ?? "");
+  const helm = valuesIn(manifest, "helm.sh/hook").map((type) => HELM_TYPES[type] ?? "");
   return [...new Set(own.length > 0 ? own : helm)].filter((type) => RUN_BY_A_SYNC.has(type));
 }
 
 /** The types of Argo CD's own annotation, without what it does not know, as `PostDelete`, which is not about syncs. */
 function ownTypes(manifest: Manifest): readonly string[] {
-  const types = typesOf(annotationOf(manifest, "argocd.argoproj.io/hook") ?? "");
+  const types = valuesIn(manifest, "argocd.argoproj.io/hook");
   return [...new Set(types)].filter((type) => type === SKIP || RUN_BY_A_SYNC.has(type));
 }
 
@@ -181,17 +181,22 @@ const DELETE_POLICIES = [
  */
 export function deletePoliciesOf(hook: Manifest): readonly string[] {
   const [own = [], helm = []] = ["argocd.argoproj.io/hook-delete-policy", "helm.sh/hook-delete-policy"].map((name) =>
-    typesOf(annotationOf(hook, name) ?? ""),
+    valuesIn(hook, name),
   );
   const found = DELETE_POLICIES.filter(([policy, ofHelm]) => own.includes(policy) || helm.includes(ofHelm));
   return found.length === 0 ? ["BeforeHookCreation"] : found.map(([policy]) => policy);
 }
 
-function typesOf(annotation: string): readonly string[] {
-  return annotation
+/**
+ * The values between the commas of an annotation, as Argo CD compares them with words that it knows (gitops-engine
+ * `GetAnnotationCSVs`): for Go, U+0085 is a blank and U+FEFF is none.
+ */
+export function valuesIn(manifest: JsonObject | undefined, name: string): readonly string[] {
+  const written = (annotationOf(manifest, name) ?? "").replaceAll("\u0085", " ").replaceAll("\ufeff", "?");
+  return written
     .split(",")
-    .map((type) => type.trim())
-    .filter((type) => type !== "");
+    .map((value) => value.trim())
+    .filter((value) => value !== "");
 }
 
 export function annotationOf(manifest: JsonObject | undefined, name: string): string | undefined {
@@ -218,8 +223,7 @@ export function hasSyncOption(
   ofApplication: readonly string[],
 ): boolean {
   const name = option.slice(0, option.indexOf("=") + 1);
-  const annotated = (annotationOf(manifest, "argocd.argoproj.io/sync-options") ?? "").split(",");
-  const own = annotated.map((text) => text.trim()).filter((text) => text.startsWith(name));
+  const own = valuesIn(manifest, "argocd.argoproj.io/sync-options").filter((text) => text.startsWith(name));
   const inherited = ofApplication.filter((text) => text.startsWith(name));
   if (!OVERRIDING.has(name)) return own.includes(option) || inherited.includes(option);
   return (own.length > 0 ? own : inherited)[0] === option;

@@ -2,7 +2,7 @@ import { withParameterOverrides } from "../detect/scan/parameter-overrides.js";
 import { CRD, takenAlong, typeOf } from "../diff/cautions.js";
 import { type DiffInput, diffTask, type RenderFacts, sizeOf } from "../diff/diff-task.js";
 import { normaliseLive, readIgnoreRules, withEqualMasks } from "../diff/live/live-objects.js";
-import { annotationOf, hasSyncOption, isHook, type ManifestIdentity, titleOf } from "../diff/manifest-key.js";
+import { hasSyncOption, isHook, type ManifestIdentity, titleOf, valuesIn } from "../diff/manifest-key.js";
 import { summarise, type Sides } from "../diff/summarise.js";
 import {
   type Application,
@@ -204,8 +204,9 @@ function liveObjects({ resources }: LiveState): readonly LiveObject[] {
 function whyKept({ identity, base }: LiveObject, ofApplication: readonly string[]): string | undefined {
   if (typeOf(identity) === CRD) return "Argo CD deletes no definition of custom resources with an application";
   if (hasSyncOption(base, "Delete=false", ofApplication)) return "because of Delete=false";
-  const policies = (annotationOf(base, "helm.sh/resource-policy") ?? "").split(",").map((one) => one.trim());
-  return policies.includes("keep") ? "because of helm.sh/resource-policy: keep" : undefined;
+  return valuesIn(base, "helm.sh/resource-policy").includes("keep")
+    ? "because of helm.sh/resource-policy: keep"
+    : undefined;
 }
 
 interface Remark {

@@ -276,6 +276,7 @@ describe("hooks", () => {
     [{ "helm.sh/hook": "pre-install,pre-upgrade" }, true],
     [{ "helm.sh/hook": "test" }, true],
     [{ "helm.sh/hook": "crd-install" }, false],
+    [{ "helm.sh/hook": "crd-install," }, true],
     [{}, false],
   ])("%j: %s", (annotations, hook) => {
     const found = diff([job(annotations)], [job(annotations, "2")]);
@@ -289,6 +290,13 @@ describe("hooks", () => {
     ["no more", [job({ "argocd.argoproj.io/hook": "Skip" })], [job({})], { created: 1 }],
   ])("Argo CD neither applies nor deletes what says only Skip: %s", (_, base, head, counts) => {
     expect(diff(base, head)).toMatchObject({ created: 0, updated: 0, deleted: 0, hooksChanged: 0, ...counts });
+  });
+
+  test("Skip counts where Go reads it, which takes U+0085 for a blank and U+FEFF for none", () => {
+    const beside = (own: string) => job({ "argocd.argoproj.io/hook": own, "helm.sh/hook": "pre-install" });
+    expect(diff([], [beside("Skip\u0085")]).resources).toEqual([]);
+    const found = diff([], [beside("Skip\ufeff")]);
+    expect(found).toMatchObject({ hooksChanged: 1, cautions: ["runs the new hook batch/Job guestbook/j (PreSync)"] });
   });
 
   test("what says only Skip is deleted once it is removed, as it may have been applied before it said so", () => {
