@@ -144,7 +144,7 @@ export function createGitHubClient(options: GitHubClientOptions): GitHubClient {
     isChecked: (method, { pathname }, body = "") =>
       /\/pulls\/\d+\/merge$/.test(pathname) ||
       (method === "DELETE" && pathname.includes("/git/refs/heads")) ||
-      body.includes("enqueuePullRequest("),
+      /^\{"query":"[^"]*\benqueuePullRequest\(/.test(body),
     followsOwnRedirects: true,
     saysLimited,
     waits,

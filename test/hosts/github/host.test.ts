@@ -291,6 +291,13 @@ describe("comments", () => {
     await host.editComment(ref, "55", "again");
   });
 
+  test("are edited after a limit, also where they show a manifest that names a mutation", async () => {
+    const { host, api } = githubUnderTest();
+    api.patch("/repos/acme/deploy/issues/comments/55").reply(429, { message: "limit" }, { "retry-after": "7" });
+    api.patch("/repos/acme/deploy/issues/comments/55").reply(200, { id: 55 });
+    await host.editComment(ref, "55", '+ query: "enqueuePullRequest(input: {})"');
+  });
+
   test.each([500, 502, 429])("are sent once, also when the answer is %d", async (status) => {
     const { host, api } = githubUnderTest();
     api.post("/repos/acme/deploy/issues/7/comments").reply(status, { message: "oops" }, { "retry-after": "1" });
