@@ -120,8 +120,9 @@ export function createRecentActivity(client: GitHubClient): CodeHost["recentActi
   const quiet = new LRUCache<RepositoryName, QuietLook>({ max: MAX_QUIET });
   return async ({ repository: name }, since) => {
     const last = quiet.get(name);
-    const { pulls, etag } = await pullsSince(client, name, since, last && last.since <= since ? last.etag : undefined);
-    const nothing = { at: client.answeredAt(), heads: [], closed: [], comments: [] };
+    const known = last && last.since <= since ? last.etag : undefined;
+    const { pulls, etag, at: readAt } = await pullsSince(client, name, since, known);
+    const nothing = { at: readAt, heads: [], closed: [], comments: [] };
     if (pulls === "unchanged") return nothing;
     const { comments, readTo } = await commentsSince(client, name, since);
     const isQuiet = pulls.length + comments.length === 0;
@@ -156,22 +157,30 @@ const MAX_COMMENT_PAGES = 5;
 /** Pages of pull requests that one call reads. They come newest first, so that what is behind the last page is lost. */
 const MAX_PULL_PAGES = 20;
 
-/** Pull requests that changed since then, the least recently changed first; `unchanged` if the first page still has this ETag. */
+/**
+ * Pull requests that changed since then, the least recently changed first; `unchanged` if the first page still has this ETag. What
+ * changes after `at`, when the first page was read, moves onto that page.
+ */
 async function pullsSince(
   client: GitHubClient,
   name: RepositoryName,
   since: Date,
   known: string | undefined,
-): Promise<{ readonly pulls: readonly RecentPull[] | "unchanged"; readonly etag: string | undefined }> {
+): Promise<{
+  readonly pulls: readonly RecentPull[] | "unchanged";
+  readonly etag: string | undefined;
+  readonly at: Date | undefined;
+}> {
   const asked = `list the pull requests of ${name}`;
   const order = { state: "all", sort: "updated", direction: "desc", per_page: PAGE_SIZE } as const;
   const found: RecentPull[] = [];
   let etag: string | undefined;
+  let at: Date | undefined;
   for (let page = 1; page <= MAX_PULL_PAGES; page += 1) {
     const headers = page === 1 && known !== undefined ? { "if-none-match": known } : {};
-    const listed = await client.read(pullsSchema.or(z.literal("unchanged")), name, asked, async (octokit, at) => {
+    const listed = await client.read(pullsSchema.or(z.literal("unchanged")), name, asked, async (octokit, place) => {
       try {
-        const answer = await octokit.rest.pulls.list({ ...at, ...order, page, headers });
+        const answer = await octokit.rest.pulls.list({ ...place, ...order, page, headers });
         if (page === 1) etag = answer.headers.etag;
         return answer;
       } catch (error) {
@@ -179,11 +188,12 @@ async function pullsSince(
         throw error;
       }
     });
-    if (listed === "unchanged") return { pulls: listed, etag: known };
+    if (page === 1) at = client.answeredAt();
+    if (listed === "unchanged") return { pulls: listed, etag: known, at };
     found.push(...listed.filter(({ updated_at }) => updated_at >= since));
     if (listed.length < PAGE_SIZE || found.length < page * PAGE_SIZE) break;
   }
-  return { pulls: found.reverse(), etag };
+  return { pulls: found.reverse(), etag, at };
 }
 
 /** Octokit throws for every answer that is no success. */

@@ -657,3 +657,21 @@ describe("the repositories of several installations", () => {
     await expect(host.state(renamed)).rejects.toMatchObject({ reason: "forbidden" });
   });
 });
+
+test("what changes while the pull requests are listed, as after a limit, counts as not read", async () => {
+  const { host, api } = githubUnderTest();
+  const pulls = Array.from({ length: 100 }, (_, index) => ({
+    ...pull(),
+    number: index + 1,
+    updated_at: "2026-03-02T10:01:00Z",
+  }));
+  const first = "Mon, 02 Mar 2026 10:02:00 GMT";
+  const later = "Mon, 02 Mar 2026 10:04:00 GMT";
+  const answer = (page: string) => api.get("/repos/acme/deploy/pulls").query((query) => query.page === page);
+  answer("1").reply(200, pulls, { date: first });
+  answer("2").reply(429, {}, { "retry-after": "60", date: first });
+  answer("2").reply(200, [], { date: later });
+  api.get("/repos/acme/deploy/issues/comments").query(true).reply(200, [], { date: later });
+  const { at } = await host.recentActivity(ref, new Date("2026-03-02T10:00:00Z"));
+  expect(at).toEqual(new Date(first));
+});
