@@ -309,14 +309,18 @@ function refuseUnusableKey(privateKey: string): void {
 function saysLimited({ status, text }: Pick<Answer, "status" | "text">): boolean {
   if (![200, 403].includes(status) || !LIMIT_WORDS.test(text)) return false;
   const { message = "", errors = [] } = limitSchema.safeParse(parseJson(text)).data ?? {};
-  const refused = errors.some((one) => one.type === "RATE_LIMITED" || SECONDARY_LIMIT.test(one.message));
+  const refused = errors.some(
+    ({ type, message: said }) => PRIMARY_LIMIT.test(type ?? "") || SECONDARY_LIMIT.test(said),
+  );
   return status === 403 ? SECONDARY_LIMIT.test(message) || refused : refused;
 }
 
 /** As in Octokit's throttling plugin; older GitHub Enterprise Servers speak of abuse. */
 const SECONDARY_LIMIT = /\bsecondary rate\b|\babuse detection\b/i;
+/** GitHub documents the longer word: https://github.com/octokit/plugin-throttling.js/pull/848 */
+const PRIMARY_LIMIT = /^RATE_LIMIT(?:ED)?$/;
 /** Saves the parsing of other answers. */
-const LIMIT_WORDS = /RATE_LIMITED|secondary rate|abuse detection/i;
+const LIMIT_WORDS = /RATE_LIMIT|secondary rate|abuse detection/i;
 const limitSchema = z.object({
   message: z.string().optional().catch(undefined),
   errors: z

@@ -431,6 +431,7 @@ describe("refusals", () => {
 
   test.each<[string, object]>([
     ["RATE_LIMITED", { type: "RATE_LIMITED", message: "API rate limit exceeded" }],
+    ["RATE_LIMIT", { type: "RATE_LIMIT", code: "graphql_rate_limit", message: "API rate limit already exceeded" }],
     ["a secondary limit", { message: "You have exceeded a secondary rate limit." }],
   ])("GraphQL's %s in a 200 is a limit", async (_, error) => {
     const { host, api, clock } = githubUnderTest();
