@@ -302,12 +302,12 @@ function refuseUnusableKey(privateKey: string): void {
 }
 
 /**
- * GitHub's secondary limits come as 403 without any header that names a limit, and GraphQL's as 200 with errors. Only the
- * message tells a secondary limit from a missing permission: docs/adr/0020-host-messages.md.
+ * GitHub's secondary limits come as 403 without any header that names a limit, that of new content as 422 as well, and GraphQL's as
+ * 200 with errors. Only the message tells them from a missing permission or a mistake: docs/adr/0020-host-messages.md.
  * https://docs.github.com/rest/using-the-rest-api/rate-limits-for-the-rest-api#exceeding-the-rate-limit
  */
 function saysLimited({ status, text }: Pick<Answer, "status" | "text">): boolean {
-  if (![200, 403].includes(status) || !LIMIT_WORDS.test(text)) return false;
+  if (![200, 403, 422].includes(status) || !LIMIT_WORDS.test(text)) return false;
   const { message = "", errors = [] } = limitSchema.safeParse(parseJson(text)).data ?? {};
   const refused = errors.some(
     ({ type, message: said }) => PRIMARY_LIMIT.test(type ?? "") || SECONDARY_LIMIT.test(said),
@@ -315,12 +315,15 @@ function saysLimited({ status, text }: Pick<Answer, "status" | "text">): boolean
   return status === 403 ? SECONDARY_LIMIT.test(message) || refused : refused;
 }
 
-/** As in Octokit's throttling plugin; older GitHub Enterprise Servers speak of abuse. */
-const SECONDARY_LIMIT = /\bsecondary rate\b|\babuse detection\b/i;
+/**
+ * As in Octokit's throttling plugin; older GitHub Enterprise Servers speak of abuse. What creates content is refused with the third
+ * words: https://github.com/cli/cli/issues/4801#issuecomment-1029207971
+ */
+const SECONDARY_LIMIT = /\bsecondary rate\b|\babuse detection\b|\bsubmitted too quickly\b/i;
 /** GitHub documents the longer word: https://github.com/octokit/plugin-throttling.js/pull/848 */
 const PRIMARY_LIMIT = /^RATE_LIMIT(?:ED)?$/;
 /** Saves the parsing of other answers. */
-const LIMIT_WORDS = /RATE_LIMIT|secondary rate|abuse detection/i;
+const LIMIT_WORDS = /RATE_LIMIT|secondary rate|abuse detection|submitted too quickly/i;
 const limitSchema = z.object({
   message: z.string().optional().catch(undefined),
   errors: z

@@ -417,6 +417,22 @@ describe("refusals", () => {
     expect((clock.now().getTime() - started) / 60_000).toBe(1 + 2 + 4 + 8);
   });
 
+  test("a comment that GitHub calls invalid because it came too quickly is posted a minute later", async () => {
+    const { host, api, clock } = githubUnderTest();
+    const comments = "/repos/acme/deploy/issues/7/comments";
+    const error = { resource: "IssueComment", code: "unprocessable", field: "data" };
+    const errors = [{ ...error, message: "was submitted too quickly" }];
+    api.post(comments).reply(422, { message: "Validation Failed", errors });
+    api.post(comments).reply(201, { id: 55 });
+    const started = clock.now().getTime();
+    expect(await host.postComment(ref, "hello", { urgency: "result" })).toBe("55");
+    expect(clock.now().getTime() - started).toBe(60_000);
+    api
+      .post(comments)
+      .reply(422, { message: "Validation Failed", errors: [{ ...error, message: "Body is too long" }] });
+    await expect(host.postComment(ref, "hello", { urgency: "result" })).rejects.toMatchObject({ reason: "rejected" });
+  });
+
   test("a limit of reads holds writes as well", async () => {
     const { host, api, clock } = githubUnderTest();
     api.get(PULL).times(2).reply(429, { message: "slow down" });
