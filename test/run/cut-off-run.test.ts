@@ -68,7 +68,7 @@ class CutWorld extends CommandWorld {
     void supervise(event, this.dependencies(), { ...ticketOf(journal), confirm });
     await gone;
     dead.lost = true;
-    meanwhile?.();
+    await meanwhile?.();
     const ticket = ticketOf(journal);
     const again = { ...ticket, signal: signal ?? ticket.signal, again: true };
     expect(await supervise(event, this.dependencies(), again)).toBe(end);
@@ -78,7 +78,7 @@ class CutWorld extends CommandWorld {
 /** How a run goes on that was cut off. */
 interface Resumption {
   /** What happens before. */
-  readonly meanwhile?: () => void;
+  readonly meanwhile?: () => unknown;
   readonly signal?: AbortSignal;
   readonly end?: RunEnd;
 }
@@ -187,6 +187,24 @@ test("what a sync did is shown later if the rules cannot be read when it is answ
   const now = world.clock.now().getTime();
   const marks = await world.stores.marks.take(new Date(now + 61_000), new Date(now + 120_000), 10);
   expect(marks.map(({ change }) => change.number)).toContain(number);
+});
+
+test("what another one deployed after a part of the sync had succeeded stays recorded", async () => {
+  const world = new CutWorld();
+  const [number, other] = [world.open(BOTH), world.open(config("web", "3"))];
+  await world.says(number, "svc plan");
+  const meanwhile = async () => {
+    await world.says(other, "svc plan");
+    world.deployer.faults.sync = () => ({ kind: "failed", message: "no room", resources: [] });
+    await world.says(other, "svc sync");
+    delete world.deployer.faults.sync;
+  };
+  const cut = { at: world.stores.locks, method: "release", when: "after", saying: WEB } as const;
+  await world.cutOff(world.comment(number, "svc sync"), cut, { meanwhile });
+  expect(world.host.commentsOf(number).at(-1)).toContain("✅ succeeded");
+  const ofOther = await world.stores.deployments.ofChange(world.host.ref(other));
+  expect(ofOther).toMatchObject([{ application: WEB, outcome: "failed" }]);
+  expect(await world.holders()).toMatchObject({ web: other });
 });
 
 test("a sync that never reached Argo CD is started again, beside the one that did", async () => {

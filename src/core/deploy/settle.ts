@@ -67,12 +67,17 @@ export async function settleRollback(
   }
 }
 
-/** What was deployed, the head or the target branch, replaces what other change requests deployed before, and needs no lock any more. */
+/**
+ * What was deployed, the head or the target branch, replaces what other change requests deployed before, and needs no lock any more.
+ * After a restart another one may have the lock: it deploys on top.
+ */
 export async function endDeployment(
   application: ApplicationName,
   change: ChangeRequestRef,
   { deployments, locks }: Pick<SettleContext, "deployments" | "locks">,
 ): Promise<void> {
+  const lock = await locks.find(application);
+  if (lock !== undefined && !sameChangeRequest(lock.holder, change)) return;
   const records = await deployments.ofApplication(application);
   const replaced = records.filter((record) => !sameChangeRequest(record.change, change));
   await Promise.all(replaced.map((record) => deployments.remove(application, record.change)));
