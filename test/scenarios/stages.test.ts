@@ -406,6 +406,22 @@ describe.each(HOSTS)("stages on %s", (host) => {
     expect(bot.changes()).toEqual(["sync api", "sync web"]);
   });
 
+  test("nor does it begin when svc stopped waiting for that sync", async () => {
+    const bot = await startBot({ host, ...stages(", soak: 10m"), config: { deployer: { sync_timeout: "1m" } } });
+    const one = await bot.open(BOTH);
+    const letGo = bot.argocd.holdSync("api");
+    bot.expectChanges("sync api");
+    await bot.comment(one, "svc sync");
+    expect(bot.lastComment(one)).toContain("still running");
+    bot.clock.advance(30 * MINUTE);
+    letGo();
+    await bot.comment(one, "svc sync");
+    expect(bot.lastComment(one)).toMatch(
+      /it is in stage prod, which begins at .* UTC, 10m after stage dev was deployed/,
+    );
+    expect(bot.changes()).toEqual(["sync api"]);
+  });
+
   test("a rollback takes back the last stage first", async () => {
     const bot = await startBot({ host, ...stages() });
     const one = await bot.open(BOTH);

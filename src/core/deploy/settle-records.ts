@@ -99,7 +99,13 @@ async function writeDown(record: Unsettled, outcome: Settled["outcome"], ports: 
   switch (outcome) {
     case "succeeded":
       if (await isLockOf(record, ports)) await endDeployment(application, change, ports);
-      return ports.deployments.save({ ...record, outcome, settledAt: ports.clock.now().toISOString() });
+      // The seconds are those that svc waited for, in vain.
+      return ports.deployments.save({
+        ...record,
+        outcome,
+        seconds: undefined,
+        settledAt: ports.clock.now().toISOString(),
+      });
     case "failed":
     case "not-healthy":
       return ports.deployments.save({ ...record, outcome: "failed", undoing: undefined });

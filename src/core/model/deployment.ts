@@ -44,7 +44,7 @@ export interface Deployment {
   readonly undoing?: Undoing | undefined;
   /** When the last attempt to deploy began. ISO 8601. */
   readonly timestamp: string;
-  /** How long that took; undefined until it has ended, or if svc did not see its end. */
+  /** How long that took, or how long svc waited for its end; undefined until then, and once svc has found its end later. */
   readonly seconds?: number | undefined;
   /** When svc found that it had succeeded, if it did not see its end. ISO 8601. */
   readonly settledAt?: string | undefined;
