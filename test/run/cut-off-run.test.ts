@@ -319,19 +319,16 @@ test("a child whose parent failed before the run was cut off is not deployed by 
   expect(syncedIn(world)).toEqual([API, API, WEB]);
 });
 
-test("a sync after which another operation ran is told as unknown and not repeated", async () => {
-  const world = new CutWorld();
-  const number = world.open(config("web", "2"));
-  await world.says(number, "svc plan");
+/** Runs a command that is cut off before its sync; then somebody else syncs in Argo CD. */
+async function replacedByOther(world: CutWorld, number: number, command: string): Promise<void> {
   const { findApplication } = world.deployer;
   let lastOperation = "2026-03-02T10:00:00Z";
   world.deployer.findApplication = async (...args) => {
     const found = await findApplication.apply(world.deployer, args);
     return found && { ...found, lastOperation };
   };
-  const event = world.comment(number, "svc sync");
   await world.cutOff(
-    event,
+    world.comment(number, command),
     { at: world.deployer, method: "sync", when: "before" },
     {
       meanwhile: () => {
@@ -339,8 +336,27 @@ test("a sync after which another operation ran is told as unknown and not repeat
       },
     },
   );
+}
+
+test("a head does not count as deployed after a rollback that another operation followed", async () => {
+  const world = new CutWorld();
+  const number = world.open(config("web", "2"));
+  await world.says(number, "svc plan");
+  await world.says(number, "svc sync");
+  await replacedByOther(world, number, "svc rollback");
+  const records = await world.stores.deployments.ofChange(world.host.ref(number));
+  expect(records).toMatchObject([{ application: WEB, outcome: "failed" }]);
+});
+
+test("a sync after which another operation ran is told as unknown and not repeated", async () => {
+  const world = new CutWorld();
+  const number = world.open(config("web", "2"));
+  await world.says(number, "svc plan");
+  await replacedByOther(world, number, "svc sync");
   expect(world.deployer.syncs).toHaveLength(0);
   expect(world.host.commentsOf(number)[1]).toContain("another operation took the place of this one");
+  expect(world.host.commentsOf(number)[0]).not.toContain("is syncing");
+  expect(world.host.commentsOf(number)[0]).toContain("how its sync by `ana` ended is not known");
   expect(await world.holders()).toEqual({ web: number });
 });
 

@@ -215,28 +215,28 @@ async function followStarted(
   const records = command.dryRun ? [] : await deployments.ofChange(change);
   const record = records.find((one) => one.application === application);
   const onProgress = (reported: SyncProgress) => progress(application, { kind: "running", ...reported });
-  let outcome: SyncOutcome | undefined;
   let warnings: readonly string[] = command.name === "sync" && record?.reverted !== undefined ? [record.reverted] : [];
-  try {
+  const lookUp = async (): Promise<SyncOutcome | FollowedOperation | undefined> => {
     const live = await deployer.findApplication(application);
-    if (live === undefined) return over(unknown(application, "the application no longer exists"));
+    if (live === undefined) return unknown("the application no longer exists");
     const undone = await followUndo(live, record, command, context);
     if (undone !== undefined) return undone;
     const written = command.name === "sync" ? record?.specWritten : undefined;
     const spec = written ?? live.spec;
     const at = pins.length === 0 ? "target" : pins;
     const lookup = { application: { ...live, spec }, at, runId, readLater: written === undefined } as const;
-    outcome = await deployer.follow({ ...lookup, onProgress });
-    outcome ??= writtenDown(record, command, runId);
-    if (outcome === undefined) {
-      if (live.lastOperation === lastOperation) return undefined;
-      return over(unknown(application, "another operation took the place of this one, so its outcome is not known"));
+    const found = (await deployer.follow({ ...lookup, onProgress })) ?? writtenDown(record, command, runId);
+    if (found === undefined && live.lastOperation !== lastOperation) {
+      return unknown("another operation took the place of this one, so its outcome is not known");
     }
-    if (outcome.kind === "failed" && keepsWritten(record, live.spec)) warnings = [...warnings, specLeft(context)];
-  } catch (error) {
+    if (found?.kind === "failed" && keepsWritten(record, live.spec)) warnings = [...warnings, specLeft(context)];
+    return found;
+  };
+  const outcome = await lookUp().catch((error: unknown) => {
     context.log.warn({ application, err: error }, "could not look up an operation from before the restart");
-    return over(unknown(application, safeMessage(error)));
-  }
+    return unknown(safeMessage(error));
+  });
+  if (outcome === undefined || "confirm" in outcome) return outcome;
   const overridden = command.name === "sync" && record?.runId === runId ? record.overridden : undefined;
   if (record?.runId === runId && record.health !== undefined && outcome.kind === "succeeded") {
     const operation: ApplicationSync = { application, ...outcome, overridden, warnings };
@@ -245,7 +245,9 @@ async function followStarted(
       return { operation, confirm: () => confirmHealth(operation, record, command, context) };
     }
   }
-  const kept = await writeDown(application, outcome, record, command, context);
+  // Whoever looks again finds how an automatic rollback ended.
+  const isOpen = outcome.kind === "unknown" && record?.undoing !== undefined;
+  const kept = isOpen ? undefined : await writeDown(application, outcome, record, command, context);
   return over({ application, ...outcome, overridden, warnings: kept === undefined ? warnings : [...warnings, kept] });
 }
 
@@ -311,8 +313,8 @@ function specLeft({ change, hostWords }: Pick<DeployContext, "change" | "hostWor
   return `svc was restarted meanwhile, and its definition is still the one of this ${hostWords[change.host].short}: run the rollback command to restore it`;
 }
 
-function unknown(application: ApplicationName, message: string): ApplicationSync {
-  return { application, warnings: [], kind: "unknown", message };
+function unknown(message: string): SyncOutcome {
+  return { kind: "unknown", message };
 }
 
 async function writeDown(
