@@ -968,6 +968,24 @@ test("a sync that ended its processes after it had started to deploy names what 
   expect(world.deployer.syncs).toEqual([]);
 });
 
+test("nobody is said to sync any more once a run is given up", async () => {
+  const world = new CutWorld();
+  const number = world.open(config("web", "2"));
+  await world.says(number, "svc plan");
+  const event = world.comment(number, "svc sync");
+  const ticket = ticketOf();
+  const gone = cutAt({ at: world.deployer, method: "sync", when: "before" });
+  const dead = { lost: false };
+  const confirm = () => (dead.lost ? Promise.reject(new LeaseLost()) : Promise.resolve());
+  void supervise(event, world.dependencies(), { ...ticket, confirm });
+  await gone;
+  dead.lost = true;
+  await world.handle(event, { ...ticket, again: true, givenUp: true });
+  await world.says(number, "svc plan");
+  expect(world.host.commentsOf(number).at(-1)).toContain("how its sync by `ana` ended is not known");
+  expect(world.host.commentsOf(number).at(-1)).not.toContain("is syncing");
+});
+
 test("a result that was recorded before its answer ended the processes is the answer", async () => {
   const world = new CutWorld();
   const number = world.open(config("web", "2"));

@@ -34,7 +34,7 @@ export function isUnsettled(record: Deployment): record is Unsettled {
 
 /**
  * Looks up how the unfinished syncs of a change request ended, and updates records and locks, while none of its commands runs.
- * What Argo CD no longer knows stays as it is. @throws {StoreUnavailable}
+ * What Argo CD does not know is recorded as unknown. @throws {StoreUnavailable}
  */
 export async function settleRecords(change: ChangeRequestRef, ports: SettlePorts): Promise<readonly Settled[]> {
   const records = (await ports.deployments.ofChange(change)).filter(isUnsettled);
@@ -48,7 +48,10 @@ async function settleOne(record: Unsettled, ports: SettlePorts): Promise<Settled
     const live = await ports.deployer.findApplication(application);
     if (live === undefined || (await endReplaced(live, [record], ports)).length === 0) return undefined;
     const outcome = await lookUp(record, live, ports);
-    if (outcome === undefined) return undefined;
+    if (outcome === undefined) {
+      if (record.outcome === "started") await ports.deployments.save({ ...record, outcome: "unknown" });
+      return undefined;
+    }
     await writeDown(record, outcome, ports);
     ports.log.info({ application, runId, outcome }, "looked up the end of an earlier sync");
     const destination = destinationOf(record.specWritten ?? live.spec);
