@@ -130,7 +130,7 @@ export async function deployOne(
   const { name, dryRun } = command;
   const application = request.live.name;
   if (dryRun && writesSpec(request)) return { kind: "rejected", message: NOT_TRIABLE };
-  if (request.live.operating === true && writesSpec(request)) return { kind: "rejected", message: OPERATING };
+  if (request.live.hasOperation === true && writesSpec(request)) return { kind: "rejected", message: OPERATING };
   const started = clock.now().getTime();
   progress(application, STARTED);
   const outcome = await attempt(request, command, context);

@@ -332,8 +332,7 @@ export interface LiveApplication extends Application {
   readonly cascades: boolean;
   /** When its last operation started, as Argo CD writes it (`status.operationState.startedAt`). Identifies the operation. */
   readonly lastOperation?: string | undefined;
-  /** Whether an operation waits or runs. */
-  readonly operating?: boolean;
+  readonly hasOperation?: boolean;
   /** What Argo CD found when it compared it last. */
   readonly standing?: Standing | undefined;
   /** Whether its sources changed after Argo CD compared it last, so that `standing` is about the earlier ones. */

@@ -99,10 +99,7 @@ export function createApplications(
   }
 
   /** From the list of sets, which a plan reads anyway; an application without a set costs no call. */
-  async function ownerOf(
-    live: LiveApplication,
-    signal?: AbortSignal,
-  ): Promise<Pick<LiveApplication, "setStrategy" | "generatedBy">> {
+  async function ownerOf(live: LiveApplication, signal?: AbortSignal): Promise<Owner> {
     const isOwner = ({ name, namespace }: SetId) => name === live.owningSet && namespace === live.namespace;
     try {
       const set = (await listSets(signal)).find(isOwner);
@@ -117,6 +114,8 @@ export function createApplications(
 
   return { list: kept.get, find, isGone, forget: kept.forget };
 }
+
+type Owner = Pick<LiveApplication, "setStrategy" | "generatedBy">;
 
 const KEPT_MS = 10_000;
 
@@ -377,7 +376,7 @@ function toLiveApplication(whole: WholeApplication, settings: ServerSettings): L
     sourceTypes: rawSources(whole.spec).map((_, index) => types[index] ?? ""),
     comparedRevisions: multiple ? (sync?.revisions ?? []) : one,
     lastOperation: whole.status?.operationState?.startedAt ?? undefined,
-    operating: Boolean(whole.operation),
+    hasOperation: Boolean(whole.operation),
     deleting: typeof whole.metadata.deletionTimestamp === "string",
     cascades: (whole.metadata.finalizers ?? []).some((one) => CASCADING.test(one)),
     standing: standingOf(whole),
