@@ -179,6 +179,43 @@ describe.each(HOSTS)("a set that a parent applies, on %s", (host) => {
   });
 });
 
+describe.each(HOSTS)("an application of a set that a parent applies, on %s", (host) => {
+  test("is not rolled back without the parent, whose set would write the definition of the head again", async () => {
+    const bot = await startShops(host);
+    const one = await bot.open(setOf(cloneUrlOf(bot.forge), ["de"], { path: "shops/it" }));
+    bot.expectChanges("sync root", "sync shop-de");
+    await bot.comment(one, "svc sync");
+    await bot.comment(one, "svc rollback -a shop-de");
+    expect(bot.lastComment(one)).toContain(
+      "its definition comes from the ApplicationSet shops, which would write it again: run the rollback command for root as well",
+    );
+    expect(bot.changes()).toEqual(["sync root", "sync shop-de"]);
+    expect(await bot.deployed(one)).toEqual(["root", "shop-de"]);
+    await bot.comment(one, "svc rollback");
+    expect(bot.changes().slice(2)).toEqual(["sync root", "sync shop-de"]);
+    expect(bot.argocd.application("shop-de")?.spec.source?.path).toBe("shops/de");
+    expect(await bot.deployed(one)).toEqual([]);
+  });
+
+  test("is not rolled back by itself either", async () => {
+    const bot = await startShops(host);
+    const rules = "sync_requirements: [{name: shop-de, require_healthy: true, on_failure: rollback}]\n";
+    await bot.forge.pushToBranch(REPOSITORY, "main", { ".svc.yaml": rules });
+    const one = await bot.open(setOf(cloneUrlOf(bot.forge), ["de"], { path: "shops/it" }));
+    bot.argocd.playHealth("shop-de", [{ status: "Degraded" }]);
+    bot.expectChanges("sync root", "sync shop-de");
+    await bot.comment(one, "svc sync");
+    expect(bot.lastComment(one)).toContain(
+      "It was not rolled back: its definition comes from the ApplicationSet shops, which would write it again",
+    );
+    expect(bot.changes()).toEqual(["sync root", "sync shop-de"]);
+    expect(await bot.locked(one)).toEqual(["shop-de"]);
+    await bot.comment(one, "svc rollback");
+    expect(bot.argocd.application("shop-de")?.spec.source?.path).toBe("shops/de");
+    expect(await bot.deployed(one)).toEqual([]);
+  });
+});
+
 /** The directory of `root` as a chart, in which only a render tells what the set is. */
 function asChart(url: string, { path = "shops/de", template = "{{ .Values.path }}" }) {
   const set = asYaml(shopsResource(url, names("de"), { name: "de", namespace: "argocd", path: "PATH" }));

@@ -1,7 +1,7 @@
 import { placeOf } from "../../config/rules/rule-match.js";
 import { findWritten, lockTaken, restoreSpec } from "../deploy/deploy-head.js";
 import { deployAll, type DeployContext, deployOne, writesSpec } from "../deploy/deploy.js";
-import { endReplacedOf, retryWhileUnavailable, settleRollback } from "../deploy/settle.js";
+import { endReplacedOf, keptBySet, retryWhileUnavailable, settleRollback } from "../deploy/settle.js";
 import { type ReadFacts, readStores } from "../facts/read-facts.js";
 import { lookAtTarget, readForRollback, type RollbackReading, type RollbackTarget } from "../facts/read-rollback.js";
 import { destinationOf, specEqual, syncsItself } from "../model/application.js";
@@ -211,6 +211,8 @@ async function rollbackOne(
   if (taken !== undefined) return rejected(taken);
   const words = context.hostWords[context.change.host];
   const { restores, spec } = restoredSpec(live, records);
+  const kept = keptBySet(live, spec, record);
+  if (kept !== undefined) return rejected(`nothing was deployed: ${kept}`);
   const isBefore = record !== undefined && specEqual(live.spec, record.specBefore);
   const warnings =
     record?.specWritten === undefined || restores || isBefore || isWritten

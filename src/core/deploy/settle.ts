@@ -1,4 +1,4 @@
-import { type LiveApplication, projectOf, specEqual, syncsItself } from "../model/application.js";
+import { type ApplicationSpec, type LiveApplication, projectOf, specEqual, syncsItself } from "../model/application.js";
 import type { ApplicationName } from "../model/brand.js";
 import { type ChangeRequestRef, changeRequestRef, sameChangeRequest } from "../model/change-request.js";
 import { allInTurns } from "../model/collections.js";
@@ -297,8 +297,21 @@ async function obstacleTo(
   if (![record.specWritten, record.specBefore].some((spec) => spec !== undefined && specEqual(spec, live.spec))) {
     return `its definition is not the one of this ${words.short}`;
   }
+  const stays = keptBySet(live, restoredSpec(live, [record]).spec, record);
+  if (stays !== undefined) return stays;
   const ours = await deployer.findOutcome(lookupOf(record, live, runId));
   return ours === undefined ? "another operation ran in Argo CD since" : undefined;
+}
+
+/** Why a rollback does not put an earlier definition back: the ApplicationSet that gave the present one would write it again. */
+export function keptBySet(
+  live: LiveApplication,
+  before: ApplicationSpec,
+  record: Pick<Deployment, "given"> | undefined,
+): string | undefined {
+  if (live.owningSet === undefined || specEqual(before, live.spec)) return undefined;
+  const parent = record?.given?.parent ?? "what applies that set";
+  return `its definition comes from the ApplicationSet ${live.owningSet}, which would write it again: run the rollback command for ${parent} as well`;
 }
 
 /** Whether a change request is merged by now. False if the host does not tell: a rollback must not wait for that. */
