@@ -30,7 +30,7 @@ import type { LiveSubject, Subject } from "../model/subject.js";
 import type { Clock } from "../ports/clock.js";
 import { computeIfLarge } from "../ports/compute.js";
 import type { CommandContext, Commits, Stoppable } from "../ports/context.js";
-import type { Deployer } from "../ports/deployer.js";
+import { type Deployer, isLeftAlone, LEFT_ALONE } from "../ports/deployer.js";
 import { type Question, staysInCluster, type Told } from "../render/live-diff-mode.js";
 import { findInputGaps } from "../survey/behind-base.js";
 
@@ -47,6 +47,9 @@ export async function warningsOf(
   return {
     warnings: [
       ...(givenTo(subject) ?? subject.warnings),
+      ...(isLeftAlone(subject.live)
+        ? [`${LEFT_ALONE}: nothing is deployed to it until that annotation is removed`]
+        : []),
       ...followed(subject, context.change),
       ...clusterChange(subject),
       ...gaps,
