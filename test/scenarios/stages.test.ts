@@ -1,6 +1,6 @@
 import { describe, expect, test } from "@jest/globals";
 import { type Bot, type BotOptions, HOSTS, REPOSITORY, startBot } from "./bot.js";
-import { apart, changeOf } from "./resources.js";
+import { apart, changeOf, configMap } from "./resources.js";
 
 const MINUTE = 60_000;
 
@@ -177,10 +177,22 @@ describe.each(HOSTS)("stages on %s", (host) => {
         await bot.comment(one, "svc rollback");
       },
     ],
+    [
+      "a rollback that is refused",
+      async (bot, one) => {
+        const rules = stagesFile(", soak: 10m", "sync_requirements: [{name: api, require_approval: true}]\n");
+        await bot.forge.pushToBranch(REPOSITORY, "main", {
+          ".svc.yaml": rules,
+          "apps/api/new.yaml": configMap("new", {}),
+        });
+        await bot.comment(one, "svc rollback");
+        expect(bot.lastComment(one)).toContain("PR must be approved before sync");
+      },
+    ],
   ];
 
   test.each(ENDS)("%s in the soak ends the run", async (_, act) => {
-    const bot = await startBot({ host, ...stages(", soak: 10m") });
+    const bot = await startBot({ host, ...stages(", soak: 10m"), resources: () => apart("api", "web") });
     const one = await bot.open(BOTH);
     bot.expectChanges("sync api");
     await bot.comment(one, "svc sync");

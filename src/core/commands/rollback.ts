@@ -47,6 +47,8 @@ export async function rollback(command: Command<"rollback">, context: CommandCon
     return { kind: "refused", refusal: { ...refusal, ...apart } };
   }
   const names = selection.items.map(({ application }) => application);
+  // Whoever wants to undo a stage wants no further one, even if this is refused.
+  if (!command.dryRun) await endStages(context.change, context);
   const attempts = command.dryRun ? [] : await attemptLocks(selection.items, context);
   const ready = await prepare(command, { attempts, selected: selection.items, isNarrowed, read }, context).catch(
     async (error: unknown) => {
@@ -58,7 +60,6 @@ export async function rollback(command: Command<"rollback">, context: CommandCon
   if (ready.kind !== "ready") await releaseFresh(attempts, context);
   if (ready.kind === "again") return rollback(command, context);
   if (ready.kind === "refused") return ready;
-  if (!command.dryRun) await endStages(context.change, context);
   const kept = held.map(({ application }) => application).filter((name) => !names.includes(name));
   const order = placesIn(read.plan, context);
   return {
