@@ -38,6 +38,15 @@ describe.each(HOSTS)("svc hold on %s", (host) => {
     ]);
   });
 
+  test("and svc release name applications by a label of theirs", async () => {
+    const bot = await startBot({ host, resources: () => ({ web: { labels: { team: "shop" } } }) });
+    const one = await bot.open({ "README.md": "2\n" });
+    await bot.comment(one, "svc hold -a label:team=shop --reason x");
+    expect(bot.lastComment(one)).toMatch(/Held until .*: `web`\./);
+    await bot.comment(one, "svc release -a label:team=shop");
+    expect(bot.lastComment(one)).toContain("Not held any more by `ana`: `web`.");
+  });
+
   test("refuses what it cannot hold, with a sentence, and holds nothing", async () => {
     const bot = await startBot({ host, config: { server: { timezone: "Asia/Tokyo" } } });
     const one = await bot.open({ "README.md": "2\n" });

@@ -1,4 +1,3 @@
-import { matchesName } from "../../config/pattern.js";
 import { parseDuration } from "../../config/schema-parts.js";
 import type { HostId } from "../../names.js";
 import { factsOfAsker } from "../facts/read-facts.js";
@@ -11,7 +10,7 @@ import { blankFacts } from "../policy/facts.js";
 import { judge } from "../policy/judge.js";
 import type { CommandContext } from "../ports/context.js";
 import { definedElsewhere, drivenFrom } from "../survey/driving-right.js";
-import { isSelecting, namesOf } from "./selection.js";
+import { labelsFor, namesOf, selectedBy } from "./selection.js";
 
 const LONGEST_REASON = 300;
 const MOST_NAMES = 500;
@@ -106,10 +105,10 @@ async function heldBy(
 /** Ends holds of the person who asks; an administrator also ends those of others, by name. A hold ends as a whole. */
 export async function release(
   { applications }: Command<"release">,
-  context: Pick<HoldContext, "change" | "user" | "holds" | "isAdministrator">,
+  context: Pick<HoldContext, "change" | "user" | "holds" | "isAdministrator" | "deployer" | "clock" | "signal">,
 ): Promise<CommandResult> {
   const { change, user, holds } = context;
-  const standing = await holds.list();
+  const [standing, labelsOf] = await Promise.all([holds.list(), labelsFor({ applications }, context)]);
   // Holds of the pages carry an account, perhaps of another server, where the same id is somebody else's.
   const isOfAccount = (one: Hold) => isBy(one, change.host, `${change.host}:${user.id}`);
   const isAdmin =
@@ -119,7 +118,7 @@ export async function release(
   );
   const isNamed = (held: string) =>
     applications.length === 0 ||
-    applications.some((one) => one === held || (isSelecting(one) && matchesName(one, held)));
+    applications.some((one) => one === held || selectedBy(one, [held], labelsOf)?.includes(held));
   const chosen = candidates.filter((one) => one.applications.some(isNamed));
   if (chosen.length === 0) {
     const what = applications.length === 0 ? "nothing" : `nothing that ${listed(applications, MOST_LISTED)} names`;

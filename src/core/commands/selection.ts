@@ -135,7 +135,12 @@ export function namesOf(
   return { kind: "selected", items: [...new Set(found.flatMap(({ names }) => names))] };
 }
 
-function selectedBy(text: string, candidates: readonly string[], labelsOf: LabelsOf): readonly string[] | undefined {
+/** The candidates that a pattern or a label selects; undefined for a name. */
+export function selectedBy(
+  text: string,
+  candidates: readonly string[],
+  labelsOf: LabelsOf,
+): readonly string[] | undefined {
   const label = readLabelSelector(text);
   if (label !== undefined) return candidates.filter((name) => labelsOf(name)?.[label.key] === label.value);
   return isNamePattern(text) ? candidates.filter((name) => matchesName(text, name)) : undefined;
