@@ -191,8 +191,11 @@ describe.each(HOSTS)("an application of a set that a parent applies, on %s", (ho
     );
     expect(bot.changes()).toEqual(["sync root", "sync shop-de"]);
     expect(await bot.deployed(one)).toEqual(["root", "shop-de"]);
+    bot.expectChanges("dry-run root");
+    await bot.comment(one, "svc rollback --dry-run");
+    expect(bot.lastComment(one)).toContain("cannot be tried without changing its definition in Argo CD");
     await bot.comment(one, "svc rollback");
-    expect(bot.changes().slice(2)).toEqual(["sync root", "sync shop-de"]);
+    expect(bot.changes().slice(2)).toEqual(["dry-run root", "sync root", "sync shop-de"]);
     expect(bot.argocd.application("shop-de")?.spec.source?.path).toBe("shops/de");
     expect(await bot.deployed(one)).toEqual([]);
   });
