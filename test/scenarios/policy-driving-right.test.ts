@@ -55,6 +55,7 @@ describe.each(HOSTS)("which repository may drive an application on %s", (host) =
     ["its name in any case of letters", { live: () => ({ [NAMED]: " Acme/Deploy " }) }],
     ["its URL in the live annotation", { live: (url) => ({ [NAMED]: url }) }],
     ["application_repositories by pattern", { listed: { "e*": "acme/*" } }],
+    ["application_repositories in other letters", { listed: { "e*": "ACME/Deploy" } }],
     ["its base branch holds the resource and the live parent reads it", { parent: ({ own }) => own }],
   ])("may: %s", async (_how, given) => {
     const bot = await planOf(host, given);

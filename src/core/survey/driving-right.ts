@@ -100,8 +100,8 @@ function cure({ change, settings }: NamedClaim): string {
 
 /** Why an annotation that seems to name this repository gives no right: whoever has that name on another host has it, too. */
 function unclearAnnotation({ live, change, settings }: NamedClaim): string {
-  const annotated = (live.annotations[LABELS.repository] ?? "").trim();
-  if (!settings.namesNeedHost || !sameName(annotated, change)) return "";
+  const annotated = (live.annotations[LABELS.repository] ?? "").trim().toLowerCase();
+  if (!settings.namesNeedHost || annotated !== change.repository.toLowerCase()) return "";
   return `Its annotation ${LABELS.repository} names no host, and svc serves several, so it gives no right. `;
 }
 
@@ -149,31 +149,26 @@ function parentOf({ live, everyApplication }: Claim): Application | undefined {
 }
 
 function isNamed({ live, change, settings }: NamedClaim): boolean {
-  const means = (text: string, matches: (name: string) => boolean) =>
+  const means = (text: string, matches: typeof matchesName) =>
     meansRepository(text, change, settings.namesNeedHost, matches);
   const annotated = live.annotations[LABELS.repository]?.trim();
-  if (annotated !== undefined && means(annotated, (name) => sameName(name, change))) return true;
+  if (annotated !== undefined && means(annotated, (name, own) => name === own)) return true;
   return settings.applicationRepositories.some(
-    (entry) =>
-      matchesName(entry.application, live.name) &&
-      entry.repositories.some((text) => means(text, (name) => matchesName(name, change.repository))),
+    (entry) => matchesName(entry.application, live.name) && entry.repositories.some((text) => means(text, matchesName)),
   );
 }
 
-/** Whether a name with a host's prefix, or an address, means the change request's repository. */
+/** Whether a name with a host's prefix, or an address, means the change request's repository. The hosts ignore the case of names. */
 function meansRepository(
   text: string,
-  change: Pick<ChangeRequest, "host" | "repositoryUrls">,
+  change: Pick<ChangeRequest, "host" | "repository" | "repositoryUrls">,
   namesNeedHost: boolean,
-  matches: (name: string) => boolean,
+  matches: typeof matchesName,
 ): boolean {
   const { host, name } = withHost(text);
   if (host === undefined && name.includes(":")) return isOwnRepository(change, name);
-  return (host === undefined ? !namesNeedHost : host === change.host) && matches(name);
-}
-
-function sameName(name: string, { repository }: ChangeRequest): boolean {
-  return name.toLowerCase() === repository.toLowerCase();
+  const isHost = host === undefined ? !namesNeedHost : host === change.host;
+  return isHost && matches(name.toLowerCase(), change.repository.toLowerCase());
 }
 
 /** Who else writes the definition of an application, and whether it would revert ours. */
@@ -278,9 +273,7 @@ function memberObstacle(member: Member, claim: ProjectClaim): string | undefined
 function closedProjects({ change, settings }: ProjectClaim): ProjectClaim["settings"]["projectRepositories"] {
   return settings.projectRepositories.filter(
     ({ repositories }) =>
-      !repositories.some((text) =>
-        meansRepository(text, change, settings.namesNeedHost, (name) => matchesName(name, change.repository)),
-      ),
+      !repositories.some((text) => meansRepository(text, change, settings.namesNeedHost, matchesName)),
   );
 }
 
