@@ -264,7 +264,7 @@ export function authSection() {
 function roleAssignments() {
   const assignment = section({
     pattern: text().describe(
-      "`<email>`, `*@<domain>`, `@<org>/<team>` (GitHub), or `<group>`, with `provider: gitlab` by its full path, or with `provider: oidc`; `*` stands for any text",
+      "`<email>`, `*@<domain>`, `@<org>/<team>` (GitHub), or `<group>`, with `provider: gitlab` by its full path, or with `provider: oidc`, where an `<email>` may be that of a group, too; `*` stands for any text",
     ),
     provider: loginProvider()
       .optional()

@@ -6,7 +6,8 @@ import type { LoginFacts } from "./login-provider.js";
 /** What the pattern of a role assignment means. */
 type PatternMeaning =
   | { readonly kind: "everyone" }
-  | { readonly kind: "email" }
+  /** `group`: also the whole name of a group, as Google's groups are called by their address. */
+  | { readonly kind: "email"; readonly group: string | undefined }
   /** `name` as the provider spells teams and groups: `<org>/<team-slug>`, a full path, or OIDC's own word. */
   | { readonly kind: "group"; readonly provider: Exclude<LoginProvider, "basic">; readonly name: string }
   /** A group without a provider. Matches nobody; a warning says so. */
@@ -38,7 +39,9 @@ export function meaningOf({ pattern, provider }: Pick<RoleAssignment, "pattern" 
   if (pattern.startsWith("@") && provider !== "oidc") {
     return { kind: "group", provider: provider ?? "hosta", name: pattern.slice(1) };
   }
-  if (pattern.includes("@") && !pattern.startsWith("@")) return { kind: "email" };
+  if (pattern.includes("@") && !pattern.startsWith("@")) {
+    return { kind: "email", group: provider === "oidc" && !pattern.includes("*") ? pattern : undefined };
+  }
   return provider === undefined ? { kind: "nothing" } : { kind: "group", provider, name: pattern };
 }
 
@@ -66,6 +69,7 @@ function matches(
     case "everyone":
       return true;
     case "email":
+      if (meaning.group !== undefined && groups.includes(meaning.group)) return true;
       return email !== undefined && matchesEmail(pattern.toLowerCase(), email.toLowerCase());
     case "group": {
       if (meaning.provider !== provider) return false;

@@ -54,6 +54,12 @@ describe("one assignment", () => {
     [{ pattern: "ops", provider: "oidc" }, { groups: ["Ops"] }, false],
     [{ pattern: "/team/*", provider: "oidc" }, { groups: ["/team/ops"] }, true],
     [{ pattern: "@ops", provider: "oidc" }, { groups: ["@ops"] }, true],
+    // Google's groups have addresses as names.
+    [{ pattern: "ops@example.com", provider: "oidc" }, { groups: ["ops@example.com"] }, true],
+    [{ pattern: "ops@example.com", provider: "oidc" }, { email: "ops@example.com" }, true],
+    [{ pattern: "ops@example.com" }, { groups: ["ops@example.com"] }, false],
+    [{ pattern: "*@example.com", provider: "oidc" }, { groups: ["ops@example.com"] }, false],
+    [{ pattern: "*@example.com", provider: "oidc" }, { groups: ["*@example.com"] }, false],
     [{ pattern: "ops", provider: "oidc" }, { provider: "hosta", groups: ["ops"] }, false],
     [{ pattern: "ops" }, { groups: ["ops"] }, false],
     // everyone
@@ -124,7 +130,9 @@ describe("always", () => {
     fc.assert(
       fc.property(fc.array(rule, { maxLength: 5 }), anyone, (rules, facts) => {
         const others = rules.filter(({ pattern }) => !/^[^@].*@/.test(pattern));
-        const person = { ...facts, email: undefined };
+        // Where the provider is named, a group may be called like an address.
+        const groups = facts.groups.filter((name) => !name.includes("@"));
+        const person = { ...facts, groups, email: undefined };
         expect(assignRole(rules, "user", person)).toEqual(assignRole(others, "user", person));
       }),
     );
