@@ -133,6 +133,12 @@ const all: readonly (readonly [string, Notification, readonly NotificationEvent[
   ["an outage", away, ["unavailable"], "⚠️ svc has not been able to use Argo CD since 2026-03-01 09:30 UTC"],
   ["a token", expiring, ["token_expires"], "⏳ The token of svc for GitLab expires in 6 days, at 2026-03-09 00:00 UTC"],
   [
+    "a token that is no longer valid",
+    { ...expiring, expires: origin.at, days: 0 },
+    ["token_expires"],
+    "⏳ The token of svc for GitLab has expired, at 2026-03-02 10:00 UTC",
+  ],
+  [
     "its end",
     back,
     ["unavailable"],
