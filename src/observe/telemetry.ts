@@ -137,6 +137,8 @@ function observedStores(
     ...stores,
     locks: observe("locks", stores.locks),
     waiting: observe("waiting", stores.waiting),
+    holds: observe("holds", stores.holds),
+    rollouts: observe("rollouts", stores.rollouts),
     plans: observe("plans", stores.plans, measures?.plans),
     deployments: observe("deployments", stores.deployments),
     statuses: observe("statuses", stores.statuses),

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "@jest/globals";
-import { StoreUnavailable } from "../../../src/core/model/errors.js";
+import { StoredValueUnreadable, StoreUnavailable } from "../../../src/core/model/errors.js";
 import { wrapPort } from "../../../src/observe/wrap-port.js";
 import { createMemoryStores } from "../../../src/store/memory/memory-stores.js";
 import { freePort } from "../../redis-server.js";
@@ -103,6 +103,22 @@ test("while the store is away its errors are counted, and what it alone knows is
   expect(errors).toBeGreaterThan(0);
   away.now = false;
   expect(valueOf(await scrape(port), "svc_locks_held")).toBe(1);
+});
+
+test.each(["holds", "rollouts"] as const)("what cannot be read of the %s is counted", async (store) => {
+  const bot = await startBot({
+    host: "hosta",
+    config: await withMetrics(),
+    stores: (clock) => {
+      const stores = createMemoryStores(clock);
+      const unreadable = () => Promise.reject(new StoredValueUnreadable("a damaged value"));
+      return { ...stores, [store]: wrapPort(stores[store], unreadable) };
+    },
+  });
+  await bot.open(changeOf(["web"]));
+  await bot.service.follow();
+  const scraped = await scrape(port);
+  expect(valueOf(scraped, "svc_store_errors_total", { store, kind: "unreadable" })).toBeGreaterThan(0);
 });
 
 test.each([
