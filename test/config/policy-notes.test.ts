@@ -64,6 +64,14 @@ describe("what a PR changes in .svc.yaml, and when it takes effect", () => {
       rule("{ name: '*b', require_approval: false }, { name: a*, require_approval: true }"),
       [`${LATER}the order of sync_requirements`],
     ],
+    [
+      "the order of entries beside another change",
+      rule(
+        "{ name: prod-*, require_approval: true }, { name: '*', require_approval: false }, { name: a, sync_on: command }",
+      ),
+      rule("{ name: '*', require_approval: false, on_failure: keep }, { name: prod-*, require_approval: true }"),
+      [`${LATER}*: on_failure, a: sync_on, the order of sync_requirements`],
+    ],
     ["a path more", mapping("web", "a/**"), mapping("web", "a/**", "b/**"), [`${NOW}applications web (b/**)`]],
     ["a path less", mapping("web", "a/**"), "", [`${LATER}removal of applications web (a/**)`]],
     ["cr_paths more", "cr_paths: [a/**]", "cr_paths: [a/**, b/**]", [`${NOW}cr_paths b/**`]],

@@ -175,8 +175,7 @@ function distinct<T>(rules: readonly T[]): readonly T[] {
 function unionOfApplications(sides: readonly RepositoryConfig[]): OwnSettings["applications"] {
   const paths = new Map<string, Set<string>>();
   for (const application of sides.flatMap((side) => side.applications)) {
-    const known = paths.get(application.name) ?? new Set();
-    paths.set(application.name, new Set([...known, ...application.paths]));
+    paths.set(application.name, new Set([...(paths.get(application.name) ?? []), ...application.paths]));
   }
   return [...paths].map(([name, patterns]) => ({ name, paths: [...patterns] }));
 }
@@ -290,16 +289,17 @@ function ruleChanges(base: RepositoryConfig, head: RepositoryConfig): readonly s
 const NO_LONGER = "no longer";
 
 function requirementChanges(base: RepositoryConfig, head: RepositoryConfig): readonly string[] {
-  const [before, after] = [base.syncRequirements, head.syncRequirements];
-  const names = [...new Set([...before, ...after].map(describeSelectors))];
+  const sides = [base.syncRequirements, head.syncRequirements];
+  const names = [...new Set(sides.flat().map(describeSelectors))];
   const changed = names.flatMap((name) => {
-    const [old, now] = [before, after].map((entries) => entries.find((entry) => describeSelectors(entry) === name));
+    const [old, now] = sides.map((entries) => entries.find((entry) => describeSelectors(entry) === name));
     return changedKeys(old, now)
       .filter((key) => !SELECTORS.some((one) => one === key))
       .map((key) => `${name}: ${keyChange(key, old, now)}`);
   });
-  if (changed.length > 0 || isDeepStrictEqual(before, after)) return changed;
-  return ["the order of sync_requirements"];
+  const isKept = (name: string) => sides.every((entries) => entries.some((entry) => describeSelectors(entry) === name));
+  const [old, now] = sides.map((entries) => entries.map(describeSelectors).filter(isKept));
+  return isDeepStrictEqual(old, now) ? changed : [...changed, "the order of sync_requirements"];
 }
 
 /** Describes the change of one key of the file or of an entry. */
