@@ -66,7 +66,7 @@ describe.each(HOSTS)("what a plan says of an application that Argo CD got some s
 
   describe("an application that came to Argo CD after the plan, and reads the same files", () => {
     const LACKED =
-      "`late`: it reads what changes here and is not in the plan: it came to Argo CD later, or changed there";
+      "`late`: it reads what changes here and is not in the plan: it came to Argo CD later, or changed there or on the base branch";
     const PLAN_AGAIN = /\nNext, comment:\n```\nsvc plan\n```/;
     const comeToArgoCd = (bot: Bot) => {
       bot.clock.advance(2000);

@@ -35,6 +35,24 @@ describe.each(HOSTS)("a branch behind its base on %s", (host) => {
     expect(section(bot.lastComment(one), "web")).toContain("a sync would revert this commit");
   });
 
+  test("an application that came to read what changes on the base branch alone belongs into the plan", async () => {
+    const bot = await startBot({ host, applications: ["web", "api"] });
+    const shared = (value: string) => ({ "lib/shared.yaml": configMap("shared", { value }) });
+    await bot.forge.pushToBranch(REPOSITORY, "main", shared("1"));
+    const one = await bot.open({ ...changeOf(["api"]), ...shared("2") });
+    await bot.forge.pushToBranch(REPOSITORY, "main", {
+      "apps/web/kustomization.yaml": "resources: [configmap.yaml, ../../lib/shared.yaml]\n",
+    });
+    await bot.idle();
+    const behind = "the base branch main changed apps/web/kustomization.yaml since this branch left it";
+    expect(bot.lastComment(one)).toContain(`⚠️ In web, ${behind}`);
+    expect(bot.lastComment(one)).toContain("Next, comment:\n```\nsvc plan\n```");
+    await bot.comment(one, "svc sync");
+    expect(bot.lastComment(one)).toContain("- `web`: it reads what changes here and is not in the plan");
+    await bot.comment(one, "svc plan");
+    expect(section(bot.lastComment(one), "web")).toContain(`⚠️ T${behind.slice(1)}`);
+  });
+
   test("a push to the base marks the plans that it outdates, once, and no others", async () => {
     const bot = await startBot({ host });
     const [one, two] = [await bot.open(changeOf(["web"])), await bot.open(changeOf(["api"]))];

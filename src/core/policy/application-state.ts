@@ -247,7 +247,8 @@ export function notPlanned({ plan, asker, change }: Facts, command: Judged): rea
   return named.map((application) => ({ application, reason: "there is no stored plan of the head commit" }));
 }
 
-const LACKED = "it reads what changes here and is not in the plan: it came to Argo CD later, or changed there";
+const LACKED =
+  "it reads what changes here and is not in the plan: it came to Argo CD later, or changed there or on the base branch";
 
 /** The refusal of a command that lacks an approval. */
 export function notApproved({ bars, applications, others }: Barred, { approval }: Facts, command: Judged): Refusal {

@@ -4,7 +4,7 @@ import {
   touches,
   uncoveredByGeneratePaths,
 } from "../detect/inputs/input-set.js";
-import { inputsAtEither, inputsOf } from "../detect/inputs/inputs.js";
+import { inputsAtAny, inputsOf } from "../detect/inputs/inputs.js";
 import type { Application } from "../model/application.js";
 import { type ApplicationName, type Revision, shortRevision } from "../model/brand.js";
 import type { ChangeRequest } from "../model/change-request.js";
@@ -217,7 +217,7 @@ async function movedSentence(
     const changed = new ChangedPaths(await snapshot.changedPaths(from, now.revision));
     const together = head.fixed.filter(({ revision }) => revision === now.revision);
     const positions = together.map(({ position }) => position);
-    const inputs = await inputsAtEither(application, positions, snapshot, { from, to: now.revision, changed });
+    const inputs = await inputsAtAny(application, positions, snapshot, from, { to: now.revision, changed });
     if (!touches(inputs, changed)) return undefined;
     return `${what} and changed ${listed(touchedPaths(inputs, changed), MOST_PATHS)}, which it reads`;
   } catch (error) {

@@ -24,7 +24,7 @@ import type { Reloaded } from "../../core/ports/context.js";
 import { Stopped } from "../../core/ports/event-queue.js";
 import { behindOf, saysBehind } from "../../core/survey/behind-base.js";
 import { withPlannedDefinitions } from "../../core/survey/children.js";
-import { surveyAfresh } from "../../core/survey/survey-afresh.js";
+import { lackedBy, surveyAfresh } from "../../core/survey/survey-afresh.js";
 import { survey } from "../../core/survey/survey.js";
 import {
   AUTOMATIC,
@@ -166,7 +166,7 @@ const MOST_NAMED = 5;
  */
 async function noteMovedBase(plan: Plan, change: ChangeRequest, opened: Reloaded, run: Run): Promise<boolean> {
   if (plan.baseRevision === change.baseRevision || opened.problems.length > 0) return true;
-  const { behind, unread } = await behindNow(plan, change, opened, run);
+  const { behind, unread, lacks } = await behindNow(plan, change, opened, run);
   const applications = plan.applications.map((one) => {
     if (unread.includes(one.application)) return one;
     const now = behind.get(one.application)?.wouldRevert;
@@ -197,28 +197,27 @@ async function noteMovedBase(plan: Plan, change: ChangeRequest, opened: Reloaded
   const baseRevision = isWhole ? change.baseRevision : plan.baseRevision;
   const takesBack = applications.some(({ warnings }, at) => warnings.length !== plan.applications[at]?.warnings.length);
   const amended = takesBack ? { amended: true as const } : {};
-  await run.plans.save({ ...plan, baseRevision, applications, notes, ...amended });
+  await run.plans.save({ ...plan, baseRevision, applications, notes, lacks, ...amended });
   return isWhole;
 }
 
 /** What a sync would revert now, and the applications of the plan of which that could not be read. */
-async function behindNow(
-  plan: Plan,
-  change: ChangeRequest,
-  { settings, snapshot }: Reloaded,
-  run: Run,
-): Promise<{ readonly behind: ReadonlyMap<ApplicationName, BehindBase>; readonly unread: readonly ApplicationName[] }> {
-  if (change.mergeBase === change.baseRevision) return { behind: new Map(), unread: [] };
+async function behindNow(plan: Plan, change: ChangeRequest, { settings, snapshot }: Reloaded, run: Run) {
+  if (change.mergeBase === change.baseRevision) {
+    return { behind: new Map<ApplicationName, BehindBase>(), unread: new Array<ApplicationName>(), lacks: plan.lacks };
+  }
   const context = { ...commandContext(AUTOMATIC, change, { settings, snapshot }, run), user: NOBODY };
   const names = plan.applications.map(({ application }) => application);
-  const { subjects, notDeployed } = await withPlannedDefinitions(await survey(context), plan, names, context);
+  const found = await survey(context);
+  const { subjects, notDeployed } = await withPlannedDefinitions(found, plan, names, context);
   const live = subjects.filter((subject) => subject.kind === "live");
   const others = new Set([
     ...subjects.flatMap((one) => (one.kind === "unreadable" ? [one.name] : [])),
     ...notDeployed.map(({ application }) => application),
   ]);
   const evaluated = plan.applications.filter(({ kind }) => kind === "evaluated").map(({ application }) => application);
-  return { behind: await behindOf(live, context), unread: evaluated.filter((name) => others.has(name)) };
+  const unread = evaluated.filter((name) => others.has(name));
+  return { behind: await behindOf(live, context), unread, lacks: lackedBy(plan, found.detection, change) };
 }
 
 /** Hosts compute conflicts in the background, once somebody has read the change request. */

@@ -26,15 +26,17 @@ export interface MemorySnapshot extends Snapshot {
 
 const LARGEST_READ = 1024 * 1024;
 
-/** A repository at two commits, held in memory. */
+/** A repository at the commits of a change request, held in memory. The base branch has not moved without a `tip`. */
 export function memorySnapshot(
   base: Files,
   head: Files = base,
   refs: Readonly<Record<string, Revision>> = {},
+  tip: Files = base,
 ): MemorySnapshot {
   const trees = new Map<Revision, Files>([
     [MERGE_BASE, base],
     [HEAD, head],
+    [BASE_TIP, tip],
   ]);
   const reads: string[] = [];
   const filesAt = (at: Revision) => trees.get(at) ?? {};

@@ -39,23 +39,24 @@ export async function inputsOf(
   return inputs;
 }
 
-/** Two commits, and every path that differs between them. */
+/** Another commit, and every path that differs there. */
 interface Difference {
-  readonly from: Revision;
   readonly to: Revision;
   readonly changed: ChangedPaths;
 }
 
-/** What `inputsOf` finds at either of two commits. Reads the second only if the difference can change the answer. */
-export async function inputsAtEither(
+/** What `inputsOf` finds at a commit and at others. Reads each of these only if its difference can change the answer. */
+export async function inputsAtAny(
   application: Application,
   positions: readonly number[],
   snapshot: Snapshot,
-  { from, to, changed }: Difference,
+  from: Revision,
+  ...others: readonly Difference[]
 ): Promise<InputSet> {
-  const { inputs, decidedBy } = await findInputs(application, positions, snapshot, from);
-  if (decidedBy !== undefined && !decidedBy.some((path) => changed.touch(path))) return inputs;
-  return [...inputs, ...(await inputsOf(application, positions, snapshot, to))];
+  const { inputs, decidedBy = [""] } = await findInputs(application, positions, snapshot, from);
+  const differing = others.filter(({ changed }) => decidedBy.some((path) => changed.touch(path)));
+  const found = await Promise.all(differing.map(({ to }) => inputsOf(application, positions, snapshot, to)));
+  return [...inputs, ...found.flat()];
 }
 
 async function findInputs(

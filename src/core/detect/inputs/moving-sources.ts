@@ -9,7 +9,7 @@ import type { Snapshot } from "../../ports/snapshot.js";
 import { cleanPath } from "../tree/repository-path.js";
 import { canonicalRepository, isOwnRepository, redactUserInfo } from "../tree/repository-url.js";
 import { touchedPaths, touches } from "./input-set.js";
-import { inputsAtEither } from "./inputs.js";
+import { inputsAtAny } from "./inputs.js";
 
 /** What decides which sources a change request moves. */
 export type Branches = Pick<ChangeRequest, "repositoryUrls" | "baseBranch" | "defaultBranch" | "repository">;
@@ -215,9 +215,11 @@ interface Surroundings {
   readonly change: ChangeRequest;
   readonly snapshot: Snapshot;
   readonly changed: ChangedPaths;
+  /** What the base branch changed since the head left it: it may have come to read what changes. */
+  readonly since: ChangedPaths;
 }
 
-/** Compares the changed files with what any of these definitions of one application reads, in both trees. */
+/** Compares the changed files with what any of these definitions of one application reads, in the trees of both sides. */
 export async function findInputReasons(
   definitions: readonly Application[],
   around: Surroundings,
@@ -231,14 +233,14 @@ export async function findInputReasons(
     const sources = ownSources(definition.spec, change);
     const own = [...new Set(sources.map(({ position }) => position))];
     const moved = movingAmong(sources, definition.spec, change);
-    const inputs = await inputsInBothTrees(definition, moved, around);
+    const inputs = await inputsOfBothSides(definition, moved, around);
     if (touches(inputs, changed)) {
       const certain = certainlyTouched(inputs, changed);
       moving.push(reasonOf(inputs, certain, changed));
       touched.push(certain);
     }
     const fixed = own.filter((position) => !moved.includes(position));
-    const rest = await inputsInBothTrees(definition, fixed, around);
+    const rest = await inputsOfBothSides(definition, fixed, around);
     if (touches(rest, changed)) {
       others = true;
       touched.push(certainlyTouched(rest, changed));
@@ -279,7 +281,7 @@ async function findByAddress(
     }
     seen.add(next);
     const source = { repoURL: change.repositoryUrls[0] ?? "", path };
-    const read = await inputsInBothTrees({ ...definition, annotations: {}, spec: { source } }, [1], around);
+    const read = await inputsOfBothSides({ ...definition, annotations: {}, spec: { source } }, [1], around);
     if (touches(read, changed)) {
       const reads = `${withoutSecrets(next)} by this address: the change reaches it`;
       return { reads, touched: certainlyTouched(read, changed) };
@@ -346,13 +348,17 @@ function pathOnHost(url: string): string {
   return canonicalRepository(url)?.replace(/^[^/]*\//, "") ?? url;
 }
 
-function inputsInBothTrees(
+function inputsOfBothSides(
   definition: Application,
   positions: readonly number[],
-  { change, snapshot, changed }: Surroundings,
+  { change, snapshot, changed, since }: Surroundings,
 ): Promise<InputSet> {
-  const difference = { from: change.mergeBase, to: change.headRevision, changed };
-  return inputsAtEither(definition, positions, snapshot, difference);
+  const { mergeBase, headRevision, baseRevision } = change;
+  const others = [
+    { to: headRevision, changed },
+    { to: baseRevision, changed: since },
+  ];
+  return inputsAtAny(definition, positions, snapshot, mergeBase, ...others);
 }
 
 function certainlyTouched(inputs: InputSet, changed: ChangedPaths): readonly string[] {

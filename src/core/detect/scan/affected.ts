@@ -88,7 +88,8 @@ export async function scanSides(order: ScanOrder): Promise<ScannedSides> {
 
 /**
  * Which applications a change request affects. Too many is fine, since rendering decides. An application is missed only if
- * none of its sources reads a changed file, neither in the live object nor in its resource at the head or the merge base.
+ * none of its sources reads a changed file, neither in the live object nor in its resource at the head or the merge base, by the
+ * trees of these two and of the target branch's tip.
  */
 export async function detect(request: DetectionRequest): Promise<Detection> {
   const { change, settings, snapshot, liveSets, nameOf } = request;
@@ -97,7 +98,11 @@ export async function detect(request: DetectionRequest): Promise<Detection> {
   const live = new Map(request.live.filter((one) => !isTemporary(one)).map((one) => [one.name, one]));
   const names = [...new Set([...resources.keys(), ...live.keys()])].sort();
   const looked: (AffectedApplication | NotDeployed | undefined)[] = [];
-  const paths = { changed: new ChangedPaths(changedPaths), unclaimed: withoutDefinitions(request.sides) };
+  const paths = {
+    changed: new ChangedPaths(changedPaths),
+    since: new ChangedPaths(await snapshot.changedPaths(change.mergeBase, change.baseRevision)),
+    unclaimed: withoutDefinitions(request.sides),
+  };
   for (const [index, name] of names.entries()) {
     looked.push(await lookAt({ name, resource: resources.get(name), live: live.get(name) }, paths, request));
     // Thousands of applications take seconds, and webhooks must be answered meanwhile.
@@ -146,6 +151,8 @@ function withoutDefinitions({ changedPaths, base, head }: ScannedSides): Set<str
 
 interface Paths {
   readonly changed: ChangedPaths;
+  /** What the base branch changed since the head left it. */
+  readonly since: ChangedPaths;
   /** The changed files that no application found so far reads, and in which nothing is defined. */
   readonly unclaimed: Set<string>;
 }
@@ -158,7 +165,7 @@ interface Candidate {
 
 async function lookAt(
   { name, resource, live }: Candidate,
-  { changed, unclaimed }: Paths,
+  { changed, since, unclaimed }: Paths,
   { change, settings, snapshot }: DetectionRequest,
 ): Promise<AffectedApplication | NotDeployed | undefined> {
   const common = { name, live, base: resource?.base, head: resource?.head };
@@ -167,7 +174,7 @@ async function lookAt(
     return { ...common, kind, sourceFile, specChanged, problem, reasons: [RESOURCE_REASONS[kind](sourceFile)] };
   }
   const variants = distinct([...(live === undefined ? [] : [live]), ...(resource?.found ?? [])]);
-  const inputs = await findInputReasons(variants, { change, snapshot, changed });
+  const inputs = await findInputReasons(variants, { change, snapshot, changed, since });
   const listed = settings.applications
     .filter((entry) => mayMeanName(entry.name, name))
     .flatMap(({ paths }) => paths)

@@ -9,7 +9,7 @@ import { single } from "../read-inputs.js";
 async function reasons(base: Files, head: Files, of: Application): Promise<readonly string[]> {
   const snapshot = memorySnapshot(base, head);
   const changed = new ChangedPaths(await snapshot.changedPaths(MERGE_BASE, HEAD));
-  return (await findInputReasons([of], { change: CHANGE, snapshot, changed })).moving;
+  return (await findInputReasons([of], { change: CHANGE, snapshot, changed, since: new ChangedPaths([]) })).moving;
 }
 
 const overlay = (...resources: string[]) => `resources: [${resources.join(", ")}]`;

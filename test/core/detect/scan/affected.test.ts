@@ -32,6 +32,8 @@ function live(name: string, of: JsonObject, more: Partial<Application> = {}): Ap
 interface Situation {
   readonly base: Files;
   readonly head: Files;
+  /** The target branch by now. */
+  readonly tip?: Files;
   readonly live?: readonly Application[];
   readonly settings?: Partial<Settings>;
   readonly change?: Partial<ChangeRequest>;
@@ -66,11 +68,11 @@ const SETTINGS: Settings = {
   notes: [],
 };
 
-async function detection({ base, head, live: running = [], settings = {}, change = {} }: Situation) {
+async function detection({ base, head, tip, live: running = [], settings = {}, change = {} }: Situation) {
   const order = {
     change: { ...CHANGE, ...change },
     settings: { ...SETTINGS, ...settings },
-    snapshot: memorySnapshot(base, head),
+    snapshot: memorySnapshot(base, head, {}, tip),
     nameOf,
     scanner: createManifestScanner(inlineCompute),
     signal: TRUSTED_SCAN.signal,
@@ -243,6 +245,18 @@ describe("what an application reads", () => {
     const after = { ...kustomized("resources: []"), "lib/x/cm.yaml": "a: 2" };
     expect(await affected({ base: before, head: after })).toEqual(["web existing"]);
     expect(await affected({ base: after, head: before })).toEqual(["web existing"]);
+  });
+
+  test("is looked up at the tip of the target branch as well, which may have come to read what changes", async () => {
+    const at = (text: string, shared: string): Files => ({
+      ...base,
+      "apps/web/kustomization.yaml": text,
+      "lib/x/cm.yaml": shared,
+    });
+    const [before, after] = ["resources: [cm.yaml]", "resources: [cm.yaml, ../../lib/x/cm.yaml]"];
+    const head = at(before, "a: 2");
+    expect(await affected({ base: at(before, "a: 1"), head })).toEqual([]);
+    expect(await affected({ base: at(before, "a: 1"), head, tip: at(after, "a: 1") })).toEqual(["web existing"]);
   });
 
   test("may be anything for a plugin", async () => {

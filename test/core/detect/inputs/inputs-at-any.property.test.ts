@@ -1,6 +1,6 @@
 import { expect, test } from "@jest/globals";
 import fc from "fast-check";
-import { inputsAtEither, inputsOf } from "../../../../src/core/detect/inputs/inputs.js";
+import { inputsAtAny, inputsOf } from "../../../../src/core/detect/inputs/inputs.js";
 import type { Application } from "../../../../src/core/model/application.js";
 import { applicationName } from "../../../../src/core/model/brand.js";
 import { ChangedPaths } from "../../../../src/core/model/collections.js";
@@ -58,8 +58,8 @@ test("inputs are those of both commits, also when the second commit's are not lo
       const changedPaths = await snapshot.changedPaths(MERGE_BASE, HEAD);
       const before = await inputsOf(application, positions, memorySnapshot(base), MERGE_BASE);
       const after = await inputsOf(application, positions, memorySnapshot(head), HEAD);
-      const difference = { from: MERGE_BASE, to: HEAD, changed: new ChangedPaths(changedPaths) };
-      const either = await inputsAtEither(application, positions, snapshot, difference);
+      const difference = { to: HEAD, changed: new ChangedPaths(changedPaths) };
+      const either = await inputsAtAny(application, positions, snapshot, MERGE_BASE, difference);
       expect(parts(either)).toEqual(parts([...before, ...after]));
       if (changedPaths.length > 0 && either.length === before.length) taken += 1;
     }),
