@@ -1,4 +1,4 @@
-import { type Branches, notMovingReason, sideOf } from "../detect/inputs/moving-sources.js";
+import { type Branches, HYDRATED, sideOf } from "../detect/inputs/moving-sources.js";
 import type { RenderedChild, RenderFacts } from "../diff/diff-task.js";
 import {
   type Application,
@@ -300,7 +300,7 @@ async function withDefinition(
 ): Promise<LiveSubject | UnreadableSubject> {
   const { name, sourceFile, definedIn, live } = subject;
   const shown = { kind: "unreadable", name, sourceFile, definedIn, definition: { ...live, spec } } as const;
-  if (isHydrated(spec)) return { ...shown, problem: notMovingReason(spec, context.change) ?? "" };
+  if (isHydrated(spec)) return { ...shown, problem: HYDRATED };
   const { side, unclear } = await sideOf(spec, context);
   const autoSynced = isAutoSynced(live.spec) || isAutoSynced(spec) || subject.syncingSet !== undefined;
   const given = !specEqual(spec, live.spec);

@@ -1,5 +1,5 @@
 import { endReplaced } from "../deploy/settle.js";
-import { movingPositions, notMovingReason, sideOf } from "../detect/inputs/moving-sources.js";
+import { HYDRATED, movingPositions, sideOf } from "../detect/inputs/moving-sources.js";
 import { type AffectedApplication, detect, type Detection, scanSides } from "../detect/scan/affected.js";
 import {
   type Application,
@@ -313,8 +313,7 @@ async function liveSubject(
 ): Promise<Subject | NotDeployed> {
   const { live, change } = claim;
   const wanted = chooseSpecs(affected, live, past);
-  const hydrated = [wanted.head, live.spec].find(isHydrated);
-  if (hydrated !== undefined) return { application: live.name, reason: notMovingReason(hydrated, change) ?? "" };
+  if ([wanted.head, live.spec].some(isHydrated)) return { application: live.name, reason: HYDRATED };
   const changesDefinition = affected.specChanged || !specEqual(wanted.head, live.spec);
   const obstacle = changesDefinition ? definitionObstacle(claim) : undefined;
   const foreign = obstacle === undefined || affected.specChanged ? obstacle : othersReason(claim);

@@ -62,16 +62,18 @@ export function nameAside(targetRevision: string, change: Branches): string | un
   return targetRevision === "" ? "HEAD" : targetRevision;
 }
 
+/** Why no change request deploys a hydrated application. */
+export const HYDRATED =
+  "it uses Argo CD's source hydrator, which deploys only what it has hydrated itself: it takes effect at the merge";
+
 /** Why a change request does not move all of an application's own sources; undefined if it does. */
 export function notMovingReason(spec: ApplicationSpec, change: Branches): string | undefined {
-  if (isHydrated(spec)) {
-    return "it uses Argo CD's source hydrator, which deploys only what it has hydrated itself: it takes effect at the merge";
-  }
   const own = ownSources(spec, change);
   if (own.length === 0) return `none of its sources is in ${change.repository}`;
   const others = own.filter((source) => !followsBase(source.targetRevision, change));
+  if (isHydrated(spec) && others.length < own.length) return HYDRATED;
   if (others.length === 0) return undefined;
-  const several = sourcesOf(spec).length > 1;
+  const several = !isHydrated(spec) && sourcesOf(spec).length > 1;
   const followed = others.map((source) => {
     const name = source.targetRevision === "" ? `HEAD (${change.defaultBranch})` : source.targetRevision;
     return several ? `source ${source.position} follows ${name}` : `it follows ${name}`;

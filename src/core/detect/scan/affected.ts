@@ -1,6 +1,6 @@
 import { matchesName, matchesPath, mayMeanName } from "../../../config/pattern.js";
 import { LABELS, REPOSITORY_FILE, TEMPORARY_NAME_PREFIX } from "../../../names.js";
-import { type Application, type ApplicationSet, isHydrated, specText } from "../../model/application.js";
+import { type Application, type ApplicationSet, specText } from "../../model/application.js";
 import type { ApplicationName } from "../../model/brand.js";
 import { type ChangeRequest, changeRequestKey } from "../../model/change-request.js";
 import { ChangedPaths, nextTurn } from "../../model/collections.js";
@@ -11,7 +11,7 @@ import type { Settings } from "../../model/settings.js";
 import type { Naming } from "../../ports/deployer.js";
 import type { FoundApplication, ManifestScan, ManifestScanner } from "../../ports/manifest-scanner.js";
 import type { Snapshot } from "../../ports/snapshot.js";
-import { findInputReasons, movingPositions, notMovingReason } from "../inputs/moving-sources.js";
+import { findInputReasons, HYDRATED, movingPositions, notMovingReason } from "../inputs/moving-sources.js";
 import { type ChangedApplicationSet, changedApplicationSets, readsChanges } from "./application-sets.js";
 
 /** Where the resources of a change request are read. */
@@ -187,7 +187,7 @@ async function lookAt(
   ];
   const moves = () => variants.some(({ spec }) => movingPositions(spec, change).length > 0);
   // It takes effect at the merge, under the rules of whoever defines it.
-  const isHydratedHere = inputs.others && live !== undefined && isHydrated(live.spec);
+  const isHydratedHere = inputs.others && live !== undefined && notMovingReason(live.spec, change) === HYDRATED;
   if (isHydratedHere || (reasons.length > 0 && moves())) {
     return { ...common, kind: "existing", specChanged: false, reasons };
   }

@@ -1,4 +1,4 @@
-import { notMovingReason, sideOf } from "../../detect/inputs/moving-sources.js";
+import { HYDRATED, sideOf } from "../../detect/inputs/moving-sources.js";
 import { type ChangedApplicationSet, firstOf } from "../../detect/scan/application-sets.js";
 import {
   type Application,
@@ -150,7 +150,7 @@ async function changedSubject(
   const spec = regenerated(application, live.spec, head);
   if (specEqual(spec, live.spec)) return undefined;
   const obstacle =
-    (await generatedObstacle(live, set, found, context)) ?? [spec, live.spec].filter(isHydrated).map(reasonOf)[0];
+    (await generatedObstacle(live, set, found, context)) ?? ([spec, live.spec].some(isHydrated) ? HYDRATED : undefined);
   if (obstacle !== undefined) return { application: name, reason: obstacle };
   const records = found.records.filter((record) => record.application === name && !isOfReplaced(record, live));
   const syncingSet = syncingSetOf(live, [set]);
@@ -169,10 +169,6 @@ async function changedSubject(
     notDriven: `its ApplicationSet ${labelOf(set)} changes its definition: it takes effect at the merge`,
     warnings: unreadSet(live),
   };
-
-  function reasonOf(hydrated: Application["spec"]): string | undefined {
-    return notMovingReason(hydrated, change);
-  }
 }
 
 async function readLive(

@@ -62,6 +62,16 @@ test.each([
     "source 2 follows v1, not main",
   ],
   [{ sourceHydrator: { drySource: single().source } }, CHANGE, "source hydrator"],
+  [
+    { sourceHydrator: { drySource: single().source, syncSource: { targetBranch: "env/prod", path: "web" } } },
+    RELEASE,
+    "it follows HEAD (main), it follows env/prod, not release/1.x",
+  ],
+  [
+    { sourceHydrator: { drySource: single("v1").source, syncSource: { targetBranch: "main", path: "web" } } },
+    CHANGE,
+    "source hydrator",
+  ],
 ])("the reason for %j", (spec, change, text) => {
   const reason = notMovingReason(spec, change);
   if (text === undefined) expect(reason).toBeUndefined();

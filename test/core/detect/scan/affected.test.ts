@@ -333,6 +333,12 @@ describe("sources that do not follow the base branch", () => {
       { baseBranch: "release" },
       "it follows HEAD, not release",
     ],
+    [
+      "a source hydrator that reads another branch",
+      { sourceHydrator: { drySource: { repoURL: OWN_URL, path: "apps/web", targetRevision: "main" } } },
+      { baseBranch: "feature" },
+      "it follows main, not feature",
+    ],
   ])("%s: listed with the reason when what it reads changes", async (_, of, change, reason) => {
     const found = await detection({ base: {}, head, live: [live("web", of)], change });
     expect(found.applications).toEqual([]);
