@@ -273,22 +273,37 @@ describe.each(HOSTS)("rules of the repository that defines an application which 
   });
 
   test("no status is green without its approval for what only the merge deploys, although nothing is planned by itself", async () => {
-    const web = (repoURL: string) => ({ annotations: tracked("root", "web"), spec: hydrated(repoURL) });
+    const annotations = tracked("root", "web");
     const config = { ...STATUS(host), defaults: { autoplan: false } };
-    const bot = await start(host, { files: STRICT }, { config, resources: (url) => ({ web: web(url) }) });
-    const one = await bot.open(changeOf(["web"]));
-    if (host === "hostb") {
-      bot.forge.runPipeline(REPOSITORY, one);
-      await bot.close(one);
-      await bot.forge.reopen(REPOSITORY, one);
-      await bot.idle();
+    const worlds: readonly (readonly [FileChanges, Partial<BotOptions>])[] = [
+      [changeOf(["web"]), { resources: (url) => ({ web: { annotations, spec: hydrated(url) } }) }],
+      [
+        changeOf(["base"]),
+        {
+          files: (url) => ({
+            ...changeOf(["base"], "1"),
+            "apps/web/kustomization.yaml": asYaml({ resources: [`${url}//apps/base?ref=main`] }),
+            "argocd/web.yaml": null,
+          }),
+        },
+      ],
+    ];
+    for (const [changes, more] of worlds) {
+      const bot = await start(host, { files: STRICT }, { config, ...more });
+      const one = await bot.open(changes);
+      if (host === "hostb") {
+        bot.forge.runPipeline(REPOSITORY, one);
+        await bot.close(one);
+        await bot.forge.reopen(REPOSITORY, one);
+        await bot.idle();
+      }
+      const status = () => bot.forge.statuses(REPOSITORY, bot.seen(one).headRevision).at(-1);
+      expect(status()).toMatchObject({ state: "pending" });
+      await bot.comment(one, "svc plan");
+      expect(status()).toMatchObject({ state: "pending" });
+      await bot.approve(one);
+      expect(status()).toMatchObject({ state: "success" });
     }
-    const status = () => bot.forge.statuses(REPOSITORY, bot.seen(one).headRevision).at(-1);
-    expect(status()).toMatchObject({ state: "pending" });
-    await bot.comment(one, "svc plan");
-    expect(status()).toMatchObject({ state: "pending" });
-    await bot.approve(one);
-    expect(status()).toMatchObject({ state: "success" });
   });
 
   test.each([

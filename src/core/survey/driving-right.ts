@@ -2,6 +2,7 @@ import { matchesName } from "../../config/pattern.js";
 import { withEachHost, withHost } from "../../config/repository-names.js";
 import { LABELS, SERVER_FILE } from "../../names.js";
 import { isOwnSource, movingPositions, ownSources } from "../detect/inputs/moving-sources.js";
+import type { NotFollowing } from "../detect/scan/affected.js";
 import { gitGenerators, readsRepository } from "../detect/scan/application-sets.js";
 import { isOwnRepository } from "../detect/tree/repository-url.js";
 import {
@@ -18,6 +19,7 @@ import type { ChangeRequest } from "../model/change-request.js";
 import type { Member } from "../model/effect.js";
 import { type AllHostWords, type HostWords, listed } from "../model/host-words.js";
 import { isJsonObject } from "../model/json.js";
+import type { NotDeployed } from "../model/plan/plan.js";
 import type { DefinedIn, Settings } from "../model/settings.js";
 import type { Deployer, Naming } from "../ports/deployer.js";
 import { withoutCredentials } from "../secrets/hide-in-text.js";
@@ -304,6 +306,18 @@ export function definedElsewhere(
         ? [unknown(`svc cannot see the ApplicationSet ${owningSet}, which generates it`)]
         : ofSet(generatedBy, running, levels);
   return declared ?? elsewhere(gitSources(application), running);
+}
+
+/** With the repositories whose rules hold for it as well, where the merge reaches it although no sync deploys it. */
+export async function withDefinedIn(
+  { byAddress, ...one }: NotFollowing,
+  running: Running,
+  { deployer, signal }: Pick<DrivingSource, "signal"> & { readonly deployer: Pick<Deployer, "findApplication"> },
+): Promise<NotDeployed> {
+  const listed = running.live.get(one.application);
+  if (byAddress !== true || listed === undefined) return one;
+  const live = await deployer.findApplication(one.application, signal).catch(() => listed);
+  return { ...one, definedIn: definedElsewhere(live ?? listed, running) };
 }
 
 /** The same of an application that a parent or a set defines; of a new one, those that will define it. */

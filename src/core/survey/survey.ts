@@ -31,6 +31,7 @@ import {
   type DrivingClaim,
   drivingObstacle,
   projectObstacle,
+  withDefinedIn,
 } from "./driving-right.js";
 import { syncingSetOf, unreadSet } from "./sets/set-failure.js";
 
@@ -107,6 +108,8 @@ export async function survey(
     return subject;
   };
   const looked = await allInTurns(affected, look, READS);
+  const running = { live: around.byName, change };
+  const others = await allInTurns(detection.notFollowing, (one) => withDefinedIn(one, running, context), READS);
   await nextTurn();
   signal.throwIfAborted();
   return {
@@ -116,7 +119,7 @@ export async function survey(
     everySet: sets.found,
     records,
     subjects: looked.flatMap((one) => ("reason" in one ? [] : [one])),
-    notDeployed: [...looked.flatMap((one) => ("reason" in one ? [one] : [])), ...detection.notFollowing],
+    notDeployed: [...looked.flatMap((one) => ("reason" in one ? [one] : [])), ...others],
   };
 }
 

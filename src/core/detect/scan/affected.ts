@@ -50,9 +50,15 @@ export interface Detection {
   /** Changed files that may hide an Application from this detection. */
   readonly unread: readonly UnreadFile[];
   /** Applications whose inputs change in sources that do not follow the base branch. */
-  readonly notFollowing: readonly NotDeployed[];
+  readonly notFollowing: readonly NotFollowing[];
   /** Whether each changed file is read by something that was found, or defines it. A file left over may belong to an application that is newer than the list. */
   readonly allClaimed: boolean;
+}
+
+/** An application that reads what changes, and that no sync of the change request deploys. */
+export interface NotFollowing extends NotDeployed {
+  /** Its files read by address what changes, so that the merge reaches it. */
+  readonly byAddress?: true;
 }
 
 export interface AffectedApplication {
@@ -97,7 +103,7 @@ export async function detect(request: DetectionRequest): Promise<Detection> {
   const resources = new Map((await compareResources(base, head)).map((one) => [one.name, one]));
   const live = new Map(request.live.filter((one) => !isTemporary(one)).map((one) => [one.name, one]));
   const names = [...new Set([...resources.keys(), ...live.keys()])].sort();
-  const looked: (AffectedApplication | NotDeployed | undefined)[] = [];
+  const looked: (AffectedApplication | NotFollowing | undefined)[] = [];
   const paths = {
     changed: new ChangedPaths(changedPaths),
     since: new ChangedPaths(await snapshot.changedPaths(change.mergeBase, change.baseRevision)),
@@ -167,7 +173,7 @@ async function lookAt(
   { name, resource, live }: Candidate,
   { changed, since, unclaimed }: Paths,
   { change, settings, snapshot }: DetectionRequest,
-): Promise<AffectedApplication | NotDeployed | undefined> {
+): Promise<AffectedApplication | NotFollowing | undefined> {
   const common = { name, live, base: resource?.base, head: resource?.head };
   if (resource !== undefined && resource.kind !== "unchanged") {
     const { kind, sourceFile, specChanged, problem } = resource;
@@ -195,12 +201,8 @@ async function lookAt(
   if (left === undefined) return undefined;
   if (reasons.length === 0 && !inputs.others) {
     if (inputs.byAddress === undefined) return undefined;
-    return {
-      application: name,
-      reason:
-        `its files read ${inputs.byAddress} when it is merged into ${change.baseBranch}, ` +
-        "and no plan shows what it does there",
-    };
+    const reason = `its files read ${inputs.byAddress} when it is merged into ${change.baseBranch}, and no plan shows what it does there`;
+    return { application: name, byAddress: true, reason };
   }
   return {
     application: name,

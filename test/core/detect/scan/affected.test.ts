@@ -402,6 +402,7 @@ describe("what a kustomization reads of this repository by its address", () => {
       expect(notFollowing).toEqual([
         {
           application: "web",
+          byAddress: true,
           reason: `its files read ${address.replace("//git@", "//")} by this address: the change reaches it when it is merged into main, and no plan shows what it does there`,
         },
       ]);
@@ -442,6 +443,7 @@ describe("what a kustomization reads of this repository by its address", () => {
     expect(notFollowing).toEqual([
       {
         application: "web",
+        byAddress: true,
         reason:
           "its files read more than 50 addresses of this repository, not all of which svc looks up: the change may reach it " +
           "when it is merged into main, and no plan shows what it does there",
@@ -497,7 +499,7 @@ describe("single files of this repository that are read by their address", () =>
     // https://docs.github.com/en/enterprise-server/admin/configuring-settings/hardening-security-for-your-enterprise/enabling-subdomain-isolation
     "https://git.example.com/raw/acme/deploy/main/values/web.yaml",
   ])("%s", async (address) => {
-    const listed = [{ application: "web", reason: expect.stringContaining("by this address") }];
+    const listed = [{ application: "web", byAddress: true, reason: expect.stringContaining("by this address") }];
     for (const helm of [{ valueFiles: [address] }, { fileParameters: [{ name: "a", path: address }] }]) {
       expect(await found({ source: { ...chart, helm } })).toEqual(listed);
     }
@@ -520,7 +522,9 @@ describe("single files of this repository that are read by their address", () =>
   test.each([`${OWN_URL}/raw/main/values`, "https://raw.example.com/acme/deploy/main", `${OWN_URL}/raw/main/`])(
     "a repository of charts that is served at %s",
     async (address) => {
-      const byAddress = [{ application: "web", reason: expect.stringContaining(`${address} by this address`) }];
+      const byAddress = [
+        { application: "web", byAddress: true, reason: expect.stringContaining(`${address} by this address`) },
+      ];
       expect(await found({ source: { ...chart, repoURL: address } })).toEqual(byAddress);
       for (const version of ["1.2.3", "1.x"]) {
         const helmCharts = JSON.stringify([{ name: "web", repo: address, version }]);
@@ -543,7 +547,9 @@ describe("single files of this repository that are read by their address", () =>
     };
     const head = { ...base, "values/web.yaml": "a: 2" };
     const { notFollowing } = await detection({ base, head, live: [live("web", spec("apps/web"))] });
-    expect(notFollowing).toEqual([{ application: "web", reason: expect.stringContaining("by this address") }]);
+    expect(notFollowing).toEqual([
+      { application: "web", byAddress: true, reason: expect.stringContaining("by this address") },
+    ]);
   });
 
   test.each([
