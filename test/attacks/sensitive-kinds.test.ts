@@ -31,6 +31,11 @@ describe.each(HOSTS)("objects that set limits or grant rights on %s", (host) => 
     ["a role's binding", ADMIN, CREATES_ADMIN],
     ["a role", object("ClusterRole", RBAC, "all", { rules: [] }), "creates rbac.authorization.k8s.io/ClusterRole all"],
     [
+      "a role's binding under the name that OpenShift has for its group",
+      ADMIN.replace(RBAC, "authorization.openshift.io/v1"),
+      "creates authorization.openshift.io/ClusterRoleBinding",
+    ],
+    [
       "a project",
       object("AppProject", "argoproj.io/v1alpha1", "default", { spec: {} }),
       "AppProject guestbook/default",
