@@ -85,7 +85,7 @@ export async function evaluate(
         ]);
         return {
           ...common,
-          warnings: [...warnings, ...(await cautionOf(found, context))],
+          warnings: [...warnings, ...(await cautionOf(found, subject, context))],
           gaps,
           atMerge,
           ...(subject.notDriven === undefined && isAutoSynced(subject.live.spec) ? { autoSynced: true as const } : {}),

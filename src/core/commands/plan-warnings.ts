@@ -29,9 +29,9 @@ import type { Asking } from "../model/result.js";
 import type { LiveSubject, Subject } from "../model/subject.js";
 import type { Clock } from "../ports/clock.js";
 import { computeIfLarge } from "../ports/compute.js";
-import type { CommandContext, Commits, Stoppable } from "../ports/context.js";
+import type { CommandContext, Commits, OpenedChange, Stoppable } from "../ports/context.js";
 import { type Deployer, isLeftAlone, LEFT_ALONE } from "../ports/deployer.js";
-import { type Question, staysInCluster, type Told } from "../render/live-diff-mode.js";
+import { leftInCluster, type Question, staysInCluster, type Told } from "../render/live-diff-mode.js";
 import { findInputGaps } from "../survey/behind-base.js";
 
 /**
@@ -76,31 +76,33 @@ export const APPLIES_ITSELF =
 export async function warnedAgain(
   planned: ApplicationPlan,
   subject: LiveSubject,
-  context: Commits & CautionSource,
+  context: CautionSource,
 ): Promise<ApplicationPlan> {
   const { warnings, gaps } = await warningsOf(subject, context);
   const itself = planned.warnings.filter((one) => one === APPLIES_ITSELF);
-  return { ...planned, warnings: [...warnings, ...(await cautionOf(planned, context)), ...itself], gaps };
+  return { ...planned, warnings: [...warnings, ...(await cautionOf(planned, subject, context)), ...itself], gaps };
 }
 
-interface CautionSource {
+interface CautionSource extends OpenedChange {
   readonly deployer: Pick<Deployer, "whyNotFresh">;
 }
 
-/** What there is to know of a plan whose application reads more than commits. */
+/** What there is to know of a plan whose application reads more than commits, or has more in the cluster. */
 export async function cautionOf(
   found: ApplicationPlan | Evaluated | Unevaluated,
-  { deployer }: CautionSource,
+  subject: LiveSubject,
+  context: CautionSource,
 ): Promise<readonly string[]> {
-  if (found.kind !== "evaluated" || found.unpinned === undefined) return [];
+  if (found.kind !== "evaluated") return [];
+  const left = leftInCluster(found, subject, context);
+  if (found.unpinned === undefined) return left;
   const reads = `reads what may change without a commit: ${listed(found.unpinned.reads, MOST_NAMED)}`;
-  const cached = await deployer.whyNotFresh();
-  if (cached === undefined) {
-    return [`${reads}. A sync renders it again, and is refused if that is not what this plan shows`];
-  }
-  return [
-    `${reads}. ${cached}: a sync may deploy something else than this plan shows, and svc would not see it. Pin what it reads by a commit or a digest`,
-  ];
+  const cached = await context.deployer.whyNotFresh();
+  const may =
+    cached === undefined
+      ? "A sync renders it again, and is refused if that is not what this plan shows"
+      : `${cached}: a sync may deploy something else than this plan shows, and svc would not see it. Pin what it reads by a commit or a digest`;
+  return [...left, `${reads}. ${may}`];
 }
 
 /** One sentence on what it already followed besides the base branch before this change. */

@@ -15,7 +15,7 @@ import type { Subject } from "../model/subject.js";
 import { byNameAlone } from "../policy/effect-rules.js";
 import { judge } from "../policy/judge.js";
 import { shownStages } from "../policy/stages.js";
-import type { CommandContext, Commits } from "../ports/context.js";
+import type { CommandContext, OpenedChange } from "../ports/context.js";
 import { childPreviews, failingSets, type Parent, withChildren, withGenerated } from "../survey/child-previews.js";
 import {
   aboveUnknown,
@@ -379,7 +379,7 @@ async function keepEarlier(
   looked: ReadonlySet<string>,
   earlier: Plan | undefined,
   present: readonly Subject[],
-  context: Commits & LockPorts & Pick<CommandContext, "deployer">,
+  context: OpenedChange & LockPorts & Pick<CommandContext, "deployer">,
 ): Promise<readonly ApplicationPlan[]> {
   const planned = isPlanOf(earlier, context.change) ? earlier.applications : [];
   const known = new Map(planned.map((one) => [one.application, one]));

@@ -71,7 +71,6 @@ function textOf(value: unknown): string {
 function isFilled(value: unknown): boolean {
   return isJsonObject(value) && Object.values(value).some((member) => member !== null && member !== undefined);
 }
-const filled = z.unknown().optional().transform(isFilled);
 function filledBlock<T extends z.ZodType>(schema: T) {
   return z.preprocess((value) => (isFilled(value) ? value : undefined), schema.optional().catch(undefined));
 }
@@ -89,7 +88,7 @@ const sourceSchema = z.object({
       .object({ components: texts, patches: paths })
       .transform(({ components, patches }) => ({ components, patchPaths: patches })),
   ),
-  directory: filled,
+  directory: z.unknown().optional().transform(isFilled),
   plugin: z.unknown().optional().transform(isJsonObject),
 });
 const codes = z
@@ -335,6 +334,8 @@ export interface LiveApplication extends Application {
   readonly hasOperation?: boolean;
   /** What Argo CD found when it compared it last. */
   readonly standing?: Standing | undefined;
+  /** Its objects in the cluster that the definition did not make any more then, titled as in a plan. */
+  readonly leftOver?: readonly string[];
   /** Whether its sources changed after Argo CD compared it last, so that `standing` is about the earlier ones. */
   readonly outdated?: boolean;
 }

@@ -17,7 +17,7 @@ import { changeRequestKey } from "../model/change-request.js";
 import { nextTurn } from "../model/collections.js";
 import { sameCluster } from "../model/effect.js";
 import { DeployerFailure, safeMessage } from "../model/errors.js";
-import type { AllHostWords, HostWords } from "../model/host-words.js";
+import { type AllHostWords, type HostWords, listed } from "../model/host-words.js";
 import { type JsonText, jsonText } from "../model/json.js";
 import type { ManifestDiff } from "../model/plan/manifest-diff.js";
 import type { Evaluated, Unevaluated } from "../model/plan/plan.js";
@@ -296,6 +296,26 @@ async function askVersion(deployer: Pick<Deployer, "check">): Promise<string> {
 export function staysInCluster({ head, base }: LiveSubject): ReturnType<typeof sameCluster> {
   return sameCluster(destinationOf(base.spec), destinationOf(head.spec));
 }
+
+/**
+ * What only the cluster has, where a plan compares two renders: these do not show that a sync which prunes deletes it. Argo CD does
+ * not tell here what Prune=false keeps.
+ */
+export function leftInCluster(
+  { diff }: Evaluated,
+  { live: { leftOver = [] }, autoSynced, notDriven }: LiveSubject,
+  { settings: { prune }, change: { baseBranch } }: Pick<OpenedChange, "settings" | "change">,
+): readonly string[] {
+  if (autoSynced || notDriven !== undefined || diff.basis.kind === "live" || diff.basis.kind === "both") return [];
+  // A render does not tell that a custom kind has no namespace.
+  const shown = new Set(diff.resources.flatMap(({ title }) => [title, title.replace(/ [^ /]+\//, " ")]));
+  const left = leftOver.filter((one) => !shown.has(one));
+  if (left.length === 0) return [];
+  const what = `the cluster has what neither ${baseBranch} nor this commit makes, and a sync${prune ? "" : " with --prune"} deletes it`;
+  return [`${what} unless it says Prune=false: ${listed(left, MOST_LEFT)}`];
+}
+
+const MOST_LEFT = 10;
 
 /** "Unchanged" needs proof, since an unchanged application is neither locked nor synced. */
 function verdictOf(diff: Evaluated["diff"]): Evaluated["verdict"] {

@@ -202,8 +202,14 @@ export const resource = z.object({
   message: z.string().nullish(),
 });
 
+/** `apps/Deployment guestbook/web`, as in a plan. */
+export function titleOf({ group, kind, namespace, name }: z.infer<typeof resource>): string {
+  return `${[group, kind].filter(Boolean).join("/")} ${[namespace, name].filter(Boolean).join("/")}`;
+}
+
 /** One object as Argo CD compares it. Argo CD 3.0 and newer report its health only in the GET of one Application. */
 const managedResource = resource.extend({
+  requiresPruning: z.boolean().nullish(),
   health: z.object({ status: z.string().nullish(), message: z.string().nullish() }).nullish(),
 });
 

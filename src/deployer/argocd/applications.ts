@@ -32,6 +32,7 @@ import {
   type ResourceId,
   type ServerSettings,
   type Target,
+  titleOf,
   toApplication,
   type WholeApplication,
 } from "./application-api.js";
@@ -380,6 +381,7 @@ function toLiveApplication(whole: WholeApplication, settings: ServerSettings): L
     deleting: typeof whole.metadata.deletionTimestamp === "string",
     cascades: (whole.metadata.finalizers ?? []).some((one) => CASCADING.test(one)),
     standing: standingOf(whole),
+    leftOver: (whole.status?.resources ?? []).flatMap((one) => (one.requiresPruning === true ? [titleOf(one)] : [])),
     outdated: isOutdated(whole),
   };
 }

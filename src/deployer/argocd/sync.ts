@@ -17,6 +17,7 @@ import {
   refreshApplication,
   resource,
   type Target,
+  titleOf,
   type WholeApplication,
 } from "./application-api.js";
 import { ArgoCdFailure, GRPC, isAbsent, parseAnswer, readableText } from "./argocd-failure.js";
@@ -315,14 +316,13 @@ function resourcesOf(state: OperationState): readonly SyncedResource[] {
   });
 }
 
-/** An object as people read it, titled as in the plan: `apps/Deployment guestbook/web`. */
+/** An object as people read it. */
 function shownResource(
-  { group, kind, namespace, name }: z.infer<typeof resource>,
+  one: z.infer<typeof resource>,
   status: string,
   message: string | null | undefined,
 ): SyncedResource {
-  const title = `${[group, kind].filter(Boolean).join("/")} ${[namespace, name].filter(Boolean).join("/")}`;
-  return { title: readableText(title, 500), status, message: readableText(message ?? "", 500) };
+  return { title: readableText(titleOf(one), 500), status, message: readableText(message ?? "", 500) };
 }
 
 const MOST_OBJECTS = 30;

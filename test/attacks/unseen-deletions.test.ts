@@ -1,0 +1,30 @@
+import { describe, expect, test } from "@jest/globals";
+import { HOSTS, REPOSITORY, startBot } from "../scenarios/bot.js";
+import { section } from "../scenarios/plan-comment.js";
+import { changeOf, configMap } from "../scenarios/resources.js";
+
+const OLD = { "apps/web/old.yaml": configMap("old", { value: "1" }) };
+
+describe.each(HOSTS)("what an earlier pull request left in the cluster on %s", (host) => {
+  test.each([
+    { prune: false, command: "svc sync --prune", how: "a sync with --prune deletes it" },
+    { prune: true, command: "svc sync", how: "a sync deletes it" },
+  ])("is named by the next plan where $how", async ({ prune, command, how }) => {
+    const bot = await startBot({
+      host,
+      applications: ["web"],
+      files: () => OLD,
+      config: { defaults: { prune, auto_merge: true } },
+      prepare: ({ argocd }) => argocd.deploy("web"),
+    });
+    await bot.forge.pushToBranch(REPOSITORY, "main", { "apps/web/old.yaml": null });
+    await bot.argocd.deploy("web");
+    const one = await bot.open(changeOf(["web"]));
+    const web = section(bot.lastComment(one), "web");
+    expect(web).not.toContain("**Deletes:**");
+    expect(web).toContain(`${how} unless it says Prune=false: ConfigMap guestbook/old.`);
+    bot.expectChanges("sync web");
+    await bot.comment(one, command);
+    expect(bot.liveValue("old")).toBeUndefined();
+  });
+});
