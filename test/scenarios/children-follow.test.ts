@@ -130,6 +130,23 @@ describe.each(HOSTS)("a child follows its parent on %s", (host) => {
     expect(bot.liveValue("child", "size")).toBe("s");
   });
 
+  test("one that the PR has added and deployed is rolled back by the deletion of it", async () => {
+    const bot = await startFamily(host);
+    const source = { repoURL: cloneUrlOf(bot.forge), path: "apps/child", targetRevision: "main" };
+    const added = asYaml(applicationResource("added", { repoURL: source.repoURL, spec: { source } }));
+    const one = await bot.open({ "apps/root/templates/added.yaml": added });
+    bot.expectChanges("sync root", "sync added");
+    await bot.comment(one, "svc sync");
+    await bot.push(one, BLUE);
+    await bot.comment(one, "svc sync -a added");
+    expect(await bot.deployed(one)).toEqual(["added", "root"]);
+    await bot.comment(one, "svc rollback --prune");
+    expect(bot.lastComment(one)).toContain("The rollback of its parent deleted it.");
+    expect(bot.argocd.application("added")).toBeUndefined();
+    expect(await bot.deployed(one)).toEqual([]);
+    expect(await bot.locked(one)).not.toContain("added");
+  });
+
   test("a member that Argo CD does not store keeps the child from being synced, and is named", async () => {
     const bot = await startFamily(host, undefined, {}, undefined, { version: "v3.1.9" });
     const syncPolicy = { retry: { limit: 2, refresh: true } };

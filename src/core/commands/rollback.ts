@@ -206,6 +206,8 @@ async function rollbackOne(
   // What was rolled back before it may have taken minutes.
   const { live, problem } = earlier.length === 0 ? given : await lookAtTarget(application, records, context);
   const rejected = (message: string): ApplicationSync => ({ application, warnings: [], kind: "rejected", message });
+  const wentWithParent = isWritten && !command.dryRun && given.live !== undefined && (live?.deleting ?? true);
+  if (wentWithParent) return endGone(given, context);
   if (live === undefined) return rejected(problem);
   if (earlier.length > 0 && !isWritten && syncsItself(live)) return rejected(AUTO_SYNCED);
   const taken = command.dryRun ? undefined : await lockTaken(application, "Run the rollback command again", context);
@@ -228,6 +230,14 @@ async function rollbackOne(
   const unsettled = await settleRollback(application, kind, record, context);
   const sentences = [restored?.sentence, unsettled].filter((one) => one !== undefined);
   return { application, ...outcome, warnings: [...warnings, ...sentences] };
+}
+
+/** Ends the record of an application that the target branch does not have: the rollback of its parent has deleted it. */
+async function endGone({ application, record }: RollbackTarget, context: DeployContext): Promise<ApplicationSync> {
+  const unsettled = await settleRollback(application, "succeeded", record, context);
+  const warnings = ["the rollback of its parent deleted it", ...(unsettled === undefined ? [] : [unsettled])];
+  const nothing = { message: "", resources: [], revisions: [], pruneSkipped: 0, health: "Missing", unhealthy: [] };
+  return { application, kind: "succeeded", ...nothing, warnings };
 }
 
 const AUTO_SYNCED =
