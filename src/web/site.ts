@@ -38,7 +38,7 @@ export interface SiteParts {
   readonly lookUp: (change: ChangeRequestRef) => Promise<ChangeSummary | undefined>;
   readonly notifications: Notifications;
   readonly receivers: () => Promise<readonly ReceiverState[]>;
-  readonly tokens: () => readonly TokenExpiry[];
+  readonly tokens: () => readonly { readonly system: string; readonly at: Date }[];
   readonly newRunId: () => string;
   readonly clock: Clock;
   readonly log: Log;
@@ -60,12 +60,6 @@ export function createSite(parts: SiteParts) {
     /** Ends the live streams, which would keep connections open. */
     close: () => streams.close(),
   };
-}
-
-/** A token of svc, and the system that gave it. */
-interface TokenExpiry {
-  readonly system: string;
-  readonly at: Date;
 }
 
 function checksOf({ config, stores, hosts, deployer, receivers }: SiteParts) {

@@ -70,8 +70,11 @@ export async function allInTurns<T, R>(
 }
 
 /** Groups items by a key, in their order; without those whose key is undefined. */
-export function groupedBy<T, K>(items: readonly T[], keyOf: (item: T) => K | undefined): ReadonlyMap<K, readonly T[]> {
-  const groups = new Map<K, T[]>();
+export function groupedBy<T, K>(
+  items: readonly T[],
+  keyOf: (item: T) => K | undefined,
+): ReadonlyMap<K, readonly [T, ...T[]]> {
+  const groups = new Map<K, [T, ...T[]]>();
   for (const item of items) {
     const key = keyOf(item);
     if (key === undefined) continue;

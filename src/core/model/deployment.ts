@@ -103,7 +103,7 @@ export interface OverdueChange {
  * a part. Says nothing of whether they were merged meanwhile: ask the host.
  */
 export function overdueChanges(records: readonly Deployment[], now: Date, afterMs: number): readonly OverdueChange[] {
-  return [...recordsByChange(records).values()].flatMap((deployed) => {
+  return [...groupedBy(records, ({ change }) => identityKey(change)).values()].flatMap((deployed) => {
     const oldest = deployed.reduce((first, one) => (one.timestamp < first.timestamp ? one : first));
     const newest = deployed.reduce((last, one) => (one.timestamp > last.timestamp ? one : last));
     if (now.getTime() - Date.parse(oldest.timestamp) < afterMs) return [];
@@ -111,16 +111,6 @@ export function overdueChanges(records: readonly Deployment[], now: Date, afterM
     const applications = deployed.map(({ application }) => application);
     return [{ change, applications, head, user, since: oldest.timestamp }];
   });
-}
-
-function recordsByChange(records: readonly Deployment[]): ReadonlyMap<string, readonly [Deployment, ...Deployment[]]> {
-  const changes = new Map<string, readonly [Deployment, ...Deployment[]]>();
-  for (const record of records) {
-    const key = identityKey(record.change);
-    const others = changes.get(key);
-    changes.set(key, others === undefined ? [record] : [...others, record]);
-  }
-  return changes;
 }
 
 /** The record of whoever wrote the definition that an application has; undefined if none of them did. */

@@ -11,6 +11,7 @@ import {
   sameChangeRequest,
   sameRepositoryOf,
 } from "../../core/model/change-request.js";
+import { groupedBy } from "../../core/model/collections.js";
 import {
   type Lock,
   LOCK_LIFETIME_MS,
@@ -230,11 +231,7 @@ export class MemoryStatusStore implements StatusStore {
   }
 
   listShared(): Promise<readonly ChangeRequestRef[]> {
-    const byHead = new Map<string, OwnStatus[]>();
-    for (const status of this.#alive()) {
-      const key = headKey(status.change);
-      byHead.set(key, [...(byHead.get(key) ?? []), status]);
-    }
+    const byHead = groupedBy(this.#alive(), ({ change }) => headKey(change));
     const shared = [...byHead.values()].filter((statuses) => statuses.length > 1).flat();
     return Promise.resolve(shared.map(({ change }) => changeRequestRef(change)));
   }

@@ -9,6 +9,7 @@ import {
 import type * as z from "zod";
 import type { OidcSection, RoleAssignment } from "../../config/server/server.js";
 import type { LoginProvider } from "../../core/model/account.js";
+import { allInTurns } from "../../core/model/collections.js";
 import { parseJson } from "../../core/model/json.js";
 import type { Clock } from "../../core/ports/clock.js";
 import type { Log } from "../../core/ports/log.js";
@@ -37,7 +38,7 @@ class ProviderFailure extends Error {
 /** A code host that logs people in with OAuth, and whose API says who they are and where they belong. */
 export interface OAuthHost {
   readonly id: HostId;
-  readonly client: OAuthClient;
+  readonly client: Pick<OidcSection, "clientId" | "clientSecret">;
   /** What it calls itself in the `iss` of its callbacks (RFC 9207). */
   readonly issuer: string;
   readonly authorize: string;
@@ -222,15 +223,8 @@ async function askMemberships(
   names: readonly string[],
   ask: (name: string) => Promise<Membership>,
 ): Promise<ReadonlyMap<string, Membership>> {
-  const left = [...new Set(names)];
-  const found = new Map<string, Membership>();
-  const worker = async (): Promise<void> => {
-    for (let name = left.shift(); name !== undefined; name = left.shift()) {
-      found.set(name, await ask(name).catch(unprovenBy));
-    }
-  };
-  await Promise.all(Array.from({ length: AT_ONCE }, worker));
-  return found;
+  const answer = async (name: string) => [name, await ask(name).catch(unprovenBy)] as const;
+  return new Map(await allInTurns([...new Set(names)], answer, AT_ONCE));
 }
 
 const PER_PAGE = 100;
@@ -303,5 +297,3 @@ function providerApi(apiUrl: string, token: string, given: Readonly<Record<strin
 function isRejected(answer: ApiAnswer): boolean {
   return answer.status === 401 || (answer.status === 403 && !isLimited(answer));
 }
-
-type OAuthClient = Pick<OidcSection, "clientId" | "clientSecret">;

@@ -127,9 +127,9 @@ function showSignIn(
   });
 }
 
-/** Where the login at a provider starts. */
-function loginAddress(id: RedirectProvider["id"], returnTo = "/"): string {
-  const path = `/auth/${id}/login`;
+/** Where the login at a provider starts; without one, the sign-in page. */
+function loginAddress(id?: RedirectProvider["id"], returnTo = "/"): string {
+  const path = id === undefined ? "/login" : `/auth/${id}/login`;
   return returnTo === "/" ? path : `${path}?return_to=${encodeURIComponent(returnTo)}`;
 }
 
@@ -210,17 +210,11 @@ async function completeLogin(
   return account;
 }
 
-interface RefusedLogin {
-  readonly id: LoginProvider;
-  readonly log: Log;
-  readonly returnTo?: string | undefined;
-}
-
 function refuseLogin(
   request: Request,
   response: Response,
   refusal: LoginRefusal,
-  { id, log, returnTo }: RefusedLogin,
+  { id, log, returnTo }: { readonly id: LoginProvider; readonly log: Log; readonly returnTo?: string | undefined },
 ): void {
   log.warn({ provider: id, reason: refusal.reason, remote: request.ip }, "login refused");
   answerRefusal(request, response, refusal, returnTo);
@@ -296,11 +290,9 @@ function readCredentials(body: unknown): Credentials | string {
 /** The account of the configured user with this name and password. Takes equally long for an unknown name. */
 function basicAccount(users: readonly BasicUser[], { username, password }: Credentials): Account | undefined {
   const given = digestOf(username, password);
-  const found = users.filter((user) => timingSafeEqual(digestOf(user.username, user.password), given));
-  const [user] = found;
+  const [user] = users.filter((one) => timingSafeEqual(digestOf(one.username, one.password), given));
   if (user === undefined) return undefined;
-  const { role } = user;
-  return { id: `basic:${user.username}`, provider: "basic", username: user.username, email: undefined, role };
+  return { id: `basic:${user.username}`, provider: "basic", username, email: undefined, role: user.role };
 }
 
 function digestOf(username: string, password: string): Buffer {
@@ -355,12 +347,7 @@ function answerRefusal(
     response.json({ error: `${sentence}. ${next}` });
     return;
   }
-  response.render("sign-in-failed", { service: SERVICE, sentence, next, again: loginPath(returnTo) });
-}
-
-/** The sign-in page, with the page to return to. */
-function loginPath(returnTo: string): string {
-  return returnTo === "/" ? "/login" : `/login?return_to=${encodeURIComponent(returnTo)}`;
+  response.render("sign-in-failed", { service: SERVICE, sentence, next, again: loginAddress(undefined, returnTo) });
 }
 
 type BasicUser = NonNullable<AuthSection["basic"]>["users"][number];

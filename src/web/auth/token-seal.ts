@@ -3,20 +3,16 @@ import * as z from "zod";
 import { parseJson } from "../../core/model/json.js";
 import { SERVICE } from "../../names.js";
 
-/** A login provider's tokens of one person. */
-export interface ProviderTokens {
-  readonly access: string;
-  /** Undefined if the access token lasts, or cannot be renewed. */
-  readonly refresh: string | undefined;
-  /** Milliseconds since 1970; undefined if the access token lasts until somebody revokes it. */
-  readonly expiresAt: number | undefined;
-}
-
 const tokens = z.object({
   access: z.string(),
+  /** Undefined if the access token lasts, or cannot be renewed. */
   refresh: z.string().optional(),
+  /** Milliseconds since 1970; undefined if the access token lasts until somebody revokes it. */
   expiresAt: z.number().optional(),
 });
+
+/** A login provider's tokens of one person. */
+export type ProviderTokens = Readonly<z.infer<typeof tokens>>;
 
 const CIPHER = "aes-256-gcm";
 const NONCE_BYTES = 12;
@@ -52,8 +48,7 @@ export class TokenSeal {
       .setAuthTag(bytes.subarray(-TAG_BYTES));
     try {
       const text = Buffer.concat([decipher.update(bytes.subarray(NONCE_BYTES, -TAG_BYTES)), decipher.final()]);
-      const { access, refresh, expiresAt } = tokens.parse(parseJson(text.toString("utf8")));
-      return { access, refresh, expiresAt };
+      return tokens.parse(parseJson(text.toString("utf8")));
     } catch {
       return undefined;
     }

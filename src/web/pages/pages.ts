@@ -1,6 +1,7 @@
 import { type Request, type RequestHandler, type Response, Router } from "express";
 import type { ApplicationName } from "../../core/model/brand.js";
 import { changeRequestKey, identityKey } from "../../core/model/change-request.js";
+import { groupedBy } from "../../core/model/collections.js";
 import { safeMessage, StoredValueUnreadable, StoreUnavailable } from "../../core/model/errors.js";
 import type { Lock, Waiting } from "../../core/model/lock.js";
 import { ROLES } from "../../core/model/settings.js";
@@ -81,12 +82,7 @@ async function locksPage(query: unknown, reader: Reader, parts: PageParts): Prom
 type Held = readonly [Lock, ...Lock[]];
 
 function byHolder(locks: readonly Lock[]): readonly Held[] {
-  const holders = new Map<string, Held>();
-  for (const lock of locks) {
-    const key = identityKey(lock.holder);
-    const known = holders.get(key);
-    holders.set(key, known === undefined ? [lock] : [...known, lock]);
-  }
+  const holders = groupedBy(locks, ({ holder }) => identityKey(holder));
   return [...holders.values()].sort((left, right) => (oldest(left) < oldest(right) ? -1 : 1));
 }
 
