@@ -1,5 +1,6 @@
 import { createHash } from "node:crypto";
-import { IN_CLUSTER, isUrl } from "../core/model/application.js";
+import { IN_CLUSTER } from "../core/model/application.js";
+import { isUrl } from "../core/model/effect.js";
 import type { ShownDeployment } from "../core/ports/code-host.js";
 
 /**

@@ -370,10 +370,7 @@ export class Questions {
       this.context.signal.throwIfAborted();
       if (this.#late.signal.aborted) return withoutAnswer(planned, this.#why);
       const { application } = planned;
-      this.context.log.warn(
-        { application, err: error },
-        "could not ask Kubernetes about the changes of an application",
-      );
+      this.context.log.warn({ application, err: error }, "could not ask Kubernetes about an application's changes");
       return withoutAnswer(planned, safeMessage(error));
     }
   }

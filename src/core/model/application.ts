@@ -391,11 +391,6 @@ export function destinationOf({ destination }: ApplicationSpec): Destination {
   return { cluster: cluster === "in-cluster" ? IN_CLUSTER : cluster.replace(/\/+$/, ""), namespace: text(namespace) };
 }
 
-/** Whether a cluster is written as its address, and not as its name. */
-export function isUrl(cluster: string): boolean {
-  return /^https?:\/\//i.test(cluster);
-}
-
 function text(value: unknown): string {
   return typeof value === "string" ? value : "";
 }

@@ -1,4 +1,4 @@
-import { type Destination, isUrl } from "./application.js";
+import type { Destination } from "./application.js";
 import type { ApplicationName, Revision } from "./brand.js";
 import type { Json, JsonObject } from "./json.js";
 import type { DefinedIn, RuledApplication } from "./settings.js";
@@ -136,6 +136,11 @@ export function mapMembers(object: JsonObject, change: (member: Json, name: stri
     if (member !== undefined) members.push([name, change(member, name)]);
   }
   return Object.fromEntries(members);
+}
+
+/** Whether a cluster is written as its address, and not as its name. */
+export function isUrl(cluster: string): boolean {
+  return /^https?:\/\//i.test(cluster);
 }
 
 /** Whether two destinations are in one cluster. It has an address and a name, and svc cannot see which belong together. */

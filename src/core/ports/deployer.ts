@@ -73,7 +73,7 @@ export interface Deployer {
   ): Promise<ReadonlyMap<string, readonly ApplicationName[]>>;
   /** One application, never cached. Undefined if it does not exist or is not visible. */
   findApplication(name: ApplicationName, signal?: AbortSignal): Promise<LiveApplication | undefined>;
-  /** Whether an application that was in this project does not exist any more; false if svc may only not see it. */
+  /** Whether an application is gone from its project, and svc sees it in no other; false if svc may not read the project. */
   isGone(name: ApplicationName, project: string): Promise<boolean>;
   /** Rendered manifests, without traces of a temporary Application's name or of Argo CD's resource tracking. */
   renderManifests(request: RenderRequest, signal: AbortSignal): Promise<JsonText<readonly Manifest[]>>;

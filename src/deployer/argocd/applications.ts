@@ -324,7 +324,6 @@ export function isTemporary({ metadata: { name, labels } }: Labelled): boolean {
  * @returns How many. Logs each that it cannot delete, and continues.
  */
 export async function sweep({ client, clock, log, serverSettings }: Parts, now: Date): Promise<number> {
-  const settings = await serverSettings();
   const query = { selector: `${LABELS.temporary}=true`, fields: LIST_FIELDS };
   // One without a readable expiry was not created by svc, and stays.
   const isLeftOver = (item: Labelled) =>
@@ -333,7 +332,7 @@ export async function sweep({ client, clock, log, serverSettings }: Parts, now: 
   for (const item of await getItems(client, "temporary Applications", { query })) {
     const parsed = applicationItem.safeParse(item);
     if (!parsed.success || !isLeftOver(parsed.data)) continue;
-    const target = toApplication(parsed.data, settings);
+    const target = toApplication(parsed.data, await serverSettings());
     try {
       // A new run may have taken the name since, with a new expiry, so the present object decides.
       if (await removeTemporary(client, clock, { target, created: false, only: isLeftOver })) deleted += 1;

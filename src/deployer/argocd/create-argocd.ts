@@ -35,7 +35,7 @@ import {
 import { createApplications, createServerSettings, isTemporary, keep, rolloutLines, sweep } from "./applications.js";
 import { ArgoCdFailure, ifVisible, notLoggedIn, parseAnswer, readableText } from "./argocd-failure.js";
 import { type ArgoCdConfig, type Call, type Client, createClient } from "./client.js";
-import { requireExactNumbers, requireReconciled, withReadPaths } from "./kept-definition.js";
+import { requireWritable, withReadPaths } from "./kept-definition.js";
 import { createLiveResources, type RecentAnswers } from "./live-resources.js";
 import { createRender } from "./render.js";
 import { createSync } from "./sync.js";
@@ -97,12 +97,11 @@ export function createArgoCd(
 
     async updateSpec(application, spec) {
       applications.forget();
-      requireReconciled(application);
       if (isSwitchedOff(spec) && isOlder(await version.get(), "3.1") === true) {
         const message = `this Argo CD does not know syncPolicy.automated.enabled: the definition of ${application.name} would turn auto-sync on. Leave "automated" out`;
         throw new ArgoCdFailure("refused", message);
       }
-      requireExactNumbers(application, spec);
+      requireWritable(application, spec);
       return updateSpec(parts, application, spec);
     },
 

@@ -72,8 +72,14 @@ function asStored(planned: Json | undefined, stored: Json | undefined, block?: s
   );
 }
 
-/** Refuses to replace a definition with an integer of more than 53 bits, which svc could not put back as it was. @throws {ArgoCdFailure} */
-export function requireExactNumbers({ name, spec }: Application, written: ApplicationSpec): void {
+/**
+ * Refuses to replace the definition of an application that Argo CD leaves alone, or one with an integer of more than 53 bits, which
+ * svc could not put back as it was.
+ * @throws {ArgoCdFailure}
+ */
+export function requireWritable(application: Application, written: ApplicationSpec): void {
+  requireReconciled(application);
+  const { name, spec } = application;
   if (![spec, written].some(hasLargeNumber)) return;
   const message = `the definition of ${name} has an integer of more than 53 bits, which svc could not put back as it is: write it as text, in quotes`;
   throw new ArgoCdFailure("refused", message);
