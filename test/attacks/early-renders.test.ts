@@ -1,5 +1,5 @@
 import { describe, expect, test } from "@jest/globals";
-import { HOSTS, REPOSITORY, startBot, type Bot } from "../scenarios/bot.js";
+import { HOSTS, REPOSITORY, startBot, USUAL_RENDERS, type Bot } from "../scenarios/bot.js";
 import { applicationResource, changeOf } from "../scenarios/resources.js";
 
 const RENDER = /\/applications\/([^/]+)\/manifests$/;
@@ -36,7 +36,7 @@ async function branchOff(bot: Bot, name: string): Promise<void> {
 
 describe.each(HOSTS)("a pushed head that svc has not read yet, on %s", (host) => {
   test("is rendered where it is planned by itself and nothing changed that decides about it", async () => {
-    const bot = await startBot({ host, git: true });
+    const bot = await startBot({ host, git: true, config: USUAL_RENDERS });
     const one = await bot.open(changeOf(["api", "web"]));
     const rendered = bot.asked("argocd", { path: /\/manifests$/, nth: 2 });
     bot.meanwhile("forge", { path: /\.git\/info\/refs$/ }, () => rendered);
@@ -60,7 +60,7 @@ describe.each(HOSTS)("a pushed head that svc has not read yet, on %s", (host) =>
       },
     ],
   ])("is not rendered where the change request %s", async (_, act) => {
-    const bot = await startBot({ host, git: true });
+    const bot = await startBot({ host, git: true, config: USUAL_RENDERS });
     const one = await bot.open(changeOf(["api", "web"]));
     await act(bot, one);
     await bot.idle();
@@ -94,7 +94,14 @@ describe.each(HOSTS)("a pushed head that svc has not read yet, on %s", (host) =>
 
   test("is rendered for three applications at most for each render that runs at a time", async () => {
     const applications = ["a", "b", "c", "d", "e"];
-    const bot = await startBot({ host, git: true, applications, config: { deployer: { render_concurrency: 1 } } });
+    const bot = await startBot({
+      host,
+      git: true,
+      applications,
+      config: {
+        deployer: { ...USUAL_RENDERS.deployer, render_concurrency: 1 },
+      },
+    });
     const one = await bot.open(changeOf(applications));
     const third = bot.asked("argocd", { path: RENDER, nth: 3 });
     bot.meanwhile("forge", { path: /\.git\/info\/refs$/ }, () => third);
@@ -103,7 +110,7 @@ describe.each(HOSTS)("a pushed head that svc has not read yet, on %s", (host) =>
   });
 
   test("is not rendered with a definition that Argo CD lists and no plan has seen", async () => {
-    const bot = await startBot({ host, git: true });
+    const bot = await startBot({ host, git: true, config: USUAL_RENDERS });
     const one = await bot.open(changeOf(["web"]));
     redefineWeb(bot);
     // The service keeps the list of applications for ten seconds.
@@ -116,6 +123,7 @@ describe.each(HOSTS)("a pushed head that svc has not read yet, on %s", (host) =>
     const bot = await startBot({
       host,
       git: true,
+      config: USUAL_RENDERS,
       files: () => ({ "apps/web/kustomization.yaml": "resources: [configmap.yaml]\n" }),
     });
     const one = await bot.open(changeOf(["web"]));
@@ -123,18 +131,18 @@ describe.each(HOSTS)("a pushed head that svc has not read yet, on %s", (host) =>
     const asked = bot.asked("argocd", { path: RENDER });
     bot.meanwhile("forge", { path: /\.git\/info\/refs$/ }, () => asked);
     const head = await bot.push(one, changeOf(["web"], "3"));
-    expect(bot.lastComment(one)).toMatch(/\+\s+value: "3"/);
+    expect(bot.lastComment(one)).toMatch(/-\s+value: "1"\n\+\s+value: "3"/);
     expect(renderedAt(bot, head).length).toBeGreaterThan(1);
   });
 
   test("is asked for again if that failed, and what no plan needs any more is not shown", async () => {
-    const bot = await startBot({ host, git: true });
+    const bot = await startBot({ host, git: true, config: USUAL_RENDERS });
     const one = await bot.open(changeOf(["api", "web"]));
     // svc does not repeat such a call by itself.
     const failing = { kind: "status", status: 400, body: "{}" } as const;
     bot.argocd.faults.add({ path: /\/applications\/web\/manifests$/, times: 1, fault: failing });
     const head = await bot.push(one, { ...changeOf(["api"], "1"), ...changeOf(["web"], "3") });
-    expect(bot.lastComment(one)).toMatch(/\+\s+value: "3"/);
+    expect(bot.lastComment(one)).toMatch(/-\s+value: "1"\n\+\s+value: "3"/);
     expect(bot.lastComment(one)).not.toContain("could not be evaluated");
     expect(renderedAt(bot, head).filter((name) => name === "web")).toEqual(["web", "web"]);
   });
