@@ -248,6 +248,14 @@ export class GitHubForge implements Forge {
     await this.#announce(pull, { action: "closed" }, person);
   }
 
+  /** Somebody makes a stack of them, the lowest first. */
+  async stack(repository: string, numbers: readonly number[], base = "main"): Promise<void> {
+    for (const pull of numbers.map((number) => this.#pull(repository, number))) {
+      pull.stackBase = base;
+      await this.#announce(pull, { action: "stacked" }, pull.author);
+    }
+  }
+
   useMergeQueue(repository: string, branch = "main", needsWrite = false): void {
     const place = this.#world.repository(repository);
     place.mergeQueues.set(branch, []);

@@ -40,6 +40,10 @@ async function merge(world: World, pull: Pull, wish: MergeWish): Promise<MergeRe
   const { repository } = pull;
   if (pull.state !== "open") return { status: 405, message: "Pull Request is not mergeable" };
   if (pull.draft) return { status: 405, message: "Pull Request is still a draft" };
+  if (pull.stackBase !== undefined) {
+    const message = "This pull request is part of a stack and must be merged using the asynchronous merge REST API.";
+    return { status: 403, message };
+  }
   if (wish.sha !== undefined && wish.sha !== pull.headSha) {
     return { status: 409, message: "Head branch was modified. Review and try the merge again." };
   }

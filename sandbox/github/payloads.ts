@@ -18,7 +18,7 @@ import {
 
 export type PullAction =
   | { readonly action: "opened" | "reopened" | "closed" | "ready_for_review" | "converted_to_draft" }
-  | { readonly action: "enqueued" | "dequeued" }
+  | { readonly action: "enqueued" | "dequeued" | "stacked" }
   | { readonly action: "synchronize"; readonly before: string; readonly after: string }
   | { readonly action: "edited"; readonly changes: JsonObject }
   | { readonly action: "labeled"; readonly label: string };
@@ -26,7 +26,7 @@ export type PullAction =
 /** Body of a `pull_request` event. */
 export async function pullPayload(world: World, pull: Pull, what: PullAction, sender: Person): Promise<JsonObject> {
   // There are no examples of these. They have the members of an opened one, and an edited one has `changes`.
-  const hasNone = ["edited", "enqueued", "dequeued"].includes(what.action);
+  const hasNone = ["edited", "enqueued", "dequeued", "stacked"].includes(what.action);
   const example = examplePayload("pull_request", hasNone ? "opened" : what.action);
   const details = what.action === "labeled" ? { label: renderLabel(world, pull, what.label) } : what;
   return {

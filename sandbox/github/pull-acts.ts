@@ -30,6 +30,7 @@ export async function openPull(world: World, request: OpenRequest): Promise<Pull
     baseBranch: base,
     baseSha,
     merged: undefined,
+    stackBase: undefined,
     pendingReads: 0,
     updating: undefined,
   };

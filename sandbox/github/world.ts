@@ -42,6 +42,8 @@ export interface Pull extends Issue {
   /** The base branch's tip when the pull request last changed; it may be outdated. */
   baseSha: string;
   merged: { readonly at: string; readonly by: Person; readonly commit: string } | undefined;
+  /** The branch that its stack is merged into; undefined if it belongs to none. */
+  stackBase: string | undefined;
   /** How many more reads find the mergeability pending. */
   pendingReads: number;
   /** The newest update of its branch. */

@@ -76,6 +76,8 @@ type SharedDoubt =
   | { readonly kind: "cut-off"; readonly why: string }
   /** The host might refuse the next one, and it would stay green. */
   | { readonly kind: "used-up" }
+  /** Its host merges the whole stack into that branch. */
+  | { readonly kind: "stacked"; readonly into: string }
   /** A merge queue made the commit, and would merge the group. */
   | { readonly kind: "of-queue" }
   | { readonly kind: "not-listed" }
@@ -91,6 +93,8 @@ export function sharedDoubt(doubt: SharedDoubt, words: HostWords): StatusText {
       return pending(`${which}: ${doubt.why}`);
     case "used-up":
       return pending("this commit has nearly as many statuses as it can have: push a new one");
+    case "stacked":
+      return pending(`not planned for ${doubt.into}, which its stack is merged into: merge what is below it first`);
     case "of-queue":
       return pending("a merge queue made this commit: push another one");
     case "not-listed":
@@ -192,10 +196,7 @@ function ofPlan(facts: Facts, words: HostWords): StatusText {
   }
   if (awaiting.length > 0) {
     const waiting = namesOf(awaiting);
-    return {
-      state: "pending",
-      description: joined([awaits(awaiting, facts, words), approvalText(facts), taken(waiting, facts, words)], "; "),
-    };
+    return pending(joined([awaits(awaiting, facts, words), approvalText(facts), taken(waiting, facts, words)], "; "));
   }
   const [left] = bars;
   // No bar is green, whether or not it has words of its own.

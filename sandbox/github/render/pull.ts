@@ -47,6 +47,8 @@ export function renderSimplePull(world: World, pull: Pull): JsonObject {
     author_association: associationOf(world, pull.repository, pull.author),
     auto_merge: null,
     active_lock_reason: null,
+    // https://docs.github.com/pull-requests/reference/stacked-pull-requests-apis-and-webhooks
+    ...(pull.stackBase === undefined ? {} : { stack: { base: { ref: pull.stackBase, sha: pull.baseSha } } }),
   };
 }
 

@@ -38,6 +38,8 @@ export interface ChangeRequest extends ChangeRequestRef {
   readonly fork: boolean;
   readonly headBranch: string;
   readonly baseBranch: string;
+  /** The branch that the host merges it into, with all those that it is stacked upon; absent if that is the base branch. */
+  readonly stackBase?: string | undefined;
   /** What an empty or `HEAD` target revision means. */
   readonly defaultBranch: string;
   readonly headRevision: Revision;

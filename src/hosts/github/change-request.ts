@@ -47,6 +47,8 @@ const pullSchema = z.object({
       html_url: z.string().max(2000).nullish(),
     }),
   }),
+  /** Of the stack that it belongs to: https://docs.github.com/pull-requests/reference/stacked-pull-requests */
+  stack: z.object({ base: z.object({ ref: z.string().min(1).max(1000) }) }).nullish(),
 });
 type Pull = z.output<typeof pullSchema>;
 
@@ -100,6 +102,7 @@ function changeOf(
   server: HostServer,
 ): ChangeRequest {
   const { full_name: fullName, clone_url, ssh_url, html_url } = pull.base.repo;
+  const stackBase = pull.stack?.base.ref;
   return {
     host: "hosta",
     repository: change.repository,
@@ -113,6 +116,7 @@ function changeOf(
     fork: pull.head.repo?.id !== pull.base.repo.id,
     headBranch: pull.head.ref,
     baseBranch: pull.base.ref,
+    ...(stackBase === pull.base.ref ? {} : { stackBase }),
     defaultBranch: pull.base.repo.default_branch,
     headRevision: pull.head.sha,
     ...at,

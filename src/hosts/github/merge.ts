@@ -40,9 +40,9 @@ export async function merge(
   let intent: MergeIntent | undefined;
   for (let attempt = 0; ; attempt += 1) {
     intent = await confirm();
-    if (intent === undefined || (await getPull(client, change)).base.ref !== change.baseBranch) {
-      return { kind: "barred" };
-    }
+    const before = intent && (await getPull(client, change));
+    if (intent === undefined || before?.base.ref !== change.baseBranch) return { kind: "barred" };
+    if (before.stack) return { kind: "refused", reason: STACKED };
     const attempted = await tryMerge(client, change, intent, clock);
     if (attempted === "merged") break;
     const pause = MERGE_PAUSES_MS[attempt];
@@ -69,6 +69,9 @@ export async function merge(
   const note = await deleteSourceBranch(change, intent, access, client.pastLimit);
   return { kind: "merged", note };
 }
+
+const STACKED =
+  "It is part of a stack, which GitHub merges from below, up to the pull request whose merge is asked for. svc does not ask for that: merge it by hand, beginning with the lowest.";
 
 const QUEUED = { kind: "queued", in: "GitHub's merge queue" } as const;
 

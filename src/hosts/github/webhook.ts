@@ -76,6 +76,7 @@ function translatePullRequest(delivery: string, payload: unknown): Translation {
     case "converted_to_draft":
     case "enqueued":
     case "dequeued":
+    case "stacked":
       return { ...origin, kind: "reviewed" };
     case "edited":
       if (changes?.base === undefined || changes.base === null) return { ignored: "the base branch did not change" };

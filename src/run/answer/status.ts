@@ -81,12 +81,15 @@ export async function forgetStatus(ref: ChangeRequestRef, run: Run): Promise<voi
  */
 export async function setStatusText(
   change: ChangeRequest,
-  { state, description }: StatusText,
+  text: StatusText,
   url: string,
   run: Run,
   unlessShown = false,
 ): Promise<boolean> {
   if (!hasCommitStatus(run)) return false;
+  const { stackBase: into } = change;
+  const isDoubtful = into !== undefined && text.state === "success";
+  const { state, description } = isDoubtful ? sharedDoubt({ kind: "stacked", into }, run.hostWords[change.host]) : text;
   const own = { change: headRef(change), state, description, url };
   const { headRevision, pipeline = "" } = change;
   const digest = digestOf([headRevision, state, description, url, pipeline]);

@@ -53,6 +53,12 @@ test("is not tried unless it is confirmed, nor into another base branch", async 
   expect(await host.merge(change, keep)).toEqual({ kind: "barred" });
 });
 
+test("is not tried in a stack, which GitHub merges in another way, and says so", async () => {
+  const { host, api } = githubUnderTest();
+  api.get(PULL).reply(200, pull({ stack: { id: 1, position: 1, size: 2, base: { ref: "main", sha: OTHER } } }));
+  expect(await host.merge(change, keep)).toEqual({ kind: "refused", reason: expect.stringMatching(/stack.*by hand/) });
+});
+
 test("is confirmed again after the pause that a limit asks for", async () => {
   const { host, api, clock } = githubUnderTest();
   api.get(PULL).reply(200, pull());

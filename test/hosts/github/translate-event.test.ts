@@ -50,6 +50,7 @@ describe("GitHub's events", () => {
     ],
     ["made a draft", "pull_request", pull(CONVERTED_TO_DRAFT), { kind: "reviewed" }],
     ["queued", "pull_request", pull(OPENED, { action: "enqueued" }), { kind: "reviewed" }],
+    ["put into a stack", "pull_request", pull(OPENED, { action: "stacked" }), { kind: "reviewed" }],
     ["taken out of a queue", "pull_request", pull(OPENED, { action: "dequeued" }), { kind: "reviewed" }],
     ["labeled", "pull_request", pull(OPENED, { action: "labeled" }), ignored],
     ["opened from a deleted fork", "pull_request", pull(OPENED, { pull_request: { head: { repo: null } } }), origin],
