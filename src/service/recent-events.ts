@@ -226,8 +226,9 @@ export class RecentEvents {
     const { polls, plans, marks, queue, clock, log } = this.parts;
     const { host, since } = place;
     const polled = polls.has(host.id);
+    const began = clock.now();
     const activity = await host.recentActivity(place, new Date(since.getTime() - SKEW_MS));
-    const now = (polled ? activity.at : undefined)?.getTime() ?? clock.now().getTime();
+    const now = ((polled ? activity.at : undefined) ?? began).getTime();
     // What stays unsettled now is examined again next time.
     let until = polled ? now : now - ON_ITS_WAY_MS;
     let found = 0;

@@ -5,6 +5,7 @@ import { HostFailure } from "../../src/core/model/errors.js";
 import type { HostEvent } from "../../src/core/model/event.js";
 import type { CodeHost, RecentActivity, RecentComment, RecentHead } from "../../src/core/ports/code-host.js";
 import type { EventQueue } from "../../src/core/ports/event-queue.js";
+import type { LockStore } from "../../src/core/ports/stores.js";
 import { RecentEvents } from "../../src/service/recent-events.js";
 import { createMemoryStores } from "../../src/store/memory/memory-stores.js";
 import { RedisConnection } from "../../src/store/redis/connection.js";
@@ -21,7 +22,14 @@ const repository = repositoryName("acme/deploy");
  */
 function startPolling(most: number, broken: readonly string[] = [], connection?: RedisConnection) {
   const [clock, comments, found] = [new ManualClock(), [] as RecentComment[], new Map<string, HostEvent>()];
-  const now = { name: repository, fails: false, hidden: false, heads: [] as readonly RecentHead[] };
+  const now = {
+    name: repository,
+    fails: false,
+    hidden: false,
+    heads: [] as readonly RecentHead[],
+    /** Happens once a look has read what it tells, before its answer is there. */
+    meanwhile: (): void => undefined,
+  };
   const host = {
     id: "hostb",
     self: () => Promise.resolve({ id: "1", login: "svc", bot: true }),
@@ -35,7 +43,9 @@ function startPolling(most: number, broken: readonly string[] = [], connection?:
       if (broken.includes(name)) return Promise.reject(new HostFailure("forbidden", "merge requests are disabled"));
       const told = comments.filter(({ createdAt }) => createdAt >= since).slice(0, most);
       const readTo = told.length < most ? undefined : told.at(-1)?.createdAt;
-      return Promise.resolve({ at: clock.now(), readTo, heads: now.heads, closed: [], comments: told });
+      const at = clock.now();
+      now.meanwhile();
+      return Promise.resolve({ at, readTo, heads: now.heads, closed: [], comments: told });
     },
   } as Partial<CodeHost> as CodeHost;
   const queue: Partial<EventQueue> = {
@@ -43,10 +53,10 @@ function startPolling(most: number, broken: readonly string[] = [], connection?:
     knows: ({ delivery }) => Promise.resolve(found.has(delivery)),
     isBusy: () => Promise.resolve(false),
   };
-  const events = new RecentEvents({
+  const parts = {
     ...createMemoryStores(clock),
     hosts: { hostb: host },
-    polls: new Map([["hostb", MINUTE_MS]]),
+    polls: new Map([["hostb", MINUTE_MS]] as const),
     allowedRepos: [],
     commandWord: "svc",
     queue: queue as EventQueue,
@@ -54,9 +64,17 @@ function startPolling(most: number, broken: readonly string[] = [], connection?:
     connection,
     clock,
     log: recordingLog(),
-  });
+  };
+  const events = new RecentEvents(parts);
+  const held = { list: () => Promise.resolve([{ holder: { host: "hostb", repository, number: 1 } }]) };
+  const beside = new RecentEvents({ ...parts, polls: new Map(), locks: held as unknown as LockStore });
   return {
     now,
+    /** Looks for lost webhooks of a host that sends them. */
+    async findLost(afterMs: number) {
+      clock.advance(afterMs);
+      await beside.findLost();
+    },
     comment(number: number) {
       const change = { host: "hostb", repository, number } as const;
       const author = { id: "2", login: "ana", bot: false };
@@ -179,4 +197,17 @@ test("a head is found in a new repository under a name although it was found in 
     await line.poll(5 * MINUTE_MS);
   }
   expect(line.repositories()).toEqual(["7", "8"]);
+});
+
+test("what happens while a look takes minutes, as at the host's limit, is found by the next one", async () => {
+  const line = startPolling(2);
+  await line.findLost(0);
+  line.now.meanwhile = () => {
+    line.comment(1);
+    line.wait(5 * MINUTE_MS);
+  };
+  await line.findLost(5 * MINUTE_MS);
+  line.now.meanwhile = () => undefined;
+  await line.findLost(5 * MINUTE_MS);
+  expect(line.found()).toEqual([1]);
 });
