@@ -11,7 +11,7 @@ import {
 } from "../http/redis.js";
 import { EventRun } from "./event-run.js";
 import { createInProcessQueue, fieldsOf, MAX_ASIDE, type QueueOptions, type QueueTiming } from "./in-process.js";
-import { BELL_CHANNEL, LaneStore, type Pushed, type Taken } from "./lane-store.js";
+import { BELL_CHANNEL, LaneStore, type Pushed, readEventRecord, type Taken, UNTOLD_KEY } from "./lane-store.js";
 
 /** The events of a killed replica resume after its lease and at most two looks: within 20 seconds. */
 const QUEUE_TIMING: QueueTiming = {
@@ -107,6 +107,16 @@ class DurableQueue implements EventQueue {
 
   async isBusy(change: ChangeRequestRef): Promise<boolean> {
     return (await this.#refused.isBusy(change)) || this.#lanes.isBusy(change);
+  }
+
+  async pushUntold(): Promise<void> {
+    const { connection } = this.#options;
+    const untold = await connection.run((redis) => redis.hgetall(UNTOLD_KEY));
+    for (const [key, text] of Object.entries(untold)) {
+      const isOurs = (await connection.run((redis) => redis.hdel(UNTOLD_KEY, key))) === 1;
+      const event = readEventRecord(text)?.event;
+      if (isOurs && event !== undefined) await this.push(event);
+    }
   }
 
   async idle(): Promise<void> {

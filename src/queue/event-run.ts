@@ -1,9 +1,9 @@
 import * as z from "zod";
 import { applicationName, revision } from "../core/model/brand.js";
-import { LeaseLost, StoredValueUnreadable, StoreUnavailable } from "../core/model/errors.js";
+import { ifReadable, LeaseLost, StoredValueUnreadable, StoreUnavailable } from "../core/model/errors.js";
 import { isJsonObject, parseJson } from "../core/model/json.js";
 import type { Lock } from "../core/model/lock.js";
-import { isNoted, type NotedResult, type RunNotes } from "../core/model/progress.js";
+import { hasDone, isNoted, type NotedResult, type RunNotes } from "../core/model/progress.js";
 import { type RunEnd, type RunJournal, Stopped, type StopReason } from "../core/ports/event-queue.js";
 import type { StoreConnection } from "../http/redis.js";
 import { STORE_TITLE } from "../names.js";
@@ -144,7 +144,8 @@ export class EventRun {
   async #end(end: RunEnd): Promise<Followed | undefined> {
     const { lanes, timing } = this.parts;
     const handedBack = isHandedBack(this.#abort.signal);
-    const { kills, failures } = this.taken;
+    const { kills, failures, event } = this.taken;
+    const journal = new RedisJournal(this.parts.connection, event.delivery);
     const isDropped = kills >= MAX_KILLS_ANSWERED;
     const retryAfter = isDropped ? undefined : timing.retryAfterMs[failures];
     const failed = isDropped ? "dropped" : retryAfter === undefined ? "failed" : "retry";
@@ -153,7 +154,9 @@ export class EventRun {
     for (;;) {
       if (this.#abandoned) return undefined;
       try {
-        return { hasMore: (await lanes.end(this.taken, how, delayMs)) === "more", delayMs };
+        const isUntold = how === "failed" && hasDone(await ifReadable(journal.read(), {}));
+        const ending = isUntold ? "untold" : how;
+        return { hasMore: (await lanes.end(this.taken, ending, delayMs)) === "more", delayMs };
       } catch (error) {
         if (!(error instanceof StoreUnavailable)) throw error;
         await new Promise((resolve) => setTimeout(resolve, END_RETRY_MS));

@@ -1,7 +1,7 @@
 import { changeRequestKey, type ChangeRequestRef, identityKey } from "../core/model/change-request.js";
 import { nextTurn } from "../core/model/collections.js";
 import type { HostEvent } from "../core/model/event.js";
-import type { RunNotes } from "../core/model/progress.js";
+import { hasDone, type RunNotes } from "../core/model/progress.js";
 import type { Clock } from "../core/ports/clock.js";
 import {
   type EventQueue,
@@ -37,6 +37,9 @@ export interface QueueTiming {
 /** Hosts repeat a delivery for up to three days; ids are kept a day longer. */
 export const IDS_KEPT_MS = 4 * 24 * 60 * 60 * 1000;
 
+/** For how long a result that could not be told is told again. */
+export const UNTOLD_KEPT_MS = 6 * 60 * 60 * 1000;
+
 /** An event is new if none of its ids was accepted before. Not every host signs the delivery id, so a comment has its own. */
 export function idsOf(event: HostEvent): readonly string[] {
   if (event.kind !== "commented") return [event.delivery];
@@ -68,13 +71,20 @@ export class MemoryJournal implements RunJournal {
 const STOP_WITHIN_MS = 1000;
 
 const MAX_IDS = 100_000;
-const MAX_JOURNALS = 1000;
+const MAX_FAILED = 1000;
 
 class QueueClosed extends Error {
   override readonly name = "QueueClosed";
   constructor() {
     super("the service is shutting down and accepts no more events");
   }
+}
+
+/** A run that failed, by which an event that comes again goes on; `at` is when its first attempt began, in milliseconds since 1970. */
+interface FailedRun {
+  readonly event: HostEvent;
+  readonly journal: MemoryJournal;
+  readonly at: number;
 }
 
 /** A queue in memory: events that have not run are lost when the process ends. */
@@ -89,7 +99,7 @@ class InProcessQueue implements EventQueue {
   readonly #lanes = new Map<string, Lane>();
   /** Keys of the lanes whose next event may start, in order. */
   readonly #ready = new Set<string>();
-  readonly #journals = new Map<string, MemoryJournal>();
+  readonly #failed = new Map<string, FailedRun>();
   #running = 0;
   #aside = 0;
   #whenIdle: (() => void)[] = [];
@@ -115,6 +125,13 @@ class InProcessQueue implements EventQueue {
 
   knows(event: HostEvent): Promise<boolean> {
     return Promise.resolve(idsOf(event).some((id) => this.#accepted.timeOf(id) !== undefined));
+  }
+
+  async pushUntold(): Promise<void> {
+    const since = this.#options.clock.now().getTime() - UNTOLD_KEPT_MS;
+    for (const { event, journal, at } of [...this.#failed.values()]) {
+      if (at > since && hasDone(await journal.read())) await this.push(event);
+    }
   }
 
   isBusy(change: ChangeRequestRef): Promise<boolean> {
@@ -177,8 +194,13 @@ class InProcessQueue implements EventQueue {
   }
 
   async #run(key: string, lane: Lane, event: HostEvent, signal: AbortSignal): Promise<void> {
-    const journal = this.#journals.get(event.delivery) ?? new MemoryJournal();
-    const again = this.#journals.delete(event.delivery);
+    const failed = this.#failed.get(event.delivery) ?? {
+      event,
+      journal: new MemoryJournal(),
+      at: this.#options.clock.now().getTime(),
+    };
+    const { journal } = failed;
+    const again = this.#failed.delete(event.delivery);
     const confirm = () => Promise.resolve();
     let end: RunEnd = "failed";
     const place = { left: false };
@@ -197,7 +219,7 @@ class InProcessQueue implements EventQueue {
       else log.error({ err: error }, "run failed");
       if (error instanceof Stopped) end = "stopped";
     }
-    if (end === "failed") this.#allowRedelivery(event, journal);
+    if (end === "failed") this.#allowRedelivery(failed);
     // A lane may hold a thousand comments, and everybody else needs the event loop between them.
     if (lane.waiting.length > 0) await nextTurn();
     lane.done();
@@ -209,12 +231,12 @@ class InProcessQueue implements EventQueue {
     if (this.#lanes.size === 0) for (const resolve of this.#whenIdle.splice(0)) resolve();
   }
 
-  #allowRedelivery(event: HostEvent, journal: MemoryJournal): void {
-    this.#accepted.remove(idsOf(event));
-    this.#journals.set(event.delivery, journal);
-    for (const oldest of this.#journals.keys()) {
-      if (this.#journals.size <= MAX_JOURNALS) break;
-      this.#journals.delete(oldest);
+  #allowRedelivery(run: FailedRun): void {
+    this.#accepted.remove(idsOf(run.event));
+    this.#failed.set(run.event.delivery, run);
+    for (const oldest of this.#failed.keys()) {
+      if (this.#failed.size <= MAX_FAILED) break;
+      this.#failed.delete(oldest);
     }
   }
 }

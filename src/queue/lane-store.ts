@@ -7,7 +7,7 @@ import { parseJson } from "../core/model/json.js";
 import type { QueueBacklog } from "../core/ports/event-queue.js";
 import { type RedisClient, RedisScript, type StoreConnection } from "../http/redis.js";
 import { HOST_IDS, KEYS } from "../names.js";
-import { IDS_KEPT_MS, idsOf } from "./in-process.js";
+import { IDS_KEPT_MS, idsOf, UNTOLD_KEPT_MS } from "./in-process.js";
 
 interface EventRecord {
   readonly event: HostEvent;
@@ -33,6 +33,8 @@ const MAX_LANES = 1000;
 
 const LANES_KEY = `${KEYS.queue}:lanes`;
 const READY_KEY = `${KEYS.queue}:ready`;
+/** A hash: the records of events that failed after they had done something, by the keys of their journals. */
+export const UNTOLD_KEY = `${KEYS.queue}:untold`;
 /** Rung when a change request is announced: all replicas listen. */
 export const BELL_CHANNEL = `${KEYS.queue}:bell`;
 
@@ -65,9 +67,9 @@ type Attempt =
 type Renewed = { readonly kind: "lost" } | { readonly kind: "kept"; readonly stop: string };
 /**
  * What becomes of an event after its run: `again` and `retry` run it once more, and only `retry` counts as a failure. One that is
- * `dropped` has failed as well, and nobody looks for it.
+ * `dropped` has failed as well, and nobody looks for it; one that is `untold` has, and is kept to be pushed again.
  */
-type Ending = "done" | "failed" | "dropped" | "again" | "retry";
+type Ending = "done" | "failed" | "untold" | "dropped" | "again" | "retry";
 /** After "more" the caller announces the change request. */
 type Ended = "lost" | "empty" | "more";
 
@@ -156,7 +158,7 @@ export class LaneStore {
     const keys = [journalKey(event.delivery), ...idsOf(event).map(idKey)];
     const dropped = how === "dropped";
     const ending = dropped ? "failed" : how;
-    const state = ending === "again" || ending === "retry" ? "accepted" : ending;
+    const state = ending === "again" || ending === "retry" ? "accepted" : ending === "done" ? "done" : "failed";
     const value = dropped ? DROPPED : idValue(state);
     return this.#end(change, keys, [fence, ending, text, value], delayMs);
   }
@@ -242,8 +244,8 @@ export class LaneStore {
     const { events, state, lease } = laneKeys(change);
     const [outcome] = await this.#call(
       END,
-      [events, state, LANES_KEY, lease, ...keys],
-      [change, ...args, STATE_KEPT_MS, delayMs],
+      [events, state, LANES_KEY, lease, UNTOLD_KEY, ...keys],
+      [change, ...args, STATE_KEPT_MS, delayMs, IDS_KEPT_MS - UNTOLD_KEPT_MS],
     );
     return outcome === "more" || outcome === "empty" ? outcome : "lost";
   }
@@ -388,7 +390,7 @@ function eventRecordOf({ again, at, event }: EventRecord): string {
 }
 
 /** Returns undefined for a damaged record and for one of another version. */
-function readEventRecord(text: string): EventRecord | undefined {
+export function readEventRecord(text: string): EventRecord | undefined {
   return record.safeParse(parseJson(text)).data;
 }
 

@@ -70,6 +70,7 @@ export function createChores(parts: ChoreParts) {
   const events = new RecentEvents({ ...parts, polls, allowedRepos, commandWord: config.server.command });
 
   async function makeUpForLostWebhooks(): Promise<void> {
+    await parts.queue.pushUntold();
     const open = await reconcile(parts);
     await markEnded(parts, oldLocks);
     await markOverdue(parts, config.comments.remindAfter, open);

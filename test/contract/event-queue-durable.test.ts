@@ -11,7 +11,7 @@ import type { HostEvent } from "../../src/core/model/event.js";
 import { type EventQueue, type RunEnd, type RunTicket, Stopped } from "../../src/core/ports/event-queue.js";
 import type { RedisClient } from "../../src/http/redis.js";
 import { createDurableQueue, type DurableQueueOptions } from "../../src/queue/durable.js";
-import { BELL_CHANNEL, LaneStore, type Taken } from "../../src/queue/lane-store.js";
+import { BELL_CHANNEL, journalKey, LaneStore, type Taken } from "../../src/queue/lane-store.js";
 import { RedisConnection } from "../../src/store/redis/connection.js";
 import { claimsInterval } from "../../src/store/shared-records.js";
 import { ManualClock } from "../manual-clock.js";
@@ -512,9 +512,12 @@ test("an event that was killed ten times is only answered, and the next one star
 
 test("an event whose answer is killed as well is dropped, and accepted if it is delivered again", async () => {
   const event = commented(1);
+  await raw.set(journalKey(event.delivery), '{"v":1,"result":{"kind":"unlocked"}}', "EX", 4 * 24 * 60 * 60);
   await kill(event, 12);
   const runs = new Runs();
   const { queue } = startReplica(runs.run, { timing: { retryAfterMs: [1, 1] } });
+  await queue.idle();
+  await queue.pushUntold();
   await queue.idle();
   expect(runs.started).toEqual([]);
   expect(await queue.push(event)).toBe(true);

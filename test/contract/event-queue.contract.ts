@@ -452,6 +452,36 @@ export function eventQueueContract(name: string, start: StartQueue, numRuns: num
       expect(await queue.push(event)).toBe(false);
     });
 
+    test("what failed after it had done something is pushed again on demand, until it is told; nothing else is", async () => {
+      const runs = new Runs();
+      const { queue } = start(1, runs.run);
+      const [done, refused, blank] = [commented(1), commented(2), commented(3)];
+      for (const event of [done, refused, blank]) await queue.push(event);
+      const notes = { result: { kind: "unlocked", released: [], notHeld: [], left: [], next: [] } } as const;
+      const refusal = { result: { kind: "refused", refusal: { reason: "head-moved" } } } as const;
+      for (const [position, noted] of [notes, refusal, undefined].entries()) {
+        await runs.haveStarted(position + 1);
+        if (noted !== undefined) await runs.tickets[position]?.journal.write(noted);
+        if (position === 0) await queue.pushUntold();
+        await runs.end(position, "failed");
+      }
+      await queue.idle();
+      for (const [position, end] of [
+        [3, "failed"],
+        [4, "done"],
+      ] as const) {
+        await queue.pushUntold();
+        await runs.haveStarted(position + 1);
+        expect(runs.tickets[position]?.again).toBe(true);
+        expect(await runs.tickets[position]?.journal.read()).toEqual(notes);
+        await runs.end(position, end);
+        await queue.idle();
+      }
+      await queue.pushUntold();
+      await queue.idle();
+      expect(runs.started).toEqual([done, refused, blank, done, done]);
+    });
+
     test("a run may act for its change request", async () => {
       const runs = new Runs();
       const { queue } = start(1, runs.run);

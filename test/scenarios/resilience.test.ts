@@ -139,6 +139,28 @@ describe.each(HOSTS)("requests to Argo CD that get lost on %s", (host) => {
     await bot.comment(one, "svc sync");
     expect(bot.liveValue("web")).toBe("5");
   });
+
+  test("a sync ends while the code host is away: the reconciler tells its result once the host is back, and merges", async () => {
+    const bot = await startBot({ host, config: { defaults: { auto_merge: true } } });
+    const one = await bot.open(changeOf(["web"]));
+    bot.expectChanges("sync web");
+    bot.meanwhile("argocd", { method: "POST", path: /\/web\/sync$/ }, () => {
+      bot.forge.faults.add({ fault: { kind: "drop" } });
+    });
+    await bot.comment(one, "svc sync");
+    await bot.service.reconcile();
+    await bot.idle();
+    bot.forge.faults.clear();
+    expect(bot.answers(one).filter((body) => body.includes("✅ succeeded"))).toEqual([]);
+    await bot.service.reconcile();
+    await bot.idle();
+    expect(bot.answers(one).filter((body) => body.includes("✅ succeeded"))).toHaveLength(1);
+    expect(bot.seen(one).state).toBe("merged");
+    await bot.service.reconcile();
+    await bot.idle();
+    expect(starts(bot)).toBe(1);
+    expect(bot.answers(one).filter((body) => body.includes("✅ succeeded"))).toHaveLength(1);
+  });
 });
 
 /** Requests that would start a sync of `web`. */

@@ -75,6 +75,11 @@ export function isNoted(result: { readonly kind?: unknown }): result is NotedRes
   return Object.entries(NOTED).some(([kind, noted]) => noted && kind === result.kind);
 }
 
+/** Whether a run has done something of which people have to hear. */
+export function hasDone({ started = [], result }: RunNotes): boolean {
+  return started.length > 0 || (result !== undefined && result.kind !== "refused" && result.kind !== "help");
+}
+
 /** One application that a run was about to deploy. */
 export interface StartedApplication {
   readonly application: ApplicationName;

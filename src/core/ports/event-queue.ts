@@ -38,6 +38,11 @@ export interface EventQueue {
    * again, unless it ended the processes that ran it. @throws {StoreUnavailable}
    */
   knows(event: HostEvent): Promise<boolean>;
+  /**
+   * Pushes again what failed after it had done something, such as a sync whose result the host did not take. Gives up some hours
+   * after that. @throws {StoreUnavailable}
+   */
+  pushUntold(): Promise<void>;
   /** Whether an event of this change request waits or runs on any replica. @throws {StoreUnavailable} */
   isBusy(change: ChangeRequestRef): Promise<boolean>;
   /** Resolves once nothing waits or runs on any replica. */
