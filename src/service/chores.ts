@@ -17,7 +17,7 @@ import type { Clock } from "../core/ports/clock.js";
 import type { CodeHost } from "../core/ports/code-host.js";
 import type { Deployer } from "../core/ports/deployer.js";
 import type { EventQueue } from "../core/ports/event-queue.js";
-import type { Log } from "../core/ports/log.js";
+import { leavesOut, type Log } from "../core/ports/log.js";
 import type { Notifications } from "../core/ports/notifications.js";
 import type {
   DeploymentStore,
@@ -262,10 +262,11 @@ interface ReconcileParts {
  */
 export async function reconcile(parts: ReconcileParts): Promise<ReadonlySet<string>> {
   await parts.reindex();
+  const skip = leavesOut(parts.log);
   const [locks, queues, records, shared] = await Promise.all([
-    parts.locks.list(),
-    parts.waiting.list(),
-    parts.deployments.list(),
+    parts.locks.list(undefined, skip),
+    parts.waiting.list(skip),
+    parts.deployments.list(skip),
     parts.statuses.listShared(),
   ]);
   const waiting = queues.flatMap(({ changes }) => changes);
@@ -298,10 +299,10 @@ export async function reconcile(parts: ReconcileParts): Promise<ReadonlySet<stri
 
 /** Marks whoever shows a lock that expired since the last look. No run released it, so nothing else marks them. */
 async function markEnded(
-  { locks, publisher, clock }: Pick<ChoreParts, "locks" | "publisher" | "clock">,
+  { locks, publisher, clock, log }: Pick<ChoreParts, "locks" | "publisher" | "clock" | "log">,
   oldLocks: ReturnType<typeof sharedOldLocks>,
 ): Promise<void> {
-  const [held, known] = await Promise.all([locks.list(), oldLocks.find("locks")]);
+  const [held, known] = await Promise.all([locks.list(undefined, leavesOut(log)), oldLocks.find("locks")]);
   const names = new Set(held.map(({ application }) => application));
   const before = known?.applications ?? [];
   for (const ended of before.filter((one) => !names.has(one))) await publisher.touched(ended);

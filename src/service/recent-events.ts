@@ -12,14 +12,14 @@ import {
   type InRepository,
   sameChangeRequest,
 } from "../core/model/change-request.js";
-import { HostFailure } from "../core/model/errors.js";
+import { HostFailure, ifReadable } from "../core/model/errors.js";
 import { foundHead, type HostEvent } from "../core/model/event.js";
 import type { Plan } from "../core/model/plan/plan.js";
 import type { AuditLog } from "../core/ports/audit.js";
 import type { Clock } from "../core/ports/clock.js";
 import type { CodeHost, RecentActivity, RecentComment, RecentHead } from "../core/ports/code-host.js";
 import type { EventQueue } from "../core/ports/event-queue.js";
-import type { Log } from "../core/ports/log.js";
+import { leavesOut, type Log } from "../core/ports/log.js";
 import type { DeploymentStore, LockStore, MarkStore, PlanStore } from "../core/ports/stores.js";
 import type { HostId } from "../names.js";
 import type { Publisher } from "../run/around/publisher.js";
@@ -141,11 +141,12 @@ export class RecentEvents {
   }
 
   async #mentioned(): Promise<readonly Place[]> {
-    const { audit, locks, deployments, hosts, polls, clock } = this.parts;
+    const { audit, locks, deployments, hosts, polls, clock, log } = this.parts;
+    const skip = leavesOut(log);
     const [entries, held, records] = await Promise.all([
-      audit.list({ limit: MAX_ENTRIES }),
-      locks.list(),
-      deployments.list(),
+      ifReadable(audit.list({ limit: MAX_ENTRIES }), []),
+      locks.list(undefined, skip),
+      deployments.list(skip),
     ]);
     const changes = [
       ...held.map(({ holder }) => holder),

@@ -1,4 +1,5 @@
 import { describe, expect, test } from "@jest/globals";
+import { applicationName } from "../../src/core/model/brand.js";
 import { changeRequestKey, identityKey } from "../../src/core/model/change-request.js";
 import { type HostId, KEYS } from "../../src/names.js";
 import { type LogLine } from "../recording-log.js";
@@ -176,6 +177,39 @@ describe.each(HOSTS)("the store on %s", (host) => {
     await connection?.run((connected) => connected.hset(`${KEYS.deployment}web`, identityKey(bot.ref(one)), '{"v":2}'));
     await bot.close(one);
     expect(await bot.locked(one)).toEqual([]);
+  });
+
+  test.each(["the webhook", "the reconciler, where the webhook is lost"])(
+    "what cannot be read of one application keeps no lock of another: %s releases it once its pull request is closed",
+    async (by) => {
+      const bot = await startOnRedis(host);
+      const [one, two] = [await bot.open(WEB), await bot.open(changeOf(["api"]))];
+      await bot.open(changeOf(["api"], "3"));
+      bot.expectChanges("sync api");
+      await bot.comment(two, "svc sync");
+      await bot.stores.connection?.run(async (connected) => {
+        await connected.set(`${KEYS.lock}api`, '{"v":2}');
+        await connected.zadd(`${KEYS.waiting}api`, 1, '{"v":2}');
+        await connected.hset(`${KEYS.deployment}api`, "other", '{"v":2}');
+        await connected.xadd(KEYS.audit, "*", "entry", '{"v":2}');
+      });
+      if (by === "the webhook") await bot.close(one);
+      else await bot.loseWebhooks(() => bot.close(one));
+      await bot.service.reconcile();
+      await bot.idle();
+      expect(await bot.stores.locks.find(applicationName("web"))).toBeUndefined();
+    },
+  );
+
+  test("a lock that cannot be read keeps nobody from a turn for another one", async () => {
+    const bot = await startOnRedis(host);
+    const both = await bot.open(changeOf(["api", "web"]));
+    const waiting = [await bot.open(changeOf(["api"], "3")), await bot.open(changeOf(["web"], "4"))] as const;
+    await bot.stores.locks.release(applicationName("web"), bot.ref(both));
+    await bot.stores.connection?.run((connected) => connected.set(`${KEYS.lock}api`, '{"v":2}'));
+    await bot.service.reconcile();
+    await bot.idle();
+    expect(await bot.stores.locks.find(applicationName("web"))).toMatchObject({ holder: bot.ref(waiting[1]) });
   });
 
   test("an approval that comes while the store is away is shown in the plan when it is back", async () => {

@@ -10,7 +10,7 @@ import {
 } from "../model/change-request.js";
 import { allInTurns } from "../model/collections.js";
 import type { Command } from "../model/command.js";
-import { ifReadable } from "../model/errors.js";
+import { ifReadable, type OnUnreadable } from "../model/errors.js";
 import type { LockAttempt } from "../model/lock.js";
 import type { ApplicationPlan, Plan, PlanLock } from "../model/plan/plan.js";
 import type { CommandResult } from "../model/result.js";
@@ -18,6 +18,7 @@ import { byNameAlone } from "../policy/effect-rules.js";
 import { judge } from "../policy/judge.js";
 import type { Clock } from "../ports/clock.js";
 import type { CommandContext, CommandPorts } from "../ports/context.js";
+import { leavesOut } from "../ports/log.js";
 import type { LockStore, WaitStore } from "../ports/stores.js";
 import { endStages } from "./next-stage.js";
 import { correctedTo, labelsFor, namesOf, plannedIn } from "./selection.js";
@@ -134,8 +135,12 @@ export async function releaseOthers(
 }
 
 /** The applications for whose lock a change request waits. */
-async function waitsFor(change: ChangeRequestRef, waiting: WaitStore): Promise<readonly ApplicationName[]> {
-  const queues = await waiting.list();
+async function waitsFor(
+  change: ChangeRequestRef,
+  waiting: WaitStore,
+  skip?: OnUnreadable,
+): Promise<readonly ApplicationName[]> {
+  const queues = await waiting.list(skip);
   const own = queues.filter(({ changes }) => changes.some((one) => sameChangeRequest(one, change)));
   return own.map(({ application }) => application);
 }
@@ -146,11 +151,19 @@ async function waitsFor(change: ChangeRequestRef, waiting: WaitStore): Promise<r
  */
 export async function isHolding(
   change: ChangeRequestRef,
-  { locks, waiting, deployments }: Pick<CommandPorts, "locks" | "waiting" | "deployments">,
+  ports: Pick<CommandPorts, "locks" | "waiting" | "deployments" | "log">,
 ): Promise<boolean> {
-  const records = ifReadable(deployments.ofChange(change), []);
-  const found = await Promise.all([locks.list(change), waitsFor(change, waiting), records]);
+  const found = await Promise.all(heldBy(change, ports));
   return found.flat().length > 0;
+}
+
+/** What a change request has locked, waits for and has deployed. What cannot be read keeps it from nothing else. */
+function heldBy(
+  change: ChangeRequestRef,
+  { locks, waiting, deployments, log }: Pick<CommandPorts, "locks" | "waiting" | "deployments" | "log">,
+) {
+  const skip = leavesOut(log);
+  return [locks.list(change, skip), waitsFor(change, waiting, skip), deployments.ofChange(change, skip)] as const;
 }
 
 /**
@@ -239,15 +252,11 @@ async function nextOf(
 export async function close(
   change: ChangeRequestRef,
   merged: boolean,
-  { locks, waiting, deployments, plans }: Pick<CommandPorts, "locks" | "waiting" | "deployments" | "plans">,
+  ports: Pick<CommandPorts, "locks" | "waiting" | "deployments" | "plans" | "log">,
 ): Promise<Extract<CommandResult, { readonly kind: "closed" }>> {
-  await endStages(change, { plans });
-  const [held, waits, records] = await Promise.all([
-    locks.list(change),
-    waitsFor(change, waiting),
-    // The locks are released in any case.
-    ifReadable(deployments.ofChange(change), []),
-  ]);
+  const { locks, waiting, deployments } = ports;
+  await endStages(change, ports);
+  const [held, waits, records] = await Promise.all(heldBy(change, ports));
   await Promise.all(waits.map((application) => waiting.leave(application, change)));
   await Promise.all(held.map(({ application }) => locks.release(application, change)));
   if (merged) await Promise.all(records.map(({ application }) => deployments.remove(application, change)));

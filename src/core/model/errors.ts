@@ -24,6 +24,9 @@ export class StoredValueUnreadable extends Error {
   override readonly name = "StoredValueUnreadable";
 }
 
+/** Is told of what a list leaves out because it cannot be read. Without one, the list throws. */
+export type OnUnreadable = (error: StoredValueUnreadable) => void;
+
 /** Waits for a stored value. @returns `otherwise` if this version of the service cannot read it. */
 export async function ifReadable<T, O>(reading: Promise<T>, otherwise: O): Promise<T | O> {
   try {

@@ -2,6 +2,7 @@ import type { Account } from "../model/account.js";
 import type { ApplicationName, Revision } from "../model/brand.js";
 import type { ChangeNote, ChangeRequestRef, HeadRef } from "../model/change-request.js";
 import type { Deployment } from "../model/deployment.js";
+import type { OnUnreadable } from "../model/errors.js";
 import type { Hold } from "../model/hold.js";
 import type { Lock, LockAttempt, LockRequest, Waiting } from "../model/lock.js";
 import type { Plan } from "../model/plan/plan.js";
@@ -17,7 +18,7 @@ export interface LockStore {
   release(application: ApplicationName, by: ChangeRequestRef): Promise<boolean>;
   find(application: ApplicationName): Promise<Lock | undefined>;
   /** The locks of `holder`, or all of them, sorted by application. */
-  list(holder?: ChangeRequestRef): Promise<readonly Lock[]>;
+  list(holder?: ChangeRequestRef, skip?: OnUnreadable): Promise<readonly Lock[]>;
   ping(): Promise<void>;
 }
 
@@ -32,7 +33,7 @@ export interface WaitStore {
   /** The queue of one application; whoever asked first comes first. */
   of(application: ApplicationName): Promise<readonly ChangeRequestRef[]>;
   /** Every queue that is not empty, sorted by application. */
-  list(): Promise<readonly Waiting[]>;
+  list(skip?: OnUnreadable): Promise<readonly Waiting[]>;
 }
 
 /** What is neither synced nor merged for a time. Methods throw `StoreUnavailable`. */
@@ -66,8 +67,8 @@ export interface DeploymentStore {
   /** Atomic. With a uid, only a record of that Application is removed. */
   remove(application: ApplicationName, change: ChangeRequestRef, uid?: string): Promise<void>;
   ofApplication(application: ApplicationName): Promise<readonly Deployment[]>;
-  ofChange(change: ChangeRequestRef): Promise<readonly Deployment[]>;
-  list(): Promise<readonly Deployment[]>;
+  ofChange(change: ChangeRequestRef, skip?: OnUnreadable): Promise<readonly Deployment[]>;
+  list(skip?: OnUnreadable): Promise<readonly Deployment[]>;
 }
 
 /** The commit status that one change request would have if no other had its head. */

@@ -28,6 +28,7 @@ import { deployedOf } from "../../core/policy/effect-rules.js";
 import type { Facts } from "../../core/policy/facts.js";
 import { nextStep, undoOf } from "../../core/policy/next-step.js";
 import type { Clock } from "../../core/ports/clock.js";
+import { leavesOut, type Log } from "../../core/ports/log.js";
 import type { DeploymentStore, Mark } from "../../core/ports/stores.js";
 import { showAgain, showRollout } from "../answer/show.js";
 import { type Autoplan, AUTOPLAN, type Outcome, silent, type Silent } from "../line/outcome.js";
@@ -160,6 +161,7 @@ interface OverdueSource {
   readonly deployments: Pick<DeploymentStore, "list">;
   readonly publisher: Pick<Publisher, "mark" | "written">;
   readonly clock: Clock;
+  readonly log: Log;
 }
 
 /**
@@ -167,12 +169,12 @@ interface OverdueSource {
  * @param open the keys of those that the host just called open: a closed one would be marked again at each look.
  */
 export async function markOverdue(
-  { deployments, publisher, clock }: OverdueSource,
+  { deployments, publisher, clock, log }: OverdueSource,
   remindAfter: number | "off",
   open: ReadonlySet<string>,
 ): Promise<void> {
   if (remindAfter === "off") return;
-  for (const { change } of overdueChanges(await deployments.list(), clock.now(), remindAfter)) {
+  for (const { change } of overdueChanges(await deployments.list(leavesOut(log)), clock.now(), remindAfter)) {
     if (!open.has(identityKey(change))) continue;
     if (await mayRemind(change, { publisher, clock })) await publisher.mark(change);
   }

@@ -13,7 +13,7 @@ import {
   identityKey,
   sameChangeRequest,
 } from "../../core/model/change-request.js";
-import { HostFailure } from "../../core/model/errors.js";
+import { HostFailure, ifReadable } from "../../core/model/errors.js";
 import type { HostEvent, LockLost, TurnCame } from "../../core/model/event.js";
 import type { Turn } from "../../core/model/lock.js";
 import { isPlanOf } from "../../core/model/plan/plan.js";
@@ -50,9 +50,10 @@ export async function callNext(
   const turns = new Map<string, { readonly change: ChangeRequestRef; readonly applications: ApplicationName[] }>();
   try {
     for (const application of applications) {
-      const queue = await waiting.of(application);
+      // What cannot be read is nobody's turn, and keeps none from theirs.
+      const queue = await ifReadable(waiting.of(application), []);
       const first = queue.find((one) => passing === undefined || !sameChangeRequest(one, passing));
-      if (first === undefined || (await locks.find(application)) !== undefined) continue;
+      if (first === undefined || (await ifReadable(locks.find(application), "unreadable")) !== undefined) continue;
       const key = identityKey(first);
       const turn = turns.get(key) ?? { change: first, applications: [] };
       turn.applications.push(application);

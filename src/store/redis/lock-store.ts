@@ -6,7 +6,7 @@ import {
   identityKey,
   sameChangeRequest,
 } from "../../core/model/change-request.js";
-import { StoredValueUnreadable } from "../../core/model/errors.js";
+import type { OnUnreadable } from "../../core/model/errors.js";
 import type { Hold } from "../../core/model/hold.js";
 import {
   LOCK_LIFETIME_MS,
@@ -19,14 +19,14 @@ import {
 } from "../../core/model/lock.js";
 import { PLAN_LIFETIME_MS } from "../../core/model/plan/plan.js";
 import type { Rollout } from "../../core/model/rollout.js";
-import type { Log } from "../../core/ports/log.js";
+import { leavesOut, type Log } from "../../core/ports/log.js";
 import type { HoldStore, LockStore, RolloutStore, WaitStore } from "../../core/ports/stores.js";
 import { RedisScript } from "../../http/redis.js";
 import { HOST_IDS, KEYS } from "../../names.js";
 import { byApplication, byBegin, bySince } from "../stores.js";
 import type { RedisConnection } from "./connection.js";
 import { KeyIndex } from "./key-index.js";
-import { orUndefined, readKeys, readStored, stored, unreadable } from "./stored-value.js";
+import { orUndefined, readEach, readKeys, readStored, stored, unreadable } from "./stored-value.js";
 
 const ACQUIRE = new RedisScript(new URL("acquire.lua", import.meta.url));
 const RELEASE = new RedisScript(new URL("release.lua", import.meta.url));
@@ -75,10 +75,9 @@ export class RedisLockStore implements LockStore {
     return record === null ? undefined : readLock(record, key);
   }
 
-  async list(holder?: ChangeRequestRef): Promise<readonly Lock[]> {
+  async list(holder?: ChangeRequestRef, skip?: OnUnreadable): Promise<readonly Lock[]> {
     const entries = await this.connection.run(async (redis) => readKeys(redis, await this.index.keys(redis)));
-    return entries
-      .map(([key, record]) => readLock(record, key))
+    return readEach(entries, ([key, record]) => readLock(record, key), skip)
       .filter((lock) => holder === undefined || sameChangeRequest(lock.holder, holder))
       .sort(byApplication);
   }
@@ -181,22 +180,21 @@ export class RedisWaitStore implements WaitStore {
     return readPlaces(records, key).map(({ change }) => change);
   }
 
-  async list(): Promise<readonly Waiting[]> {
+  async list(skip?: OnUnreadable): Promise<readonly Waiting[]> {
     const queues = await this.connection.run(async (redis) => {
       const keys = await this.index.keys(redis);
       return Promise.all(keys.map(async (key) => ({ key, records: await redis.zrange(key, "0", "-1") })));
     });
-    return queues
-      .filter(({ records }) => records.length > 0)
-      .map(({ key, records }) => {
-        const places = readPlaces(records, key);
-        return {
-          application: applicationName(key.slice(KEYS.waiting.length)),
-          changes: places.map(({ change }) => change),
-          since: places.map(({ since }) => (since === undefined ? undefined : new Date(since).toISOString())),
-        };
-      })
-      .sort(byApplication);
+    const read = ({ key, records }: (typeof queues)[number]): Waiting => {
+      const places = readPlaces(records, key);
+      return {
+        application: applicationName(key.slice(KEYS.waiting.length)),
+        changes: places.map(({ change }) => change),
+        since: places.map(({ since }) => (since === undefined ? undefined : new Date(since).toISOString())),
+      };
+    };
+    const filled = queues.filter(({ records }) => records.length > 0);
+    return [...readEach(filled, read, skip)].sort(byApplication);
   }
 }
 
@@ -335,20 +333,9 @@ export class RedisRolloutStore implements RolloutStore {
     const entries = await this.connection.run(async (redis) =>
       readKeys(redis, await redis.zrange(KEYS.followed, "0", "-1")),
     );
-    return entries
-      .flatMap(([key, record]) => this.#readOrSkip(record, key))
+    return readEach(entries, ([key, record]) => readRollout(record, key), leavesOut(this.log))
       .filter(({ ended }) => ended === undefined)
       .sort(bySince);
-  }
-
-  #readOrSkip(record: string, key: string): readonly Rollout[] {
-    try {
-      return [readRollout(record, key)];
-    } catch (error) {
-      if (!(error instanceof StoredValueUnreadable)) throw error;
-      this.log.warn({ key, err: error }, "could not read what is followed after a merge");
-      return [];
-    }
   }
 }
 

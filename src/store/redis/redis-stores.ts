@@ -13,6 +13,7 @@ import {
   sameChangeRequest,
 } from "../../core/model/change-request.js";
 import type { Deployment } from "../../core/model/deployment.js";
+import type { OnUnreadable } from "../../core/model/errors.js";
 import { parseJson } from "../../core/model/json.js";
 import {
   AUDIT_ACTIONS,
@@ -37,7 +38,7 @@ import { RedisHoldStore, RedisLockStore, RedisRolloutStore, RedisWaitStore } fro
 import { RedisPlanStore } from "./plan-store.js";
 import type { RedisConfig } from "./redis-config.js";
 import { RedisMarkStore, RedisStatusStore } from "./status-store.js";
-import { orUndefined, readStored, stored } from "./stored-value.js";
+import { orUndefined, readEach, readStored, stored } from "./stored-value.js";
 import { RedisUserStore } from "./user-store.js";
 
 /** Stores in Redis. It may be unavailable at the start or later; the stores work again as soon as it answers. */
@@ -199,21 +200,22 @@ class RedisDeploymentStore implements DeploymentStore {
     return this.#read([deploymentKey(application)]);
   }
 
-  async ofChange(change: ChangeRequestRef): Promise<readonly Deployment[]> {
-    return (await this.list()).filter((deployment) => sameChangeRequest(deployment.change, change));
+  async ofChange(change: ChangeRequestRef, skip?: OnUnreadable): Promise<readonly Deployment[]> {
+    return (await this.list(skip)).filter((deployment) => sameChangeRequest(deployment.change, change));
   }
 
-  async list(): Promise<readonly Deployment[]> {
-    return this.#read(await this.connection.run((redis) => this.index.keys(redis)));
+  async list(skip?: OnUnreadable): Promise<readonly Deployment[]> {
+    return this.#read(await this.connection.run((redis) => this.index.keys(redis)), skip);
   }
 
-  async #read(keys: readonly string[]): Promise<readonly Deployment[]> {
+  async #read(keys: readonly string[], skip?: OnUnreadable): Promise<readonly Deployment[]> {
     const records = await this.connection.run((redis) =>
       Promise.all(keys.map(async (key) => ({ key, values: await redis.hvals(key) }))),
     );
-    const read = (text: string, key: string) =>
+    const texts = records.flatMap(({ key, values }) => values.map((text) => ({ key, text })));
+    const read = ({ key, text }: (typeof texts)[number]) =>
       readStored(deploymentRecord, text, "the record of a deployment", key).deployment;
-    return records.flatMap(({ key, values }) => values.map((value) => read(value, key))).sort(byApplication);
+    return [...readEach(texts, read, skip)].sort(byApplication);
   }
 }
 

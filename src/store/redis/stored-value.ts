@@ -3,7 +3,7 @@ import * as z from "zod";
 import type { ApplicationSpec } from "../../core/model/application.js";
 import type { ApplicationName, RepositoryName, Revision } from "../../core/model/brand.js";
 import type { ChangeRequestRef } from "../../core/model/change-request.js";
-import { StoredValueUnreadable } from "../../core/model/errors.js";
+import { type OnUnreadable, StoredValueUnreadable } from "../../core/model/errors.js";
 import { isJsonObject } from "../../core/model/json.js";
 import type { RedisClient } from "../../http/redis.js";
 import { HOST_IDS, STORE_TITLE } from "../../names.js";
@@ -43,6 +43,19 @@ export function readStored<T>(schema: z.ZodType<T>, text: string, what: string, 
   const result = schema.safeParse(json);
   if (!result.success) throw unreadable(what, key, result.error, cure);
   return result.data;
+}
+
+/** @throws {StoredValueUnreadable} for the first that cannot be read, unless somebody is to be told of those. */
+export function readEach<T, R>(all: readonly T[], read: (one: T) => R, skip?: OnUnreadable): readonly R[] {
+  return all.flatMap((one) => {
+    try {
+      return [read(one)];
+    } catch (error) {
+      if (skip === undefined || !(error instanceof StoredValueUnreadable)) throw error;
+      skip(error);
+      return [];
+    }
+  });
 }
 
 export function unreadable(

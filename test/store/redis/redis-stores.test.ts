@@ -142,8 +142,8 @@ describe("what stands in Redis", () => {
       await raw.set(damaged, JSON.stringify({ v: 2 }));
       expect((await logged.rollouts.list()).map(({ change }) => change.number)).toEqual([8]);
       await expect(logged.rollouts.find(holder)).rejects.toThrow(StoredValueUnreadable);
-      const lines = log.lines.filter(({ text }) => text === "could not read what is followed after a merge");
-      expect(lines.map(({ fields }) => fields.key)).toEqual([damaged]);
+      const lines = log.lines.filter(({ text }) => text === "could not read a record in the store; it is left out");
+      expect(lines.map(({ fields }) => String(fields.err))).toEqual([expect.stringContaining(damaged)]);
     } finally {
       await logged.close();
     }
