@@ -280,6 +280,15 @@ test.each([
   expect(plan?.next).toMatchObject({ stage: "prod", by: ANA, applications: selection === "" ? [] : [WEB] });
 });
 
+test("so does one of a change request that adds an application as well, which no stage deploys", async () => {
+  const world = withStages();
+  const number = world.open({ ...BOTH, ...config("new", "1"), ...definition("new") });
+  await world.says(number, "svc plan");
+  expect(await world.holders()).toEqual({ api: number, new: number, web: number });
+  await world.cutOff(world.comment(number, "svc sync"), { at: world.deployer, method: "sync", when: "after" });
+  expect((await world.stores.plans.find(world.host.ref(number)))?.next).toMatchObject({ stage: "prod" });
+});
+
 /** A world in which `api` applies the definition of `web`. */
 function withParent(): CutWorld {
   const world = new CutWorld();

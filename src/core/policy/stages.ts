@@ -221,9 +221,9 @@ function firstOf(all: readonly ApplicationFacts[]): readonly ApplicationFacts[] 
 
 /** The stage that svc begins by itself if these applications are left, and when; undefined if a person has to act first. */
 export function followingStage(left: Names, facts: Facts): { readonly stage: string; readonly due: Date } | undefined {
-  const [first, ...others] = firstOf(facts.applications.filter(({ application }) => left.includes(application)));
-  const stages = first?.requires.stages ?? [];
-  const [own] = stages;
+  const staged = facts.applications.filter(({ requires }) => requires.stages !== undefined);
+  const [first, ...others] = firstOf(staged.filter(({ application }) => left.includes(application)));
+  const [own] = first?.requires.stages ?? [];
   if (first === undefined || own === undefined || follows(first, "manual")) return undefined;
   const barred = [first, ...others].flatMap((one) => unbegun(one, facts) ?? []);
   const until = barred.map((one) => one.until?.getTime() ?? NaN);
