@@ -73,14 +73,16 @@ describe.each(HOSTS)("a sync whose end was not written down on %s", (host) => {
     expect(await bot.locked(one)).toEqual([]);
   });
 
-  test("somebody else's operation came after it: the record stays as it is, and the lock is kept", async () => {
+  test("somebody else's operation came after it: its end is not known, nobody is said to sync, and the lock is kept", async () => {
     const bot = await startBot({ host });
     const one = await bot.open(changeOf(["web"]));
     await cutOff(bot, one);
+    expect(bot.answers(one).join("\n")).toContain("`ana` is syncing: wait for the result.");
     await bot.argocd.deploy("web");
     await bot.service.reconcile();
     await bot.idle();
-    expect(await records(bot, one)).toEqual(["web: started"]);
+    expect(await records(bot, one)).toEqual(["web: unknown"]);
+    expect(bot.answers(one).join("\n")).not.toContain("is syncing");
     expect(await bot.locked(one)).toEqual(["web"]);
   });
 
