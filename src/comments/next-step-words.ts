@@ -285,7 +285,7 @@ function stagePieces(step: Extract<NextStep, { kind: "stage" }>, words: HostWord
   if (by !== undefined) return ["stage ", name, ` follows at ${time}, as `, { text: by }, " asked", ...approval];
   return [
     `wait until ${time}, then comment `,
-    { code: `${words.command} sync` },
+    { code: commandText({ command: "sync", applications: step.only ?? [] }, words) },
     " to deploy stage ",
     name,
     ...approval,

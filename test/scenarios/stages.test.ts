@@ -202,6 +202,19 @@ describe.each(HOSTS)("stages on %s", (host) => {
     expect((await bot.stores.plans.find(bot.ref(one)))?.next).toBeUndefined();
   });
 
+  test("after a plan in the soak, which locks the first stage again, the next step names what is left", async () => {
+    const bot = await startBot({ host, ...stages(", soak: 10m") });
+    const one = await bot.open(BOTH);
+    bot.expectChanges("sync api", "sync web");
+    await bot.comment(one, "svc sync");
+    await bot.comment(one, "svc plan", "bo");
+    expect(bot.lastComment(one)).toContain("then comment `svc sync -a web` to deploy stage `prod`");
+    await pass(bot, 11);
+    expect(planOf(bot, one)).toContain("```\nsvc sync -a web\n```");
+    await bot.comment(one, "svc sync -a web");
+    expect(bot.changes()).toEqual(["sync api", "sync web"]);
+  });
+
   test("an unlock that releases nothing does not end the run", async () => {
     const bot = await startBot({ host, ...stages(", soak: 10m") });
     const one = await bot.open(BOTH);

@@ -49,6 +49,8 @@ export type NextStep =
       readonly stage: string;
       readonly at?: string;
       readonly by?: string;
+      /** What the sync has to name, since without `-a` it would deploy an earlier stage again. */
+      readonly only?: Names;
       /** The commit that needs an approval as well. */
       readonly unapproved?: Revision;
       /** A clause about the application that waits; untrusted. */

@@ -17,7 +17,7 @@ import { allowedFor, type ApplicationFacts, DOUBTS, type Facts } from "./facts.j
 import type { Bar, Gate, Judged } from "./gates.js";
 import { barredBy, barsOf, inOrder, judge } from "./judge.js";
 import { RULES } from "./rules.js";
-import { follows, stepOfStage } from "./stages.js";
+import { comesAfterDeployed, follows, stepOfStage } from "./stages.js";
 
 /** The next step of a change request. Every answer, the commit status and the pages take it from here. */
 export function nextStep(given: Facts): NextStep {
@@ -189,7 +189,9 @@ function syncing(ready: readonly ApplicationFacts[], judged: JudgedSync, facts: 
     one.planned?.atMerge === undefined && judged.barsOf(one).every(({ gate }) => gate === "approval");
   const isReady = new Set(ready);
   const everything =
-    only.length === 0 && deployable.every((one) => passes(one) && (isReady.has(one) || !awaits(one, facts)));
+    only.length === 0 &&
+    deployable.every((one) => passes(one) && (isReady.has(one) || !awaits(one, facts))) &&
+    !ready.slice(0, 1).some((one) => comesAfterDeployed(one, facts));
   const deployed = everything ? deployable : ready;
   const by = allowedFor("sync", deployed);
   const approved = approval?.approved === true;

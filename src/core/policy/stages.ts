@@ -6,7 +6,7 @@ import type { ApplicationPlan, Plan } from "../model/plan/plan.js";
 import type { OwnSettings } from "../model/settings.js";
 import type { PlannedStage, Stage, StageOf } from "../model/stage.js";
 import { durationText, fullMinuteText } from "../model/time.js";
-import { approvalNeedsOf, awaits, isAtHead } from "./application-state.js";
+import { approvalNeedsOf, awaits, isAtHead, ownLocksIn } from "./application-state.js";
 import type { ApplicationFacts, Facts } from "./facts.js";
 
 /**
@@ -231,6 +231,17 @@ export function followingStage(left: Names, facts: Facts): { readonly stage: str
   return Number.isNaN(due.getTime()) ? undefined : { stage: own.stage, due };
 }
 
+/** Whether a sync without `-a` would deploy an earlier stage once more instead, since a newer plan has locked that again. */
+export function comesAfterDeployed({ requires: { stages } }: ApplicationFacts, facts: Facts): boolean {
+  if (stages === undefined) return false;
+  const earlier = new Set(stages.flatMap((one) => one.earlier));
+  const held = new Set(ownLocksIn(facts).map(({ application }) => application));
+  return facts.applications.some(
+    (one) =>
+      earlier.has(one.application) && held.has(one.application) && one.record !== undefined && !awaits(one, facts),
+  );
+}
+
 /** The next step if only applications of later stages are left. */
 export function stepOfStage(waiting: readonly ApplicationFacts[], facts: Facts): Extract<NextStep, { kind: "stage" }> {
   const next = facts.plan?.next;
@@ -240,7 +251,11 @@ export function stepOfStage(waiting: readonly ApplicationFacts[], facts: Facts):
   const approval = needed ? { unapproved: facts.change.headRevision } : {};
   if (next !== undefined) return { kind: "stage", stage: next.stage, at: next.due, by: next.by, ...approval };
   const stage = found?.stage ?? "";
-  if (found?.until !== undefined) return { kind: "stage", stage, at: found.until.toISOString(), ...approval };
+  if (first !== undefined && found?.until !== undefined) {
+    const isNamed = comesAfterDeployed(first, facts);
+    const named = waiting.filter((one) => isNamed && stageOf(one) === stage).map(({ application }) => application);
+    return { kind: "stage", stage, at: found.until.toISOString(), ...(isNamed && { only: named }), ...approval };
+  }
   return { kind: "stage", stage, because: found && `${first.application}: ${found.why}` };
 }
 

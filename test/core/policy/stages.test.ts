@@ -259,8 +259,16 @@ describe("the gate of stages", () => {
   test("the next step is a sync without names, then the wait for the stage that svc begins or somebody has to", () => {
     const sync = { kind: "command", command: "sync", applications: [] };
     expect(nextStep(facts({}))).toMatchObject(sync);
-    const soaking = { stages: SOAKING, records: [deployed("dev-a", 4)] };
-    expect(nextStep(facts(soaking))).toEqual({ kind: "stage", stage: "qa", at: "2026-03-01T14:06:00.000Z" });
+    const applications = [application("dev-a", { lock: { kind: "free" } }), application("qa-a"), application("prod-a")];
+    const soaking = { applications, stages: SOAKING, records: [deployed("dev-a", 4)] };
+    const step = { kind: "stage", stage: "qa", at: "2026-03-01T14:06:00.000Z" };
+    expect(nextStep(facts(soaking))).toEqual(step);
+    // Planned again: a sync without names would begin with what is deployed.
+    const again = { stages: SOAKING, records: [deployed("dev-a", 4)] };
+    expect(nextStep(facts(again))).toEqual({ ...step, only: ["qa-a"] });
+    const over = { stages: SOAKING, records: [deployed("dev-a", 40)] };
+    expect(nextStep(facts(over))).toMatchObject({ ...sync, applications: ["qa-a"] });
+    expect(nextStep(facts({ ...over, applications }))).toMatchObject(sync);
     const by = { id: "1", login: "ana", bot: false };
     const next = { id: "run", by, applications: [], prune: false, stage: "qa", due: "2026-03-01T14:06:00.000Z" };
     expect(nextStep(facts({ ...soaking, plan: { next } }))).toMatchObject({ kind: "stage", by: "ana" });
