@@ -2,7 +2,8 @@ import { describe, expect, test } from "@jest/globals";
 import { stringify } from "yaml";
 import { HOSTS, startBot } from "./bot.js";
 import { section } from "./plan-comment.js";
-import { changeOf, configMap } from "./resources.js";
+import { applicationResource, changeOf, configMap } from "./resources.js";
+import { cloneUrlOf } from "./sets.js";
 
 function hook(image: string): string {
   return stringify({
@@ -34,6 +35,19 @@ describe.each(HOSTS)("what a plan shows on %s", (host) => {
     });
     const one = await bot.open({ "apps/web/old.yaml": null });
     expect(section(bot.lastComment(one), "web")).toContain("**Deletes:** 1 to delete\n");
+  });
+
+  test("an application that runs before the target branch has its folder is compared with nothing", async () => {
+    const bot = await startBot({
+      host,
+      prepare: ({ argocd }, forge) =>
+        argocd.addApplication(applicationResource("fresh", { repoURL: cloneUrlOf(forge), path: "apps/fresh" })),
+    });
+    const one = await bot.open({ "apps/fresh/configmap.yaml": configMap("fresh", { value: "1" }) });
+    expect(section(bot.lastComment(one), "fresh")).toContain("**Changes:** 1 to create, 0 to update");
+    bot.expectChanges("sync fresh");
+    await bot.comment(one, "svc sync");
+    expect(bot.liveValue("fresh")).toBe("1");
   });
 
   test("a changed hook is shown and not counted as created or updated", async () => {

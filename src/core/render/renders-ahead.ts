@@ -1,10 +1,12 @@
 import { LRUCache } from "lru-cache";
-import { type Application, digestOf, type Manifest, specEqual } from "../model/application.js";
+import { cleanPath } from "../detect/tree/repository-path.js";
+import { type Application, digestOf, type Manifest, renderingSources, specEqual } from "../model/application.js";
 import type { ApplicationName } from "../model/brand.js";
 import { type ChangeRequest, changeRequestKey, type ChangeRequestRef } from "../model/change-request.js";
 import { DeployerFailure } from "../model/errors.js";
-import type { JsonText } from "../model/json.js";
+import { jsonText, type JsonText } from "../model/json.js";
 import type { AskingSource, Deployer, RenderRequest, RendersAhead } from "../ports/deployer.js";
+import type { Snapshot } from "../ports/snapshot.js";
 
 const MAX_REMEMBERED = 1000;
 /**
@@ -148,12 +150,29 @@ function wordsOf({ application, mode, pins, fresh }: RenderRequest) {
 
 interface RenderingSource {
   readonly deployer: Pick<Deployer, "renderManifests">;
+  readonly snapshot: Pick<Snapshot, "tree">;
   readonly automatic: boolean;
   readonly signal: AbortSignal;
 }
 
-/** Renders; what failed three times, Argo CD only repeats for an hour: where a person asks for the plan, it is rendered anew. */
+const NOTHING = jsonText<readonly Manifest[]>([]);
+
+/** Renders a side; nothing for a target branch that does not have yet what the application is deployed from. */
 export async function renderOrAnew(
+  request: RenderRequest,
+  context: RenderingSource,
+): Promise<JsonText<readonly Manifest[]>> {
+  try {
+    return await render(request, context);
+  } catch (error) {
+    context.signal.throwIfAborted();
+    if (request.side === "base" && (await isToCome(request, context))) return NOTHING;
+    throw error;
+  }
+}
+
+/** What failed three times, Argo CD only repeats for an hour: where a person asks for the plan, it is rendered anew. */
+async function render(
   request: RenderRequest,
   { deployer, automatic, signal }: RenderingSource,
 ): Promise<JsonText<readonly Manifest[]>> {
@@ -164,4 +183,19 @@ export async function renderOrAnew(
     if (automatic || request.fresh || !isRepeated) throw error;
     return deployer.renderManifests({ ...request, fresh: true }, signal);
   }
+}
+
+/** Whether these commits lack the folders of all sources that render manifests, so that Argo CD can render none of them. */
+async function isToCome(
+  { application: { spec }, pins }: RenderRequest,
+  { snapshot }: Pick<RenderingSource, "snapshot">,
+): Promise<boolean> {
+  const lacking = renderingSources(spec).map(async ({ position, chart, path }) => {
+    const pin = chart === undefined ? pins.find((one) => one.position === position) : undefined;
+    if (pin === undefined) return false;
+    const [tree, folder] = [await snapshot.tree(pin.revision), cleanPath(path)];
+    return !tree.hasDirectory(folder) && !tree.touchesSubmodule(folder);
+  });
+  const all = await Promise.all(lacking);
+  return all.length > 0 && !all.includes(false);
 }
