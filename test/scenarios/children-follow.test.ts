@@ -147,6 +147,20 @@ describe.each(HOSTS)("a child follows its parent on %s", (host) => {
     expect(await bot.locked(one)).not.toContain("added");
   });
 
+  test("one that the sync of its parent deleted is made anew by the rollback, which says that nothing is deployed to it", async () => {
+    const bot = await startFamily(host);
+    const one = await bot.open({ "apps/root/templates/all.yaml": "" });
+    await bot.approve(one);
+    bot.expectChanges("sync root");
+    await bot.comment(one, "svc sync --prune");
+    expect(bot.argocd.application("child")).toBeUndefined();
+    await bot.comment(one, "svc rollback");
+    expect(bot.argocd.application("child")).toBeDefined();
+    expect(section(bot.lastComment(one), "root")).toContain(
+      "Made child anew, to which nothing was deployed yet: sync it in Argo CD.",
+    );
+  });
+
   test("a member that Argo CD does not store keeps the child from being synced, and is named", async () => {
     const bot = await startFamily(host, undefined, {}, undefined, { version: "v3.1.9" });
     const syncPolicy = { retry: { limit: 2, refresh: true } };

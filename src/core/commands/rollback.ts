@@ -10,7 +10,7 @@ import { changeRequestRef, sameChangeRequest } from "../model/change-request.js"
 import { allInTurns } from "../model/collections.js";
 import type { Command } from "../model/command.js";
 import { restoredSpec } from "../model/deployment.js";
-import { type Message, referenceTo } from "../model/host-words.js";
+import { listed, type Message, referenceTo } from "../model/host-words.js";
 import type { Lock, LockAttempt } from "../model/lock.js";
 import { isPlanOf, type Plan } from "../model/plan/plan.js";
 import type { ApplicationSync, CommandResult, CommandResultOf } from "../model/result.js";
@@ -151,7 +151,7 @@ function placesIn(plan: Plan | undefined, { change, settings }: Pick<CommandCont
 }
 
 async function deployTargets(
-  { targets }: RollbackReading,
+  { targets, facts }: RollbackReading,
   taken: TakeOver,
   places: PlaceOf,
   command: Command<"rollback">,
@@ -170,12 +170,32 @@ async function deployTargets(
     })),
     { ...context, noteStarted: (started, skipped) => context.noteStarted(started, skipped, takenOver) },
   );
-  return {
-    kind: "rolled-back",
-    dryRun: command.dryRun,
-    applications: applications.map((one) => withNote(one, takenOverSentence(one.application, takenOver, context))),
-    takenOver,
-  };
+  const noted = applications.map(async (one) => {
+    const known = withNote(one, takenOverSentence(one.application, takenOver, context));
+    return command.dryRun || one.kind !== "succeeded"
+      ? known
+      : withNote(known, await anewSentence(one, facts, context));
+  });
+  return { kind: "rolled-back", dryRun: command.dryRun, applications: await Promise.all(noted), takenOver };
+}
+
+const MOST_NAMED = 20;
+
+/** Names what the sync of a parent had deleted and its rollback has made anew, where nothing deploys that. */
+async function anewSentence(
+  { application: parent }: ApplicationSync,
+  { applications, reached = [] }: Facts,
+  context: DeployContext,
+): Promise<string | undefined> {
+  const deleted = [...applications, ...reached].filter((child) => {
+    const { deletedBy = [], removedBy = [] } = ("planned" in child ? child.planned : child) ?? {};
+    return [...deletedBy, ...removedBy].includes(parent);
+  });
+  const looked = await allInTurns(deleted, ({ application }) => lookAtTarget(application, [], context));
+  const anew = looked.filter(({ live }) => live && live.lastOperation === undefined && !syncsItself(live));
+  if (anew.length === 0) return undefined;
+  const names = anew.map(({ application }) => application);
+  return `made ${listed(names, MOST_NAMED)} anew, to which nothing was deployed yet: sync it in Argo CD`;
 }
 
 function withNote(one: ApplicationSync, note: Message | undefined): ApplicationSync {
