@@ -52,6 +52,20 @@ describe.each(HOSTS)("svc revert on %s", (host) => {
     expect(() => bot.seen(two + 1)).toThrow();
   });
 
+  test("leaves the branch of an open revert alone that was led to another base", async () => {
+    const [bot, one] = await merged(host);
+    await bot.comment(one, "svc revert");
+    const two = made(bot, one);
+    await bot.forge.pushToBranch(REPOSITORY, "release", { "README.md": "release" });
+    await bot.forge.retarget(REPOSITORY, two, "release");
+    await bot.push(two, { "docs/more.md": "more\n" });
+    const { headRevision } = bot.seen(two);
+    await bot.comment(one, "svc revert");
+    expect(bot.seen(two)).toMatchObject({ headRevision, state: "open" });
+    if (host === "hosta") return;
+    expect(bot.lastComment(one)).toContain(`is open with the branch svc-revert-${one}-by-`);
+  });
+
   test("reverts a revert", async () => {
     const [bot, one] = await merged(host);
     await bot.comment(one, "svc revert");

@@ -236,6 +236,14 @@ export async function revert(
   const commits = await commitsOf(client, change);
   if (commits.length === 0) return { kind: "refused", reason: "GitLab names no commit of it. Revert it with git" };
   const branch = `svc-revert-${change.number}-by-${asker.id}`;
+  // Led to another base, it is none of the reverts above, and somebody may have pushed to its branch.
+  const [open] = await openWith(client, change, branch);
+  if (open !== undefined) {
+    return {
+      kind: "refused",
+      reason: `!${open} is open with the branch ${branch}, which a revert needs: close it first`,
+    };
+  }
   await removeBranch(client, change, branch);
   const asked = `create the branch ${branch} in ${change.repository}`;
   await client.ask(asked, (gitlab) => new Branches(gitlab).create(change.repository, branch, change.baseBranch));
@@ -245,7 +253,7 @@ export async function revert(
       await removeBranch(client, change, branch);
       return refusal;
     }
-    return { kind: "opened", number: await open(client, change, branch, asker), known: false };
+    return { kind: "opened", number: await openRevert(client, change, branch, asker), known: false };
   } catch (error) {
     if (!(error instanceof HostFailure)) throw error;
     const made = await findRevert(client, change, self).catch(() => undefined);
@@ -316,7 +324,7 @@ async function revertCommit(
 
 const openedSchema = z.object({ iid: numberField });
 
-async function open(client: GitLabClient, change: ChangeRequest, branch: string, asker: User): Promise<number> {
+async function openRevert(client: GitLabClient, change: ChangeRequest, branch: string, asker: User): Promise<number> {
   const { repository, number, baseBranch, title } = change;
   const asked = `open a merge request for ${branch} of ${repository}`;
   const answer = await client.ask(asked, (gitlab) =>
