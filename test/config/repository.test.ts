@@ -152,6 +152,14 @@ describe("mistakes are named with line, column, key and what is allowed", () => 
       "sync_requirements[0].project: no name has a comma",
     ],
     ["stages:\n  - {name: dev, applications: 'dev-*,qa-*'}", "stages[0].applications: no name has a comma in it"],
+    [
+      "sync_requirements:\n  - {name: 'prod-{eu}', require_approval: true}",
+      "sync_requirements[0].name: no name has braces in it: `{a,b}` stands for two names or more",
+    ],
+    [
+      "sync_requirements:\n  - {name: 'web-${ENV}', require_approval: true}",
+      "sync_requirements[0].name: no name has braces",
+    ],
     ["applications:\n  - {name: 'a b', paths: [a]}", "applications[0].name: no name has white space in it"],
     ["sync_requirements:\n  - {name: a, allowed_users: ana}", "sync_requirements[0].allowed_users: expected a list"],
     ["sync_requirements:\n  - {name: a, allowed_users: ['@ana']}", "allowed_users[0]: expected a login without `@`"],
@@ -225,9 +233,9 @@ describe("mistakes are named with line, column, key and what is allowed", () => 
 });
 
 test("variables stay plain text", () => {
-  const text = "applications:\n  - {name: '${HOME}', paths: ['${HOME}/**']}";
+  const text = "applications:\n  - {name: web, paths: ['${HOME}/**']}";
   const result = parseRepositoryConfig(text, ".svc.yaml");
-  expect(result.kind === "valid" && result.config.applications).toEqual([{ name: "${HOME}", paths: ["${HOME}/**"] }]);
+  expect(result.kind === "valid" && result.config.applications).toEqual([{ name: "web", paths: ["${HOME}/**"] }]);
 });
 
 test("an alias stands for the anchor above it, also where another alias repeats either", () => {
