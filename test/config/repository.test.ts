@@ -157,6 +157,10 @@ describe("mistakes are named with line, column, key and what is allowed", () => 
       "sync_requirements[0].name: no name has braces in it: `{a,b}` stands for two names or more",
     ],
     [
+      "sync_requirements:\n  - {name: Prod-*, require_approval: true}",
+      "sync_requirements[0].name: no name has capital letters",
+    ],
+    [
       "sync_requirements:\n  - {name: 'web-${ENV}', require_approval: true}",
       "sync_requirements[0].name: no name has braces",
     ],

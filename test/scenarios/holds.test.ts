@@ -179,6 +179,7 @@ describe("a hold that is asked for", () => {
     ["no application", { applications: [], reason: "x" }, 'field "applications": must name at least one'],
     ["a bad pattern", { applications: ["[a]"], reason: "x" }, "are not supported"],
     ["a list in one text", { applications: ["web, api"], reason: "x" }, "no name has white space in it"],
+    ["a name as phones write it", { applications: ["Web"], reason: "x" }, "no name has capital letters in it"],
     [
       "a time that is past",
       { applications: ["web"], reason: "x", until: "2020-01-01T00:00:00Z" },
