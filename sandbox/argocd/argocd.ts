@@ -201,6 +201,11 @@ export class ArgoCd {
     this.#world.cluster.rules.push(rule);
   }
 
+  /** From now on repositories may have symbolic links that lead out of them. */
+  allowLeavingLinks(): void {
+    this.#world.repositories.allowsLeavingLinks = true;
+  }
+
   /** From now on the cluster stores objects as Kubernetes does, with defaults and canonical quantities. */
   storeDefaults(): void {
     this.#world.cluster.storesDefaults = true;

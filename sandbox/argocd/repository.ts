@@ -20,6 +20,7 @@ export type Tree = ReadonlyMap<string, string>;
 export class Repository {
   readonly #trees = new Map<string, Promise<Tree>>();
   readonly #changed = new Map<string, readonly string[]>();
+  readonly #leavingLinks = new Map<string, string | undefined>();
   readonly #objects: ObjectFolder;
 
   constructor(
@@ -76,7 +77,19 @@ export class Repository {
         `failed to initialize repository resources: rpc error: code = Internal desc = Failed to checkout revision ${revision}: ${reason}`,
       );
     }
-    return new Map(this.#filesOf(root.content, ""));
+    const files = [...this.#entriesOf(root.content, "")].filter(({ mode }) => mode.startsWith("100"));
+    return new Map(files.map(({ path, id }) => [path, id]));
+  }
+
+  /** A symbolic link of a commit, anywhere, that leads out of the repository. */
+  leavingLink(revision: string): string | undefined {
+    const root = this.#objects.treeOf(revision);
+    if (root !== undefined && !this.#leavingLinks.has(revision)) {
+      const links = [...this.#entriesOf(root.content, "")].filter(({ mode }) => mode === "120000");
+      const leaving = links.find(({ path, id }) => leaves(path, this.#objects.read(id)?.content.toString() ?? ""));
+      this.#leavingLinks.set(revision, leaving?.path);
+    }
+    return this.#leavingLinks.get(revision);
   }
 
   /** Texts of the files that exist, by path. */
@@ -101,13 +114,19 @@ export class Repository {
     return changed;
   }
 
-  *#filesOf(tree: Buffer, folder: string): Generator<[path: string, blob: string]> {
+  *#entriesOf(tree: Buffer, folder: string): Generator<{ mode: string; path: string; id: string }> {
     for (const { mode, name, id } of readEntries(tree)) {
-      if (mode.startsWith("100")) yield [folder + name, id];
+      if (mode !== FOLDER_MODE) yield { mode, path: folder + name, id };
       const below = mode === FOLDER_MODE ? this.#objects.read(id) : undefined;
-      if (below !== undefined) yield* this.#filesOf(below.content, `${folder}${name}/`);
+      if (below !== undefined) yield* this.#entriesOf(below.content, `${folder}${name}/`);
     }
   }
+}
+
+function leaves(link: string, target: string): boolean {
+  let depth = link.split("/").length - 1;
+  const depths = target.split("/").map((part) => (depth += part === ".." ? -1 : part === "" || part === "." ? 0 : 1));
+  return target.startsWith("/") || depths.some((one) => one < 0);
 }
 
 /** The repository by `repoURL`, or `network`: Argo CD fetches from the address, as a real one does. */
@@ -115,6 +134,8 @@ export type RepositorySource = "network" | ((repoUrl: string) => ObjectFolder | 
 
 /** Opens each repository that sources name once. */
 export class Repositories {
+  /** `reposerver.allow.oob.symlinks` */
+  allowsLeavingLinks = false;
   readonly #open = new Map<string, Repository>();
   #copies: string | undefined;
 
@@ -131,6 +152,12 @@ export class Repositories {
       this.#open.set(key, repository);
     }
     return repository;
+  }
+
+  /** Refuses to render anything of a commit with such a link (v3.5.1 `CheckOutOfBoundsSymlinks`). @throws {ApiError} */
+  checkLinks(repoUrl: string, revision: string): void {
+    const link = this.allowsLeavingLinks ? undefined : this.at(repoUrl).leavingLink(revision);
+    if (link !== undefined) throw unknown(`repository contains out-of-bounds symlinks. file: ${link}`);
   }
 
   close(): void {

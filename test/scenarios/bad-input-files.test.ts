@@ -73,6 +73,7 @@ describe.each(HOSTS)("files of strangers on %s", (host) => {
         "argocd/link.yaml": { symlink: "../../../../../etc/passwd" },
         "argocd/self.yaml": { symlink: "self.yaml" },
       }),
+      prepare: async ({ argocd }) => argocd.allowLeavingLinks(),
     });
     const one = await bot.open({
       ...changeOf(["web"]),

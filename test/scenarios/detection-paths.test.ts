@@ -25,6 +25,17 @@ describe.each(HOSTS)("detection by paths on %s", (host) => {
     expect(planned(bot.lastComment(three))).toEqual(["api", "web"]);
   });
 
+  test("a link out of the repository, wherever it is, keeps Argo CD from rendering any application of it", async () => {
+    const bot = await startBot({ host, applications: ["web", "api"] });
+    const one = await bot.open({ "docs/link": { symlink: "../../etc/passwd" } });
+    expect(planned(bot.lastComment(one))).toEqual(["api", "web"]);
+    for (const name of ["api", "web"]) {
+      expect(section(bot.lastComment(one), name)).toContain(
+        "repository contains out-of-bounds symlinks. file: docs/link",
+      );
+    }
+  });
+
   test("the scan is narrowed by cr_paths, to which the PR can add and from which it can take nothing away", async () => {
     const bot = await startBot({
       host,

@@ -51,6 +51,7 @@ export async function renderSource(
   }
   const references = await openReferences(at, all, repositories);
   const checkout = await Checkout.open(repositories.at(source.repoURL), source.repoURL, revision, source.path ?? "");
+  repositories.checkLinks(source.repoURL, revision);
   const merged = await withOverrides(checkout, source, rendered.instance);
   const environment = buildEnvironment(rendered, source, revision);
   const type = explicitType(merged) ?? detectedType(checkout);

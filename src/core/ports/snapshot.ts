@@ -44,6 +44,8 @@ export interface RepositoryTree {
 export interface OpenedTree extends RepositoryTree {
   /** A text for the content of a part of this tree, computed once per part. */
   digest(part: string, compute: () => string): string;
+  /** The symbolic links that lead out of the repository: while there is one, Argo CD renders nothing of it. */
+  readonly leadingOut: readonly string[];
 }
 
 /** Where a path leads when every symbolic link on the way is followed, as an operating system does. */

@@ -285,7 +285,7 @@ export async function inputsOfSide(
   const inputs = await inputsOf({ ...live, spec }, positions, snapshot, at);
   const others = otherPatterns(live, settings).map((pattern) => contentDigest(pattern, tree));
   const commits = fixed.map(({ position, revision }) => `${position}@${revision}`);
-  const fingerprint = [inputFingerprint(inputs, tree), ...others, ...commits].join(" ");
+  const fingerprint = [inputFingerprint(inputs, tree), ...others, ...commits, ...tree.leadingOut].join(" ");
   const pinned = [...positions, ...fixed.map(({ position }) => position)];
   return {
     fingerprint,

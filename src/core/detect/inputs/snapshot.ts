@@ -206,7 +206,13 @@ async function listTree(
       digests.set(part, digest);
       return digest;
     },
+    leadingOut: linked ? entries.filter(leadsOut).map(({ path }) => path) : [],
   };
+
+  function leadsOut({ kind, path }: TreeEntry): boolean {
+    const { path: real, unreadable } = follow(path);
+    return kind === "symlink" && real === undefined && unreadable === undefined;
+  }
 
   function follow(path: string): Followed {
     if (!linked) return { path, links: [], asked: [path], unreadable: undefined };

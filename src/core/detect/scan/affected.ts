@@ -104,7 +104,9 @@ export async function detect(request: DetectionRequest): Promise<Detection> {
   const live = new Map(request.live.filter((one) => !isTemporary(one)).map((one) => [one.name, one]));
   const names = [...new Set([...resources.keys(), ...live.keys()])].sort();
   const looked: (AffectedApplication | NotFollowing | undefined)[] = [];
+  const trees = await Promise.all([snapshot.tree(change.mergeBase), snapshot.tree(change.headRevision)]);
   const paths = {
+    leadsOut: trees[1].leadingOut.find((link) => !trees[0].leadingOut.includes(link)),
     changed: new ChangedPaths(changedPaths),
     since: new ChangedPaths(await snapshot.changedPaths(change.mergeBase, change.baseRevision)),
     unclaimed: withoutDefinitions(request.sides),
@@ -124,7 +126,6 @@ export async function detect(request: DetectionRequest): Promise<Detection> {
     nameOf,
   });
   await nextTurn();
-  const trees = await Promise.all([snapshot.tree(change.mergeBase), snapshot.tree(change.headRevision)]);
   const sets = applicationSets.flatMap(({ base, head }) => [base, head]).filter((one) => one !== undefined);
   return {
     applications: looked.flatMap((one) => (one !== undefined && "kind" in one ? [one] : [])),
@@ -156,6 +157,8 @@ function withoutDefinitions({ changedPaths, base, head }: ScannedSides): Set<str
 }
 
 interface Paths {
+  /** A symbolic link out of the repository that the head adds. */
+  readonly leadsOut: string | undefined;
   readonly changed: ChangedPaths;
   /** What the base branch changed since the head left it. */
   readonly since: ChangedPaths;
@@ -171,7 +174,7 @@ interface Candidate {
 
 async function lookAt(
   { name, resource, live }: Candidate,
-  { changed, since, unclaimed }: Paths,
+  { leadsOut, changed, since, unclaimed }: Paths,
   { change, settings, snapshot }: DetectionRequest,
 ): Promise<AffectedApplication | NotFollowing | undefined> {
   const common = { name, live, base: resource?.base, head: resource?.head };
@@ -187,11 +190,14 @@ async function lookAt(
     .find((pattern) => changed.paths.some((path) => matchesPath(pattern, path)));
   for (const path of unclaimed.size === 0 ? [] : inputs.touched) unclaimed.delete(path);
   for (const path of unclaimed) if (listed !== undefined && matchesPath(listed, path)) unclaimed.delete(path);
+  const moves = () => variants.some(({ spec }) => movingPositions(spec, change).length > 0);
   const reasons = [
+    ...(leadsOut !== undefined && moves()
+      ? [`with the link ${leadsOut}, Argo CD renders nothing of the repository`]
+      : []),
     ...inputs.moving,
     ...(listed === undefined ? [] : [`the repository file maps ${listed} to it, which matches changed files`]),
   ];
-  const moves = () => variants.some(({ spec }) => movingPositions(spec, change).length > 0);
   // It takes effect at the merge, under the rules of whoever defines it.
   const isHydratedHere = inputs.others && live !== undefined && notMovingReason(live.spec, change) === HYDRATED;
   if (isHydratedHere || (reasons.length > 0 && moves())) {
@@ -250,13 +256,9 @@ function unreadableNotes(base: ManifestScan, head: ManifestScan, changedPaths: r
     const why = head.unreadable.get(path) ?? base.unreadable.get(path);
     return why === undefined ? [] : [`${path} could not be searched for Application resources: ${why.reason}.`];
   });
-  const more = notes.length - MAX_NOTES;
-  return more > 0
-    ? [
-        ...notes.slice(0, MAX_NOTES),
-        `${counted(more, "more changed file")} could not be searched for Application resources.`,
-      ]
-    : notes;
+  const more = notes.splice(MAX_NOTES).length;
+  if (more > 0) notes.push(`${counted(more, "more changed file")} could not be searched for Application resources.`);
+  return notes;
 }
 
 function duplicateNotes(head: ManifestScan, changedPaths: readonly string[]): readonly string[] {

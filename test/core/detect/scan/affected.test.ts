@@ -259,6 +259,22 @@ describe("what an application reads", () => {
     expect(await affected({ base: at(before, "a: 1"), head, tip: at(after, "a: 1") })).toEqual(["web existing"]);
   });
 
+  test.each<[string | undefined, readonly string[]]>([
+    ["/etc/passwd", ["web existing"]],
+    ["../../x", ["web existing"]],
+    ["../x", []],
+    ["none", []],
+    [undefined, []],
+  ])(
+    "is nothing at all where the head adds a link to %s, if that leads out of the repository",
+    async (target, found) => {
+      const link = { kind: "symlink", ...(target === undefined ? {} : { target }) } as const;
+      const tagged = live("tagged", spec("apps/web", { targetRevision: "v1" }));
+      expect(await affected({ base, head: { ...base, "docs/link": link }, live: [tagged] })).toEqual(found);
+      expect(await affected({ base: { ...base, "docs/link": link }, head: base, live: [tagged] })).toEqual([]);
+    },
+  );
+
   test("may be anything for a plugin", async () => {
     const cue = live("cue", spec("apps/cue", { plugin: { name: "cue" } }));
     const { applications } = await detection({ base: {}, head: { "docs/x.md": "1" }, live: [cue] });
