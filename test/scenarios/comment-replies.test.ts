@@ -79,6 +79,7 @@ describe.each(HOSTS)("comment replies, word for word, on %s", (host) => {
     });
     expect(bot.lastComment(one)).toContain("**Changes:** could not be evaluated");
     expect(bot.lastComment(one)).toContain(" application not found: Argo CD does not know this application");
+    expect(bot.lastComment(one)).toContain("can be left out with `cr_paths` in `.svc.yaml`.");
     expect(bot.lastComment(one)).toContain("### Application: `api`");
     const [reply] = await replyTo(bot, one, "svc plan -a nope");
     expect(reply).toMatch(/^application not found: `nope`\./);

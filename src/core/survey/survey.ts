@@ -273,7 +273,8 @@ async function lookAtDriven(
 
 const UNKNOWN_APPLICATION =
   "application not found: Argo CD does not know this application, or svc's token may not see it. " +
-  "Apply its Application resource first, or give the token `get` on it.";
+  "Apply its Application resource first, or give the token `get` on it. A file that is applied under another name alone, " +
+  "as by Kustomize's `namePrefix`, can be left out with `cr_paths` in `.svc.yaml`.";
 
 /** The ApplicationSets that Argo CD lists, with a sentence for people if that failed. */
 interface LiveSets {
