@@ -18,7 +18,6 @@ import {
   code,
   fence,
   firstLines,
-  type Links,
   lockedBy,
   messageWarning,
   sentence,
@@ -38,7 +37,7 @@ import {
   stayLines,
 } from "./plan-diff.js";
 import { previewBlocks } from "./plan-previews.js";
-import type { Present } from "./present.js";
+import type { VerdictOptions } from "./plan-verdict.js";
 
 /** The place of this change request in the queue for a lock that another one holds. */
 function placeText({ place }: Extract<PlanLock, { kind: "held" }>, words: HostWords): string {
@@ -61,12 +60,8 @@ export interface Placed {
   readonly sameAs: Diffing | undefined;
 }
 
-export interface ApplicationOptions {
-  readonly words: HostWords;
-  readonly pruning: boolean;
+export interface ApplicationOptions extends VerdictOptions {
   readonly reader: ChangeRequestRef;
-  readonly links: Links;
-  readonly present?: Present | undefined;
 }
 
 const MAX_REASON = 4000;

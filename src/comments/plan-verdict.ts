@@ -29,10 +29,13 @@ import {
 } from "./parts.js";
 import { deployedText, type Present } from "./present.js";
 
-interface VerdictOptions {
+/** What a plan is written with. */
+export interface VerdictOptions {
+  /** Whether a sync prunes by default, which decides what the plan says about deletions. */
   readonly pruning: boolean;
   readonly links: Links;
   readonly words: HostWords;
+  /** What became of the plan since; undefined if that could not be read. */
   readonly present?: Present | undefined;
 }
 

@@ -43,8 +43,8 @@ import {
 } from "./parts.js";
 import { alike, arrange, type Arranged, layOut, leftOut } from "./plan-layout.js";
 import { groupPreviews, type PreviewGroup } from "./plan-previews.js";
-import { nothingLine, overviewOf } from "./plan-verdict.js";
-import { type Present, presentText } from "./present.js";
+import { nothingLine, overviewOf, type VerdictOptions } from "./plan-verdict.js";
+import { presentText } from "./present.js";
 
 /** Characters for what failed checks printed: of one check, and of all checks of a plan. */
 const MOST_OF_ONE = 4000;
@@ -62,17 +62,11 @@ function outputRoom(plan: Plan): number {
 const OVERHEAD = 600;
 const MAX_REASON = 4000;
 
-export interface PlanOptions {
-  readonly words: HostWords;
-  /** Whether a sync prunes by default, which decides what the plan says about deletions. */
-  readonly pruning: boolean;
-  readonly links: Links;
+export interface PlanOptions extends VerdictOptions {
   /** `one`: what does not fit into one comment is left to svc's page. `all`: as many comments as the diffs need. */
   readonly comments: "one" | "all";
   /** What has to happen next; undefined if that could not be read. */
   readonly next?: NextStep | undefined;
-  /** What became of the plan since; undefined if that could not be read. */
-  readonly present?: Present | undefined;
 }
 
 interface PackedPlan {

@@ -28,6 +28,7 @@ import {
   unreadText,
   warning,
 } from "./parts.js";
+import type { ResultFacts } from "./sync-result.js";
 
 const MAX_REASON = 4000;
 
@@ -46,11 +47,8 @@ export function commandList({ command }: Pick<HostWords, "command">): string {
   return COMMAND_NAMES.map((name) => `- ${code(usageOf(name, command))}: ${COMMANDS[name].summary}`).join("\n");
 }
 
-interface RefusalFacts {
+interface RefusalFacts extends Pick<ResultFacts, "words" | "links" | "advice"> {
   readonly change: ChangeRequestRef;
-  readonly words: HostWords;
-  readonly links: Links;
-  readonly advice?: Advice | undefined;
 }
 
 /** Why nothing was run and what to do, a paragraph each. Texts that the specification quotes are kept to the letter. */

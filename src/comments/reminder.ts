@@ -10,8 +10,9 @@ import type { CommitRange } from "../core/ports/repositories.js";
 import { SERVICE } from "../names.js";
 import { markerLine, readMarker } from "./marker.js";
 import { commandText, leftText, nextStepClause } from "./next-step-words.js";
-import { applicationLink, code, details, fence, firstLines, joined, type Links, shortened } from "./parts.js";
+import { applicationLink, code, details, fence, firstLines, joined, shortened } from "./parts.js";
 import { publish, type PublishPlanOptions } from "./publish.js";
+import type { ResultFacts } from "./sync-result.js";
 
 const MINUTE_MS = 60 * 1000;
 const HOUR_MS = 60 * MINUTE_MS;
@@ -37,11 +38,7 @@ export interface Around {
   readonly undo: AdvisedCommand | undefined;
 }
 
-interface Reader {
-  readonly change: ChangeRequest;
-  readonly words: HostWords;
-  readonly links: Links;
-}
+type Reader = Pick<ResultFacts, "change" | "words" | "links">;
 
 export async function publishReminder(
   host: CodeHost,
