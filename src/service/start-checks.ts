@@ -1,18 +1,14 @@
 import { setTimeout as delay } from "node:timers/promises";
-import type { ServerConfig } from "../config/server/server.js";
 import { safeMessage } from "../core/model/errors.js";
 import type { CodeHost } from "../core/ports/code-host.js";
-import { type Deployer, isOlder, shortVersion } from "../core/ports/deployer.js";
+import { isOlder, shortVersion } from "../core/ports/deployer.js";
 import type { Log } from "../core/ports/log.js";
 import { HOSTS } from "../hosts/registry.js";
 import { DEPLOYER_TITLE, STORE_TITLE, WEBHOOK_PATHS } from "../names.js";
+import type { SiteParts } from "../web/site.js";
 
-interface StartParts {
-  readonly config: ServerConfig;
-  readonly hosts: readonly CodeHost[];
-  readonly deployer: Deployer;
+interface StartParts extends Pick<SiteParts, "config" | "hosts" | "deployer" | "log"> {
   readonly ping: () => Promise<void>;
-  readonly log: Log;
 }
 
 /** The oldest Argo CD that svc supports. */

@@ -2,46 +2,31 @@ import { readVersion } from "../config/files.js";
 import type { KvstoreSection, ServerConfig } from "../config/server/server.js";
 import type { ChangeRequestRef } from "../core/model/change-request.js";
 import { ReceiverBroken } from "../core/model/errors.js";
-import type { AllHostWords } from "../core/model/host-words.js";
-import type { Clock } from "../core/ports/clock.js";
 import type { CodeHost } from "../core/ports/code-host.js";
 import type { Deployer } from "../core/ports/deployer.js";
-import type { EventQueue } from "../core/ports/event-queue.js";
 import type { LiveFeed } from "../core/ports/live-feed.js";
-import type { Log } from "../core/ports/log.js";
-import type { Notifications, ReceiverState } from "../core/ports/notifications.js";
-import type { LimitWaits } from "../hosts/limit-waits.js";
+import type { ReceiverState } from "../core/ports/notifications.js";
 import { DEPLOYER_TITLE, HOST_TITLES, STORE_TITLE } from "../names.js";
-import type { Publisher } from "../run/around/publisher.js";
 import type { ChangeSummary } from "../run/line/run.js";
 import type { Stores } from "../store/stores.js";
-import type { HostPageOf } from "./addresses.js";
-import { apiRouter } from "./api/api.js";
+import { type ApiParts, apiRouter } from "./api/api.js";
 import { DiffReaders } from "./diff-readers.js";
 import { HostSummaries } from "./host-summaries.js";
 import { LiveStreams } from "./live-streams.js";
+import type { PageParts } from "./pages/page.js";
 import { pagesRouter } from "./pages/pages.js";
 import { StatusProbe } from "./status-probe.js";
 
-export interface SiteParts {
+export interface SiteParts
+  extends Omit<ApiParts, keyof Stores | "readers" | "timezone">, Pick<PageParts, "backlog" | "limitWaits"> {
   readonly config: ServerConfig;
   readonly stores: Stores;
   readonly hosts: readonly CodeHost[];
-  readonly hostWords: AllHostWords;
-  readonly hostPageOf: HostPageOf;
   readonly deployer: Deployer;
   readonly live: LiveFeed;
-  readonly push: EventQueue["push"];
-  readonly publisher: Publisher;
-  readonly backlog: EventQueue["backlog"];
-  readonly limitWaits: LimitWaits["current"];
   readonly lookUp: (change: ChangeRequestRef) => Promise<ChangeSummary | undefined>;
-  readonly notifications: Notifications;
   readonly receivers: () => Promise<readonly ReceiverState[]>;
   readonly tokens: () => readonly { readonly system: string; readonly at: Date }[];
-  readonly newRunId: () => string;
-  readonly clock: Clock;
-  readonly log: Log;
 }
 
 /** The API and the pages over the stores of the service. */

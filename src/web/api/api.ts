@@ -12,13 +12,11 @@ import type { AllHostWords } from "../../core/model/host-words.js";
 import type { Lock } from "../../core/model/lock.js";
 import { ROLES } from "../../core/model/settings.js";
 import { roleChange } from "../../core/ports/audit.js";
-import type { Clock } from "../../core/ports/clock.js";
 import type { EventQueue } from "../../core/ports/event-queue.js";
 import type { Log } from "../../core/ports/log.js";
 import type { Notifications } from "../../core/ports/notifications.js";
 import type { RoleChange } from "../../core/ports/stores.js";
 import { recordAudit } from "../../run/answer/audit.js";
-import type { Publisher } from "../../run/around/publisher.js";
 import { callNext, keepPlaces } from "../../run/around/turns.js";
 import type { Stores } from "../../store/stores.js";
 import {
@@ -42,20 +40,16 @@ import {
   withoutQuery,
 } from "./answers.js";
 import { activityBody, lockBody, planBody, userBody } from "./bodies.js";
-import { holdRoutes } from "./holds.js";
+import { type HoldParts, holdRoutes } from "./holds.js";
 
 /** What the API needs of the service. */
-interface ApiParts extends Pick<Stores, "locks" | "waiting" | "holds" | "plans" | "audit" | "users"> {
+export interface ApiParts extends HoldParts, Pick<Stores, "locks" | "waiting" | "plans" | "users"> {
   readonly readers: DiffReaders;
   readonly hostWords: AllHostWords;
   readonly hostPageOf: HostPageOf;
   readonly push: EventQueue["push"];
-  readonly publisher: Publisher;
-  readonly timezone: string;
   readonly notifications: Notifications;
   readonly newRunId: () => string;
-  readonly clock: Clock;
-  readonly log: Log;
 }
 
 const BASE = "/api/v1";

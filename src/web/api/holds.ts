@@ -12,7 +12,8 @@ import type { Publisher } from "../../run/around/publisher.js";
 import type { Stores } from "../../store/stores.js";
 import { answering, answeringAdmin, pathPart, readBody, withoutQuery } from "./answers.js";
 
-interface HoldParts extends Pick<Stores, "holds" | "audit"> {
+/** What the routes for holds need. */
+export interface HoldParts extends Pick<Stores, "holds" | "audit"> {
   readonly publisher: Publisher;
   readonly timezone: string;
   readonly clock: Clock;

@@ -15,7 +15,7 @@ import { accountOf, type RedirectProvider } from "./login-provider.js";
 import { type ApiAnswer, hintFor, oidcLogin } from "./oauth-client.js";
 import { oauthLogin, type Membership, type OAuthHost } from "./oauth-login.js";
 import { isRefusal, type LoginRefusal } from "./refusal.js";
-import { authRoutes } from "./routes.js";
+import { type AuthParts, authRoutes } from "./routes.js";
 import { WebSessions } from "./session.js";
 import { type ProviderTokens, TokenSeal } from "./token-seal.js";
 
@@ -50,7 +50,7 @@ export function createAuth({ config, stores, clock, log }: AuthOptions): Auth {
   }
   const { users, attempts } = stores;
   const seal = new TokenSeal(auth.sessionSecret);
-  const standings = new StandingChecks({ auth, users, providers, seal, clock, log });
+  const standings = new StandingChecks({ config, users, providers, seal, clock, log });
   return {
     identify: [
       identifyToken({ tokens: auth.apiTokens, attempts, log }),
@@ -109,14 +109,7 @@ const ASKED_EVERY_MS = 15 * 60_000;
 const UNANSWERED_MS = 60 * 60_000;
 const MOST_REMEMBERED = 10_000;
 
-interface StandingParts {
-  readonly auth: AuthSection;
-  readonly users: UserStore;
-  readonly providers: readonly RedirectProvider[];
-  readonly seal: TokenSeal;
-  readonly clock: Clock;
-  readonly log: Log;
-}
+type StandingParts = Pick<AuthParts, "config" | "users" | "providers" | "seal" | "clock" | "log">;
 
 /** What the provider's answer means for a login. */
 type Verdict =
@@ -136,12 +129,12 @@ class StandingChecks {
 
   /** The account as it is now; undefined if the person is logged out. Asks the provider at most every 15 minutes. */
   async current(account: Account): Promise<Account | undefined> {
-    const { auth, users, providers, clock } = this.parts;
+    const { config, users, providers, clock } = this.parts;
     const { id, provider: name } = account;
     const now = clock.now().getTime();
     const isSeen = (this.#seen.get(id) ?? -Infinity) > now - ASKED_EVERY_MS;
     if (name === "basic") {
-      const written = auth.basic?.users.filter(({ username }) => `basic:${username}` === id) ?? [];
+      const written = config.auth.basic?.users.filter(({ username }) => `basic:${username}` === id) ?? [];
       if (written.length === 0) return undefined;
       if (isSeen) return account;
       this.#seen.set(id, now);
@@ -217,7 +210,7 @@ class StandingChecks {
 
   #verdictOn(account: Account, answer: Awaited<ReturnType<RedirectProvider["ask"]>>["answer"]): Verdict {
     if (isRefusal(answer)) return { kind: LOSSES.has(answer.reason) ? "left" : "unclear", reason: answer.reason };
-    const { auth } = this.parts;
+    const { auth } = this.parts.config;
     const assigned = assignRole(auth.roleAssignments, auth.defaultRole, answer);
     if (assigned.kind === "unproven") return { kind: "unclear", reason: `not-verified: ${assigned.pattern}` };
     const now = accountOf(answer, assigned.role);

@@ -19,7 +19,8 @@ import { isRefusal, type LoginRefusal, refuse } from "./refusal.js";
 import type { WebSessions } from "./session.js";
 import type { ProviderTokens, TokenSeal } from "./token-seal.js";
 
-interface AuthParts {
+/** What the routes of a login need. */
+export interface AuthParts {
   readonly config: Pick<ServerConfig, "auth" | "server">;
   readonly providers: readonly RedirectProvider[];
   readonly sessions: WebSessions;

@@ -36,14 +36,11 @@ interface Row {
   readonly lockedBy: ChangeRequestRef | undefined;
 }
 
-interface LastDeployment {
-  readonly application: ApplicationName;
+interface LastDeployment extends Pick<Deployment, "application" | "change" | "user"> {
   /** Undefined once it is merged or rolled back. */
   readonly state: ReturnType<typeof deploymentState> | undefined;
-  readonly change: ChangeRequestRef;
   /** Undefined for a target revision. */
   readonly commit: Revision | undefined;
-  readonly user: string;
   readonly at: string;
 }
 
