@@ -220,7 +220,8 @@ function signalGroup({ pid }: ChildProcess, signal: NodeJS.Signals): void {
   }
 }
 
-interface GitCommand {
+/** One call of git. */
+export interface GitCommand {
   readonly args: readonly string[];
   readonly environment: Readonly<Record<string, string>>;
   readonly input?: string;

@@ -2,6 +2,7 @@ import { mkdir, readdir, readFile, rm, stat, writeFile } from "node:fs/promises"
 import { join } from "node:path";
 import type { Revision } from "../core/model/brand.js";
 import type { CloneSource } from "../core/ports/code-host.js";
+import type { GitCommand } from "./git-process.js";
 import { environmentFor, GitFailure, isRefMissing, REMOTE, runGitProcess, startGit } from "./git-process.js";
 import { type GitObject, ObjectReader } from "./object-reader.js";
 
@@ -241,12 +242,8 @@ export class MirrorRepository {
   }
 }
 
-interface RunOptions {
-  readonly signal: AbortSignal;
-  readonly input?: string;
+interface RunOptions extends Pick<GitCommand, "signal" | "input" | "expected" | "mayContinue"> {
   readonly maxOutput?: number;
-  readonly expected?: readonly number[];
-  readonly mayContinue?: () => Promise<boolean>;
 }
 
 function configFor(commits: readonly Revision[]): string {

@@ -17,6 +17,7 @@ import type {
 } from "../core/ports/repositories.js";
 import { SERVICE } from "../names.js";
 import { GitFailure, isUnexplained, lastWords, remoteProblem, sourceProblem, type StartGit } from "./git-process.js";
+import type { History } from "./history.js";
 import { MirrorRepository, type WantedRef } from "./mirror-repository.js";
 import { MirrorSnapshot, type SnapshotCaches } from "./snapshot.js";
 import type { TreeNode } from "./tree-reader.js";
@@ -352,10 +353,7 @@ interface Want {
   alone: boolean;
 }
 
-interface Fetching {
-  readonly folder: MirrorRepository;
-  readonly source: CloneSource;
-  readonly signal: AbortSignal;
+interface Fetching extends History {
   readonly want: Want;
 }
 

@@ -1,3 +1,4 @@
+import type { GitCommand } from "./git-process.js";
 import { environmentFor, GitFailure, type GitProcess, startGit, STDERR_LIMIT } from "./git-process.js";
 
 export interface GitObject {
@@ -79,11 +80,7 @@ function malformed(): GitFailure {
   return new GitFailure("unexpected-answer", "git gave an unexpected answer");
 }
 
-export interface QuestionLimits {
-  readonly timeoutMs: number;
-  readonly maxOutput: number;
-  readonly signal: AbortSignal;
-}
+export type QuestionLimits = Pick<GitCommand, "timeoutMs" | "maxOutput" | "signal">;
 
 interface Running {
   readonly git: GitProcess;

@@ -16,17 +16,9 @@ import { LOCK_LIFETIME_MS } from "../core/model/lock.js";
 import type { Clock } from "../core/ports/clock.js";
 import type { CodeHost } from "../core/ports/code-host.js";
 import type { Deployer } from "../core/ports/deployer.js";
-import type { EventQueue } from "../core/ports/event-queue.js";
 import { leavesOut, type Log } from "../core/ports/log.js";
 import type { Notifications } from "../core/ports/notifications.js";
-import type {
-  DeploymentStore,
-  LockStore,
-  PlanStore,
-  RolloutStore,
-  StatusStore,
-  WaitStore,
-} from "../core/ports/stores.js";
+import type { DeploymentStore, LockStore, PlanStore } from "../core/ports/stores.js";
 import { HOST_IDS, type HostId } from "../names.js";
 import { wrapPort } from "../observe/wrap-port.js";
 import type { Publisher } from "../run/around/publisher.js";
@@ -48,15 +40,13 @@ const TAKE_OVER_EVERY_MS = 15_000;
 const HOLDER_EVERY_MS = 60_000;
 const MAX_HOLDERS = 1000;
 
-interface ChoreParts extends ReconcileParts, Omit<SearchParts, "polls" | "commandWord" | "allowedRepos"> {
+interface ChoreParts
+  extends ReconcileParts, Omit<SearchParts, "polls" | "commandWord" | "allowedRepos">, Pick<Stores, "rollouts"> {
   readonly config: ServerConfig;
-  readonly rollouts: RolloutStore;
   /** Undefined if no receiver wants to hear of outages, and no alert looks at metrics. */
   readonly watch: SystemWatch | undefined;
   readonly tokens: TokenWatch;
   readonly publisher: Pick<Publisher, "mark" | "touched" | "written">;
-  /** Redis shared with other replicas; undefined if there are none. */
-  readonly connection: Stores["connection"];
 }
 
 /** Periodic work. With several replicas, one of them does it per interval. */
@@ -239,19 +229,13 @@ export async function tellPlanned(
 
 const DAY_MS = 24 * 60 * 60 * 1000;
 
-interface ReconcileParts {
-  readonly hosts: Readonly<Partial<Record<HostId, CodeHost>>>;
-  readonly locks: LockStore;
-  readonly waiting: WaitStore;
-  readonly deployments: DeploymentStore;
+interface ReconcileParts
+  extends
+    Pick<Stores, "locks" | "waiting" | "deployments" | "statuses" | "reindex">,
+    Pick<SearchParts, "hosts" | "queue" | "clock" | "log"> {
   readonly deployer: Deployer;
   readonly publisher: Pick<Publisher, "touched">;
-  readonly statuses: StatusStore;
-  readonly reindex: Stores["reindex"];
-  readonly queue: EventQueue;
   readonly notifications: Notifications;
-  readonly clock: Clock;
-  readonly log: Log;
 }
 
 /**

@@ -15,31 +15,25 @@ import {
 import { HostFailure, ifReadable } from "../core/model/errors.js";
 import { foundHead, type HostEvent } from "../core/model/event.js";
 import type { Plan } from "../core/model/plan/plan.js";
-import type { AuditLog } from "../core/ports/audit.js";
 import type { Clock } from "../core/ports/clock.js";
 import type { CodeHost, RecentActivity, RecentComment, RecentHead } from "../core/ports/code-host.js";
 import type { EventQueue } from "../core/ports/event-queue.js";
 import { leavesOut, type Log } from "../core/ports/log.js";
-import type { DeploymentStore, LockStore, MarkStore, PlanStore } from "../core/ports/stores.js";
+import type { MarkStore } from "../core/ports/stores.js";
 import type { HostId } from "../names.js";
 import type { Publisher } from "../run/around/publisher.js";
 import { SEARCH_BACK_MS, sharedSearches } from "../store/shared-records.js";
 import type { Stores } from "../store/stores.js";
 
-export interface SearchParts {
+export interface SearchParts extends Pick<Stores, "audit" | "locks" | "plans" | "deployments" | "connection"> {
   readonly hosts: Readonly<Partial<Record<HostId, CodeHost>>>;
   /** How often each host is polled, in milliseconds. */
   readonly polls: ReadonlyMap<HostId, number>;
   readonly allowedRepos: readonly string[];
   readonly commandWord: string;
-  readonly audit: AuditLog;
-  readonly locks: LockStore;
-  readonly plans: PlanStore;
   readonly marks: Pick<MarkStore, "described">;
-  readonly deployments: DeploymentStore;
   readonly queue: EventQueue;
   readonly publisher: Pick<Publisher, "mark">;
-  readonly connection: Stores["connection"];
   readonly clock: Clock;
   readonly log: Log;
 }

@@ -4,41 +4,19 @@ import type { ApplicationName } from "../core/model/brand.js";
 import { identityKey } from "../core/model/change-request.js";
 import type { Hold } from "../core/model/hold.js";
 import type { Rollout } from "../core/model/rollout.js";
-import type { AuditLog } from "../core/ports/audit.js";
-import type { LiveFeed } from "../core/ports/live-feed.js";
-import type {
-  AttemptCounter,
-  ContentBudget,
-  DeploymentStore,
-  HoldStore,
-  LockStore,
-  MarkStore,
-  PlanStore,
-  RolloutStore,
-  StatusStore,
-  UserStore,
-  WaitStore,
-} from "../core/ports/stores.js";
+import type { RunPorts } from "../core/ports/reach.js";
+import type { AttemptCounter, ContentBudget, MarkStore, UserStore } from "../core/ports/stores.js";
 import type { StoreConnection } from "../http/redis.js";
 
 /** Everything that the service keeps from one event to the next. */
-export interface Stores {
+export interface Stores extends Omit<RunPorts, "host" | "repositories" | "deployer" | "notifications"> {
   /** The connection to Redis, for the queue; undefined for the stores in memory. */
   readonly connection: StoreConnection | undefined;
-  readonly locks: LockStore;
-  readonly waiting: WaitStore;
-  readonly holds: HoldStore;
-  readonly rollouts: RolloutStore;
-  readonly plans: PlanStore;
-  readonly deployments: DeploymentStore;
-  readonly statuses: StatusStore;
   readonly marks: MarkStore;
-  readonly audit: AuditLog;
   readonly users: UserStore;
   /** Web sessions; `session-data.ts` describes their content. */
   readonly sessions: SessionStore;
   readonly attempts: AttemptCounter;
-  readonly live: LiveFeed;
   readonly content: ContentBudget;
   /**
    * Searches the whole store for records that its lists lack: another program may have written them, or a failover may have lost

@@ -1,13 +1,7 @@
 import { retryWhileUnavailable } from "../deploy/settle.js";
 import { factsOfAsker } from "../facts/read-facts.js";
 import { type ApplicationName, applicationName } from "../model/brand.js";
-import {
-  type ChangeRequest,
-  changeRequestRef,
-  type ChangeRequestRef,
-  sameChangeRequest,
-  type User,
-} from "../model/change-request.js";
+import { changeRequestRef, type ChangeRequestRef, sameChangeRequest } from "../model/change-request.js";
 import { allInTurns } from "../model/collections.js";
 import type { Command } from "../model/command.js";
 import { ifReadable, type OnUnreadable } from "../model/errors.js";
@@ -16,19 +10,13 @@ import type { ApplicationPlan, Plan, PlanLock } from "../model/plan/plan.js";
 import type { CommandResult } from "../model/result.js";
 import { byNameAlone } from "../policy/effect-rules.js";
 import { judge } from "../policy/judge.js";
-import type { Clock } from "../ports/clock.js";
 import type { CommandContext, CommandPorts } from "../ports/context.js";
 import { leavesOut } from "../ports/log.js";
 import type { LockStore, WaitStore } from "../ports/stores.js";
 import { endStages } from "./next-stage.js";
 import { correctedTo, labelsFor, namesOf, plannedIn } from "./selection.js";
 
-export interface Locking {
-  readonly locks: LockStore;
-  readonly change: ChangeRequest;
-  readonly user: User;
-  readonly clock: Clock;
-}
+export type Locking = Pick<CommandContext, "locks" | "change" | "user" | "clock">;
 
 /** Locks, and the queues for those that others hold. */
 type Queueing = Locking & Pick<CommandContext, "waiting">;

@@ -6,35 +6,26 @@ import {
   specEqual,
 } from "../model/application.js";
 import type { ApplicationName, Revision } from "../model/brand.js";
-import { type ChangeRequest, changeRequestRef, type User } from "../model/change-request.js";
+import { changeRequestRef } from "../model/change-request.js";
 import type { DeployingCommand } from "../model/command.js";
 import { LeaseLost, neverStarted, safeMessage } from "../model/errors.js";
-import type { AllHostWords } from "../model/host-words.js";
 import { endOf, type Phase, type StartedApplication } from "../model/progress.js";
 import type { ApplicationSync, SyncOutcome } from "../model/result.js";
 import type { Settings } from "../model/settings.js";
-import type { Clock } from "../ports/clock.js";
 import type { CommandContext } from "../ports/context.js";
-import type { Deployer } from "../ports/deployer.js";
-import type { Log } from "../ports/log.js";
-import type { DeploymentStore, LockStore } from "../ports/stores.js";
 
 /** Where the end of a deployment is written down. */
-export interface SettleContext {
-  readonly change: ChangeRequest;
-  readonly locks: LockStore;
-  readonly deployments: DeploymentStore;
-  readonly clock: Clock;
-  readonly log: Log;
-}
+export type SettleContext = Pick<CommandContext, "change" | "locks" | "deployments" | "clock" | "log">;
 
 /** What a deployment takes. It needs no repository: a rollback works while `.svc.yaml` is broken. */
 export interface DeployContext
-  extends SettleContext, Pick<CommandContext, "noteStarted" | "takenBefore" | "host" | "progress" | "runId"> {
+  extends
+    SettleContext,
+    Pick<
+      CommandContext,
+      "noteStarted" | "takenBefore" | "host" | "progress" | "runId" | "deployer" | "user" | "hostWords"
+    > {
   readonly settings: Pick<Settings, "prune">;
-  readonly deployer: Deployer;
-  readonly user: User;
-  readonly hostWords: AllHostWords;
 }
 
 interface DeployRequest {

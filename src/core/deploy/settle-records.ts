@@ -1,9 +1,9 @@
-import { type Destination, destinationOf, type LiveApplication } from "../model/application.js";
-import type { ApplicationName, Revision } from "../model/brand.js";
+import { destinationOf, type LiveApplication } from "../model/application.js";
 import { type ChangeRequestRef, sameChangeRequest } from "../model/change-request.js";
 import type { Deployment } from "../model/deployment.js";
 import { StoreUnavailable } from "../model/errors.js";
 import type { HealthRule } from "../model/settings.js";
+import type { ShownDeployment } from "../ports/code-host.js";
 import type { CommandPorts } from "../ports/context.js";
 import type { SyncLookup } from "../ports/deployer.js";
 import { awaitHealth, lookupOf } from "./health.js";
@@ -15,13 +15,8 @@ type SettlePorts = Pick<CommandPorts, "deployer" | "deployments" | "locks" | "cl
 const OPERATION_MS = 15 * 60_000;
 
 /** An earlier sync whose end was not recorded at the time, because the store or this program was unavailable. */
-export interface Settled {
-  readonly application: ApplicationName;
-  readonly runId: string;
+export interface Settled extends Pick<ShownDeployment, "application" | "runId" | "revision" | "destination"> {
   readonly outcome: "succeeded" | "failed" | "not-healthy" | "rolled-back";
-  /** The deployed commit and its destination. */
-  readonly revision: Revision;
-  readonly destination: Destination;
 }
 
 type Unsettled = Deployment & { readonly runId: string };

@@ -26,12 +26,7 @@ export type CheckOutcome =
   | { readonly kind: "broken"; readonly reason: string; readonly output: string };
 
 /** A check of one application in a plan. */
-export interface CheckResult {
-  readonly name: string;
-  /** A sync is refused while it fails. */
-  readonly required: boolean;
-  /** Members of these teams may lift that by their approval. */
-  readonly overridableBy: readonly string[];
+export interface CheckResult extends Pick<Check, "name" | "required" | "overridableBy"> {
   /** Digest of how it was run: a result counts only for the check as it is configured now. */
   readonly definition: string;
   readonly outcome: CheckOutcome;

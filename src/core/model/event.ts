@@ -1,6 +1,12 @@
-import type { HostId } from "../../names.js";
-import type { ApplicationName, RepositoryName, Revision } from "./brand.js";
-import { changeRequestRef, type ChangeRequestRef, type HeadRef, identityKey, type User } from "./change-request.js";
+import type { ApplicationName, Revision } from "./brand.js";
+import {
+  type ChangeRequest,
+  changeRequestRef,
+  type ChangeRequestRef,
+  type HeadRef,
+  identityKey,
+  type User,
+} from "./change-request.js";
 import type { NextStage } from "./stage.js";
 
 /** What a webhook reported, as plain JSON: a trigger, never a source of facts. */
@@ -92,11 +98,8 @@ export interface Marked {
 }
 
 /** A merge queue wants to know whether it may merge a group. The change request is the last one of it. */
-export interface GroupFormed {
+export interface GroupFormed extends Pick<ChangeRequest, "headRevision" | "baseRevision" | "baseBranch"> {
   readonly kind: "merge-group";
-  readonly headRevision: Revision;
-  readonly baseRevision: Revision;
-  readonly baseBranch: string;
 }
 
 /** Argo CD lists applications of a rollout otherwise than at the last look, or time is up. */
@@ -113,11 +116,8 @@ interface StageDue {
 }
 
 /** A branch of a repository got commits, whichever change requests it concerns. */
-export interface BranchPushed {
+export interface BranchPushed extends Omit<ChangeRequestRef, "number"> {
   readonly kind: "branch-pushed";
-  readonly host: HostId;
-  readonly repository: RepositoryName;
-  readonly repositoryId?: string | undefined;
   readonly branch: string;
 }
 

@@ -1,6 +1,7 @@
 import type { ApplicationName, Revision } from "./brand.js";
 import type { ChangeRequestRef } from "./change-request.js";
 import type { OverriddenOf } from "./check.js";
+import type { OverdueChange } from "./deployment.js";
 import type { ApplicationSync } from "./result.js";
 
 /** A message for receivers outside: facts only, no secrets and no foreign messages. */
@@ -65,17 +66,11 @@ export interface RolledOut {
 }
 
 /** Commits of a change request have been in the cluster for a day or more, and its branch is not merged. */
-export interface NotMerged {
+export interface NotMerged extends Omit<OverdueChange, "user"> {
   readonly kind: "not-merged";
-  readonly change: ChangeRequestRef;
   /** Closed without a merge, or still open. */
   readonly closed: boolean;
-  /** What was deployed last. */
-  readonly head: Revision;
   readonly by: string;
-  /** When the oldest of it was deployed. ISO 8601. */
-  readonly since: string;
-  readonly applications: readonly ApplicationName[];
 }
 
 /** A system that svc needs went away, or came back. */

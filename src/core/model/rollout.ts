@@ -1,3 +1,4 @@
+import type { Standing } from "./application.js";
 import type { Destination } from "./application.js";
 import type { ApplicationName, Revision } from "./brand.js";
 import type { ChangeRequestRef } from "./change-request.js";
@@ -58,12 +59,7 @@ export interface RolloutState {
 }
 
 /** How Argo CD lists an application. */
-export interface RolloutLine {
-  /** `Synced`, `OutOfSync`, `Unknown`, or empty. */
-  readonly sync: string;
-  readonly health: string;
-  /** Phase of its last operation. */
-  readonly phase: string;
+export interface RolloutLine extends Pick<Standing, "sync" | "health" | "phase"> {
   /** Empty with several sources, and in old versions. */
   readonly revision: string;
   readonly deleting: boolean;

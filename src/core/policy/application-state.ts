@@ -8,7 +8,7 @@ import type { AdvisedCommand, AfterApproval, Names, NeededApproval, NextStep, Wh
 import type { Danger } from "../model/plan/manifest-diff.js";
 import { type ApplicationPlan, previewedDiff } from "../model/plan/plan.js";
 import type { Refusal } from "../model/result.js";
-import type { ApprovalNeed } from "./effect-rules.js";
+import type { MemberNeed } from "../model/result.js";
 import {
   allowedFor,
   type ApplicationFacts,
@@ -150,7 +150,7 @@ export function isAtHead(record: RecordFacts, { headRevision }: Pick<ChangeReque
 }
 
 /** What requires an approval. To roll back, the approval under which the record was deployed is enough. */
-export function approvalNeedsOf(one: ApplicationFacts, command: Judged): readonly ApprovalNeed[] {
+export function approvalNeedsOf(one: ApplicationFacts, command: Judged): readonly MemberNeed[] {
   if (command !== "rollback") return one.requires.approvals.sync;
   const { record } = one;
   const deployed = record !== undefined && (record.approvers.length > 0 || record.baseKept);

@@ -6,6 +6,7 @@ import { type Member, movesOf, ruledAs, whyBound, withoutReview } from "../model
 import type { Hold, HoldOf } from "../model/hold.js";
 import { listed } from "../model/host-words.js";
 import { isPlanOf, type Plan, type PlannedFor, previewedDiff, shownDiff } from "../model/plan/plan.js";
+import type { MemberNeed } from "../model/result.js";
 import type {
   AccessCommand,
   AccessRule,
@@ -80,15 +81,6 @@ export function byNameAlone(applications: readonly ApplicationName[]): readonly 
   return applications.map((application) => ({ application, members: [] }));
 }
 
-/** Why an approval is required for one member of what is deployed. */
-export interface ApprovalNeed {
-  /** What is deployed. */
-  readonly application: ApplicationName;
-  readonly member: ApplicationName;
-  /** Completes "… requires approval: "; empty if it is the rule for the application itself. Untrusted. */
-  readonly because: string;
-}
-
 /** The holds of what is deployed and of everything that this reaches. */
 export function holdsOn(deployed: Deployed, holds: readonly Hold[]): readonly HoldOf[] {
   if (holds.length === 0) return [];
@@ -105,7 +97,7 @@ export function matchesHold({ applications }: Pick<Hold, "applications">, name: 
 }
 
 /** Lists everything that requires an approval: by a rule, or because no rule can allow it without one. */
-export function approvalNeeds(all: readonly Deployed[], settings: Settings): readonly ApprovalNeed[] {
+export function approvalNeeds(all: readonly Deployed[], settings: Settings): readonly MemberNeed[] {
   return all.flatMap(({ application, members, definedIn, sensitive = [] }) => {
     const needed = [...groupedBy(sensitive, ({ member }) => member)].map(([member, some]) => {
       const what = listed(

@@ -9,9 +9,9 @@ import type { Lock } from "../model/lock.js";
 import type { Danger } from "../model/plan/manifest-diff.js";
 import type { ApplicationPlan, Plan, UnreadFile } from "../model/plan/plan.js";
 import type { BarredApplication } from "../model/result.js";
+import type { MemberNeed } from "../model/result.js";
 import type { AccessCommand, AccessRule, OwnSettings } from "../model/settings.js";
 import type { StageOf } from "../model/stage.js";
-import type { ApprovalNeed } from "./effect-rules.js";
 
 /**
  * Everything that the gates ask about one change request, as plain JSON, so that a recorded state can be judged again.
@@ -211,7 +211,7 @@ export interface PlannedFacts extends Writers {
 
 /** The approvals, branches and people that the rules require for a deployment of an application. */
 export interface Requires {
-  readonly approvals: { readonly sync: readonly ApprovalNeed[]; readonly rollback: readonly ApprovalNeed[] };
+  readonly approvals: { readonly sync: readonly MemberNeed[]; readonly rollback: readonly MemberNeed[] };
   readonly upToDate: boolean;
   /** An approval starts its sync, and that of everything that it reaches. */
   readonly onApproval?: true;

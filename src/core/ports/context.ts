@@ -10,11 +10,11 @@ import type { CheckRunner } from "./check-runner.js";
 import type { Clock } from "./clock.js";
 import type { CodeHost } from "./code-host.js";
 import type { Compute } from "./compute.js";
-import type { Deployer, RenderCache, RendersAhead } from "./deployer.js";
+import type { RenderCache, RendersAhead } from "./deployer.js";
 import type { Log } from "./log.js";
 import type { ManifestScanner } from "./manifest-scanner.js";
+import type { RunPorts } from "./reach.js";
 import type { Snapshot } from "./snapshot.js";
-import type { DeploymentStore, HoldStore, LockStore, PlanStore, WaitStore } from "./stores.js";
 
 /** A change request, as it was when its command started, and its commits. */
 export interface Commits {
@@ -66,13 +66,10 @@ export interface Reloaded {
   readonly snapshot: Snapshot;
 }
 
-export interface CommandPorts {
-  readonly deployer: Deployer;
-  readonly locks: LockStore;
-  readonly waiting: WaitStore;
-  readonly holds: HoldStore;
-  readonly plans: PlanStore;
-  readonly deployments: DeploymentStore;
+export interface CommandPorts extends Pick<
+  RunPorts,
+  "deployer" | "locks" | "waiting" | "holds" | "plans" | "deployments"
+> {
   readonly scanner: ManifestScanner;
   readonly renders: RenderCache;
   readonly rendersAhead: RendersAhead;

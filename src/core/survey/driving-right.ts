@@ -17,21 +17,16 @@ import {
 import type { ApplicationName } from "../model/brand.js";
 import type { ChangeRequest } from "../model/change-request.js";
 import type { Member } from "../model/effect.js";
-import { type AllHostWords, type HostWords, listed } from "../model/host-words.js";
+import { type HostWords, listed } from "../model/host-words.js";
 import { isJsonObject } from "../model/json.js";
 import type { NotDeployed } from "../model/plan/plan.js";
 import type { DefinedIn, Settings } from "../model/settings.js";
-import type { Deployer, Naming } from "../ports/deployer.js";
+import type { CommandContext } from "../ports/context.js";
+import type { Naming } from "../ports/deployer.js";
 import { withoutCredentials } from "../secrets/hide-in-text.js";
 
 /** What is needed to decide whether a repository may drive an application. */
-export interface DrivingSource {
-  readonly change: ChangeRequest;
-  readonly settings: Settings;
-  readonly hostWords: AllHostWords;
-  readonly deployer: Deployer;
-  readonly signal: AbortSignal;
-}
+export type DrivingSource = Pick<CommandContext, "change" | "settings" | "hostWords" | "deployer" | "signal">;
 
 interface NamedClaim {
   readonly live: Application;

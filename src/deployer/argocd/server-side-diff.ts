@@ -1,16 +1,13 @@
 import { createFileRegistry, fromBinary, fromJson, toBinary, toJson, type DescMessage } from "@bufbuild/protobuf";
 import { FileDescriptorProtoSchema } from "@bufbuild/protobuf/wkt";
 import * as z from "zod";
+import type { LiveResource } from "../../core/ports/deployer.js";
 import { ArgoCdFailure, parseAnswer } from "./argocd-failure.js";
 
 /** The path of the call, which Argo CD 3.2 and newer has over gRPC alone: REST cannot carry lists of messages. */
 export const SERVER_SIDE_DIFF = "/application.ApplicationService/ServerSideDiff";
 
-export interface AskedObject {
-  readonly group: string;
-  readonly kind: string;
-  readonly namespace: string;
-  readonly name: string;
+export interface AskedObject extends Pick<LiveResource, "group" | "kind" | "namespace" | "name"> {
   /** As JSON, exactly as `managed-resources` returns it; empty for an object that is not in the cluster. */
   readonly live: string;
   readonly target: string;

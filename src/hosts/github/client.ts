@@ -8,7 +8,6 @@ import type { RepositoryName } from "../../core/model/brand.js";
 import type { ChangeRequestRef } from "../../core/model/change-request.js";
 import { HostFailure, type HostFailureReason } from "../../core/model/errors.js";
 import { parseJson } from "../../core/model/json.js";
-import type { Clock } from "../../core/ports/clock.js";
 import type { Answer } from "../../http/fetch-text.js";
 import {
   budgetIn,
@@ -21,18 +20,15 @@ import {
   timeOf,
 } from "../host-answer.js";
 import { createHostFetch, createPastLimit, type HostFetch, type PastLimit } from "../host-fetch.js";
-import type { LimitWaits } from "../limit-waits.js";
+import type { HostParts } from "../host-module.js";
 import { GITHUB } from "./words.js";
 
-interface GitHubClientOptions {
+interface GitHubClientOptions extends Omit<HostParts, "budget"> {
   readonly appId: number | string;
   readonly privateKey: string;
   /** Root of the REST API, without a final slash. */
   readonly apiUrl: string;
   readonly requestTimeoutMs: number;
-  readonly clock: Clock;
-  readonly waits: LimitWaits;
-  readonly log: Logger;
 }
 
 interface GitHubAnswer {

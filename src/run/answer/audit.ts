@@ -21,12 +21,7 @@ import { SERVICE } from "../../names.js";
 import type { Answerable } from "../line/outcome.js";
 import type { Run } from "../line/run.js";
 
-interface AuditFacts {
-  readonly action: AuditEntry["action"];
-  readonly applications: readonly AuditedApplication[];
-  readonly reason: string | undefined;
-  readonly seconds?: number | undefined;
-}
+type AuditFacts = Pick<AuditEntry, "action" | "applications" | "reason" | "seconds">;
 
 const MAX_TEXT = 500;
 

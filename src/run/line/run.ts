@@ -28,16 +28,11 @@ import { type CommandResult, wasRolledBack } from "../../core/model/result.js";
 import type { Settings } from "../../core/model/settings.js";
 import type { Facts } from "../../core/policy/facts.js";
 import { nextStep } from "../../core/policy/next-step.js";
-import type { AuditLog } from "../../core/ports/audit.js";
-import type { Clock } from "../../core/ports/clock.js";
 import type { CodeHost } from "../../core/ports/code-host.js";
 import type { CommandContext, CommandPorts, Reloaded } from "../../core/ports/context.js";
 import type { EventQueue, RunTicket } from "../../core/ports/event-queue.js";
 import type { LiveFeed, LiveRun } from "../../core/ports/live-feed.js";
-import type { Log } from "../../core/ports/log.js";
-import type { Notifications } from "../../core/ports/notifications.js";
-import type { Repositories } from "../../core/ports/repositories.js";
-import type { RolloutStore, StatusStore } from "../../core/ports/stores.js";
+import type { RunPorts } from "../../core/ports/reach.js";
 import { withDefinitions, readPolicyFiles } from "../../core/survey/policy-files.js";
 import type { HostId } from "../../names.js";
 import type { Complaints } from "../around/complaints.js";
@@ -134,16 +129,10 @@ export function commandContext(
 }
 
 /** The ports and settings that every run gets. */
-export interface Dependencies extends CommandPorts {
+export interface Dependencies extends CommandPorts, Omit<RunPorts, "host"> {
   readonly config: ServerConfig;
   readonly hosts: Readonly<Partial<Record<HostId, CodeHost>>>;
-  readonly repositories: Repositories;
   readonly detection: DetectionCaches;
-  readonly audit: AuditLog;
-  readonly statuses: StatusStore;
-  readonly rollouts: RolloutStore;
-  readonly live: LiveFeed;
-  readonly notifications: Notifications;
   readonly complaints: Complaints;
   readonly outsiders: Outsiders;
   readonly publisher: Publisher;
@@ -210,15 +199,8 @@ export async function readSummary(ref: ChangeRequestRef, source: Dependencies): 
   return { change, approval, missingForRules, planned: plan?.current === true, next: nextStep(facts) };
 }
 
-interface AttemptParts {
+interface AttemptParts extends Pick<Run, "runId" | "config" | "host" | "live" | "complaints" | "clock" | "log"> {
   readonly ticket: Pick<RunTicket, "stepAside" | "again">;
-  readonly runId: string;
-  readonly config: ServerConfig;
-  readonly host: CodeHost;
-  readonly live: LiveFeed;
-  readonly complaints: Complaints;
-  readonly clock: Clock;
-  readonly log: Log;
   /** Shows elsewhere how far a deployment is, whenever its comment does. Never throws. */
   readonly alongside: (change: ChangeRequest) => Promise<void>;
 }

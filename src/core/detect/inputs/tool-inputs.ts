@@ -199,13 +199,9 @@ export async function addKustomizeInputs(
   }
 }
 
-interface Reads {
+/** What a kustomization reads; with what it fetches as for the dependencies of a chart. */
+interface Reads extends Omit<Dependencies, "local"> {
   readonly paths: readonly string[];
-  /** It also fetches something from elsewhere. */
-  readonly remote: boolean;
-  readonly addresses: readonly string[];
-  /** It also fetches charts of fixed versions. */
-  readonly versions: boolean;
   /** It runs a program that is a file of the repository. */
   readonly program: boolean;
 }

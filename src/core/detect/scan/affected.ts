@@ -2,34 +2,28 @@ import { matchesName, matchesPath, mayMeanName } from "../../../config/pattern.j
 import { LABELS, REPOSITORY_FILE, TEMPORARY_NAME_PREFIX } from "../../../names.js";
 import { type Application, type ApplicationSet, specText } from "../../model/application.js";
 import type { ApplicationName } from "../../model/brand.js";
-import { type ChangeRequest, changeRequestKey } from "../../model/change-request.js";
+import { changeRequestKey } from "../../model/change-request.js";
 import { ChangedPaths, nextTurn } from "../../model/collections.js";
 import { counted } from "../../model/host-words.js";
 import { canonicalJson, jsonEqual } from "../../model/json.js";
 import type { NotDeployed, UnreadFile } from "../../model/plan/plan.js";
 import type { Settings } from "../../model/settings.js";
+import type { OpenedChange } from "../../ports/context.js";
 import type { Naming } from "../../ports/deployer.js";
 import type { FoundApplication, ManifestScan, ManifestScanner } from "../../ports/manifest-scanner.js";
-import type { Snapshot } from "../../ports/snapshot.js";
 import { findInputReasons, HYDRATED, movingPositions, notMovingReason } from "../inputs/moving-sources.js";
-import { type ChangedApplicationSet, changedApplicationSets, readsChanges } from "./application-sets.js";
+import {
+  type ChangedApplicationSet,
+  changedApplicationSets,
+  readsChanges,
+  type ScannedSides,
+} from "./application-sets.js";
 
 /** Where the resources of a change request are read. */
-interface ScanOrder {
-  readonly change: ChangeRequest;
-  readonly settings: Settings;
-  readonly snapshot: Snapshot;
+interface ScanOrder extends OpenedChange {
   readonly nameOf: Naming;
   readonly scanner: ManifestScanner;
   readonly signal: AbortSignal;
-}
-
-/** The resources of a change request on both sides, and what it changes. */
-interface ScannedSides {
-  readonly changedPaths: readonly string[];
-  /** At the merge base. */
-  readonly base: ManifestScan;
-  readonly head: ManifestScan;
 }
 
 interface DetectionRequest extends Omit<ScanOrder, "scanner" | "signal"> {

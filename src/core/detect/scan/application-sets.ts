@@ -2,9 +2,11 @@ import { type Application, type ApplicationSet, renderingSources, specEqual } fr
 import type { ApplicationName, Revision } from "../../model/brand.js";
 import type { ChangeRequest } from "../../model/change-request.js";
 import { isJsonObject, type Json, jsonEqual, type JsonObject } from "../../model/json.js";
+import type { ApplicationSetPreview } from "../../model/plan/plan.js";
+import type { Commits } from "../../ports/context.js";
 import type { Naming } from "../../ports/deployer.js";
 import type { FoundApplicationSet, ManifestScan } from "../../ports/manifest-scanner.js";
-import type { RepositoryTree, Snapshot } from "../../ports/snapshot.js";
+import type { RepositoryTree } from "../../ports/snapshot.js";
 import { fixedPart } from "../inputs/input-set.js";
 import { reachedByLinks } from "../inputs/inputs.js";
 import { type Branches, followsBase, isOwnSource, nameAside } from "../inputs/moving-sources.js";
@@ -26,14 +28,17 @@ export interface ChangedApplicationSet {
   readonly problem: string | undefined;
 }
 
-interface SetRequest {
+/** The resources of a change request on both sides, and what it changes. */
+export interface ScannedSides {
+  readonly changedPaths: readonly string[];
+  /** At the merge base. */
   readonly base: ManifestScan;
   readonly head: ManifestScan;
+}
+
+interface SetRequest extends ScannedSides, Commits {
   /** Every ApplicationSet that Argo CD shows. */
   readonly liveSets: readonly ApplicationSet[];
-  readonly changedPaths: readonly string[];
-  readonly change: ChangeRequest;
-  readonly snapshot: Snapshot;
   readonly nameOf: Naming;
 }
 
@@ -140,11 +145,7 @@ function lost(
 }
 
 /** Names of applications that a set generates on one side only or with different specs. */
-export interface GeneratedChange {
-  readonly added: readonly ApplicationName[];
-  readonly removed: readonly ApplicationName[];
-  readonly changed: readonly ApplicationName[];
-}
+export type GeneratedChange = Pick<ApplicationSetPreview, "added" | "removed" | "changed">;
 
 /**
  * Compares by name what a set generates on both sides. Labels, annotations, finalizers and an operation count as well: the controller
