@@ -22,7 +22,7 @@ import { isJsonObject } from "../model/json.js";
 import type { NotDeployed } from "../model/plan/plan.js";
 import type { DefinedIn, Settings } from "../model/settings.js";
 import type { CommandContext } from "../ports/context.js";
-import type { Naming } from "../ports/deployer.js";
+import type { Deployer, Naming } from "../ports/deployer.js";
 import { withoutCredentials } from "../secrets/hide-in-text.js";
 
 /** What is needed to decide whether a repository may drive an application. */

@@ -131,7 +131,7 @@ async function afterAcceptance(
   }
   const access = {
     find: (branch: string) => ifFound(findBranch(client, change, branch)),
-    openWith: (branch: string) => openWith(client, change, branch, read.target_project_id),
+    openWith: (branch: string) => openWith(client, change, branch),
     remove: (branch: string) => removeBranch(client, change, branch),
   };
   const note = await deleteSourceBranch(change, intent, access, client.pastLimit);
@@ -344,19 +344,18 @@ async function removeBranch(client: GitLabClient, { repository }: ChangeRequest,
 
 const besideSchema = z.array(z.object({ iid: numberField }));
 
-/** @param project Its id. Anybody can open many from branches of that name in forks, which do not count. */
+/** Anybody can open many from branches of that name in forks, which do not count. */
 async function openWith(
   client: GitLabClient,
-  { repository }: ChangeRequest,
+  { repository, repositoryId = "" }: ChangeRequest,
   branch: string,
-  project: string,
 ): Promise<readonly number[]> {
   const asked = `list the open merge requests from or into ${branch} of ${repository}`;
   const open = { projectId: repository, state: "opened", perPage: 100, page: 1 } as const;
   const list = (filter: Readonly<Record<string, string>>) =>
     client.read(besideSchema, asked, (gitlab) => new MergeRequests(gitlab).all({ ...open, ...filter }));
   const [from, into] = await Promise.all([
-    list({ sourceProjectId: project, sourceBranch: branch }),
+    list({ sourceProjectId: repositoryId, sourceBranch: branch }),
     list({ targetBranch: branch }),
   ]);
   return [...from, ...into].map(({ iid }) => iid);
