@@ -313,13 +313,14 @@ function saysLimited({ status, text }: Pick<Answer, "status" | "text">): boolean
 
 /**
  * As in Octokit's throttling plugin; older GitHub Enterprise Servers speak of abuse. What creates content is refused with the third
- * words: https://github.com/cli/cli/issues/4801#issuecomment-1029207971
+ * words: https://github.com/cli/cli/issues/4801#issuecomment-1029207971. A burst may be refused with those of the hourly limit.
  */
-const SECONDARY_LIMIT = /\bsecondary rate\b|\babuse detection\b|\bsubmitted too quickly\b/i;
+const SECONDARY_LIMIT =
+  /\bsecondary rate\b|\babuse detection\b|\bsubmitted too quickly\b|\brate limit (?:already )?exceeded\b/i;
 /** GitHub documents the longer word: https://github.com/octokit/plugin-throttling.js/pull/848 */
 const PRIMARY_LIMIT = /^RATE_LIMIT(?:ED)?$/;
 /** Saves the parsing of other answers. */
-const LIMIT_WORDS = /RATE_LIMIT|secondary rate|abuse detection|submitted too quickly/i;
+const LIMIT_WORDS = /RATE.LIMIT|secondary rate|abuse detection|submitted too quickly/i;
 const limitSchema = z.object({
   message: z.string().optional().catch(undefined),
   errors: z

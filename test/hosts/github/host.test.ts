@@ -397,6 +397,7 @@ describe("refusals", () => {
 
   test.each<[string, string]>([
     ["secondary", "You have exceeded a secondary rate limit. Please wait a few minutes before you try again."],
+    ["primary", "API rate limit exceeded for installation."],
     ["older", "You have triggered an abuse detection mechanism. Please retry your request again later."],
   ])("a %s limit that names no pause is waited for a minute, although it comes as a 403", async (_, message) => {
     const { host, api, clock } = githubUnderTest();
