@@ -115,10 +115,10 @@ export class LaneStore {
     return (await this.connection.run((redis) => redis.exists(confirmedKey(delivery)))) === 1;
   }
 
-  /** Whether one of the event's ids was accepted. An update that failed does not count, as its head has no plan, unless it was dropped. */
+  /** Whether one of the event's ids was accepted. One that failed does not count, unless it was dropped or is pushed again by itself. */
   async knows(event: HostEvent): Promise<boolean> {
     const values = await this.connection.run((redis) => Promise.all(idsOf(event).map((id) => redis.get(idKey(id)))));
-    return values.some((value) => value !== null && !(event.kind === "updated" && value === idValue("failed")));
+    return values.some((value) => value !== null && value !== idValue("failed"));
   }
 
   async isBusy(change: ChangeRequestRef): Promise<boolean> {
@@ -156,10 +156,9 @@ export class LaneStore {
   async end(taken: Taken, how: Ending, delayMs = 0): Promise<Ended> {
     const { change, event, fence, text } = taken;
     const keys = [journalKey(event.delivery), ...idsOf(event).map(idKey)];
-    const dropped = how === "dropped";
-    const ending = dropped ? "failed" : how;
+    const ending = how === "dropped" ? "failed" : how;
     const state = ending === "again" || ending === "retry" ? "accepted" : ending === "done" ? "done" : "failed";
-    const value = dropped ? DROPPED : idValue(state);
+    const value = how === "dropped" || how === "untold" ? UNFINDABLE : idValue(state);
     return this.#end(change, keys, [fence, ending, text, value], delayMs);
   }
 
@@ -304,8 +303,8 @@ function idValue(state: "accepted" | "done" | "failed"): string {
   return JSON.stringify({ v: 1, state });
 }
 
-/** Of a dropped event: accepted if it is delivered again, like one that failed, but not for the search for heads without a plan. */
-const DROPPED = JSON.stringify({ v: 1, state: "failed", dropped: true });
+/** Of an event that failed and is accepted if it is delivered again, but that nobody has to search for. */
+const UNFINDABLE = JSON.stringify({ v: 1, state: "failed", dropped: true });
 
 function confirmedKey(delivery: string): string {
   return `${KEYS.queue}:confirmed:${delivery}`;

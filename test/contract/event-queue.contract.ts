@@ -107,10 +107,12 @@ export function eventQueueContract(name: string, start: StartQueue, numRuns: num
       expect(await queue.knows(event)).toBe(true);
     });
 
-    test("an update that failed is not known any more: whoever finds its head again gives it once more", async () => {
+    test.each([
+      ["an update", updated(1)],
+      ["a command that has done nothing", commented(1)],
+    ])("%s that failed is not known any more: whoever finds it again gives it once more", async (_what, event) => {
       const runs = new Runs();
       const { queue } = start(10, runs.run);
-      const event = updated(1);
       await queue.push(event);
       await runs.end(0, "failed");
       await queue.idle();

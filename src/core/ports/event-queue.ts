@@ -34,8 +34,8 @@ export interface EventQueue {
   /** False if this delivery was already accepted and did not fail. */
   push(event: HostEvent): Promise<boolean>;
   /**
-   * Whether this event, or the same comment, was accepted before. An update that failed does not count, so that its head is found
-   * again, unless it ended the processes that ran it. @throws {StoreUnavailable}
+   * Whether this event, or the same comment, was accepted before. What failed does not count, so that it is found again, unless it
+   * had done something or ended the processes that ran it. @throws {StoreUnavailable}
    */
   knows(event: HostEvent): Promise<boolean>;
   /**
