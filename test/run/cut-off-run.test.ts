@@ -369,6 +369,21 @@ test("a sync after which another operation ran is told as unknown and not repeat
   expect(await world.holders()).toEqual({ web: number });
 });
 
+test("a head no longer counts as deployed after a rollback whose outcome Argo CD does not tell", async () => {
+  const world = new CutWorld();
+  const number = world.open(config("web", "2"));
+  for (const said of ["svc plan", "svc sync"]) await world.says(number, said);
+  const away = () => {
+    throw new DeployerFailure("unreachable", "Argo CD does not answer");
+  };
+  const cut = { at: world.deployer, method: "sync", when: "after" } as const;
+  await world.cutOff(world.comment(number, "svc rollback"), cut, {
+    meanwhile: () => (world.deployer.faults.find = away),
+  });
+  expect(world.host.commentsOf(number).at(-1)).toContain("Argo CD does not answer");
+  expect(await world.stores.deployments.list()).toMatchObject([{ outcome: "failed" }]);
+});
+
 test("a changed definition is written once, and its first spec is remembered", async () => {
   const world = new CutWorld();
   const number = world.open({ ...config("web", "2"), ...definition("web", "other") });

@@ -234,7 +234,7 @@ async function followStarted(
   };
   const outcome = await lookUp().catch((error: unknown) => {
     context.log.warn({ application, err: error }, "could not look up an operation from before the restart");
-    return unknown(safeMessage(error));
+    return writtenDown(record, command, runId) ?? unknown(safeMessage(error));
   });
   if (outcome === undefined || "confirm" in outcome) return outcome;
   const overridden = command.name === "sync" && record?.runId === runId ? record.overridden : undefined;
