@@ -200,6 +200,23 @@ describe.each(HOSTS)("an application of a set that a parent applies, on %s", (ho
     expect(await bot.deployed(one)).toEqual([]);
   });
 
+  test("goes with the rollback of the parent, if the set came to generate it by the change", async () => {
+    const bot = await startShops(host);
+    const added = setOf(cloneUrlOf(bot.forge), ["de", "es"]);
+    const one = await bot.open({ ...added, "shops/es/configmap.yaml": configMap("es", { value: "1" }) });
+    await bot.approve(one);
+    bot.expectChanges("sync root", "sync shop-es");
+    await bot.comment(one, "svc sync");
+    await bot.comment(one, "svc plan");
+    await bot.comment(one, "svc sync -a shop-es");
+    expect(await bot.deployed(one)).toEqual(["root", "shop-es"]);
+    await bot.comment(one, "svc rollback");
+    expect(section(bot.lastComment(one), "shop-es")).toContain("The rollback of its parent deleted it.");
+    expect(running(bot)).toEqual(["root", "shop-de"]);
+    expect(await bot.deployed(one)).toEqual([]);
+    expect(await bot.locked(one)).toEqual([]);
+  });
+
   test("is not rolled back by itself either", async () => {
     const bot = await startShops(host);
     const rules = "sync_requirements: [{name: shop-de, require_healthy: true, on_failure: rollback}]\n";

@@ -10,6 +10,7 @@ import { changeRequestRef, sameChangeRequest } from "../model/change-request.js"
 import { allInTurns } from "../model/collections.js";
 import type { Command } from "../model/command.js";
 import { restoredSpec } from "../model/deployment.js";
+import { DeployerFailure } from "../model/errors.js";
 import { listed, type Message, referenceTo } from "../model/host-words.js";
 import type { Lock, LockAttempt } from "../model/lock.js";
 import { isPlanOf, type Plan } from "../model/plan/plan.js";
@@ -209,7 +210,7 @@ function isBefore(other: RollbackTarget, target: RollbackTarget, places: PlaceOf
 }
 
 function parentsOf({ live, record }: RollbackTarget): readonly (ApplicationName | undefined)[] {
-  return [live?.parent, record?.given?.parent];
+  return [live?.parent, live?.generatedBy?.parent, record?.given?.parent];
 }
 
 async function rollbackOne(
@@ -243,6 +244,10 @@ async function rollbackOne(
       : [`its definition is not the one that this ${words.short} wrote, and was left as it is`];
   const outcome = await deployOne({ live, spec, at: "target" }, command, context);
   if (command.dryRun) return { application, ...outcome, warnings };
+  const isFromSet = isWritten && live.owningSet !== undefined;
+  if (isFromSet && outcome.kind !== "succeeded" && (await isDropped(application, context))) {
+    return endGone(given, context);
+  }
   // If the head's definition cannot be put back, the head no longer runs, whatever its record says.
   const writes = outcome.kind === "rejected" && writesSpec({ live, spec });
   const restored = writes ? await restoreSpec(live, spec, command.name, context) : undefined;
@@ -250,6 +255,17 @@ async function rollbackOne(
   const unsettled = await settleRollback(application, kind, record, context);
   const sentences = [restored?.sentence, unsettled].filter((one) => one !== undefined);
   return { application, ...outcome, warnings: [...warnings, ...sentences] };
+}
+
+/** Whether the set that its parent has applied again drops an application, which its controller deletes some seconds later. */
+async function isDropped(application: ApplicationName, context: DeployContext): Promise<boolean> {
+  try {
+    const now = await findWritten(application, {}, context);
+    return now === undefined || now.deleting;
+  } catch (error) {
+    if (!(error instanceof DeployerFailure)) throw error;
+    return false;
+  }
 }
 
 /** Ends the record of an application that the target branch does not have: the rollback of its parent has deleted it. */

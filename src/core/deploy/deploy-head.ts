@@ -372,7 +372,7 @@ export async function findWritten(
 ): Promise<LiveApplication | undefined> {
   for (let polls = SET_POLLS; ; polls -= 1) {
     const now = await deployer.findApplication(name);
-    if (polls === 0 || now === undefined || specEqual(now.spec, expected)) return now;
+    if (polls === 0 || now === undefined || now.deleting || specEqual(now.spec, expected)) return now;
     await clock.sleep(SET_POLL_MS);
   }
 }
