@@ -44,6 +44,8 @@ export class WebSessions {
 
   /** The account of the session; `expired` if the cookie is ours but the session no longer exists. */
   accountOf(request: Request): { readonly id: string } | "expired" | "none" {
+    // A request without a path, such as OPTIONS *, gets no session.
+    if (!("session" in request)) return "none";
     const { accountId, expiresAt = 0 } = request.session;
     if (accountId !== undefined && expiresAt > this.clock.now().getTime()) return { id: accountId };
     if (accountId !== undefined) return "expired";

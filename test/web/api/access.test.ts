@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from "@jest/globals";
+import { RawConnection } from "../../raw-connection.js";
 import { fillStores } from "../sample-stores.js";
 import { PEOPLE, SESSION_TTL_MS, startSite, type SiteUnderTest } from "../site-under-test.js";
 import type { Visited, Visitor, VisitOptions } from "../visitor.js";
@@ -176,4 +177,17 @@ describe.each(["memory", "redis"] as const)("over the store %s", (store) => {
     await admin.ask(path, { method: "PUT", json: { role: PEOPLE.bo } });
     expect((await other.ask("/api/v1/users")).status).toBe(403);
   });
+});
+
+test("a request for the server as a whole, which has no path, is answered and is no failure", async () => {
+  const site = await startSite();
+  const connection = await RawConnection.open(site.url);
+  try {
+    connection.post("*", { "content-length": 0 });
+    expect((await connection.answer()).status).toBe(404);
+    expect(site.log.lines.filter(({ level }) => level === "error")).toEqual([]);
+  } finally {
+    connection.close();
+    await site.stop();
+  }
 });
