@@ -177,7 +177,7 @@ async function finishLogin(request: Request, provider: RedirectProvider, parts: 
   if (baseUrl === undefined) return { refusal: refuse("no-base-url") };
   // Never from the Host header: it has to be the registered address.
   const answer = new URL(callbackUrl(baseUrl, provider.id));
-  answer.search = new URL(request.originalUrl, answer).search;
+  answer.search = request.originalUrl.replace(/^[^?]*/, "");
   const attempt = await parts.sessions.take(request, provider.id, answer.searchParams.get("state") ?? "");
   const refusal = refusalInCallback(answer, provider.name, attempt !== undefined);
   if (refusal !== undefined) return { refusal, returnTo: attempt?.returnTo };

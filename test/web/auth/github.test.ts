@@ -1,6 +1,7 @@
 import { describe, expect, test } from "@jest/globals";
 import { Redis } from "ioredis";
 import type { GitHubForge } from "../../../sandbox/github/github-forge.js";
+import { RawConnection } from "../../raw-connection.js";
 import type { Visitor } from "../visitor.js";
 import { CLIENT, startLoginGitHub } from "./forges.js";
 import { startSite, STORE_KINDS, type Site, type SiteOptions } from "./site.js";
@@ -101,6 +102,14 @@ describe.each(STORE_KINDS)("logging in with GitHub, with the %s store", (store) 
     site.clock.advance(10 * 60_000);
     expect((await late.ask(again)).status).toBe(400);
     expect((await late.ask("/auth/me")).status).toBe(401);
+  });
+
+  test("a callback at an address that is none is refused like any other that was not started here", async () => {
+    const { site } = await start({}, { store });
+    const connection = await RawConnection.open(site.url);
+    connection.write("GET http://:99999/auth/hosta/callback?state=x HTTP/1.1\r\nhost: x\r\naccept: application/json\r\n\r\n");
+    expect((await connection.answer()).status).toBe(400);
+    connection.close();
   });
 
   test("two tabs can log in at the same time", async () => {
