@@ -429,6 +429,19 @@ describe.each(HOSTS)("a child follows its parent on %s", (host) => {
     expect(bot.argocd.temporaryApplications()).toEqual([]);
   });
 
+  test("not a child of its name that a parent deploys to another cluster, where another Argo CD runs", async () => {
+    const named = (repoURL: string, path: string) => asYaml(applicationResource("child", { repoURL, path }));
+    const destination = { server: "https://spoke.example.com:6443", namespace: "argocd" };
+    const bot = await startFamily(host, "s", {}, (repoURL) => ({
+      "spoke/child.yaml": named(repoURL, "apps/root"),
+    }));
+    const repoURL = bot.forge.cloneUrl(REPOSITORY);
+    bot.argocd.addApplication(applicationResource("spoke", { repoURL, path: "spoke", spec: { destination } }));
+    const one = await bot.open({ "spoke/child.yaml": named(repoURL, "apps/child"), ...BLUE });
+    expect(section(bot.lastComment(one), "child")).toContain("-  color: red\n+  color: blue\n");
+    expect(bot.lastComment(one)).not.toContain("gives it at this commit");
+  });
+
   test("patched by Kustomize: the same", async () => {
     const bot = await startFamily(host);
     await bot.forge.pushToBranch(REPOSITORY, "main", patched(bot, "s"));

@@ -3,7 +3,9 @@ import type { RenderedChild, RenderFacts } from "../diff/diff-task.js";
 import {
   type Application,
   type ApplicationSet,
+  destinationOf,
   type GivenDefinition,
+  IN_CLUSTER,
   isAutoSynced,
   isHydrated,
   type LiveApplication,
@@ -89,6 +91,7 @@ export async function followedChildren(
       const subject = planned.get(name) ?? (isWritten ? affected.get(name) : undefined);
       if (subject === undefined || subject === parent) continue;
       if (subject.kind === "live" && !given.has(subject)) {
+        if (!isChild(subject, parent, child)) continue;
         if (isGiven(subject, parent, child, found.everyApplication, context)) given.set(subject, { parent, child });
         else if (!planned.has(name) && isRewritten(subject, child)) asTheyAre.set(subject, subject);
       } else if (aboveUnknown(subject) === parent.name && child.set === undefined) {
@@ -264,6 +267,12 @@ function obstacleOf(
   if (live.parent !== parent) return `${parent} no longer applies its definition: plan again`;
   if (live.owningSet === undefined) return undefined;
   return `its definition belongs to the ApplicationSet ${live.owningSet}, which would revert what ${parent} applies`;
+}
+
+/** Whether the subject is this child of the parent, and not another Argo CD's application of that name in another cluster. */
+function isChild({ live }: LiveSubject, { name, head }: LiveSubject, { set }: DefinedChild): boolean {
+  const tracked = set === undefined ? live.parent : live.generatedBy?.parent;
+  return tracked === name || destinationOf(head.spec).cluster === IN_CLUSTER;
 }
 
 /** Whether the parent's head gives the subject another definition than it is planned with. */
