@@ -20,12 +20,7 @@ export interface Block {
   /** Repeated with "(continued)" when a later part begins inside this block's section. */
   readonly section: string | undefined;
   /** Cuts it in two, the first not longer than `room`; undefined if that is too little. Without it the block stays whole. */
-  readonly split?: (room: number) => Halves | undefined;
-}
-
-interface Halves {
-  readonly first: string;
-  readonly rest: Block;
+  readonly split?: (room: number) => { readonly first: string; readonly rest: Block } | undefined;
 }
 
 export function block(text: string, section?: string): Block {
@@ -123,13 +118,11 @@ export function capitalised(text: string): string {
   return `${text.charAt(0).toUpperCase()}${text.slice(1)}`;
 }
 
-interface ListedApplication {
-  readonly application: string;
-  readonly reason: Message;
-  readonly printed?: string | undefined;
-}
-
-export function listOf(title: string, items: readonly ListedApplication[], links?: Pick<Links, "hosts">): string {
+export function listOf(
+  title: string,
+  items: readonly { readonly application: string; readonly reason: Message; readonly printed?: string | undefined }[],
+  links?: Pick<Links, "hosts">,
+): string {
   const lines = items.map(({ application, reason, printed }) => {
     const output = printed === undefined ? "" : sentence(`. It printed: ${printed}`);
     return `- ${code(application)}: ${links === undefined ? sentence(plainText(reason)) : messageText(reason, links)}${output}`;

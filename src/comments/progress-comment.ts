@@ -125,17 +125,12 @@ export interface CommandMarks {
   end(reaction: "done" | "failed" | undefined): Promise<void>;
 }
 
-interface MarkWatcher {
-  set(): void;
-  failed(reaction: Reaction, error: unknown): void;
-}
-
 /** Reacts with "seen" in the background. A failed reaction does not fail the command. */
 export function markCommand(
   host: CodeHost,
   change: ChangeRequestRef,
   commentId: string,
-  watcher: MarkWatcher,
+  watcher: { set(): void; failed(reaction: Reaction, error: unknown): void },
 ): CommandMarks {
   const set = async (reaction: Reaction): Promise<void> => {
     try {

@@ -2,7 +2,6 @@ import { mkdir, readdir, readFile, rm, stat, writeFile } from "node:fs/promises"
 import { join } from "node:path";
 import type { Revision } from "../core/model/brand.js";
 import type { CloneSource } from "../core/ports/code-host.js";
-import type { GitCommand } from "./git-process.js";
 import { environmentFor, GitFailure, isRefMissing, REMOTE, runGitProcess, startGit } from "./git-process.js";
 import { type GitObject, ObjectReader } from "./object-reader.js";
 
@@ -242,9 +241,9 @@ export class MirrorRepository {
   }
 }
 
-interface RunOptions extends Pick<GitCommand, "signal" | "input" | "expected" | "mayContinue"> {
+type RunOptions = Omit<Parameters<typeof runGitProcess>[1], "args" | "environment" | "timeoutMs" | "maxOutput"> & {
   readonly maxOutput?: number;
-}
+};
 
 function configFor(commits: readonly Revision[]): string {
   return commits.some(({ length }) => length === 64) ? SHA256_CONFIG : CONFIG;

@@ -22,15 +22,10 @@ import { MirrorRepository, type WantedRef } from "./mirror-repository.js";
 import { MirrorSnapshot, type SnapshotCaches } from "./snapshot.js";
 import type { TreeNode } from "./tree-reader.js";
 
-interface Turns {
-  readonly first: (() => void)[];
-  readonly patient: (() => void)[];
-}
-
 /** Runs one piece of work at a time per folder, in order, but patient work only when nothing else waits. */
 class FolderLocks {
   /** The work that waits, by folder. A folder has an entry for as long as work runs in it. */
-  readonly #waiting = new Map<string, Turns>();
+  readonly #waiting = new Map<string, { readonly first: (() => void)[]; readonly patient: (() => void)[] }>();
   #whenIdle: (() => void)[] = [];
 
   async alone<T>({ folder: { path }, signal, want }: Fetching, work: () => Promise<T>): Promise<T> {

@@ -1,5 +1,4 @@
-import type { GitCommand } from "./git-process.js";
-import { environmentFor, GitFailure, type GitProcess, startGit, STDERR_LIMIT } from "./git-process.js";
+import { type GitCommand, environmentFor, GitFailure, type GitProcess, startGit, STDERR_LIMIT } from "./git-process.js";
 
 export interface GitObject {
   readonly id: string;

@@ -1,11 +1,11 @@
 import type { ChangeRequestRef } from "../core/model/change-request.js";
 import { HostFailure } from "../core/model/errors.js";
-import type { Clock } from "../core/ports/clock.js";
 import { type Posting, URGENCIES, type Urgency } from "../core/ports/code-host.js";
-import type { ContentBudget, ContentLimit } from "../core/ports/stores.js";
+import type { ContentLimit } from "../core/ports/stores.js";
 import { HOST_TITLES, type HostId } from "../names.js";
 import { HostRefusal } from "./host-answer.js";
-import { type LimitWaits, REPORTED_WAIT_MS, type ReportedWait } from "./limit-waits.js";
+import type { HostParts } from "./host-module.js";
+import { REPORTED_WAIT_MS, type ReportedWait } from "./limit-waits.js";
 
 /** How many new comments and merges a host accepts in a period. */
 export interface ContentWindow {
@@ -13,11 +13,8 @@ export interface ContentWindow {
   readonly max: number;
 }
 
-interface ContentPaceParts {
+interface ContentPaceParts extends Omit<HostParts, "log"> {
   readonly host: HostId;
-  readonly budget: ContentBudget;
-  readonly waits: LimitWaits;
-  readonly clock: Clock;
   /** The host's limits now; none if it has none. */
   readonly windows: () => readonly ContentWindow[];
 }

@@ -355,18 +355,13 @@ export function keepAccount(find: () => Promise<User>): () => Promise<User> {
   };
 }
 
-/** What a host answers about a change request or its repository. */
-interface Found {
-  readonly repositoryId: string;
-}
-
 /**
  * Reads something under the name that the repository has now. A host follows the old name of a renamed repository until somebody
  * gives it to another one, so an answer counts only with the id that the change request names.
  * @param nameOf The present name of the repository with an id; undefined if there is none that we may see.
  * @throws {HostFailure}
  */
-export async function underPresentName<T extends Found>(
+export async function underPresentName<T extends { readonly repositoryId: string }>(
   change: ChangeRequestRef,
   read: (change: ChangeRequestRef) => Promise<T>,
   nameOf: (repositoryId: string) => Promise<RepositoryName | undefined>,

@@ -38,17 +38,14 @@ type Received =
   | { readonly kind: "whole"; readonly pieces: readonly Buffer[] }
   | Refused<"too_large" | "no_room" | "too_slow" | "cut">;
 
-interface Reception {
-  readonly check: BodyCheck;
-  readonly share: BodyShare;
-  readonly limits: BodyLimits;
-}
-
 /**
  * Receives the raw bytes of a request. Stops as soon as they are too many or too slow, whatever the headers promised;
  * Express's own reader would read an oversized body to the end first. Never rejects.
  */
-export function receiveBody(request: IncomingMessage, { check, share, limits }: Reception): Promise<Received> {
+export function receiveBody(
+  request: IncomingMessage,
+  { check, share, limits }: { readonly check: BodyCheck; readonly share: BodyShare; readonly limits: BodyLimits },
+): Promise<Received> {
   const { deadlineMs, periodMs, leastPerPeriod } = limits;
   return new Promise((resolve) => {
     const pieces = new Pieces();

@@ -4,14 +4,9 @@ import { HostFailure } from "../core/model/errors.js";
 import type { MergeIntent } from "../core/model/result.js";
 import type { PastLimit } from "./host-fetch.js";
 
-interface SourceBranch {
-  readonly revision: Revision;
-  readonly protected: boolean;
-}
-
 /** How an adapter reads and deletes a branch; an absent branch is no error. */
 interface BranchAccess {
-  find(branch: string): Promise<SourceBranch | undefined>;
+  find(branch: string): Promise<{ readonly revision: Revision; readonly protected: boolean } | undefined>;
   /** Numbers of open change requests from the branch or into it; one is enough. */
   openWith(branch: string): Promise<readonly number[]>;
   remove(branch: string): Promise<void>;

@@ -29,6 +29,4 @@ export async function createLogger(level: LogLevel, { terminal }: { readonly ter
   const { default: pretty } = await import("pino-pretty");
   return pino(options, pretty({ colorize: true, ignore: "pid,hostname,name", translateTime: "HH:MM:ss", sync: true }));
 }
-
-type ServerSection = ServerConfig["server"];
-type LogLevel = ServerSection["logLevel"];
+type LogLevel = ServerConfig["server"]["logLevel"];

@@ -21,14 +21,9 @@ export interface RegistrationSite {
   readonly organization: string | undefined;
   readonly manifest: (redirectUrl: string) => AppManifest;
   /** Exchanges GitHub's code and stores the secrets. @throws {SetupRefused} */
-  readonly register: (code: string) => Promise<Registered>;
+  readonly register: (code: string) => Promise<{ readonly slug: string; readonly installUrl: string }>;
   /** Called once the answer is sent, or the connection is lost. */
   readonly onAnswered: () => void;
-}
-
-interface Registered {
-  readonly slug: string;
-  readonly installUrl: string;
 }
 
 const COOKIE = `${SERVICE}_setup`;

@@ -14,11 +14,6 @@ export interface LiveStreamsOptions {
   readonly paceMs?: number;
 }
 
-interface ListenerFacts {
-  readonly listener: string;
-  readonly withMessages: boolean;
-}
-
 /** A client that does not read is disconnected after this many buffered bytes. */
 const MOST_UNREAD = 1024 * 1024;
 
@@ -37,7 +32,11 @@ export class LiveStreams {
    * Streams the progress of a change request until the client disconnects. Returns false, with nothing written, if
    * too many streams are open.
    */
-  open(change: ChangeRequestRef, response: Response, { listener, withMessages }: ListenerFacts): boolean {
+  open(
+    change: ChangeRequestRef,
+    response: Response,
+    { listener, withMessages }: { readonly listener: string; readonly withMessages: boolean },
+  ): boolean {
     const { most, mostEach, heartbeatMs, lifetimeMs, paceMs } = this.#options;
     const own = [...this.#open.values()].filter((one) => one === listener).length;
     if (this.#open.size >= most || own >= mostEach) return false;

@@ -38,15 +38,13 @@ const MOST_KEPT = 10_000;
 /** A program may read other files, such as rules. A change there shows after an hour, or in a plan that a person asks for. */
 const MAX_AGE_MS = 60 * 60_000;
 
-interface Kept {
-  readonly outcome: CheckOutcome;
-  readonly at: number;
-}
-
 /** Runs checks as processes of this machine. Equal orders are run once: results that a program gave itself are kept. */
 export function createCheckRunner({ folder: parent, clock, log, onEnd }: CheckRunnerParts): ClosableCheckRunner {
   // `max` would reserve the memory for all of them at once.
-  const kept = new LRUCache<string, Kept>({ maxSize: MOST_KEPT, sizeCalculation: () => 1 });
+  const kept = new LRUCache<string, { readonly outcome: CheckOutcome; readonly at: number }>({
+    maxSize: MOST_KEPT,
+    sizeCalculation: () => 1,
+  });
   const queue = new FairQueue<() => Promise<void>>(Math.max(1, AT_ONCE - 1));
   const closing = new AbortController();
   let running = 0;

@@ -358,13 +358,8 @@ const TOKEN = new RegExp(`^${API_TOKEN_PREFIX}[A-Za-z0-9_-]{43}$`);
 const HASH = /^sha256:[0-9a-f]{64}$/;
 const NAME = /^[A-Za-z0-9](?:[A-Za-z0-9._-]{0,61}[A-Za-z0-9])?$/;
 
-interface NewApiToken {
-  readonly token: string;
-  readonly hash: string;
-}
-
 /** 256 random bits. The prefix lets people and secret scanners recognise it. */
-export function newApiToken(): NewApiToken {
+export function newApiToken(): { readonly token: string; readonly hash: string } {
   const token = API_TOKEN_PREFIX + randomBytes(RANDOM_BYTES).toString("base64url");
   return { token, hash: hashOfToken(token) };
 }

@@ -102,11 +102,6 @@ function intentOf({ mergeMethod, deleteSourceBranch, protectedBranches }: Settin
   return overridden.length === 0 ? merge : { ...merge, overridden };
 }
 
-interface JudgedMerge {
-  readonly facts: Facts;
-  readonly bars: readonly Bar[];
-}
-
 interface MergeReading {
   readonly problems?: readonly string[];
   /** The newest plan; without this key it is read. */
@@ -121,7 +116,7 @@ async function judgeMerge(
   { involved, deployed }: SyncedSoFar,
   context: MergeSource,
   { since, live, ...reading }: MergeReading,
-): Promise<JudgedMerge> {
+): Promise<{ readonly facts: Facts; readonly bars: readonly Bar[] }> {
   const { change, user } = context;
   const justFailed = deployed.filter(({ kind }) => kind !== "succeeded").map(({ application }) => application);
   const asker = { login: user.login, mayWrite: true, withoutApproval: false, barred: [], selected: involved };

@@ -17,11 +17,6 @@ function isNamePattern(text: string): boolean {
   return /[*?{]/.test(text) && /^[a-z0-9.*?{},/-]+$/.test(text) && patternProblem(text) === undefined;
 }
 
-interface LabelSelector {
-  readonly key: string;
-  readonly value: string;
-}
-
 /** The labels of an application, as Argo CD has them; undefined if it does not list it. */
 export type LabelsOf = (name: string) => Readonly<Record<string, string>> | undefined;
 
@@ -32,7 +27,7 @@ const DOMAIN = /^[a-z0-9](?:[a-z0-9.-]{0,251}[a-z0-9])?$/;
 const WORD = /^[A-Za-z0-9](?:[A-Za-z0-9_.-]{0,61}[A-Za-z0-9])?$/;
 
 /** Undefined if a text is no `label:<key>=<value>` of what Kubernetes allows in labels. */
-export function readLabelSelector(text: string): LabelSelector | undefined {
+export function readLabelSelector(text: string): { readonly key: string; readonly value: string } | undefined {
   if (!text.startsWith(PREFIX)) return undefined;
   const [key = "", value = "", ...more] = text.slice(PREFIX.length).split("=");
   const parts = key.split("/");

@@ -1,15 +1,9 @@
-import {
-  type ApplicationSpec,
-  type Destination,
-  type LiveApplication,
-  type Pin,
-  specEqual,
-} from "../model/application.js";
-import type { ApplicationName, Revision } from "../model/brand.js";
+import { type ApplicationSpec, type LiveApplication, type Pin, specEqual } from "../model/application.js";
+import type { ApplicationName } from "../model/brand.js";
 import { changeRequestRef } from "../model/change-request.js";
 import type { DeployingCommand } from "../model/command.js";
 import { LeaseLost, neverStarted, safeMessage } from "../model/errors.js";
-import { endOf, type Phase, type StartedApplication } from "../model/progress.js";
+import { type StartedApplication, endOf, type Phase } from "../model/progress.js";
 import type { ApplicationSync, SyncOutcome } from "../model/result.js";
 import type { Settings } from "../model/settings.js";
 import type { CommandContext } from "../ports/context.js";
@@ -41,14 +35,9 @@ interface DeployRequest {
 /** The outcome of a deployment; `rejected` means that nothing was started. */
 export type DeployOutcome = SyncOutcome | { readonly kind: "rejected"; readonly message: string };
 
-export interface DeployTarget extends Ordered {
+export interface DeployTarget extends Ordered, Pick<StartedApplication, "pins" | "revision" | "destination"> {
   /** Undefined if Argo CD does not show it. */
   readonly live: LiveApplication | undefined;
-  /** The commits that it is synced at; empty for the target revisions. */
-  readonly pins: readonly Pin[];
-  /** The commit of the change request's repository that is deployed. */
-  readonly revision: Revision;
-  readonly destination: Destination;
   /** @param parents how those of `after` ended; without those that wait for this one themselves. */
   readonly deploy: (parents: readonly ApplicationSync[]) => Promise<ApplicationSync>;
   /** What follows its operation, such as a wait for its health. Nothing waits for this: a parent gets healthy through its children. */

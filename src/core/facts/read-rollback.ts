@@ -34,8 +34,6 @@ export interface RollbackTarget {
   readonly problem: string;
 }
 
-type RollbackSource = AccessContext & OpenedChange & Pick<CommandContext, "deployer">;
-
 /**
  * Reads what a rollback has to know, right before its first call that deploys.
  * @param attempts to lock the applications; empty for a dry run.
@@ -45,7 +43,7 @@ export async function readForRollback(
   names: readonly ApplicationName[],
   attempts: readonly LockAttempt[],
   { facts, plan, records, approvals }: ReadFacts,
-  context: RollbackSource,
+  context: AccessContext & OpenedChange & Pick<CommandContext, "deployer">,
 ): Promise<RollbackReading> {
   const { host, change, settings, user } = context;
   const untold: UntoldSoFar = { ...facts.untold };

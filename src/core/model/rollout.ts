@@ -1,5 +1,4 @@
-import type { Standing } from "./application.js";
-import type { Destination } from "./application.js";
+import type { Standing, Destination } from "./application.js";
 import type { ApplicationName, Revision } from "./brand.js";
 import type { ChangeRequestRef } from "./change-request.js";
 import type { Deployment } from "./deployment.js";
@@ -21,10 +20,8 @@ export interface Rollout {
   readonly approval: "given" | "missing" | "unknown";
   readonly applications: readonly FollowedApplication[];
   /** What svc had deployed of the head before the merge, which ends its records. */
-  readonly deployed: readonly DeployedBefore[];
+  readonly deployed: readonly Pick<Deployment, "application" | "outcome" | "user" | "timestamp" | "seconds">[];
 }
-
-type DeployedBefore = Pick<Deployment, "application" | "outcome" | "user" | "timestamp" | "seconds">;
 
 /** An application that the plan said takes effect at the merge. */
 export interface FollowedApplication {

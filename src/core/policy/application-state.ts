@@ -7,8 +7,7 @@ import type { Lock } from "../model/lock.js";
 import type { AdvisedCommand, AfterApproval, Names, NeededApproval, NextStep, WhyPush } from "../model/next-step.js";
 import type { Danger } from "../model/plan/manifest-diff.js";
 import { type ApplicationPlan, previewedDiff } from "../model/plan/plan.js";
-import type { Refusal } from "../model/result.js";
-import type { MemberNeed } from "../model/result.js";
+import type { Refusal, MemberNeed } from "../model/result.js";
 import {
   allowedFor,
   type ApplicationFacts,

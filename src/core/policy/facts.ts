@@ -8,8 +8,7 @@ import type { HostWords } from "../model/host-words.js";
 import type { Lock } from "../model/lock.js";
 import type { Danger } from "../model/plan/manifest-diff.js";
 import type { ApplicationPlan, Plan, UnreadFile } from "../model/plan/plan.js";
-import type { BarredApplication } from "../model/result.js";
-import type { MemberNeed } from "../model/result.js";
+import type { BarredApplication, MemberNeed } from "../model/result.js";
 import type { AccessCommand, AccessRule, OwnSettings } from "../model/settings.js";
 import type { StageOf } from "../model/stage.js";
 
@@ -83,10 +82,7 @@ type Untold = Readonly<Partial<Record<FactName, string>>> & {
 export type UntoldSoFar = { -readonly [K in keyof Untold]: Untold[K] };
 
 /** The settings that gates ask about themselves; rules for single applications are part of `ApplicationFacts`. */
-interface SettingFacts {
-  readonly allowForks: boolean;
-  readonly skipNoChanges: boolean;
-  readonly prune: boolean;
+interface SettingFacts extends Pick<OwnSettings, "allowForks" | "skipNoChanges" | "prune"> {
   /** Only if `update_branch` is `never`. */
   readonly updatesOff?: true;
   /** Only if the head branch, in this repository, is one that others build on. */

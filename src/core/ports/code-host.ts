@@ -179,7 +179,7 @@ export interface RecentActivity {
   readonly readTo?: Date | undefined;
   /** Open change requests that changed in any way. */
   readonly heads: readonly RecentHead[];
-  readonly closed: readonly RecentClose[];
+  readonly closed: readonly { readonly change: ChangeRequestRef; readonly merged: boolean; readonly closedAt: Date }[];
   /** Comments as people wrote them: none that was edited since, nor any that a webhook would not report. */
   readonly comments: readonly RecentComment[];
 }
@@ -189,12 +189,6 @@ export interface RecentHead extends Pick<ChangeRequest, "headRevision" | "baseBr
   readonly updatedAt: Date;
   /** Changes with each comment and review, and when it becomes a draft. Not every host changes `updatedAt` then. */
   readonly activity: string;
-}
-
-interface RecentClose {
-  readonly change: ChangeRequestRef;
-  readonly merged: boolean;
-  readonly closedAt: Date;
 }
 
 export interface RecentComment {

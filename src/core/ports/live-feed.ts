@@ -10,14 +10,9 @@ export interface LiveRun {
   readonly command: CommandName;
   readonly startedAt: string;
   /** In the order of their first report; empty for a plan. */
-  readonly applications: readonly LiveApplicationPhase[];
+  readonly applications: readonly { readonly application: ApplicationName; readonly phase: Phase }[];
   /** The last report of a run: its result is stored. */
   readonly ended: boolean;
-}
-
-interface LiveApplicationPhase {
-  readonly application: ApplicationName;
-  readonly phase: Phase;
 }
 
 /** Carries the progress of running commands to open pages. */

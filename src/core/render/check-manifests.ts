@@ -6,13 +6,12 @@ import { holdingOf } from "../diff/kubernetes-rules.js";
 import { identify } from "../diff/manifest-key.js";
 import { type Application, destinationOf, type Manifest } from "../model/application.js";
 import type { ApplicationName } from "../model/brand.js";
-import { type ChangeRequest, changeRequestKey } from "../model/change-request.js";
+import { changeRequestKey } from "../model/change-request.js";
 import { type Check, type CheckOutcome, type CheckResult, definitionOf } from "../model/check.js";
 import { type JsonText, readJsonText, withoutLongIntegers } from "../model/json.js";
 import type { PreviewContent } from "../model/plan/plan.js";
 import type { LiveSubject } from "../model/subject.js";
-import type { CheckRunner } from "../ports/check-runner.js";
-import { type Compute, computeIfLarge, type Task, tooMuch } from "../ports/compute.js";
+import { computeIfLarge, type Task, tooMuch } from "../ports/compute.js";
 import type { CommandContext, Stoppable } from "../ports/context.js";
 import type { RenderedManifests } from "../ports/deployer.js";
 import { carriesParameters, EmbeddedTexts, hideParameters, withoutCredentials } from "../secrets/hide-in-text.js";
@@ -27,13 +26,7 @@ interface CheckOptions {
   readonly reuse: boolean;
 }
 
-export interface CheckSource extends Stoppable {
-  readonly change: ChangeRequest;
-  readonly checks: readonly Check[];
-  readonly checkRunner: CheckRunner;
-  readonly compute: Compute;
-  readonly redact: readonly string[];
-}
+export type CheckSource = Stoppable & Pick<CommandContext, "change" | "checks" | "checkRunner" | "compute" | "redact">;
 
 /** Milliseconds for one application. */
 const WRITING_DEADLINE_MS = 60_000;

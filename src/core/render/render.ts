@@ -24,13 +24,12 @@ import {
   specText,
 } from "../model/application.js";
 import { type Revision, shortRevision } from "../model/brand.js";
-import type { Check } from "../model/check.js";
 import { safeMessage } from "../model/errors.js";
 import type { Settings } from "../model/settings.js";
 import { type LiveSubject, pinsOf, type Side } from "../model/subject.js";
 import type { Clock } from "../ports/clock.js";
 import type { CommandContext, Commits, OpenedChange, Stoppable } from "../ports/context.js";
-import type { Deployer, RenderCache, RenderedManifests, RenderRequest, RendersAhead } from "../ports/deployer.js";
+import type { Deployer, RenderCache, RenderedManifests, RenderRequest } from "../ports/deployer.js";
 import type { TreeEntry } from "../ports/repositories.js";
 import type { OpenedTree, RepositoryTree, Snapshot } from "../ports/snapshot.js";
 import type { DeploymentStore } from "../ports/stores.js";
@@ -62,13 +61,12 @@ interface RenderLine {
 }
 
 export interface RenderSource
-  extends OpenedChange, Stoppable, Pick<CommandContext, "automatic" | "diffMode" | "temporaryApps"> {
-  readonly checks: readonly Check[];
+  extends
+    OpenedChange,
+    Stoppable,
+    Pick<CommandContext, "automatic" | "diffMode" | "temporaryApps" | "checks" | "renders" | "rendersAhead" | "clock"> {
   readonly deployer: Pick<Deployer, "renderingSettings" | "renderManifests">;
   readonly deployments: Pick<DeploymentStore, "ofApplication">;
-  readonly renders: RenderCache;
-  readonly rendersAhead: RendersAhead;
-  readonly clock: Clock;
 }
 
 /**
@@ -359,11 +357,6 @@ export function createRenderCache(clock: Clock, maxBytes = MAX_BYTES): RenderCac
   };
 }
 
-/** Where to look up files. */
-interface Trees {
-  readonly snapshot: Pick<Snapshot, "tree">;
-}
-
 /**
  * 1-based positions of the sources that Helm renders: charts, those with a `helm` block, and directories of the change
  * request's repository with a `Chart.yaml`, unless a kustomization beside it counts instead (v3.5 `Discover` in
@@ -373,7 +366,7 @@ interface Trees {
 export async function helmPositions(
   application: Application,
   pins: readonly Pin[],
-  { snapshot }: Trees,
+  { snapshot }: { readonly snapshot: Pick<Snapshot, "tree"> },
 ): Promise<readonly number[]> {
   const trees = new Map<number, RepositoryTree>();
   for (const { position, revision } of pins) trees.set(position, await snapshot.tree(revision));

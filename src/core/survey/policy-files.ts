@@ -220,12 +220,10 @@ function keyOf(place: DefinedIn): string {
   return JSON.stringify(place);
 }
 
-interface Placed {
-  readonly place: DefinedIn;
-  readonly one: Definition;
-}
-
-function definitionsOf({ definedIn = [] }: RuledApplication, files: Read): readonly Placed[] {
+function definitionsOf(
+  { definedIn = [] }: RuledApplication,
+  files: Read,
+): readonly { readonly place: DefinedIn; readonly one: Definition }[] {
   return definedIn.flatMap((place) => (files.get(keyOf(place)) ?? [UNREAD]).map((one) => ({ place, one })));
 }
 

@@ -16,13 +16,10 @@ import { type ChangeRequest, changeRequestKey, sameChangeRequest } from "../mode
 import { allInTurns, nextTurn } from "../model/collections.js";
 import { byApplication, type Deployment, isDeployedAt } from "../model/deployment.js";
 import { safeMessage } from "../model/errors.js";
-import type { AllHostWords } from "../model/host-words.js";
 import type { NotDeployed } from "../model/plan/plan.js";
 import type { Subject, UnreadableSubject } from "../model/subject.js";
-import type { Clock } from "../ports/clock.js";
-import type { OpenedChange, Stoppable } from "../ports/context.js";
+import type { CommandContext, OpenedChange, Stoppable } from "../ports/context.js";
 import type { Deployer, Naming } from "../ports/deployer.js";
-import type { ManifestScanner } from "../ports/manifest-scanner.js";
 import type { DeploymentStore } from "../ports/stores.js";
 import {
   definedElsewhere,
@@ -50,13 +47,10 @@ export interface Survey {
   readonly records: readonly Deployment[];
 }
 
-export interface SurveySource extends OpenedChange, Stoppable {
+export interface SurveySource
+  extends OpenedChange, Stoppable, Pick<CommandContext, "scanner" | "hostWords" | "clock" | "since"> {
   readonly deployer: Pick<Deployer, "naming" | "listApplications" | "listApplicationSets" | "findApplication">;
   readonly deployments: Pick<DeploymentStore, "list" | "remove">;
-  readonly scanner: ManifestScanner;
-  readonly hostWords: AllHostWords;
-  readonly clock: Clock;
-  readonly since?: Date | undefined;
 }
 
 export interface SurveyOptions {

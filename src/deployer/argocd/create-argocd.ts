@@ -342,14 +342,11 @@ async function applicationsOfSet(
     .sort();
 }
 
-interface GeneratedAnswer {
-  readonly answer: UnreadAnswer;
-  readonly set: SetId;
-  readonly settings: ServerSettings;
-}
-
 /** Reads what a set generates. A few lines of a set may yield more applications than fit in memory. */
-export const readGeneratedTask: Task<GeneratedAnswer, Read<readonly Application[]>> = {
+export const readGeneratedTask: Task<
+  { readonly answer: UnreadAnswer; readonly set: SetId; readonly settings: ServerSettings },
+  Read<readonly Application[]>
+> = {
   name: "read-generated",
   run: ({ answer, set, settings }) =>
     reading(async () => {

@@ -125,15 +125,13 @@ function ifNoRulesets(error: unknown): z.output<typeof rulesSchema> {
 /** Leaves most of the limit to comments, and is skipped rather than late. */
 const DEPLOYMENT_WRITE: ContentWrite = { urgency: "refusal", brief: true };
 
-type Deployments = Pick<CodeHost, "showsDeployments" | "showDeployment" | "shownDeployment" | "missingPermissions">;
-
 /** Shows deployments as GitHub's Deployments, if `config.deployments` is set. */
 export function createDeployments(
   client: GitHubClient,
   config: { readonly deployments?: boolean; readonly environmentName?: string },
   self: () => Promise<User>,
   inTurn: InTurn,
-): Deployments {
+): Pick<CodeHost, "showsDeployments" | "showDeployment" | "shownDeployment" | "missingPermissions"> {
   const environmentOf = async (shown: ShownDeployment): Promise<Environment> => ({
     name: environmentName(config.environmentName ?? "{application}", shown),
     self: (await self()).id,

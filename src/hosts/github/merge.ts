@@ -88,10 +88,8 @@ const queueSchema = z.object({
   isInMergeQueue: z.boolean(),
 });
 
-type InQueue = z.output<typeof queueSchema>;
-
 /** Undefined if the base branch has no merge queue, or GitHub does not tell: its refusal of the merge is the answer then. */
-async function queueOf(client: GitHubClient, change: ChangeRequest): Promise<InQueue | undefined> {
+async function queueOf(client: GitHubClient, change: ChangeRequest): Promise<z.output<typeof queueSchema> | undefined> {
   const asked = `look for the merge queue of ${change.repository}#${change.number}`;
   try {
     const pull = await client.queryPullRequest(queueSchema, change, asked, QUEUE_QUERY);
@@ -151,17 +149,12 @@ function whyNotQueued({ reason, hostMessage }: HostRefusal): string {
     : `GitHub did not take this pull request into the merge queue.${said} Look at the required checks and reviews, then press "Merge when ready".`;
 }
 
-interface Refused {
-  readonly status: number;
-  readonly reason: string;
-}
-
 async function tryMerge(
   client: GitHubClient,
   change: ChangeRequest,
   intent: MergeIntent,
   clock: Clock,
-): Promise<"merged" | Refused> {
+): Promise<"merged" | { readonly status: number; readonly reason: string }> {
   const asked = `merge ${change.repository}#${change.number}`;
   try {
     const data = await client.inRepository(change.repository, asked, (octokit, at) =>

@@ -287,7 +287,7 @@ async function revertAll(
   change: ChangeRequest,
   commits: readonly Revision[],
   branch: string,
-): Promise<RevertRefusal | undefined> {
+): Promise<Extract<RevertOutcome, { readonly kind: "refused" }> | undefined> {
   for (const dryRun of [true, false]) {
     for (const commit of dryRun ? commits.slice(0, 1) : commits) {
       const reason = await revertCommit(client, change, commit, branch, dryRun);
@@ -297,8 +297,6 @@ async function revertAll(
   }
   return undefined;
 }
-
-type RevertRefusal = Extract<RevertOutcome, { readonly kind: "refused" }>;
 
 /** @returns Why it cannot be reverted there. */
 async function revertCommit(

@@ -316,18 +316,15 @@ function shortReason({ reason }: Refusal): string {
   return reason === "store-unavailable" ? "the lock store did not answer" : "see the comment";
 }
 
-interface PlanPosting {
-  readonly parts: readonly string[];
+interface PlanPosting extends Pick<Answer, "parts" | "advised" | "posting"> {
   /** Nobody waits for an answer: the commit status may say it alone. */
   readonly quiet: boolean;
   /** No command asked for it. */
   readonly automatic: boolean;
   /** Undefined if the plan ended before the settings were read: no status is set. */
   readonly settings: Settings | undefined;
-  readonly advised: Advised;
   /** Our own comments on the change request, if they are known already. */
   readonly earlier: readonly OwnComment[] | undefined;
-  readonly posting: Posting;
   readonly onPosted: () => void;
 }
 

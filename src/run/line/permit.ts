@@ -8,12 +8,11 @@ import type { Command } from "../../core/model/command.js";
 import { HostFailure, StoreUnavailable } from "../../core/model/errors.js";
 import type { FoundComment } from "../../core/model/event.js";
 import { isPlanOf } from "../../core/model/plan/plan.js";
-import type { Settings } from "../../core/model/settings.js";
 import { blankFacts, type Facts } from "../../core/policy/facts.js";
 import type { Gate } from "../../core/policy/gates.js";
 import { judge } from "../../core/policy/judge.js";
 import { RULES } from "../../core/policy/rules.js";
-import type { Snapshot } from "../../core/ports/snapshot.js";
+import type { Reloaded } from "../../core/ports/context.js";
 import { settleEarlier, startersIn } from "../around/revisit.js";
 import {
   type Answerable,
@@ -31,12 +30,9 @@ import { openChange, plansAutomatically, readChangeFacts, type Run } from "./run
 const FOUND_IN_TIME_MS = 10 * 60_000;
 
 /** A command that may run, with the settings that hold for it. */
-export interface Permitted {
+export interface Permitted extends Reloaded {
   readonly kind: "permitted";
   readonly asked: GivenCommand | Autoplan;
-  readonly settings: Settings;
-  readonly problems: readonly string[];
-  readonly snapshot: Snapshot;
   /** Earlier syncs whose outcome was looked up first. */
   readonly settled: readonly Settled[];
 }

@@ -155,12 +155,10 @@ export interface Run extends Dependencies {
   readonly attempt: Attempt;
 }
 
-type ChangeFactSource = SettingsSource & Omit<FactSource, "change" | "settings" | "snapshot">;
-
 export function readChangeFacts(
   change: ChangeRequest,
   settings: Settings,
-  run: ChangeFactSource,
+  run: SettingsSource & Omit<FactSource, "change" | "settings" | "snapshot">,
   options?: FactOptions,
 ): Promise<ReadFacts> {
   const checks = checksOn(change.host, run.checks);

@@ -317,11 +317,6 @@ const START_LENGTH = '{"v":1,"id":""'.length + 36;
 /** Total characters of cached records. A plan with long diffs is read several times by one run. */
 const CACHE_LIMIT = 32 * 1024 * 1024;
 
-interface Kept {
-  readonly start: string;
-  readonly plan: Plan;
-}
-
 const placeRecord = z.object({ v: z.literal(1), repository: stored.repository });
 
 /**
@@ -330,7 +325,7 @@ const placeRecord = z.object({ v: z.literal(1), repository: stored.repository })
  */
 export class RedisPlanStore implements PlanStore {
   /** Plans by key. Each is used only while Redis has the same record: reading a large one takes a tenth of a second. */
-  readonly #kept = new LRUCache<string, Kept>({ maxSize: CACHE_LIMIT });
+  readonly #kept = new LRUCache<string, { readonly start: string; readonly plan: Plan }>({ maxSize: CACHE_LIMIT });
 
   constructor(private readonly connection: RedisConnection) {}
 

@@ -5,20 +5,12 @@ import { namePatternProblem } from "../../config/pattern.js";
 import { endOfHold, reasonProblem, WHY } from "../../core/commands/hold.js";
 import type { Hold } from "../../core/model/hold.js";
 import { matchesHold } from "../../core/policy/effect-rules.js";
-import type { Clock } from "../../core/ports/clock.js";
-import type { Log } from "../../core/ports/log.js";
 import { auditFactsOf, recordAudit } from "../../run/answer/audit.js";
-import type { Publisher } from "../../run/around/publisher.js";
-import type { Stores } from "../../store/stores.js";
+import type { Dependencies } from "../../run/line/run.js";
 import { answering, answeringAdmin, pathPart, readBody, withoutQuery } from "./answers.js";
 
 /** What the routes for holds need. */
-export interface HoldParts extends Pick<Stores, "holds" | "audit"> {
-  readonly publisher: Publisher;
-  readonly timezone: string;
-  readonly clock: Clock;
-  readonly log: Log;
-}
+export type HoldParts = Pick<Dependencies, "holds" | "audit" | "publisher" | "timezone" | "clock" | "log">;
 
 /** `/api/v1/holds`: what is neither synced nor merged for a time. */
 export function holdRoutes(parts: HoldParts): Router {

@@ -39,19 +39,13 @@ export async function inputsOf(
   return inputs;
 }
 
-/** Another commit, and every path that differs there. */
-interface Difference {
-  readonly to: Revision;
-  readonly changed: ChangedPaths;
-}
-
 /** What `inputsOf` finds at a commit and at others. Reads each of these only if its difference can change the answer. */
 export async function inputsAtAny(
   application: Application,
   positions: readonly number[],
   snapshot: Snapshot,
   from: Revision,
-  ...others: readonly Difference[]
+  ...others: readonly { readonly to: Revision; readonly changed: ChangedPaths }[]
 ): Promise<InputSet> {
   const { inputs, decidedBy = [""] } = await findInputs(application, positions, snapshot, from);
   const differing = others.filter(({ changed }) => decidedBy.some((path) => changed.touch(path)));

@@ -180,10 +180,8 @@ function toApplication(resource: Resource, file: string, nameOf: Naming): FoundA
   };
 }
 
-type ApplicationSetResource = Extract<Resource, { readonly kind: "ApplicationSet" }>;
-
 function toApplicationSet(
-  { name, namespace, whole, content }: ApplicationSetResource,
+  { name, namespace, whole, content }: Extract<Resource, { readonly kind: "ApplicationSet" }>,
   file: string,
 ): FoundApplicationSet {
   return { file, set: { name, namespace, resource: whole }, content };

@@ -1,6 +1,6 @@
 import { createHash } from "node:crypto";
 import * as z from "zod";
-import { sourcesOf } from "../../model/application.js";
+import { type Application, sourcesOf } from "../../model/application.js";
 import { canonicalJson, isJsonObject, type Json, type JsonObject } from "../../model/json.js";
 import type { Task } from "../../ports/compute.js";
 import type { Unreadable } from "../../ports/manifest-scanner.js";
@@ -10,11 +10,8 @@ import { readYamlDocuments, TEMPLATE } from "../tree/yaml-documents.js";
 export type Resource = ResourceParts &
   ({ readonly kind: "Application" } | { readonly kind: "ApplicationSet"; readonly whole: JsonObject });
 
-interface ResourceParts {
+interface ResourceParts extends Pick<Application, "namespace" | "labels" | "annotations"> {
   readonly name: string;
-  readonly namespace: string | undefined;
-  readonly labels: Readonly<Record<string, string>>;
-  readonly annotations: Readonly<Record<string, string>>;
   readonly spec: JsonObject;
   /** Digest of the whole resource without its status. */
   readonly content: string;

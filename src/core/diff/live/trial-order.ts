@@ -200,10 +200,6 @@ export interface Tried {
 }
 
 type Refused = Extract<Trial, { readonly kind: "refused" }>;
-interface Answered {
-  readonly asked: OrderedTrial;
-  readonly trial: Trial;
-}
 
 /**
  * What Kubernetes makes of objects that the cluster has. Server-side apply and a sync do not read nulls alike, so that an answer
@@ -226,7 +222,7 @@ export function withTrials(
   { order, trials, spec, redact: patterns }: Tried,
 ): { readonly diff: ManifestDiff; readonly cluster: ClusterCheck } {
   const options = applicationSyncOptions(spec);
-  const answered = order.objects.map((asked, index): Answered => {
+  const answered = order.objects.map((asked, index): { readonly asked: OrderedTrial; readonly trial: Trial } => {
     const trial = trials[index] ?? { kind: "untried", reason: "no answer" };
     return { asked, trial: afterSync(trial, asked, options) };
   });

@@ -22,7 +22,8 @@ export type PlanLock =
   /** Auto-synced and proven unchanged, or not deployed from here: left unlocked for others. */
   | { readonly kind: "not-needed" };
 
-export type ApplicationPlan = ApplicationPlanBase & (Evaluated | Unevaluated | Announced | Unplanned);
+export type ApplicationPlan = ApplicationPlanBase &
+  (Evaluated | Unevaluated | Announced | { readonly kind: "unplanned" });
 
 interface ApplicationPlanBase {
   readonly application: ApplicationName;
@@ -122,11 +123,6 @@ interface Announced {
   readonly kind: "new" | "deleted";
   /** What becomes of its objects; undefined if Argo CD does not have the application that is deleted. */
   readonly preview?: PreviewContent | undefined;
-}
-
-/** Affected, but excluded by `-a`. */
-interface Unplanned {
-  readonly kind: "unplanned";
 }
 
 /** An application that the change request affects and svc does not deploy, with the reason and the cure. */
