@@ -369,6 +369,20 @@ test("a sync after which another operation ran is told as unknown and not repeat
   expect(await world.holders()).toEqual({ web: number });
 });
 
+test("a lock that a sync could not release is released once somebody looks at the sync again", async () => {
+  const world = new CutWorld();
+  const number = world.open(config("web", "2"));
+  await world.says(number, "svc plan");
+  const { release } = world.stores.locks;
+  world.stores.locks.release = () => Promise.reject(new StoreUnavailable("a part of the cluster is down"));
+  await world.says(number, "svc sync");
+  world.stores.locks.release = release;
+  expect(world.host.commentsOf(number).at(-1)).toContain("its lock is kept");
+  await world.handle({ kind: "reviewed", delivery: "reconciled", change: world.host.ref(number) });
+  expect(await world.holders()).toEqual({});
+  expect(await world.stores.deployments.list()).toMatchObject([{ outcome: "succeeded" }]);
+});
+
 test("a head no longer counts as deployed after a rollback whose outcome Argo CD does not tell", async () => {
   const world = new CutWorld();
   const number = world.open(config("web", "2"));

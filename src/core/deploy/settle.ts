@@ -35,8 +35,9 @@ export async function settleSync(
 ): Promise<string | undefined> {
   const { application } = record;
   return settle(application, context, [
-    () => writeOutcome(record, outcome, context),
     ...(outcome.kind === "succeeded" ? [() => endDeployment(application, context.change, context)] : []),
+    // Last: a record without an outcome is looked at again.
+    () => writeOutcome(record, outcome, context),
   ]);
 }
 
