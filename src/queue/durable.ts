@@ -113,9 +113,12 @@ class DurableQueue implements EventQueue {
     const { connection } = this.#options;
     const untold = await connection.run((redis) => redis.hgetall(UNTOLD_KEY));
     for (const [key, text] of Object.entries(untold)) {
-      const isOurs = (await connection.run((redis) => redis.hdel(UNTOLD_KEY, key))) === 1;
       const event = readEventRecord(text)?.event;
-      if (isOurs && event !== undefined) await this.push(event);
+      if (event === undefined) continue;
+      // Not as a webhook is: nobody must answer that it was refused.
+      const { lane } = await this.#lanes.push(event, FIRST_PUSH_MS);
+      await connection.run((redis) => redis.hdel(UNTOLD_KEY, key));
+      void this.#confirm(event, [lane]);
     }
   }
 
