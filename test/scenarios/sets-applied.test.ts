@@ -103,6 +103,18 @@ describe.each(HOSTS)("a set that a parent applies, on %s", (host) => {
     expect(bot.lastComment(one)).toMatch(/merge this [PM]R/i);
   });
 
+  test("changes none where a parent applies it in another cluster, for the Argo CD there", async () => {
+    const bot = await startShops(host);
+    const url = cloneUrlOf(bot.forge);
+    const spoke = (path: string) => ({ "spoke/set.yaml": setOf(url, ["de"], { path })["children/set.yaml"] });
+    await bot.forge.pushToBranch(REPOSITORY, "main", spoke("shops/fr"));
+    const destination = { server: "https://spoke.example.com:6443", namespace: "argocd" };
+    bot.argocd.addApplication(applicationResource("spoke", { repoURL: url, path: "spoke", spec: { destination } }));
+    const one = await bot.open(spoke("shops/it"));
+    expect(bot.lastComment(one)).toContain("### Application: `spoke`");
+    expect(bot.lastComment(one)).not.toContain("gives it at this commit");
+  });
+
   test("deploys such an application once the set's controller has written the planned definition, and not before", async () => {
     const bot = await startShops(host);
     const one = await bot.open(setOf(cloneUrlOf(bot.forge), ["de"], { path: "shops/it" }));

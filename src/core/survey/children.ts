@@ -166,7 +166,8 @@ export async function givenChildren(
   });
   const looked = await allInTurns(given, async ({ parent, child, live }) => {
     const subject = await subjectBelow({ name: live.name, parent, child }, found, context);
-    return "reason" in subject || (subject.kind === "live" && subject.autoSynced) ? [] : [subject];
+    if ("reason" in subject) return [];
+    return subject.kind === "live" && (subject.autoSynced || !isChild(subject, parent, child)) ? [] : [subject];
   });
   return looked.flat();
 }
