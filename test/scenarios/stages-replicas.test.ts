@@ -1,5 +1,6 @@
 import { describe, expect, test } from "@jest/globals";
-import { type Bot, type BotOptions, HOSTS, REPOSITORY, startBot } from "./bot.js";
+import { type BotOptions, HOSTS, REPOSITORY, startBot } from "./bot.js";
+import { beginPlan, syncAsked } from "./busy.js";
 import { ownRedis, startReplica } from "./own-redis.js";
 import { changeOf } from "./resources.js";
 
@@ -9,22 +10,11 @@ function options(host: BotOptions["host"], more: string): BotOptions {
   const rules = `stages: [{name: dev, applications: "{api,wiki}"}, {name: prod, applications: web${more}}]\n`;
   return {
     host,
-    applications: ["api", "web", "wiki"],
+    applications: ["api", "shop", "web", "wiki"],
     stores: () => redis.stores(),
     config: { server: { concurrency: 1 } },
     files: () => ({ ".svc.yaml": rules }),
   };
-}
-
-/** Resolves when Argo CD was asked to sync this application. */
-function syncAsked(bot: Bot, application: string): Promise<void> {
-  return new Promise((resolve) => {
-    const stop = bot.argocd.onExchange(({ method, path }) => {
-      if (method !== "POST" || !path.endsWith(`/${application}/sync`)) return;
-      stop();
-      resolve();
-    });
-  });
 }
 
 describe.each(HOSTS)("stages with two replicas on %s", (host) => {
@@ -47,17 +37,20 @@ describe.each(HOSTS)("stages with two replicas on %s", (host) => {
   test("the next stage follows also if the replica that deployed the first one ended meanwhile", async () => {
     const bot = await startBot(options(host, ""));
     const [one, two] = [await bot.open(changeOf(["web", "api"])), await bot.open(changeOf(["wiki"]))];
+    const three = await bot.open(changeOf(["shop"]));
     bot.expectChanges("sync api", "sync web", "sync wiki");
     const [releaseApi, releaseWiki] = [bot.argocd.holdSync("api"), bot.argocd.holdSync("wiki")];
-    // The first replica has room for one run: the other one gets the next.
     const wikiBegun = syncAsked(bot, "wiki");
     await bot.forge.comment(REPOSITORY, two, "ana", "svc sync");
     await wikiBegun;
+    // The first replica has room for one run that does not wait for a sync, and the other one gets the next.
+    const release = await beginPlan(bot, three, "shop");
     const other = await startReplica(bot, options(host, ""));
     const apiBegun = syncAsked(bot, "api");
     await bot.forge.comment(REPOSITORY, one, "ana", "svc sync");
     await apiBegun;
     await other.close();
+    release();
     releaseWiki();
     releaseApi();
     await bot.idle();

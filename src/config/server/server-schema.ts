@@ -66,7 +66,9 @@ function serverSection() {
     trust_proxy: flag()
       .prefault(false)
       .describe("trust `X-Forwarded-*` headers, behind a reverse proxy that sets them"),
-    concurrency: count(1, 1000).prefault(10).describe("pull requests that each process handles at the same time"),
+    concurrency: count(1, 1000)
+      .prefault(10)
+      .describe("pull requests that each process handles at the same time, beside those that wait for a sync"),
     shutdown_grace: duration("1h").prefault("25s").describe("time for running work to finish after SIGTERM"),
     metrics_port: count(1, 65_535).optional().describe("port for metrics; if omitted: no metrics"),
     timezone: timeZone(),

@@ -256,8 +256,8 @@ export class Attempt {
 
   /** Shows how far an application is. */
   readonly report = (application: ApplicationName, phase: Phase): void => {
-    // A rollout may take minutes: other change requests need not wait for it.
-    if (phase.kind === "running" && phase.health !== undefined) this.parts.ticket.stepAside();
+    // Argo CD may take minutes: other change requests need not wait for it.
+    if (phase.kind === "running") this.parts.ticket.stepAside();
     this.#comment?.report(application, phase);
     this.#page?.report(application, phase);
     this.#environments?.report(application, phase);
