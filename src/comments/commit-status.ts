@@ -163,16 +163,12 @@ function ofDetected(detected: Detected, { command }: HostWords): StatusText {
     case "affected":
       return { state: "pending", description: `comment ${command} plan: affects ${names(detected.applications)}` };
     case "unread":
-      return unread(detected.files);
+      return { state: "failure", description: `could not be read: ${names(detected.files.map(({ file }) => file))}` };
     case "barred":
       return { state: "pending", description: "comes from a fork, whose content is not planned here" };
     case "unknown":
       return { state: "pending", description: `comment ${command} plan` };
   }
-}
-
-function unread(files: readonly UnreadFile[]): StatusText {
-  return { state: "failure", description: `could not be read: ${names(files.map(({ file }) => file))}` };
 }
 
 function ofPlan(facts: Facts, words: HostWords): StatusText {

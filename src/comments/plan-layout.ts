@@ -194,7 +194,7 @@ export function layOut(
     ...between,
     ...previewed(some.groups, rooms),
     ...leftOut(
-      without(groups, some.groups).flatMap(previewNames),
+      without(groups, some.groups).flatMap(({ first, same }) => [first, ...same].map(({ application }) => application)),
       "application",
       " that the merge adds, changes or removes",
       page,
@@ -262,10 +262,6 @@ function fitting<T>(
 
 function namesOf({ placed }: Arranged): readonly ApplicationName[] {
   return placed.map(({ plan }) => plan.application);
-}
-
-function previewNames({ first, same }: PreviewGroup): readonly ApplicationName[] {
-  return [first, ...same].map(({ application }) => application);
 }
 
 /** Counts what has no room, and names the first. @param which the end of the noun's phrase. */

@@ -104,7 +104,7 @@ export function renderPlan(plan: Plan, options: PlanOptions): readonly string[] 
   const around = {
     before: openingBlocks(plan, arranged, options, limit),
     between: setBlocks(plan, options, limit),
-    after: closingBlocks(plan, options, limit),
+    after: [...cutBlocks(endBlocks(plan, options.words), limit / 2), block(`---\n${footerText(plan, options)}`)],
   };
   const layout = { ...options, reader: plan.change, outputs: outputRoom(plan) };
   const blocks = layOut({ arranged, groups }, around, layout, limit);
@@ -205,10 +205,6 @@ function renderNothing(
     const marker = markerLine({ kind: "no-applications", head: plan.head, part: index + 1 });
     return `${marker}\n## ${SERVICE} Plan\n${part}`;
   });
-}
-
-function closingBlocks(plan: Plan, options: PlanOptions, limit: number): readonly Block[] {
-  return [...cutBlocks(endBlocks(plan, options.words), limit / 2), block(`---\n${footerText(plan, options)}`)];
 }
 
 function footerText(plan: Plan, { words, links, next, present }: PlanOptions): string {

@@ -378,7 +378,7 @@ export async function underPresentName<T extends { readonly repositoryId: string
     const found = await read(change);
     if (isIt(found)) return found;
   } catch (error) {
-    if (!mayHaveMoved(error)) throw error;
+    if (!(error instanceof HostFailure && (error.reason === "not-found" || error.reason === "forbidden"))) throw error;
     failure = error;
   }
   const present = await nameOf(repositoryId);
@@ -386,8 +386,4 @@ export async function underPresentName<T extends { readonly repositoryId: string
   const found = await read({ ...change, repository: present });
   if (!isIt(found)) throw failure;
   return found;
-}
-
-function mayHaveMoved(error: unknown): boolean {
-  return error instanceof HostFailure && (error.reason === "not-found" || error.reason === "forbidden");
 }

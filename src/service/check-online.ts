@@ -49,7 +49,7 @@ export async function checkOnline(
       for (const host of hosts) {
         const served = await servedBy(host, config);
         found.lines.push(...(await queueWarnings(host, served)));
-        if (!isPolled(host, config)) found.lines.push(...(await webhookWarnings(host, config)));
+        if ((config[host.id]?.poll ?? "off") === "off") found.lines.push(...(await webhookWarnings(host, config)));
         else if (served.length === 0) found.warn(noRepository(host.id), NOTHING_TO_POLL);
       }
     }
@@ -67,10 +67,6 @@ function installedOutside(host: HostId, owners: readonly string[], { defaults }:
       (owner) =>
         `warning: the App is installed on ${owner}, of which defaults.allowed_repos names no repository: its events are ignored. Uninstall it there, or name them`,
     );
-}
-
-function isPolled({ id }: CodeHost, config: ServerConfig): boolean {
-  return (config[id]?.poll ?? "off") !== "off";
 }
 
 /** Only the host knows whether its webhooks arrive. They cannot before svc runs, so this is no mistake. */

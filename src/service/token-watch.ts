@@ -67,7 +67,7 @@ export class TokenWatch {
   async #warn({ system, at }: TokenExpiry): Promise<void> {
     const { notifications, clock, log } = this.parts;
     const now = clock.now();
-    const days = daysUntil(at, now);
+    const days = Math.max(0, Math.floor((at.getTime() - now.getTime()) / DAY_MS));
     const threshold = THRESHOLDS.find((most) => days <= most);
     if (threshold === undefined) return;
     const expires = at.toISOString();
@@ -83,11 +83,6 @@ export class TokenWatch {
       log.warn({ system, err: error }, "could not note that receivers know when a token expires");
     }
   }
-}
-
-/** Whole days that are left; 0 on the last day and after it. */
-function daysUntil(at: Date, now: Date): number {
-  return Math.max(0, Math.floor((at.getTime() - now.getTime()) / DAY_MS));
 }
 
 const LONGEST_TOKEN = 16_384;

@@ -155,7 +155,7 @@ function requirement() {
       .describe(
         "as at the top of a repository's file, for this application; in the server's file a default for repositories that say nothing, and `command` also for those that say `approval`",
       ),
-    allowed_users: listOf(login(), MOST_USERS)
+    allowed_users: listOf(formed("a login without `@`", LOGIN, "login"), MOST_USERS)
       .optional()
       .describe(
         "who may give commands (they need write access as well); ignoring case, without `@`; an empty list: nobody",
@@ -217,10 +217,6 @@ function cluster() {
       },
     ],
   });
-}
-
-function login() {
-  return formed("a login without `@`", LOGIN, "login");
 }
 
 /** GitHub's teams have two parts, GitLab's groups one or more; the host decides which it is. */

@@ -122,7 +122,7 @@ export function resolveSettings(
     accessTo: oncePerApplication((application, command: AccessCommand) =>
       distinct([...policies, floor].flatMap((one) => accessRulesOf(application, command, one))),
     ),
-    stages: stagesIn(policies),
+    stages: distinct(policies.flatMap(({ stages }) => (stages === undefined ? [] : [stages.map(asStage)]))),
     needsAdministrator: branches.some(({ file, earlier }) => file.kind === "invalid" && earlier === undefined),
     rulesChange: changed ? { lists: distinct(policies.flatMap((one) => listsConcerned(one, headConfig))) } : undefined,
     notes: policyNotes(base.file.kind === "valid" ? base.file.config : base.earlier, base.file, head),
@@ -158,10 +158,6 @@ function defaultsIn(
 ): ServerDefaults {
   const isFollowed = stages.length > 0 && placeOf(name, stages) < stages.length - 1;
   return isFollowed ? { ...defaults, requireHealthy: true } : defaults;
-}
-
-function stagesIn(policies: readonly RepositoryConfig[]): OwnSettings["stages"] {
-  return distinct(policies.flatMap(({ stages }) => (stages === undefined ? [] : [stages.map(asStage)])));
 }
 
 function asStage({ soak = 0, ...stage }: NonNullable<RepositoryConfig["stages"]>[number]): Stage {

@@ -276,7 +276,9 @@ function roleAssignments() {
 
 function apiTokens() {
   const token = section({
-    name: tokenName().describe("which program uses it; the log and the audit trail name it"),
+    name: formed("1 to 63 letters, digits, dots, dashes and underscores", NAME, "name").describe(
+      "which program uses it; the log and the audit trail name it",
+    ),
     hash: tokenHash().describe("the token's SHA-256, as `svc token` prints it"),
     role: oneOf(ROLES).describe(
       "`user`: may read; `admin`: may also read every diff, release locks, hold deployments, read users and change roles",
@@ -372,11 +374,6 @@ export function hashOfToken(token: string): string {
 /** Whether it has the form of our tokens; anything else is refused even if its hash is listed. */
 export function isApiToken(text: string): boolean {
   return TOKEN.test(text);
-}
-
-/** The name of a token in logs and in the audit trail. */
-function tokenName() {
-  return formed("1 to 63 letters, digits, dots, dashes and underscores", NAME, "name");
 }
 
 function tokenHash() {

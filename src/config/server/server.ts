@@ -105,7 +105,7 @@ export function loadServerConfig(
   ];
   if (checked.kind === "invalid" || problems.length > 0) return invalid(problems);
   const config: ServerConfig = camelKeys(checked.value);
-  return { kind: "valid", config, warnings: serverWarnings(config) };
+  return { kind: "valid", config, warnings: [...repositoryWarnings(config), ...loginWarnings(config)] };
 }
 
 /** Where a file that is being checked gets what it names. */
@@ -274,11 +274,6 @@ function reportRepeated(
     if (seen.has(value)) report(["auth", "api_tokens", index, key], `another token has the same ${key}`);
     seen.add(value);
   }
-}
-
-/** Finds valid settings that are probably mistakes, for the start and the check command. */
-function serverWarnings(config: ServerConfig): readonly string[] {
-  return [...repositoryWarnings(config), ...loginWarnings(config)];
 }
 
 function repositoryWarnings({

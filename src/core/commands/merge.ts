@@ -127,7 +127,8 @@ async function judgeMerge(
   const known = { ...stored.facts, asker, justFailed, headMoved };
   const undone = barsOf(judge("merge", known)).filter(({ gate }) => RULES[gate].asks === undefined);
   if (undone.length > 0) return { facts: known, bars: undone };
-  const isDeployed = (name: ApplicationName) => stored.records.some((record) => isOfHead(record, name, context));
+  const isDeployed = (name: ApplicationName) =>
+    stored.records.some((record) => record.application === name && isDeployedAt(record, context.change.headRevision));
   const byTheMerge = takingEffect(stored.plan).filter(({ application }) => !isDeployed(application));
   const [{ facts }, barred] = await Promise.all([
     askReviewers(stored, context),
@@ -135,10 +136,6 @@ async function judgeMerge(
   ]);
   const all: Facts = { ...facts, asker: { ...asker, barred }, justFailed, headMoved };
   return { facts: all, bars: barsOf(judge("merge", all)) };
-}
-
-function isOfHead(record: Deployment, name: ApplicationName, { change }: Pick<CommandContext, "change">): boolean {
-  return record.application === name && isDeployedAt(record, change.headRevision);
 }
 
 /**

@@ -64,7 +64,7 @@ export function summarise(changes: readonly Sides[], { syncOptions, basis, redac
     .map((change) => shownSides(change, texts))
     .map((one) => ({ ...one, action: actionOf(one), dangerous: isDangerous(one.whole, syncOptions) }))
     .sort(inOrder);
-  const sizes = new Map(sorted.map((one) => [one, sizeOf(one)]));
+  const sizes = new Map(sorted.map((one) => [one, JSON.stringify([one.base, one.head]).length]));
   const bySize = [...sorted].sort((left, right) => (sizes.get(left) ?? 0) - (sizes.get(right) ?? 0));
   // Small objects are shown whatever the large ones need.
   const shown = new Map(bySize.map((one) => [one, toResource(one, compare, patterns)]));
@@ -154,10 +154,6 @@ function toResource(
     whole: !hides && diff === text && !NOTE.test(text),
     sides: sides && shownWhole(sides, patterns),
   };
-}
-
-function sizeOf({ base, head }: TwoSides): number {
-  return JSON.stringify([base, head]).length;
 }
 
 function shownWhole({ before, after }: BothSides, patterns: readonly string[]): BothSides {

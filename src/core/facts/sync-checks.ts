@@ -4,13 +4,13 @@ import type { Approver, User } from "../model/change-request.js";
 import { type Check, type CheckResult, definitionOf, type FailedCheck, isFailed } from "../model/check.js";
 import { HostFailure } from "../model/errors.js";
 import {
-  type ApplicationPlan,
   asCheckOf,
   type Checked,
   checkedIn,
   checksOf,
   isPlanOf,
   type Plan,
+  changesNothing,
 } from "../model/plan/plan.js";
 import type { LiveSubject } from "../model/subject.js";
 import type { Facts, MergeChecks, UnliftedCheck } from "../policy/facts.js";
@@ -196,16 +196,12 @@ export async function checksOfMerge(
 function deployedByMerge({ applications, previews }: Plan): readonly Checked[] {
   return [
     ...applications
-      .filter((one) => one.kind === "new" || (one.atMerge !== undefined && !isUnchanged(one)))
+      .filter((one) => one.kind === "new" || (one.atMerge !== undefined && !changesNothing(one)))
       .map((one) => ({ application: one.application, checks: checksOf(one) })),
     ...previews
       .filter(({ origin }) => origin.change !== "removed")
       .map(({ application, content }) => ({ application, checks: content.checks ?? [] })),
   ];
-}
-
-function isUnchanged(plan: ApplicationPlan): boolean {
-  return plan.kind === "evaluated" && plan.verdict === "unchanged" && !plan.writesDefinition;
 }
 
 /** What approvals and the members of teams are read from. */

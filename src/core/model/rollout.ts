@@ -3,7 +3,7 @@ import type { ApplicationName, Revision } from "./brand.js";
 import type { ChangeRequestRef } from "./change-request.js";
 import type { Deployment } from "./deployment.js";
 import type { Member } from "./effect.js";
-import type { ApplicationPlan, Plan } from "./plan/plan.js";
+import { type ApplicationPlan, changesNothing, type Plan } from "./plan/plan.js";
 
 /** What takes effect at the merge of a change request, followed until it is rolled out or time is up. */
 export interface Rollout {
@@ -117,7 +117,7 @@ function ofPlanned(one: ApplicationPlan, deployed: ReadonlySet<ApplicationName>)
   const { application, kind, atMerge, effect } = one;
   if (kind === "new") return [{ application, goal: "run", origin: "new", existed: false }];
   if (kind === "deleted") return [{ application, goal: "go", origin: "deleted", existed: true }];
-  if (kind === "unplanned" || isUnchanged(one)) return [];
+  if (kind === "unplanned" || changesNothing(one)) return [];
   if (atMerge === undefined && deployed.has(application)) return [];
   const barred = atMerge === undefined ? "not deployed before the merge" : "not deployed by svc";
   const origin = one.autoSynced === true ? "auto-synced" : barred;
@@ -153,8 +153,4 @@ function ofMember({ application, definition, digest }: Member, origin: string): 
     case "unknown":
       return [];
   }
-}
-
-function isUnchanged(one: ApplicationPlan): boolean {
-  return one.kind === "evaluated" && one.verdict === "unchanged" && !one.writesDefinition;
 }

@@ -28,7 +28,7 @@ export function nextStep(given: Facts): NextStep {
     if (given.untold.records !== undefined) {
       return { kind: "later", because: `${DOUBTS.records}: ${given.untold.records}` };
     }
-    const deployed = deployedIn(given);
+    const deployed = given.applications.filter(({ record }) => record !== undefined);
     return deployed.length === 0 ? { kind: "none", because: "closed" } : undoing(namesOf(deployed), given);
   }
   // Whoever gave a command is not the only one who can go on.
@@ -256,10 +256,6 @@ function afterAttempts(
   if (unclear.length > 0) return { kind: "retry", after: "unclear", applications: unclear, then: advised };
   const failed = ended("failed");
   return failed.length > 0 ? { kind: "retry", after: "failed", applications: failed, then: advised } : advised;
-}
-
-function deployedIn({ applications }: Facts): readonly ApplicationFacts[] {
-  return applications.filter(({ record }) => record !== undefined);
 }
 
 function namesOf(all: readonly { readonly application: ApplicationName }[]): Names {

@@ -36,7 +36,7 @@ const HELM_PARAMETER = /(--set(?:-[a-z]{1,10})?[= ])("(?:[^"\\\n]|\\.)*"?|'[^'\n
 
 function withoutValue(pair: string): string {
   const [name = ""] = pair.split("=", 1);
-  return isSensitiveName(name) ? `${name}=${HIDDEN}` : pair;
+  return SENSITIVE.test(name) ? `${name}=${HIDDEN}` : pair;
 }
 
 /** The key of a Secret's or ConfigMap's values, and what begins after it: a map of Go, of JSON, or of YAML. */
@@ -119,11 +119,6 @@ function endOfUserinfo(rest: string): number {
 /** Names of parameters that usually hold secrets; only the last part of a dotted name counts. */
 const SENSITIVE = /(?:pass|secret|token|credential|key)[^.]*$|(?:^|[.\]])(?:string|binary)?data[.[]/i;
 const LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration";
-
-/** Whether a parameter of this name usually holds a secret. */
-function isSensitiveName(name: string): boolean {
-  return SENSITIVE.test(name);
-}
 
 /** Whether an object carries parameters of other programs in plain text (Helm values, environments of plugins). */
 export function carriesParameters({ group, kind }: { readonly group: string; readonly kind: string }): boolean {

@@ -169,7 +169,7 @@ class Walk {
     return this.#members(secret, at, inside, (name, member) => {
       if (name === "metadata" && isJsonObject(member)) {
         return this.#members(member, `${at}/${name}`, inside, (own, one) => {
-          const openly = isOpenMetadata(own);
+          const openly = OPEN_METADATA.has(own);
           return openly
             ? this.#value(one, `${at}/${name}/${own}`, inside)
             : this.#hidden(one, `${place}/${name}/${own}`);
@@ -341,11 +341,6 @@ const OPEN_METADATA = new Set([
   ...["name", "namespace", "generateName", "labels", "annotations", "finalizers", "ownerReferences"],
   ...["creationTimestamp", "deletionTimestamp", "generation", "resourceVersion", "uid", "managedFields", "selfLink"],
 ]);
-
-/** Whether Kubernetes knows a member of `metadata`. */
-function isOpenMetadata(name: string): boolean {
-  return OPEN_METADATA.has(name);
-}
 
 /** Kubernetes accepts no other names. Anything else in their place may be the value. */
 export function isDataKey(name: string): boolean {

@@ -206,17 +206,13 @@ export class JsonElements {
     if (byte === QUOTE) {
       this.#inString = true;
       if (this.#depth === 1) this.#name = "";
-    } else if (isOpening(byte)) {
+    } else if (byte === 0x5b || byte === 0x7b) {
       if (this.#depth === 1) this.#inArray = byte === 0x5b && this.#name === this.member;
       this.#depth += 1;
     } else if (isClosing(byte)) {
       this.#depth -= 1;
     }
   }
-}
-
-function isOpening(byte: number): boolean {
-  return byte === 0x5b || byte === 0x7b;
 }
 
 function isClosing(byte: number): boolean {

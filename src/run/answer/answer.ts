@@ -4,7 +4,7 @@ import { hasAnswered, publish } from "../../comments/publish.js";
 import { byApprovalText, settledText } from "../../comments/reminder.js";
 import { renderResult } from "../../comments/render.js";
 import { endStages } from "../../core/commands/next-stage.js";
-import type { ChangeRequest, ChangeRequestRef, User } from "../../core/model/change-request.js";
+import type { ChangeRequest, ChangeRequestRef } from "../../core/model/change-request.js";
 import { nextTurn } from "../../core/model/collections.js";
 import { LeaseLost, StoreUnavailable } from "../../core/model/errors.js";
 import type { CommandResult, Refusal, ResultKind } from "../../core/model/result.js";
@@ -78,7 +78,7 @@ const TIMED: ReadonlySet<ResultKind> = new Set<ResultKind>(["planned", "synced",
 
 /** Posts the answer to a finished command and does what follows from it; returns whether it was posted. */
 export async function reply(asked: Answerable, finished: Finished, change: ChangeRequest, run: Run): Promise<boolean> {
-  const { result, outsider = outsiderOf(asked) } = finished;
+  const { result, outsider = asked.access === "none" ? asked.by : undefined } = finished;
   const [into, advised] = await Promise.all([run.attempt.settle(), finished.advised ?? advise(finished, change, run)]);
   const texts = await renderAnswer({ ...finished, by: asked.by?.login }, change, advised, run);
   const parts = isByApproval(asked) ? withNote(texts, byApprovalText(asked.by, run.hostWords[change.host])) : texts;
@@ -93,10 +93,6 @@ export async function reply(asked: Answerable, finished: Finished, change: Chang
 /** Whether an approval started the command, which nobody wrote. */
 function isByApproval(asked: Answerable): asked is GivenCommand {
   return asked.kind === "command" && asked.approved !== undefined;
-}
-
-function outsiderOf({ access, by }: Answerable): User | undefined {
-  return access === "none" ? by : undefined;
 }
 
 async function staySilent(outcome: Silent, asked: Answerable, change: ChangeRequest, run: Run): Promise<Silent> {

@@ -255,7 +255,7 @@ export async function addAnswers(
   const { signal, config } = run;
   const answered = await asking.answers(config.deployer.requestTimeout).catch((error: unknown) => {
     // Another replica plans again.
-    if (!signal.aborted || isHandedBack(signal)) throw error;
+    if (!signal.aborted || (signal.reason instanceof Stopped && signal.reason.reason === "handed-back")) throw error;
     return undefined;
   });
   const going = { ...run, signal: new AbortController().signal };
@@ -268,10 +268,6 @@ export async function addAnswers(
     }
     await show(change, { settings, reviewed, unlessShown: true }, going);
   });
-}
-
-function isHandedBack({ reason }: AbortSignal): boolean {
-  return reason instanceof Stopped && reason.reason === "handed-back";
 }
 
 /** Shows in the plan of a closed change request what became of it. @param records what it had deployed before it was closed. */

@@ -99,15 +99,11 @@ async function shownRows(rows: readonly Row[], reader: Reader, parts: PageParts)
   return rows.map(({ application, standing, last, lockedBy }) => ({
     application,
     argocd: applicationAddress(application, { deployer: parts.deployerUrl }),
-    timeline: timelineAddress(application),
+    timeline: `/timeline?${new URLSearchParams({ application }).toString()}`,
     standing: standing && shownStanding(standing),
     last: last && { ...last, change: nameOf(last.change), at: shownTime(last.at, now) },
     lockedBy: lockedBy && nameOf(lockedBy),
   }));
-}
-
-function timelineAddress(application: ApplicationName): string {
-  return `/timeline?${new URLSearchParams({ application }).toString()}`;
 }
 
 /** How long a page waits for Argo CD; a later answer serves the next page. */

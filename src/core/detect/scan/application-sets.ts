@@ -66,7 +66,7 @@ export async function changedApplicationSets(request: SetRequest): Promise<reado
     const alsoIn = namesakes.map(({ sourceFile }) => sourceFile);
     return [{ name, sourceFile: undefined, base: set, head: set, alsoIn, problem: undefined }];
   });
-  return [...here, ...elsewhere].sort(byNameOf);
+  return [...here, ...elsewhere].sort((left, right) => (left.name < right.name ? -1 : left.name > right.name ? 1 : 0));
 }
 
 /**
@@ -91,10 +91,6 @@ function withoutEmptyBlocks(block: JsonObject): JsonObject {
     return isEmpty ? [] : [[key, kept]];
   });
   return Object.fromEntries(entries);
-}
-
-function byNameOf(left: ChangedApplicationSet, right: ChangedApplicationSet): number {
-  return left.name < right.name ? -1 : left.name > right.name ? 1 : 0;
 }
 
 function byName(scan: ManifestScan, nameOf: Naming): ReadonlyMap<string, readonly FoundApplicationSet[]> {

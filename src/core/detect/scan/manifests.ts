@@ -80,7 +80,7 @@ export function createManifestScanner(compute: Compute, cacheLimit = CACHE_LIMIT
         const other = () => reader.readLarge(() => snapshot.readLarge(revision, path));
         const { found: resources, keep } = found.get(blob) ?? (text === undefined ? await other() : NOTHING);
         if (mayHold(resources)) read.set(path, resources);
-        const size = weightOf(resources, text ?? "");
+        const size = EMPTY_WEIGHT + (mayHold(resources) ? (text ?? "").length : 0);
         if (keep === "always") remembered.set(blob, resources, { size });
         else complete = false;
         if (keep === "a-while") remembered.set(refusedKey(blob), resources, { size, ttl: REFUSED_MS });
@@ -109,10 +109,6 @@ function worthReading(entries: readonly TreeEntry[], texts: ReadonlyMap<string, 
     if (text !== undefined && mayHoldResource(text)) files.set(blob, { blob, text });
   }
   return [...files.values()];
-}
-
-function weightOf(resources: FileResources, text: string): number {
-  return EMPTY_WEIGHT + (mayHold(resources) ? text.length : 0);
 }
 
 /** Files that Argo CD reads as manifests in a directory, apart from Jsonnet. */

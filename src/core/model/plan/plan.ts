@@ -336,6 +336,11 @@ export function asCheckOf<T extends CheckResult>(application: ApplicationName, r
   return { ...result, name: `${result.name} of ${application}` };
 }
 
+/** Whether a sync would change neither its objects nor its definition. */
+export function changesNothing(plan: ApplicationPlan): boolean {
+  return plan.kind === "evaluated" && plan.verdict === "unchanged" && !plan.writesDefinition;
+}
+
 export function isWithheld(plan: ApplicationPlan): boolean {
   return plan.kind === "unevaluated" && plan.withheld === true;
 }
