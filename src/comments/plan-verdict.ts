@@ -105,7 +105,6 @@ function changesOf(plan: ApplicationPlan, pruning: boolean): string {
   return joined([counts.join(", "), applicationCounts([plan])], "; ") || "no changes";
 }
 
-/** A danger as Markdown. */
 interface ToldDanger {
   readonly text: string;
   readonly pruning: boolean;

@@ -1,6 +1,5 @@
 import { Composer, type CST, type Document, Lexer, type LineCounter, Parser } from "yaml";
 
-/** What a text of YAML may cost. */
 interface YamlLimits {
   /** Characters of the whole text. */
   readonly characters: number;

@@ -2,7 +2,6 @@ import { promisify } from "node:util";
 import { gunzip, gunzipSync } from "node:zlib";
 import { Agent, type Dispatcher, EnvHttpProxyAgent, getGlobalDispatcher } from "undici";
 
-/** Addresses of the proxies that this process uses. */
 interface Proxies {
   /** Used for `http:` addresses, and for `https:` ones without `httpsProxy`. */
   readonly httpProxy: string | undefined;

@@ -103,7 +103,6 @@ function uncomparable(
   return [...failed.slice(0, MOST_NAMED), ...more, cure];
 }
 
-/** The repositories on this host that svc can read and that it serves. */
 async function servedBy(host: CodeHost, config: ServerConfig): Promise<readonly RepositoryName[]> {
   const { allowedRepos } = config.defaults;
   const listed = await host.repositories((owner) => allowsOwner(allowedRepos, host.id, owner));

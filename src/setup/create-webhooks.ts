@@ -90,7 +90,6 @@ async function checkRoles(
   return roles;
 }
 
-/** The secret that all webhooks share. */
 interface KeptSecret {
   readonly name: typeof SIGNING_TOKEN | typeof WEBHOOK_SECRET;
   readonly text: string;
@@ -290,7 +289,6 @@ function sameAddress(one: string, other: string): boolean {
 
 type HookTarget = HookRequest["targets"][number];
 
-/** A token and the account behind it. */
 interface GitLabAccount {
   readonly client: GitLabClient;
   /** Where the token comes from, for messages. */

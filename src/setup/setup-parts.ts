@@ -75,7 +75,6 @@ export interface SetupParts {
   readonly env: Environment;
   /** Reads all of standard input. */
   readonly stdin: () => Promise<string>;
-  /** Prints lines at once. */
   readonly print: (lines: readonly string[]) => void;
   readonly clock: Clock;
 }

@@ -27,7 +27,6 @@ interface StatusProbeOptions {
 
 /** Checks all systems in parallel. Reuses the report for some seconds and never runs the same check twice at a time. */
 export class StatusProbe {
-  /** Checks in flight. */
   readonly #open = new Map<StatusCheck, Promise<string>>();
   #last: { readonly until: number; readonly report: ReturnType<StatusProbe["ask"]> } | undefined;
 

@@ -214,7 +214,6 @@ interface CheckProcess {
   readonly arguments: readonly string[];
   /** The whole environment: nothing is inherited. */
   readonly environment: Readonly<Record<string, string>>;
-  /** The working folder. */
   readonly folder: string;
   readonly input: string;
   /** Milliseconds. */
@@ -222,7 +221,6 @@ interface CheckProcess {
   readonly signal: AbortSignal;
 }
 
-/** How a program ended. */
 type ProcessEnd =
   | { readonly kind: "exited"; readonly code: number }
   | { readonly kind: "killed"; readonly signal: string }

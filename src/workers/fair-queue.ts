@@ -6,7 +6,6 @@ export class FairQueue<T> {
 
   constructor(private readonly share: number) {}
 
-  /** How many items wait. */
   get size(): number {
     return [...this.#waiting.values()].reduce((sum, items) => sum + items.length, 0);
   }

@@ -11,19 +11,16 @@ interface WorkerPoolOptions {
   /** The module that the threads run; it calls `serveTasks`. */
   readonly entry: URL;
   readonly threads: number;
-  /** Heap limit of each thread. */
   readonly memoryMb: number;
   /** A thread with a larger heap ends after its task: V8 gives back little of it to the next one, or to the machine. */
   readonly keptMb: number;
   /** How long a thread waits for more work before it ends. */
   readonly idleMs: number;
-  /** Called when a task ends. */
   readonly onEnd: (task: TaskName, owner: string, how: TaskOutcome) => void;
 }
 
 /** Threads for tasks over foreign content. They start when there is work, and are replaced when a task ended one. */
 export interface WorkerPool extends Compute {
-  /** How many tasks wait for a thread. */
   readonly waiting: number;
   /** Ends all threads; tasks that run or wait are rejected. */
   close(): Promise<void>;
@@ -228,7 +225,6 @@ class WorkerThread {
     }
   }
 
-  /** Ends the thread and the task it does. */
   async terminate(): Promise<void> {
     this.#end({ kind: "failed", error: new Error("the worker thread was ended") });
     await this.#ended;

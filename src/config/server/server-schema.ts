@@ -285,7 +285,6 @@ function commandWord() {
   );
 }
 
-/** The name of a time zone that Intl knows. */
 function timeZone() {
   return textLeaf("the name of a time zone, such as Europe/Berlin or UTC", (value) => {
     // Most have this one, and Intl's tables take 8 MiB.

@@ -122,7 +122,6 @@ export async function releaseOthers(
   return others;
 }
 
-/** The applications for whose lock a change request waits. */
 async function waitsFor(
   change: ChangeRequestRef,
   waiting: WaitStore,

@@ -27,7 +27,6 @@ import { destinationText, identityOf } from "../survey/members.js";
 import { lackedBy, noteLacked } from "../survey/survey-afresh.js";
 
 interface SyncedSoFar {
-  /** The applications that the sync was for. */
   readonly involved: readonly ApplicationName[];
   readonly deployed: readonly ApplicationSync[];
 }

@@ -198,7 +198,6 @@ const FENCED_QUOTE = /^ {0,3}>{3,}[ \t]*(?:$|\[!)/;
 const TABLE = /^[ \t|:-]+$/;
 const DESCRIPTION = /^ {0,3}[:~][ \t]/;
 
-/** The first line of a comment's first paragraph, as it was written. */
 interface FirstLine {
   readonly line: string;
   /** The paragraph may go on behind the part of the comment that was read, and be something else there. */

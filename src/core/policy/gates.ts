@@ -104,7 +104,6 @@ interface ChangeRule extends RuleBase {
   readonly bars: (facts: Facts, command: Judged) => readonly ChangeBar[];
 }
 
-/** A gate of each application. */
 interface ApplicationRule extends RuleBase {
   readonly of: "application";
   readonly bars: (one: ApplicationFacts, facts: Facts, command: Judged) => string | undefined;

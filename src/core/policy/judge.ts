@@ -100,7 +100,6 @@ export function barredBy(
   };
 }
 
-/** The applications that a command or a merge would deploy. */
 function concernedBy(command: Judged, facts: Facts): readonly ApplicationFacts[] {
   if (command === "merge") return [...facts.applications, ...facts.others];
   const selected = selectedOf(facts);

@@ -167,7 +167,6 @@ function belowDeployed(some: readonly ApplicationFacts[], facts: Facts): readonl
   return left.length === some.length ? left : belowDeployed(left, facts);
 }
 
-/** The step of the first gate that has one. */
 function firstStep(bars: readonly Bar[], facts: Facts, then?: AfterApproval, only: Names = []): NextStep | undefined {
   const doubt = bars.find(({ untold }) => untold);
   if (doubt !== undefined) return { kind: "later", because: doubt.why };
@@ -344,7 +343,6 @@ function undone(all: readonly ApplicationSync[]): readonly ApplicationName[] {
   return namesOf(all.filter(({ kind }) => kind !== "succeeded"));
 }
 
-/** The bars of the whole change request alone. */
 function barsOfWhole(command: Judged, facts: Facts): readonly Bar[] {
   return judge(command, facts, (gate) => RULES[gate].of === "change").whole;
 }

@@ -171,7 +171,6 @@ export type Trial =
       /** In Kubernetes' words without the values that it quotes: `spec.selector: field is immutable`. Untrusted. */
       readonly message: string;
       readonly created: boolean;
-      /** Its last-applied annotation. */
       readonly lastApplied: Manifest | undefined;
     }
   /** It is not known; the sentence has no full stop and is untrusted. */
@@ -185,7 +184,6 @@ export interface ObjectAnswer {
   readonly before: JsonText<Manifest>;
   readonly after: JsonText<Manifest>;
   readonly whole: JsonText<Manifest>;
-  /** Its last-applied annotation. */
   readonly lastApplied: Manifest | undefined;
 }
 

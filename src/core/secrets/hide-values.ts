@@ -46,7 +46,6 @@ export function maskValues(object: JsonObject, holding: Holding, texts: Embedded
 }
 
 interface Values {
-  /** The values by place. */
   readonly values: ReadonlyMap<string, Json>;
   /** Annotations with copies of objects, by place. */
   readonly copies: ReadonlyMap<string, string>;

@@ -385,7 +385,6 @@ function appliedChildren({ children }: RenderFacts, { nameOf }: Surroundings): r
   );
 }
 
-/** The applications that one application applies. */
 interface Applied extends Pick<Member, "application"> {
   readonly facts: RenderFacts | undefined;
   /** Undefined if it was not rendered at the head with the definition of this digest. */

@@ -8,7 +8,6 @@ type Path = readonly string[];
 interface IgnoredFields {
   /** The application; undefined for all of the set. */
   readonly name: string | undefined;
-  /** Paths into the definition. */
   readonly paths: readonly Path[];
   /** jq expressions, which are not evaluated: what they ignore is taken as changed. */
   readonly jq: boolean;

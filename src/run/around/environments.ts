@@ -26,7 +26,6 @@ interface Entry {
   readonly shown: ShownDeployment;
   begun: boolean;
   outcome: Ended | undefined;
-  /** What the host shows. */
   known: { readonly id: string | undefined; readonly state: DeploymentState } | undefined;
   /** Whether the host may show something else than `known`. */
   uncertain: boolean;

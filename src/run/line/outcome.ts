@@ -24,7 +24,6 @@ export interface GivenCommand {
   readonly by: User;
   /** Undefined if it was given by an approval, or goes on by itself. */
   readonly commentId: string | undefined;
-  /** The plan that was approved. */
   readonly approved?: Pick<HeadApproved, "headRevision" | "plannedAt">;
   /** The id of the `NextStage` with which it goes on. */
   readonly stage?: string;

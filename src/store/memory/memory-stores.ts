@@ -336,7 +336,6 @@ class MemorySessionStore extends Store {
     return new Set(live.flatMap(({ json }) => accountIn(json) ?? []));
   }
 
-  /** Removes the sessions of an account. */
   endOf(account: string): void {
     for (const [sid, { json }] of this.#sessions) if (accountIn(json) === account) this.#sessions.delete(sid);
   }

@@ -68,7 +68,6 @@ export class WebSessions {
     this.forget(response);
   }
 
-  /** Deletes the cookie. */
   forget(response: Response): void {
     response.clearCookie(SESSION_COOKIE, this.#cookie());
   }

@@ -166,7 +166,6 @@ function rowsOf({ listed, records, locks, entries }: Sources): readonly Row[] {
   ].map((row) => ({ ...row, standing: listed.get(row.application), lockedBy: holders.get(row.application) }));
 }
 
-/** A deployment that is not merged, as a row. */
 function rowOfRecord(record: Deployment): LastDeployment {
   const { application, change, revision: commit, user, timestamp: at } = record;
   return { application, state: deploymentState(record), change, commit, user, at };

@@ -235,7 +235,6 @@ function page(work: (reader: Reader, request: Request) => Promise<Page> | Page):
   };
 }
 
-/** Renders a page in the common frame. */
 function show(response: Response, viewer: Viewer, { view, title, active, status = 200, data }: Page): void {
   response.set("cache-control", "no-store");
   response.status(status).render(view, { ...data, title, service: SERVICE, frame: frameOf(viewer, active) });

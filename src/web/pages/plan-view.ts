@@ -97,7 +97,6 @@ function previewView(preview: Preview, { withDiff }: PlanViewOptions) {
   };
 }
 
-/** An application that is in the plan itself. */
 function applicationView(plan: ApplicationPlan, { withDiff, words, hostPageOf }: PlanViewOptions) {
   const { lock } = plan;
   const [diff, checks] = [shownDiff(plan), checksOf(plan)];

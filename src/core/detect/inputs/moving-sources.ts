@@ -135,7 +135,6 @@ function unclear(reason: string): FollowedRevision {
   return { kind: "unclear", problem: `${reason}, so svc cannot tell which commit Argo CD would deploy` };
 }
 
-/** A side with what its sources follow. */
 interface SideFound {
   readonly side: Side;
   /** Why a source of this repository has no certain commit, with the cure; `side` leaves it out. */

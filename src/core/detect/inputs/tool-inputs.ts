@@ -134,7 +134,6 @@ export function withMatches(path: string, tree: RepositoryTree, into: InputColle
   return [path, ...[...found.values()].filter((one) => tree.entriesIn(one).length > 0)];
 }
 
-/** What is directly in a directory, by name. */
 function namesIn(directory: string, real: string, tree: RepositoryTree): readonly string[] {
   const start = real === "" ? 0 : real.length + 1;
   const names = tree.entriesIn(directory).map((entry) => entry.path.slice(start).split("/", 1)[0] ?? "");

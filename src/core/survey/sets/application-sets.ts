@@ -358,7 +358,6 @@ function without(object: JsonObject, member: string): JsonObject {
   return Object.fromEntries(Object.entries(object).filter(([name]) => name !== member));
 }
 
-/** What a set generates on both sides, and what it owns. */
 interface Owning extends SetSides {
   /** What Argo CD says that it owns; asked only where its settings change, or where it is removed. */
   readonly owned: readonly ApplicationName[];

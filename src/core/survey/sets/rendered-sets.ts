@@ -250,7 +250,6 @@ function sidesOf({ name, namespace, ...sides }: RenderedSet) {
   return { base: as(sides.base), head: as(sides.head) };
 }
 
-/** Applications of which only the names are known. */
 function reachedUnknown(names: readonly ApplicationName[], reachedBy: ReachedBy, problem: string): readonly Reached[] {
   return names.map((name) => ({ member: unknownMember(name, reachedBy, problem), deploysItself: false }));
 }
