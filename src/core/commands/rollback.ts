@@ -223,10 +223,15 @@ async function rollbackOne(
   // Parents have been rolled back by now, and may have written its definition.
   const isWritten = earlier.some((one) => one.kind === "succeeded" && parentsOf(given).includes(one.application));
   const isGiven = record?.given !== undefined && isWritten;
-  if (isGiven && !command.dryRun) await findWritten(application, record.specBefore, context);
+  const rejected = (message: string): ApplicationSync => ({ application, warnings: [], kind: "rejected", message });
+  try {
+    if (isGiven && !command.dryRun) await findWritten(application, record.specBefore, context);
+  } catch (error) {
+    if (!(error instanceof DeployerFailure)) throw error;
+    return rejected(error.message);
+  }
   // What was rolled back before it may have taken minutes.
   const { live, problem } = earlier.length === 0 ? given : await lookAtTarget(application, records, context);
-  const rejected = (message: string): ApplicationSync => ({ application, warnings: [], kind: "rejected", message });
   const wentWithParent = isWritten && !command.dryRun && given.live !== undefined && (live?.deleting ?? true);
   if (wentWithParent) return endGone(given, context);
   if (live === undefined) return rejected(problem);

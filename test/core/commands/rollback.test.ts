@@ -1,7 +1,7 @@
 import { beforeEach, expect, test } from "@jest/globals";
 import type { ApplicationName } from "../../../src/core/model/brand.js";
 import { changeRequestRef } from "../../../src/core/model/change-request.js";
-import { StoredValueUnreadable, StoreUnavailable } from "../../../src/core/model/errors.js";
+import { DeployerFailure, StoredValueUnreadable, StoreUnavailable } from "../../../src/core/model/errors.js";
 import { plainText } from "../../../src/core/model/host-words.js";
 import type { CommandContext } from "../../../src/core/ports/context.js";
 import type { DeploymentStore, LockStore } from "../../../src/core/ports/stores.js";
@@ -279,6 +279,23 @@ test("leaves a definition alone that is no longer the one that was written", asy
   const [web] = synced(await world.run(number, ROLLBACK));
   expect(web?.warnings.map(plainText).join()).toMatch(/not the one that this MR wrote/);
   expect(world.deployer.specOf(WEB)).toEqual(spec(WEB, "by-hand"));
+});
+
+test("tells what it did to a parent although Argo CD is away when it looks for the definition of a child", async () => {
+  const number = await deploy({ ...config("web", "2"), ...config("api", "2") });
+  const [record] = await world.stores.deployments.ofApplication(API);
+  if (record === undefined) throw new Error("the application was deployed");
+  await world.stores.deployments.save({ ...record, given: { parent: WEB, set: "shop" } });
+  const before = world.deployer.syncs.length;
+  world.deployer.faults.find = (name) => {
+    if (name !== API || world.deployer.syncs.length === before) return;
+    throw new DeployerFailure("unreachable", "Argo CD is away");
+  };
+  const result = synced(await world.run(number, ROLLBACK));
+  expect(result.map(({ application, kind, message }) => [application, kind, message])).toEqual([
+    [API, "rejected", "Argo CD is away"],
+    [WEB, "succeeded", ""],
+  ]);
 });
 
 test("that failed keeps lock and record", async () => {
