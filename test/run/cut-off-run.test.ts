@@ -60,14 +60,21 @@ class CutWorld extends CommandWorld {
   }
 
   /** Runs an event until its process is gone, right before or after this call, and then once more. */
-  async cutOff(event: HostEvent, cut: Cut, { meanwhile, signal, end = "done" }: Resumption = {}): Promise<void> {
+  async cutOff(
+    event: HostEvent,
+    cut: Cut,
+    { second, meanwhile, signal, end = "done" }: Resumption = {},
+  ): Promise<void> {
     const journal = new MemoryJournal();
-    const dead = { lost: false };
-    const confirm = () => (dead.lost ? Promise.reject(new LeaseLost()) : Promise.resolve());
-    const gone = cutAt(cut);
-    void supervise(event, this.dependencies(), { ...ticketOf(journal), confirm });
-    await gone;
-    dead.lost = true;
+    for (const [index, one] of [cut, second].entries()) {
+      if (one === undefined) continue;
+      const dead = { lost: false };
+      const confirm = () => (dead.lost ? Promise.reject(new LeaseLost()) : Promise.resolve());
+      const gone = cutAt(one);
+      void supervise(event, this.dependencies(), { ...ticketOf(journal), confirm, again: index > 0 });
+      await gone;
+      dead.lost = true;
+    }
     await meanwhile?.();
     const ticket = ticketOf(journal);
     const again = { ...ticket, signal: signal ?? ticket.signal, again: true };
@@ -77,6 +84,8 @@ class CutWorld extends CommandWorld {
 
 /** How a run goes on that was cut off. */
 interface Resumption {
+  /** Where its second attempt is cut off. */
+  readonly second?: Cut;
   /** What happens before. */
   readonly meanwhile?: () => unknown;
   readonly signal?: AbortSignal;
@@ -247,6 +256,20 @@ function withStages(): CutWorld {
   world.repositories.commit("main", withChanges({}, { ...before, ".svc.yaml": stages }));
   return world;
 }
+
+test("a sync that is cut off before it starts, twice, is started by the third attempt", async () => {
+  const world = new CutWorld();
+  const number = world.open(BOTH);
+  await world.says(number, "svc plan");
+  await world.cutOff(
+    world.comment(number, "svc sync"),
+    { at: world.deployer, method: "sync", when: "before", saying: '"name":"web"' },
+    { second: { at: world.stores.locks, method: "acquire", when: "before" } },
+  );
+  expect(syncedIn(world)).toEqual([API, WEB]);
+  expect(world.host.commentsOf(number)[1]?.match(/✅ succeeded/g)).toHaveLength(2);
+  expect(await world.holders()).toEqual({});
+});
 
 test("a stage whose event waits behind a plan is not deployed, since the plan has ended the run", async () => {
   const world = withStages();

@@ -44,7 +44,7 @@ export async function resumeDeployment(
   const [confirmed, restarted, stopped] = await Promise.all([
     Promise.all(followed.map(({ confirm }) => confirm())),
     missing.length === 0 ? undefined : startMissing(command, missing, { started, skipped, applications }, context),
-    Promise.all(blocked.map((one) => giveUp(one, command, context))),
+    Promise.all(blocked.map((one) => giveUp(one, context))),
   ]);
   const all = [...confirmed, ...stopped, ...rest(restarted, missing)];
   const { dryRun } = command;
@@ -136,13 +136,11 @@ function splitMissing(
 /** Ends the record that was written before its parents failed. */
 async function giveUp(
   { application, why }: BlockedChild,
-  command: DeployingCommand,
   context: SettleContext & Pick<DeployContext, "runId">,
 ): Promise<ApplicationSync> {
   const records = await context.deployments.ofChange(context.change);
   const record = records.find((one) => one.application === application);
-  const failed = { kind: "failed", message: why.message, resources: [] } as const;
-  const kept = await writeDown(application, failed, record, command, context);
+  const kept = record?.runId === context.runId ? await endUnstarted(record, context) : undefined;
   return { ...rejectedSync(application, why.message), warnings: kept === undefined ? [] : [kept] };
 }
 
@@ -186,12 +184,11 @@ async function takeBack(
   const record = records.find(({ change }) => sameChangeRequest(change, context.change));
   if (record === undefined) return;
   const { runId, outcome, specBefore, specWritten, specReplaced } = record;
-  const failed = { kind: "failed", message: "", resources: [] } as const;
   if (command.name === "rollback") {
     // Where both are the same, the rollback has written nothing, and the head still runs.
     if (specWritten === undefined || specEqual(specWritten, specBefore)) return;
     const live = await context.deployer.findApplication(application);
-    if (live && specEqual(live.spec, specBefore)) await settleRollback(application, failed.kind, record, context);
+    if (live && specEqual(live.spec, specBefore)) await settleRollback(application, "failed", record, context);
     return;
   }
   if (runId !== context.runId || outcome !== "started") return;
@@ -201,7 +198,12 @@ async function takeBack(
   if (specWritten !== undefined && isOwn && (await lockTaken(application, "", context)) === undefined) {
     await restoreSpec(before, specWritten, command.name, context);
   }
-  await settleSync(record, failed, context);
+  await endUnstarted(record, context);
+}
+
+/** Ends a record whose operation never started. Without its run, no later attempt takes that for how its operation ended. */
+function endUnstarted(record: Deployment, context: SettleContext): Promise<string | undefined> {
+  return settleSync({ ...record, runId: undefined }, { kind: "failed", message: "", resources: [] }, context);
 }
 
 /** Undefined if the operation never reached Argo CD. */
