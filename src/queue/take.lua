@@ -46,9 +46,11 @@ if not head then
   redis.call("PEXPIRE", KEYS[2], ARGV[3])
   return { "empty", now }
 end
-local fence = tostring(redis.call("HINCRBY", KEYS[2], "fence", 1))
+-- By the time: a failover may have lost the fence of a run that still lives, which must not be given twice.
+local last = tonumber(redis.call("HGET", KEYS[2], "fence") or "0")
+local fence = string.format("%.0f", math.max(last + 1, tonumber(now)))
 redis.call("SET", KEYS[4], fence, "PX", ARGV[2])
-redis.call("HSET", KEYS[2], "running", fence)
+redis.call("HSET", KEYS[2], "fence", fence, "running", fence)
 local starts = redis.call("HINCRBY", KEYS[2], "starts", 1)
 if starts == 1 then
   redis.call("HDEL", KEYS[2], "kills", "failures")

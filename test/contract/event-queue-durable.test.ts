@@ -362,6 +362,34 @@ test("a run continues if Redis comes back empty, since no other replica can have
   await runs.endAll(queue);
 });
 
+test("a run whose start Redis has lost in a failover ends once another replica has started the event", async () => {
+  const [before, after] = [new Runs(), new Runs()];
+  const away = { now: false };
+  const first = startReplica(before.run, {
+    around: (connection) => ({
+      patient: () => connection.patient(),
+      run: (commands) =>
+        away.now ? Promise.reject(new StoreUnavailable("the new primary is not reached")) : connection.run(commands),
+    }),
+  });
+  const event = commented(1);
+  await first.queue.push(event);
+  await before.haveStarted(1);
+  away.now = true;
+  const state = `svc:{queue}:state:${changeRequestKey(event.change)}`;
+  await raw.hdel(state, "running", "starts", "fence");
+  await raw.del(state.replace(":state:", ":lease:"));
+  const second = startReplica(after.run);
+  await after.haveStarted(1);
+  away.now = false;
+  await aborted(before.signals[0]);
+  expect(after.signals[0]?.aborted).toBe(false);
+  await expect(before.tickets[0]?.confirm()).rejects.toMatchObject({ name: "LeaseLost" });
+  await expect(after.tickets[0]?.confirm()).resolves.toBeUndefined();
+  await before.end(0);
+  await after.endAll(second.queue);
+});
+
 test("an event of another version is reported once and left to a replica that can read it", async () => {
   const runs = new Runs();
   const { queue, lines } = startReplica(runs.run);
@@ -370,7 +398,8 @@ test("an event of another version is reported once and left to a replica that ca
   await raw.rpush(`svc:{queue}:events:${change}`, text);
   await raw.hset(`svc:{queue}:state:${change}`, "scheduled", "1", "generation", "1");
   await raw.zadd("svc:{queue}:lanes", 1, change);
-  while (Number(await raw.hget(`svc:{queue}:state:${change}`, "fence")) < 13) await settled();
+  const fences = new Set<string | null>();
+  while (fences.size < 13) fences.add(await raw.hget(`svc:{queue}:state:${change}`, "fence"));
   expect(await raw.hget(`svc:{queue}:state:${change}`, "starts")).toMatch(/^[01]$/);
   await queue.push(commented(1));
   await runs.end(0);
