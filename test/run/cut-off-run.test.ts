@@ -780,6 +780,26 @@ test.each([
   },
 );
 
+test("an unhealthy application is rolled back although the store is away for a moment", async () => {
+  const world = new CutWorld();
+  world.defaults = UNHEALTHY;
+  world.deployer.faults.health = () => "Degraded";
+  const number = world.open(config("web", "2"));
+  await world.says(number, "svc plan");
+  const { deployments } = world.stores;
+  const save = deployments.save.bind(deployments);
+  let isAway = true;
+  deployments.save = async (record) => {
+    if (record.undoing === undefined || !isAway) return save(record);
+    isAway = false;
+    throw new StoreUnavailable("the store is away");
+  };
+  await world.says(number, "svc sync");
+  expect(isAway).toBe(false);
+  expect(world.host.commentsOf(number)[1]).toContain("↩️ svc rolled it back: `main` is deployed again");
+  expect(await world.holders()).toEqual({});
+});
+
 test("an automatic rollback that was cut off has succeeded, whatever somebody wrote into the definition since", async () => {
   const world = new CutWorld();
   world.defaults = UNHEALTHY;

@@ -161,16 +161,16 @@ const PAUSES_MS = [500, 1000, 2000, 4000, 8000, 15_000];
  * Repeats a write for about half a minute while the store is unavailable. It must be idempotent: one that failed may have
  * happened. @throws {StoreUnavailable}
  */
-export async function retryWhileUnavailable(clock: Clock, write: () => Promise<unknown>): Promise<void> {
-  for (const pause of [...PAUSES_MS, undefined]) {
+export async function retryWhileUnavailable<T>(clock: Clock, write: () => Promise<T>): Promise<T> {
+  for (const pause of PAUSES_MS) {
     try {
-      await write();
-      return;
+      return await write();
     } catch (error) {
-      if (!(error instanceof StoreUnavailable) || pause === undefined) throw error;
+      if (!(error instanceof StoreUnavailable)) throw error;
       await clock.sleep(pause);
     }
   }
+  return write();
 }
 
 /** A sync that left its application unhealthy, with the warnings for its answer. */
@@ -192,12 +192,16 @@ export async function undo(
   context: DeployContext,
 ): Promise<NotHealthySync> {
   const { application } = record;
-  const { deployer, deployments, settings, change, progress, runId, log } = context;
+  const { deployer, deployments, settings, change, progress, runId, clock, log } = context;
   const message = failed.message;
   const undoing = { health: failed.notHealthy?.health ?? "Unknown", message };
   try {
-    const live = await deployer.findApplication(application);
-    const obstacle = await obstacleTo(record, live, context);
+    const { live, obstacle } = await retryWhileUnavailable(clock, async () => {
+      const found = await deployer.findApplication(application);
+      const known = { live: found, obstacle: await obstacleTo(record, found, context) };
+      if (known.obstacle === undefined) await deployments.save({ ...record, undoing });
+      return known;
+    });
     if (obstacle !== undefined || live === undefined) {
       return await keep(
         record,
@@ -206,7 +210,6 @@ export async function undo(
         context,
       );
     }
-    await deployments.save({ ...record, undoing });
     log.warn({ application, health: undoing.health }, "rolling back an application that did not get healthy");
     const spec = restoredSpec(live, [record]).spec;
     if (spec !== live.spec) await deployer.updateSpec(live, spec);
