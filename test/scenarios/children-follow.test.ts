@@ -161,6 +161,22 @@ describe.each(HOSTS)("a child follows its parent on %s", (host) => {
     );
   });
 
+  test("one that the deployed commit of another PR has added is not deleted while that PR has its lock", async () => {
+    const bot = await startFamily(host);
+    const source = { repoURL: cloneUrlOf(bot.forge), path: "apps/child", targetRevision: "main" };
+    const added = asYaml(applicationResource("added", { repoURL: source.repoURL, spec: { source } }));
+    const two = await bot.open({ "apps/root/templates/added.yaml": added }, { by: "bo" });
+    bot.expectChanges("sync root");
+    await bot.comment(two, "svc sync", "bo");
+    expect(await bot.locked(two)).toEqual(["added"]);
+    const one = await bot.open({ "apps/root/templates/keep.yaml": configMap("keep", { a: "1" }) });
+    expect(bot.lastComment(one)).toContain("**`added`** (removed)");
+    await bot.comment(one, "svc sync --prune");
+    expect(bot.lastComment(one)).toContain("A sync of `root` would delete `added`, so it waits for that lock");
+    expect(bot.argocd.application("added")).toBeDefined();
+    expect(bot.changes()).toEqual(["sync root"]);
+  });
+
   test("a member that Argo CD does not store keeps the child from being synced, and is named", async () => {
     const bot = await startFamily(host, undefined, {}, undefined, { version: "v3.1.9" });
     const syncPolicy = { retry: { limit: 2, refresh: true } };

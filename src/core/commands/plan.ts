@@ -32,7 +32,7 @@ import { type SurveyWithSets, withApplicationSets } from "../survey/sets/applica
 import { type HasRoom, previewGenerated } from "../survey/sets/generated-applications.js";
 import { withSetsOfParents } from "../survey/sets/rendered-sets.js";
 import { withFailing } from "../survey/sets/set-failure.js";
-import { surveyAfresh } from "../survey/survey-afresh.js";
+import { surveyAfresh, withTakenBack } from "../survey/survey-afresh.js";
 import type { Survey, SurveyOptions } from "../survey/survey.js";
 import { contentWithin, createPlanStart, evaluate, newPlanRoom, type PlanStart } from "./evaluate.js";
 import { leaveQueues, type LockPorts, presentLock, releaseOthers, settleLocks } from "./locks.js";
@@ -188,7 +188,8 @@ async function compare(chosen: readonly Subject[], surveyed: SurveyWithSets, pla
     context,
   });
   questions.rest();
-  const parents = await parentsOf(subjects, start, facts);
+  const rendered = await parentsOf(subjects, start, facts);
+  const parents = await withTakenBack(rendered, subjects, surveyed.found, context);
   const known = new Map(parents);
   const examined = subjects.map((subject) => ({ subject, facts: known.get(subject.name) }));
   const listed = await withChildren(surveyed.found, parents, context);

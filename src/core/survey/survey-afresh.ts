@@ -1,10 +1,13 @@
 import { type AffectedApplication, detect, type Detection, scanSides } from "../detect/scan/affected.js";
+import type { RenderedChild, RenderFacts } from "../diff/diff-task.js";
 import { type Application, type ApplicationSet, digestOf, specEqual } from "../model/application.js";
 import type { ApplicationName } from "../model/brand.js";
 import type { ChangeRequest } from "../model/change-request.js";
 import { mapInTurns, nextTurn } from "../model/collections.js";
+import { isDeployedAt } from "../model/deployment.js";
 import { jsonEqual } from "../model/json.js";
 import { isPlanOf, type Plan } from "../model/plan/plan.js";
+import type { LiveSubject, Subject } from "../model/subject.js";
 import type { OpenedChange, Stoppable } from "../ports/context.js";
 import type { Deployer } from "../ports/deployer.js";
 import type { PlanStore } from "../ports/stores.js";
@@ -124,4 +127,40 @@ export async function withMissing(
 ): Promise<Survey> {
   if (!lacks(found, names)) return found;
   return { ...found, everyApplication: await deployer.listApplications(signal, found.since) };
+}
+
+type Rendered = readonly [ApplicationName, RenderFacts];
+
+/**
+ * Adds to what parents render the children that a commit of a change request has added which is deployed and not merged: neither
+ * side has them, and a sync takes them back.
+ */
+export async function withTakenBack(
+  parents: readonly Rendered[],
+  subjects: readonly Subject[],
+  { since }: Pick<Survey, "since">,
+  {
+    deployer,
+    change,
+    signal,
+  }: Stoppable & { readonly deployer: Pick<Deployer, "naming" | "listApplications">; readonly change: ChangeRequest },
+): Promise<readonly Rendered[]> {
+  const isOwnOlder = ({ ownRecord }: LiveSubject) => ownRecord && !isDeployedAt(ownRecord, change.headRevision);
+  const above = new Set(parents.flatMap(([name, { children }]) => (children.length > 0 ? [name] : [])));
+  const runsOther = (one: Subject) =>
+    one.kind === "live" &&
+    (one.hasChildren || above.has(one.name)) &&
+    (one.foreignRecords.length > 0 || isOwnOlder(one));
+  const replacing = new Set(subjects.filter(runsOther).map(({ name }) => name));
+  if (replacing.size === 0) return parents;
+  const [nameOf, running] = [await deployer.naming(), await deployer.listApplications(signal, since)];
+  return parents.map(([name, facts]): Rendered => {
+    if (!replacing.has(name)) return [name, facts];
+    const known = new Set([name, ...facts.children.map((child) => nameOf(child.namespace, child.name))]);
+    const others = running.filter((one) => one.parent === name && !known.has(one.name));
+    const children = others.map(({ resourceName, namespace = "" }): RenderedChild => {
+      return { name: resourceName, namespace, base: undefined, head: undefined, changed: true, operates: false };
+    });
+    return [name, { ...facts, children: [...facts.children, ...children] }];
+  });
 }
