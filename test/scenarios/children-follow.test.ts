@@ -161,6 +161,31 @@ describe.each(HOSTS)("a child follows its parent on %s", (host) => {
     );
   });
 
+  test("one that the PR has added, deployed and taken out again keeps it from nothing once it is deleted", async () => {
+    const bot = await startFamily(host);
+    const source = { repoURL: cloneUrlOf(bot.forge), path: "apps/child", targetRevision: "main" };
+    const added = asYaml(applicationResource("added", { repoURL: source.repoURL, spec: { source } }));
+    const one = await bot.open({ "apps/root/templates/added.yaml": added });
+    bot.expectChanges("sync root", "sync added");
+    await bot.comment(one, "svc sync");
+    await bot.push(one, BLUE);
+    await bot.comment(one, "svc sync -a added");
+    await bot.push(one, {
+      "apps/root/templates/added.yaml": null,
+      "apps/child/templates/all.yaml": COLORED("red"),
+      "apps/root/templates/keep.yaml": configMap("keep", { a: "1" }),
+    });
+    expect(bot.lastComment(one)).toContain("### Application: `added`");
+    await bot.comment(one, "svc sync -a root --prune");
+    expect(bot.argocd.application("added")).toBeUndefined();
+    await bot.comment(one, "svc plan");
+    expect(bot.lastComment(one)).not.toContain("could not be evaluated");
+    expect(bot.lastComment(one)).toContain(
+      "- `added`: an earlier commit was deployed to it, and Argo CD does not know it",
+    );
+    expect(bot.lastComment(one)).toMatch(/merge this [PM]R/i);
+  });
+
   test("one that the deployed commit of another PR has added is not deleted while that PR has its lock", async () => {
     const bot = await startFamily(host);
     const source = { repoURL: cloneUrlOf(bot.forge), path: "apps/child", targetRevision: "main" };

@@ -190,6 +190,7 @@ async function lookAt(affected: AffectedApplication, around: Surroundings): Prom
   if (live === undefined) {
     if (affected.kind === "new") return newSubject(affected, around.context);
     if (affected.kind === "deleted") return { ...shown, kind: "deleted", live };
+    if (affected.kind === "existing" && affected.live === undefined) return { application: name, reason: GONE };
     return { ...shown, kind: "unreadable", problem: affected.problem ?? UNKNOWN_APPLICATION };
   }
   const claim: DrivingClaim = {
@@ -269,6 +270,10 @@ const UNKNOWN_APPLICATION =
   "application not found: Argo CD does not know this application, or svc's token may not see it. " +
   "Apply its Application resource first, or give the token `get` on it. A file that is applied under another name alone, " +
   "as by Kustomize's `namePrefix`, can be left out with `cr_paths` in `.svc.yaml`.";
+
+/** Only its record names it: neither side has it any more. */
+const GONE =
+  "an earlier commit was deployed to it, and Argo CD does not know it any more, or svc's token may not see it";
 
 /** The ApplicationSets that Argo CD lists, with a sentence for people if that failed. */
 interface LiveSets {
