@@ -15,6 +15,7 @@ import { type LimitWaits, WAIT_REASONS } from "../../hosts/limit-waits.js";
 import { listen } from "../../http/listen.js";
 import { type HostId, SERVICE } from "../../names.js";
 import { type EveryCall, type MethodCalls, reportEnd } from "../wrap-port.js";
+import { type PlanMarks, planPhases } from "./plan-phases.js";
 
 export type Metrics = ReturnType<typeof createMetrics>;
 
@@ -219,9 +220,11 @@ export function measureCalls(metrics: Metrics) {
           if (end.kind === "threw") countStoreError(store, end.error, metrics);
         }),
     plans: {
-      // A plan is saved as soon as it is complete.
-      save(call) {
-        note((notes) => (notes.diffed = performance.now()));
+      // A plan is saved as soon as it is complete, and once more with the answers of Kubernetes.
+      save(call, { plannedAt }) {
+        note((notes) => {
+          if (notes.plannedAt !== plannedAt) Object.assign(notes, { plannedAt, diffed: performance.now() });
+        });
         return call();
       },
     } satisfies MethodCalls<PlanStore>,
@@ -302,20 +305,11 @@ function countStoreError(store: string, error: unknown, { storeErrors }: Metrics
   else if (error instanceof StoredValueUnreadable) storeErrors.inc({ store, kind: "unreadable" });
 }
 
-/** When a plan's run reached each point, in milliseconds of one clock; undefined if it did not. */
-interface PlanMarks {
-  readonly started: number;
-  fetched?: number | undefined;
-  firstRenderStarted?: number | undefined;
-  lastRenderEnded?: number | undefined;
-  /** The plan is complete and not stored yet. */
-  diffed: number;
-  readonly ended: number;
-}
-
 /** What is known of a run so far. */
 interface RunNotes extends Pick<PlanMarks, "started" | "fetched" | "firstRenderStarted" | "lastRenderEnded"> {
   diffed?: number;
+  /** The time of that plan. */
+  plannedAt?: string;
   /** From the first audit entry that names a command. */
   command?: ReturnType<typeof commandIn>;
 }
@@ -379,22 +373,4 @@ function outcomeOf(action: AuditEntry["action"], succeeded: boolean): "done" | "
     case "failed":
       return action;
   }
-}
-
-export const PLAN_PHASES = ["fetch", "detect", "render", "diff", "comment"] as const;
-
-/**
- * How long each phase took, in milliseconds; together they are the run. "fetch" includes reading the facts of the change
- * request, "render" includes diffs made while other applications still render.
- */
-export function planPhases(marks: Readonly<PlanMarks>): Readonly<Record<(typeof PLAN_PHASES)[number], number>> {
-  const { started, diffed, ended, fetched = started, firstRenderStarted = diffed } = marks;
-  const { lastRenderEnded = firstRenderStarted } = marks;
-  return {
-    fetch: fetched - started,
-    detect: firstRenderStarted - fetched,
-    render: lastRenderEnded - firstRenderStarted,
-    diff: diffed - lastRenderEnded,
-    comment: ended - diffed,
-  };
 }

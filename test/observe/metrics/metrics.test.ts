@@ -62,6 +62,17 @@ describe.each(HOSTS)("metrics on %s", (host) => {
     expect(valueOf(scraped, "svc_command_duration_seconds_count", { command: "sync", outcome: "incomplete" })).toBe(1);
   });
 
+  test("what a plan waits for once it is complete is no part of its diffs", async () => {
+    const config = { ...(await withMetrics()), deployer: { server_dry_run: "auto" } };
+    const bot = await startBot({ host, applications: ["web"], config });
+    // The plan is posted meanwhile, and saved once more with the answers.
+    bot.argocd.faults.add({ path: /ServerSideDiff/, fault: { kind: "latency", ms: 1000 } });
+    await bot.open(changeOf(["web"]));
+    const scraped = await scrape(port);
+    expect(valueOf(scraped, "svc_plan_phase_duration_seconds_sum", { phase: "comment" })).toBeGreaterThan(1);
+    expect(valueOf(scraped, "svc_plan_phase_duration_seconds_sum", { phase: "diff" })).toBeLessThan(1);
+  });
+
   test("a render that fails is counted with its reason", async () => {
     const bot = await startBot({ host, config: await withMetrics() });
     bot.argocd.faults.add({ path: /\/manifests/, fault: { kind: "status", status: 403 } });

@@ -1,6 +1,6 @@
 import { expect, test } from "@jest/globals";
 import fc from "fast-check";
-import { PLAN_PHASES, planPhases } from "../../../src/observe/metrics/metrics.js";
+import { PLAN_PHASES, planPhases } from "../../../src/observe/metrics/plan-phases.js";
 
 test.each([
   [
@@ -13,6 +13,16 @@ test.each([
     { started: 5, fetched: 10, firstRenderStarted: undefined, lastRenderEnded: undefined, diffed: 18, ended: 20 },
     { fetch: 5, detect: 8, render: 0, diff: 0, comment: 2 },
   ],
+  [
+    "renders while git still fetches",
+    { started: 0, fetched: 10, firstRenderStarted: 4, lastRenderEnded: 30, diffed: 33, ended: 40 },
+    { fetch: 10, detect: 0, render: 20, diff: 3, comment: 7 },
+  ],
+  [
+    "ends before a render that it does not need",
+    { started: 0, fetched: 10, firstRenderStarted: 4, lastRenderEnded: 35, diffed: 33, ended: 40 },
+    { fetch: 10, detect: 0, render: 23, diff: 0, comment: 7 },
+  ],
 ])("a plan that %s has these phases", (_name, marks, phases) => {
   expect(planPhases(marks)).toEqual(phases);
 });
@@ -20,10 +30,8 @@ test.each([
 test("the phases of any run are not negative, and together as long as the run", () => {
   const times = fc.array(fc.integer({ min: 0, max: 1e6 }), { minLength: 6, maxLength: 6 });
   fc.assert(
-    fc.property(times, fc.boolean(), (unsorted, renders) => {
-      const [started = 0, fetched = 0, first = 0, last = 0, diffed = 0, ended = 0] = [...unsorted].sort(
-        (a, b) => a - b,
-      );
+    fc.property(times, fc.boolean(), ([first, last, ...unsorted], renders) => {
+      const [started = 0, fetched = 0, diffed = 0, ended = 0] = unsorted.sort((a, b) => a - b);
       const marks = {
         ...{ started, fetched, diffed, ended },
         firstRenderStarted: renders ? first : undefined,
