@@ -341,7 +341,7 @@ function oidcLogin() {
     require_verified_email: flag()
       .prefault(true)
       .describe(
-        "refuse a login without the claim `email_verified: true`; `false` accepts a provider that does not send the claim",
+        "refuse a login without the claim `email_verified: true`; `false` accepts a provider that does not send the claim. Where it is sent, it is about the claim `email`: another address in `email_claim` is refused",
       ),
   });
 }
