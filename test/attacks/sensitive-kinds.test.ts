@@ -102,6 +102,33 @@ describe.each(HOSTS)("objects that set limits or grant rights on %s", (host) => 
     expect(bot.lastComment(one)).toContain(`it changes argoproj.io/AppProject guestbook/shop, ${GRANTS}`);
   });
 
+  test("a policy that goes needs it as well, since that lifts limits, unless no sync deletes it", async () => {
+    const policy = (options: string) =>
+      asYaml({
+        apiVersion: "admissionregistration.k8s.io/v1",
+        kind: "ValidatingWebhookConfiguration",
+        metadata: { name: "limits", annotations: { "argocd.argoproj.io/sync-options": options } },
+        webhooks: [],
+      });
+    const files = { "apps/web/policy.yaml": policy(""), "apps/wiki/policy.yaml": policy("Prune=false") };
+    const bot = await start(host, { applications: ["web", "wiki"], files: () => files });
+    const what = "deletes admissionregistration.k8s.io/ValidatingWebhookConfiguration limits";
+    const one = await bot.open({ "apps/web/policy.yaml": null });
+    expect(
+      bot
+        .lastComment(one)
+        .split("\n")
+        .find((line) => line.includes("⚠️")),
+    ).toContain(`${what} with --prune`);
+    await bot.comment(one, "svc sync --prune");
+    expect(bot.lastComment(one)).toContain(`it ${what}, ${GRANTS}`);
+    expect(bot.changes()).toEqual([]);
+    const two = await bot.open({ "apps/wiki/policy.yaml": null });
+    bot.expectChanges("sync wiki");
+    await bot.comment(two, "svc sync --prune");
+    expect(bot.lastComment(two)).not.toContain(UNAPPROVED);
+  });
+
   test.each(["live", "both"])(
     "in diff_mode %s it needs the approval even if the difference is ignored",
     async (mode) => {

@@ -7,7 +7,7 @@ import { kept, type Kept, readFirst, readKept, type Task } from "../ports/comput
 import type { LiveState, ObjectAnswer } from "../ports/deployer.js";
 import { isSecret } from "../secrets/hide-values.js";
 import { type ComparedSecrets, compareSecrets, secretName, type SecretsInGit } from "../secrets/secrets-in-git.js";
-import type { TwoSides } from "./cautions.js";
+import { isNeverPruned, type TwoSides } from "./cautions.js";
 import type { FieldPath } from "./kubernetes-rules.js";
 import {
   ignoredOf,
@@ -27,7 +27,7 @@ import {
   pointedAt,
   takesAway,
 } from "./live/live-outcome.js";
-import { type TrialOrder, trialOrder } from "./live/trial-order.js";
+import { isPolicy, type TrialOrder, trialOrder } from "./live/trial-order.js";
 import { differingPairs, diffManifests, type DiffRequest, normalise, pairManifests } from "./manifest-diff.js";
 import { byIdentity, isSyncedWith, keyOf, type ManifestIdentity, titleOf } from "./manifest-key.js";
 import { type Mark, type Marks, meanTheSame, type Sides } from "./summarise.js";
@@ -73,7 +73,7 @@ export const diffTask = readFirst("diff", parsed, (input): DiffOutput => {
   const renders = rendersOf(input);
   const { request, pairs, differing, secrets } = renders;
   const facts = renderFacts(request, pairs, differing);
-  const sensitive = sensitiveChanges(differing.values(), input.sensitiveKinds, secrets);
+  const sensitive = sensitiveChanges(differing.values(), input, secrets);
   const diff = withSensitive(diffOf(input, renders), sensitive);
   const onlyCommit = input.mayHoldCommit ? differingByCommit(request, pairs, differing) : [];
   const question = input.asks === true ? questionOf(renders, input.characters) : undefined;
@@ -257,25 +257,30 @@ function specOf(manifest: Manifest | undefined): ApplicationSpec | undefined {
 }
 
 /**
- * The objects of sensitive kinds that the head creates or changes: `creates Role shop/admin`. Those that are deleted grant
- * nothing. A Secret counts as changed as long as nobody can tell that it is not.
+ * The objects of sensitive kinds that the head creates or changes: `creates Role shop/admin`. Of those that are deleted, policies
+ * count, and come first: the others grant nothing any more. A Secret counts as changed as long as nobody can tell that it is not.
  * @param differing the objects that may differ.
  */
 function sensitiveChanges(
   differing: Iterable<TwoSides>,
-  kinds: readonly SensitiveKind[],
+  { sensitiveKinds, syncOptions }: Pick<DiffInput, "sensitiveKinds" | "syncOptions">,
   secrets: readonly SecretChange[],
 ): readonly string[] {
   const changing = new Set(secrets.map(({ name }) => name));
-  return [...differing].flatMap((sides) => {
-    const { identity, base, head } = sides;
-    if (head === undefined || !kinds.some((one) => isOf(one, sides))) return [];
-    if (isSecret(identity) && meanTheSame(sides) && !changing.has(secretName(identity.namespace, identity.name))) {
-      return [];
-    }
-    return [`${base === undefined ? "creates" : "changes"} ${titleOf(identity)}`];
+  const found = [...differing].filter((sides) => sensitiveKinds.some((one) => isOf(one, sides)));
+  const goes = found.filter(({ identity, base, head }) => {
+    return head === undefined && isPolicy(identity) && !isNeverPruned(base, syncOptions);
   });
+  const stays = found.filter((sides) => {
+    const { identity, head } = sides;
+    if (head === undefined || !isSecret(identity) || !meanTheSame(sides)) return head !== undefined;
+    return changing.has(secretName(identity.namespace, identity.name));
+  });
+  const named = ({ identity, base }: TwoSides) => `${base === undefined ? "creates" : "changes"} ${titleOf(identity)}`;
+  return [...goes.map(({ identity }) => `${GOES}${titleOf(identity)}`), ...stays.map(named)];
 }
+
+const GOES = "deletes ";
 
 function isOf({ kind, name, label }: SensitiveKind, { identity, base, head }: TwoSides): boolean {
   const { group, kind: ownKind, name: called, generateName } = identity;
@@ -307,7 +312,7 @@ function withSensitive(diff: ManifestDiff, sensitive: readonly string[]): Manife
     ],
     dangers: [
       ...dangers.slice(0, deletions),
-      ...sensitive.map((what) => ({ what, pruning: false })),
+      ...sensitive.map((what) => ({ what, pruning: what.startsWith(GOES) })),
       ...dangers.slice(deletions).filter(({ what }) => !sensitive.includes(what)),
     ],
   };

@@ -139,7 +139,8 @@ const NAMESPACED_GROUPS = new Set([
   ...["networking.k8s.io", "rbac.authorization.k8s.io"],
 ]);
 
-function isPolicy({ group, kind }: ManifestIdentity): boolean {
+/** Whether it limits what may be in the cluster. */
+export function isPolicy({ group, kind }: ManifestIdentity): boolean {
   if (group === "") return kind === "ResourceQuota" || kind === "LimitRange";
   return group === "admissionregistration.k8s.io" || /(?:^|\.)(?:kyverno\.io|gatekeeper\.sh)$/.test(group);
 }
