@@ -187,12 +187,10 @@ function ofPlan(facts: Facts, words: HostWords): StatusText {
   const headline = found && STATUS[found.gate]?.text(barsOfGate(found.gate, bars), facts, words);
   if (headline !== undefined) return headline;
   const unclear = namesOf(ended("started", "unknown"));
-  if (unclear.length > 0) {
-    return { state: "pending", description: `the end of the sync is not known: look at ${names(unclear)} in Argo CD` };
-  }
+  if (unclear.length > 0) return pending(`the end of the sync is not known: look at ${names(unclear)} in Argo CD`);
   if (awaiting.length > 0) {
-    const waiting = namesOf(awaiting);
-    return pending(joined([awaits(awaiting, facts, words), approvalText(facts), taken(waiting, facts, words)], "; "));
+    const running = taken(namesOf(awaiting), facts, words);
+    return pending(joined([awaits(awaiting, facts, words), approvalText(facts), running], "; "));
   }
   const [left] = bars;
   // No bar is green, whether or not it has words of its own.

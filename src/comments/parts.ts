@@ -285,8 +285,7 @@ export function messageWarning(message: Message, links: Pick<Links, "hosts">): s
 }
 
 function warningLine(escaped: string): string {
-  const ended = /[.!?]$/.test(escaped) ? escaped : `${escaped}.`;
-  return `⚠️ ${ended.charAt(0).toUpperCase()}${ended.slice(1)}`;
+  return `⚠️ ${capitalised(escaped)}${/[.!?]$/.test(escaped) ? "" : "."}`;
 }
 
 /** Untrusted text cut to a length, with an ellipsis. Never splits a surrogate pair. */
@@ -368,13 +367,11 @@ export function linked(text: string, address: string | undefined): string {
   return address === undefined ? text : `[${text}](<${address}>)`;
 }
 
-interface LinkParts {
-  readonly host: Pick<CodeHost, "commitUrl">;
-  readonly config: ServerConfig;
-}
-
 /** The links of a comment on a change request. A page is linked only if the service has logins. */
-export function linksOf(change: ChangeRequest, { host, config }: LinkParts): Links {
+export function linksOf(
+  change: ChangeRequest,
+  { host, config }: { readonly host: Pick<CodeHost, "commitUrl">; readonly config: ServerConfig },
+): Links {
   const { server, auth, deployer } = config;
   const { baseUrl } = server;
   return {

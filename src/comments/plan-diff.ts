@@ -228,11 +228,9 @@ export function consequenceLines({ cautions, children, sets }: ManifestDiff): re
 }
 
 function childrenLine(what: string, { created, changed, deleted }: NameChanges): readonly string[] {
-  const parts = [
-    ...(created.length === 0 ? [] : [`create: ${namesIn(created)}`]),
-    ...(changed.length === 0 ? [] : [`change: ${namesIn(changed)}`]),
-    ...(deleted.length === 0 ? [] : [`delete: ${namesIn(deleted)}`]),
-  ];
+  const parts = Object.entries({ create: created, change: changed, delete: deleted }).flatMap(([verb, names]) =>
+    names.length === 0 ? [] : [`${verb}: ${namesIn(names)}`],
+  );
   return parts.length === 0 ? [] : [`${what} it would ${parts.join("; ")}`];
 }
 

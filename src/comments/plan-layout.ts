@@ -1,5 +1,6 @@
 import type { ApplicationName } from "../core/model/brand.js";
 import { isFailed } from "../core/model/check.js";
+import { groupedBy } from "../core/model/collections.js";
 import { counted, listed } from "../core/model/host-words.js";
 import { driftOf, type ResourceChange } from "../core/model/plan/manifest-diff.js";
 import {
@@ -111,18 +112,13 @@ function shapeOf(preview: PreviewContent | undefined): string | undefined {
 
 /** Applications that one line of an overview may stand for: their blocks stand together, and there is nothing to warn of. */
 export function alike(arranged: readonly Arranged[]): readonly (readonly ApplicationPlan[])[] {
-  const groups = new Map<string, ApplicationPlan[]>();
-  for (const { title, placed, like } of arranged) {
-    for (const { plan } of placed) {
-      const isAlone = comesFirst(plan) || tellsMore(plan);
-      const first = title === undefined ? plan.application : like;
-      const key = JSON.stringify([isAlone ? plan.application : undefined, first]);
-      const group = groups.get(key);
-      if (group === undefined) groups.set(key, [plan]);
-      else group.push(plan);
-    }
-  }
-  return [...groups.values()];
+  const all = arranged.flatMap(({ title, placed, like }) =>
+    placed.map(({ plan }) => ({ plan, first: title === undefined ? plan.application : like })),
+  );
+  const groups = groupedBy(all, ({ plan, first }) => {
+    return JSON.stringify([comesFirst(plan) || tellsMore(plan) ? plan.application : undefined, first]);
+  });
+  return [...groups.values()].map((group) => group.map(({ plan }) => plan));
 }
 
 function comesFirst(plan: ApplicationPlan): boolean {

@@ -1,4 +1,5 @@
 import { isFailed } from "../core/model/check.js";
+import { groupedBy } from "../core/model/collections.js";
 import { counted, type HostWords, listed } from "../core/model/host-words.js";
 import type { ManifestDiff } from "../core/model/plan/manifest-diff.js";
 import { type Preview, type PreviewContent, previewedDiff, type PreviewOrigin } from "../core/model/plan/plan.js";
@@ -13,17 +14,12 @@ export interface PreviewGroup {
 
 /** Groups previews of the same content by their origin, in the given order, the urgent ones first. */
 export function groupPreviews(previews: readonly Preview[]): readonly PreviewGroup[] {
-  const origins = [...new Set(previews.map(originKey))];
-  return origins.flatMap((origin) => {
-    const own = previews.filter((one) => originKey(one) === origin);
-    const groups = new Map<string, Preview[]>();
-    for (const [index, one] of own.entries()) {
-      const key = JSON.stringify([one.origin.change, contentKey(one.content) ?? index]);
-      const group = groups.get(key);
-      if (group === undefined) groups.set(key, [one]);
-      else group.push(one);
-    }
-    const all = [...groups.values()].flatMap(([first, ...same]) => (first === undefined ? [] : [{ first, same }]));
+  return [...groupedBy(previews, originKey).values()].flatMap((own) => {
+    const keyed = own.map((one, index) => {
+      return { one, key: JSON.stringify([one.origin.change, contentKey(one.content) ?? index]) };
+    });
+    const groups = [...groupedBy(keyed, ({ key }) => key).values()];
+    const all = groups.map(([first, ...same]) => ({ first: first.one, same: same.map(({ one }) => one) }));
     return [...all.filter(isUrgent), ...all.filter((one) => !isUrgent(one))];
   });
 }
@@ -67,12 +63,8 @@ export function previewsBlocks(
   words: HostWords,
   limit: number,
 ): readonly Block[] {
-  const origins = [...new Set(groups.map(({ first }) => originKey(first)))];
-  return origins.flatMap((origin) => {
-    const own = groups.filter(({ first }) => originKey(first) === origin);
-    const [any] = own;
-    if (any === undefined) return [];
-    const section = `### ${headingOf(any.first.origin)}`;
+  return [...groupedBy(groups, ({ first }) => originKey(first)).values()].flatMap((own) => {
+    const section = `### ${headingOf(own[0].first.origin)}`;
     const blocks = (group: PreviewGroup) => groupBlocks(group, { ...room, section, open: isUrgent(group) }, words);
     const open = own.filter((one, index) => isUrgent(one) || index < MOST_OPEN);
     const folded = own.filter((one) => !open.includes(one));

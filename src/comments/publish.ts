@@ -312,10 +312,8 @@ export async function hasAnswered(
   runId: string,
   plans: "plans-too" | "but-plans",
 ): Promise<boolean> {
-  const own = await host.listOwnComments(change);
-  return own.some(({ body }) => {
-    const marker = readMarker(body);
-    if (marker?.runId !== runId || marker.kind === "progress") return false;
+  return hasMarked(host, change, (marker) => {
+    if (marker.runId !== runId || marker.kind === "progress") return false;
     return plans === "plans-too" || marker.kind === "result" || marker.kind === "refused";
   });
 }
@@ -326,10 +324,8 @@ export async function isHeadAnswered(
   change: ChangeRequestRef,
   head: Revision,
 ): Promise<boolean> {
-  const own = await host.listOwnComments(change);
-  return own.some(({ body }) => {
-    const marker = readMarker(body);
-    if (marker?.head !== head) return false;
+  return hasMarked(host, change, (marker) => {
+    if (marker.head !== head) return false;
     return (
       (marker.kind === "plan" && (marker.part ?? 1) === 1 && marker.asking !== true) ||
       marker.kind === "no-applications" ||
@@ -342,12 +338,19 @@ export async function hasAnsweredOutsider(
   host: Pick<CodeHost, "listOwnComments">,
   change: ChangeRequestRef,
 ): Promise<boolean> {
-  const own = await host.listOwnComments(change);
-  return own.some(({ body }) => readMarker(body)?.login !== undefined);
+  return hasMarked(host, change, ({ login }) => login !== undefined);
 }
 
 /** Whether a comment says already that commands are written without a sign before the command word. */
 export async function hasToldForm(host: Pick<CodeHost, "listOwnComments">, change: ChangeRequestRef): Promise<boolean> {
-  const own = await host.listOwnComments(change);
-  return own.some(({ body }) => readMarker(body)?.form === true);
+  return hasMarked(host, change, ({ form }) => form === true);
+}
+
+async function hasMarked(
+  host: Pick<CodeHost, "listOwnComments">,
+  change: ChangeRequestRef,
+  matches: (marker: Marker) => boolean,
+): Promise<boolean> {
+  const markers = (await host.listOwnComments(change)).flatMap(({ body }) => readMarker(body) ?? []);
+  return markers.some(matches);
 }

@@ -1,9 +1,9 @@
-import { counted, type HostWords } from "../core/model/host-words.js";
+import { listed, counted, type HostWords } from "../core/model/host-words.js";
 import type { FollowedApplication, Rollout, RolloutState } from "../core/model/rollout.js";
 import { minuteText } from "../core/model/time.js";
 import { SERVICE } from "../names.js";
 import { markerLine } from "./marker.js";
-import { applicationLink, code, codes, firstLines, joined, type Links, shortened } from "./parts.js";
+import { applicationLink, code, firstLines, joined, type Links, shortened } from "./parts.js";
 
 const MOST = 50;
 const LONGEST_MESSAGE = 500;
@@ -84,9 +84,10 @@ function sentenceOf(rollout: Rollout): string {
 const MOST_NAMED = 10;
 
 function namesOf(some: readonly FollowedApplication[]): string {
-  const names = some.slice(0, MOST_NAMED).map(({ application }) => application);
-  const more = some.length - names.length;
-  return more > 0 ? `${codes(names)} and ${more} more` : codes(names);
+  return listed(
+    some.map(({ application }) => code(application)),
+    MOST_NAMED,
+  );
 }
 
 function lengthText(ms: number): string {

@@ -229,11 +229,9 @@ function sentencesOf(
 }
 
 function children(what: string, { created, changed, deleted }: NameChanges): readonly string[] {
-  const parts = [
-    ...(created.length === 0 ? [] : [`create ${created.join(", ")}`]),
-    ...(changed.length === 0 ? [] : [`change ${changed.join(", ")}`]),
-    ...(deleted.length === 0 ? [] : [`delete ${deleted.join(", ")}`]),
-  ];
+  const parts = Object.entries({ create: created, change: changed, delete: deleted }).flatMap(([verb, names]) =>
+    names.length === 0 ? [] : [`${verb} ${names.join(", ")}`],
+  );
   return parts.length === 0 ? [] : [`${what} it would ${parts.join("; ")}`];
 }
 
