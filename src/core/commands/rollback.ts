@@ -62,9 +62,8 @@ export async function rollback(command: Command<"rollback">, context: CommandCon
   if (ready.kind === "again") return rollback(command, context);
   if (ready.kind === "refused") return ready;
   const kept = held.map(({ application }) => application).filter((name) => !names.includes(name));
-  const order = placesIn(read.plan, context);
   return {
-    ...(await deployTargets(ready.reading, ready.taken, order, command, context)),
+    ...(await deployTargets(ready.reading, ready.taken, placesIn(read.plan, context), command, context)),
     kept: isNarrowed ? [] : kept,
   };
 }
@@ -173,9 +172,8 @@ async function deployTargets(
   );
   const noted = applications.map(async (one) => {
     const known = withNote(one, takenOverSentence(one.application, takenOver, context));
-    return command.dryRun || one.kind !== "succeeded"
-      ? known
-      : withNote(known, await anewSentence(one, facts, context));
+    if (command.dryRun || one.kind !== "succeeded") return known;
+    return withNote(known, await anewSentence(one, facts, context));
   });
   return { kind: "rolled-back", dryRun: command.dryRun, applications: await Promise.all(noted), takenOver };
 }
@@ -334,8 +332,8 @@ async function isHeldByPlanAlone(
 }
 
 /**
- * Takes over locks that only plans hold, all or none; who loses one is the first who waits for it. A holder that starts to deploy meanwhile writes its record first and
- * then looks whether the lock is still its own, so one of the two always sees the other.
+ * Takes over locks that only plans hold, all or none; who loses one is the first who waits for it. A holder that starts to deploy
+ * meanwhile writes its record first and then looks whether the lock is still its own, so one of the two always sees the other.
  */
 async function takeOver(
   held: readonly Lock[],

@@ -96,17 +96,17 @@ export async function endReplaced(
   return records.filter((record) => !replaced.includes(record));
 }
 
-interface EndingStore {
-  readonly deployments: Pick<DeploymentStore, "ofChange" | "remove">;
-}
-
 /**
  * Does the same for all records of a change request, also where the Application is gone. One that cannot be read ends none.
  * @throws {StoreUnavailable}
  */
 export async function endReplacedOf(
   change: ChangeRequestRef,
-  { deployments, deployer, log }: Pick<DeployContext, "deployer" | "log"> & EndingStore,
+  {
+    deployments,
+    deployer,
+    log,
+  }: Pick<DeployContext, "deployer" | "log"> & { readonly deployments: Pick<DeploymentStore, "ofChange" | "remove"> },
 ): Promise<void> {
   // Whoever reads them next says that they cannot be read.
   const records = await ifReadable(deployments.ofChange(change), []);
@@ -203,12 +203,8 @@ export async function undo(
       return known;
     });
     if (obstacle !== undefined || live === undefined) {
-      return await keep(
-        record,
-        failed,
-        { kind: "skipped", message: obstacle ?? "the application no longer exists" },
-        context,
-      );
+      const message = obstacle ?? "the application no longer exists";
+      return await keep(record, failed, { kind: "skipped", message }, context);
     }
     log.warn({ application, health: undoing.health }, "rolling back an application that did not get healthy");
     const spec = restoredSpec(live, [record]).spec;
