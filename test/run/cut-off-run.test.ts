@@ -862,7 +862,7 @@ test("the progress that a run showed before it was cut off becomes its answer", 
   expect(said[1]).toContain("✅ succeeded");
 });
 
-test("a run that has lost its lease says nothing, deploys nothing and takes no lock", async () => {
+test("a run that has lost its lease says nothing, notes nothing, deploys nothing and takes no lock", async () => {
   const world = new CutWorld();
   const number = world.open(config("web", "2"));
   const ticket = { ...ticketOf(), confirm: () => Promise.reject(new LeaseLost()) };
@@ -871,6 +871,7 @@ test("a run that has lost its lease says nothing, deploys nothing and takes no l
   }
   expect(world.host.commentsOf(number)).toEqual([]);
   expect(world.host.reactionsOf(number)).toEqual([]);
+  expect(await ticket.journal.read()).toEqual({});
   expect(await world.holders()).toEqual({});
 });
 

@@ -141,6 +141,8 @@ async function showReopened(change: ChangeRequest, run: Run): Promise<void> {
 async function writeToJournal(result: CommandResult, { ticket, attempt, log }: Run): Promise<void> {
   if (result.kind === "planned") return;
   try {
+    // The replica that took over has notes of its own.
+    await ticket.confirm();
     await ticket.journal.write({ started: attempt.started, result });
   } catch (error) {
     if (!(error instanceof StoreUnavailable)) throw error;
