@@ -123,15 +123,21 @@ class InProcessQueue implements EventQueue {
     return Promise.resolve(true);
   }
 
-  knows(event: HostEvent): Promise<boolean> {
-    return Promise.resolve(idsOf(event).some((id) => this.#accepted.timeOf(id) !== undefined));
+  async knows(event: HostEvent): Promise<boolean> {
+    const ids = idsOf(event);
+    if (ids.some((id) => this.#accepted.timeOf(id) !== undefined)) return true;
+    return (await this.#untold()).some((one) => idsOf(one).some((id) => ids.includes(id)));
   }
 
   async pushUntold(): Promise<void> {
+    for (const event of await this.#untold()) await this.push(event);
+  }
+
+  async #untold(): Promise<readonly HostEvent[]> {
     const since = this.#options.clock.now().getTime() - UNTOLD_KEPT_MS;
-    for (const { event, journal, at } of [...this.#failed.values()]) {
-      if (at > since && hasDone(await journal.read())) await this.push(event);
-    }
+    const failed = [...this.#failed.values()].filter(({ at }) => at > since);
+    const done = await Promise.all(failed.map(async ({ journal }) => hasDone(await journal.read())));
+    return failed.filter((_run, index) => done[index]).map(({ event }) => event);
   }
 
   isBusy(change: ChangeRequestRef): Promise<boolean> {

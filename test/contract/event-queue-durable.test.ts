@@ -425,17 +425,6 @@ test("a failed run is retried, and stays failed after the last pause", async () 
   expect(again.slice(3)).toEqual([true, true, true]);
 });
 
-test("a command that failed after it had done something stays known: only the queue pushes it again, with its notes", async () => {
-  const event = commented(1);
-  const { queue } = startReplica(async (_event, { journal }): Promise<RunEnd> => {
-    await journal.write({ result: { kind: "unlocked", released: [], notHeld: [], left: [], next: [] } });
-    return "failed";
-  });
-  await queue.push(event);
-  await queue.idle();
-  expect(await queue.knows({ ...event, delivery: "found" })).toBe(true);
-});
-
 test("a push that supersedes a failed one starts at once, as a new event with all its retries", async () => {
   const [first, second] = [updated(1), updated(1)];
   const seen: string[] = [];

@@ -472,6 +472,7 @@ export function eventQueueContract(name: string, start: StartQueue, numRuns: num
         [3, "failed"],
         [4, "done"],
       ] as const) {
+        expect(await queue.knows({ ...done, delivery: "found" })).toBe(true);
         await queue.pushUntold();
         await runs.haveStarted(position + 1);
         expect(runs.tickets[position]?.again).toBe(true);
