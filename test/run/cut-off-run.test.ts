@@ -287,6 +287,32 @@ test("a stage whose event waits behind a plan is not deployed, since the plan ha
   expect(world.host.commentsOf(number)).toHaveLength(before);
 });
 
+test.each(["ping", "acquire"] as const)(
+  "a stage that is due while the store is away for a moment begins later (%s)",
+  async (method) => {
+    const world = withStages();
+    const number = world.open(BOTH);
+    const change = world.host.ref(number);
+    await world.says(number, "svc plan");
+    await world.says(number, "svc sync");
+    const next = (await world.stores.plans.find(change))?.next;
+    if (next === undefined) throw new Error("no stage follows");
+    await world.clock.sleep(11 * 60_000);
+    const { locks } = world.stores;
+    const original = locks[method];
+    Reflect.set(locks, method, () => {
+      Reflect.set(locks, method, original);
+      return Promise.reject(new StoreUnavailable("the store is away"));
+    });
+    const due = { kind: "stage-due", delivery: "due", change, next } as const;
+    const before = world.host.commentsOf(number).length;
+    expect(await supervise(due, world.dependencies(), ticketOf())).toBe("failed");
+    expect(world.host.commentsOf(number)).toHaveLength(before);
+    expect(await supervise(due, world.dependencies(), { ...ticketOf(), again: true })).toBe("done");
+    expect(syncedIn(world)).toEqual([API, WEB]);
+  },
+);
+
 test.each([
   ["everything", ""],
   ["names", " -a api -a web"],

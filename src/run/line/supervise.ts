@@ -177,9 +177,9 @@ async function answerFailure(error: unknown, event: HostEvent, given: Run): Prom
   await run.attempt.settle();
   if (result !== undefined && changedSomething(result)) return { kind: "failed", error, result };
   if (error instanceof NotRecovered) return { kind: "failed", error };
-  // Nobody waits for an automatic plan: the queue runs it again when the store is back.
-  const planned = asked.kind === "autoplan" && !isStopped(given);
-  if (planned && error instanceof StoreUnavailable) return { kind: "failed", error };
+  // Nobody waits for an automatic plan, or a stage that is due: the queue runs it again when the store is back.
+  const unasked = (asked.kind === "autoplan" || event.kind === "stage-due") && !isStopped(given);
+  if (unasked && error instanceof StoreUnavailable) return { kind: "failed", error };
   const refusal = await explainFailure(error, asked, event.change, run);
   if (refusal === undefined) return { kind: "stopped" };
   const failure = refused(refusal);
