@@ -229,6 +229,24 @@ describe.each(HOSTS)("an application of a set that a parent applies, on %s", (ho
     expect(await bot.locked(one)).toEqual([]);
   });
 
+  test("is not deleted by a sync that takes back another PR's change of the set, while that PR has its lock", async () => {
+    const bot = await startShops(host);
+    const added = setOf(cloneUrlOf(bot.forge), ["de", "es"]);
+    const two = await bot.open({ ...added, "shops/es/configmap.yaml": configMap("es", { value: "1" }) }, { by: "bo" });
+    await bot.approve(two, "ana");
+    bot.expectChanges("sync root");
+    await bot.comment(two, "svc sync", "bo");
+    await bot.comment(two, "svc plan", "bo");
+    await bot.comment(two, "svc unlock -a root", "bo");
+    expect(await bot.locked(two)).toEqual(["shop-es"]);
+    const one = await bot.open({ "children/keep.yaml": configMap("keep", { a: "1" }) });
+    expect(bot.lastComment(one)).toContain("ApplicationSets it would change: `shops`");
+    expect(bot.lastComment(one)).toContain("**`shop-es`** (removed)");
+    await bot.comment(one, "svc sync");
+    expect(bot.lastComment(one)).toContain("A sync of `root` would delete `shop-es`, so it waits for that lock");
+    expect(running(bot)).toEqual(["root", "shop-de", "shop-es"]);
+  });
+
   test("is not rolled back by itself either", async () => {
     const bot = await startShops(host);
     const rules = "sync_requirements: [{name: shop-de, require_healthy: true, on_failure: rollback}]\n";

@@ -32,7 +32,7 @@ import { type SurveyWithSets, withApplicationSets } from "../survey/sets/applica
 import { type HasRoom, previewGenerated } from "../survey/sets/generated-applications.js";
 import { withSetsOfParents } from "../survey/sets/rendered-sets.js";
 import { withFailing } from "../survey/sets/set-failure.js";
-import { surveyAfresh, withTakenBack } from "../survey/survey-afresh.js";
+import { surveyAfresh, withEffect, withTakenBack } from "../survey/survey-afresh.js";
 import type { Survey, SurveyOptions } from "../survey/survey.js";
 import { contentWithin, createPlanStart, evaluate, newPlanRoom, type PlanStart } from "./evaluate.js";
 import { leaveQueues, type LockPorts, presentLock, releaseOthers, settleLocks } from "./locks.js";
@@ -208,7 +208,7 @@ async function compare(chosen: readonly Subject[], surveyed: SurveyWithSets, pla
       return { ...one, origin, content: contentWithin(evaluation.room, one.content) };
     }),
     applications: evaluated.map((one) =>
-      withFailing({ ...one, effect: effects.get(one.application) ?? NO_EFFECT }, failing.get(one.application) ?? []),
+      withFailing(withEffect(one, effects, known), failing.get(one.application) ?? []),
     ),
     applicationSets: applicationSets.map((set) => ({ ...set, ...applied(set.name) })),
     otherWords: await otherWords,

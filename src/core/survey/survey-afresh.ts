@@ -1,12 +1,14 @@
 import { type AffectedApplication, detect, type Detection, scanSides } from "../detect/scan/affected.js";
-import type { RenderedChild, RenderFacts } from "../diff/diff-task.js";
+import { isSameSet } from "../detect/scan/application-sets.js";
+import type { RenderedChild, RenderedSet, RenderFacts } from "../diff/diff-task.js";
 import { type Application, type ApplicationSet, digestOf, specEqual } from "../model/application.js";
 import type { ApplicationName } from "../model/brand.js";
 import type { ChangeRequest } from "../model/change-request.js";
 import { mapInTurns, nextTurn } from "../model/collections.js";
 import { isDeployedAt } from "../model/deployment.js";
+import { type Effect, NO_EFFECT } from "../model/effect.js";
 import { jsonEqual } from "../model/json.js";
-import { isPlanOf, type Plan } from "../model/plan/plan.js";
+import { type ApplicationPlan, isPlanOf, type Plan } from "../model/plan/plan.js";
 import type { LiveSubject, Subject } from "../model/subject.js";
 import type { OpenedChange, Stoppable } from "../ports/context.js";
 import type { Deployer } from "../ports/deployer.js";
@@ -132,13 +134,13 @@ export async function withMissing(
 type Rendered = readonly [ApplicationName, RenderFacts];
 
 /**
- * Adds to what parents render the children that a commit of a change request has added which is deployed and not merged: neither
- * side has them, and a sync takes them back.
+ * Adds to what parents render what a commit of a change request has made of their children and sets that is deployed and not merged:
+ * neither side has that, and a sync takes it back.
  */
 export async function withTakenBack(
   parents: readonly Rendered[],
   subjects: readonly Subject[],
-  { since }: Pick<Survey, "since">,
+  { since, everySet }: Pick<Survey, "since" | "everySet">,
   {
     deployer,
     change,
@@ -146,7 +148,11 @@ export async function withTakenBack(
   }: Stoppable & { readonly deployer: Pick<Deployer, "naming" | "listApplications">; readonly change: ChangeRequest },
 ): Promise<readonly Rendered[]> {
   const isOwnOlder = ({ ownRecord }: LiveSubject) => ownRecord && !isDeployedAt(ownRecord, change.headRevision);
-  const above = new Set(parents.flatMap(([name, { children }]) => (children.length > 0 ? [name] : [])));
+  const above = new Set(
+    parents.flatMap(([name, { children, sameSets, sets }]) =>
+      children.length + sameSets.length + sets.length > 0 ? [name] : [],
+    ),
+  );
   const runsOther = (one: Subject) =>
     one.kind === "live" &&
     (one.hasChildren || above.has(one.name)) &&
@@ -161,6 +167,28 @@ export async function withTakenBack(
     const children = others.map(({ resourceName, namespace = "" }): RenderedChild => {
       return { name: resourceName, namespace, base: undefined, head: undefined, changed: true, operates: false };
     });
-    return [name, { ...facts, children: [...facts.children, ...children] }];
+    const sets = [...facts.sets, ...facts.sameSets].flatMap((set): readonly RenderedSet[] => {
+      const live = everySet.find((one) => nameOf(one.namespace, one.name) === nameOf(set.namespace, set.name));
+      const { base } = set;
+      return live === undefined || base === undefined || isSameSet(live, { ...live, resource: base })
+        ? []
+        : [{ ...set, base: live.resource }];
+    });
+    return [name, { ...facts, children: [...facts.children, ...children], sets: [...facts.sets, ...sets] }];
   });
+}
+
+/** The plan of an application with its effect, and with the sets that its sync changes although both sides define them in the same way. */
+export function withEffect(
+  planned: ApplicationPlan,
+  effects: ReadonlyMap<ApplicationName, Effect>,
+  facts: ReadonlyMap<ApplicationName, RenderFacts>,
+): ApplicationPlan {
+  const effect = effects.get(planned.application) ?? NO_EFFECT;
+  if (planned.kind !== "evaluated") return { ...planned, effect };
+  const { sets } = planned.diff;
+  const rendered = facts.get(planned.application)?.sets ?? [];
+  const written = rendered.flatMap(({ name, base, head }) => (base && head ? [name] : []));
+  const changed = [...new Set([...sets.changed, ...written])];
+  return { ...planned, effect, diff: { ...planned.diff, sets: { ...sets, changed } } };
 }
