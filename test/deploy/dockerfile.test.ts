@@ -123,11 +123,14 @@ describe("the image", () => {
     expect(rests("RUN", lastStage).join("\n")).toMatch(/--no-install-recommends git ca-certificates tini /);
   });
 
-  test.each(["${SVC_TEST_PORT}", "a number"])("is asked for its health at the configured port, %s", async (port) => {
+  test.each([
+    ["${SVC_TEST_PORT}", "0.0.0.0", "127.0.0.1"],
+    ["a number", "127.0.0.2", "127.0.0.2"],
+  ])("is asked for its health at the configured port, %s, and address, %s", async (port, host, own) => {
     const server = createServer((request, response) => {
       response.statusCode = request.url === "/health" ? 200 : 404;
       response.end();
-    }).listen(0, "127.0.0.1");
+    }).listen(0, own);
     await once(server, "listening");
     const listening = String((server.address() as AddressInfo).port);
     const folder = mkdtempSync(join(tmpdir(), "svc-image-"));
@@ -138,7 +141,7 @@ describe("the image", () => {
       return (await once(child, "exit"))[0] as number;
     };
     try {
-      writeFileSync(file, `server:\n  port: ${port.startsWith("$") ? port : listening}\n`);
+      writeFileSync(file, `server:\n  port: ${port.startsWith("$") ? port : listening}\n  host: ${host}\n`);
       expect(await exitCode()).toBe(0);
       server.close();
       expect(await exitCode()).toBe(1);
