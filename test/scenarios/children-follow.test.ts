@@ -483,6 +483,36 @@ describe.each(HOSTS)("a child follows its parent on %s", (host) => {
     expect(bot.lastComment(one)).not.toContain("gives it at this commit");
   });
 
+  test("in another cluster, where another Argo CD runs it, it is not new while it stays as it is", async () => {
+    const automated = { syncPolicy: { automated: {} } };
+    const destination = { server: "https://spoke.example.com:6443", namespace: "argocd" };
+    const bot = await startBot({
+      host,
+      applications: [],
+      files: (repoURL) => ({
+        ".svc.yaml": "cr_paths: ['argocd/**']\n",
+        "spoke/child.yaml": asYaml(applicationResource("child", { repoURL, spec: automated })),
+        "spoke/configmap.yaml": configMap("spoke", { value: "1" }),
+        "apps/child/configmap.yaml": configMap("child", { value: "1" }),
+      }),
+      prepare: async ({ argocd }, forge) => {
+        const repoURL = forge.cloneUrl(REPOSITORY);
+        argocd.addApplication(applicationResource("spoke", { repoURL, path: "spoke", spec: { destination } }));
+      },
+    });
+    const one = await bot.open({ "spoke/configmap.yaml": configMap("spoke", { value: "2" }) });
+    expect(bot.lastComment(one)).not.toContain("Applications below");
+    bot.expectChanges("sync spoke");
+    await bot.comment(one, "svc sync");
+    expect(bot.changes()).toEqual(["sync spoke"]);
+    const two = await bot.open({
+      "spoke/child.yaml": asYaml(
+        applicationResource("child", { repoURL: cloneUrlOf(bot.forge), spec: { project: "x" } }),
+      ),
+    });
+    expect(bot.lastComment(two)).toContain("### Applications below `spoke`");
+  });
+
   test("patched by Kustomize: the same", async () => {
     const bot = await startFamily(host);
     await bot.forge.pushToBranch(REPOSITORY, "main", patched(bot, "s"));

@@ -16,7 +16,7 @@ import { byNameAlone } from "../policy/effect-rules.js";
 import { judge } from "../policy/judge.js";
 import { shownStages } from "../policy/stages.js";
 import type { CommandContext, OpenedChange } from "../ports/context.js";
-import { childPreviews, failingSets, type Parent, withChildren, withGenerated } from "../survey/child-previews.js";
+import { childPreviews, failingSets, parentsOf, withChildren, withGenerated } from "../survey/child-previews.js";
 import {
   aboveUnknown,
   appliedSets,
@@ -188,7 +188,7 @@ async function compare(chosen: readonly Subject[], surveyed: SurveyWithSets, pla
     context,
   });
   questions.rest();
-  const rendered = await parentsOf(subjects, start, facts);
+  const rendered = await parentsOf(subjects, facts, start, surveyed.found);
   const parents = await withTakenBack(rendered, subjects, surveyed.found, context);
   const known = new Map(parents);
   const examined = subjects.map((subject) => ({ subject, facts: known.get(subject.name) }));
@@ -321,21 +321,6 @@ async function followParents(
       appliesItself(one) ? { ...one, warnings: [...one.warnings, APPLIES_ITSELF] } : one,
     ),
   };
-}
-
-/** The applications whose children are known, those to come included. */
-async function parentsOf(
-  subjects: readonly Subject[],
-  start: PlanStart,
-  facts: ReadonlyMap<ApplicationName, RenderFacts>,
-): Promise<readonly Parent[]> {
-  const found = await allInTurns(subjects, async (subject): Promise<readonly Parent[]> => {
-    const { kind, name } = subject;
-    const announced = kind === "new" || kind === "deleted" ? await start.previewed(subject) : undefined;
-    const known = facts.get(name) ?? announced?.facts;
-    return known ? [[name, known]] : [];
-  });
-  return found.flat();
 }
 
 /** With what is planned again in its place, and what is planned for the first time at the end. */

@@ -3,6 +3,8 @@ import type { RenderedChild, RenderedSet, RenderFacts } from "../diff/diff-task.
 import {
   type Application,
   type ApplicationSet,
+  destinationOf,
+  IN_CLUSTER,
   isRollingSync,
   type LiveApplication,
   projectOf,
@@ -12,8 +14,9 @@ import type { ApplicationName } from "../model/brand.js";
 import { allInTurns } from "../model/collections.js";
 import type { JsonObject } from "../model/json.js";
 import type { PreviewOrigin } from "../model/plan/plan.js";
-import type { Subject } from "../model/subject.js";
+import type { AnnouncedSubject, Subject } from "../model/subject.js";
 import type { Deployer, Naming } from "../ports/deployer.js";
+import type { Previewed } from "../render/preview.js";
 import type { DefinedChild, DefinedChildren } from "./children.js";
 import type { DrivingSource } from "./driving-right.js";
 import { regenerated } from "./ignored-fields.js";
@@ -28,6 +31,29 @@ import type { Survey } from "./survey.js";
 
 /** An application, and what its renders say about others. */
 export type Parent = readonly [ApplicationName, RenderFacts];
+
+/** The applications whose children are known, those to come included. */
+export async function parentsOf(
+  subjects: readonly Subject[],
+  facts: ReadonlyMap<ApplicationName, RenderFacts>,
+  start: { readonly previewed: (subject: AnnouncedSubject) => Promise<Previewed> | undefined },
+  { everyApplication }: Survey,
+): Promise<readonly Parent[]> {
+  const running = new Map(everyApplication.map((one) => [one.name, one]));
+  const tracking = new Set(everyApplication.map(({ parent }) => parent));
+  const found = await allInTurns(subjects, async (subject): Promise<readonly Parent[]> => {
+    const { kind, name } = subject;
+    const announced = kind === "new" || kind === "deleted" ? await start.previewed(subject) : undefined;
+    const known = facts.get(name) ?? announced?.facts;
+    if (known === undefined) return [];
+    const spec = running.get(name)?.spec;
+    const isHere = spec === undefined || destinationOf(spec).cluster === IN_CLUSTER || tracking.has(name);
+    // In another cluster, where Argo CD tracks none of them, another Argo CD runs them: what stays as it is is not missing.
+    const children = isHere ? known.children : known.children.filter((one) => one.changed || one.operates);
+    return [[name, { ...known, children }]];
+  });
+  return found.flat();
+}
 
 /** The survey with Argo CD's list of now if it lacks a child that one of these parents renders. */
 export async function withChildren(
