@@ -1,7 +1,7 @@
 import { describe, expect, test } from "@jest/globals";
 import { HOSTS, REPOSITORY, startBot } from "../scenarios/bot.js";
 import { section } from "../scenarios/plan-comment.js";
-import { changeOf, configMap } from "../scenarios/resources.js";
+import { asYaml, changeOf, configMap } from "../scenarios/resources.js";
 
 const OLD = { "apps/web/old.yaml": configMap("old", { value: "1" }) };
 
@@ -26,5 +26,20 @@ describe.each(HOSTS)("what an earlier pull request left in the cluster on %s", (
     bot.expectChanges("sync web");
     await bot.comment(one, command);
     expect(bot.liveValue("old")).toBeUndefined();
+  });
+});
+
+describe.each(HOSTS)("a claim that a controller made, and that comes into the files on %s", (host) => {
+  test.each<[string, string, Readonly<Record<string, string>>]>([
+    ["as a hook", "a hook", { "argocd.argoproj.io/hook": "PreSync" }],
+    ["to be replaced", "Force=true", { "argocd.argoproj.io/sync-options": "Replace=true,Force=true" }],
+  ])("%s is named as deleted", async (_, why, annotations) => {
+    const bot = await startBot({ host, applications: ["web"] });
+    const metadata = { name: "data-web-0", annotations };
+    const claim = asYaml({ apiVersion: "v1", kind: "PersistentVolumeClaim", metadata, spec: {} });
+    const one = await bot.open({ "apps/web/claim.yaml": claim });
+    expect(section(bot.lastComment(one), "web")).toContain(
+      `- Deletes PersistentVolumeClaim guestbook/data-web-0 first, if the cluster has it already (${why}): its data is lost`,
+    );
   });
 });

@@ -380,6 +380,18 @@ describe("what becomes a hook, or is one", () => {
     expect(diff([], [hook(presync)]).dangers).toEqual([]);
   });
 
+  test("what comes new may be in the cluster, where a controller made it, and goes first", () => {
+    const first = (why: string) => `deletes ${DATA} first, if the cluster has it already (${why}): ${LOST}`;
+    const options = (text: string) => ({ "argocd.argoproj.io/sync-options": text });
+    expect(diff([], [hook(presync)]).cautions[0]).toBe(first("a hook"));
+    expect(diff([], [hook(options("Replace=true,Force=true"))]).cautions).toEqual([first("Force=true")]);
+    expect(diff([], [hook(options("Force=true"))]).cautions).toEqual([]);
+    const namespace = object("v1/Namespace", "shop", {}, { annotations: options("Replace=true,Force=true") });
+    expect(diff([], [namespace]).cautions).toEqual(["creates Namespace shop"]);
+    expect(diff([], [hook(policy("HookFailed"))]).cautions).toHaveLength(1);
+    expect(diff([], [deployment(presync)]).cautions).toHaveLength(1);
+  });
+
   test.each<[string, Manifest]>([
     ["Helm's test", { "helm.sh/hook": "test" }],
     ["a misspelled type", { "argocd.argoproj.io/hook": "presync" }],
