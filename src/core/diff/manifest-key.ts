@@ -82,16 +82,23 @@ interface Identified {
   readonly times: number;
 }
 
-/** The manifests by identity. Of equal ones the last wins, as in Argo CD; those with a generated name are numbered. */
+/**
+ * The manifests by identity. Of equal ones the last wins, as in Argo CD, which takes the place in the list for the end of a generated
+ * name there (`DeduplicateTargetObjects`). Those with a generated name are numbered.
+ */
 export function byIdentity(
   manifests: readonly Manifest[],
   destinationNamespace: string,
 ): ReadonlyMap<string, Identified> {
   const found = new Map<string, Identified>();
   const occurrences = new Map<string, number>();
-  for (const manifest of manifests.flatMap((one) => flattened(one, 0))) {
+  for (const [at, manifest] of manifests.flatMap((one) => flattened(one, 0)).entries()) {
     const identity = identify(manifest, destinationNamespace);
     const key = keyOf(identity);
+    const { name, generateName } = identity;
+    if (name === "" && generateName !== "") {
+      found.delete(keyOf({ ...identity, name: `${generateName}${at}`, generateName: "" }));
+    }
     const occurrence = occurrences.get(key) ?? 0;
     occurrences.set(key, occurrence + 1);
     found.set(keyOf(identity, occurrence), { identity, manifest, times: occurrence + 1 });

@@ -261,6 +261,17 @@ test("objects with a generated name are told apart by their order", () => {
   expect(diff([job("1"), job("2")], [job("1"), job("3"), job("4")])).toMatchObject({ updated: 1, created: 1 });
 });
 
+test("an object is deleted by a generated name at whose place in the list Argo CD takes the two for one", () => {
+  const claim = (metadata: Manifest) => ({ apiVersion: "v1", kind: "PersistentVolumeClaim", metadata });
+  const [named, generated] = [claim({ name: "data-1" }), claim({ generateName: "data-" })];
+  expect(diff([named], [named, generated])).toMatchObject({
+    created: 1,
+    deleted: 1,
+    dangers: [{ what: "deletes PersistentVolumeClaim guestbook/data-1", pruning: true }],
+  });
+  expect(diff([named], [generated, named])).toMatchObject({ created: 1, deleted: 0 });
+});
+
 test("lists are taken apart", () => {
   const list = { apiVersion: "v1", kind: "List", items: [configMap("a", {}), null, configMap("b", {})] };
   expect(diff([list], [configMap("a", {}), configMap("b", {})]).resources).toEqual([]);
