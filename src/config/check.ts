@@ -2,7 +2,7 @@ import { basename } from "node:path";
 import { REPOSITORY_FILE, SERVICE } from "../names.js";
 import type { Environment } from "./environment.js";
 import type { ConfigFile } from "./files.js";
-import { matchesName } from "./pattern.js";
+import { isPattern, matchesName } from "./pattern.js";
 import { NO_REPOSITORY_CONFIG, parseRepositoryConfig, type RepositoryConfig } from "./repository/repository-schema.js";
 import { describeSelectors, placeOf } from "./rules/rule-match.js";
 import type { ReadFile } from "./server/server-parts.js";
@@ -74,10 +74,6 @@ function mayOverlap(left: string, right: string): boolean {
   const [one = { first: "", last: "" }, other = one] = ends;
   const begins = one.first.startsWith(other.first) || other.first.startsWith(one.first);
   return begins && (one.last.endsWith(other.last) || other.last.endsWith(one.last));
-}
-
-function isPattern(text: string): boolean {
-  return /[*?{]/.test(text);
 }
 
 /** Warns of stages that none of the running applications is in. Files that are not valid have been told of. */

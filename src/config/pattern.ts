@@ -84,6 +84,11 @@ export function mayMeanName(pattern: string, name: string): boolean {
   return matchesName(pattern, name) || matchesPath(pattern, name);
 }
 
+/** Whether a text that is a valid pattern may match more than itself. */
+export function isPattern(text: string): boolean {
+  return /[*?{]/.test(text);
+}
+
 function bracesProblem(pattern: string): string | undefined {
   if (/[{}]/.test(pattern.replace(/\{[^{}]*\}/g, ""))) return "the braces are nested or not closed";
   if (/\{[^{}]*\.\.[^{}]*\}/.test(pattern)) return "ranges in braces are not supported; write `{a,b}`";

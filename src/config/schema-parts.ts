@@ -126,27 +126,28 @@ export function url({ exact } = { exact: false }) {
   ).meta({ title: "address", type: "string", pattern: "^[hH][tT][tT][pP][sS]?://[^\\s?#]+$" });
 }
 
+/** Text of which `problemOf` says what is wrong with it; an empty problem stands for what is allowed. */
+function sound(allowed: string, problemOf: (value: string) => string | undefined) {
+  return textLeaf(allowed, (value) => {
+    const problem = problemOf(value);
+    return problem === undefined ? value : new Wrong(problem === "" ? undefined : problem);
+  });
+}
+
 export function pattern() {
-  return textLeaf("an exact name, or a pattern with `*`", (value) => {
-    const problem = patternProblem(value);
-    return problem === undefined ? value : new Wrong(problem);
-  }).meta({ title: "pattern", ...PATTERN_FORM });
+  return sound("an exact name, or a pattern with `*`", patternProblem).meta({ title: "pattern", ...PATTERN_FORM });
 }
 
 /** A pattern of names in Kubernetes, such as those of applications. */
 export function namePattern() {
-  return textLeaf("an exact name, or a pattern with `*`", (value) => {
-    const problem = namePatternProblem(value);
-    return problem === undefined ? value : new Wrong(problem);
-  }).meta({ title: "pattern", ...NAME_PATTERN_FORM });
+  const allowed = "an exact name, or a pattern with `*`";
+  return sound(allowed, namePatternProblem).meta({ title: "pattern", ...NAME_PATTERN_FORM });
 }
 
 /** A regular expression for text to redact. */
 export function redaction() {
-  return textLeaf("a regular expression", (value) => {
-    const problem = redactionProblem(value);
-    return problem === undefined ? value : new Wrong(problem);
-  }).meta({ title: "expression", type: "string", pattern: "\\S", maxLength: 512 });
+  const form = { title: "expression", type: "string", pattern: "\\S", maxLength: 512 } as const;
+  return sound("a regular expression", redactionProblem).meta(form);
 }
 
 export function listOf<T extends z.ZodType>(item: T, most = 1000) {
@@ -315,23 +316,14 @@ export function mapOf<Value extends z.ZodType>(key: string, form: RegExp, value:
 
 /** Repositories of one host, or without a prefix those of every host. */
 export function repository() {
-  return textLeaf(
-    "a repository as <org>/<repo> or <host>:<org>/<repo>, or a pattern such as github:<org>/*",
-    (value) => {
-      const problem = repositoryProblem(value);
-      return problem === undefined ? value : new Wrong(problem === "" ? undefined : problem);
-    },
-  ).meta({ title: "<org>/<repo>", ...REPOSITORY_FORM });
+  const allowed = "a repository as <org>/<repo> or <host>:<org>/<repo>, or a pattern such as github:<org>/*";
+  return sound(allowed, repositoryProblem).meta({ title: "<org>/<repo>", ...REPOSITORY_FORM });
 }
 
 /** A repository of one host. That two hosts need the host's prefix is a rule of the whole file. */
 export function repositoryOfHost() {
   const allowed = "a repository as <host>:<org>/<repo>, a pattern such as github:<org>/*, or a repository's address";
-  return textLeaf(allowed, (value) => {
-    if (isRepositoryAddress(value)) return value;
-    const problem = repositoryProblem(value);
-    return problem === undefined ? value : new Wrong(problem === "" ? undefined : problem);
-  }).meta({
+  return sound(allowed, (value) => (isRepositoryAddress(value) ? undefined : repositoryProblem(value))).meta({
     title: "<host>:<org>/<repo>",
     anyOf: [REPOSITORY_FORM, ADDRESS_FORM],
   });

@@ -2,6 +2,7 @@ import { createHash } from "node:crypto";
 import { readdir } from "node:fs/promises";
 import { join } from "node:path";
 import { LRUCache } from "lru-cache";
+import { errorCode } from "../config/files.js";
 import type { Revision } from "../core/model/brand.js";
 import type { ChangeRequest, ChangeRequestRef } from "../core/model/change-request.js";
 import { HeadMoved, RepositoryFailure } from "../core/model/errors.js";
@@ -333,8 +334,8 @@ class GitMirror implements Repositories {
       const problem = remoteProblem(error) ?? `git says: ${words}`;
       return repositoryFailure(repository, problem, new Error(words));
     }
-    const code = typeof error === "object" && error !== null && "code" in error ? error.code : undefined;
-    if (typeof code !== "string") return error;
+    const code = errorCode(error);
+    if (code === undefined) return error;
     const text = `the folder for mirrors cannot be used (${code}). Make it writable, and free some space`;
     return repositoryFailure(repository, text, error);
   }

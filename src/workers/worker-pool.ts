@@ -1,6 +1,7 @@
 import { availableParallelism, setPriority } from "node:os";
 import { getHeapStatistics } from "node:v8";
 import { parentPort, Worker, type WorkerOptions } from "node:worker_threads";
+import { errorCode } from "../config/files.js";
 import type { Compute, Computed, ComputeLimits, Task, TaskName } from "../core/ports/compute.js";
 import { FairQueue } from "./fair-queue.js";
 
@@ -191,7 +192,8 @@ class WorkerThread {
       }
     });
     this.#worker.on("error", (error: unknown) => {
-      this.#end(isOutOfMemory(error) ? { kind: "exceeded", limit: "memory" } : { kind: "failed", error });
+      const isFull = errorCode(error) === "ERR_WORKER_OUT_OF_MEMORY";
+      this.#end(isFull ? { kind: "exceeded", limit: "memory" } : { kind: "failed", error });
     });
     this.#worker.on("exit", (code) => {
       this.#end({ kind: "failed", error: new Error(`a worker thread ended with exit code ${code}`) });
@@ -246,10 +248,6 @@ function startWorker(entry: URL, options: WorkerOptions): Worker {
   if (!entry.pathname.endsWith(".ts")) return new Worker(entry, options);
   const load = `({ register }) => { register(); return import(${JSON.stringify(entry.href)}); }`;
   return new Worker(`import("tsx/esm/api").then(${load})`, { ...options, eval: true });
-}
-
-function isOutOfMemory(error: unknown): boolean {
-  return typeof error === "object" && error !== null && "code" in error && error.code === "ERR_WORKER_OUT_OF_MEMORY";
 }
 
 function inSlices(ms: number, act: () => void): () => void {

@@ -9,7 +9,7 @@ import {
 } from "../../core/model/settings.js";
 import type { Stage } from "../../core/model/stage.js";
 import { HOST_IDS, type HostId, REPOSITORY_FILE, SERVER_RULES } from "../../names.js";
-import { matchesName } from "../pattern.js";
+import { isPattern, matchesName } from "../pattern.js";
 import { namesOn } from "../repository-names.js";
 import {
   NO_REPOSITORY_CONFIG,
@@ -215,10 +215,6 @@ function mayOverlap(left: Entry, right: Entry): boolean {
   if (left.name === undefined || right.name === undefined) return true;
   const [one, other] = [lastPart(left.name), lastPart(right.name)];
   return (isPattern(one) && isPattern(other)) || matchesName(one, other) || matchesName(other, one);
-}
-
-function isPattern(name: string): boolean {
-  return /[*?{]/.test(name);
 }
 
 /** Drops the namespace: rules reach across namespaces. Alternatives with slashes of their own may mean any name. */

@@ -1,3 +1,4 @@
+import { isPattern } from "../../config/pattern.js";
 import type { Command, CommandName, CommandOptions, DeployingCommand } from "../model/command.js";
 import type { CommandResult } from "../model/result.js";
 import type { AccessCommand } from "../model/settings.js";
@@ -186,7 +187,7 @@ export function writtenCommand(command: Command, word: string): string {
     const value = given.get(option);
     if (typeof value === "string") return value === "" ? [] : [`${flag} "${value}"`];
     if (!Array.isArray(value)) return value === true ? [flag] : [];
-    return value.map((one: string) => `${flag} ${/[*?{]/.test(one) ? `'${one}'` : one}`);
+    return value.map((one: string) => `${flag} ${isPattern(one) ? `'${one}'` : one}`);
   });
   return [word, command.name, ...options].join(" ");
 }

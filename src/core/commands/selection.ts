@@ -1,5 +1,5 @@
 import { nearest } from "../../config/nearest.js";
-import { matchesName, patternProblem } from "../../config/pattern.js";
+import { isPattern, matchesName, patternProblem } from "../../config/pattern.js";
 import type { ApplicationName } from "../model/brand.js";
 import type { Command, CommandOptions } from "../model/command.js";
 import type { Plan } from "../model/plan/plan.js";
@@ -14,7 +14,7 @@ export function isSelecting(text: string): boolean {
 
 /** A pattern as in the repository file, of the characters that names are made of. */
 function isNamePattern(text: string): boolean {
-  return /[*?{]/.test(text) && /^[a-z0-9.*?{},/-]+$/.test(text) && patternProblem(text) === undefined;
+  return isPattern(text) && /^[a-z0-9.*?{},/-]+$/.test(text) && patternProblem(text) === undefined;
 }
 
 /** The labels of an application, as Argo CD has them; undefined if it does not list it. */

@@ -1,4 +1,4 @@
-import { matchesName, matchesPath, mayMeanName } from "../../../config/pattern.js";
+import { isPattern, matchesName, matchesPath, mayMeanName } from "../../../config/pattern.js";
 import { LABELS, REPOSITORY_FILE, TEMPORARY_NAME_PREFIX } from "../../../names.js";
 import { type Application, type ApplicationSet, specText } from "../../model/application.js";
 import type { ApplicationName } from "../../model/brand.js";
@@ -271,7 +271,7 @@ function unknownNameNotes(
 ): readonly string[] {
   return applications
     .filter(({ name, paths }) => {
-      const unknown = !/[*?{]/.test(name) && !names.some((known) => matchesName(name, known));
+      const unknown = !isPattern(name) && !names.some((known) => matchesName(name, known));
       return unknown && paths.some((pattern) => changedPaths.some((path) => matchesPath(pattern, path)));
     })
     .map(
