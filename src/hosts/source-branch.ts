@@ -1,6 +1,6 @@
 import type { Revision } from "../core/model/brand.js";
 import { type ChangeRequest, changeRequestName, isSharedHead } from "../core/model/change-request.js";
-import { HostFailure } from "../core/model/errors.js";
+import { HostFailure, only } from "../core/model/errors.js";
 import type { MergeIntent } from "../core/model/result.js";
 import type { PastLimit } from "./host-fetch.js";
 
@@ -39,12 +39,7 @@ export async function deleteSourceBranch(
     await branches.remove(name);
     return undefined;
   };
-  try {
-    return await pastLimit(look);
-  } catch (error) {
-    if (error instanceof HostFailure) return kept(error.message.replace(/\.$/, ""));
-    throw error;
-  }
+  return await pastLimit(look).catch(only(HostFailure, ({ message }) => kept(message.replace(/\.$/, ""))));
 }
 
 /** Why our account must not push to the head branch, whatever its rights are; undefined if it may. Read right before the push. */

@@ -1,5 +1,5 @@
 import type { ChangeRequestRef } from "../core/model/change-request.js";
-import { StoreUnavailable } from "../core/model/errors.js";
+import { StoreUnavailable, only } from "../core/model/errors.js";
 import type { HostEvent } from "../core/model/event.js";
 import type { EventQueue, QueueBacklog } from "../core/ports/event-queue.js";
 import {
@@ -170,10 +170,7 @@ class DurableQueue implements EventQueue {
 
   /** Returns undefined after `ms`; shortly before that, Redis stops accepting the event. */
   async #attemptPush(event: HostEvent, ms: number): Promise<Pushed | undefined> {
-    const pushed = this.#lanes.push(event, ms * ACCEPTED_WITHIN_SHARE).catch((error: unknown) => {
-      if (error instanceof StoreUnavailable) return undefined;
-      throw error;
-    });
+    const pushed = this.#lanes.push(event, ms * ACCEPTED_WITHIN_SHARE).catch(only(StoreUnavailable, () => undefined));
     let cancel: () => void = () => undefined;
     // An answer that is there counts, although this process was too busy to read it.
     const late = new Promise<undefined>((resolve) => {

@@ -12,6 +12,7 @@ import {
   neverStarted,
   safeMessage,
   StoreUnavailable,
+  only,
 } from "../model/errors.js";
 import { referenceTo } from "../model/host-words.js";
 import { endOf } from "../model/progress.js";
@@ -316,12 +317,7 @@ export function keptBySet(
 
 /** Whether a change request is merged by now. False if the host does not tell: a rollback must not wait for that. */
 export async function isMerged(change: ChangeRequestRef, host: Pick<DeployContext["host"], "state">): Promise<boolean> {
-  try {
-    return (await host.state(change)) === "merged";
-  } catch (error) {
-    if (error instanceof HostFailure) return false;
-    throw error;
-  }
+  return (await host.state(change).catch(only(HostFailure, () => undefined))) === "merged";
 }
 
 type Succeeded = Extract<ApplicationSync, { kind: "succeeded" }>;

@@ -11,7 +11,7 @@ import {
   type Reviews,
   type User,
 } from "../model/change-request.js";
-import { HostFailure, RepositoryFailure } from "../model/errors.js";
+import { HostFailure, RepositoryFailure, only } from "../model/errors.js";
 import type { AllHostWords } from "../model/host-words.js";
 import type { AccessRule, Settings } from "../model/settings.js";
 import type { LiveSubject } from "../model/subject.js";
@@ -256,13 +256,8 @@ export function createLifting(
   approvals: Approvals = createApprovals(context),
 ): WhyWithheld {
   return async (deployed) => {
-    let approval: Approval;
-    try {
-      approval = await approvals();
-    } catch (error) {
-      if (error instanceof HostFailure) return `the approvals could not be read: ${error.message}`;
-      throw error;
-    }
+    const approval = await approvals().catch(only(HostFailure, ({ message }) => message));
+    if (typeof approval === "string") return `the approvals could not be read: ${approval}`;
     if (!approval.approved) return approval.missing ?? "The head commit is not approved.";
     const admitted = await Promise.all(
       approval.people.map(async (user) => (await barredFrom("sync", deployed, { ...context, user })).length === 0),

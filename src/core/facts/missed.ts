@@ -3,7 +3,7 @@ import type { Approver } from "../model/change-request.js";
 import { type CheckResult, type FailedCheck, isFailed } from "../model/check.js";
 import { groupedBy, mapInTurns } from "../model/collections.js";
 import type { Member } from "../model/effect.js";
-import { HostFailure } from "../model/errors.js";
+import { HostFailure, only } from "../model/errors.js";
 import {
   type ApplicationPlan,
   deployedWith,
@@ -62,7 +62,9 @@ async function unliftedOf(
   plan: Plan,
   { approvals, ...context }: Omit<AccessContext, "user"> & { readonly approvals: Approvals },
 ): Promise<readonly (readonly [MayMiss, string])[]> {
-  const approval = await approvals().catch(unread);
+  const approval = await approvals().catch(
+    only(HostFailure, ({ message }) => ` (the approvals could not be read: ${message})`),
+  );
   if (typeof approval === "string") return failed.map((one) => [one, approval]);
   if (!approval.approved) return failed.map((one) => [one, ""]);
   const deployedWith = membersIn(plan);
@@ -81,11 +83,6 @@ async function unliftedOf(
     if (admitted.length > 0) return [[one, whyEarly({ knownAt: one.missedAt }, admitted)] as const];
     return [[one, ` (the rules do not let ${approval.approvers.join(", ")}, who approved, deploy it)`] as const];
   });
-}
-
-function unread(error: unknown): string {
-  if (error instanceof HostFailure) return ` (the approvals could not be read: ${error.message})`;
-  throw error;
 }
 
 /** Tells everything that has to be allowed to whoever lifts one of them. */
@@ -192,10 +189,7 @@ export async function markFailed(
   const all = [...kept.applications.flatMap(checksOf), ...kept.previews.flatMap(({ content }) => content.checks ?? [])];
   const missed = [...kept.applications, ...kept.applicationSets, ...kept.previews];
   if (!all.some(isUntimed) && !missed.some(isUntimedMiss)) return kept;
-  const at = await host.reach().catch((error: unknown) => {
-    if (error instanceof HostFailure) return undefined;
-    throw error;
-  });
+  const at = await host.reach().catch(only(HostFailure, () => undefined));
   const knownAt = at?.toISOString();
   const timed = (one: CheckResult): CheckResult => (isUntimed(one) ? { ...one, knownAt } : one);
   const noted = <T extends MayMiss>(one: T): T => (isUntimedMiss(one) ? { ...one, missedAt: knownAt } : one);

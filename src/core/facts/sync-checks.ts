@@ -2,7 +2,7 @@ import { checksFor } from "../../config/rules/rule-match.js";
 import type { ApplicationName } from "../model/brand.js";
 import type { Approver, User } from "../model/change-request.js";
 import { type Check, type CheckResult, definitionOf, type FailedCheck, isFailed } from "../model/check.js";
-import { HostFailure } from "../model/errors.js";
+import { HostFailure, only } from "../model/errors.js";
 import {
   asCheckOf,
   type Checked,
@@ -214,10 +214,7 @@ function createOverriding(context: OverridingContext) {
   let problem: string | undefined;
 
   async function approvers(teams: readonly string[]): Promise<readonly Approver[]> {
-    const approval = await context.approvals().catch((error: unknown) => {
-      if (error instanceof HostFailure) return error.message;
-      throw error;
-    });
+    const approval = await context.approvals().catch(only(HostFailure, ({ message }) => message));
     if (typeof approval === "string") {
       problem = approval;
       return [];

@@ -27,14 +27,20 @@ export class StoredValueUnreadable extends Error {
 /** Is told of what a list leaves out because it cannot be read. Without one, the list throws. */
 export type OnUnreadable = (error: StoredValueUnreadable) => void;
 
-/** Waits for a stored value. @returns `otherwise` if this version of the service cannot read it. */
-export async function ifReadable<T, O>(reading: Promise<T>, otherwise: O): Promise<T | O> {
-  try {
-    return await reading;
-  } catch (error) {
-    if (error instanceof StoredValueUnreadable) return otherwise;
+/** For `catch`: answers failures of one class and rethrows everything else. */
+export function only<E extends Error, T>(
+  failure: abstract new (...args: never[]) => E,
+  answer: (error: E) => T,
+): (error: unknown) => T {
+  return (error) => {
+    if (error instanceof failure) return answer(error);
     throw error;
-  }
+  };
+}
+
+/** Waits for a stored value. @returns `otherwise` if this version of the service cannot read it. */
+export function ifReadable<T, O>(reading: Promise<T>, otherwise: O): Promise<T | O> {
+  return reading.catch(only(StoredValueUnreadable, () => otherwise));
 }
 
 /** Why a call to Argo CD failed. */

@@ -16,7 +16,7 @@ import { type ApplicationSpec, destinationOf, type Manifest, specEqual } from ".
 import { changeRequestKey } from "../model/change-request.js";
 import { nextTurn } from "../model/collections.js";
 import { sameCluster } from "../model/effect.js";
-import { DeployerFailure, safeMessage } from "../model/errors.js";
+import { DeployerFailure, only, safeMessage } from "../model/errors.js";
 import { type AllHostWords, type HostWords, listed } from "../model/host-words.js";
 import { type JsonText, jsonText } from "../model/json.js";
 import type { ManifestDiff } from "../model/plan/manifest-diff.js";
@@ -284,12 +284,8 @@ export function versionOf(deployer: Pick<Deployer, "check">): Promise<string> {
 }
 
 async function askVersion(deployer: Pick<Deployer, "check">): Promise<string> {
-  try {
-    return (await deployer.check()).version;
-  } catch (error) {
-    if (error instanceof DeployerFailure) return "unknown";
-    throw error;
-  }
+  const { version } = await deployer.check().catch(only(DeployerFailure, () => ({ version: "unknown" })));
+  return version;
 }
 
 /** Whether head and base name the same cluster. In another cluster a sync creates everything, and the old objects go on running. */

@@ -9,7 +9,7 @@ import type { Application } from "../model/application.js";
 import { type ApplicationName, type Revision, shortRevision } from "../model/brand.js";
 import type { ChangeRequest } from "../model/change-request.js";
 import { allInTurns, ChangedPaths } from "../model/collections.js";
-import { RepositoryFailure, safeMessage } from "../model/errors.js";
+import { RepositoryFailure, safeMessage, only } from "../model/errors.js";
 import { listed, type Message } from "../model/host-words.js";
 import type { InputSet } from "../model/input-set.js";
 import type { ApplicationPlan } from "../model/plan/plan.js";
@@ -72,12 +72,8 @@ function sentences(changed: string, what: string): BehindBase {
 
 /** Undefined if the history could not be fetched: the sentence then names no commits. */
 async function commitsOf(change: ChangeRequest, snapshot: Snapshot): Promise<CommitRange | undefined> {
-  try {
-    return await snapshot.commitsBetween(change.headRevision, change.baseRevision);
-  } catch (error) {
-    if (error instanceof RepositoryFailure) return undefined;
-    throw error;
-  }
+  const range = snapshot.commitsBetween(change.headRevision, change.baseRevision);
+  return await range.catch(only(RepositoryFailure, () => undefined));
 }
 
 function named({ id, subject }: CommitSummary): string {

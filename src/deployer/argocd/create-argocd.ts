@@ -9,6 +9,7 @@ import {
 } from "../../core/model/application.js";
 import type { ApplicationName } from "../../core/model/brand.js";
 import { changeRequestKey } from "../../core/model/change-request.js";
+import { only } from "../../core/model/errors.js";
 import { isJsonObject, type JsonObject, readJsonText } from "../../core/model/json.js";
 import type { Clock } from "../../core/ports/clock.js";
 import type { Compute, Task } from "../../core/ports/compute.js";
@@ -90,7 +91,11 @@ export function createArgoCd(
     isGone: applications.isGone,
     renderManifests: createRender(parts),
     renderingSettings: async () => (await serverSettings()).digest,
-    whyNotFresh: () => version.get().then(ignoresNoCache, unknownVersion),
+    whyNotFresh: () =>
+      version.get().then(
+        ignoresNoCache,
+        only(ArgoCdFailure, () => ignoresNoCache("")),
+      ),
     liveResources: createLiveResources(parts, recent),
     tryObjects: createTrials(parts, recent, (signal) => version.get(signal)),
     ...sets,
@@ -135,11 +140,6 @@ function ignoresNoCache(version: string): string | undefined {
   const older = isOlder(version, "3.2");
   if (older === undefined) return "The version of Argo CD is not known, so it may render from its cache";
   return older ? `Argo CD ${shortVersion(version)} cannot render again without its cache; 3.2 or newer can` : undefined;
-}
-
-function unknownVersion(error: unknown): string | undefined {
-  if (error instanceof ArgoCdFailure) return ignoresNoCache("");
-  throw error;
 }
 
 /** Sends the spec once, under the present project. If the answer is lost, the live object shows whether it took effect. */

@@ -8,6 +8,7 @@ import {
   readSource,
   specEqual,
 } from "../../core/model/application.js";
+import { only } from "../../core/model/errors.js";
 import { hasLargeNumber, isJsonObject, type Json, jsonEqual, withoutNulls } from "../../core/model/json.js";
 import { isLeftAlone, isOlder, LEFT_ALONE, type SyncLookup } from "../../core/ports/deployer.js";
 import { type OperationState, rawSources } from "./application-api.js";
@@ -102,10 +103,7 @@ export async function withReadPaths(
 ): Promise<LiveApplication | undefined> {
   const entries = live?.annotations[GENERATE_PATHS_ANNOTATION]?.split(";") ?? [];
   if (live === undefined || entries.every((entry) => entry.trim() === entry)) return live;
-  const known = await version().catch((error: unknown) => {
-    if (error instanceof ArgoCdFailure) return "";
-    throw error;
-  });
+  const known = await version().catch(only(ArgoCdFailure, () => ""));
   if (isOlder(known, "3.4") !== false) return live;
   const read = entries.map((entry) => entry.trim()).join(";");
   return { ...live, annotations: { ...live.annotations, [GENERATE_PATHS_ANNOTATION]: read } };

@@ -1,6 +1,6 @@
 import * as z from "zod";
 import type { ChangeRequest, User } from "../../core/model/change-request.js";
-import { HostFailure } from "../../core/model/errors.js";
+import { HostFailure, only } from "../../core/model/errors.js";
 import type { MergeIntent } from "../../core/model/result.js";
 import type { Clock } from "../../core/ports/clock.js";
 import type { MergeOutcome, RevertOutcome, UpdateOutcome } from "../../core/ports/code-host.js";
@@ -91,13 +91,9 @@ const queueSchema = z.object({
 /** Undefined if the base branch has no merge queue, or GitHub does not tell: its refusal of the merge is the answer then. */
 async function queueOf(client: GitHubClient, change: ChangeRequest): Promise<z.output<typeof queueSchema> | undefined> {
   const asked = `look for the merge queue of ${change.repository}#${change.number}`;
-  try {
-    const pull = await client.queryPullRequest(queueSchema, change, asked, QUEUE_QUERY);
-    return pull.isMergeQueueEnabled ? pull : undefined;
-  } catch (error) {
-    if (error instanceof HostFailure) return undefined;
-    throw error;
-  }
+  const reading = client.queryPullRequest(queueSchema, change, asked, QUEUE_QUERY);
+  const pull = await reading.catch(only(HostFailure, () => undefined));
+  return pull?.isMergeQueueEnabled === true ? pull : undefined;
 }
 
 const ENQUEUE = `mutation ($pull: ID!, $head: GitObjectID!) {
@@ -179,17 +175,13 @@ async function tryMerge(
 
 /** Whether a request without an answer merged; false if GitHub cannot be asked. */
 async function wasMerged(client: GitHubClient, change: ChangeRequest, clock: Clock): Promise<boolean> {
-  try {
-    const pull = await readUntil(
-      () => getPull(client, change),
-      ({ state }) => state === "closed",
-      clock,
-    );
-    return pull.merged && pull.head.sha === change.headRevision;
-  } catch (error) {
-    if (error instanceof HostFailure) return false;
-    throw error;
-  }
+  const reading = readUntil(
+    () => getPull(client, change),
+    ({ state }) => state === "closed",
+    clock,
+  );
+  const pull = await reading.catch(only(HostFailure, () => undefined));
+  return pull?.merged === true && pull.head.sha === change.headRevision;
 }
 
 /** https://docs.github.com/rest/pulls/pulls#merge-a-pull-request */

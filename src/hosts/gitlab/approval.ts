@@ -1,7 +1,7 @@
 import { MergeRequestApprovals, MergeRequests } from "@gitbeaker/rest";
 import * as z from "zod";
 import type { Approver, ChangeRequest, ChangeRequestRef, Look, Reviews } from "../../core/model/change-request.js";
-import { HostFailure } from "../../core/model/errors.js";
+import { HostFailure, only } from "../../core/model/errors.js";
 import type { Clock } from "../../core/ports/clock.js";
 import { idField, ifFound, loginField, oneLine, readUntil, revisionField } from "../host-answer.js";
 import { type IsProgram, mayWrite } from "./access.js";
@@ -93,7 +93,7 @@ export async function getReviews(
   const lapsed: string[] = [];
   const entitled = new Set<string>();
   for (const person of given) {
-    const program = await isProgram(person).catch(ifUnclear);
+    const program = await isProgram(person).catch(only(HostFailure, () => undefined));
     // An approval stays when the approver leaves the project.
     if (program === undefined) unclear.push(person.login);
     else if (program) continue;
@@ -132,11 +132,6 @@ async function timeApprovals(
     return at === undefined ? one : { ...one, approved_at: at - MOST_NOTE_DELAY_MS };
   });
   return { approvals: { ...approvals, approved_by }, noted };
-}
-
-function ifUnclear(error: unknown): undefined {
-  if (error instanceof HostFailure) return undefined;
-  throw error;
 }
 
 /** `detailed_merge_status` names one reason at a time, so requests for changes are read from the reviewers as well. */

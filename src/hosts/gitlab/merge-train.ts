@@ -3,7 +3,7 @@ import * as z from "zod";
 import type { RepositoryName } from "../../core/model/brand.js";
 import type { ChangeRequest } from "../../core/model/change-request.js";
 import { allInTurns } from "../../core/model/collections.js";
-import { HostFailure } from "../../core/model/errors.js";
+import { HostFailure, only } from "../../core/model/errors.js";
 import type { MergeIntent } from "../../core/model/result.js";
 import type { Clock } from "../../core/ports/clock.js";
 import type { MergeOutcome } from "../../core/ports/code-host.js";
@@ -96,12 +96,8 @@ export async function readAccepted(
   settled: (read: MergeRequest) => boolean,
   clock: Clock,
 ): Promise<MergeRequest | HostFailure> {
-  try {
-    return await client.pastLimit(() => readUntil(() => getMergeRequest(client, change), settled, clock));
-  } catch (error) {
-    if (error instanceof HostFailure) return error;
-    throw error;
-  }
+  const read = () => readUntil(() => getMergeRequest(client, change), settled, clock);
+  return await client.pastLimit(read).catch(only(HostFailure, (error) => error));
 }
 
 /**

@@ -2,7 +2,7 @@ import { Branches, Commits, MergeRequests } from "@gitbeaker/rest";
 import * as z from "zod";
 import type { Revision } from "../../core/model/brand.js";
 import type { ChangeRequest, Reverts, User } from "../../core/model/change-request.js";
-import { HostFailure } from "../../core/model/errors.js";
+import { HostFailure, only } from "../../core/model/errors.js";
 import type { MergeIntent } from "../../core/model/result.js";
 import type { Clock } from "../../core/ports/clock.js";
 import type { MergeOutcome, RevertOutcome, UpdateOutcome } from "../../core/ports/code-host.js";
@@ -89,17 +89,13 @@ async function tryMerge(
 
 /** Whether a request without an answer took effect; false if GitLab cannot be asked. */
 async function mayBeMerging(client: GitLabClient, change: ChangeRequest, clock: Clock): Promise<boolean> {
-  try {
-    const read = await readUntil(
-      () => getMergeRequest(client, change),
-      ({ state }) => state !== "opened",
-      clock,
-    );
-    return isMergedHead(read, change) || read.state === "locked";
-  } catch (error) {
-    if (error instanceof HostFailure) return false;
-    throw error;
-  }
+  const reading = readUntil(
+    () => getMergeRequest(client, change),
+    ({ state }) => state !== "opened",
+    clock,
+  );
+  const read = await reading.catch(only(HostFailure, () => undefined));
+  return read !== undefined && (isMergedHead(read, change) || read.state === "locked");
 }
 
 /** Status 200 means "accepted": GitLab merges in the background, or only scheduled it. */

@@ -8,7 +8,7 @@ import {
   identityKey,
   sameChangeRequest,
 } from "../../core/model/change-request.js";
-import { StoreUnavailable } from "../../core/model/errors.js";
+import { StoreUnavailable, only } from "../../core/model/errors.js";
 import type { HostEvent } from "../../core/model/event.js";
 import type { Clock } from "../../core/ports/clock.js";
 import type { EventQueue } from "../../core/ports/event-queue.js";
@@ -125,12 +125,7 @@ export class Publisher {
 
   /** The digest of what a surface shows; undefined if that is not known. */
   async written(change: ChangeRequestRef, surface: Surface): Promise<string | undefined> {
-    try {
-      return await this.parts.marks.written(change, surface);
-    } catch (error) {
-      if (error instanceof StoreUnavailable) return undefined;
-      throw error;
-    }
+    return await this.parts.marks.written(change, surface).catch(only(StoreUnavailable, () => undefined));
   }
 
   /** Notes what a surface shows, or that it is not known any more: before it is written. Never throws. */

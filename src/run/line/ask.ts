@@ -2,7 +2,7 @@ import { hasToldForm } from "../../comments/publish.js";
 import { COMMANDS, isDeploying } from "../../core/commands/commands.js";
 import { isAddressed, parseComment, parseSigned } from "../../core/commands/parse-command.js";
 import type { ChangeRequestRef, User } from "../../core/model/change-request.js";
-import { HostFailure } from "../../core/model/errors.js";
+import { HostFailure, only } from "../../core/model/errors.js";
 import type {
   GroupFormed,
   HeadApproved,
@@ -121,12 +121,9 @@ async function earlyAccess(
   { config, host, outsiders, ticket }: Run,
 ): Promise<EarlyAccess> {
   if (ticket.again || config.defaults.commandAccess !== "write") return "unknown";
-  try {
-    return (await outsiders.mayCommand(host, change, author)) ? "write" : "none";
-  } catch (error) {
-    if (error instanceof HostFailure) return "unknown";
-    throw error;
-  }
+  const may = await outsiders.mayCommand(host, change, author).catch(only(HostFailure, () => undefined));
+  if (may === undefined) return "unknown";
+  return may ? "write" : "none";
 }
 
 /** Forgets the access that was asked under another name than the repository has now: it may be to another repository. */

@@ -5,7 +5,7 @@ import type { Settled } from "../../core/deploy/settle-records.js";
 import { needsWriteAccess } from "../../core/facts/access.js";
 import type { ChangeRequest, User } from "../../core/model/change-request.js";
 import type { Command } from "../../core/model/command.js";
-import { HostFailure, StoreUnavailable } from "../../core/model/errors.js";
+import { HostFailure, StoreUnavailable, only } from "../../core/model/errors.js";
 import type { FoundComment } from "../../core/model/event.js";
 import { isPlanOf } from "../../core/model/plan/plan.js";
 import { blankFacts, type Facts } from "../../core/policy/facts.js";
@@ -89,10 +89,7 @@ async function answerInvalid(
   }
   const known = await Promise.all([run.locks.list(change), run.plans.find(change)]).then(
     ([held, plan]) => [...held.map(({ application }) => application), ...plannedIn(plan)],
-    (error: unknown) => {
-      if (error instanceof StoreUnavailable) return [];
-      throw error;
-    },
+    only(StoreUnavailable, () => []),
   );
   return refused({ reason: "not-a-command", suggestion: suggestionOf(guess, known), sign });
 }
@@ -149,12 +146,8 @@ async function isByOutsider(asked: GivenCommand | InvalidComment, change: Change
 /** The author of a command without write access, for an answer that may not rest on that question; undefined if it fails. */
 export async function outsiderIn(asked: Answerable, change: ChangeRequest, run: Run): Promise<User | undefined> {
   if (asked.kind === "autoplan") return undefined;
-  try {
-    return (await isByOutsider(asked, change, run)) ? asked.by : undefined;
-  } catch (error) {
-    if (error instanceof HostFailure) return undefined;
-    throw error;
-  }
+  const isOutsider = await isByOutsider(asked, change, run).catch(only(HostFailure, () => false));
+  return isOutsider ? asked.by : undefined;
 }
 
 /** Answers an outsider once per change request: anybody can write comments. */

@@ -2,11 +2,10 @@ import { type Request, type RequestHandler, type Response, Router } from "expres
 import type { ApplicationName } from "../../core/model/brand.js";
 import { changeRequestKey, identityKey } from "../../core/model/change-request.js";
 import { groupedBy } from "../../core/model/collections.js";
-import { safeMessage, StoredValueUnreadable, StoreUnavailable } from "../../core/model/errors.js";
+import { safeMessage, StoredValueUnreadable, StoreUnavailable, only } from "../../core/model/errors.js";
 import type { Lock, Waiting } from "../../core/model/lock.js";
 import { ROLES } from "../../core/model/settings.js";
 import { fullMinuteText } from "../../core/model/time.js";
-import type { QueueBacklog } from "../../core/ports/event-queue.js";
 import { type LimitWait, WAIT_REASONS } from "../../hosts/limit-waits.js";
 import { networkOf } from "../../http/listen.js";
 import { HOST_IDS, HOST_TITLES, type HostId, SERVICE } from "../../names.js";
@@ -153,7 +152,9 @@ async function usersPage(reader: Reader, { users }: PageParts): Promise<Page> {
 
 /** Whether each system that the service needs is available. Details are only for people who are logged in. */
 async function statusPage(reader: Reader, { status, backlog, limitWaits, version, clock }: PageParts): Promise<Page> {
-  const [{ at, rows }, work] = await Promise.all([status.look(), backlogIfAvailable(backlog)]);
+  // This page has to work without the store.
+  const counted = backlog().catch(only(StoreUnavailable, () => undefined));
+  const [{ at, rows }, work] = await Promise.all([status.look(), counted]);
   const now = clock.now();
   const oldest = work !== undefined && work.waiting > 0 ? new Date(now.getTime() - work.oldestMs) : undefined;
   return {
@@ -180,16 +181,6 @@ function shownWaits(all: readonly LimitWait[], host: HostId, now: Date): readonl
     const until = new Date(Math.min(...ends));
     return { title: HOST_TITLES[host], reason, count: ends.length, until: shownTime(until.toISOString(), now) };
   });
-}
-
-/** Undefined if the store is unavailable: this page has to work without it. */
-async function backlogIfAvailable(backlog: PageParts["backlog"]): Promise<QueueBacklog | undefined> {
-  try {
-    return await backlog();
-  } catch (error) {
-    if (error instanceof StoreUnavailable) return undefined;
-    throw error;
-  }
 }
 
 /** Streams the progress of a change request's commands as server-sent events, with messages to those who see its diffs. */
