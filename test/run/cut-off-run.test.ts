@@ -338,6 +338,42 @@ test("so does one of a change request that adds an application as well, which no
   expect((await world.stores.plans.find(world.host.ref(number)))?.next).toMatchObject({ stage: "prod" });
 });
 
+test("an approval whose sync the host kept from beginning starts it once the host is back", async () => {
+  const world = new CutWorld();
+  const rules = "sync_on: approval\nrequire_approval: true\n";
+  world.repositories.commit(
+    "main",
+    withChanges(world.repositories.filesAt(world.repositories.tip("main")), { ".svc.yaml": rules }),
+  );
+  const number = world.open(config("web", "2"));
+  const change = world.host.ref(number);
+  await world.says(number, "svc plan");
+  world.host.approve(number, "bo");
+  const pushed: HostEvent[] = [];
+  const dependencies = world.dependencies({ push: async (event) => pushed.push(event) > 0 });
+  const look = async (turn: number) => {
+    await supervise({ kind: "marked", delivery: `marked-${turn}`, change, turn }, dependencies, ticketOf());
+    const last = pushed.at(-1);
+    if (last === undefined) throw new Error("no approval starts a sync");
+    return last;
+  };
+  const approved = await look(1);
+  const { postComment, getChangeRequest } = world.host;
+  const away = () => Promise.reject(new HostFailure("unreachable", "the host does not answer"));
+  Object.assign(world.host, { postComment: away, getChangeRequest: away });
+  expect(await supervise(approved, dependencies, ticketOf())).toBe("failed");
+  Object.assign(world.host, { postComment, getChangeRequest });
+  const now = world.clock.now().getTime();
+  const marks = await world.stores.marks.take(new Date(now + 61_000), new Date(now + 120_000), 10);
+  expect(marks.map((mark) => mark.change.number)).toEqual([number]);
+  expect(await look(2)).toEqual(approved);
+  expect(pushed).toHaveLength(2);
+  expect(await supervise(approved, dependencies, ticketOf())).toBe("done");
+  expect(syncedIn(world)).toEqual([WEB]);
+  await look(3);
+  expect(pushed).toHaveLength(2);
+});
+
 /** A world in which `api` applies the definition of `web`. */
 function withParent(): CutWorld {
   const world = new CutWorld();

@@ -200,4 +200,7 @@ test.each([
   line.publisher.later({ kind: "approved", delivery: "approved 1", change: change(1), ...approval });
   await line.wait(seconds * SECOND_MS);
   expect(line.runs(1)).toBe(isPushed ? "approved" : undefined);
+  if (isPushed) return;
+  await line.wait(10 * SECOND_MS);
+  expect(line.runs(1)).toBe("marked");
 });

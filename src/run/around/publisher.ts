@@ -180,6 +180,7 @@ export class Publisher {
     const until = clock.now().getTime() + RETRY_MS;
     this.#kept.set(`event ${event.delivery}`, async () => {
       if (event.kind !== "approved" || clock.now().getTime() < until) await queue.push(event);
+      else await this.#set([event.change]);
     });
   }
 

@@ -264,7 +264,7 @@ export async function noteShown({ plan, wanted }: { plan: Plan; wanted: boolean 
 /** Starts `svc sync` in the name of whoever gave the approval that was waited for: once for each head, and after its plan was shown. */
 async function startOnApproval({ plan, facts }: { plan: Plan; facts: Facts }, run: Run): Promise<void> {
   const { change } = facts;
-  if (plan.approvalUsed || !mayStartOnApproval(facts)) return;
+  if (!mayStartOnApproval(facts)) return;
   if (Object.keys(facts.untold).length > 0) return;
   const people = startersIn(facts);
   const known = people.length === 0 ? undefined : await run.publisher.written(change, "approval");
@@ -278,8 +278,9 @@ async function startOnApproval({ plan, facts }: { plan: Plan; facts: Facts }, ru
   const { headRevision } = change;
   const { plannedAt } = plan;
   const by = { id, login, bot };
+  // The queue takes it once, and again only if it failed.
   await run.push({ kind: "approved", delivery, change: changeRequestRef(change), headRevision, plannedAt, by });
-  await run.plans.save({ ...plan, approvalUsed: true });
+  if (plan.approvalUsed === undefined) await run.plans.save({ ...plan, approvalUsed: true });
 }
 
 /** Whose approval starts a sync as things are; empty if none does. */
