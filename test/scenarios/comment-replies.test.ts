@@ -81,6 +81,8 @@ describe.each(HOSTS)("comment replies, word for word, on %s", (host) => {
     expect(bot.lastComment(one)).toContain(" application not found: Argo CD does not know this application");
     expect(bot.lastComment(one)).toContain("can be left out with `cr_paths` in `.svc.yaml`.");
     expect(bot.lastComment(one)).toContain("### Application: `api`");
+    const two = await bot.open(changeOf(["web"]));
+    expect(bot.lastComment(two)).toContain(" application not found: Argo CD does not know this application");
     const [reply] = await replyTo(bot, one, "svc plan -a nope");
     expect(reply).toMatch(/^application not found: `nope`\./);
   });

@@ -190,7 +190,8 @@ async function lookAt(affected: AffectedApplication, around: Surroundings): Prom
   if (live === undefined) {
     if (affected.kind === "new") return newSubject(affected, around.context);
     if (affected.kind === "deleted") return { ...shown, kind: "deleted", live };
-    if (affected.kind === "existing" && affected.live === undefined) return { application: name, reason: GONE };
+    const isKnown = [affected.head, affected.base, affected.live].some((one) => one !== undefined);
+    if (!isKnown) return { application: name, reason: GONE };
     return { ...shown, kind: "unreadable", problem: affected.problem ?? UNKNOWN_APPLICATION };
   }
   const claim: DrivingClaim = {
