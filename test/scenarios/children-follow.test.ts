@@ -500,17 +500,20 @@ describe.each(HOSTS)("a child follows its parent on %s", (host) => {
         argocd.addApplication(applicationResource("spoke", { repoURL, path: "spoke", spec: { destination } }));
       },
     });
+    const next = applicationResource("child", { repoURL: cloneUrlOf(bot.forge), path: "apps/next", spec: automated });
+    const changing = await bot.open({
+      "spoke/child.yaml": asYaml(next),
+      "apps/next/configmap.yaml": configMap("child", { value: "3" }),
+    });
+    expect(bot.lastComment(changing)).toContain("### Applications below `spoke`\n\n**`child`** (changed)");
+    expect(bot.lastComment(changing)).toContain('-  value: "1"\n+  value: "3"');
+    await bot.close(changing);
+
     const one = await bot.open({ "spoke/configmap.yaml": configMap("spoke", { value: "2" }) });
     expect(bot.lastComment(one)).not.toContain("Applications below");
     bot.expectChanges("sync spoke");
     await bot.comment(one, "svc sync");
     expect(bot.changes()).toEqual(["sync spoke"]);
-    const two = await bot.open({
-      "spoke/child.yaml": asYaml(
-        applicationResource("child", { repoURL: cloneUrlOf(bot.forge), spec: { project: "x" } }),
-      ),
-    });
-    expect(bot.lastComment(two)).toContain("### Applications below `spoke`");
   });
 
   test("patched by Kustomize: the same", async () => {

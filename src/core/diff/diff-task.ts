@@ -184,6 +184,8 @@ export interface RenderFacts {
   /** The objects that differ, as `objectKey` writes them, with and without their namespace. */
   readonly touched: readonly string[];
   readonly namespaces: readonly string[];
+  /** Another Argo CD runs its children, in the cluster that it deploys to. */
+  readonly elsewhere?: true;
 }
 
 export interface RenderedChild {

@@ -49,8 +49,10 @@ export async function parentsOf(
     const spec = running.get(name)?.spec;
     const isHere = spec === undefined || destinationOf(spec).cluster === IN_CLUSTER || tracking.has(name);
     // In another cluster, where Argo CD tracks none of them, another Argo CD runs them: what stays as it is is not missing.
-    const children = isHere ? known.children : known.children.filter((one) => one.changed || one.operates);
-    return [[name, { ...known, children }]];
+    if (isHere) return [[name, known]];
+    return [
+      [name, { ...known, elsewhere: true, children: known.children.filter((one) => one.changed || one.operates) }],
+    ];
   });
   return found.flat();
 }
@@ -119,7 +121,7 @@ function asParent({ preview, facts }: ShownPreview): readonly Parent[] {
 
 /** The named children whose definition the parent's head changes, or a sync of it does. */
 function changedChildren(
-  [parent, { children }]: Parent,
+  [parent, { children, elsewhere }]: Parent,
   running: ReadonlyMap<ApplicationName, Application>,
   nameOf: Naming,
   context: Pick<DrivingSource, "deployer" | "signal">,
@@ -133,8 +135,9 @@ function changedChildren(
     const isKept = head !== undefined && runs !== undefined && specEqual(head, runs.spec);
     if (isKept && base !== undefined && specEqual(base, head)) return [];
     if (head === undefined && runs === undefined) return [];
-    const change = head === undefined ? "removed" : runs === undefined ? "added" : "changed";
-    const order = orderOf({ application, parent, child, running: runs }, context);
+    const isThere = runs !== undefined || (elsewhere === true && base !== undefined);
+    const change = head === undefined ? "removed" : isThere ? "changed" : "added";
+    const order = orderOf({ application, parent, child, running: runs, isThere }, context);
     return [{ application, origin: { kind: "child", of: parent, change }, order }];
   });
 }
@@ -144,10 +147,11 @@ interface ChangedChild {
   readonly parent: ApplicationName;
   readonly child: RenderedChild;
   readonly running: Application | undefined;
+  readonly isThere: boolean;
 }
 
 function orderOf(
-  { application, parent, child: { name, namespace, base, head }, running }: ChangedChild,
+  { application, parent, child: { name, namespace, base, head }, running, isThere }: ChangedChild,
   context: Pick<DrivingSource, "deployer" | "signal">,
 ): PreviewOrder {
   if (head === undefined) {
@@ -155,7 +159,8 @@ function orderOf(
   }
   const own = { namespace: application === name ? undefined : namespace, labels: {}, annotations: {} };
   const like = running ?? { ...own, name: application, resourceName: name };
-  const replaced = running && withSpec(running, base ?? running.spec);
+  const before = base ?? running?.spec;
+  const replaced = isThere && before !== undefined ? withSpec(like, before) : undefined;
   return { kind: "rendered", application: withSpec(like, head), replaced };
 }
 
