@@ -183,6 +183,22 @@ describe.each(HOSTS)("what a sync reaches on %s", (host) => {
     await expectRefused(bot, /- `harmless`: a sync of root changes it; it could not be evaluated/);
   });
 
+  test("a new child that Argo CD deploys by itself is bound by who deploys to the namespaces of its objects", async () => {
+    const prod = { spec: { destination: { server: OWN, namespace: "shop" } } };
+    const bot = await family(host, { rule: "allowed_users: [bo]", prod });
+    const repoURL = bot.forge.cloneUrl("acme/deploy");
+    const options = { repoURL, namespace: "argocd", path: "lane", spec: { syncPolicy: { automated: {} } } };
+    const more = { apiVersion: "v1", kind: "ConfigMap", metadata: { name: "more", namespace: "shop" }, data: {} };
+    const one = await bot.open({
+      "children/harmless.yaml": asYaml(applicationResource("harmless", options)),
+      "lane/more.yaml": asYaml(more),
+    });
+    await bot.approve(one);
+    await bot.comment(one, "svc sync");
+    expect(bot.lastComment(one)).toContain("the rules of prod hold, because prod deploys to the namespace shop, too");
+    expect(bot.changes()).toEqual([]);
+  });
+
   test("a set below the parent reaches the applications that it generates", async () => {
     const bot = await family(host);
     const template = {
